@@ -1,0 +1,308 @@
+"""The textbook: the shortest byte-level BPE that is obviously right. It is the oracle that every golden comes from.
+
+It recounts everything at every step, keeps no index, no heap and no cache, and shares no code with the rest of the
+reference, which it judges. Each convention of the spec (CONV-*) is a parameter.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import ClassVar
+
+import regex
+
+from bpe_conformance.fixtures import GPT2_BYTE_ORDER, PATTERNS
+
+Merge = tuple[bytes, bytes]
+Word = tuple[bytes, ...]
+
+
+def split(text: str, pattern: str = PATTERNS["gpt2"]) -> list[str]:
+    """Return the pre-tokens of `text`, in order; what the pattern does not match is a pre-token too.
+
+    >>> split("Let's go  on")
+    ['Let', "'s", ' go', ' ', ' on']
+    """
+    pieces: list[str] = []
+    end = 0
+    for match in regex.finditer(pattern, text):
+        if match.start() == match.end():
+            continue
+        if match.start() > end:
+            pieces.append(text[end : match.start()])
+        pieces.append(match.group())
+        end = match.end()
+    if end < len(text):
+        pieces.append(text[end:])
+    return pieces
+
+
+def cut_special(text: str, special_tokens: Iterable[str]) -> list[tuple[str, bool]]:
+    """Return the segments of `text` and whether each is a special token: leftmost, at one place the longest.
+
+    >>> cut_special("a<|e|>b", ["<|e|>"])
+    [('a', False), ('<|e|>', True), ('b', False)]
+    """
+    longest_first = sorted((token for token in special_tokens if token), key=len, reverse=True)
+    segments: list[tuple[str, bool]] = []
+    start = here = 0
+    while here < len(text):
+        found = next((token for token in longest_first if text.startswith(token, here)), None)
+        if found is None:
+            here += 1
+            continue
+        if start < here:
+            segments.append((text[start:here], False))
+        segments.append((found, True))
+        start = here = here + len(found)
+    if start < len(text):
+        segments.append((text[start:], False))
+    return segments
+
+
+def atoms(pre_token: str) -> Word:
+    """Return the bytes of a pre-token, one atom each.
+
+    >>> atoms("a€")
+    (b'a', b'\\xe2', b'\\x82', b'\\xac')
+    """
+    return tuple(bytes([byte]) for byte in pre_token.encode("utf-8"))
+
+
+def count_pairs(words: Iterable[Word]) -> Counter[Merge]:
+    """Count adjacent pairs by windows; the first seen stands first.
+
+    >>> count_pairs([(b"a", b"a", b"a")])
+    Counter({(b'a', b'a'): 2})
+    """
+    return Counter(pair for word in words for pair in zip(word, word[1:], strict=False))
+
+
+def replace(word: Word, pair: Merge) -> Word:
+    """Replace `pair` in `word` by its concatenation, left to right, without overlap.
+
+    >>> replace((b"a", b"a", b"a"), (b"a", b"a"))
+    (b'aa', b'a')
+    """
+    out: list[bytes] = []
+    here = 0
+    while here < len(word):
+        if word[here : here + 2] == pair:
+            out.append(pair[0] + pair[1])
+            here += 2
+        else:
+            out.append(word[here])
+            here += 1
+    return tuple(out)
+
+
+def choose(counts: Mapping[Merge, int], tie_break: str, ids: Mapping[bytes, int]) -> Merge:
+    """Return the pair with the highest count; `tie_break` decides among equals (CONV-TIE-1).
+
+    Args:
+        counts: pair → count, in order of first occurrence.
+        tie_break: lex-greater, lex-smaller, smaller-ids or first-seen.
+        ids: token → id; used by smaller-ids only.
+    """
+    most = max(counts.values())
+    tied = [pair for pair, count in counts.items() if count == most]
+    if tie_break == "lex-greater":
+        return max(tied)
+    if tie_break == "lex-smaller":
+        return min(tied)
+    if tie_break == "smaller-ids":
+        return min(tied, key=lambda pair: (ids[pair[0]], ids[pair[1]]))
+    if tie_break == "first-seen":
+        return tied[0]
+    raise ValueError(f"unknown tie_break {tie_break!r}")
+
+
+def corpus(text: str, special_tokens: Iterable[str], pattern: str) -> list[Word]:
+    """Return every pre-token of `text` as atoms, in text order; special tokens are boundaries and are left out."""
+    segments = [segment for segment, special in cut_special(text, special_tokens) if not special]
+    return [atoms(pre_token) for segment in segments for pre_token in split(segment, pattern)]
+
+
+def byte_ids(byte_order: str) -> dict[bytes, int]:
+    """Return the ids of the 256 bytes: their values (raw), or their places in GPT-2's order (gpt2)."""
+    order = GPT2_BYTE_ORDER if byte_order == "gpt2" else range(256)
+    return {bytes([byte]): index for index, byte in enumerate(order)}
+
+
+def learn(
+    text: str,
+    vocab_size: int,
+    special_tokens: Sequence[str] = (),
+    pattern: str = PATTERNS["gpt2"],
+    tie_break: str = "lex-greater",
+    byte_order: str = "raw",
+) -> list[Merge]:
+    """Return the merges that training records, in order.
+
+    Args:
+        text: the training text.
+        vocab_size: 256 bytes, special tokens (each once) and merges, together; fewer merges if pairs run out.
+        special_tokens: cut out of the text before it is split.
+        pattern: a regular expression.
+        tie_break: which of the most frequent pairs wins (CONV-TIE-1).
+        byte_order: raw or gpt2; matters to smaller-ids only.
+
+    Raises:
+        ValueError: if `vocab_size` is below the bytes and special tokens.
+    """
+    special = list(dict.fromkeys(special_tokens))
+    wanted = vocab_size - 256 - len(special)
+    if wanted < 0:
+        raise ValueError(f"vocab_size is {vocab_size}; 256 bytes and {len(special)} special tokens need more")
+    words = corpus(text, special, pattern)
+    ids = byte_ids(byte_order)
+    merges: list[Merge] = []
+    while len(merges) < wanted:
+        counts = count_pairs(words)
+        if not counts:
+            break
+        pair = choose(counts, tie_break, ids)
+        words = [replace(word, pair) for word in words]
+        ids[pair[0] + pair[1]] = len(ids)
+        merges.append(pair)
+    return merges
+
+
+def number(
+    merges: Sequence[Merge],
+    special_tokens: Sequence[str] = (),
+    byte_order: str = "raw",
+    id_layout: str = "bytes-specials-merges",
+) -> dict[int, bytes]:
+    """Return the vocabulary id → bytes, numbered consecutively from 0 in the order of `id_layout` (CONV-LAYOUT-1)."""
+    groups = {
+        "bytes": list(byte_ids(byte_order)),
+        "specials": [token.encode("utf-8") for token in dict.fromkeys(special_tokens)],
+        "merges": [left + right for left, right in merges],
+    }
+    return dict(enumerate(token for group in id_layout.split("-") for token in groups[group]))
+
+
+def merge_by_pair(word: Word, ranks: Mapping[Merge, int]) -> Word:
+    """Merge the adjacent pair of the lowest rank, the leftmost of equals, until none is left (MERGE-ORDER-1).
+
+    >>> merge_by_pair((b"a", b"b", b"c"), {(b"b", b"c"): 0, (b"a", b"b"): 1})
+    (b'a', b'bc')
+    """
+    while True:
+        found = [
+            (ranks[pair], i) for i, pair in enumerate(zip(word, word[1:], strict=False)) if pair in ranks
+        ]
+        if not found:
+            return word
+        here = min(found)[1]
+        word = (*word[:here], word[here] + word[here + 1], *word[here + 2 :])
+
+
+def merge_by_bytes(word: Word, ranks: Mapping[bytes, int]) -> Word:
+    """The same, with a pair ranked by the id of its concatenation, and a whole pre-token first (CONV-LOOKUP-1)."""
+    whole = b"".join(word)
+    if whole in ranks:
+        return (whole,)
+    while True:
+        joined = [left + right for left, right in zip(word, word[1:], strict=False)]
+        found = [(ranks[token], i) for i, token in enumerate(joined) if token in ranks]
+        if not found:
+            return word
+        here = min(found)[1]
+        word = (*word[:here], joined[here], *word[here + 2 :])
+
+
+class Tokenizer:
+    """The oracle in the shape of the adapter protocol.
+
+    Args:
+        vocab: id → bytes.
+        merges: pairs in order of rank.
+        special_tokens: matched in the text before it is split; those without an entry get max(ids)+1, +2, ….
+        pattern: a regular expression; None is GPT-2's.
+
+    Raises:
+        ValueError: if a byte, a part of a merge or its result has no entry.
+    """
+
+    conventions: ClassVar[Mapping[str, str]] = {}
+
+    def __init__(
+        self,
+        vocab: Mapping[int, bytes],
+        merges: Sequence[Merge],
+        special_tokens: Sequence[str] | None = None,
+        pattern: str | None = None,
+    ) -> None:
+        self.vocab = dict(vocab)
+        self.merges = list(merges)
+        self.pattern = PATTERNS["gpt2"] if pattern is None else pattern
+        self._special = list(dict.fromkeys(special_tokens or ()))
+        if "" in self._special:
+            raise ValueError("a special token is empty")
+        known = set(self.vocab.values())
+        needed = [bytes([byte]) for byte in range(256)]
+        needed += [token for left, right in merges for token in (left, right, left + right)]
+        missing = next((token for token in needed if token not in known), None)
+        if missing is not None:
+            raise ValueError(f"the vocabulary has no {missing!r}")
+        for token in self._special:
+            if token.encode("utf-8") not in known:
+                self.vocab[max(self.vocab) + 1] = token.encode("utf-8")
+        self._ids = {token: index for index, token in reversed(self.vocab.items())}
+        self._ranks: dict[Merge, int] = {}
+        for rank, pair in enumerate(self.merges):
+            self._ranks.setdefault(pair, rank)
+        special_bytes = {token.encode("utf-8") for token in self._special}
+        self._byte_ranks = {token: index for token, index in self._ids.items() if token not in special_bytes}
+
+    @classmethod
+    def train(
+        cls, text: str, vocab_size: int, special_tokens: Sequence[str], pattern: str | None = None
+    ) -> Tokenizer:
+        """Train on `text` (see `learn`) and number the vocabulary by the class's conventions."""
+        tie_break = cls.conventions.get("tie_break", "lex-greater")
+        byte_order = cls.conventions.get("byte_order", "raw")
+        id_layout = cls.conventions.get("id_layout", "bytes-specials-merges")
+        regex_ = PATTERNS["gpt2"] if pattern is None else pattern
+        merges = learn(text, vocab_size, special_tokens, regex_, tie_break, byte_order)
+        return cls(number(merges, special_tokens, byte_order, id_layout), merges, special_tokens, pattern)
+
+    def encode(self, text: str) -> list[int]:
+        """Return the ids of `text`."""
+        return [self._ids[token] for token in self.tokens(text)]
+
+    def tokens(self, text: str) -> list[bytes]:
+        """Return the tokens of `text`, as bytes."""
+        tokens: list[bytes] = []
+        for segment, special in cut_special(text, self._special):
+            if special:
+                tokens.append(segment.encode("utf-8"))
+            else:
+                for pre_token in split(segment, self.pattern):
+                    tokens += self._merge(atoms(pre_token))
+        return tokens
+
+    def _merge(self, word: Word) -> Word:
+        if self.conventions.get("lookup") == "bytes":
+            return merge_by_bytes(word, self._byte_ranks)
+        return merge_by_pair(word, self._ranks)
+
+    def decode_bytes(self, ids: Iterable[int]) -> bytes:
+        """Return the bytes of `ids`, concatenated.
+
+        Raises:
+            KeyError: if an id is unknown.
+        """
+        return b"".join([self.vocab[index] for index in ids])
+
+    def decode(self, ids: Iterable[int]) -> str:
+        """Return the text of `ids`: bytes first, then UTF-8, each maximal subpart that is not UTF-8 as U+FFFD."""
+        return self.decode_bytes(ids).decode("utf-8", errors="replace")
+
+
+def with_conventions(**conventions: str) -> type[Tokenizer]:
+    """Return a `Tokenizer` class that follows and declares `conventions`."""
+    return type("Tokenizer", (Tokenizer,), {"conventions": conventions, "__doc__": Tokenizer.__doc__})
