@@ -1,7 +1,7 @@
 """The textbook: the shortest byte-level BPE that is obviously right. It is the oracle that every golden comes from.
 
 It recounts everything at every step, keeps no index, no heap and no cache, and shares no code with the rest of the
-reference, which it judges. Each convention of the spec (CONV-*) is a parameter.
+reference, which it judges. Each convention of the spec is a parameter.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ def replace(word: Word, pair: Merge) -> Word:
 
 
 def choose(counts: Mapping[Merge, int], tie_break: str, ids: Mapping[bytes, int]) -> Merge:
-    """Return the pair with the highest count; `tie_break` decides among equals (CONV-TIE-1).
+    """Return the pair with the highest count; `tie_break` decides among equals (TRAIN-TIE-1).
 
     Args:
         counts: pair → count, in order of first occurrence.
@@ -145,7 +145,7 @@ def learn(
         vocab_size: 256 bytes, special tokens (each once) and merges, together; fewer merges if pairs run out.
         special_tokens: cut out of the text before it is split.
         pattern: a regular expression.
-        tie_break: which of the most frequent pairs wins (CONV-TIE-1).
+        tie_break: which of the most frequent pairs wins (TRAIN-TIE-1).
         byte_order: raw or gpt2; matters to smaller-ids only.
 
     Raises:
@@ -175,7 +175,7 @@ def number(
     byte_order: str = "raw",
     id_layout: str = "bytes-specials-merges",
 ) -> dict[int, bytes]:
-    """Return the vocabulary id → bytes, numbered consecutively from 0 in the order of `id_layout` (CONV-LAYOUT-1)."""
+    """Return the vocabulary id → bytes, numbered consecutively from 0 in the order of `id_layout` (TRAIN-IDS-2)."""
     groups = {
         "bytes": list(byte_ids(byte_order)),
         "specials": [token.encode("utf-8") for token in dict.fromkeys(special_tokens)],
@@ -201,7 +201,7 @@ def merge_by_pair(word: Word, ranks: Mapping[Merge, int]) -> Word:
 
 
 def merge_by_bytes(word: Word, ranks: Mapping[bytes, int]) -> Word:
-    """The same, with a pair ranked by the id of its concatenation, and a whole pre-token first (CONV-LOOKUP-1)."""
+    """The same, with a pair ranked by the id of its concatenation, and a whole pre-token first (MERGE-LOOKUP-1)."""
     whole = b"".join(word)
     if whole in ranks:
         return (whole,)

@@ -1,0 +1,118 @@
+"""Which value of a case holds for which conventions, and what the oracle computes for it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from bpe_conformance.fixtures import PATTERNS, Merge, Model, read_text, read_token, write_token
+from bpe_conformance.fixtures.spec import Case
+from bpe_conformance.reference import textbook
+
+TRAINING_KEYS = ("lex-greater", "lex-smaller", "smaller-ids", "smaller-ids/gpt2", "first-seen")
+LOOKUP_KEYS = ("pair", "bytes")
+COMPUTED = ("merges", "tokens", "text", "batch", "by_convention")
+
+
+def training_key(tie_break: str, byte_order: str) -> str:
+    """Return the key under which a training case holds the value for these conventions."""
+    return "smaller-ids/gpt2" if (tie_break, byte_order) == ("smaller-ids", "gpt2") else tie_break
+
+
+def value_for(expect: Mapping[str, Any], key: str) -> Mapping[str, Any] | None:
+    """Return the expectation under the convention `key`, or None if the case holds none for it."""
+    if "by_convention" in expect:
+        found: Mapping[str, Any] | None = expect["by_convention"].get(key)
+        return found
+    return expect
+
+
+def read_merges(value: Any) -> list[Merge]:
+    """Return the merges that an expectation spells."""
+    return [(read_token(left), read_token(right)) for left, right in value]
+
+
+def chunkings(case: Case) -> list[list[str]]:
+    """Return every list of chunks that a streaming case feeds."""
+    given = case.input
+    if "chunks" in given:
+        return [[read_text(chunk) for chunk in given["chunks"]]]
+    if "repeat_chunks" in given:
+        chunk, times = given["repeat_chunks"]
+        return [[read_text(chunk)] * times]
+    text = read_text(given["text"])
+    if given["cut"] == "characters":
+        return [list(text)]
+    return [[text[:cut], text[cut:]] for cut in range(len(text) + 1)]
+
+
+def whole_text(case: Case) -> str:
+    """Return the text that an encoding, streaming or loading case is about."""
+    if case.op == "stream":
+        return "".join(chunkings(case)[0])
+    return read_text(case.input["text"])
+
+
+def oracle(model: Model, lookup: str = "pair") -> textbook.Tokenizer:
+    """Return the textbook's tokenizer for a model."""
+    kind = textbook.with_conventions(lookup=lookup)
+    return kind(model.vocab, model.merges, model.special_tokens, PATTERNS[model.pattern])
+
+
+def compute(case: Case) -> dict[str, Any]:
+    """Return the expectation that the textbook oracle computes for `case`, in the form of the YAML."""
+    if case.op == "train":
+        return _merged({key: _trained(case, key) for key in TRAINING_KEYS})
+    assert case.model is not None
+    if case.op == "decode":
+        return _decoded(case)
+    if case.op == "batch":
+        texts = [read_text(text) for text in case.input["texts"]]
+        return {"batch": [encoded(case.model, text, "pair") for text in texts]}
+    text = whole_text(case)
+    by_lookup = {"pair": encoded(case.model, text, "pair")}
+    if case.model.ranks_by_bytes:
+        by_lookup["bytes"] = encoded(case.model, text, "bytes")
+    return _merged(by_lookup)
+
+
+def encoded(model: Model, text: str, lookup: str) -> dict[str, Any]:
+    """Return tokens and ids of `text` by the oracle."""
+    tokenizer = oracle(model, lookup)
+    return {
+        "tokens": [write_token(token) for token in tokenizer.tokens(text)],
+        "ids": tokenizer.encode(text),
+    }
+
+
+def _decoded(case: Case) -> dict[str, Any]:
+    assert case.model is not None
+    tokenizer = oracle(case.model)
+    text, data = tokenizer.decode(case.input["ids"]), tokenizer.decode_bytes(case.input["ids"])
+    return {"text": text} if text.encode("utf-8") == data else {"text": text, "bytes": write_token(data)}
+
+
+def _trained(case: Case, key: str) -> dict[str, Any]:
+    given = case.input["train"]
+    tie_break, _, byte_order = key.partition("/")
+    special = [read_text(token) for token in given["special_tokens"]]
+    merges = textbook.learn(
+        read_text(given["text"]),
+        given["vocab_size"],
+        special,
+        PATTERNS[given.get("pattern", "gpt2")],
+        tie_break,
+        byte_order or "raw",
+    )
+    value: dict[str, Any] = {"merges": [[write_token(left), write_token(right)] for left, right in merges]}
+    if case.clause.id.startswith("TRAIN-IDS-"):
+        vocab = textbook.number(merges, special)
+        value["ids"] = [[index, write_token(token)] for index, token in vocab.items() if index >= 256]
+    return value
+
+
+def _merged(values: dict[str, dict[str, Any]]) -> dict[str, Any]:
+    first = next(iter(values.values()))
+    if all(value == first for value in values.values()):
+        return first
+    return {"by_convention": values}
