@@ -1,0 +1,29 @@
+"""Bridges from the suite to tokenizers: what `--adapter` may name, third-party adapters, and the `cmd:` protocol."""
+
+from __future__ import annotations
+
+from .errors import (
+    AdapterCrash,
+    AdapterError,
+    AdapterHang,
+    AdapterUnavailable,
+    BridgeError,
+    ProtocolError,
+    RemoteError,
+)
+from .loading import BUILT_IN, load, resolve
+from .trainer import with_trainer
+
+__all__ = [
+    "BUILT_IN",
+    "AdapterCrash",
+    "AdapterError",
+    "AdapterHang",
+    "AdapterUnavailable",
+    "BridgeError",
+    "ProtocolError",
+    "RemoteError",
+    "load",
+    "resolve",
+    "with_trainer",
+]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from bpe_conformance.fixtures import PATTERNS, Merge, Model, read_text, read_token, write_token
@@ -59,21 +59,25 @@ def oracle(model: Model, lookup: str = "pair") -> textbook.Tokenizer:
     return kind(model.vocab, model.merges, model.special_tokens, PATTERNS[model.pattern])
 
 
-def compute(case: Case) -> dict[str, Any]:
-    """Return the expectation that the textbook oracle computes for `case`, in the form of the YAML."""
+def compute(case: Case, only: Sequence[str] = (*TRAINING_KEYS, *LOOKUP_KEYS)) -> dict[str, Any]:
+    """Return the expectation that the textbook oracle computes for `case`, in the form of the YAML.
+
+    Args:
+        case: what to compute; its own expectation is not looked at.
+        only: the keys of conventions that are wanted.
+    """
     if case.op == "train":
-        return _merged({key: _trained(case, key) for key in TRAINING_KEYS})
+        return _merged({key: _trained(case, key) for key in TRAINING_KEYS if key in only})
     assert case.model is not None
     if case.op == "decode":
         return _decoded(case)
     if case.op == "batch":
         texts = [read_text(text) for text in case.input["texts"]]
-        return {"batch": [encoded(case.model, text, "pair") for text in texts]}
+        key = "pair" if "pair" in only else "bytes"
+        return {"batch": [encoded(case.model, text, key) for text in texts]}
     text = whole_text(case)
-    by_lookup = {"pair": encoded(case.model, text, "pair")}
-    if case.model.ranks_by_bytes:
-        by_lookup["bytes"] = encoded(case.model, text, "bytes")
-    return _merged(by_lookup)
+    keys = [key for key in LOOKUP_KEYS if key in only and (key == "pair" or case.model.ranks_by_bytes)]
+    return _merged({key: encoded(case.model, text, key) for key in keys})
 
 
 def encoded(model: Model, text: str, lookup: str) -> dict[str, Any]:
@@ -112,7 +116,7 @@ def _trained(case: Case, key: str) -> dict[str, Any]:
 
 
 def _merged(values: dict[str, dict[str, Any]]) -> dict[str, Any]:
-    first = next(iter(values.values()))
+    first = next(iter(values.values()), {})
     if all(value == first for value in values.values()):
         return first
     return {"by_convention": values}

@@ -1,1 +1,119 @@
-"""pytest plugin."""
+"""The pytest plugin. Nothing of the suite is imported before a run names it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from .session import Run
+
+SUITE = Path(__file__).parent
+NAME = "conformance"
+RUN = pytest.StashKey["Run"]()
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add `--adapter` and the `--bpe-…` options."""
+    group = parser.getgroup("bpe-conformance", "conformance of byte-level BPE tokenizers (pytest conformance)")
+    group.addoption(
+        "--adapter",
+        metavar="SPEC",
+        help="what to judge: pkg.module:Class, a built-in name (reference, textbook, tiktoken, huggingface), "
+        "cmd:PROGRAM ARGS, or cs336:MODULE",
+    )
+    group.addoption(
+        "--bpe-trainer",
+        metavar="SPEC",
+        help="pkg.module:function (input_path, vocab_size, special_tokens) -> (vocab, merges), "
+        "for an adapter without train",
+    )
+    group.addoption("--bpe-strict", action="store_true", help="a SHOULD that does not hold fails the run")
+    group.addoption("--bpe-case", metavar="ID", action="append", help="run exactly this case or law; repeatable")
+    group.addoption(
+        "--bpe-clause", metavar="ID", action="append", help="run the cases of this clause, or of a prefix of ids"
+    )
+    group.addoption("--bpe-section", metavar="NAME", action="append", help="run this section, for example MERGE")
+    group.addoption("--bpe-spec", metavar="DIR", help="judge against the spec in this folder")
+    group.addoption(
+        "--bpe-known-failures",
+        metavar="FILE",
+        help="YAML, id: reason; an unlisted failure fails, and so does a listed one that passes",
+    )
+    group.addoption("--bpe-write-known-failures", metavar="FILE", help="write such a file from this run")
+    group.addoption(
+        "--bpe-time-limit", metavar="SECONDS", type=float, default=10.0, help="for one case; default 10"
+    )
+    group.addoption(
+        "--bpe-corpus",
+        metavar="PATH",
+        action="append",
+        help="compare GPT-2 ids of this file or folder with tiktoken's; 'stdlib' is the standard library's sources",
+    )
+    group.addoption(
+        "--bpe-isolate", action="store_true", help="run the adapter in a process of its own: crashes are contained"
+    )
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_configure(config: pytest.Config) -> None:
+    """Replace the word `conformance` among the arguments by the installed suite, and resolve the adapter."""
+    if not _name_suite(config):
+        return
+    from .session import Run
+
+    config.stash[RUN] = Run.configure(config)
+    config.pluginmanager.register(config.stash[RUN], "bpe-conformance-run")
+
+
+def _name_suite(config: pytest.Config) -> bool:
+    named, foreign = False, False
+    for index, argument in enumerate(config.args):
+        path, colons, names = str(argument).partition("::")
+        if _is_suite(path, config):
+            config.args[index] = f"{SUITE}{colons}{names}"
+            named = True
+        elif Path(path).name == NAME and Path(path).is_dir():
+            foreign = True
+    if foreign and not named and config.getoption("--adapter"):
+        raise pytest.UsageError(
+            f"the folder {NAME} here is not the conformance suite; name the suite: "
+            "pytest --pyargs bpe_conformance --adapter ..."
+        )
+    return named
+
+
+def _is_suite(path: str, config: pytest.Config) -> bool:
+    if config.option.pyargs and path == "bpe_conformance":
+        return True
+    here = Path(config.invocation_params.dir, path)
+    if here == SUITE:
+        return True
+    if here.name != NAME:
+        return False
+    if not here.exists():
+        return path.rstrip("/") == NAME
+    return (here / "SPEC.md").is_file() and (here / "plugin.py").is_file()
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Let no ignore rule of the user's project reach the suite, wherever it is installed."""
+    if RUN in config.stash and (collection_path == SUITE or collection_path in SUITE.parents):
+        return False
+    return None
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collect_directory(path: Path, parent: pytest.Collector) -> pytest.Collector | None:
+    """Collect the suite's folder as cases and laws."""
+    run = parent.config.stash.get(RUN, None)
+    if run is None or path != SUITE:
+        return None
+    from .items import Suite
+
+    suite: Any = Suite.from_parent(parent, path=path, nodeid=NAME)
+    return suite  # type: ignore[no-any-return]
+
+

@@ -64,7 +64,7 @@ def _short(value: Any) -> str:
 def _splice(lines: list[str], case: Case, value: Any) -> None:
     assert case.document is not None
     keys = case.document.keys
-    anchor = keys.get((*case.path, "expect"), keys[*case.path, "input"])
+    anchor = keys.get((*case.path, "expect"), keys[(*case.path, "input")])
     first, column = anchor.start_mark.line, anchor.start_mark.column
     last = first
     for number in range(first + 1, len(lines)):

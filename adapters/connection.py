@@ -1,0 +1,287 @@
+"""One long-lived program that speaks the protocol: started, drained, timed, and ended with all that it started."""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import os
+import queue
+import signal
+import subprocess
+import threading
+import time
+import weakref
+from collections import OrderedDict
+from collections.abc import Callable, Mapping, Sequence
+from typing import IO, Any
+
+from . import wire
+from .errors import AdapterCrash, AdapterError, AdapterHang, BridgeError, ProtocolError, RemoteError
+
+_STDERR_KEPT = 64 * 1024
+_STDERR_LINES = 20
+_MODELS_KEPT = 256
+_GRACE = 1.0
+_POSIX = os.name == "posix"
+_live: weakref.WeakSet[Connection] = weakref.WeakSet()
+
+
+class _Process:
+    """A running program and the three threads that keep its pipes moving."""
+
+    def __init__(self, argv: Sequence[str], env: Mapping[str, str] | None, cwd: str | None) -> None:
+        self.popen: subprocess.Popen[bytes] = subprocess.Popen(
+            argv,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env=None if env is None else {**os.environ, **env},
+            cwd=cwd,
+            start_new_session=_POSIX,
+            creationflags=0 if _POSIX else getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0),
+        )
+        self.replies: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
+        self._requests: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
+        self._tail = bytearray()
+        streams = (self.popen.stdin, self.popen.stdout, self.popen.stderr)
+        targets: tuple[Callable[[Any], None], ...] = (self._write, self._read, self._drain)
+        self._threads = [
+            threading.Thread(target=target, args=(stream,), name=f"bpe-bridge-{self.popen.pid}", daemon=True)
+            for target, stream in zip(targets, streams, strict=True)
+        ]
+        for thread in self._threads:
+            thread.start()
+
+    def send(self, line: bytes) -> None:
+        self._requests.put(line)
+
+    def _write(self, stream: IO[bytes]) -> None:
+        with contextlib.suppress(OSError, ValueError), stream:
+            while (line := self._requests.get()) is not None:
+                stream.write(line)
+                stream.flush()
+
+    def _read(self, stream: IO[bytes]) -> None:
+        with contextlib.suppress(OSError, ValueError), stream:
+            while line := stream.readline(wire.MAX_LINE + 1):
+                self.replies.put(line)
+                if len(line) > wire.MAX_LINE:
+                    break
+        self.replies.put(None)
+
+    def _drain(self, stream: IO[bytes]) -> None:
+        with contextlib.suppress(OSError, ValueError), stream:
+            while block := os.read(stream.fileno(), 1 << 16):
+                self._tail += block
+                del self._tail[:-_STDERR_KEPT]
+
+    def stop(self, grace: float = 0.0) -> int:
+        """End the program and its process group; return its exit status."""
+        self._requests.put(None)
+        if grace:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self.popen.wait(grace)
+        if _POSIX:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(self.popen.pid, signal.SIGKILL)
+        elif self.popen.returncode is None:
+            subprocess.run(["taskkill", "/T", "/F", "/PID", str(self.popen.pid)], capture_output=True, check=False)
+        status = self.popen.wait()
+        for thread in self._threads:
+            thread.join(_GRACE)
+        return status
+
+    def stderr_tail(self) -> str:
+        text = bytes(self._tail).decode("utf-8", errors="backslashreplace")
+        return "\n".join(ascii(line)[1:-1] for line in text.splitlines()[-_STDERR_LINES:])
+
+
+class Connection:
+    """Requests and replies, over a program that is started when first needed and again after it failed.
+
+    Args:
+        argv: the program and its arguments.
+        time_limit: seconds that one request may take; may be set at any time.
+        start_limit: seconds that the start, with its imports, may take.
+        env: environment variables to add.
+        cwd: the folder to run in.
+    """
+
+    def __init__(
+        self,
+        argv: Sequence[str],
+        *,
+        time_limit: float = 10.0,
+        start_limit: float = 60.0,
+        env: Mapping[str, str] | None = None,
+        cwd: str | None = None,
+    ) -> None:
+        self.argv = list(argv)
+        self.time_limit = time_limit
+        self.start_limit = start_limit
+        self.generation = 0
+        self.trace: Callable[[str, bytes], None] | None = None
+        self.lock = threading.RLock()
+        self._env = env
+        self._cwd = cwd
+        self._owner = os.getpid()
+        self._process: _Process | None = None
+        self._sequence = 0
+        self._hello: dict[str, Any] = {}
+        self._models: OrderedDict[str, int] = OrderedDict()
+        self._later: list[tuple[int, str, dict[str, Any]]] = []
+        _live.add(self)
+
+    @property
+    def pid(self) -> int | None:
+        """The program's process id, if it runs."""
+        return self._process and self._process.popen.pid
+
+    def start(self) -> dict[str, Any]:
+        """Start the program unless it runs, and return what it said in the handshake.
+
+        Raises:
+            AdapterError: if it cannot be started or is no adapter.
+        """
+        with self.lock:
+            process = self._process
+            if process is not None and not process.replies.empty():
+                line = process.replies.get()
+                if line is not None:
+                    raise self._fail(ProtocolError, f"it wrote what answers no request: {_excerpt(line)}")
+                self._stop()  # it ended after it had answered: nobody's fault, so a new one takes over
+            if self._process is None:
+                self._launch()
+            return self._hello
+
+    def request(self, op: str, fields: Mapping[str, Any] | None = None) -> Any:
+        """Send one request and return its result.
+
+        Raises:
+            NotImplementedError: if the adapter does not claim it.
+            RemoteError: if the adapter raised.
+            BridgeError: if the program failed; it is ended.
+        """
+        with self.lock:
+            self.start()
+            later, self._later = self._later, []
+            for generation, other, others in later:
+                if generation == self.generation:
+                    with contextlib.suppress(NotImplementedError, RemoteError):
+                        self._exchange(other, others, self.time_limit)
+            return self._exchange(op, fields or {}, self.time_limit)
+
+    def later(self, generation: int, op: str, fields: dict[str, Any]) -> None:
+        """Send a request before the next one, unless the program has been started again by then."""
+        self._later.append((generation, op, fields))
+
+    def model(self, key: str, fields: Callable[[], Mapping[str, Any]]) -> int:
+        """Return the handle of the model with this key, loading it if this process has not."""
+        with self.lock:
+            self.start()
+            handle = self._models.get(key)
+            if handle is None:
+                handle = int(self.request("load", fields())["model"])
+                self._models[key] = handle
+                if len(self._models) > _MODELS_KEPT:
+                    self.later(self.generation, "unload", {"model": self._models.popitem(last=False)[1]})
+            self._models.move_to_end(key)
+            return handle
+
+    def close(self) -> None:
+        """End the program and all that it started. A later request starts it again."""
+        with self.lock:
+            self._stop(_GRACE)
+
+    def _launch(self) -> None:
+        command = " ".join(self.argv)
+        try:
+            self._process = _Process(self.argv, self._env, self._cwd)
+        except (OSError, ValueError) as error:
+            reason = getattr(error, "strerror", None) or error
+            raise AdapterError(f"cannot start {ascii(command)[1:-1]}: {reason}") from None
+        self.generation += 1
+        self._sequence = 0
+        self._models.clear()
+        self._later.clear()
+        try:
+            hello = self._exchange("start", {"protocol": wire.PROTOCOL}, self.start_limit)
+        except (RemoteError, NotImplementedError) as error:
+            self._stop()
+            raise AdapterError(getattr(error, "message", str(error))) from None
+        if not isinstance(hello, dict) or hello.get("protocol") != wire.PROTOCOL:
+            raise self._fail(ProtocolError, f"the answer to start does not say protocol {wire.PROTOCOL}")
+        if self._hello and hello != self._hello:
+            raise self._fail(ProtocolError, "started again, it announced something else than at first")
+        self._hello = hello
+
+    def _exchange(self, op: str, fields: Mapping[str, Any], limit: float) -> Any:
+        process = self._process
+        if process is None:  # only after a failure inside `request`
+            raise AdapterCrash(f"{op}: the program was ended before this request")
+        self._sequence += 1
+        line = wire.dump({"seq": self._sequence, "op": op, **fields})
+        try:
+            self._trace(">", line)
+            process.send(line)
+            reply = self._receive(process, op, limit)
+        except BaseException:
+            self._stop()  # whatever broke in, the next reply would belong to this request
+            raise
+        if "result" in reply:
+            return reply["result"]
+        if "not_claimed" in reply:
+            raise NotImplementedError(str(reply["not_claimed"]))
+        error = reply.get("error")
+        if not isinstance(error, dict) or "type" not in error or "message" not in error:
+            raise self._fail(ProtocolError, f"{op}: the reply is no result, not_claimed or error")
+        raise RemoteError(str(error["type"]), str(error["message"]), str(error.get("traceback", "")))
+
+    def _receive(self, process: _Process, op: str, limit: float) -> dict[str, Any]:
+        deadline = time.monotonic() + limit
+        try:
+            line = process.replies.get(timeout=max(0.0, deadline - time.monotonic()))
+        except queue.Empty:
+            raise self._fail(AdapterHang, f"{op}: no answer within {limit:g} s; the program was ended") from None
+        if line is None:
+            raise self._fail(AdapterCrash, f"{op}: the program ended")
+        self._trace("<", line)
+        if len(line) > wire.MAX_LINE:
+            raise self._fail(ProtocolError, f"{op}: a line is longer than {wire.MAX_LINE} bytes")
+        try:
+            reply = wire.parse(line)
+        except ValueError as error:
+            what = f"{op}: standard output is not the protocol: {_excerpt(line)} ({error})"
+            raise self._fail(ProtocolError, what) from None
+        if type(reply.get("seq")) is not int or reply["seq"] != self._sequence:
+            what = f"{op}: the reply has sequence number {_excerpt(reply.get('seq'))}, not {self._sequence}"
+            raise self._fail(ProtocolError, what)
+        return reply
+
+    def _fail(self, kind: type[BridgeError], message: str) -> BridgeError:
+        process, status = self._process, self._stop(_GRACE if kind is AdapterCrash else 0.0)
+        if kind is AdapterCrash and status is not None:
+            message += f" with status {status}" if status >= 0 else f" by signal {-status}"
+        return kind(message, process.stderr_tail() if process else "")
+
+    def _stop(self, grace: float = 0.0) -> int | None:
+        process, self._process = self._process, None
+        if process is None or os.getpid() != self._owner:
+            return None
+        return process.stop(grace)
+
+    def _trace(self, direction: str, line: bytes) -> None:
+        if self.trace is not None:
+            self.trace(direction, line)
+
+
+def _excerpt(value: object) -> str:
+    text = ascii(value[:120] if isinstance(value, bytes) else value)
+    return text if len(text) <= 130 else text[:127] + "..."
+
+
+@atexit.register
+def _close_all() -> None:
+    for connection in list(_live):
+        if connection._owner == os.getpid():
+            connection._stop()

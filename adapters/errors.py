@@ -1,0 +1,51 @@
+"""The errors of this package. Each message says what is wrong and what to do about it."""
+
+from __future__ import annotations
+
+
+class AdapterError(Exception):
+    """What was named as an adapter cannot be used; the message is one line."""
+
+
+class AdapterUnavailable(AdapterError, ImportError):
+    """A built-in adapter's third party is not installed."""
+
+
+class BridgeError(AdapterError):
+    """The program behind a bridge failed as a process; it is started again for the next call.
+
+    Attributes:
+        stderr: the last lines that the program wrote to its standard error.
+    """
+
+    def __init__(self, message: str, stderr: str = "") -> None:
+        super().__init__(f"{message}; last lines of stderr:\n{stderr}" if stderr else message)
+        self.stderr = stderr
+
+
+class AdapterCrash(BridgeError):
+    """The program ended, or closed its standard output, before it answered."""
+
+
+class AdapterHang(BridgeError, TimeoutError):
+    """The program did not answer within the time limit."""
+
+
+class ProtocolError(BridgeError):
+    """The program's standard output is not the protocol: no JSON, a wrong sequence number, a line too long."""
+
+
+class RemoteError(Exception):
+    """The adapter behind a bridge raised an exception; the program is well.
+
+    Attributes:
+        type: the name of the exception's class, in the program's own language.
+        message: its message.
+        traceback: its traceback, or "".
+    """
+
+    def __init__(self, type_: str, message: str, traceback: str = "") -> None:
+        super().__init__(f"{type_}: {message}")
+        self.type = type_
+        self.message = message
+        self.traceback = traceback

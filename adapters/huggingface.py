@@ -1,0 +1,137 @@
+"""Hugging Face tokenizers as an adapter: `BPE` and `BpeTrainer` with `ByteLevel`, as GPT-2's tokenizer.json has them."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, ClassVar
+
+from bpe_conformance.fixtures import spell, unspell
+
+from .errors import AdapterUnavailable
+
+try:
+    import tokenizers
+    from tokenizers import AddedToken, Regex, decoders, models, pre_tokenizers, trainers
+except ImportError as error:
+    raise AdapterUnavailable(
+        "tokenizers is not installed; install it: pip install 'bpe-conformance[huggingface]'"
+        if getattr(error, "name", "") == "tokenizers"
+        else f"tokenizers cannot be imported: {error}; install it: pip install 'bpe-conformance[huggingface]'"
+    ) from error
+
+Merge = tuple[bytes, bytes]
+_POSSESSIVE_INTERVAL = re.compile(r"((?:\\[pP]\{\w+\}|\[(?:\\.|[^\]\\])*\]|\\?.)\{\d+(?:,\d*)?\})\+")
+
+
+class Tokenizer:
+    """`tokenizers.Tokenizer` over `models.BPE`. Ids are those of the vocabulary that is given.
+
+    Args:
+        vocab: id → bytes; of two ids for the same bytes only the first is kept, for a vocab.json holds no more.
+        merges: pairs in order of rank.
+        special_tokens: added as `AddedToken(normalized=False, special=True)`.
+        pattern: a regular expression, split at with `Split(isolated)`; None is the one built into `ByteLevel`.
+
+    Raises:
+        ValueError: if a special token is spelled as another token in the byte map, so that a vocab.json cannot
+            hold both.
+    """
+
+    conventions: ClassVar[Mapping[str, str]] = {
+        "tie_break": "smaller-ids",
+        "byte_order": "gpt2",
+        "id_layout": "specials-bytes-merges",
+    }
+
+    def __init__(
+        self,
+        vocab: Mapping[int, bytes],
+        merges: Sequence[Merge],
+        special_tokens: Sequence[str] | None = None,
+        pattern: str | None = None,
+    ) -> None:
+        self.merges = list(merges)
+        learned = {*(left + right for left, right in merges), *(bytes([byte]) for byte in range(256))}
+        self._plain = {token.encode("utf-8"): token for token in special_tokens or ()}
+        for token in learned:
+            self._plain.pop(token, None)
+        spelled: dict[str, int] = {}
+        for token, index in {token: index for index, token in reversed(vocab.items())}.items():
+            spelling = self._plain.get(token) or spell(token)
+            if spelling in spelled:
+                raise ValueError(f"a vocab.json cannot hold both tokens that are spelled {spelling!a}")
+            spelled[spelling] = index
+        pairs = [(spell(left), spell(right)) for left, right in merges]
+        self._tokenizer = _tokenizer(models.BPE(vocab=spelled, merges=pairs), pattern)
+        self._tokenizer.add_special_tokens(_added(special_tokens or ()))
+
+    @property
+    def vocab(self) -> dict[int, bytes]:
+        """Id → bytes, as the engine holds it."""
+        special = set(self._plain.values())
+        entries = self._tokenizer.get_vocab(with_added_tokens=True).items()
+        return {index: token.encode("utf-8") if token in special else unspell(token) for token, index in entries}
+
+    @classmethod
+    def train(
+        cls, text: str, vocab_size: int, special_tokens: Sequence[str], pattern: str | None = None
+    ) -> Tokenizer:
+        """Train on `text` as it is: the engine does not cut special tokens out of it."""
+        tokenizer = _tokenizer(models.BPE(), pattern)
+        trainer = trainers.BpeTrainer(
+            vocab_size=vocab_size,
+            special_tokens=_added(special_tokens),
+            initial_alphabet=sorted(pre_tokenizers.ByteLevel.alphabet()),
+            show_progress=False,
+        )
+        tokenizer.train_from_iterator([text], trainer)
+        model = json.loads(tokenizer.to_str())["model"]
+        special = set(special_tokens)
+        vocab = {
+            index: token.encode("utf-8") if token in special else unspell(token)
+            for token, index in model["vocab"].items()
+        }
+        merges = [(unspell(left), unspell(right)) for left, right in model["merges"]]
+        return cls(vocab, merges, list(special_tokens), pattern)
+
+    def encode(self, text: str) -> list[int]:
+        """Return the ids of `text`."""
+        ids: list[int] = self._tokenizer.encode(text, add_special_tokens=False).ids
+        return ids
+
+    def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
+        """Return the ids of each text."""
+        encodings = self._tokenizer.encode_batch(list(texts), add_special_tokens=False)
+        return [encoding.ids for encoding in encodings]
+
+    def decode(self, ids: Sequence[int]) -> str:
+        """Return the text of `ids`."""
+        text: str = self._tokenizer.decode(list(ids), skip_special_tokens=False)
+        return text
+
+
+def _tokenizer(model: Any, pattern: str | None) -> Any:
+    tokenizer = tokenizers.Tokenizer(model)
+    if pattern is None:
+        tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    else:
+        split = pre_tokenizers.Split(Regex(_oniguruma(pattern)), "isolated")
+        byte_level = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
+        tokenizer.pre_tokenizer = pre_tokenizers.Sequence([split, byte_level])
+    tokenizer.decoder = decoders.ByteLevel()
+    return tokenizer
+
+
+def _added(special_tokens: Iterable[str]) -> list[Any]:
+    return [AddedToken(token, normalized=False, special=True) for token in special_tokens]
+
+
+def _oniguruma(pattern: str) -> str:
+    """Return `pattern` in the engine's syntax, where `{1,3}+` is not possessive but repeats the interval.
+
+    >>> _oniguruma(r"\\p{N}{1,3}+|a++")
+    '(?>\\\\p{N}{1,3})|a++'
+    """
+    return _POSSESSIVE_INTERVAL.sub(r"(?>\1)", pattern)

@@ -1,0 +1,125 @@
+"""tiktoken's engine, and its educational trainer, as adapters. tiktoken downloads nothing here."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import ClassVar
+
+from bpe_conformance.fixtures import PATTERNS
+
+from .errors import AdapterUnavailable
+
+try:
+    import tiktoken
+    from tiktoken import _educational
+except ImportError as error:
+    raise AdapterUnavailable(
+        "tiktoken is not installed; install it: pip install 'bpe-conformance[tiktoken]'"
+        if getattr(error, "name", "") == "tiktoken"
+        else f"tiktoken cannot be imported: {error}; install it: pip install 'bpe-conformance[tiktoken]'"
+    ) from error
+
+Merge = tuple[bytes, bytes]
+
+
+class Tokenizer:
+    """`tiktoken.Encoding`. A token's rank is its id, looked up by its bytes; the list of merges is not used.
+
+    Args:
+        vocab: id → bytes.
+        merges: checked only: their results' ids must ascend.
+        special_tokens: those that the vocabulary lacks get max(ids)+1, +2, …: tiktoken wants an id for each.
+        pattern: a regular expression in fancy-regex's syntax; None is GPT-2's.
+
+    Raises:
+        ValueError: if tiktoken's form cannot hold the table: bytes repeat, or the ids are not in merge order; or if
+            a special token is empty, for then tiktoken's own `encode` never returns, nor can it be interrupted.
+    """
+
+    conventions: ClassVar[Mapping[str, str]] = {"lookup": "bytes"}
+
+    def __init__(
+        self,
+        vocab: Mapping[int, bytes],
+        merges: Sequence[Merge],
+        special_tokens: Sequence[str] | None = None,
+        pattern: str | None = None,
+    ) -> None:
+        self.merges = list(merges)
+        ids = {token: index for index, token in vocab.items()}
+        if len(ids) != len(vocab):
+            raise ValueError("tiktoken cannot hold this table: two ids stand for the same bytes")
+        results = [left + right for left, right in self.merges]
+        order = [ids[token] for token in results if token in ids]
+        if any(first >= second for first, second in zip(order, order[1:], strict=False)):
+            raise ValueError("tiktoken cannot hold this table: its ids are not in the order of the merges")
+        if "" in (special_tokens or ()):
+            raise ValueError("a special token is empty: tiktoken would never return from encode")
+        special: dict[str, int] = {}
+        free = max(vocab, default=-1) + 1
+        for token in dict.fromkeys(special_tokens or ()):
+            known = ids.get(token.encode("utf-8"))
+            special[token] = free if known is None else known
+            free += known is None
+        learned = {*results, *(bytes([byte]) for byte in range(256))}
+        only_special = {token.encode("utf-8") for token in special} - learned
+        ranks = {token: index for token, index in ids.items() if token not in only_special}
+        self.vocab = {**vocab, **{index: token.encode("utf-8") for token, index in special.items()}}
+        self._encoding = tiktoken.Encoding(
+            "adapter",
+            pat_str=PATTERNS["gpt2"] if pattern is None else pattern,
+            mergeable_ranks=ranks,
+            special_tokens=special,
+        )
+
+    def encode(self, text: str) -> list[int]:
+        """Return the ids of `text`."""
+        return self._encoding.encode(text, allowed_special="all")
+
+    def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
+        """Return the ids of each text."""
+        return self._encoding.encode_batch(list(texts), allowed_special="all")
+
+    def decode(self, ids: Sequence[int]) -> str:
+        """Return the text of `ids`."""
+        return self._encoding.decode(list(ids))
+
+    def decode_bytes(self, ids: Sequence[int]) -> bytes:
+        """Return the bytes of `ids`."""
+        return self._encoding.decode_bytes(list(ids))
+
+
+class EducationalTokenizer(Tokenizer):
+    """tiktoken's engine over what `tiktoken._educational.bpe_train` learns."""
+
+    conventions: ClassVar[Mapping[str, str]] = {"lookup": "bytes", "tie_break": "first-seen"}
+
+    @classmethod
+    def train(
+        cls, text: str, vocab_size: int, special_tokens: Sequence[str], pattern: str | None = None
+    ) -> EducationalTokenizer:
+        """Train on `text`. When pairs run out, the trainer's own ValueError from `max()` is what comes.
+
+        Raises:
+            NotImplementedError: if there are special tokens, which the trainer knows nothing of.
+        """
+        if special_tokens:
+            raise NotImplementedError("tiktoken's educational trainer takes no special tokens")
+        pat_str = PATTERNS["gpt2"] if pattern is None else pattern
+        ranks = _educational.bpe_train(text, vocab_size, pat_str, visualise=None)
+        vocab = {rank: token for token, rank in ranks.items()}
+        merges = [_parts(token, ranks) for token in ranks if len(token) > 1]
+        return cls(vocab, merges, None, pattern)
+
+
+def _parts(token: bytes, ranks: Mapping[bytes, int]) -> Merge:
+    """Return the pair that `token` was made of: its bytes merged by the ranks below its own until two are left."""
+    word = [bytes([byte]) for byte in token]
+    while len(word) > 2:
+        pairs = zip(word, word[1:], strict=False)
+        known = [(ranks.get(a + b, ranks[token]), here) for here, (a, b) in enumerate(pairs)]
+        rank, here = min(known)
+        if rank >= ranks[token]:
+            raise ValueError(f"the ranks below {ranks[token]} do not build {token!r}")
+        word[here : here + 2] = [word[here] + word[here + 1]]
+    return word[0], word[1]

@@ -1,0 +1,147 @@
+"""Keeps what an implementation does inside its case: hangs, exceptions of every kind, warnings."""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+import threading
+import traceback
+import warnings
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+_OURS = Path(__file__).parent
+
+
+class Fault(Exception):
+    """What an implementation did instead of answering. The message is one line."""
+
+
+class Raised(Fault):
+    """A call raised.
+
+    Attributes:
+        error: what was raised.
+        where: the lines of its traceback, the suite's own frames left out.
+    """
+
+    def __init__(self, call: str, error: BaseException) -> None:
+        self.error = error
+        self.where = _frames(error)
+        super().__init__(f"{call} raised {describe(error)}")
+
+    @property
+    def is_error(self) -> bool:
+        """Whether it is an ordinary exception: an exit or an interrupt is no error message to a caller."""
+        return isinstance(self.error, Exception)
+
+
+class Misshapen(Fault):
+    """An answer has the wrong shape."""
+
+
+class TimedOut(BaseException):
+    """A case took longer than its limit. Not an `Exception`, so that an implementation rarely swallows it."""
+
+    def __init__(self, seconds: float) -> None:
+        super().__init__(f"no answer within {seconds:g} s")
+
+
+def describe(error: BaseException) -> str:
+    """Return the type and the first line of the message of `error`, whatever its `__str__` does."""
+    try:
+        message = str(error).strip().splitlines()
+    except BaseException:
+        message = ["(its message cannot be read)"]
+    name = type(error).__name__
+    return f"{name}: {message[0][:300]}" if message else name
+
+
+def _frames(error: BaseException) -> list[str]:
+    try:
+        frames = traceback.extract_tb(error.__traceback__)
+    except BaseException:
+        return []
+    theirs = [frame for frame in frames if Path(frame.filename).parent != _OURS]
+    return [f"{frame.filename}:{frame.lineno} in {frame.name}: {frame.line or ''}" for frame in theirs[-4:]]
+
+
+def call(what: str, function: Callable[..., T], *arguments: Any, **keywords: Any) -> T:
+    """Call an implementation.
+
+    Raises:
+        Raised: for whatever it raises, `SystemExit` and other `BaseException`s too.
+        TimedOut: if the surrounding `limits` ran out.
+        KeyboardInterrupt: if the person at the keyboard interrupted.
+    """
+    try:
+        return function(*arguments, **keywords)
+    except (TimedOut, Fault):
+        raise
+    except BaseException as error:
+        if isinstance(error, KeyboardInterrupt) and _interrupt.is_set():
+            raise
+        raise Raised(what, error) from None
+
+
+_interrupt = threading.Event()
+
+
+@contextlib.contextmanager
+def limits(seconds: float) -> Iterator[None]:
+    """Within it: a time limit (POSIX, main thread), warnings ignored, Ctrl-C told from a raised KeyboardInterrupt.
+
+    Args:
+        seconds: 0 is no limit.
+
+    Raises:
+        TimedOut: when the time is up, again and again while the code goes on, and at the end at the latest.
+    """
+    _interrupt.clear()
+    with warnings.catch_warnings(), contextlib.ExitStack() as stack:
+        warnings.simplefilter("ignore")
+        if threading.current_thread() is not threading.main_thread():
+            yield
+            return
+        stack.enter_context(_handler(signal.SIGINT, _on_interrupt))
+        if seconds <= 0 or not hasattr(signal, "setitimer"):
+            yield
+            return
+        alarm = _Alarm(seconds)
+        stack.enter_context(_handler(signal.SIGALRM, alarm))
+        signal.setitimer(signal.ITIMER_REAL, seconds, 0.25)
+        try:
+            yield
+        finally:
+            alarm.armed = False
+            signal.setitimer(signal.ITIMER_REAL, 0)
+        if alarm.fired:
+            raise TimedOut(seconds)
+
+
+class _Alarm:
+    def __init__(self, seconds: float) -> None:
+        self.seconds = seconds
+        self.armed = True
+        self.fired = False
+
+    def __call__(self, signum: int, frame: Any) -> None:
+        if self.armed:
+            self.fired = True
+            raise TimedOut(self.seconds)
+
+
+def _on_interrupt(signum: int, frame: Any) -> None:
+    _interrupt.set()
+    raise KeyboardInterrupt
+
+
+@contextlib.contextmanager
+def _handler(number: int, handler: Callable[[int, Any], None]) -> Iterator[None]:
+    earlier = signal.signal(number, handler)
+    try:
+        yield
+    finally:
+        signal.signal(number, earlier if earlier is not None else signal.SIG_DFL)

@@ -1,0 +1,438 @@
+"""The laws: properties that hold for every input, tried on examples that Hypothesis draws and shrinks."""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from bpe_conformance.fixtures import Model, read_model, read_text
+from bpe_conformance.fixtures.spec import Case, Clause, read_case
+from bpe_conformance.fixtures.yaml_file import SpecError
+from bpe_conformance.reference import textbook
+
+from . import examples, show
+from .containment import Fault, Raised, TimedOut, limits
+from .expectations import compute, oracle, training_key
+from .judge import Difference, judge
+from .regenerate import write_flow
+from .subject import Subject
+
+Example = dict[str, Any]
+SHRINKING_SECONDS = 5.0
+SECONDS = 30.0
+
+
+@dataclass(frozen=True)
+class Law:
+    """A property and how to try it.
+
+    Attributes:
+        id: permanent, unique among laws and cases.
+        clause_id: the clause that states it.
+        conformance_class: whose verdict it counts in.
+        needs: the capabilities without which it cannot be tried; `pattern` stands for any pattern at all.
+        strategy: draws examples for an implementation.
+        test: returns how an example breaks the law, or None.
+        tries: how many examples.
+    """
+
+    id: str
+    clause_id: str
+    conformance_class: str
+    needs: tuple[str, ...]
+    strategy: Callable[[Subject], st.SearchStrategy[Example]]
+    test: Callable[[Subject, Example], Difference | None]
+    tries: int = 100
+    bound: Clause | None = None
+
+    @property
+    def clause(self) -> Clause:
+        """The clause that states it."""
+        assert self.bound is not None
+        return self.bound
+
+
+@dataclass(frozen=True)
+class Broken:
+    """A law that does not hold: the difference, after how many examples, and the shrunk one as a YAML case."""
+
+    difference: Difference
+    examples: int = 0
+    yaml: str = ""
+
+
+class _BrokenError(Exception):
+    def __init__(self, difference: Difference, example: Example) -> None:
+        super().__init__(difference.got)
+        self.difference, self.example = difference, example
+
+
+def bind(clauses: Mapping[str, Clause]) -> list[Law]:
+    """Return the laws with their clauses.
+
+    Raises:
+        SpecError: if a law's clause does not exist.
+    """
+    for law in LAWS:
+        if law.clause_id not in clauses:
+            raise SpecError(f"the law {law.id} names the clause {law.clause_id}, which does not exist")
+    return [replace(law, bound=clauses[law.clause_id]) for law in LAWS]
+
+
+def unmet(law: Law, subject: Subject) -> str | None:
+    """Return what the law needs and the implementation does not claim, or None."""
+    if subject.fixed_model is not None:
+        return "other models than its own"
+    for need in law.needs:
+        if need == "pattern":
+            if not any(name.startswith("pattern:") for name in subject.capabilities):
+                return "pattern"
+        elif need not in subject.capabilities:
+            return need
+    return None
+
+
+def check(law: Law, subject: Subject) -> Broken | None:
+    """Try a law: the same examples in every run, no deadline, shrunk when it breaks."""
+    count = 0
+    started = time.monotonic()
+    first_failure: float | None = None
+    failing: dict[str, _BrokenError] = {}
+
+    @settings(
+        max_examples=law.tries,
+        derandomize=True,
+        deadline=None,
+        database=None,
+        print_blob=False,
+        report_multiple_bugs=False,
+        suppress_health_check=list(HealthCheck),
+    )
+    @given(law.strategy(subject))
+    def attempt(example: Example) -> None:
+        nonlocal count, first_failure
+        key = repr(example)
+        if key in failing:
+            raise failing[key]
+        now = time.monotonic()
+        since = first_failure if first_failure is not None else started
+        if now - since > (SECONDS if first_failure is None else SHRINKING_SECONDS):
+            return
+        if first_failure is None:
+            count += 1
+        with limits(subject.limit):
+            difference = law.test(subject, example)
+        if difference is not None:
+            first_failure = first_failure or now
+            failing[key] = _BrokenError(difference, example)
+            raise failing[key]
+
+    try:
+        attempt()
+    except _BrokenError as broken:
+        return Broken(broken.difference, count, as_yaml(law, broken.example))
+    except TimedOut as late:
+        return Broken(Difference(f"an example of {law.id}", "an answer", str(late)), count)
+    return None
+
+
+def as_yaml(law: Law, example: Example) -> str:
+    """Return an example as a complete YAML case, with the expected value of the oracle; "" if it is no case."""
+    if "op" not in example:
+        return ""
+    head = {"id": f"{law.id}-found", "title": f"a counterexample to {law.clause_id}", "since": "1.0"}
+    whole = {**head, **example, "expect": compute(_case(law.clause, example))}
+    lines = [f"clause: {law.clause_id}", "cases:"]
+    for number, (key, value) in enumerate(whole.items()):
+        shown = value if key in ("id", "title", "op") else write_flow(value)
+        lines.append(f"  {'-' if number == 0 else ' '} {key}: {shown}")
+    return "\n".join(lines)
+
+
+def _case(clause: Clause, example: Example) -> Case:
+    return read_case({"id": "example", "title": "an example", "expect": {}, **example}, clause)
+
+
+_NO_CLAUSE = Clause("LAW-EXAMPLE-1", "LAW", "must", "", "", ())
+
+
+def _equals_oracle(subject: Subject, example: Example) -> Difference | None:
+    """Judge the example as a golden case whose value the oracle computes now."""
+    case = _case(_NO_CLAUSE, example)
+    conventions = subject.conventions
+    keys = [training_key(conventions["tie_break"], conventions["byte_order"]), conventions["lookup"]]
+    return judge(replace(case, expect=compute(case, keys)), subject)
+
+
+def _model(example: Example) -> Model:
+    return read_model(example["model"])
+
+
+def _encode(subject: Subject, example: Example) -> tuple[Any, str, list[int]]:
+    handle = subject.build(_model(example))
+    text = read_text(example["input"]["text"])
+    return handle, text, handle.encode(text)
+
+
+def _reported(test: Callable[[Subject, Example], Difference | None]) -> Callable[[Subject, Example], Any]:
+    """Turn a fault of the implementation into a difference."""
+
+    def tried(subject: Subject, example: Example) -> Difference | None:
+        try:
+            return test(subject, example)
+        except Fault as fault:
+            shown = show.text_line(str(example.get("input", example)))
+            return Difference(shown, "an answer", str(fault), "", fault.where if isinstance(fault, Raised) else ())
+
+    return tried
+
+
+def _shown(example: Example) -> str:
+    model = _model(example)
+    special = f", special tokens {ascii(list(model.special_tokens))}" if model.special_tokens else ""
+    return f"{ascii(example['input'])}        merges {show.merges(model.merges)}{special}"
+
+
+@_reported
+def _round_trip(subject: Subject, example: Example) -> Difference | None:
+    handle, text, ids = _encode(subject, example)
+    back = handle.decode(ids)
+    if back == text:
+        return None
+    return Difference(_shown(example), show.text_line(text), f"{show.text_line(back)} from ids {ids[:20]}")
+
+
+@_reported
+def _idempotent(subject: Subject, example: Example) -> Difference | None:
+    handle, _, ids = _encode(subject, example)
+    again = handle.encode(handle.decode(ids))
+    if again == ids:
+        return None
+    vocab = _model(example).vocab
+    return Difference(_shown(example), show.ids(ids, vocab), f"{show.ids(again, vocab)} the second time")
+
+
+@_reported
+def _special_equation(subject: Subject, example: Example) -> Difference | None:
+    handle, text, ids = _encode(subject, example)
+    model = _model(example)
+    parts: list[int] = []
+    for segment, _ in textbook.cut_special(text, model.special_tokens or ()):
+        parts += subject.build(model).encode(segment)
+    if parts == ids:
+        return None
+    around = show.first_difference(parts, ids)
+    return Difference(
+        _shown(example), f"{show.ids(parts, model.vocab, around)}, segment by segment", show.ids(ids, model.vocab, around)
+    )
+
+
+@_reported
+def _arguments_unchanged(subject: Subject, example: Example) -> Difference | None:
+    model = _model(example)
+    vocab, merges, special = model.fresh()
+    given: list[Any] = [vocab, merges] + ([special] if special is not None else [])
+    handle = subject.build_from(given)
+    ids = handle.encode(example["input"]["text"])
+    kept = list(ids)
+    if "decode" in subject.capabilities:
+        handle.instance.decode(kept)
+    for name, now, before in (("vocab", vocab, dict(model.vocab)), ("merges", merges, list(model.merges))):
+        if now != before:
+            return Difference(_shown(example), f"{name} as the caller passed it", f"{name} was changed")
+    if special is not None and special != list(model.special_tokens or ()):
+        return Difference(_shown(example), "special_tokens as the caller passed it", "special_tokens was changed")
+    if kept != ids:
+        return Difference(_shown(example), "the ids passed to decode unchanged", "decode changed the caller's list")
+    return None
+
+
+@_reported
+def _results_unshared(subject: Subject, example: Example) -> Difference | None:
+    handle, text, ids = _encode(subject, example)
+    raw = handle.instance.encode(text)
+    if isinstance(raw, list):
+        raw.append(0)
+        raw[:] = [0] * len(raw)
+    again = handle.encode(text)
+    twice = handle.encode(text + text)
+    fresh = subject.build(_model(example)).encode(text + text)
+    vocab = _model(example).vocab
+    if again != ids:
+        return Difference(
+            _shown(example), show.ids(ids, vocab), f"{show.ids(again, vocab)} after the caller changed the earlier result"
+        )
+    if twice != fresh:
+        return Difference(_shown(example), f"{show.ids(fresh, vocab)}, as a new tokenizer gives", show.ids(twice, vocab))
+    return None
+
+
+@_reported
+def _table_unaliased(subject: Subject, example: Example) -> Difference | None:
+    model = _model(example)
+    vocab, merges, special = model.fresh()
+    given: list[Any] = [vocab, merges] + ([special] if special is not None else [])
+    handle = subject.build_from(given)
+    text = example["input"]["text"]
+    before = handle.encode(text)
+    back = handle.decode(before) if "decode" in subject.capabilities else ""
+    vocab.clear()
+    merges.clear()
+    if special is not None:
+        special.clear()
+    after = handle.encode(text)
+    if after != before:
+        return Difference(_shown(example), f"ids {before}", f"ids {after} after the caller emptied its own table")
+    if "decode" in subject.capabilities and handle.decode(before) != back:
+        return Difference(_shown(example), show.text_line(back), "another text after the caller emptied its own table")
+    return None
+
+
+@_reported
+def _save_load(subject: Subject, example: Example) -> Difference | None:
+    handle, text, ids = _encode(subject, example)
+    model = _model(example)
+    with tempfile.TemporaryDirectory(prefix="bpe-conformance-") as folder:
+        handle.save(Path(folder))
+        loaded = subject.from_files(Path(folder, "vocab.json"), Path(folder, "merges.txt"), model.special_tokens)
+        again = loaded.encode(text)
+    if again == ids:
+        return None
+    return Difference(
+        _shown(example), show.ids(ids, model.vocab), f"{show.ids(again, model.vocab)} after save and from_files"
+    )
+
+
+def _training_line(given: Mapping[str, Any]) -> str:
+    special = ascii(given["special_tokens"])
+    return f"{show.text_line(given['text'])}, vocab_size {given['vocab_size']}, special tokens {special}"
+
+
+@_reported
+def _trained_encodes(subject: Subject, example: Example) -> Difference | None:
+    given = example["input"]["train"]
+    trained = subject.train(given["text"], given["vocab_size"], given["special_tokens"])
+    if trained.handle is None or not hasattr(trained.handle.instance, "encode"):
+        return None
+    model = Model(trained.vocab, tuple(trained.merges), tuple(given["special_tokens"]))
+    ids = trained.handle.encode(given["text"])
+    expected = oracle(model, subject.conventions["lookup"]).encode(given["text"])
+    line = f"train on {_training_line(given)}, then encode the same text"
+    if ids != expected:
+        around = show.first_difference(expected, ids)
+        return Difference(line, show.ids(expected, model.vocab, around), show.ids(ids, model.vocab, around))
+    for index, token in trained.vocab.items():
+        text = token.decode("utf-8", "replace")
+        if text.encode("utf-8") != token or textbook.split(text) != [text]:
+            continue
+        got = trained.handle.encode(text)
+        if got != [index]:
+            return Difference(f"{line} and token {show.token(token)}", f"ids [{index}]", f"ids {got[:20]}")
+    return None
+
+
+@_reported
+def _monotone(subject: Subject, example: Example) -> Difference | None:
+    given = example["input"]["train"]
+    merges = subject.train(given["text"], given["vocab_size"], given["special_tokens"]).merges
+    words = textbook.corpus(given["text"], given["special_tokens"], textbook.PATTERNS["gpt2"])
+    last: int | None = None
+    for step, pair in enumerate(merges):
+        count = textbook.count_pairs(words).get(pair, 0)
+        if count == 0 or (last is not None and count > last):
+            return Difference(
+                _training_line(given),
+                f"a pair that occurs, at most {last} times" if last is not None else "a pair that occurs",
+                f"{show.pair(pair)} with count {count}",
+                f"at step {step + 1}",
+            )
+        words = [textbook.replace(word, pair) for word in words]
+        last = count
+    return None
+
+
+@_reported
+def _arguments_of_training(subject: Subject, example: Example) -> Difference | None:
+    given = example["input"]["train"]
+    special = list(given["special_tokens"])
+    first = subject.train_from(given["text"], given["vocab_size"], special)
+    if special != given["special_tokens"]:
+        return Difference(_training_line(given), "special_tokens as the caller passed it", f"{ascii(special)}")
+    again = subject.train(given["text"], given["vocab_size"], given["special_tokens"])
+    if (again.merges, again.vocab) != (first.merges, first.vocab):
+        return Difference(
+            _training_line(given), f"merges {show.merges(first.merges)}", f"merges {show.merges(again.merges)} again"
+        )
+    return None
+
+
+HASH_SEED_TEXT = "the cat sat on the mat, that rat ate the oat; a bat at bay ate it all. abab cdcd efef zxzx yqyq"
+
+
+def _hash_seeds(subject: Subject, example: Example) -> Difference | None:
+    from bpe_conformance.adapters.bridge import isolated
+
+    special = ["<|a|>", "<|a|><|a|>", "<|b|>", "at", "ate"]
+    found = []
+    for seed in example["seeds"]:
+        target = isolated(subject.name, subject.trainer, 3 * subject.limit, {"PYTHONHASHSEED": str(seed)})
+        try:
+            other = Subject(subject.name, target, 3 * subject.limit)
+            trained = other.train(HASH_SEED_TEXT, 300, special)
+            found.append((trained.merges, trained.vocab))
+        except Fault as fault:
+            return Difference(f"train with PYTHONHASHSEED={seed}", "merges", str(fault))
+        finally:
+            target.close()
+    if all(one == found[0] for one in found):
+        return None
+    place = next(show.first_difference(found[0][0], one[0]) for one in found[1:] if one != found[0])
+    different = next(one for one in found[1:] if one != found[0])
+    return Difference(
+        f"{show.text_line(HASH_SEED_TEXT)}, vocab_size 300, special tokens {ascii(special)}",
+        f"merges {show.merges(found[0][0], place)}",
+        f"merges {show.merges(different[0], place)} with another PYTHONHASHSEED",
+        f"at step {place + 1}",
+    )
+
+
+def _encodings(**options: bool) -> Callable[[Subject], st.SearchStrategy[Example]]:
+    return lambda subject: examples.encodings(subject, **options)
+
+
+def _mixed(subject: Subject) -> st.SearchStrategy[Example]:
+    return st.one_of(examples.encodings(subject), examples.encodings(subject, special=True))
+
+
+def _trainings(special: bool) -> Callable[[Subject], st.SearchStrategy[Example]]:
+    return lambda _: examples.trainings(special)
+
+
+LAWS: tuple[Law, ...] = (
+    Law("law-encode", "LAW-ENCODE-1", "encoder", ("encode",), _encodings(), _equals_oracle, 250),
+    Law("law-encode-pattern", "SPLIT-NAME-1", "encoder", ("encode", "pattern"), _encodings(pattern=True), _equals_oracle, 150),
+    Law("law-special", "SPECIAL-SCAN-1", "encoder", ("encode",), _encodings(special=True), _equals_oracle, 200),
+    Law("law-special-equation", "LAW-SPECIAL-1", "encoder", ("encode",), _encodings(special=True), _special_equation),
+    Law("law-idempotent", "LAW-IDEMPOTENT-1", "encoder", ("encode", "decode"), _mixed, _idempotent),
+    Law("law-round-trip", "LAW-ROUNDTRIP-1", "decoder", ("encode", "decode"), _mixed, _round_trip, 150),
+    Law("law-decode", "DECODE-UTF8-1", "decoder", ("decode",), examples.decodings, _equals_oracle, 150),
+    Law("law-arguments", "LAW-PURE-1", "encoder", ("encode",), _encodings(special=True), _arguments_unchanged, 40),
+    Law("law-results", "LAW-PURE-2", "encoder", ("encode",), _mixed, _results_unshared, 60),
+    Law("law-unaliased", "LAW-PURE-3", "encoder", ("encode",), _encodings(special=True), _table_unaliased, 20),
+    Law("law-train", "LAW-TRAIN-1", "trainer", ("train",), _trainings(False), _equals_oracle, 150),
+    Law("law-train-special", "TRAIN-SPECIAL-1", "trainer", ("train",), _trainings(True), _equals_oracle, 150),
+    Law("law-train-monotone", "LAW-MONOTONE-1", "trainer", ("train",), _trainings(True), _monotone, 50),
+    Law("law-train-again", "LAW-REPLAY-1", "trainer", ("train",), _trainings(True), _arguments_of_training, 30),
+    Law("law-train-encode", "LAW-SELF-1", "trainer", ("train", "encode"), _trainings(True), _trained_encodes, 60),
+    Law("law-hash-seed", "LAW-SEED-1", "trainer", ("train", "importable"), lambda _: st.just({"seeds": [1, 2]}), _hash_seeds, 1),
+    Law("law-stream", "LAW-STREAM-1", "streaming", ("encode_iterable",), examples.streams, _equals_oracle, 250),
+    Law("law-batch", "LAW-BATCH-1", "batch", ("encode_batch",), examples.batches, _equals_oracle, 60),
+    Law("law-save", "LAW-SAVE-1", "files", ("save", "from_files", "encode"), _mixed, _save_load, 30),
+)

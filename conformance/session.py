@@ -1,0 +1,254 @@
+"""One run of the suite under pytest: what is selected, the implementation, the states, the summary, the exit status."""
+
+from __future__ import annotations
+
+import difflib
+import shlex
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bpe_conformance.fixtures.spec import SECTIONS, Case, Spec, load_spec
+from bpe_conformance.fixtures.yaml_file import SpecError
+
+from . import known_failures, summary
+from .laws import LAWS, Law, bind
+from .subject import MisshapenAdapter, Subject
+
+STATES = {
+    "pass": ("passed", ".", "PASSED"),
+    "fail": ("failed", "F", "FAILED"),
+    "advisory": ("advisory", "a", "ADVISORY"),
+    "known failure": ("known failure", "k", "KNOWN FAILURE"),
+    "not claimed": ("not claimed", "-", "NOT CLAIMED"),
+}
+
+
+@dataclass(frozen=True)
+class Command:
+    """How the user named the implementation; what a failure tells to repeat."""
+
+    adapter: str
+    options: tuple[str, ...] = ()
+
+    def repeat(self, case: str) -> str:
+        """Return the command line that runs exactly `case`."""
+        return shlex.join(["pytest", "conformance", "--adapter", self.adapter, *self.options, "--bpe-case", case])
+
+    @property
+    def importable(self) -> tuple[str, str] | None:
+        """Module and name, if the adapter was named so."""
+        module, colon, name = self.adapter.partition(":")
+        return (module, name) if colon and all(part.isidentifier() for part in module.split(".")) else None
+
+
+class Run:
+    """One run. It is registered as a pytest plugin of its own."""
+
+    def __init__(
+        self, config: pytest.Config, spec: Spec, subject: Subject, laws: Iterable[Law], corpora: Iterable[Any]
+    ) -> None:
+        self.config = config
+        self.spec = spec
+        self.subject = subject
+        options = ["--bpe-trainer", config.getoption("--bpe-trainer")]
+        self.command = Command(config.getoption("--adapter"), tuple(options) if options[1] else ())
+        self.laws, self.cases = list(laws), list(spec.cases)
+        self.corpora = list(corpora)
+        self._select()
+        self.known_failures: dict[str, str] = {}
+        self.results: dict[str, dict[str, Any]] = {}
+        self.expected: set[str] = set()
+        self.missing: list[str] = []
+
+    @classmethod
+    def configure(cls, config: pytest.Config) -> Run:
+        """Load the spec and the adapter.
+
+        Raises:
+            pytest.UsageError: one line; pytest exits with status 4.
+        """
+        name = config.getoption("--adapter")
+        if not name:
+            raise pytest.UsageError(
+                "name what to judge: pytest conformance --adapter mypkg.mymodule:Tokenizer "
+                "(or --adapter reference, to see a passing run)"
+            )
+        folder, trainer = config.getoption("--bpe-spec"), config.getoption("--bpe-trainer")
+        try:
+            spec = load_spec(Path(folder)) if folder else load_spec()
+            subject = Subject(name, _resolve(config, name), config.getoption("--bpe-time-limit"), trainer)
+            laws = [] if folder else bind(spec.clauses)
+            run = cls(config, spec, subject, laws, _corpora(config))
+            listed = config.getoption("--bpe-known-failures")
+            if listed:
+                ids = [case.id for case in spec.cases] + [law.id for law in LAWS]
+                run.known_failures = known_failures.read(Path(listed), ids)
+        except (SpecError, MisshapenAdapter) as error:
+            raise pytest.UsageError(str(error)) from None
+        return run
+
+    def _select(self) -> None:
+        get = self.config.getoption
+        ids, clauses, sections = get("--bpe-case"), get("--bpe-clause"), get("--bpe-section")
+        known = {case.id for case in self.cases} | {law.id for law in self.laws}
+        for name in ids or ():
+            _check(name, known, "case or law")
+        prefixes = {clause[: -len(tail)] if tail else clause for clause in self.spec.clauses for tail in _tails(clause)}
+        for name in clauses or ():
+            _check(name, prefixes, "clause")
+        for name in sections or ():
+            _check(name, set(SECTIONS), "section")
+
+        def wanted(entry: Case | Law) -> bool:
+            return (
+                (not ids or entry.id in ids)
+                and (not clauses or any(_under(entry.clause.id, name) for name in clauses))
+                and (not sections or entry.clause.section in sections)
+            )
+
+        if ids or clauses or sections:
+            self.corpora = []
+        self.cases = [case for case in self.cases if wanted(case)]
+        self.laws = [law for law in self.laws if wanted(law)]
+
+    # pytest hooks
+
+    def pytest_report_header(self) -> list[str]:
+        """Say what is judged."""
+        declared = [f"{key}={value}" for key, value in self.subject.declared.items()]
+        return [
+            f"bpe-conformance: judging {self.subject.name}; {len(self.cases)} cases, {len(self.laws)} laws; "
+            f"conventions declared: {', '.join(declared) or 'none'}"
+        ]
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_makereport(self, item: pytest.Item) -> Any:
+        """Put the state and the clause into the report, in plain values that cross process borders."""
+        report = yield
+        from .items import BpeItem
+
+        if isinstance(item, BpeItem) and (report.when == "call" or report.failed):
+            state = "error" if report.failed and item.state not in ("fail",) else item.state
+            report.bpe = {
+                "id": item.name,
+                "state": state,
+                "clause": item.clause.id if item.clause else "",
+                "section": item.clause.section if item.clause else "corpus",
+                "level": item.clause.level if item.clause else "",
+                "class": item.conformance_class,
+                "message": item.message,
+            }
+        return report
+
+    def pytest_report_teststatus(self, report: Any) -> tuple[str, str, str] | None:
+        """Give each state its own letter and word."""
+        found = getattr(report, "bpe", None)
+        if found is None or report.when != "call":
+            return None
+        return STATES.get(found["state"])
+
+    def pytest_collection_finish(self, session: pytest.Session) -> None:
+        """Note what was collected (without xdist)."""
+        from .items import BpeItem
+
+        self.expected |= {item.name for item in session.items if isinstance(item, BpeItem)}
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_xdist_node_collection_finished(self, node: Any, ids: list[str]) -> None:
+        """Note what a worker collected."""
+        self.expected |= {name.split("::", 1)[1] for name in ids if name.startswith("conformance::")}
+
+    def pytest_runtest_logreport(self, report: Any) -> None:
+        """Keep each item's result."""
+        found = getattr(report, "bpe", None)
+        if found is not None:
+            self.results[found["id"]] = found
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        """Count results against what was collected, and settle the exit status."""
+        if hasattr(self.config, "workerinput"):
+            return
+        status = int(session.exitstatus)
+        if status in (pytest.ExitCode.INTERRUPTED, pytest.ExitCode.INTERNAL_ERROR, pytest.ExitCode.USAGE_ERROR):
+            return
+        stopped = bool(session.shouldstop or session.shouldfail)
+        self.missing = [] if stopped or self._only_collects() else sorted(self.expected - set(self.results))
+        judged = [one for one in self.results.values() if one["state"] != "not claimed"]
+        if self.missing:
+            session.exitstatus = pytest.ExitCode.TESTS_FAILED
+        elif not judged and status == pytest.ExitCode.OK and not self._only_collects():
+            session.exitstatus = pytest.ExitCode.NO_TESTS_COLLECTED
+        self._write_known_failures()
+
+    def pytest_terminal_summary(self, terminalreporter: Any) -> None:
+        """Print the summary by section, and the verdicts."""
+        if not self._only_collects():
+            summary.write(terminalreporter, self)
+
+    def _only_collects(self) -> bool:
+        return bool(self.config.option.collectonly)
+
+    def _write_known_failures(self) -> None:
+        file = self.config.getoption("--bpe-write-known-failures")
+        if not file or self._only_collects():
+            return
+        failures = {}
+        for one in self.results.values():
+            if one["state"] in ("fail", "error", "known failure") and one["section"] != "corpus":
+                reason = self.known_failures.get(one["id"]) or f"fails {one['clause']}; not looked into yet"
+                failures[one["id"]] = reason
+        try:
+            known_failures.write(Path(file), failures)
+        except SpecError as error:
+            raise pytest.UsageError(str(error)) from None
+
+
+def _resolve(config: pytest.Config, name: str) -> Any:
+    from bpe_conformance.adapters import AdapterError, resolve
+
+    trainer = config.getoption("--bpe-trainer")
+    try:
+        if config.getoption("--bpe-isolate") and not name.startswith("cmd:"):
+            from bpe_conformance.adapters.bridge import isolated
+
+            resolve(name)
+            return isolated(name, trainer, config.getoption("--bpe-time-limit"))
+        target = resolve(name)
+        if trainer:
+            from bpe_conformance.adapters.trainer import with_trainer
+
+            target = with_trainer(target, trainer)
+        return target
+    except AdapterError as error:
+        raise MisshapenAdapter(str(error)) from None
+
+
+def _corpora(config: pytest.Config) -> list[Any]:
+    paths = config.getoption("--bpe-corpus")
+    if not paths:
+        return []
+    from .corpus import find
+
+    return [find(path) for path in paths]
+
+
+def _tails(clause: str) -> list[str]:
+    parts = clause.split("-")
+    return ["-" + "-".join(parts[count:]) if count < len(parts) else "" for count in range(1, len(parts) + 1)]
+
+
+def _under(clause: str, prefix: str) -> bool:
+    return clause == prefix or clause.startswith(prefix + "-")
+
+
+def _check(name: str, known: set[str], what: str) -> None:
+    if name in known:
+        return
+    near = difflib.get_close_matches(name, known, 3)
+    hint = f"; did you mean {' or '.join(near)}?" if near else ""
+    raise pytest.UsageError(f"there is no {what} {name}{hint}")

@@ -1,0 +1,101 @@
+"""How text, tokens and merges look in a message: one line, ASCII, short."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from bpe_conformance.fixtures import Merge
+
+LONGEST = 200
+NEAR = 6
+
+
+def ascii_only(text: str) -> str:
+    """Return `text` with every character beyond ASCII escaped, so that no console and no pipe refuses it."""
+    return text.encode("ascii", "backslashreplace").decode("ascii")
+
+
+def text_line(text: str) -> str:
+    """Return `text` quoted; a long one by its two ends.
+
+    >>> text_line("a\\n€")
+    "'a\\\\n\\\\u20ac'"
+    """
+    if len(text) > LONGEST:
+        return f"{ascii(text[:120])} … {ascii(text[-40:])} ({len(text)} characters)".replace("…", "...")
+    return ascii(text)
+
+
+def hex_line(data: bytes) -> str:
+    """Return bytes in hexadecimal, up to 24 of them.
+
+    >>> hex_line(b"abc")
+    '61 62 63'
+    """
+    return data[:24].hex(" ") + (" ..." if len(data) > 24 else "")
+
+
+def token(data: bytes) -> str:
+    """Return a token, quoted if it is visible ASCII, else its bytes.
+
+    >>> token(b" the"), token(b"\\xe2\\x82")
+    ("' the'", '<e2 82>')
+    """
+    try:
+        text = data.decode("utf-8")
+    except UnicodeDecodeError:
+        return f"<{hex_line(data)}>"
+    return text_line(text)
+
+
+def pair(merge: Merge) -> str:
+    """Return a merge.
+
+    >>> pair((b"lo", b"w"))
+    '(lo,w)'
+    """
+    return f"({','.join(_bare(part) for part in merge)})"
+
+
+def _bare(part: bytes) -> str:
+    shown = token(part)
+    return shown[1:-1] if shown[0] in "'\"" and part.strip() == part and part and b"," not in part else shown
+
+
+def merges(pairs: Sequence[Merge], around: int = 0) -> str:
+    """Return merges, at most a dozen of them, those near the index `around` first.
+
+    >>> merges([(b"b", b"c"), (b"a", b"b")])
+    '(b,c) (a,b)'
+    """
+    return _window([pair(merge) for merge in pairs], around, " ") or "none"
+
+
+def ids(numbers: Sequence[int], vocab: Mapping[int, bytes], around: int = 0) -> str:
+    """Return ids with their tokens.
+
+    >>> ids([97, 256], {97: b"a", 256: b"bc"})
+    "97 'a' | 256 'bc'"
+    """
+    shown = [f"{number} {token(vocab[number])}" if number in vocab else f"{number} ?" for number in numbers]
+    return _window(shown, around, " | ") or "no ids"
+
+
+def _window(parts: Sequence[str], around: int, between: str) -> str:
+    if len(parts) <= 2 * NEAR:
+        return between.join(parts)
+    start = max(0, min(around - NEAR, len(parts) - 2 * NEAR))
+    window = list(parts[start : start + 2 * NEAR])
+    if start:
+        window.insert(0, f"... {start} before")
+    if start + 2 * NEAR < len(parts):
+        window.append(f"{len(parts) - start - 2 * NEAR} more ...")
+    return between.join(window)
+
+
+def first_difference(left: Sequence[object], right: Sequence[object]) -> int:
+    """Return the first index at which two sequences differ, or the length of the shorter one."""
+    for index, (one, other) in enumerate(zip(left, right, strict=False)):
+        if one != other:
+            return index
+    return min(len(left), len(right))

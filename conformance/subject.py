@@ -1,0 +1,435 @@
+"""An implementation behind the adapter protocol: what it offers, and calls whose answers are rebuilt as plain values."""
+
+from __future__ import annotations
+
+import inspect
+import itertools
+import operator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from bpe_conformance.fixtures import PATTERNS, Merge, Model, read_model
+
+from .containment import Fault, Misshapen, Raised, call, describe, limits
+
+CONVENTIONS: dict[str, tuple[str, ...]] = {
+    "tie_break": ("lex-greater", "lex-smaller", "smaller-ids", "first-seen", "unspecified"),
+    "byte_order": ("raw", "gpt2"),
+    "id_layout": ("bytes-specials-merges", "specials-bytes-merges", "bytes-merges-specials"),
+    "lookup": ("pair", "bytes"),
+}
+METHODS = ("encode", "decode", "encode_iterable", "encode_batch", "decode_bytes", "save", "from_files", "train")
+MAX_IDS = 4_000_000
+TRIVIAL = read_model({"merges": [["a", "b"]]})
+
+
+class MisshapenAdapter(Exception):
+    """What `--adapter` names cannot be judged. The message is one line: what is wrong, and the mend."""
+
+
+@dataclass(frozen=True)
+class Trained:
+    """What training returned: id → bytes, merges in order, and the tokenizer if there is one."""
+
+    vocab: dict[int, bytes]
+    merges: list[Merge]
+    handle: Handle | None = field(default=None, compare=False)
+
+
+class Subject:
+    """The implementation under test.
+
+    Attributes:
+        name: what `--adapter` said.
+        conventions: every convention, the declared ones in place of the defaults.
+        declared: the declared ones that differ from the defaults.
+        fixed_model: the name of the only model that it has, or None if it takes any.
+        capabilities: of `METHODS`, those it offers, and `pattern` and `train-pattern` with the pattern names
+            behind a colon (`pattern:cl100k`).
+    """
+
+    def __init__(
+        self, name: str, target: Any, time_limit: float = 10.0, trainer: str | None = None
+    ) -> None:
+        """Look at `target` and settle, once, what it offers.
+
+        Args:
+            name: how the user named it.
+            target: a class or factory of the adapter protocol.
+            time_limit: seconds for each probe, and for one case.
+            trainer: what `--bpe-trainer` said; `target` has it already.
+
+        Raises:
+            MisshapenAdapter: if it offers nothing that can be judged, or declares what the spec does not know.
+        """
+        self.name = name
+        self.trainer = trainer
+        self._target = target
+        self._gpt2: Handle | Fault | None = None
+        self._time_limit = time_limit
+        if not callable(target):
+            raise MisshapenAdapter(f"{name} is {_kind(target)}; a class or a function is wanted")
+        self.fixed_model = _fixed_model(target)
+        self.declared, self.conventions = _conventions(name, target)
+        self._pattern_spelling: dict[str, str] = {}
+        self.capabilities = frozenset(self._settle())
+        if not self.capabilities & {"train", "encode", "decode"}:
+            raise MisshapenAdapter(
+                f"{name} offers none of train, encode and decode; give it the methods of the adapter protocol"
+            )
+
+    @property
+    def limit(self) -> float:
+        """Seconds for one case."""
+        return self._time_limit
+
+    def build(self, model: Model) -> Handle:
+        """Return a tokenizer for `model`, built from fresh copies. That of GPT-2's table is built once.
+
+        Raises:
+            Fault: if the constructor raises.
+        """
+        if model.name != "gpt2":
+            return self._build(model)
+        if self._gpt2 is None:
+            try:
+                self._gpt2 = self._build(model)
+            except Fault as fault:
+                self._gpt2 = fault
+        if isinstance(self._gpt2, Fault):
+            raise self._gpt2
+        return self._gpt2
+
+    def _build(self, model: Model) -> Handle:
+        if self.fixed_model is not None:
+            return Handle(call(f"{self._short}()", self._target))
+        arguments, keywords = constructor_arguments(model, self._pattern_spelling)
+        text = f"{self._short}({', '.join(['vocab', 'merges', 'special_tokens'][: len(arguments)])})"
+        return Handle(call(text, self._target, *arguments, **keywords))
+
+    def build_from(self, arguments: Sequence[Any]) -> Handle:
+        """Return a tokenizer built from exactly these objects, so that a law can look at them afterwards."""
+        return Handle(call(f"{self._short}(…)", self._target, *arguments))
+
+    def from_files(self, vocab: Path, merges: Path, special_tokens: Sequence[str] | None) -> Handle:
+        """Return a tokenizer loaded from `vocab.json` and `merges.txt`."""
+        arguments: list[Any] = [str(vocab), str(merges)]
+        if special_tokens is not None:
+            arguments.append(list(special_tokens))
+        return Handle(call("from_files(…)", self._target.from_files, *arguments))
+
+    def train(
+        self, text: str, vocab_size: int, special_tokens: Sequence[str], pattern: str = "gpt2"
+    ) -> Trained:
+        """Train and return plain values.
+
+        Raises:
+            Fault: if training raises, or what it returns has no readable vocabulary and merges.
+        """
+        keywords = {"pattern": self._pattern_spelling[f"train-{pattern}"]} if pattern != "gpt2" else {}
+        return self.train_from(text, vocab_size, list(special_tokens), **keywords)
+
+    def train_from(self, text: str, vocab_size: int, special_tokens: list[str], **keywords: str) -> Trained:
+        """The same with exactly this list, so that a law can look at it afterwards."""
+        result = call("train(…)", self._target.train, text, vocab_size, special_tokens, **keywords)
+        if isinstance(result, tuple) and len(result) == 2:
+            return Trained(rebuild_vocab(result[0]), rebuild_merges(result[1]))
+        for name in ("vocab", "merges"):
+            if not call(f"train(…).{name}", hasattr, result, name):
+                raise Misshapen(f"train(…) returned {_kind(result)} without {name}; a Tokenizer is wanted")
+        vocab = rebuild_vocab(call("train(…).vocab", getattr, result, "vocab"))
+        merges = rebuild_merges(call("train(…).merges", getattr, result, "merges"))
+        return Trained(vocab, merges, Handle(result))
+
+    @property
+    def _short(self) -> str:
+        return getattr(self._target, "__name__", None) or self.name.rpartition(":")[2]
+
+    def _settle(self) -> Iterator[str]:
+        offered = self._offered()
+        for name in offered:
+            if name != "train":
+                yield name
+        if callable(getattr(self._target, "train", None)):
+            _check_train(self.name, self._target)
+            if not self._refuses(lambda: self.train("ab ab", 257, [])):
+                yield "train"
+                if not self.name.startswith("cmd:"):
+                    yield "importable"
+                yield from self._patterns("train-pattern", self._target.train, self._probe_training)
+        if "encode" in offered and self.fixed_model is None:
+            yield from self._patterns("pattern", self._target, self._probe_encoding)
+
+    def _offered(self) -> list[str]:
+        """Return the methods other than train that are there and not refused in a trivial probe."""
+        target = self._target
+        if isinstance(target, type) and not any(hasattr(target, name) for name in METHODS):
+            return []
+        if isinstance(target, type) and not (hasattr(target, "encode") or hasattr(target, "decode")):
+            return []
+        self._check_constructor()
+        try:
+            with limits(self._time_limit):
+                handle = self._build(TRIVIAL)
+                thing: Any = handle.instance
+        except Raised as raised:
+            if isinstance(raised.error, NotImplementedError):
+                return []
+            thing = target
+        except BaseException as error:
+            if isinstance(error, KeyboardInterrupt):
+                raise
+            thing = target
+        if thing is target and not isinstance(target, type):
+            return ["encode", "decode"]
+        found = [name for name in METHODS[:6] if callable(getattr(thing, name, None))]
+        if thing is not target:
+            found = [name for name in found if not self._refuses(lambda name=name: self._probe(handle, name))]  # type: ignore[misc]
+        if callable(getattr(target, "from_files", None)):
+            found.append("from_files")
+        return found
+
+    def _check_constructor(self) -> None:
+        try:
+            signature = inspect.signature(self._target)
+        except (TypeError, ValueError):
+            return
+        if self.fixed_model is not None:
+            return
+        try:
+            signature.bind({}, [], [])
+        except TypeError as error:
+            raise MisshapenAdapter(
+                f"{self.name} cannot be called as (vocab, merges, special_tokens): {error}; wanted is "
+                "def __init__(self, vocab: dict[int, bytes], merges: list[tuple[bytes, bytes]], "
+                "special_tokens: list[str] | None = None)"
+            ) from None
+
+    def _refuses(self, probe: Callable[[], object]) -> bool:
+        """Whether a trivial call raises NotImplementedError; any other fault is left to the cases."""
+        try:
+            with limits(self._time_limit):
+                probe()
+        except Raised as raised:
+            return isinstance(raised.error, NotImplementedError)
+        except KeyboardInterrupt:
+            raise
+        except BaseException:
+            return False
+        return False
+
+    @staticmethod
+    def _probe(handle: Handle, name: str) -> None:
+        if name == "encode":
+            handle.encode("ab")
+        elif name in ("decode", "decode_bytes"):
+            getattr(handle, name)([97])
+        elif name == "encode_iterable":
+            handle.stream(["ab"])
+        elif name == "encode_batch":
+            handle.encode_batch(["ab"])
+
+    def _patterns(self, kind: str, function: Any, probe: Callable[[str], bool]) -> Iterator[str]:
+        """Settle which patterns are offered, and whether by exact string or by name."""
+        if not _takes_pattern(function):
+            return
+        prefix = "train-" if kind == "train-pattern" else ""
+        for name, string in PATTERNS.items():
+            if name == "gpt2":
+                continue
+            for spelling in (string, name):
+                self._pattern_spelling[prefix + name] = spelling
+                try:
+                    with limits(self._time_limit):
+                        works = probe(name)
+                except KeyboardInterrupt:
+                    raise
+                except BaseException:
+                    works = False
+                if works:
+                    yield f"{kind}:{name}"
+                    break
+
+    def _probe_encoding(self, pattern: str) -> bool:
+        model = Model(TRIVIAL.vocab, TRIVIAL.merges, None, pattern)
+        return self._build(model).encode("xab") == [120, 256]
+
+    def _probe_training(self, pattern: str) -> bool:
+        return self.train("ab", 257, [], pattern).merges == [(b"a", b"b")]
+
+
+class Handle:
+    """One tokenizer of the implementation; every answer is rebuilt from exact builtins."""
+
+    def __init__(self, instance: Any) -> None:
+        self.instance = instance
+
+    def encode(self, text: str) -> list[int]:
+        """Return the ids of `text`."""
+        return self._ids("encode", self.instance.encode, text)
+
+    def decode(self, ids: Iterable[int]) -> str:
+        """Return the text of `ids`."""
+        text = call("decode(…)", lambda: self.instance.decode(list(ids)))
+        if not isinstance(text, str):
+            raise Misshapen(f"decode returned {_kind(text)}; str is wanted")
+        return str.__add__("", text)
+
+    def decode_bytes(self, ids: Iterable[int]) -> bytes:
+        """Return the bytes of `ids`."""
+        return rebuild_bytes("decode_bytes", call("decode_bytes(…)", self.instance.decode_bytes, list(ids)))
+
+    def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
+        """Return the ids of each text."""
+        rows = call("encode_batch(…)", self.instance.encode_batch, list(texts))
+        if isinstance(rows, str | bytes | Mapping):
+            raise Misshapen(f"encode_batch returned {_kind(rows)}; a list of lists of int is wanted")
+        found = call("encode_batch(…)", lambda: list(itertools.islice(rows, len(texts) + 1)))
+        return [rebuild_ids("encode_batch", row) for row in found]
+
+    def stream(self, chunks: Iterable[str]) -> list[int]:
+        """Return all ids that encode_iterable yields."""
+        return self._ids("encode_iterable", self.instance.encode_iterable, chunks)
+
+    def stream_lazily(self, chunks: Iterable[str]) -> Iterator[int]:
+        """Return the iterator that encode_iterable gives, unread."""
+        return iter(call("encode_iterable(…)", self.instance.encode_iterable, chunks))
+
+    def save(self, folder: Path) -> None:
+        """Save into `folder`."""
+        call("save(…)", self.instance.save, str(folder))
+
+    def _ids(self, name: str, method: Callable[[Any], Any], argument: Any) -> list[int]:
+        return rebuild_ids(name, call(f"{name}(…)", method, argument))
+
+
+def constructor_arguments(model: Model, spellings: Mapping[str, str]) -> tuple[list[Any], dict[str, Any]]:
+    """Return what the constructor is called with for `model`: fresh copies."""
+    vocab, merges, special_tokens = model.fresh()
+    arguments: list[Any] = [vocab, merges]
+    if special_tokens is not None:
+        arguments.append(special_tokens)
+    return arguments, {"pattern": spellings[model.pattern]} if model.pattern != "gpt2" else {}
+
+
+def rebuild_ids(what: str, value: Any) -> list[int]:
+    """Return ids as exact ints.
+
+    Raises:
+        Misshapen: if it is no iterable of integers (booleans, floats and strings are refused), or endless.
+        Raised: if iterating raises.
+    """
+    if isinstance(value, str | bytes | Mapping) or value is None:
+        raise Misshapen(f"{what} returned {_kind(value)}; a list of int is wanted")
+    ids: list[int] = []
+
+    def read() -> None:
+        for item in value:
+            if type(item) is bool or isinstance(item, str | float):
+                raise Misshapen(f"{what} returned an id that is {_kind(item)}; int is wanted")
+            try:
+                index = operator.index(item)
+            except TypeError:
+                raise Misshapen(f"{what} returned an id that is {_kind(item)}; int is wanted") from None
+            ids.append(int.__add__(index, 0))
+            if len(ids) > MAX_IDS:
+                raise Misshapen(f"{what} returned more than {MAX_IDS} ids")
+
+    call(f"{what}(…)", read)
+    return ids
+
+
+def rebuild_bytes(what: str, value: Any) -> bytes:
+    """Return exact bytes, or raise `Misshapen`."""
+    if isinstance(value, bytes | bytearray | memoryview):
+        return b"".join([bytes(memoryview(value))])
+    raise Misshapen(f"{what} holds {_kind(value)}; bytes are wanted")
+
+
+def rebuild_vocab(value: Any) -> dict[int, bytes]:
+    """Return the vocabulary as an exact dict of int → bytes, or raise `Misshapen` with the mend."""
+    if not callable(getattr(value, "items", None)):
+        raise Misshapen(f"vocab is {_kind(value)}; a mapping of int to bytes is wanted")
+    vocab: dict[int, bytes] = {}
+    for key, token in call("vocab.items()", lambda: list(itertools.islice(value.items(), MAX_IDS))):
+        if isinstance(key, bytes | str):
+            raise Misshapen(f"vocab maps {_kind(key)[2:]} to {_kind(token)[2:]}; int to bytes is wanted")
+        if isinstance(token, str):
+            raise Misshapen("vocab maps int to str; int to bytes is wanted: encode the tokens")
+        vocab[rebuild_ids("vocab", [key])[0]] = rebuild_bytes("vocab", token)
+    return vocab
+
+
+def rebuild_merges(value: Any) -> list[Merge]:
+    """Return the merges as exact pairs of bytes, or raise `Misshapen` with the mend."""
+    wanted = "a list of (bytes, bytes) in the order learned is wanted"
+    if isinstance(value, Mapping | str | bytes):
+        raise Misshapen(f"merges is {_kind(value)}; {wanted}")
+    merges: list[Merge] = []
+    for pair in call("merges", lambda: list(itertools.islice(value, MAX_IDS))):
+        if isinstance(pair, str | bytes) or not isinstance(pair, Iterable):
+            raise Misshapen(f"merges holds {_kind(pair)}; {wanted}")
+        parts = call("merges", list, pair)
+        if len(parts) != 2:
+            raise Misshapen(f"merges holds an entry of {len(parts)} parts; {wanted}")
+        if all(isinstance(part, int) for part in parts):
+            raise Misshapen(f"merges holds pairs of int; {wanted}")
+        merges.append((rebuild_bytes("merges", parts[0]), rebuild_bytes("merges", parts[1])))
+    return merges
+
+
+def _kind(value: Any) -> str:
+    if value is None:
+        return "None"
+    name = type(value).__name__
+    return f"{'an' if name[:1] in 'aeiou' else 'a'} {name}"
+
+
+def _fixed_model(target: Any) -> str | None:
+    model = getattr(target, "model", None)
+    return model if isinstance(model, str) else None
+
+
+def _conventions(name: str, target: Any) -> tuple[dict[str, str], dict[str, str]]:
+    declared = getattr(target, "conventions", None) or {}
+    if not isinstance(declared, Mapping):
+        raise MisshapenAdapter(f"{name}: conventions is {_kind(declared)}; a mapping is wanted")
+    values = {key: options[0] for key, options in CONVENTIONS.items()}
+    for key, value in declared.items():
+        if key not in CONVENTIONS:
+            raise MisshapenAdapter(f"{name}: unknown convention {key!r}; known are {', '.join(CONVENTIONS)}")
+        if value not in CONVENTIONS[key]:
+            raise MisshapenAdapter(f"{name}: {key} is {value!r}; one of {', '.join(CONVENTIONS[key])} is wanted")
+        values[key] = str(value)
+    defaults = {key: options[0] for key, options in CONVENTIONS.items()}
+    return {key: value for key, value in values.items() if value != defaults[key]}, values
+
+
+def _check_train(name: str, target: Any) -> None:
+    if isinstance(target, type):
+        static = inspect.getattr_static(target, "train", None)
+        if inspect.isfunction(static):
+            raise MisshapenAdapter(
+                f"{name}: train is a method of an instance; wanted is "
+                "@classmethod def train(cls, text, vocab_size, special_tokens) -> Tokenizer"
+            )
+    try:
+        inspect.signature(target.train).bind("", 256, [])
+    except TypeError as error:
+        raise MisshapenAdapter(
+            f"{name}: train cannot be called as (text, vocab_size, special_tokens): {error}"
+        ) from None
+    except ValueError:
+        return
+
+
+def _takes_pattern(function: Any) -> bool:
+    try:
+        return "pattern" in inspect.signature(function).parameters
+    except (TypeError, ValueError):
+        return False
+
+
+__all__ = ["CONVENTIONS", "Handle", "MisshapenAdapter", "Subject", "Trained", "describe"]

@@ -1,0 +1,147 @@
+"""Merges the bytes of one pre-token: the lowest rank first, the leftmost of equals (MERGE-ORDER-1)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from heapq import heapify, heappop, heappush
+from itertools import pairwise
+
+from bpe_conformance.fixtures import Merge
+
+LONG = 100
+CACHE_SIZE = 1 << 16
+NO_RANK = 1 << 62
+
+
+@dataclass
+class Ranks:
+    """The merges of a table, in ids.
+
+    Attributes:
+        rank_of: pair of ids → its rank; of a pair that stands twice, the first.
+        result_of: rank → the id of the concatenation.
+    """
+
+    rank_of: dict[tuple[int, int], int] = field(default_factory=dict)
+    result_of: list[int] = field(default_factory=list)
+
+    @classmethod
+    def of(cls, merges: Iterable[Merge], ids: Mapping[bytes, int]) -> Ranks:
+        """Return the ranks of `merges`.
+
+        Raises:
+            KeyError: if `ids` lacks a part of a merge or its result.
+        """
+        ranks = cls()
+        for rank, (left, right) in enumerate(merges):
+            ranks.rank_of.setdefault((ids[left], ids[right]), rank)
+            ranks.result_of.append(ids[left + right])
+        return ranks
+
+
+def merge_by_scan(word: Sequence[int], ranks: Ranks) -> list[int]:
+    """Merge by looking for the lowest rank again after each merge: quadratic, and fast on short words.
+
+    >>> merge_by_scan([97, 98, 99], Ranks({(98, 99): 0, (97, 98): 1}, [256, 257]))
+    [97, 256]
+    """
+    tokens, rank_of = list(word), ranks.rank_of
+    found = [rank_of.get(pair, NO_RANK) for pair in pairwise(tokens)]
+    while found and (lowest := min(found)) != NO_RANK:
+        place = found.index(lowest)
+        tokens[place : place + 2] = [ranks.result_of[lowest]]
+        del found[place]
+        if place:
+            found[place - 1] = rank_of.get((tokens[place - 1], tokens[place]), NO_RANK)
+        if place < len(found):
+            found[place] = rank_of.get((tokens[place], tokens[place + 1]), NO_RANK)
+    return tokens
+
+
+def merge_by_heap(word: Sequence[int], ranks: Ranks) -> list[int]:
+    """Merge with a heap of (rank, place) over a linked list: O(n log n).
+
+    >>> merge_by_heap([97, 98, 99], Ranks({(98, 99): 0, (97, 98): 1}, [256, 257]))
+    [97, 256]
+    """
+    tokens, rank_of, size = list(word), ranks.rank_of, len(word)
+    following = list(range(1, size + 1))
+    preceding = list(range(-1, size - 1))
+    # The rank of the pair that starts at each place; an entry of the heap that says otherwise is out of date.
+    found = [rank_of.get(pair, NO_RANK) for pair in pairwise(tokens)] + [NO_RANK]
+    heap = [rank * size + place for place, rank in enumerate(found) if rank != NO_RANK]
+    heapify(heap)
+
+    def look(place: int) -> None:
+        after = following[place]
+        rank = rank_of.get((tokens[place], tokens[after]), NO_RANK) if after < size else NO_RANK
+        found[place] = rank
+        if rank != NO_RANK:
+            heappush(heap, rank * size + place)
+
+    while heap:
+        rank, place = divmod(heappop(heap), size)
+        if found[place] != rank:
+            continue
+        gone = following[place]
+        tokens[place] = ranks.result_of[rank]
+        found[gone] = NO_RANK
+        after = following[place] = following[gone]
+        if after < size:
+            preceding[after] = place
+        look(place)
+        if place:
+            look(preceding[place])
+    merged = []
+    place = 0
+    while place < size:
+        merged.append(tokens[place])
+        place = following[place]
+    return merged
+
+
+class Encoder:
+    """Encodes pre-tokens, and remembers the short ones.
+
+    Args:
+        ids: token → id; holds every byte, and every part and result of `merges`.
+        merges: pairs in order of rank.
+        cache_size: how many pre-tokens are remembered at most; when there are more, all are forgotten.
+
+    Raises:
+        KeyError: if `ids` lacks a token.
+    """
+
+    def __init__(
+        self, ids: Mapping[bytes, int], merges: Iterable[Merge], cache_size: int = CACHE_SIZE
+    ) -> None:
+        self._byte_ids = [ids[bytes([byte])] for byte in range(256)]
+        self._ranks = Ranks.of(merges, ids)
+        self._cache: dict[str, tuple[int, ...]] = {}
+        self._cache_size = cache_size
+
+    def encode(self, pre_token: str) -> tuple[int, ...]:
+        """Return the ids of a pre-token.
+
+        Raises:
+            UnicodeEncodeError: a ValueError, if it holds a lone surrogate.
+
+        >>> ids = {bytes([byte]): byte for byte in range(256)} | {b"ab": 256}
+        >>> Encoder(ids, [(b"a", b"b")]).encode("abab")
+        (256, 256)
+        """
+        known = self._cache.get(pre_token)
+        if known is not None:
+            return known
+        encoded = tuple(self.merge(pre_token.encode("utf-8")))
+        if len(pre_token) < LONG and self._cache_size:
+            if len(self._cache) >= self._cache_size:
+                self._cache.clear()
+            self._cache[pre_token] = encoded
+        return encoded
+
+    def merge(self, atoms: bytes) -> list[int]:
+        """Return the ids of a pre-token's bytes, not remembered."""
+        word = [self._byte_ids[byte] for byte in atoms]
+        return merge_by_heap(word, self._ranks) if len(word) >= LONG else merge_by_scan(word, self._ranks)

@@ -1,0 +1,48 @@
+"""Reading and writing the small text files that hold a tokenizer."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+
+AnyPath = str | os.PathLike[str]
+
+
+def read_utf8(path: AnyPath) -> str:
+    """Return the text of a file, newlines as they are, without a leading BOM.
+
+    Raises:
+        ValueError: if it cannot be read or is not UTF-8.
+    """
+    file = Path(path)
+    try:
+        return file.read_bytes().decode("utf-8").removeprefix("\ufeff")
+    except OSError as error:
+        raise ValueError(f"{file}: cannot be read: {error.strerror or error}") from None
+    except UnicodeDecodeError as error:
+        line = error.object.count(b"\n", 0, error.start) + 1
+        raise ValueError(f"{file}:{line}: not UTF-8 at byte {error.start} of the file") from None
+
+
+def read_lines(path: AnyPath) -> list[str]:
+    r"""Return the lines of a file, split at LF or CRLF only; empty ones at the end are left out."""
+    return read_utf8(path).replace("\r\n", "\n").rstrip("\n").split("\n")
+
+
+def write_utf8(path: AnyPath, text: str) -> None:
+    """Write a file as a whole or not at all: to a temporary file beside it, which then takes its name."""
+    file = Path(path)
+    handle, name = tempfile.mkstemp(prefix=f".{file.name}.", dir=file.parent)
+    temporary = Path(name)
+    try:
+        with os.fdopen(handle, "wb") as stream:
+            stream.write(text.encode("utf-8"))
+        # `mkstemp` makes a file for its owner alone; what is written here is as public as any new file.
+        mask = os.umask(0)
+        os.umask(mask)
+        temporary.chmod(0o666 & ~mask)
+        temporary.replace(file)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise

@@ -1,0 +1,192 @@
+"""Hugging Face's `tokenizer.json`, as far as it is byte-level BPE.
+
+Source: huggingface/tokenizers `src/models/bpe/`, `src/pre_tokenizers/byte_level.rs`,
+`src/tokenizer/added_vocabulary.rs`. What would make it encode otherwise than byte-level BPE does (a
+normalizer, a prefix space, `ignore_merges`, …) is refused by name. Its post-processor is not read: it belongs
+to `add_special_tokens=True`.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from bpe_conformance.fixtures import PATTERNS, Merge, Model, spell
+
+from .files import AnyPath, read_utf8, write_utf8
+from .format_gpt2 import read_merge, spelled_vocab, vocab_of_entries
+from .special_tokens import straddles
+
+_REGEXES = {
+    # There `}+` repeats a repetition, and is not possessive as it is here; an atomic group is the same in
+    # both.
+    "cl100k": PATTERNS["cl100k"].replace(r"\p{N}{1,3}+", r"(?>\p{N}{1,3})"),
+}
+_NAMES = {text: name for name, text in PATTERNS.items()} | {text: name for name, text in _REGEXES.items()}
+_UNSET = (None, False, "", 0)
+
+
+def read(path: AnyPath) -> Model:
+    """Read a model; its pattern is a name if it is a known one, else the regular expression.
+
+    Raises:
+        ValueError: with the file and, for what is not JSON, the line, if it is malformed or is not byte-level
+            BPE without further steps.
+    """
+    where = str(path)
+    try:
+        document = json.loads(read_utf8(path))
+    except json.JSONDecodeError as error:
+        raise ValueError(f"{where}:{error.lineno}: not JSON: {error.msg}") from None
+    except RecursionError:
+        raise ValueError(f"{where}:1: nested too deep") from None
+    model = _mapping(_mapping(document, where).get("model"), f"{where}: model")
+    _refuse(document, where, ("normalizer", "truncation", "padding"))
+    if model.get("type", "BPE") != "BPE":
+        raise ValueError(f"{where}: the model is {model['type']!a}; BPE is wanted")
+    steps = ("dropout", "continuing_subword_prefix", "end_of_word_suffix", "byte_fallback", "ignore_merges")
+    _refuse(model, f"{where}: model", steps)
+    added = _added_tokens(document, where)
+    keys = _mapping(model.get("vocab"), f"{where}: model.vocab")
+    ordinary = [(key, index) for key, index in keys.items() if key not in added]
+    vocab = vocab_of_entries(ordinary, f"{where}: model.vocab")
+    for text, index in added.items():
+        if keys.get(text, index) != index or index in vocab:
+            raise ValueError(
+                f"{where}: added_tokens: {text!a} or its id {index} stands for something else in the vocab"
+            )
+        vocab[index] = text.encode("utf-8")
+    merges: list[Merge] = []
+    for number, pair in enumerate(model.get("merges", ())):
+        parts = pair.split(" ") if isinstance(pair, str) else pair
+        if not isinstance(parts, list) or not all(isinstance(part, str) for part in parts):
+            raise ValueError(f"{where}: model.merges[{number}] is no pair of strings")
+        merges.append(read_merge(parts, f"{where}: model.merges[{number}]"))
+    pattern = _pattern(document.get("pre_tokenizer"), f"{where}: pre_tokenizer")
+    return Model(vocab, tuple(merges), tuple(added), pattern)
+
+
+def _mapping(value: Any, where: str) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise ValueError(f"{where}: an object is wanted")
+    return value
+
+
+def _refuse(settings: Mapping[str, Any], where: str, names: tuple[str, ...]) -> None:
+    for name in names:
+        if settings.get(name) not in _UNSET:
+            raise ValueError(f"{where}: {name} is set; plain byte-level BPE has none")
+
+
+def _added_tokens(document: Mapping[str, Any], where: str) -> dict[str, int]:
+    added: dict[str, int] = {}
+    normalized: dict[str, bool] = {}
+    for number, entry in enumerate(document.get("added_tokens") or ()):
+        here = f"{where}: added_tokens[{number}]"
+        token = _mapping(entry, here)
+        _refuse(token, here, ("lstrip", "rstrip", "single_word"))
+        text, index = token.get("content"), token.get("id")
+        if not isinstance(text, str) or not text or not isinstance(index, int):
+            raise ValueError(f"{here}: a content that is not empty and an id are wanted")
+        added[text], normalized[text] = index, bool(token.get("normalized"))
+    # Those that are not `normalized` are cut out first: leftmost-longest only if none of them overlap.
+    for first, late in normalized.items():
+        for second, other in normalized.items():
+            if late != other and (straddles(first, second) or first.startswith(second)):
+                what = f"{first!a} and {second!a} overlap, and one of them is normalized"
+                raise ValueError(f"{where}: added_tokens: {what}")
+    return added
+
+
+def _pattern(value: Any, where: str) -> str:
+    steps = [value]
+    if isinstance(value, dict) and value.get("type") == "Sequence":
+        steps = value.get("pretokenizers", [])
+    match steps:
+        case [{"type": "ByteLevel", "add_prefix_space": False, **rest}]:
+            return "gpt2" if rest.get("use_regex", True) else "none"
+        case [
+            {"type": "Split", "pattern": {"Regex": str(text)}, "behavior": "Isolated", "invert": False},
+            {"type": "ByteLevel", "add_prefix_space": False, "use_regex": False},
+        ]:
+            return _NAMES.get(text, text)
+    raise ValueError(
+        f"{where}: neither ByteLevel nor an isolating Split and ByteLevel, both without add_prefix_space"
+    )
+
+
+def write(path: AnyPath, model: Model) -> None:
+    """Write a model.
+
+    Raises:
+        ValueError: if the format cannot hold it: two ids for the same bytes, a special token that has no id,
+            whose text spells another token, or that merges build but is not spelled as its text, or an
+            expression with `}+`, which means something else there.
+    """
+    keys, added = _keys(model)
+    merges = [[spell(left), spell(right)] for left, right in dict.fromkeys(model.merges)]
+    document = {
+        "version": "1.0",
+        "truncation": None,
+        "padding": None,
+        "added_tokens": [_added_token(text, index) for text, index in added.items()],
+        "normalizer": None,
+        "pre_tokenizer": _pre_tokenizer(model.pattern),
+        "post_processor": None,
+        "decoder": _byte_level(use_regex=True),
+        "model": {
+            "type": "BPE",
+            "dropout": None,
+            "unk_token": None,
+            "continuing_subword_prefix": None,
+            "end_of_word_suffix": None,
+            "fuse_unk": False,
+            "byte_fallback": False,
+            "ignore_merges": False,
+            "vocab": dict(sorted(keys.items(), key=lambda item: item[1])),
+            "merges": merges,
+        },
+    }
+    write_utf8(path, json.dumps(document, ensure_ascii=False, indent=1) + "\n")
+
+
+def _keys(model: Model) -> tuple[dict[str, int], dict[str, int]]:
+    """Return the keys of the vocabulary, special tokens as plain text, and the special ones among them."""
+    keys = spelled_vocab(model.vocab)
+    special = dict.fromkeys(model.special_tokens or ())
+    used = {part for left, right in model.merges for part in (left, right, left + right)}
+    added: dict[str, int] = {}
+    for text in special:
+        token = text.encode("utf-8")
+        spelled = spell(token)
+        if spelled not in keys:
+            raise ValueError(f"the special token {text!a} is not in the vocabulary")
+        if spelled != text and (token in used or len(token) == 1):
+            raise ValueError(f"the special token {text!a} is an ordinary token too, and is spelled otherwise")
+        added[text] = keys.pop(spelled)
+    for text, index in added.items():
+        if keys.setdefault(text, index) != index:
+            raise ValueError(f"the text of the special token {text!a} is the spelling of another token")
+    return keys, added
+
+
+def _added_token(text: str, index: int) -> dict[str, Any]:
+    flags = {"single_word": False, "lstrip": False, "rstrip": False, "normalized": False, "special": True}
+    return {"id": index, "content": text, **flags}
+
+
+def _byte_level(use_regex: bool) -> dict[str, Any]:
+    return {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": use_regex}
+
+
+def _pre_tokenizer(pattern: str) -> dict[str, Any]:
+    if pattern in ("gpt2", PATTERNS["gpt2"]):
+        return _byte_level(use_regex=True)
+    name = _NAMES.get(pattern, pattern)
+    text = _REGEXES.get(name, PATTERNS.get(name, pattern))
+    if re.search(r"\{[\d,]+\}\+", text):
+        raise ValueError(f"the pattern {text!a} holds `}}+`, which is not possessive there; use `(?>…)`")
+    split = {"type": "Split", "pattern": {"Regex": text}, "behavior": "Isolated", "invert": False}
+    return {"type": "Sequence", "pretokenizers": [split, _byte_level(use_regex=False)]}

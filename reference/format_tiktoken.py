@@ -1,0 +1,115 @@
+"""tiktoken's rank files: a line `base64(token) rank` for each ordinary token, and no merges.
+
+Source: openai/tiktoken `tiktoken/load.py`, `load_tiktoken_bpe`. The merges are in the ranks: a token's parts
+are what merging its bytes leaves when only lower ranks may be used.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Mapping
+from itertools import pairwise
+
+from bpe_conformance.fixtures import Merge, Model
+
+from .files import AnyPath, read_lines, write_utf8
+
+
+def read_ranks(path: AnyPath) -> dict[bytes, int]:
+    """Read token → rank.
+
+    Raises:
+        ValueError: with file and line, if a line is not base64 and a rank, or a token or rank stands twice.
+    """
+    ranks: dict[bytes, int] = {}
+    taken: set[int] = set()
+    for number, line in enumerate(read_lines(path), start=1):
+        if not line:
+            continue
+        where = f"{path}:{number}"
+        parts = line.split(" ")
+        if len(parts) != 2 or not (parts[1].isascii() and parts[1].isdigit()):
+            raise ValueError(f"{where}: {line[:80]!a} is not base64, a space and a rank")
+        try:
+            token, rank = base64.b64decode(parts[0], validate=True), int(parts[1])
+        except (binascii.Error, ValueError) as error:
+            raise ValueError(f"{where}: {line[:80]!a} cannot be read: {error}") from None
+        if not token or token in ranks or rank in taken:
+            raise ValueError(f"{where}: the token {token!r} is empty, or it or the rank {rank} stands twice")
+        ranks[token] = rank
+        taken.add(rank)
+    return ranks
+
+
+def merges_of_ranks(ranks: Mapping[bytes, int]) -> list[Merge]:
+    """Return the merges that a table of ranks implies, by rank.
+
+    A token that lower ranks do not build from two parts is never the result of a merge, and is left out;
+    tiktoken gives it only for a pre-token that is equal to it.
+
+    >>> ranks = {bytes([byte]): byte for byte in range(256)}
+    >>> merges_of_ranks(ranks | {b"bc": 256, b"abc": 257})
+    [(b'b', b'c'), (b'a', b'bc')]
+    """
+    merges: list[Merge] = []
+    for token, rank in sorted(ranks.items(), key=lambda item: item[1]):
+        if len(token) > 1:
+            parts = _parts(token, ranks, rank)
+            if len(parts) == 2:
+                merges.append((parts[0], parts[1]))
+    return merges
+
+
+def _parts(token: bytes, ranks: Mapping[bytes, int], limit: int) -> list[bytes]:
+    parts = [token[place : place + 1] for place in range(len(token))]
+    while True:
+        joined = [left + right for left, right in pairwise(parts)]
+        lowest = min((ranks.get(pair, limit) for pair in joined), default=limit)
+        if lowest >= limit:
+            return parts
+        place = next(place for place, pair in enumerate(joined) if ranks.get(pair) == lowest)
+        parts[place : place + 2] = [joined[place]]
+
+
+def read(path: AnyPath, special_tokens: Mapping[str, int] | None = None, pattern: str = "gpt2") -> Model:
+    """Read a model; special tokens and pattern do not stand in the file.
+
+    Args:
+        path: the rank file.
+        special_tokens: text → id.
+        pattern: a name or a regular expression.
+
+    Raises:
+        ValueError: if the file is malformed, or an id is taken.
+    """
+    ranks = read_ranks(path)
+    vocab = {rank: token for token, rank in ranks.items()}
+    for text, index in (special_tokens or {}).items():
+        if vocab.get(index, text.encode("utf-8")) != text.encode("utf-8"):
+            raise ValueError(f"{path}: the id {index} of {text!a} stands for {vocab[index]!r}")
+        vocab[index] = text.encode("utf-8")
+    return Model(vocab, tuple(merges_of_ranks(ranks)), tuple(special_tokens or ()), pattern)
+
+
+def write(path: AnyPath, model: Model) -> None:
+    """Write the ordinary tokens of `model`, special ones left out.
+
+    Raises:
+        ValueError: if the ranks alone do not give back the merges: ids that are not in merge order, tokens
+            that no merge builds, two ids for the same bytes. tiktoken would encode otherwise than the model.
+    """
+    special = {text.encode("utf-8") for text in model.special_tokens or ()}
+    ordinary = {index: token for index, token in sorted(model.vocab.items()) if token not in special}
+    ranks = {token: index for index, token in ordinary.items()}
+    if len(ranks) != len(ordinary):
+        twice = next(token for index, token in ordinary.items() if ranks[token] != index)
+        raise ValueError(f"two ids stand for {twice!r}; a rank file has one rank for a token")
+    if any(bytes([byte]) not in ranks for byte in range(256)):
+        raise ValueError("a byte is missing or is a special token; a rank file needs all 256")
+    recovered = merges_of_ranks(ranks)
+    unbuilt = ranks.keys() - {left + right for left, right in recovered}
+    if recovered != list(model.merges) or any(len(token) > 1 for token in unbuilt):
+        raise ValueError("the merges do not follow from the ids, so a rank file cannot hold this table")
+    lines = [f"{base64.b64encode(token).decode('ascii')} {rank}\n" for token, rank in ranks.items()]
+    write_utf8(path, "".join(lines))

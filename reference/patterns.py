@@ -1,0 +1,70 @@
+"""Split patterns: from text to pre-tokens. No merge ever crosses a pre-token (section SPLIT of the spec)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import lru_cache
+
+import regex
+from bpe_conformance.fixtures import PATTERNS
+
+DEFAULT_PATTERN = "gpt2"
+FENCED_PATTERNS = frozenset({"gpt2", "cl100k", "cl100k-2023", "o200k", "llama3", "qwen2"})
+"""Names of the patterns in which a single space between two non-spaces always starts a pre-token."""
+
+_NAMES = ", ".join(PATTERNS)
+_FENCED = frozenset(PATTERNS[name] for name in FENCED_PATTERNS)
+
+
+@lru_cache(maxsize=64)
+def resolve(pattern: str | None = None) -> regex.Pattern[str]:
+    r"""Compile a split pattern.
+
+    Args:
+        pattern: a name of `PATTERNS`, or a regular expression in the syntax of `regex`; None is GPT-2's.
+
+    Raises:
+        ValueError: if it is neither. A mere word that is no name is taken for a misspelt one.
+
+    >>> resolve("none").pattern
+    '[\\s\\S]+'
+    """
+    name = DEFAULT_PATTERN if pattern is None else pattern
+    if name not in PATTERNS and re.fullmatch(r"[\w-]*", name):
+        raise ValueError(f"there is no pattern {name!a}; give a regular expression, or one of {_NAMES}")
+    try:
+        return regex.compile(PATTERNS.get(name, name))
+    except regex.error as error:
+        raise ValueError(f"the pattern {name!a} is no regular expression: {error}") from None
+
+
+def has_fence(compiled: regex.Pattern[str]) -> bool:
+    """Return whether a single space between two non-spaces always starts a pre-token.
+
+    It holds for `FENCED_PATTERNS`, proved by property test; of any other expression nothing is known.
+    """
+    return compiled.pattern in _FENCED
+
+
+def pre_tokenize(text: str, compiled: regex.Pattern[str]) -> Iterator[str]:
+    """Yield the pre-tokens of `text`; their concatenation is `text`.
+
+    What the pattern does not match, between two matches or at an end, is a pre-token too.
+
+    >>> list(pre_tokenize("Let's go  on", resolve("gpt2")))
+    ['Let', "'s", ' go', ' ', ' on']
+    >>> list(pre_tokenize("a1b", resolve("[a-z]")))
+    ['a', '1', 'b']
+    """
+    end = 0
+    for match in compiled.finditer(text):
+        start, stop = match.span()
+        if start == stop:
+            continue
+        if start > end:
+            yield text[end:start]
+        yield match.group()
+        end = stop
+    if end < len(text):
+        yield text[end:]

@@ -1,0 +1,84 @@
+"""Special tokens: found in one scan of the text, before it is split (section SPECIAL of the spec)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+
+
+class SpecialTokens:
+    """A set of special tokens that cuts text.
+
+    Args:
+        tokens: in the order given; a repeated one counts once; None is none.
+
+    Attributes:
+        tokens: each once, in the order given.
+
+    Raises:
+        ValueError: if a token is empty or no string, or if `tokens` is itself a string.
+    """
+
+    def __init__(self, tokens: Iterable[str] | None = None) -> None:
+        if isinstance(tokens, str):
+            raise ValueError(f"special_tokens is the string {tokens!a}; give a list of strings")
+        self.tokens: tuple[str, ...] = tuple(dict.fromkeys(tokens or ()))
+        for place, token in enumerate(self.tokens):
+            if not isinstance(token, str) or not token:
+                raise ValueError(f"special token {place} is {token!a}; give a string that is not empty")
+        longest_first = sorted(self.tokens, key=len, reverse=True)
+        # An alternation of nothing would match everywhere, so without tokens there is no expression at all.
+        self._any = re.compile("|".join(map(re.escape, longest_first))) if longest_first else None
+        self._longest = len(longest_first[0]) if longest_first else 0
+        self._by_first: dict[str, list[str]] = {}
+        for token in longest_first:
+            self._by_first.setdefault(token[0], []).append(token)
+
+    def find(self, text: str, start: int = 0) -> re.Match[str] | None:
+        """Return the leftmost match at or after `start`, the longest at its place, or None."""
+        return self._any.search(text, start) if self._any else None
+
+    def cut(self, text: str) -> Iterator[tuple[str, bool]]:
+        """Yield the segments of `text`, none of them empty, and whether each is a special token.
+
+        Leftmost first, at one place the longest.
+
+        >>> list(SpecialTokens(["<|e|>", "<|e|><|e|>"]).cut("a <|e|><|e|>b"))
+        [('a ', False), ('<|e|><|e|>', True), ('b', False)]
+        """
+        end = 0
+        if self._any:
+            for match in self._any.finditer(text):
+                if match.start() > end:
+                    yield text[end : match.start()], False
+                yield match.group(), True
+                end = match.end()
+        if end < len(text):
+            yield text[end:], False
+
+    def open_at(self, text: str, start: int = 0) -> int:
+        """Return the first place at or after `start` where more text could complete a special token.
+
+        That is where the rest of `text` is the start of a token and not all of it; `len(text)` if there is
+        none.
+
+        >>> SpecialTokens(["<|e|>"]).open_at("a <|")
+        2
+        """
+        size = len(text)
+        for place in range(max(start, size - self._longest + 1), size):
+            tokens = self._by_first.get(text[place], ())
+            rest = text[place:] if tokens else ""
+            if any(len(token) > size - place and token.startswith(rest) for token in tokens):
+                return place
+        return size
+
+
+def straddles(token: str, other: str) -> bool:
+    """Return whether some text holds `token` across the place where `other` starts.
+
+    >>> straddles("aa", "aa"), straddles("x<a>", "<a>"), straddles("<a>x", "<a>")
+    (True, True, False)
+    """
+    rests = (token[offset:] for offset in range(1, len(token)))
+    return any(rest.startswith(other) or other.startswith(rest) for rest in rests)

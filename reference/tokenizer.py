@@ -1,0 +1,265 @@
+"""The tokenizer: a table of merges, special tokens and a split pattern, put together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from concurrent.futures import Executor
+from typing import ClassVar, TypeVar
+
+from bpe_conformance.fixtures import Merge, Model
+
+from . import format_gpt2
+from .counting import Source, count_pre_tokens
+from .encoder import Encoder
+from .files import AnyPath
+from .patterns import DEFAULT_PATTERN, pre_tokenize, resolve
+from .progress import Progress, silent
+from .special_tokens import SpecialTokens
+from .streaming import pieces
+from .trainer import BYTE_ORDERS, TIE_BREAKS, learn
+
+Self = TypeVar("Self", bound="Tokenizer")
+
+CONVENTIONS: dict[str, tuple[str, ...]] = {
+    "tie_break": TIE_BREAKS,
+    "byte_order": tuple(BYTE_ORDERS),
+    "id_layout": ("bytes-specials-merges", "specials-bytes-merges", "bytes-merges-specials"),
+}
+"""Convention → the values that training offers, the default first (CONV-*)."""
+
+
+class Tokenizer:
+    """A byte-level BPE tokenizer.
+
+    Args:
+        vocab: id → bytes; ids in any order, with gaps. If two ids stand for the same bytes, the first one
+            encodes.
+        merges: pairs of tokens, in order of rank; if a pair stands twice, its first rank counts.
+        special_tokens: matched in the text before it is split. One without an entry gets the id max(ids) + 1.
+        pattern: the name of a split pattern or a regular expression; None is GPT-2's.
+
+    Attributes:
+        vocab: id → bytes, with the special tokens.
+        merges: pairs of tokens, in order of rank.
+        special_tokens: each once, in the order given.
+        pattern: as given, or "gpt2".
+        conventions: what training does otherwise than by default, by name.
+
+    Raises:
+        ValueError: if a byte, a part of a merge or its result has no entry, a special token is empty, or the
+            pattern is neither a name nor a regular expression.
+
+    >>> tokenizer = Tokenizer.train("low low lower", 260, ["<|e|>"])
+    >>> tokenizer.merges
+    [(b'o', b'w'), (b'l', b'ow'), (b' ', b'low')]
+    >>> tokenizer.encode("low<|e|> low")
+    [258, 256, 259]
+    >>> tokenizer.decode([258, 256, 259])
+    'low<|e|> low'
+    """
+
+    conventions: ClassVar[Mapping[str, str]] = {}
+
+    def __init__(
+        self,
+        vocab: Mapping[int, bytes],
+        merges: Iterable[Merge],
+        special_tokens: Iterable[str] | None = None,
+        *,
+        pattern: str | None = None,
+    ) -> None:
+        self.vocab: dict[int, bytes] = dict(vocab)
+        self.merges: list[Merge] = [(left, right) for left, right in merges]
+        self.pattern = DEFAULT_PATTERN if pattern is None else pattern
+        self._compiled = resolve(pattern)
+        self._special = SpecialTokens(special_tokens)
+        _check_table(self.vocab, self.merges)
+        ids = {token: index for index, token in reversed(self.vocab.items())}
+        following = max(self.vocab) + 1
+        for text in self._special.tokens:
+            if ids.setdefault(text.encode("utf-8"), following) == following:
+                self.vocab[following] = text.encode("utf-8")
+                following += 1
+        self._special_ids = {text: ids[text.encode("utf-8")] for text in self._special.tokens}
+        self._encoder = Encoder(ids, self.merges)
+
+    @property
+    def special_tokens(self) -> list[str]:
+        """The special tokens, each once, in the order given."""
+        return list(self._special.tokens)
+
+    @property
+    def model(self) -> Model:
+        """What this tokenizer is built from, as the formats take it."""
+        return Model(dict(self.vocab), tuple(self.merges), self._special.tokens, self.pattern)
+
+    @classmethod
+    def from_model(cls: type[Self], model: Model) -> Self:
+        """Build the tokenizer of `model`."""
+        return cls(model.vocab, model.merges, model.special_tokens, pattern=model.pattern)
+
+    @classmethod
+    def train(
+        cls: type[Self],
+        source: Source,
+        vocab_size: int,
+        special_tokens: Iterable[str] = (),
+        *,
+        pattern: str | None = None,
+        workers: int | None = None,
+        executor: Executor | None = None,
+        progress: Progress | None = None,
+        tie_break: str | None = None,
+        byte_order: str | None = None,
+        id_layout: str | None = None,
+    ) -> Self:
+        """Train on `source` (section TRAIN).
+
+        Args:
+            source: a text; a path (`os.PathLike`, not `str`); or an iterable of texts or paths, each of them
+                a document of its own. Files are decoded as UTF-8, with U+FFFD for what is not.
+            vocab_size: 256 bytes, special tokens and merges, together; there are fewer if pairs run out.
+            special_tokens: boundaries, never counted; a repeated one counts once.
+            pattern: a name or a regular expression; None is GPT-2's.
+            workers: processes that count pre-tokens; None is 1.
+            executor: counts in place of processes of our own.
+            progress: told the phase, how much is done, and of how much.
+            tie_break: which of the most frequent pairs is merged (CONV-TIE-1); None is the convention of the
+                class.
+            byte_order: how the bytes are numbered; None is the convention of the class.
+            id_layout: in which order the ids are given out; None is the convention of the class.
+
+        Raises:
+            ValueError: if `vocab_size` is below 256 and the special tokens, a convention is unknown, or a
+                file cannot be read.
+            RuntimeError: if a worker dies.
+        """
+        chosen = _complete(cls.conventions, tie_break=tie_break, byte_order=byte_order, id_layout=id_layout)
+        special = SpecialTokens(special_tokens).tokens
+        wanted = vocab_size - 256 - len(special)
+        if wanted < 0:
+            raise ValueError(
+                f"vocab_size is {vocab_size}; bytes and special tokens are {vocab_size - wanted}"
+            )
+        tell = progress or silent
+        counts = count_pre_tokens(source, special, pattern, workers=workers, executor=executor, progress=tell)
+        merges = learn(counts, wanted, chosen["tie_break"], chosen["byte_order"], tell)
+        groups = {
+            "bytes": [bytes([byte]) for byte in BYTE_ORDERS[chosen["byte_order"]]],
+            "specials": [text.encode("utf-8") for text in special],
+            "merges": [left + right for left, right in merges],
+        }
+        tokens = [token for group in chosen["id_layout"].split("-") for token in groups[group]]
+        return cls(dict(enumerate(tokens)), merges, special, pattern=pattern)
+
+    def encode(self, text: str) -> list[int]:
+        """Return the ids of `text`.
+
+        Raises:
+            UnicodeEncodeError: a ValueError, if the text holds a lone surrogate.
+        """
+        return list(self._ids_of(self._special.cut(text)))
+
+    def encode_batch(self, texts: Iterable[str]) -> list[list[int]]:
+        """Return the ids of each text."""
+        if isinstance(texts, str):
+            raise ValueError("texts is one string; give a list of strings")
+        return [self.encode(text) for text in texts]
+
+    def encode_iterable(self, chunks: Iterable[str]) -> Iterator[int]:
+        """Yield the ids of the joined chunks, lazily, wherever the cuts fall (section STREAM)."""
+        return self._ids_of(pieces(chunks, self._special, self._compiled))
+
+    def _ids_of(self, segments: Iterable[tuple[str, bool]]) -> Iterator[int]:
+        encode, compiled = self._encoder.encode, self._compiled
+        for segment, is_special in segments:
+            if is_special:
+                yield self._special_ids[segment]
+            else:
+                for pre_token in pre_tokenize(segment, compiled):
+                    yield from encode(pre_token)
+
+    def decode_bytes(self, ids: Iterable[int]) -> bytes:
+        """Return the bytes of `ids`, concatenated.
+
+        Raises:
+            ValueError: if an id is unknown.
+        """
+        try:
+            return b"".join([self.vocab[index] for index in ids])
+        except KeyError as error:
+            raise ValueError(f"the id {error.args[0]!a} is not in the vocabulary") from None
+
+    def decode(self, ids: Iterable[int]) -> str:
+        """Return the text of `ids`: their bytes are joined, then decoded as UTF-8 (section DECODE).
+
+        Each maximal subpart that is not UTF-8 gives one U+FFFD; a leading BOM is kept.
+
+        Raises:
+            ValueError: if an id is unknown.
+        """
+        return self.decode_bytes(ids).decode("utf-8", errors="replace")
+
+    def save(self, folder: AnyPath) -> None:
+        """Write `vocab.json` and `merges.txt`, GPT-2's format; special tokens and pattern do not stand in it.
+
+        Raises:
+            ValueError: if two ids stand for the same bytes, which the format cannot hold.
+        """
+        format_gpt2.write(folder, self.vocab, self.merges)
+
+    @classmethod
+    def from_files(
+        cls: type[Self],
+        vocab_path: AnyPath,
+        merges_path: AnyPath,
+        special_tokens: Iterable[str] | None = None,
+        *,
+        pattern: str | None = None,
+    ) -> Self:
+        """Build the tokenizer of GPT-2's two files.
+
+        Raises:
+            ValueError: with file and line, if they are malformed, or if they do not fit together.
+        """
+        vocab, merges = format_gpt2.read_vocab(vocab_path), format_gpt2.read_merges(merges_path)
+        return cls(vocab, merges, special_tokens, pattern=pattern)
+
+
+def conventional(**conventions: str) -> type[Tokenizer]:
+    """Return a `Tokenizer` class that follows and declares `conventions`.
+
+    Raises:
+        ValueError: if one is unknown.
+
+    >>> conventional(tie_break="lex-smaller").train("low lower", 257).merges
+    [(b'l', b'o')]
+    """
+    _complete(conventions)
+    return type("Tokenizer", (Tokenizer,), {"conventions": conventions, "__doc__": Tokenizer.__doc__})
+
+
+def _complete(declared: Mapping[str, str], **asked: str | None) -> dict[str, str]:
+    """Return a value for every convention: what is asked, else what is declared, else the default."""
+    given = {**declared, **{name: value for name, value in asked.items() if value is not None}}
+    for name, value in given.items():
+        if value not in CONVENTIONS.get(name, ()):
+            offers = "; ".join(f"{known}: {', '.join(values)}" for known, values in CONVENTIONS.items())
+            raise ValueError(f"the convention {name}={value!a} is unknown; there are {offers}")
+    return {name: given.get(name, values[0]) for name, values in CONVENTIONS.items()}
+
+
+def _check_table(vocab: Mapping[int, bytes], merges: Iterable[Merge]) -> None:
+    for index, token in vocab.items():
+        if not isinstance(index, int) or not isinstance(token, bytes):
+            raise ValueError(f"vocab maps {index!a} to {token!a}; it maps ids (int) to tokens (bytes)")
+    known = set(vocab.values())
+    for byte in range(256):
+        if bytes([byte]) not in known:
+            raise ValueError(f"the vocabulary has no token for the byte {bytes([byte])!r}; it needs all 256")
+    for rank, (left, right) in enumerate(merges):
+        for role, token in (("left part", left), ("right part", right), ("result", left + right)):
+            if token not in known:
+                raise ValueError(
+                    f"the vocabulary lacks {token!r}, the {role} of merge {rank}: {(left, right)!r}"
+                )

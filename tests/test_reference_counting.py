@@ -1,0 +1,146 @@
+from __future__ import annotations
+
+import os
+import random
+from collections import Counter
+from collections.abc import Iterator
+from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bpe_conformance.reference import Tokenizer, counting, textbook
+from bpe_conformance.reference.counting import count_pre_tokens
+
+
+@pytest.fixture(scope="module")
+def text() -> str:
+    draw = random.Random(0)
+    words = ["low", " lower", " newest", "\n", " 🦊", "<|e|>", "  ", "don't"]
+    return "".join(draw.choice(words) for _ in range(4000))
+
+
+@pytest.fixture(autouse=True)
+def small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(counting, "CHUNK_BYTES", 5000)
+    monkeypatch.setattr(counting, "BATCH_SIZE", 3000)
+
+
+def oracle(texts: list[str], special: list[str]) -> Counter[bytes]:
+    gpt2 = textbook.Tokenizer.train("", 256, []).pattern
+    words = [word for text in texts for word in textbook.corpus(text, special, gpt2)]
+    return Counter(b"".join(word) for word in words)
+
+
+@pytest.mark.parametrize("workers", [None, 1, 2])
+def test_every_kind_of_source_is_counted_alike(text: str, workers: int | None, tmp_path: Path) -> None:
+    file = tmp_path / "a.txt"
+    file.write_bytes(text.encode())
+    whole = oracle([text], ["<|e|>"])
+    for source in (text, file, [file], [text], iter([text])):
+        counts = count_pre_tokens(source, ["<|e|>"], workers=workers)
+        assert list(counts.items()) == list(whole.items())
+
+
+def test_files_and_texts_are_documents_of_their_own(tmp_path: Path) -> None:
+    first, second = tmp_path / "1", tmp_path / "2"
+    first.write_bytes(b"low")
+    second.write_bytes(b"er")
+    assert count_pre_tokens([first, second]) == {b"low": 1, b"er": 1}
+    assert count_pre_tokens(["low", "er", second]) == {b"low": 1, b"er": 2}
+    assert count_pre_tokens(["low<|", "e|>er"], ["<|e|>"]) == oracle(["low<|", "e|>er"], ["<|e|>"])
+
+
+@pytest.mark.parametrize("pool", [ThreadPoolExecutor, ProcessPoolExecutor])
+def test_any_executor_counts(text: str, pool: Any) -> None:
+    documents = [text[place : place + 500] for place in range(0, len(text), 500)]
+    with pool(2) as executor:
+        counts = count_pre_tokens(iter(documents), ["<|e|>"], executor=executor)
+        assert list(counts.items()) == list(oracle(documents, ["<|e|>"]).items())
+        assert count_pre_tokens(text, ["<|e|>"], workers=3, executor=executor) == oracle([text], ["<|e|>"])
+
+
+def test_a_long_iterable_is_not_taken_at_once(text: str) -> None:
+    taken = 0
+
+    def documents() -> Iterator[str]:
+        nonlocal taken
+        for _ in range(200):
+            taken += 1
+            yield text
+
+    def tell(phase: str, done: int, total: int) -> None:
+        assert taken <= done + 4 + 1
+
+    with ThreadPoolExecutor(1) as executor:
+        count_pre_tokens(documents(), workers=1, executor=executor, progress=tell)
+
+
+def test_two_workers_train_as_one_does(text: str, tmp_path: Path) -> None:
+    file = tmp_path / "a.txt"
+    file.write_bytes(text.encode())
+    for tie_break in ("lex-greater", "first-seen"):
+        alone = Tokenizer.train(text, 300, ["<|e|>"], tie_break=tie_break)
+        together = Tokenizer.train(file, 300, ["<|e|>"], workers=2, tie_break=tie_break)
+        assert alone.merges == together.merges
+        assert alone.vocab == together.vocab
+
+
+def test_files_are_bytes(tmp_path: Path) -> None:
+    file = tmp_path / "a"
+    file.write_bytes(b"\xef\xbb\xbfa\r\nb\xff")
+    assert count_pre_tokens(file) == oracle(["\ufeffa\r\nb\ufffd"], [])
+    file.write_bytes(b"")
+    assert count_pre_tokens(file) == count_pre_tokens("") == count_pre_tokens([]) == {}
+
+
+def test_progress_counts_chunks(text: str, tmp_path: Path) -> None:
+    file = tmp_path / "a.txt"
+    file.write_bytes(text.encode())
+    told: list[tuple[str, int, int]] = []
+    count_pre_tokens(file, ["<|e|>"], progress=lambda *step: told.append(step))
+    assert told[-1][1] == told[-1][2] == len(told) > 1
+    told.clear()
+    count_pre_tokens([file], progress=lambda *step: told.append(step))
+    assert told == [("counting", 1, 0)]
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_an_unreadable_file_is_one_clear_line(tmp_path: Path, workers: int) -> None:
+    for path in (tmp_path / "missing", tmp_path):
+        with pytest.raises(ValueError, match=r"cannot be read: \w+") as caught:
+            count_pre_tokens([path], workers=workers)
+        assert "\n" not in str(caught.value)
+        assert str(path) in str(caught.value)
+
+
+@pytest.mark.parametrize("source", [b"abc", 7, None, [b"abc"], ["a", 3]])
+def test_what_is_no_source_is_refused(source: Any) -> None:
+    with pytest.raises(ValueError, match="give"):
+        count_pre_tokens(source)
+
+
+def test_workers_below_one_are_refused() -> None:
+    with pytest.raises(ValueError, match="workers is 0"):
+        count_pre_tokens("text", workers=0)
+
+
+def test_a_lone_surrogate_is_refused() -> None:
+    with pytest.raises(ValueError, match="surrogates not allowed"):
+        count_pre_tokens("a\ud800")
+
+
+def die(*_: object) -> Counter[bytes]:
+    os._exit(1)
+
+
+def test_a_worker_that_dies_is_one_clear_line() -> None:
+    class Deadly(ProcessPoolExecutor):
+        def submit(self, fn: Any, /, *args: Any, **kwargs: Any) -> Any:
+            return super().submit(die)
+
+    executor: Executor
+    with Deadly(1) as executor, pytest.raises(RuntimeError, match="a worker died while counting") as caught:
+        count_pre_tokens(["a", "b"], executor=executor)
+    assert "\n" not in str(caught.value)

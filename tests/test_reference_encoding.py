@@ -1,0 +1,133 @@
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from bpe_conformance.fixtures import Merge, gpt2
+from bpe_conformance.reference import Tokenizer, textbook
+from bpe_conformance.reference.encoder import LONG, Encoder, Ranks, merge_by_heap, merge_by_scan
+
+Table = tuple[dict[int, bytes], list[Merge]]
+
+
+def random_table(draw: random.Random, well_formed: bool) -> Table:
+    """Return a table with ids in any order and with gaps."""
+    tokens = [bytes([byte]) for byte in draw.choice([b"ab", b"abc", b"a\xc3\xa9", b" ab"])]
+    merges: list[Merge] = []
+    for _ in range(draw.randrange(1, 14)):
+        pair = draw.choice(tokens), draw.choice(tokens)
+        if pair[0] + pair[1] not in tokens:
+            tokens.append(pair[0] + pair[1])
+        elif well_formed:
+            continue
+        merges.append(pair)
+    if not well_formed:
+        draw.shuffle(merges)
+    every = list(dict.fromkeys([bytes([byte]) for byte in range(256)] + tokens))
+    ids = draw.sample(range(1000), len(every))
+    return dict(zip(ids, every, strict=True)), merges
+
+
+@pytest.mark.parametrize("well_formed", [True, False])
+@pytest.mark.parametrize("seed", range(6))
+def test_random_tables_encode_as_in_the_textbook(well_formed: bool, seed: int) -> None:
+    draw = random.Random(f"{well_formed} {seed}")
+    for _ in range(250):
+        vocab, merges = random_table(draw, well_formed)
+        special = draw.choice([None, [], ["ab"], ["<", "<<"], ["aba", "ba"]])
+        ours = Tokenizer(vocab, merges, special)
+        oracle = textbook.Tokenizer(vocab, merges, special)
+        assert ours.vocab == oracle.vocab
+        for _ in range(6):
+            text = "".join(draw.choice("aabbc é<") for _ in range(draw.randrange(40)))
+            assert ours.encode(text) == oracle.encode(text), (merges, special, text)
+            assert ours.decode(ours.encode(text)) == text
+
+
+@pytest.mark.parametrize("well_formed", [True, False])
+def test_scan_and_heap_are_the_textbook(well_formed: bool) -> None:
+    draw = random.Random(well_formed)
+    for _ in range(1500):
+        vocab, merges = random_table(draw, well_formed)
+        ids = {token: index for index, token in vocab.items()}
+        ranks = Ranks.of(merges, ids)
+        by_pair: dict[Merge, int] = {}
+        for rank, pair in enumerate(merges):
+            by_pair.setdefault(pair, rank)
+        word = bytes(draw.choice(b"abc\xc3\xa9 ") for _ in range(draw.randrange(1, 60)))
+        atoms = [ids[bytes([byte])] for byte in word]
+        wanted = [ids[token] for token in textbook.merge_by_pair(tuple(vocab[i] for i in atoms), by_pair)]
+        assert merge_by_scan(atoms, ranks) == wanted
+        assert merge_by_heap(atoms, ranks) == wanted
+    assert merge_by_heap([], ranks) == merge_by_scan([], ranks) == []
+
+
+@pytest.mark.parametrize(
+    ("merges", "text", "tokens"),
+    [
+        ("b+c a+b", "abc", "a bc"),
+        ("ab+b a+b", "abb", "abb"),
+        ("ab+a a+b", "abab", "aba b"),
+        ("a+b b+c a+bc abc+ab ab+c", "abcabc", "abcab c"),
+        ("b+c a+b ab+c", "xabc", "x a bc"),
+        ("a+a", "aaa", "aa a"),
+        ("b+c a+b a+b", "abc", "a bc"),
+    ],
+)
+def test_worked_examples(merges: str, text: str, tokens: str) -> None:
+    table = [tuple(part.encode() for part in merge.split("+")) for merge in merges.split()]
+    pairs = [(left, right) for left, right in table]
+    every = dict.fromkeys([bytes([byte]) for byte in range(256)] + [left + right for left, right in pairs])
+    tokenizer = Tokenizer(dict(enumerate(every)), pairs)
+    assert [tokenizer.vocab[index].decode() for index in tokenizer.encode(text)] == tokens.split()
+
+
+def test_gpt2_encodes_as_in_the_textbook() -> None:
+    vocab, merges = gpt2()
+    ours = Tokenizer(vocab, merges, ["<|endoftext|>"])
+    oracle = textbook.Tokenizer(vocab, merges, ["<|endoftext|>"])
+    draw = random.Random(2)
+    pieces = [
+        "the",
+        " quick",
+        "  ",
+        "\n",
+        "don't",
+        "12345",
+        "🦊",
+        "mañana",
+        "ſ",
+        "\t",
+        "<|endoftext|>",
+        "<|",
+        "中文",
+        "=" * 70,
+    ]
+    for _ in range(200):
+        text = "".join(draw.choice(pieces) for _ in range(12))
+        assert ours.encode(text) == oracle.encode(text)
+
+
+def test_a_long_pre_token_is_merged_by_the_heap() -> None:
+    vocab, merges = gpt2()
+    tokenizer = Tokenizer(vocab, merges)
+    text = "a" * 10**5
+    ids = tokenizer.encode(text)
+    assert tokenizer.decode(ids) == text
+    assert tokenizer.encode("ab" * LONG)[:3] == tokenizer.encode("ab" * LONG * 2)[:3]
+
+
+def test_the_cache_is_bounded_and_gives_what_merging_gives() -> None:
+    ids = {bytes([byte]): byte for byte in range(256)} | {b"ab": 256}
+    encoder = Encoder(ids, [(b"a", b"b")], cache_size=5)
+    draw = random.Random(0)
+    for _ in range(300):
+        word = "".join(draw.choice("ab") for _ in range(draw.randrange(1, 6)))
+        assert encoder.encode(word) == tuple(encoder.merge(word.encode()))
+        assert len(encoder._cache) <= 5
+    encoder.encode("ab" * LONG)
+    assert "ab" * LONG not in encoder._cache
+    assert not Encoder(ids, [], cache_size=0).encode("") and Encoder(ids, [], cache_size=0).encode("a") == (
+        97,
+    )

@@ -1,0 +1,67 @@
+from __future__ import annotations
+
+import re
+
+import pytest
+import regex
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bpe_conformance.fixtures import PATTERNS
+from bpe_conformance.reference import textbook
+from bpe_conformance.reference.patterns import FENCED_PATTERNS, has_fence, pre_tokenize, resolve
+
+PIECES = [
+    *" \t\n\r\v\f\u00a0\u2003\u2028\u3000\u001c",
+    *"  ",
+    *"aZ9'.,_-/!",
+    *"éßſİ中ख़🦊\u0301\u200d\u00ad\ufeff\u0000½٣ǅʰ",
+    *["'s", "'ll", "'S", "'re", "don't", "  ", "\r\n", "\n\n", " \n", "12345", "e\u0301", "x y"],
+]
+hostile = st.lists(st.sampled_from(PIECES), max_size=24).map("".join)
+texts = st.one_of(hostile, st.text(max_size=30))
+profile = settings(max_examples=1500, derandomize=True, deadline=None, database=None)
+
+
+@pytest.mark.parametrize("name", PATTERNS)
+@profile
+@given(text=texts)
+def test_no_text_is_lost_and_each_pre_token_splits_to_itself(name: str, text: str) -> None:
+    pre_tokens = list(pre_tokenize(text, resolve(name)))
+    assert "".join(pre_tokens) == text
+    assert all(list(pre_tokenize(piece, resolve(name))) == [piece] for piece in pre_tokens)
+    assert pre_tokens == textbook.split(text, PATTERNS[name])
+
+
+@pytest.mark.parametrize("name", sorted(FENCED_PATTERNS))
+@profile
+@given(text=texts)
+def test_a_single_space_between_two_non_spaces_starts_a_pre_token(name: str, text: str) -> None:
+    segments = regex.split(r"(?V1)(?<=\S)(?= \S)", text)
+    apart = [piece for segment in segments for piece in pre_tokenize(segment, resolve(name))]
+    assert apart == list(pre_tokenize(text, resolve(name)))
+
+
+@pytest.mark.parametrize("name", PATTERNS)
+def test_which_patterns_have_the_fence(name: str) -> None:
+    assert has_fence(resolve(name)) == (name in FENCED_PATTERNS)
+    assert has_fence(resolve(PATTERNS[name])) == (name in FENCED_PATTERNS)
+
+
+@pytest.mark.parametrize("pattern", [r"\w+", r"(a)|(b)", r"x*", r"(?=a)", r"^|$", r"(?<=a)b"])
+@given(text=st.text("ab x\n", max_size=12))
+@settings(max_examples=100, derandomize=True, deadline=None, database=None)
+def test_what_a_pattern_does_not_match_is_kept(pattern: str, text: str) -> None:
+    assert list(pre_tokenize(text, resolve(pattern))) == textbook.split(text, pattern)
+
+
+def test_the_default_is_gpt2() -> None:
+    assert resolve(None) is resolve(None)
+    assert resolve().pattern == PATTERNS["gpt2"]
+
+
+@pytest.mark.parametrize("pattern", ["cl100k_base", "gpt-2", "(", r"\p{Nope}", ""])
+def test_a_pattern_that_is_none_is_refused_in_one_line(pattern: str) -> None:
+    with pytest.raises(ValueError, match=re.escape(repr(pattern)[1:-1])) as caught:
+        resolve(pattern)
+    assert "\n" not in str(caught.value)

@@ -1,0 +1,127 @@
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+
+import pytest
+
+from bpe_conformance.fixtures import PATTERNS, gpt2
+from bpe_conformance.reference import Tokenizer
+from bpe_conformance.reference.patterns import FENCED_PATTERNS, resolve
+from bpe_conformance.reference.special_tokens import SpecialTokens
+from bpe_conformance.reference.streaming import fragments, pieces
+
+PIECES = [
+    *" \t\n\r\u00a0\u2003",
+    *"aSd9'.é\u0301🦊<>|",
+    *["  ", "\n ", " \n", "'l", "'ll", "'re", "123", " x", "<a>", "x<a>", "<a><a>", "aa", "<", "<a"],
+]
+SPECIAL_TOKENS = [
+    [],
+    ["<a>"],
+    ["<a>", "x<a>"],
+    ["<a>", "<a><a>", "<a><a>x"],
+    ["aa", "aaa"],
+    ["<a>b<a>", "<a>"],
+    ["a ", " a", "a a"],
+    [" ", "  "],
+    ["'", "'ll"],
+    ["<a><b><c>", "<b>", "<a>"],
+]
+
+
+def cut(text: str, draw: random.Random) -> list[str]:
+    places = sorted(draw.randrange(len(text) + 1) for _ in range(draw.randrange(8)))
+    return [text[start:end] for start, end in zip([0, *places], [*places, len(text)], strict=True)]
+
+
+@pytest.mark.parametrize("name", [*PATTERNS, r"\w+|\s+", r" ?\S+"])
+def test_a_stream_is_its_joined_text(name: str) -> None:
+    draw = random.Random(name)
+    for _ in range(25):
+        special = draw.choice(SPECIAL_TOKENS)
+        sample = "".join(draw.choice(PIECES) for _ in range(200))
+        tokenizer = Tokenizer.train(sample, 320, special, pattern=name)
+        for _ in range(60):
+            text = "".join(draw.choice(PIECES) for _ in range(draw.randrange(14)))
+            wanted = tokenizer.encode(text)
+            chunks = cut(text, draw)
+            assert list(tokenizer.encode_iterable(chunks)) == wanted, (special, chunks)
+            assert list(tokenizer.encode_iterable(text)) == wanted, (special, text)
+
+
+@pytest.mark.parametrize("special", SPECIAL_TOKENS)
+def test_fragments_are_the_segments(special: list[str]) -> None:
+    draw = random.Random(0)
+    tokens = SpecialTokens(special)
+    for _ in range(1500):
+        text = "".join(draw.choice("<a>b xa'l") for _ in range(draw.randrange(16)))
+        joined: list[tuple[str, bool]] = []
+        for piece, is_special in fragments(cut(text, draw), tokens):
+            assert piece
+            if not is_special and joined and not joined[-1][1]:
+                piece = joined.pop()[0] + piece
+            joined.append((piece, is_special))
+        assert joined == list(tokens.cut(text))
+
+
+@pytest.mark.parametrize(
+    ("name", "chunks"),
+    [
+        ("gpt2", ["'l", "l"]),
+        ("llama3", ["\n ", "\n"]),
+        ("qwen2", ["\n ", "\n"]),
+        ("o200k", ["\n ", "\n"]),
+        ("o200k", ["\u0301S", "d"]),
+        ("gpt2", []),
+        ("gpt2", ["", ""]),
+        ("gpt2", ["", "a ", "", " b", ""]),
+    ],
+)
+def test_cuts_where_holding_back_one_pre_token_fails(name: str, chunks: list[str]) -> None:
+    vocab, merges = gpt2()
+    tokenizer = Tokenizer(vocab, merges, pattern=name)
+    assert list(tokenizer.encode_iterable(chunks)) == tokenizer.encode("".join(chunks))
+
+
+@pytest.mark.parametrize("name", sorted(FENCED_PATTERNS))
+def test_it_is_lazy(name: str) -> None:
+    taken = 0
+
+    def endless() -> Iterator[str]:
+        nonlocal taken
+        while True:
+            taken += 1
+            yield "one two, <a>three <"
+
+    ids = Tokenizer.train("one two", 260, ["<a>"], pattern=name).encode_iterable(endless())
+    for _ in range(1000):
+        next(ids)
+    assert taken < 110
+
+
+@pytest.mark.parametrize("name", sorted(FENCED_PATTERNS))
+def test_what_is_held_back_is_bounded(name: str) -> None:
+    given = yielded = worst = 0
+
+    def chunks() -> Iterator[str]:
+        nonlocal given
+        for place in range(3000):
+            given += 2
+            yield "a b  c\n"[place % 3 * 2 :][:2]
+
+    for piece, _ in pieces(chunks(), SpecialTokens(["<a>"]), resolve(name)):
+        yielded += len(piece)
+        worst = max(worst, given - yielded)
+    assert yielded == given
+    assert worst < 16
+
+
+def test_a_pattern_without_fences_waits_for_the_end_of_the_segment() -> None:
+    found = list(pieces(["a b", " c", "<a>", " d"], SpecialTokens(["<a>"]), resolve("none")))
+    assert found == [("a b c", False), ("<a>", True), (" d", False)]
+
+
+def test_small_chunks_of_one_long_word_are_not_joined_again_and_again() -> None:
+    found = list(pieces("a" * 300_000 + " b", SpecialTokens(["<a>"]), resolve("gpt2")))
+    assert [len(piece) for piece, _ in found] == [300_000, 2]
