@@ -1,13 +1,13 @@
-"""Bridges from the suite to tokenizers: what `--adapter` may name, third-party adapters, and the `cmd:` protocol."""
+"""Bridges to tokenizers: what `--adapter` may name, third-party adapters, and the `cmd:` protocol."""
 
 from __future__ import annotations
 
 from .errors import (
-    AdapterCrash,
     AdapterError,
-    AdapterHang,
     AdapterUnavailable,
     BridgeError,
+    CrashError,
+    HangError,
     ProtocolError,
     RemoteError,
 )
@@ -16,11 +16,11 @@ from .trainer import with_trainer
 
 __all__ = [
     "BUILT_IN",
-    "AdapterCrash",
     "AdapterError",
-    "AdapterHang",
     "AdapterUnavailable",
     "BridgeError",
+    "CrashError",
+    "HangError",
     "ProtocolError",
     "RemoteError",
     "load",

@@ -1,4 +1,4 @@
-"""The client's end of the protocol: a class made to measure, which behaves as the adapter behind the program does."""
+"""The client's end of the protocol: a class made to measure, which behaves as the adapter behind it does."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 
 from . import wire
 from .connection import Connection
-from .errors import AdapterCrash, ProtocolError
+from .errors import ProtocolError
 
 Merge = tuple[bytes, bytes]
 
@@ -85,12 +85,16 @@ class Remote:
         if self._made[0] != connection.generation:
             handle = int(connection.request(self._op, self._fields)["model"])
             self._made = connection.generation, handle
-            weakref.finalize(self, connection.later, connection.generation, "unload", {"model": handle})
+            later = weakref.finalize(
+                self, connection.later, connection.generation, "unload", {"model": handle}
+            )
+            later.atexit = False
         return self._made[1]
 
     def _call(self, op: str, fields: Mapping[str, Any]) -> Any:
         with self.connection.lock:
-            return self.connection.request(op, {"model": self._handle(), **fields})
+            handle = self._handle()
+            return self.connection.request(op, {"model": handle, **fields}, self.connection.generation)
 
     @classmethod
     def _text(cls, text: str) -> wire.WireText:
@@ -120,7 +124,10 @@ class Remote:
 
 
 def _init(
-    self: Remote, vocab: Mapping[int, bytes], merges: Iterable[Merge], special_tokens: Sequence[str] | None = None
+    self: Remote,
+    vocab: Mapping[int, bytes],
+    merges: Iterable[Merge],
+    special_tokens: Sequence[str] | None = None,
 ) -> None:
     self._from_load(self._loading(vocab, merges, special_tokens))
 
@@ -185,15 +192,12 @@ def _save(self: Remote, folder: str | os.PathLike[str]) -> None:
 
 def _encode_iterable(self: Remote, chunks: Iterable[str]) -> Iterator[int]:
     connection = self.connection
-    stream = int(self._call("stream_open", {})["stream"])
-    generation = connection.generation
+    with connection.lock:
+        stream = int(self._call("stream_open", {})["stream"])
+        generation = connection.generation
 
     def ask(op: str, fields: dict[str, Any]) -> Any:
-        with connection.lock:
-            connection.start()
-            if connection.generation != generation:
-                raise AdapterCrash(f"{op}: the program was started again while the stream was open")
-            reply = connection.request(op, {"stream": stream, **fields})
+        reply = connection.request(op, {"stream": stream, **fields}, generation)
         if not isinstance(reply, dict) or not isinstance(reply.get("ids"), list):
             raise TypeError(f"{op} returned no ids")
         return reply

@@ -1,29 +1,26 @@
-"""One long-lived program that speaks the protocol: started, drained, timed, and ended with all that it started."""
+"""One long-lived program that speaks the protocol: started, drained, timed, ended with all its children."""
 
 from __future__ import annotations
 
-import atexit
 import contextlib
 import os
 import queue
 import signal
 import subprocess
 import threading
-import time
 import weakref
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from typing import IO, Any
 
 from . import wire
-from .errors import AdapterCrash, AdapterError, AdapterHang, BridgeError, ProtocolError, RemoteError
+from .errors import AdapterError, BridgeError, CrashError, HangError, ProtocolError, RemoteError
 
 _STDERR_KEPT = 64 * 1024
 _STDERR_LINES = 20
 _MODELS_KEPT = 256
 _GRACE = 1.0
 _POSIX = os.name == "posix"
-_live: weakref.WeakSet[Connection] = weakref.WeakSet()
 
 
 class _Process:
@@ -40,6 +37,7 @@ class _Process:
             start_new_session=_POSIX,
             creationflags=0 if _POSIX else getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0),
         )
+        self._owner = os.getpid()
         self.replies: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
         self._requests: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
         self._tail = bytearray()
@@ -75,18 +73,23 @@ class _Process:
                 self._tail += block
                 del self._tail[:-_STDERR_KEPT]
 
-    def stop(self, grace: float = 0.0) -> int:
-        """End the program and its process group; return its exit status."""
+    def stop(self, grace: float = 0.0) -> int | None:
+        """End the program and its process group; return its exit status if it ended by itself."""
+        if os.getpid() != self._owner:
+            return None  # a fork of the process that started it
         self._requests.put(None)
+        status = None
         if grace:
             with contextlib.suppress(subprocess.TimeoutExpired):
-                self.popen.wait(grace)
+                status = self.popen.wait(grace)
         if _POSIX:
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.killpg(self.popen.pid, signal.SIGKILL)
         elif self.popen.returncode is None:
-            subprocess.run(["taskkill", "/T", "/F", "/PID", str(self.popen.pid)], capture_output=True, check=False)
-        status = self.popen.wait()
+            subprocess.run(
+                ["taskkill", "/T", "/F", "/PID", str(self.popen.pid)], capture_output=True, check=False
+            )
+        self.popen.wait()
         for thread in self._threads:
             thread.join(_GRACE)
         return status
@@ -124,18 +127,17 @@ class Connection:
         self.lock = threading.RLock()
         self._env = env
         self._cwd = cwd
-        self._owner = os.getpid()
         self._process: _Process | None = None
+        self._finalizer: weakref.finalize[..., Any] | None = None
         self._sequence = 0
         self._hello: dict[str, Any] = {}
         self._models: OrderedDict[str, int] = OrderedDict()
         self._later: list[tuple[int, str, dict[str, Any]]] = []
-        _live.add(self)
 
     @property
     def pid(self) -> int | None:
         """The program's process id, if it runs."""
-        return self._process and self._process.popen.pid
+        return None if self._process is None else self._process.popen.pid
 
     def start(self) -> dict[str, Any]:
         """Start the program unless it runs, and return what it said in the handshake.
@@ -150,12 +152,23 @@ class Connection:
                 if line is not None:
                     raise self._fail(ProtocolError, f"it wrote what answers no request: {_excerpt(line)}")
                 self._stop()  # it ended after it had answered: nobody's fault, so a new one takes over
+            later, self._later = self._later, []
+            with contextlib.suppress(BridgeError):  # nobody waits for these
+                for generation, op, fields in later:
+                    if self._process is not None and generation == self.generation:
+                        with contextlib.suppress(NotImplementedError, RemoteError):
+                            self._exchange(op, fields, self.time_limit)
             if self._process is None:
                 self._launch()
             return self._hello
 
-    def request(self, op: str, fields: Mapping[str, Any] | None = None) -> Any:
+    def request(self, op: str, fields: Mapping[str, Any], generation: int | None = None) -> Any:
         """Send one request and return its result.
+
+        Args:
+            op: the operation.
+            fields: what it is given.
+            generation: the start of the program that its handles belong to.
 
         Raises:
             NotImplementedError: if the adapter does not claim it.
@@ -164,12 +177,9 @@ class Connection:
         """
         with self.lock:
             self.start()
-            later, self._later = self._later, []
-            for generation, other, others in later:
-                if generation == self.generation:
-                    with contextlib.suppress(NotImplementedError, RemoteError):
-                        self._exchange(other, others, self.time_limit)
-            return self._exchange(op, fields or {}, self.time_limit)
+            if generation not in (None, self.generation):
+                raise CrashError(f"{op}: the program has been started again, and what this was about is gone")
+            return self._exchange(op, fields, self.time_limit)
 
     def later(self, generation: int, op: str, fields: dict[str, Any]) -> None:
         """Send a request before the next one, unless the program has been started again by then."""
@@ -200,6 +210,7 @@ class Connection:
         except (OSError, ValueError) as error:
             reason = getattr(error, "strerror", None) or error
             raise AdapterError(f"cannot start {ascii(command)[1:-1]}: {reason}") from None
+        self._finalizer = weakref.finalize(self, self._process.stop)  # at exit too
         self.generation += 1
         self._sequence = 0
         self._models.clear()
@@ -218,7 +229,7 @@ class Connection:
     def _exchange(self, op: str, fields: Mapping[str, Any], limit: float) -> Any:
         process = self._process
         if process is None:  # only after a failure inside `request`
-            raise AdapterCrash(f"{op}: the program was ended before this request")
+            raise CrashError(f"{op}: the program was ended before this request")
         self._sequence += 1
         line = wire.dump({"seq": self._sequence, "op": op, **fields})
         try:
@@ -238,13 +249,14 @@ class Connection:
         raise RemoteError(str(error["type"]), str(error["message"]), str(error.get("traceback", "")))
 
     def _receive(self, process: _Process, op: str, limit: float) -> dict[str, Any]:
-        deadline = time.monotonic() + limit
         try:
-            line = process.replies.get(timeout=max(0.0, deadline - time.monotonic()))
+            line = process.replies.get(timeout=limit)
         except queue.Empty:
-            raise self._fail(AdapterHang, f"{op}: no answer within {limit:g} s; the program was ended") from None
+            raise self._fail(
+                HangError, f"{op}: no answer within {limit:g} s; the program was ended"
+            ) from None
         if line is None:
-            raise self._fail(AdapterCrash, f"{op}: the program ended")
+            raise self._fail(CrashError, f"{op}: the program ended, or closed its standard output")
         self._trace("<", line)
         if len(line) > wire.MAX_LINE:
             raise self._fail(ProtocolError, f"{op}: a line is longer than {wire.MAX_LINE} bytes")
@@ -259,16 +271,16 @@ class Connection:
         return reply
 
     def _fail(self, kind: type[BridgeError], message: str) -> BridgeError:
-        process, status = self._process, self._stop(_GRACE if kind is AdapterCrash else 0.0)
-        if kind is AdapterCrash and status is not None:
-            message += f" with status {status}" if status >= 0 else f" by signal {-status}"
+        process, status = self._process, self._stop(_GRACE if kind is CrashError else 0.0)
+        if kind is CrashError and status is not None:
+            message += f", with status {status}" if status >= 0 else f", by signal {-status}"
         return kind(message, process.stderr_tail() if process else "")
 
     def _stop(self, grace: float = 0.0) -> int | None:
         process, self._process = self._process, None
-        if process is None or os.getpid() != self._owner:
-            return None
-        return process.stop(grace)
+        if self._finalizer is not None:
+            self._finalizer.detach()
+        return None if process is None else process.stop(grace)
 
     def _trace(self, direction: str, line: bytes) -> None:
         if self.trace is not None:
@@ -278,10 +290,3 @@ class Connection:
 def _excerpt(value: object) -> str:
     text = ascii(value[:120] if isinstance(value, bytes) else value)
     return text if len(text) <= 130 else text[:127] + "..."
-
-
-@atexit.register
-def _close_all() -> None:
-    for connection in list(_live):
-        if connection._owner == os.getpid():
-            connection._stop()

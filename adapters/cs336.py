@@ -13,7 +13,7 @@ from .trainer import Trained, train_by_file
 def cs336(module_name: str) -> object:
     """Return an adapter over `run_train_bpe` and `get_tokenizer` of a module; either may be absent.
 
-    A function that raises NotImplementedError, as the assignment's skeleton does, claims nothing. The tokenizer that
+    A function that raises NotImplementedError, as the assignment's skeleton does, claims nothing. What
     `get_tokenizer` makes is handed on as it is, with the methods that it has.
 
     Args:

@@ -7,7 +7,7 @@ class AdapterError(Exception):
     """What was named as an adapter cannot be used; the message is one line."""
 
 
-class AdapterUnavailable(AdapterError, ImportError):
+class AdapterUnavailable(AdapterError, ImportError):  # noqa: N818
     """A built-in adapter's third party is not installed."""
 
 
@@ -15,24 +15,26 @@ class BridgeError(AdapterError):
     """The program behind a bridge failed as a process; it is started again for the next call.
 
     Attributes:
+        message: what happened, in one line.
         stderr: the last lines that the program wrote to its standard error.
     """
 
     def __init__(self, message: str, stderr: str = "") -> None:
         super().__init__(f"{message}; last lines of stderr:\n{stderr}" if stderr else message)
+        self.message = message
         self.stderr = stderr
 
 
-class AdapterCrash(BridgeError):
+class CrashError(BridgeError):
     """The program ended, or closed its standard output, before it answered."""
 
 
-class AdapterHang(BridgeError, TimeoutError):
+class HangError(BridgeError, TimeoutError):
     """The program did not answer within the time limit."""
 
 
 class ProtocolError(BridgeError):
-    """The program's standard output is not the protocol: no JSON, a wrong sequence number, a line too long."""
+    """The program's output is not the protocol: no JSON, a wrong sequence number, a line too long."""
 
 
 class RemoteError(Exception):

@@ -1,4 +1,4 @@
-"""Hugging Face tokenizers as an adapter: `BPE` and `BpeTrainer` with `ByteLevel`, as GPT-2's tokenizer.json has them."""
+"""Hugging Face tokenizers as an adapter: `BPE` and `BpeTrainer` with `ByteLevel`."""
 
 from __future__ import annotations
 
@@ -29,16 +29,17 @@ class Tokenizer:
     """`tokenizers.Tokenizer` over `models.BPE`. Ids are those of the vocabulary that is given.
 
     Args:
-        vocab: id → bytes; of two ids for the same bytes only the first is kept, for a vocab.json holds no more.
+        vocab: id → bytes; of two ids for the same bytes only the first is kept: a vocab.json holds no more.
         merges: pairs in order of rank.
         special_tokens: added as `AddedToken(normalized=False, special=True)`.
-        pattern: a regular expression, split at with `Split(isolated)`; None is the one built into `ByteLevel`.
+        pattern: a regular expression for `Split(isolated)`; None is the one built into `ByteLevel`.
 
     Raises:
-        ValueError: if a special token is spelled as another token in the byte map, so that a vocab.json cannot
-            hold both.
+        ValueError: if a special token equals another token's spelling in the byte map, so that a vocab.json
+            cannot hold both.
     """
 
+    version: ClassVar[str] = tokenizers.__version__
     conventions: ClassVar[Mapping[str, str]] = {
         "tie_break": "smaller-ids",
         "byte_order": "gpt2",
@@ -58,7 +59,7 @@ class Tokenizer:
         for token in learned:
             self._plain.pop(token, None)
         spelled: dict[str, int] = {}
-        for token, index in {token: index for index, token in reversed(vocab.items())}.items():
+        for token, index in {token: index for index, token in reversed(dict(vocab).items())}.items():
             spelling = self._plain.get(token) or spell(token)
             if spelling in spelled:
                 raise ValueError(f"a vocab.json cannot hold both tokens that are spelled {spelling!a}")
@@ -72,7 +73,9 @@ class Tokenizer:
         """Id → bytes, as the engine holds it."""
         special = set(self._plain.values())
         entries = self._tokenizer.get_vocab(with_added_tokens=True).items()
-        return {index: token.encode("utf-8") if token in special else unspell(token) for token, index in entries}
+        return {
+            index: token.encode("utf-8") if token in special else unspell(token) for token, index in entries
+        }
 
     @classmethod
     def train(
@@ -129,9 +132,9 @@ def _added(special_tokens: Iterable[str]) -> list[Any]:
 
 
 def _oniguruma(pattern: str) -> str:
-    """Return `pattern` in the engine's syntax, where `{1,3}+` is not possessive but repeats the interval.
+    r"""Return `pattern` in the engine's syntax, where `{1,3}+` is not possessive but repeats the interval.
 
-    >>> _oniguruma(r"\\p{N}{1,3}+|a++")
-    '(?>\\\\p{N}{1,3})|a++'
+    >>> print(_oniguruma(r"\p{N}{1,3}+|a++"))
+    (?>\p{N}{1,3})|a++
     """
     return _POSSESSIVE_INTERVAL.sub(r"(?>\1)", pattern)

@@ -1,4 +1,4 @@
-"""From what a user names (`pkg.module:Class`, a short name, `cmd:…`, `cs336:…`) to an adapter, or to one clear line."""
+"""From what a user names to an adapter, or to one clear line that says what is wrong."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import traceback
 from pathlib import Path
 from types import ModuleType
 
-from .errors import AdapterError
+from .errors import AdapterError, BridgeError
 
 BUILT_IN: dict[str, str] = {
     "reference": "bpe_conformance.reference:Tokenizer",
@@ -31,8 +31,8 @@ def resolve(spec: str) -> object:
     """Return the adapter that `spec` names.
 
     Args:
-        spec: `pkg.module:Class` (the current folder stands first on `sys.path`; `:Outer.make` reaches further), a
-            short name of `BUILT_IN`, `cmd:PROGRAM ARGS`, or `cs336:MODULE`.
+        spec: `pkg.module:Class` (the current folder stands first on `sys.path`; `:Outer.make` reaches
+            further), a short name of `BUILT_IN`, `cmd:PROGRAM ARGS`, or `cs336:MODULE`.
 
     Raises:
         AdapterError: if it names nothing that can be used; the message is one line that says what to do.
@@ -106,7 +106,12 @@ def _command(spec: str) -> object:
         raise AdapterError(f"{spec!a}: {error}; quote as in a shell") from None
     if not argv:
         raise AdapterError('"cmd:" names no program; write "cmd:PROGRAM ARGS", as in "cmd:node tok.js"')
-    return bridge(argv)
+    try:
+        return bridge(argv)
+    except BridgeError as error:
+        said = error.stderr.strip().splitlines()[-1:]
+        tail = f"; the last it wrote to stderr: {one_line(said[0])}" if said else ""
+        raise AdapterError(f"{one_line(spec)}: {one_line(error.message)}{tail}") from None
 
 
 def _unknown_name(spec: str) -> str:
@@ -114,14 +119,16 @@ def _unknown_name(spec: str) -> str:
     if close:
         return f"there is no adapter {spec!a}; did you mean {close[0]!r}? Built in: {', '.join(BUILT_IN)}"
     module, _, attribute = spec.rpartition(".")
-    form = f"{module}:{attribute}" if module and module.replace(".", "").isidentifier() else "pkg.module:Class"
+    form = (
+        f"{module}:{attribute}" if module and module.replace(".", "").isidentifier() else "pkg.module:Class"
+    )
     return f"there is no adapter {spec!a}; for a class of yours write {form}; built in: {', '.join(BUILT_IN)}"
 
 
 def _not_a_module_name(name: str) -> str:
     if name.endswith(".py") or "/" in name or "\\" in name:
         dotted = name.removesuffix(".py").strip("./\\").replace("/", ".").replace("\\", ".")
-        return f"{name!a} is a path; a module is named with dots: {one_line(dotted)}:Class, from the folder above it"
+        return f"{name!a} is a path; a module is named with dots: {one_line(dotted)}:Class"
     return f"{name!a} is not the name of a module; write pkg.module:Class"
 
 
@@ -132,12 +139,13 @@ def _import_failed(name: str, error: BaseException, here: str) -> str:
         if parent and parent in sys.modules and not hasattr(sys.modules[parent], "__path__"):
             return f"there is no module {name!a}: {parent} is a module, not a package; write {parent}:NAME"
         return (
-            f"there is no module {error.name or name!a}; looked in {one_line(here)} and in what is installed in "
-            f"{one_line(sys.prefix)}; run from the folder that holds it, or install it"
+            f"there is no module {error.name or name!a}; looked in {one_line(here)} and in what is installed "
+            f"in {one_line(sys.prefix)}; run from the folder that holds it, or install it"
         )
     at = f" ({one_line(place)})" if place else ""
     if isinstance(error, SystemExit):
-        return f"importing {name} ended with sys.exit({error.code!a}){at}; move that under if __name__ == '__main__'"
+        code = one_line(repr(error.code))
+        return f"importing {name} called sys.exit({code}){at}; move that under if __name__ == '__main__'"
     return f"importing {name} failed: {type(error).__name__}: {one_line(str(error))}{at}"
 
 
@@ -179,7 +187,7 @@ def _check_callable(found: object, spec: str, module_name: str) -> None:
         raise AdapterError(f"{spec} is a module; name the class in it: {found.__name__}:Class")
     if hasattr(found, "encode") or hasattr(found, "decode"):
         raise AdapterError(
-            f"{spec} is an instance of {kind}; name the class, {module_name}:{kind}, or a function that makes one"
+            f"{spec} is an instance of {kind}; name the class, {module_name}:{kind}, or a factory"
         )
     if not callable(found):
         raise AdapterError(f"{spec} is of type {kind} and cannot be called; name a class or a function")

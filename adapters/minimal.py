@@ -1,6 +1,8 @@
-"""The smallest adapter that conforms as an encoder and a decoder: a page to copy and to put another engine into."""
+"""The smallest adapter that conforms as an encoder and a decoder: a page to copy."""
 
 from __future__ import annotations
+
+from itertools import pairwise
 
 import regex
 
@@ -16,7 +18,7 @@ class Tokenizer:
         special_tokens: matched in the text before it is split.
 
     Raises:
-        KeyError: if the vocabulary lacks a byte or the result of a merge.
+        ValueError: if the vocabulary lacks a byte or the result of a merge.
     """
 
     def __init__(
@@ -33,8 +35,10 @@ class Tokenizer:
                 self.vocab[max(self.vocab) + 1] = token.encode()
         self._ids = {token: index for index, token in reversed(self.vocab.items())}
         self._ranks = {pair: rank for rank, pair in reversed(list(enumerate(self.merges)))}
-        for token in [*map(bytes, zip(range(256), strict=True)), *(left + right for left, right in self.merges)]:
-            self._ids[token]
+        needed = [bytes([byte]) for byte in range(256)] + [left + right for left, right in self.merges]
+        missing = next((token for token in needed if token not in self._ids), None)
+        if missing is not None:
+            raise ValueError(f"the vocabulary has no {missing!r}")
         longest_first = sorted(filter(None, special_tokens or []), key=len, reverse=True)
         self._special = frozenset(longest_first)
         self._cut = regex.compile(f"({'|'.join(map(regex.escape, longest_first)) or '(?!)'})")
@@ -54,7 +58,7 @@ class Tokenizer:
     def _merge(self, pre_token: bytes) -> list[bytes]:
         word = [bytes([byte]) for byte in pre_token]
         while True:
-            pairs = enumerate(zip(word, word[1:], strict=False))
+            pairs = enumerate(pairwise(word))
             found = [(self._ranks[pair], here) for here, pair in pairs if pair in self._ranks]
             if not found:
                 return word

@@ -23,7 +23,7 @@ _TRACEBACK_LINES = 40
 class Stream:
     """An `encode_iterable` that runs until it asks for a chunk which has not come yet.
 
-    It runs in a thread of its own, which stands still whenever the adapter waits, so what the adapter yields before
+    It runs in a thread of its own, which stands still whenever the adapter waits: what it yields before
     it asks for the next chunk is what one `feed` returns.
     """
 
@@ -108,7 +108,7 @@ class Server:
         return {
             "protocol": wire.PROTOCOL,
             "name": getattr(self._adapter, "__name__", type(self._adapter).__name__),
-            "version": str(getattr(sys.modules.get(self._adapter.__module__), "__version__", "")),
+            "version": _version(self._adapter),
             "language": f"Python {sys.version_info.major}.{sys.version_info.minor}",
             "capabilities": self._capabilities(isinstance(model, str)),
             "conventions": dict(getattr(self._adapter, "conventions", None) or {}),
@@ -117,7 +117,9 @@ class Server:
 
     def _capabilities(self, fixed: bool) -> list[str]:
         try:
-            sample = self._adapter() if fixed else self._adapter({i: bytes([i]) for i in range(256)}, [], None)
+            sample = (
+                self._adapter() if fixed else self._adapter({i: bytes([i]) for i in range(256)}, [], None)
+            )
         except BaseException:
             sample = None
         names = [name for name in METHODS if hasattr(self._adapter, name) or _has(sample, name)]
@@ -211,6 +213,11 @@ class Server:
         if not _has(tokenizer, name):
             raise NotImplementedError(f"the adapter has no {name}")
         return getattr(tokenizer, name)
+
+
+def _version(adapter: Any) -> str:
+    package = str(getattr(adapter, "__module__", "")).partition(".")[0]
+    return str(getattr(adapter, "version", None) or getattr(sys.modules.get(package), "__version__", ""))
 
 
 def _has(owner: Any, name: str) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import ClassVar
 
 from bpe_conformance.fixtures import PATTERNS
@@ -32,10 +33,11 @@ class Tokenizer:
         pattern: a regular expression in fancy-regex's syntax; None is GPT-2's.
 
     Raises:
-        ValueError: if tiktoken's form cannot hold the table: bytes repeat, or the ids are not in merge order; or if
-            a special token is empty, for then tiktoken's own `encode` never returns, nor can it be interrupted.
+        ValueError: if tiktoken's form cannot hold the table: bytes repeat, or ids not in merge order; or if a
+            special token is empty, for then its `encode` never returns, nor can it be interrupted.
     """
 
+    version: ClassVar[str] = tiktoken.__version__
     conventions: ClassVar[Mapping[str, str]] = {"lookup": "bytes"}
 
     def __init__(
@@ -51,7 +53,7 @@ class Tokenizer:
             raise ValueError("tiktoken cannot hold this table: two ids stand for the same bytes")
         results = [left + right for left, right in self.merges]
         order = [ids[token] for token in results if token in ids]
-        if any(first >= second for first, second in zip(order, order[1:], strict=False)):
+        if any(first >= second for first, second in pairwise(order)):
             raise ValueError("tiktoken cannot hold this table: its ids are not in the order of the merges")
         if "" in (special_tokens or ()):
             raise ValueError("a special token is empty: tiktoken would never return from encode")
@@ -113,11 +115,10 @@ class EducationalTokenizer(Tokenizer):
 
 
 def _parts(token: bytes, ranks: Mapping[bytes, int]) -> Merge:
-    """Return the pair that `token` was made of: its bytes merged by the ranks below its own until two are left."""
+    """Return the pair that `token` was made of: its bytes merged by lower ranks until two are left."""
     word = [bytes([byte]) for byte in token]
     while len(word) > 2:
-        pairs = zip(word, word[1:], strict=False)
-        known = [(ranks.get(a + b, ranks[token]), here) for here, (a, b) in enumerate(pairs)]
+        known = [(ranks.get(a + b, ranks[token]), here) for here, (a, b) in enumerate(pairwise(word))]
         rank, here = min(known)
         if rank >= ranks[token]:
             raise ValueError(f"the ranks below {ranks[token]} do not build {token!r}")

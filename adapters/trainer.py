@@ -1,4 +1,4 @@
-"""`--bpe-trainer`: a training function of the form `(input_path, vocab_size, special_tokens) -> (vocab, merges)`."""
+"""`--bpe-trainer`: a function `(input_path, vocab_size, special_tokens) -> (vocab, merges)` as `train`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _CARRIED = ("conventions", "model", "from_files")
 
 
 class Trained:
-    """What a training function returned; the tokenizer of it is made when it is first asked for something else.
+    """What a training function returned; the tokenizer is made when something else is first asked for.
 
     So a trainer is judged on its own even where the encoder cannot take its result.
 
@@ -62,7 +62,9 @@ def train_by_file(
         vocab, merges = result
     except (TypeError, ValueError):
         name = getattr(function, "__name__", "the training function")
-        raise TypeError(f"{name} returned {type(result).__name__}; a pair (vocab, merges) is wanted") from None
+        raise TypeError(
+            f"{name} returned {type(result).__name__}; a pair (vocab, merges) is wanted"
+        ) from None
     special = list(special_tokens)
     return Trained(vocab, merges, lambda vocab, merges: make(vocab, merges, special))
 
@@ -74,7 +76,7 @@ def with_trainer(target: object, spec: str) -> object:
 
     Args:
         target: an adapter.
-        spec: `pkg.module:function`, of the form `(input_path, vocab_size, special_tokens) -> (vocab, merges)`.
+        spec: `pkg.module:function`: `(input_path, vocab_size, special_tokens) -> (vocab, merges)`.
 
     Raises:
         AdapterError: if `spec` names no function, or `target` is nothing that can be called.
@@ -94,7 +96,8 @@ def with_trainer(target: object, spec: str) -> object:
 def _like(target: Any) -> Any:
     if inspect.isclass(target):
         try:
-            return type(target)(target.__name__, (target,), {"__module__": target.__module__})
+            metaclass: Any = type(target)
+            return metaclass(target.__name__, (target,), {"__module__": target.__module__})
         except TypeError:
             pass  # a class that cannot be derived from is wrapped, as a function is
 

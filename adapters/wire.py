@@ -58,7 +58,7 @@ def is_plain(text: str) -> bool:
 
 
 def write_text(text: str) -> WireText:
-    """Return `text`, or its code points if it holds surrogates: JSON cannot tell two of them from one character."""
+    """Return `text`, or its code points if it holds surrogates: in JSON two of them are one character."""
     return text if is_plain(text) else {"code_points": [ord(char) for char in text]}
 
 

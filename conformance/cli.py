@@ -42,6 +42,6 @@ def _regenerate(options: argparse.Namespace) -> int:
         return 2
     for line in differences:
         print(line)
-    verb = "differ" if options.check else "rewritten"
-    print(f"{len(differences)} expected values {verb}" if differences else "every expected value is the oracle's")
+    verb = "differ" if options.check else "were brought up to date"
+    print(f"{len(differences)} {verb}" if differences else "every computed value is the oracle's")
     return 1 if differences and options.check else 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import signal
+import sys
 import threading
 import traceback
 import warnings
@@ -43,7 +44,7 @@ class Misshapen(Fault):
 
 
 class TimedOut(BaseException):
-    """A case took longer than its limit. Not an `Exception`, so that an implementation rarely swallows it."""
+    """A case took longer than its limit. Not an `Exception`, so that an implementation rarely catches it."""
 
     def __init__(self, seconds: float) -> None:
         super().__init__(f"no answer within {seconds:g} s")
@@ -51,11 +52,13 @@ class TimedOut(BaseException):
 
 def describe(error: BaseException) -> str:
     """Return the type and the first line of the message of `error`, whatever its `__str__` does."""
+    name = type(error).__name__
     try:
-        message = str(error).strip().splitlines()
+        message = str.__add__("", str(error)).strip().splitlines()
+    except TimedOut:
+        raise
     except BaseException:
         message = ["(its message cannot be read)"]
-    name = type(error).__name__
     return f"{name}: {message[0][:300]}" if message else name
 
 
@@ -117,20 +120,56 @@ def limits(seconds: float) -> Iterator[None]:
         finally:
             alarm.armed = False
             signal.setitimer(signal.ITIMER_REAL, 0)
+            alarm.stop_tracing()
         if alarm.fired:
             raise TimedOut(seconds)
 
 
 class _Alarm:
+    """Raises `TimedOut` in the code that runs; from the second time on, also in the handler that catches it.
+
+    A loop of `try: … except BaseException: continue` would otherwise catch every alarm. While the code is traced,
+    the exception is raised once more at the next line that begins, which is that of the `except`: no longer within
+    its `try`.
+    """
+
     def __init__(self, seconds: float) -> None:
         self.seconds = seconds
         self.armed = True
-        self.fired = False
+        self.fired = 0
+        self._earlier: Any = None
+        self._lines = 0
 
     def __call__(self, signum: int, frame: Any) -> None:
-        if self.armed:
-            self.fired = True
-            raise TimedOut(self.seconds)
+        if not self.armed:
+            return
+        self.fired += 1
+        if self.fired > 1:
+            self._trace(frame)
+        raise TimedOut(self.seconds)
+
+    def stop_tracing(self) -> None:
+        """Put back the trace function that was there."""
+        if self.fired > 1:
+            sys.settrace(self._earlier)
+
+    def _trace(self, frame: Any) -> None:
+        if self.fired == 2:
+            self._earlier = sys.gettrace()
+        self._lines = (self.fired - 2) % 5  # another line each time, should the first one be within a `try` too
+        sys.settrace(self._on_event)
+        while frame is not None and Path(frame.f_code.co_filename).parent != _OURS:
+            frame.f_trace = self._on_event
+            frame = frame.f_back
+
+    def _on_event(self, frame: Any, event: str, argument: object) -> Any:
+        if not self.armed or Path(frame.f_code.co_filename).parent == _OURS:
+            return None
+        if event == "line":
+            if self._lines == 0:
+                raise TimedOut(self.seconds)
+            self._lines -= 1
+        return self._on_event
 
 
 def _on_interrupt(signum: int, frame: Any) -> None:

@@ -95,6 +95,16 @@ def encodings(draw: st.DrawFn, subject: Subject, special: bool = False, pattern:
 
 
 @st.composite
+def absent_specials(draw: st.DrawFn, subject: Subject) -> Example:
+    """A table without entries for its special tokens; no case, since an error is an answer too."""
+    example = draw(encodings(subject, special=True))
+    del example["model"]["extra"]
+    if subject.conventions["lookup"] == "pair" and draw(st.booleans()):
+        example["model"]["extra"] = [[5000, "no such pre-token"]]
+    return {"model": example["model"], "input": example["input"], "absent": True}
+
+
+@st.composite
 def streams(draw: st.DrawFn, subject: Subject) -> Example:
     """A text cut into chunks anywhere, some of them empty, with special tokens or without."""
     example = draw(encodings(subject, special=draw(st.booleans())))

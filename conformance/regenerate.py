@@ -1,29 +1,66 @@
-"""Rewrites the expected values of the cases from the textbook oracle, and nothing else of the files."""
+"""Rewrites what is computed: expected values from the textbook oracle, stored ids, and SPEC.md; nothing else."""
 
 from __future__ import annotations
 
+import hashlib
+import json
 import unicodedata
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from bpe_conformance.fixtures import gpt2_model
 from bpe_conformance.fixtures.spec import FOLDER, Case, load_spec
 
-from .expectations import COMPUTED, compute
+from . import spec_page
+from .expectations import COMPUTED, compute, oracle
 
 WIDTH = 110
 
 
 def regenerate(folder: Path = FOLDER, check: bool = False) -> list[str]:
-    """Bring every computed expectation of the spec in `folder` up to what the oracle says.
+    """Bring everything computed of the spec in `folder` up to what the oracle says.
 
     Args:
-        folder: a spec.
+        folder: a spec; with the installed one, SPEC.md is rendered too.
         check: write nothing.
 
     Returns:
-        One line for each case whose expectation differed.
+        One line for each thing that differed.
     """
+    differences = _expectations(folder, check)
+    computed = {}
+    if (folder / "texts").is_dir():
+        computed[folder / "texts" / "gpt2-ids.json"] = stored_ids(folder / "texts")
+    if folder == FOLDER:
+        computed[spec_page.FILE] = spec_page.render(load_spec(folder))
+    for file, text in computed.items():
+        if not file.exists() or file.read_bytes().decode("utf-8") != text:
+            differences.append(f"{file.name} differs from what the spec and the oracle give")
+            if not check:
+                _write(file, text)
+    return differences
+
+
+def stored_ids(folder: Path) -> str:
+    """Return the JSON of GPT-2's ids for every text in `folder`, by the oracle, a line a text."""
+    tokenizer = oracle(gpt2_model())
+    rows = []
+    for file in sorted(folder.glob("*.txt")):
+        data = file.read_bytes()
+        entry = {"sha256": hashlib.sha256(data).hexdigest(), "ids": tokenizer.encode(data.decode("utf-8"))}
+        rows.append(f"{json.dumps(file.name)}: {json.dumps(entry)}")
+    return "{\n" + ",\n".join(rows) + "\n}\n"
+
+
+def _write(file: Path, text: str) -> None:
+    target = file.resolve()
+    temporary = target.with_name(target.name + ".tmp")
+    temporary.write_bytes(text.encode("utf-8"))
+    temporary.replace(target)
+
+
+def _expectations(folder: Path, check: bool) -> list[str]:
     files: dict[Path, list[Case]] = {}
     for case in load_spec(folder).cases:
         assert case.document is not None
@@ -45,9 +82,7 @@ def regenerate(folder: Path = FOLDER, check: bool = False) -> list[str]:
             _splice(lines, case, value)
             changed = True
         if changed and not check:
-            temporary = file.with_suffix(".tmp")
-            temporary.write_bytes("\n".join(lines).encode("utf-8"))
-            temporary.replace(file)
+            _write(file, "\n".join(lines))
     return differences
 
 

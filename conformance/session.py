@@ -217,7 +217,7 @@ def _resolve(config: pytest.Config, name: str) -> Any:
             from bpe_conformance.adapters.bridge import isolated
 
             resolve(name)
-            return isolated(name, trainer, config.getoption("--bpe-time-limit"))
+            return isolated(name, trainer, time_limit=config.getoption("--bpe-time-limit"))
         target = resolve(name)
         if trainer:
             from bpe_conformance.adapters.trainer import with_trainer

@@ -20,8 +20,7 @@ from .format_gpt2 import read_merge, spelled_vocab, vocab_of_entries
 from .special_tokens import straddles
 
 _REGEXES = {
-    # There `}+` repeats a repetition, and is not possessive as it is here; an atomic group is the same in
-    # both.
+    # There `}+` is no possessive repetition but a repeated one; an atomic group is the same in both.
     "cl100k": PATTERNS["cl100k"].replace(r"\p{N}{1,3}+", r"(?>\p{N}{1,3})"),
 }
 _NAMES = {text: name for name, text in PATTERNS.items()} | {text: name for name, text in _REGEXES.items()}
@@ -52,12 +51,13 @@ def read(path: AnyPath) -> Model:
     keys = _mapping(model.get("vocab"), f"{where}: model.vocab")
     ordinary = [(key, index) for key, index in keys.items() if key not in added]
     vocab = vocab_of_entries(ordinary, f"{where}: model.vocab")
+    ordinary_tokens = set(vocab.values())
     for text, index in added.items():
-        if keys.get(text, index) != index or index in vocab:
-            raise ValueError(
-                f"{where}: added_tokens: {text!a} or its id {index} stands for something else in the vocab"
-            )
-        vocab[index] = text.encode("utf-8")
+        token = text.encode("utf-8")
+        if keys.get(text, index) != index or index in vocab or token in ordinary_tokens:
+            what = f"{text!a} or its id {index} stands for something else in the vocab"
+            raise ValueError(f"{where}: added_tokens: {what}")
+        vocab[index] = token
     merges: list[Merge] = []
     for number, pair in enumerate(model.get("merges", ())):
         parts = pair.split(" ") if isinstance(pair, str) else pair

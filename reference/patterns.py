@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 
 import regex
+
 from bpe_conformance.fixtures import PATTERNS
 
 DEFAULT_PATTERN = "gpt2"

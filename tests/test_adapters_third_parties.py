@@ -1,0 +1,164 @@
+"""The third-party adapters agree with the textbook where their conventions say so."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from bpe_conformance.adapters.minimal import Tokenizer as Minimal
+from bpe_conformance.fixtures import PATTERNS, gpt2
+from bpe_conformance.reference.textbook import Tokenizer, learn, number, with_conventions
+
+ALPHABET = [
+    "a",
+    "b",
+    "c",
+    "ab",
+    " ",
+    "  ",
+    "\n",
+    "'s",
+    "€",
+    "🦊",
+    "é",
+    "\ufeff",
+    "\x85",
+    "12",
+    "!",
+    "\r\n",
+    "\0",
+]
+SPECIAL = "<|e|>"
+END = "<|endoftext|>"
+
+
+def random_text(rng: random.Random, size: int = 60) -> str:
+    return "".join(rng.choices(ALPHABET, weights=[rng.random() for _ in ALPHABET], k=size))
+
+
+def tables(seed: int, count: int = 60):
+    rng = random.Random(seed)
+    for _ in range(count):
+        tie_break = rng.choice(["lex-greater", "lex-smaller", "first-seen"])
+        merges = learn(random_text(rng, 80), 256 + rng.randrange(40), tie_break=tie_break)
+        rng.shuffle(special := rng.choice([[], [SPECIAL], [SPECIAL, "<|é x|>"]]))
+        yield rng, merges, special
+
+
+def agrees(there, here, rng) -> None:
+    text = random_text(rng) + rng.choice([SPECIAL, "", "<|é x|>"]) + random_text(rng)
+    ids = here.encode(text)
+    assert there.encode(text) == ids
+    assert there.decode(ids) == here.decode(ids) == text
+    some = ids[::2]
+    assert there.decode(some) == here.decode(some)
+    if hasattr(there, "decode_bytes"):
+        assert there.decode_bytes(some) == here.decode_bytes(some)
+    if hasattr(there, "encode_batch"):
+        assert there.encode_batch([text, ""]) == [ids, []]
+
+
+def test_minimal_is_the_textbook():
+    for rng, merges, special in tables(1):
+        vocab = number(merges, special[:1])
+        agrees(Minimal(vocab, merges, special), Tokenizer(vocab, merges, special), rng)
+    with pytest.raises(ValueError, match="has no"):
+        Minimal({}, [])
+
+
+def test_tiktoken_on_well_formed_tables():
+    adapter = pytest.importorskip("bpe_conformance.adapters.tiktoken").Tokenizer
+    oracle = with_conventions(lookup="bytes")
+    for rng, merges, special in tables(2):
+        vocab = number(merges, special[:1], rng.choice(["raw", "gpt2"]))
+        there = adapter(vocab, merges, special)
+        here = oracle(vocab, merges, special)
+        agrees(there, here, rng)
+        assert there.vocab == here.vocab
+
+
+def test_tiktoken_refuses_what_it_cannot_hold():
+    adapter = pytest.importorskip("bpe_conformance.adapters.tiktoken").Tokenizer
+    vocab = {**number([]), 256: b"bc", 257: b"ab"}
+    with pytest.raises(ValueError, match="order of the merges"):
+        adapter(vocab, [(b"a", b"b"), (b"b", b"c")])
+    with pytest.raises(ValueError, match="same bytes"):
+        adapter({**vocab, 258: b"ab"}, [])
+    with pytest.raises(ValueError, match="empty"):
+        adapter(vocab, [], [""])
+    assert adapter({**vocab, 258: b"abc"}, []).encode("abc") == [258]
+
+
+def test_tiktokens_trainer_takes_the_first_seen():
+    adapter = pytest.importorskip("bpe_conformance.adapters.tiktoken").EducationalTokenizer
+    oracle = with_conventions(**adapter.conventions)
+    rng = random.Random(3)
+    for _ in range(40):
+        text = random_text(rng, 200)
+        size = 256 + min(15, len(learn(text, 271)))
+        there, here = adapter.train(text, size, []), oracle.train(text, size, [])
+        assert (there.merges, there.vocab) == (here.merges, here.vocab)
+        agrees(there, here, rng)
+    with pytest.raises(NotImplementedError):
+        adapter.train("abab", 300, [SPECIAL])
+    with pytest.raises(ValueError, match="empty"):
+        adapter.train("ab", 300, [])
+
+
+def test_huggingface_on_well_formed_tables_with_any_ids():
+    adapter = pytest.importorskip("bpe_conformance.adapters.huggingface").Tokenizer
+    for rng, merges, special in tables(4):
+        vocab = number(merges, special, rng.choice(["raw", "gpt2"]))
+        ids = list(vocab)
+        rng.shuffle(ids)
+        vocab = dict(zip(ids, vocab.values(), strict=True))
+        there, here = adapter(vocab, merges, special), Tokenizer(vocab, merges, special)
+        agrees(there, here, rng)
+        assert there.vocab == here.vocab
+    fresh = adapter(number([]), [], [SPECIAL])
+    assert fresh.encode(SPECIAL) == [256]
+    with pytest.raises(ValueError, match=r"vocab\.json"):
+        adapter({**number([]), 256: "Ġ".encode()}, [], ["Ġ"])
+
+
+def test_huggingfaces_trainer_takes_the_smaller_ids():
+    adapter = pytest.importorskip("bpe_conformance.adapters.huggingface").Tokenizer
+    oracle = with_conventions(**adapter.conventions)
+    rng = random.Random(5)
+    for _ in range(60):
+        text, size = random_text(rng, 150), 256 + rng.randrange(60)
+        there, here = adapter.train(text, size, []), oracle.train(text, size, [])
+        assert there.merges == here.merges
+        assert there.vocab == here.vocab
+        agrees(there, here, rng)
+    there, here = (
+        adapter.train("abab abc", 260, [SPECIAL, "<|é x|>"]),
+        oracle.train("abab abc", 260, [SPECIAL, "<|é x|>"]),
+    )
+    assert (there.merges, there.vocab) == (here.merges, here.vocab)
+
+
+@pytest.mark.parametrize("name", PATTERNS)
+@pytest.mark.parametrize("module", ["tiktoken", "huggingface"])
+def test_patterns(module, name):
+    adapter = pytest.importorskip(f"bpe_conformance.adapters.{module}").Tokenizer
+    rng = random.Random(6)
+    pattern = PATTERNS[name]
+    for _ in range(60):
+        corpus = random_text(rng, 100) + " 12345 I'LL we'Re\n\n  x\n"
+        merges = learn(corpus, 330, pattern=pattern)
+        vocab = number(merges)
+        text = random_text(rng, 100) + rng.choice(["a\n ", " 12345 I'LL", "  \r\n", ""])
+        here = Tokenizer(vocab, merges, pattern=pattern)
+        assert adapter(vocab, merges, None, pattern=pattern).encode(text) == here.encode(text)
+
+
+@pytest.mark.parametrize("module", ["tiktoken", "huggingface"])
+def test_gpt2(module):
+    adapter = pytest.importorskip(f"bpe_conformance.adapters.{module}").Tokenizer
+    vocab, merges = gpt2()
+    there = adapter(vocab, merges, [END])
+    text = f"Let's tokenize  this,\n\nwon't we? 🦊 mañana{END} ok"
+    assert there.encode(text) == Tokenizer(vocab, merges, [END]).encode(text)
+    assert there.decode(there.encode(text)) == text

@@ -1,0 +1,69 @@
+from __future__ import annotations
+
+import random
+from itertools import product
+from typing import Any
+
+import pytest
+
+from bpe_conformance.reference import textbook
+from bpe_conformance.reference.special_tokens import SpecialTokens, straddles
+
+
+def test_cut_is_the_textbook() -> None:
+    draw = random.Random(0)
+    for _ in range(4000):
+        special = [
+            "".join(draw.choice("ab.|(") for _ in range(draw.randrange(1, 4)))
+            for _ in range(draw.randrange(5))
+        ]
+        text = "".join(draw.choice("ab.|(x ") for _ in range(draw.randrange(20)))
+        assert list(SpecialTokens(special).cut(text)) == textbook.cut_special(text, special), (special, text)
+
+
+def test_open_at_is_where_more_text_could_complete_a_token() -> None:
+    draw = random.Random(1)
+    for _ in range(2000):
+        special = [
+            "".join(draw.choice("ab") for _ in range(draw.randrange(1, 5))) for _ in range(draw.randrange(4))
+        ]
+        text = "".join(draw.choice("abc") for _ in range(draw.randrange(9)))
+        start = draw.randrange(len(text) + 1)
+        places = range(start, len(text))
+        wanted = next(
+            (i for i in places if any(t != text[i:] and t.startswith(text[i:]) for t in special)), len(text)
+        )
+        assert SpecialTokens(special).open_at(text, start) == wanted
+
+
+def test_straddles_means_that_there_is_such_a_text() -> None:
+    tokens = ["".join(letters) for length in (1, 2, 3) for letters in product("ab", repeat=length)]
+    texts = ["".join(letters) for length in range(1, 6) for letters in product("ab", repeat=length)]
+    for token, other in product(tokens, repeat=2):
+        there = any(
+            text.startswith(token, start) and text.startswith(other, place)
+            for text in texts
+            for start in range(len(text))
+            for place in range(start + 1, min(start + len(token), len(text)))
+        )
+        assert straddles(token, other) == there, (token, other)
+
+
+def test_repeats_count_once_in_the_order_given() -> None:
+    assert SpecialTokens(["b", "a", "b"]).tokens == ("b", "a")
+    assert SpecialTokens(None).tokens == SpecialTokens(()).tokens == ()
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (["a", ""], "special token 1 is ''"),
+        ([b"a"], "special token 0 is b'a'"),
+        ([None], "special token 0 is None"),
+        ("<|e|>", "special_tokens is the string '<|e|>'; give a list"),
+    ],
+)
+def test_what_is_no_special_token_is_refused(given: Any, message: str) -> None:
+    with pytest.raises(ValueError) as caught:  # noqa: PT011
+        SpecialTokens(given)
+    assert message in str(caught.value)
