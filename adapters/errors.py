@@ -17,7 +17,10 @@ class BridgeError(AdapterError):
     Attributes:
         message: what happened, in one line.
         stderr: the last lines that the program wrote to its standard error.
+        process_failed: tells it from an exception of the adapter's own, which is an answer.
     """
+
+    process_failed = True
 
     def __init__(self, message: str, stderr: str = "") -> None:
         super().__init__(f"{message}; last lines of stderr:\n{stderr}" if stderr else message)

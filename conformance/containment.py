@@ -30,13 +30,13 @@ class Raised(Fault):
 
     def __init__(self, call: str, error: BaseException) -> None:
         self.error = error
-        self.where = _frames(error)
+        self.where = _frames(error) + str(getattr(error, "stderr", "")).splitlines()[-4:]
         super().__init__(f"{call} raised {describe(error)}")
 
     @property
     def is_error(self) -> bool:
-        """Whether it is an ordinary exception: an exit or an interrupt is no error message to a caller."""
-        return isinstance(self.error, Exception)
+        """Whether it is an ordinary exception: an exit, an interrupt or a crash is no error message to a caller."""
+        return isinstance(self.error, Exception) and not getattr(self.error, "process_failed", False)
 
 
 class Misshapen(Fault):

@@ -12,7 +12,7 @@ from bpe_conformance.fixtures import END_OF_TEXT, PATTERNS, gpt2, gpt2_model
 from bpe_conformance.fixtures.yaml_file import SpecError
 
 from . import show
-from .containment import Fault, TimedOut, limits
+from .containment import Fault, TimedOut
 from .subject import Subject
 
 BLOCK = 1 << 16
@@ -86,7 +86,7 @@ def compare(corpus: Corpus, subject: Subject) -> str | None:
         for text in blocks(file):
             expected = engine(text)
             try:
-                with limits(subject.limit * PATIENCE):
+                with subject.within(PATIENCE):
                     got = subject.build(model).encode(text)
             except (Fault, TimedOut) as fault:
                 return f"FAILED  {corpus.id}: {file}: {fault}"

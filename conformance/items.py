@@ -11,7 +11,7 @@ import pytest
 from bpe_conformance.fixtures.spec import Case, Clause
 
 from . import failure, judge, laws
-from .containment import TimedOut, limits
+from .containment import TimedOut
 from .judge import Difference
 from .plugin import RUN
 from .show import ascii_only
@@ -125,7 +125,7 @@ class CaseItem(BpeItem):
         patience = GPT2_PATIENCE if model is not None and model.name == "gpt2" else 1
         difference: Difference | None
         try:
-            with limits(subject.limit * patience):
+            with subject.within(patience):
                 difference = judge.judge(self.case, subject)
         except TimedOut as late:
             difference = Difference(self.case.title, "an answer", str(late))

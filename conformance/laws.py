@@ -18,7 +18,7 @@ from bpe_conformance.fixtures.yaml_file import SpecError
 from bpe_conformance.reference import textbook
 
 from . import examples, show
-from .containment import Fault, Raised, TimedOut, call, limits
+from .containment import Fault, Raised, TimedOut, call
 from .expectations import compute, oracle, training_key
 from .judge import Difference, judge
 from .regenerate import write_flow
@@ -127,7 +127,7 @@ def check(law: Law, subject: Subject) -> Broken | None:
             return
         if first_failure is None:
             count += 1
-        with limits(subject.limit):
+        with subject.within():
             difference = law.test(subject, example)
         if difference is not None:
             first_failure = first_failure or now

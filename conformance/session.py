@@ -216,7 +216,6 @@ def _resolve(config: pytest.Config, name: str) -> Any:
         if config.getoption("--bpe-isolate") and not name.startswith("cmd:"):
             from bpe_conformance.adapters.bridge import isolated
 
-            resolve(name)
             return isolated(name, trainer, time_limit=config.getoption("--bpe-time-limit"))
         target = resolve(name)
         if trainer:

@@ -6,6 +6,7 @@ import inspect
 import itertools
 import operator
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -84,6 +85,17 @@ class Subject:
     def limit(self) -> float:
         """Seconds for one case."""
         return self._time_limit
+
+    def within(self, patience: int = 1) -> AbstractContextManager[None]:
+        """Return the limits of one case, `patience` times as long as usual.
+
+        A process of its own gets a little less time than the case, so that its own message is the one shown.
+        """
+        seconds = self._time_limit * patience
+        connection = vars(self._target).get("connection") if isinstance(self._target, type) else None
+        if connection is not None and hasattr(connection, "generation"):
+            connection.time_limit = 0.9 * seconds
+        return limits(seconds)
 
     def build(self, model: Model) -> Handle:
         """Return a tokenizer for `model`, built from fresh copies. That of GPT-2's table is built once.
