@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import tempfile
 import time
 from collections.abc import Callable, Mapping
@@ -312,6 +313,21 @@ def _results_unshared(subject: Subject, example: Example) -> Difference | None:
 
 
 @_reported
+def _after_an_error(subject: Subject, example: Example) -> Difference | None:
+    handle, text, ids = _encode(subject, example)
+    bad: list[tuple[str, Any]] = [("encode", "a\ud800 \udfff"), ("decode", [10**9]), ("decode", [-1])]
+    for name, argument in bad:
+        with contextlib.suppress(Raised):
+            if name in subject.capabilities:
+                call(f"{name}(…)", getattr(handle.instance, name), argument)
+    again = handle.encode(text)
+    if again == ids:
+        return None
+    vocab = _model(example).vocab
+    return Difference(_shown(example), show.ids(ids, vocab), f"{show.ids(again, vocab)} after a call with bad input")
+
+
+@_reported
 def _table_unaliased(subject: Subject, example: Example) -> Difference | None:
     model = _model(example)
     vocab, merges, special = model.fresh()
@@ -472,6 +488,7 @@ LAWS: tuple[Law, ...] = (
     Law("law-arguments", "LAW-PURE-1", "encoder", ("encode",), _special_or_absent, _arguments_unchanged, 60),
     Law("law-special-absent", "SPECIAL-ABSENT-2", "encoder", ("encode",), examples.absent_specials, _absent_specials, 80),
     Law("law-results", "LAW-PURE-1", "encoder", ("encode",), _mixed, _results_unshared, 60),
+    Law("law-after-error", "ERROR-AFTER-1", "encoder", ("encode",), _mixed, _after_an_error, 20),
     Law("law-unaliased", "ERROR-STATE-2", "encoder", ("encode",), _encodings(special=True), _table_unaliased, 20),
     Law("law-train", "LAW-TRAIN-1", "trainer", ("train",), _trainings(False), _equals_oracle, 300),
     Law("law-train-special", "TRAIN-SPECIAL-1", "trainer", ("train",), _trainings(True), _equals_oracle, 300),
