@@ -85,9 +85,7 @@ class Remote:
         if self._made[0] != connection.generation:
             handle = int(connection.request(self._op, self._fields)["model"])
             self._made = connection.generation, handle
-            later = weakref.finalize(
-                self, connection.later, connection.generation, "unload", {"model": handle}
-            )
+            later = weakref.finalize(self, connection.later, connection.generation, "unload", {"model": handle})
             later.atexit = False
         return self._made[1]
 

@@ -86,9 +86,7 @@ class _Process:
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.killpg(self.popen.pid, signal.SIGKILL)
         elif self.popen.returncode is None:
-            subprocess.run(
-                ["taskkill", "/T", "/F", "/PID", str(self.popen.pid)], capture_output=True, check=False
-            )
+            subprocess.run(["taskkill", "/T", "/F", "/PID", str(self.popen.pid)], capture_output=True, check=False)
         self.popen.wait()
         for thread in self._threads:
             thread.join(_GRACE)
@@ -252,9 +250,7 @@ class Connection:
         try:
             line = process.replies.get(timeout=limit)
         except queue.Empty:
-            raise self._fail(
-                HangError, f"{op}: no answer within {limit:g} s; the program was ended"
-            ) from None
+            raise self._fail(HangError, f"{op}: no answer within {limit:g} s; the program was ended") from None
         if line is None:
             raise self._fail(CrashError, f"{op}: the program ended, or closed its standard output")
         self._trace("<", line)

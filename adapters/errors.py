@@ -7,7 +7,7 @@ class AdapterError(Exception):
     """What was named as an adapter cannot be used; the message is one line."""
 
 
-class AdapterUnavailable(AdapterError, ImportError):  # noqa: N818
+class AdapterUnavailable(AdapterError, ImportError):
     """A built-in adapter's third party is not installed."""
 
 

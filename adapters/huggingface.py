@@ -73,14 +73,10 @@ class Tokenizer:
         """Id → bytes, as the engine holds it."""
         special = set(self._plain.values())
         entries = self._tokenizer.get_vocab(with_added_tokens=True).items()
-        return {
-            index: token.encode("utf-8") if token in special else unspell(token) for token, index in entries
-        }
+        return {index: token.encode("utf-8") if token in special else unspell(token) for token, index in entries}
 
     @classmethod
-    def train(
-        cls, text: str, vocab_size: int, special_tokens: Sequence[str], pattern: str | None = None
-    ) -> Tokenizer:
+    def train(cls, text: str, vocab_size: int, special_tokens: Sequence[str], pattern: str | None = None) -> Tokenizer:
         """Train on `text` as it is: the engine does not cut special tokens out of it."""
         tokenizer = _tokenizer(models.BPE(), pattern)
         trainer = trainers.BpeTrainer(

@@ -119,9 +119,7 @@ def _unknown_name(spec: str) -> str:
     if close:
         return f"there is no adapter {spec!a}; did you mean {close[0]!r}? Built in: {', '.join(BUILT_IN)}"
     module, _, attribute = spec.rpartition(".")
-    form = (
-        f"{module}:{attribute}" if module and module.replace(".", "").isidentifier() else "pkg.module:Class"
-    )
+    form = f"{module}:{attribute}" if module and module.replace(".", "").isidentifier() else "pkg.module:Class"
     return f"there is no adapter {spec!a}; for a class of yours write {form}; built in: {', '.join(BUILT_IN)}"
 
 
@@ -186,8 +184,6 @@ def _check_callable(found: object, spec: str, module_name: str) -> None:
     if isinstance(found, ModuleType):
         raise AdapterError(f"{spec} is a module; name the class in it: {found.__name__}:Class")
     if hasattr(found, "encode") or hasattr(found, "decode"):
-        raise AdapterError(
-            f"{spec} is an instance of {kind}; name the class, {module_name}:{kind}, or a factory"
-        )
+        raise AdapterError(f"{spec} is an instance of {kind}; name the class, {module_name}:{kind}, or a factory")
     if not callable(found):
         raise AdapterError(f"{spec} is of type {kind} and cannot be called; name a class or a function")

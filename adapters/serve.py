@@ -117,9 +117,7 @@ class Server:
 
     def _capabilities(self, fixed: bool) -> list[str]:
         try:
-            sample = (
-                self._adapter() if fixed else self._adapter({i: bytes([i]) for i in range(256)}, [], None)
-            )
+            sample = self._adapter() if fixed else self._adapter({i: bytes([i]) for i in range(256)}, [], None)
         except BaseException:
             sample = None
         names = [name for name in METHODS if hasattr(self._adapter, name) or _has(sample, name)]

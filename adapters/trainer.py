@@ -62,9 +62,7 @@ def train_by_file(
         vocab, merges = result
     except (TypeError, ValueError):
         name = getattr(function, "__name__", "the training function")
-        raise TypeError(
-            f"{name} returned {type(result).__name__}; a pair (vocab, merges) is wanted"
-        ) from None
+        raise TypeError(f"{name} returned {type(result).__name__}; a pair (vocab, merges) is wanted") from None
     special = list(special_tokens)
     return Trained(vocab, merges, lambda vocab, merges: make(vocab, merges, special))
 

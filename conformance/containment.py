@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import signal
 import sys
 import threading
@@ -13,7 +14,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 T = TypeVar("T")
-_OURS = Path(__file__).parent
+_OURS = str(Path(__file__).parent)
 
 
 class Fault(Exception):
@@ -62,12 +63,16 @@ def describe(error: BaseException) -> str:
     return f"{name}: {message[0][:300]}" if message else name
 
 
+def _is_ours(filename: str) -> bool:
+    return os.path.dirname(filename) == _OURS  # noqa: PTH120
+
+
 def _frames(error: BaseException) -> list[str]:
     try:
         frames = traceback.extract_tb(error.__traceback__)
     except BaseException:
         return []
-    theirs = [frame for frame in frames if Path(frame.filename).parent != _OURS]
+    theirs = [frame for frame in frames if not _is_ours(frame.filename)]
     return [f"{frame.filename}:{frame.lineno} in {frame.name}: {frame.line or ''}" for frame in theirs[-4:]]
 
 
@@ -129,8 +134,7 @@ class _Alarm:
     """Raises `TimedOut` in the code that runs; from the second time on, also in the handler that catches it.
 
     A loop of `try: … except BaseException: continue` would otherwise catch every alarm. While the code is traced,
-    the exception is raised once more at the next line that begins, which is that of the `except`: no longer within
-    its `try`.
+    the exception is raised once more at the next line: that of the `except`, which is no longer within its `try`.
     """
 
     def __init__(self, seconds: float) -> None:
@@ -156,14 +160,14 @@ class _Alarm:
     def _trace(self, frame: Any) -> None:
         if self.fired == 2:
             self._earlier = sys.gettrace()
-        self._lines = (self.fired - 2) % 5  # another line each time, should the first one be within a `try` too
-        sys.settrace(self._on_event)
-        while frame is not None and Path(frame.f_code.co_filename).parent != _OURS:
+        self._lines = (self.fired - 2) % 5  # another line each time: the first may be within a `try` too
+        while frame is not None and not _is_ours(frame.f_code.co_filename):
             frame.f_trace = self._on_event
             frame = frame.f_back
+        sys.settrace(self._on_event)
 
     def _on_event(self, frame: Any, event: str, argument: object) -> Any:
-        if not self.armed or Path(frame.f_code.co_filename).parent == _OURS:
+        if not self.armed or _is_ours(frame.f_code.co_filename):
             return None
         if event == "line":
             if self._lines == 0:

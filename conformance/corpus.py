@@ -95,11 +95,13 @@ def compare(corpus: Corpus, subject: Subject) -> str | None:
                 before = b"".join(model.vocab[index] for index in expected[:place])
                 line = before.count(b"\n") + 1
                 context = before[-40:].decode("utf-8", "replace")
-                return "\n".join([
-                    f"FAILED  {corpus.id}",
-                    f"  file       {file}, line {line} of the block, token {place}",
-                    f"  after      {show.text_line(context)}",
-                    f"  tiktoken   {show.ids(expected, model.vocab, place)}",
-                    f"  got        {show.ids(got, model.vocab, place)}",
-                ])
+                return "\n".join(
+                    [
+                        f"FAILED  {corpus.id}",
+                        f"  file       {file}, line {line} of the block, token {place}",
+                        f"  after      {show.text_line(context)}",
+                        f"  tiktoken   {show.ids(expected, model.vocab, place)}",
+                        f"  got        {show.ids(got, model.vocab, place)}",
+                    ]
+                )
     return None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 
 from bpe_conformance.fixtures import PATTERNS, Merge, Model
 from bpe_conformance.reference import textbook
@@ -28,13 +29,11 @@ def encoding(model: Model, text: str, expected: Sequence[int], got: Sequence[int
     return f"{where}: {_merge_in_words(model, text, expected[place], got[place], offset, got)}"
 
 
-def _merge_in_words(
-    model: Model, text: str, wanted: int, given: int, offset: int, got: Sequence[int]
-) -> str:
+def _merge_in_words(model: Model, text: str, wanted: int, given: int, offset: int, got: Sequence[int]) -> str:
     boundaries = _boundaries(model, text)
     ranks: dict[bytes, tuple[int, Merge]] = {}
-    for rank, (left, right) in enumerate(model.merges):
-        ranks.setdefault(left + right, (rank, (left, right)))
+    for place, (left, right) in enumerate(model.merges):
+        ranks.setdefault(left + right, (place, (left, right)))
     token = model.vocab[given]
     crossed = next((cut for cut in boundaries if offset < cut < offset + len(token)), None)
     if crossed is not None:
@@ -46,12 +45,12 @@ def _merge_in_words(
     if missed is None:
         if chosen is None:
             return f"{show.token(token)} is no merge's result here"
-        right = _missed_merge(model, text, set(range(offset + 1, offset + len(token))))
-        told = f"; {show.pair(right[1])} of rank {right[0]} at byte {right[2]} comes first" if right else ""
-        return f"{show.pair(chosen[1])} of rank {chosen[0]} merged out of order{told}"
-    rank, pair, byte = missed
-    told = f"{show.pair(pair)} of rank {rank} at byte {byte}"
-    if chosen is not None and chosen[1] != pair:
+        proper = _missed_merge(model, text, set(range(offset + 1, offset + len(token))))
+        first = f"; {show.pair(proper[1])} of rank {proper[0]} at byte {proper[2]} comes first" if proper else ""
+        return f"{show.pair(chosen[1])} of rank {chosen[0]} merged out of order{first}"
+    rank, merge, byte = missed
+    told = f"{show.pair(merge)} of rank {rank} at byte {byte}"
+    if chosen is not None and chosen[1] != merge:
         return f"{show.pair(chosen[1])} of rank {chosen[0]} merged before {told}"
     return f"{told} did not merge"
 
@@ -91,9 +90,7 @@ def _missed_merge(model: Model, text: str, cuts: set[int]) -> tuple[int, Merge, 
     for piece, special in _pieces(model, text):
         word = textbook.atoms(piece)
         while not special:
-            found = [
-                (ranks[pair], i) for i, pair in enumerate(zip(word, word[1:], strict=False)) if pair in ranks
-            ]
+            found = [(ranks[pair], i) for i, pair in enumerate(pairwise(word)) if pair in ranks]
             if not found:
                 break
             rank, here = min(found)
@@ -105,9 +102,7 @@ def _missed_merge(model: Model, text: str, cuts: set[int]) -> tuple[int, Merge, 
     return None
 
 
-def training(
-    words: list[textbook.Word], expected: Sequence[Merge], got: Sequence[Merge]
-) -> str:
+def training(words: list[textbook.Word], expected: Sequence[Merge], got: Sequence[Merge]) -> str:
     """Say at which step two lists of merges part, with the counts of the pair chosen and of the pair expected."""
     step = show.first_difference(expected, got)
     for pair in expected[:step]:

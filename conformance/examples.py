@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import lru_cache
+from itertools import pairwise
 from typing import Any
 
 from hypothesis import strategies as st
@@ -13,7 +14,23 @@ from bpe_conformance.fixtures.values import TEXTS
 from .subject import Subject
 
 Example = dict[str, Any]
-SPECIALS = ("<|e|>", "<|e|><|e|>", "<|end|>", "<|e", "aa", "aaa", "ab", "bc", "a b", "\n\n", " x", "[.*]", "é|", "🦊", "x<|e|>y")
+SPECIALS = (
+    "<|e|>",
+    "<|e|><|e|>",
+    "<|end|>",
+    "<|e",
+    "aa",
+    "aaa",
+    "ab",
+    "bc",
+    "a b",
+    "\n\n",
+    " x",
+    "[.*]",
+    "é|",
+    "🦊",
+    "x<|e|>y",
+)
 BROAD = "aaab bc  xyz'slltreved0123.,!?-\n\t\r\u00a0\u3000éñß€日本語ก\u0301\u200d🦊👍🏽ΑБאع½²Ⅷ'’"
 NARROW = ("ab", "abc ", "a'sltv ", "ab\n \t", "aé€", "🦊a ")
 
@@ -44,7 +61,7 @@ def tables(draw: st.DrawFn, text: str, subject: Subject, special: bool = False) 
     merges: list[list[Any]] = []
     words = [word]
     for _ in range(draw(st.integers(0, 14))):
-        pairs = sorted({pair for one in words for pair in zip(one, one[1:], strict=False)})
+        pairs = sorted({pair for one in words for pair in pairwise(one)})
         pairs = [pair for pair in pairs if pair[0] + pair[1] not in known]
         if not pairs:
             break
@@ -111,7 +128,7 @@ def streams(draw: st.DrawFn, subject: Subject) -> Example:
     text = example["input"]["text"]
     cuts = sorted(draw(st.lists(st.integers(0, len(text)), max_size=8)))
     bounds = [0, *cuts, len(text)]
-    chunks = [text[start:end] for start, end in zip(bounds, bounds[1:], strict=False)]
+    chunks = [text[start:end] for start, end in pairwise(bounds)]
     return {"op": "stream", "model": example["model"], "input": {"chunks": chunks}}
 
 

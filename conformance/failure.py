@@ -69,7 +69,7 @@ def in_python(case: Case, command: Command) -> str | None:
         given = case.input["train"]
         special = [read_text(token) for token in given["special_tokens"]]
         pattern = f", pattern=PATTERNS[{given['pattern']!r}]" if "pattern" in given else ""
-        line = f"{name}.train({ascii(read_text(given['text']))}, {given['vocab_size']}, {ascii(special)}{pattern}).merges"
+        line = f"{name}.train({read_text(given['text'])!a}, {given['vocab_size']}, {special!a}{pattern}).merges"
     else:
         if case.model is None or case.op in ("save", "load"):
             return None
@@ -81,10 +81,10 @@ def _call(case: Case) -> str:
     if case.op == "decode":
         return f".decode({case.input['ids']})"
     if case.op == "batch":
-        return f".encode_batch({ascii([read_text(text) for text in case.input['texts']])})"
+        return f".encode_batch({[read_text(text) for text in case.input['texts']]!a})"
     if case.op == "stream":
-        return f".encode_iterable({ascii(chunkings(case)[0])})"
-    return "" if case.op == "construct" else f".encode({ascii(read_text(case.input['text']))})"
+        return f".encode_iterable({chunkings(case)[0]!a})"
+    return "" if case.op == "construct" else f".encode({read_text(case.input['text'])!a})"
 
 
 def _constructor(model: Model) -> str:
@@ -100,5 +100,3 @@ def _constructor(model: Model) -> str:
     if model.pattern != "gpt2":
         parts.append(f"pattern=PATTERNS[{model.pattern!r}]")
     return ", ".join(parts)
-
-

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import tempfile
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -96,7 +96,7 @@ def judge(case: Case, subject: Subject) -> Difference | None:
     if case.op == "stream":
         for chunks in chunkings(case):
             shown = ", ".join(map(show.text_line, chunks)) if len(chunks) <= 8 else f"{len(chunks)} chunks"
-            found = _judge_ids(case, case.model, subject, lambda handle: handle.stream(iter(chunks)), f"[{shown}]")
+            found = _judge_ids(case, case.model, subject, _streaming(chunks), f"[{shown}]")
             if found is not None:
                 return found
         return None
@@ -104,6 +104,10 @@ def judge(case: Case, subject: Subject) -> Difference | None:
     if case.op == "load":
         return _judge_loading(case, case.model, subject, text)
     return _judge_ids(case, case.model, subject, lambda handle: handle.encode(text), show.text_line(text))
+
+
+def _streaming(chunks: list[str]) -> Callable[[Handle], list[int]]:
+    return lambda handle: handle.stream(iter(chunks))
 
 
 # Encodings: op encode, construct, stream, load
@@ -210,7 +214,7 @@ def _model_line(model: Model) -> str:
     if model.name == "gpt2":
         return "model gpt2"
     name = f"model {model.name}: " if model.name else ""
-    special = f", special tokens {ascii(list(model.special_tokens))}" if model.special_tokens else ""
+    special = f", special tokens {list(model.special_tokens)!a}" if model.special_tokens else ""
     pattern = f", pattern {model.pattern}" if model.pattern != "gpt2" else ""
     return f"{name}merges {show.merges(model.merges)}{special}{pattern}"
 
@@ -223,9 +227,7 @@ def _judge_loading(case: Case, model: Model, subject: Subject, text: str) -> Dif
         def build() -> Handle:
             return subject.from_files(vocab, merges, model.special_tokens)
 
-        found = _judge_ids(
-            case, model, subject, lambda handle: handle.encode(text), show.text_line(text), build
-        )
+        found = _judge_ids(case, model, subject, lambda handle: handle.encode(text), show.text_line(text), build)
     return found
 
 
@@ -284,8 +286,7 @@ def _judge_laziness(case: Case, model: Model, subject: Subject) -> Difference | 
     bound = max(len(chunks) // 10, 1)
     try:
         handle = subject.build(model)
-        for _ in handle.stream_lazily(counted()):
-            break
+        handle.first_of_stream(counted())
     except Fault as fault:
         return _faulty(line, expected, fault)
     if consumed <= bound:
@@ -332,7 +333,7 @@ def _judge_training(case: Case, subject: Subject) -> Difference | None:
     text, size = read_text(given["text"]), given["vocab_size"]
     special = [read_text(token) for token in given["special_tokens"]]
     pattern = given.get("pattern", "gpt2")
-    line = f"{show.text_line(text)}, vocab_size {size}, special tokens {ascii(special)}"
+    line = f"{show.text_line(text)}, vocab_size {size}, special tokens {special!a}"
     line += f", pattern {pattern}" if pattern != "gpt2" else ""
     conventions = subject.conventions
     key = training_key(conventions["tie_break"], conventions["byte_order"])

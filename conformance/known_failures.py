@@ -7,6 +7,8 @@ from pathlib import Path
 
 from bpe_conformance.fixtures.yaml_file import SpecError, read_documents
 
+from .regenerate import write_flow
+
 
 def read(file: Path, known_ids: Collection[str]) -> dict[str, str]:
     """Read a file of known failures.
@@ -39,8 +41,7 @@ def write(file: Path, failures: Mapping[str, str]) -> None:
     """
     lines = ["# Known failures: id: reason. A listed case that passes fails the run, so that the list only shrinks."]
     for key, reason in sorted(failures.items()):
-        quoted = reason.replace("\\", "\\\\").replace('"', '\\"')
-        lines.append(f'{key}: "{quoted}"')
+        lines.append(f"{key}: {write_flow(reason)}")
     temporary = file.with_name(file.name + ".tmp")
     try:
         temporary.write_text("\n".join(lines) + "\n", encoding="utf-8")

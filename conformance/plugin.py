@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +13,7 @@ if TYPE_CHECKING:
 
 SUITE = Path(__file__).parent
 NAME = "conformance"
-RUN = pytest.StashKey["Run"]()
+RUN: pytest.StashKey[Run] = pytest.StashKey()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -43,9 +44,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help="YAML, id: reason; an unlisted failure fails, and so does a listed one that passes",
     )
     group.addoption("--bpe-write-known-failures", metavar="FILE", help="write such a file from this run")
-    group.addoption(
-        "--bpe-time-limit", metavar="SECONDS", type=float, default=10.0, help="for one case; default 10"
-    )
+    group.addoption("--bpe-time-limit", metavar="SECONDS", type=float, default=10.0, help="for one case; default 10")
     group.addoption(
         "--bpe-corpus",
         metavar="PATH",
@@ -75,12 +74,11 @@ def _name_suite(config: pytest.Config) -> bool:
         if _is_suite(path, config):
             config.args[index] = f"{SUITE}{colons}{names}"
             named = True
-        elif Path(path).name == NAME and Path(path).is_dir():
+        elif Path(path).name == NAME and Path(config.invocation_params.dir, path).exists():
             foreign = True
     if foreign and not named and config.getoption("--adapter"):
         raise pytest.UsageError(
-            f"the folder {NAME} here is not the conformance suite; name the suite: "
-            "pytest --pyargs bpe_conformance --adapter ..."
+            f"{NAME} here is not the conformance suite; name the suite: pytest --pyargs bpe_conformance --adapter ..."
         )
     return named
 
@@ -98,11 +96,16 @@ def _is_suite(path: str, config: pytest.Config) -> bool:
     return (here / "SPEC.md").is_file() and (here / "plugin.py").is_file()
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Let no ignore rule of the user's project reach the suite, wherever it is installed."""
-    if RUN in config.stash and (collection_path == SUITE or collection_path in SUITE.parents):
+    """Let no ignore rule of the user's project reach the suite, wherever it is installed: `.venv`, for one."""
+    if RUN not in config.stash:
+        return None
+    if collection_path == SUITE or collection_path in SUITE.parents:
         return False
-    return None
+    environment = Path(sys.prefix)
+    inside = environment in SUITE.parents and environment in collection_path.parents
+    return True if inside and config.rootpath in environment.parents else None
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -115,5 +118,3 @@ def pytest_collect_directory(path: Path, parent: pytest.Collector) -> pytest.Col
 
     suite: Any = Suite.from_parent(parent, path=path, nodeid=NAME)
     return suite  # type: ignore[no-any-return]
-
-

@@ -99,7 +99,8 @@ def _short(value: Any) -> str:
 def _splice(lines: list[str], case: Case, value: Any) -> None:
     assert case.document is not None
     keys = case.document.keys
-    anchor = keys.get((*case.path, "expect"), keys[(*case.path, "input")])
+    given = (*case.path, "input")
+    anchor = keys.get((*case.path, "expect"), keys[given])
     first, column = anchor.start_mark.line, anchor.start_mark.column
     last = first
     for number in range(first + 1, len(lines)):
@@ -153,8 +154,6 @@ def write_flow(value: Any) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     return str(value)
-
-
 
 
 def _escape(char: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import shlex
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,9 @@ from bpe_conformance.fixtures.spec import SECTIONS, Case, Spec, load_spec
 from bpe_conformance.fixtures.yaml_file import SpecError
 
 from . import known_failures, summary
+from .containment import Raised, TimedOut, call, limits
 from .laws import LAWS, Law, bind
+from .show import ascii_only
 from .subject import MisshapenAdapter, Subject
 
 STATES = {
@@ -33,16 +35,19 @@ class Command:
 
     adapter: str
     options: tuple[str, ...] = ()
+    words: tuple[str, ...] = ("conformance",)
 
     def repeat(self, case: str) -> str:
         """Return the command line that runs exactly `case`."""
-        return shlex.join(["pytest", "conformance", "--adapter", self.adapter, *self.options, "--bpe-case", case])
+        return shlex.join(["pytest", *self.words, "--adapter", self.adapter, *self.options, "--bpe-case", case])
 
     @property
     def importable(self) -> tuple[str, str] | None:
         """Module and name, if the adapter was named so."""
-        module, colon, name = self.adapter.partition(":")
-        return (module, name) if colon and all(part.isidentifier() for part in module.split(".")) else None
+        module, _, name = self.adapter.partition(":")
+        if module in ("cmd", "cs336") or not all(part.isidentifier() for part in f"{module}.{name}".split(".")):
+            return None
+        return module, name
 
 
 class Run:
@@ -54,8 +59,7 @@ class Run:
         self.config = config
         self.spec = spec
         self.subject = subject
-        options = ["--bpe-trainer", config.getoption("--bpe-trainer")]
-        self.command = Command(config.getoption("--adapter"), tuple(options) if options[1] else ())
+        self.command = Command(config.getoption("--adapter"), tuple(_options(config)), _words(config))
         self.laws, self.cases = list(laws), list(spec.cases)
         self.corpora = list(corpora)
         self._select()
@@ -79,11 +83,13 @@ class Run:
             )
         folder, trainer = config.getoption("--bpe-spec"), config.getoption("--bpe-trainer")
         try:
-            spec = load_spec(Path(folder)) if folder else load_spec()
-            subject = Subject(name, _resolve(config, name), config.getoption("--bpe-time-limit"), trainer)
+            spec = load_spec(Path(folder)) if folder else load_spec(check_schema=False)
+            subject = _subject(config, name, trainer)
             laws = [] if folder else bind(spec.clauses)
             run = cls(config, spec, subject, laws, _corpora(config))
-            listed = config.getoption("--bpe-known-failures")
+            listed, written = config.getoption("--bpe-known-failures"), config.getoption("--bpe-write-known-failures")
+            if written and (Path(written).is_dir() or not Path(written).absolute().parent.is_dir()):
+                raise SpecError(f"{written}: cannot be written: it is a folder, or stands in none")
             if listed:
                 ids = [case.id for case in spec.cases] + [law.id for law in LAWS]
                 run.known_failures = known_failures.read(Path(listed), ids)
@@ -121,7 +127,7 @@ class Run:
         """Say what is judged."""
         declared = [f"{key}={value}" for key, value in self.subject.declared.items()]
         return [
-            f"bpe-conformance: judging {self.subject.name}; {len(self.cases)} cases, {len(self.laws)} laws; "
+            f"bpe-conformance: judging {ascii_only(self.subject.name)}; {len(self.cases)} cases, {len(self.laws)} laws; "
             f"conventions declared: {', '.join(declared) or 'none'}"
         ]
 
@@ -197,7 +203,8 @@ class Run:
         file = self.config.getoption("--bpe-write-known-failures")
         if not file or self._only_collects():
             return
-        failures = {}
+        judged = {name for name, one in self.results.items() if one["state"] != "not claimed"}
+        failures = {name: reason for name, reason in self.known_failures.items() if name not in judged}
         for one in self.results.values():
             if one["state"] in ("fail", "error", "known failure") and one["section"] != "corpus":
                 reason = self.known_failures.get(one["id"]) or f"fails {one['clause']}; not looked into yet"
@@ -206,6 +213,48 @@ class Run:
             known_failures.write(Path(file), failures)
         except SpecError as error:
             raise pytest.UsageError(str(error)) from None
+
+
+IMPORT_PATIENCE = 6
+"""How many times longer than a case importing the adapter may take."""
+
+
+def _subject(config: pytest.Config, name: str, trainer: str | None) -> Subject:
+    """Import the adapter and settle what it offers; whatever it prints meanwhile is dropped."""
+    limit = config.getoption("--bpe-time-limit")
+    capture = config.pluginmanager.getplugin("capturemanager")
+    if capture is not None:
+        capture.resume_global_capture()
+    try:
+        with limits(IMPORT_PATIENCE * limit):
+            target = call("", _resolve, config, name)
+        return call("", Subject, name, target, limit, trainer)
+    except TimedOut as late:
+        raise MisshapenAdapter(f"{name}: importing it gives {late}") from None
+    except Raised as raised:
+        if isinstance(raised.error, MisshapenAdapter | pytest.UsageError):
+            raise raised.error from None
+        at = f" ({raised.where[-1].partition(' in ')[0]})" if raised.where else ""
+        raise MisshapenAdapter(f"{name}: looking at it{raised}{at}") from None
+    finally:
+        if capture is not None:
+            capture.suspend_global_capture(in_=False)
+            capture.read_global_capture()
+
+
+def _options(config: pytest.Config) -> Iterator[str]:
+    """Yield the options that decide what a case gives, to repeat it."""
+    for name, default in (("--bpe-trainer", None), ("--bpe-spec", None), ("--bpe-time-limit", 10.0)):
+        value = config.getoption(name)
+        if value != default:
+            yield from (name, f"{value:g}" if isinstance(value, float) else value)
+    for name in ("--bpe-isolate", "--bpe-strict"):
+        if config.getoption(name):
+            yield name
+
+
+def _words(config: pytest.Config) -> tuple[str, ...]:
+    return ("--pyargs", "bpe_conformance") if config.option.pyargs else ("conformance",)
 
 
 def _resolve(config: pytest.Config, name: str) -> Any:

@@ -1,4 +1,4 @@
-"""An implementation behind the adapter protocol: what it offers, and calls whose answers are rebuilt as plain values."""
+"""An implementation behind the adapter protocol: what it offers, and its answers as plain values."""
 
 from __future__ import annotations
 
@@ -51,9 +51,7 @@ class Subject:
             behind a colon (`pattern:cl100k`).
     """
 
-    def __init__(
-        self, name: str, target: Any, time_limit: float = 10.0, trainer: str | None = None
-    ) -> None:
+    def __init__(self, name: str, target: Any, time_limit: float = 10.0, trainer: str | None = None) -> None:
         """Look at `target` and settle, once, what it offers.
 
         Args:
@@ -132,9 +130,7 @@ class Subject:
             arguments.append(list(special_tokens))
         return Handle(call("from_files(…)", self._target.from_files, *arguments))
 
-    def train(
-        self, text: str, vocab_size: int, special_tokens: Sequence[str], pattern: str = "gpt2"
-    ) -> Trained:
+    def train(self, text: str, vocab_size: int, special_tokens: Sequence[str], pattern: str = "gpt2") -> Trained:
         """Train and return plain values.
 
         Raises:
@@ -383,7 +379,7 @@ def rebuild_merges(value: Any) -> list[Merge]:
     for pair in call("merges", lambda: list(itertools.islice(value, MAX_IDS))):
         if isinstance(pair, str | bytes) or not isinstance(pair, Iterable):
             raise Misshapen(f"merges holds {_kind(pair)}; {wanted}")
-        parts = call("merges", list, pair)
+        parts: list[Any] = call("merges", lambda pair=pair: list(pair))
         if len(parts) != 2:
             raise Misshapen(f"merges holds an entry of {len(parts)} parts; {wanted}")
         if all(isinstance(part, int) for part in parts):

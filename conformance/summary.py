@@ -23,8 +23,9 @@ def write(terminal: Any, run: Run) -> None:
     subject = run.subject
     terminal.section(f"bpe-conformance {__version__}: {ascii_only(subject.name)}", sep="=")
     _advisories(terminal, results)
-    terminal.write_line(f"{'section':<10}{'MUST':>12}{'SHOULD':>12}{'failed':>10}{'advisory':>10}{'known':>8}"
-                        f"{'not claimed':>13}")
+    terminal.write_line(
+        f"{'section':<10}{'MUST':>12}{'SHOULD':>12}{'failed':>10}{'advisory':>10}{'known':>8}{'not claimed':>13}"
+    )
     for section in SECTIONS:
         mine = [one for one in results if one["section"] == section]
         if mine:

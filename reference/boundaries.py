@@ -51,9 +51,7 @@ def text_boundaries(text: str, chunks: int, delimiters: Sequence[str]) -> list[i
     return _snap(len(text), chunks if delimiters else 1, find_next)
 
 
-def file_boundaries(
-    file: BinaryIO, chunks: int, delimiters: Sequence[str], window: int = WINDOW
-) -> list[int]:
+def file_boundaries(file: BinaryIO, chunks: int, delimiters: Sequence[str], window: int = WINDOW) -> list[int]:
     """Return the byte offsets at which a file is cut; each is searched a window at a time.
 
     A chunk starts with a delimiter, so with the first byte of a character: decoding chunk by chunk gives the

@@ -97,9 +97,7 @@ def count_job(job: Job, special_tokens: Sequence[str], pattern: str | None) -> C
     return Counter({pre_token.encode("utf-8"): count for pre_token, count in counts.items()})
 
 
-def _add_up(
-    counts: Counter[bytes], results: Iterable[Counter[bytes]], total: int, progress: Progress
-) -> None:
+def _add_up(counts: Counter[bytes], results: Iterable[Counter[bytes]], total: int, progress: Progress) -> None:
     for done, result in enumerate(results, start=1):
         counts.update(result)
         progress("counting", done, total)
@@ -114,9 +112,7 @@ def _plan(source: Source, width: int, delimiters: Sequence[str]) -> tuple[Iterab
         chunks = _file_chunks(source, width, delimiters)
         return ([chunk] for chunk in chunks), len(chunks)
     if isinstance(source, bytes | bytearray | memoryview) or not isinstance(source, Iterable):
-        raise ValueError(
-            f"the source is a {type(source).__name__}; give a str, a path, or an iterable of them"
-        )
+        raise ValueError(f"the source is a {type(source).__name__}; give a str, a path, or an iterable of them")
     return _batches(source, width, delimiters), 0
 
 
@@ -144,9 +140,7 @@ def _documents(
             yield from _file_chunks(item, width, delimiters)
         else:
             kind = type(item).__name__
-            raise ValueError(
-                f"item {place} of the source is a {kind}; give texts (str) or paths (os.PathLike)"
-            )
+            raise ValueError(f"item {place} of the source is a {kind}; give texts (str) or paths (os.PathLike)")
 
 
 def _file_chunks(path: os.PathLike[str], width: int, delimiters: Sequence[str]) -> list[FileChunk]:

@@ -114,9 +114,7 @@ class Encoder:
         KeyError: if `ids` lacks a token.
     """
 
-    def __init__(
-        self, ids: Mapping[bytes, int], merges: Iterable[Merge], cache_size: int = CACHE_SIZE
-    ) -> None:
+    def __init__(self, ids: Mapping[bytes, int], merges: Iterable[Merge], cache_size: int = CACHE_SIZE) -> None:
         self._byte_ids = [ids[bytes([byte])] for byte in range(256)]
         self._ranks = Ranks.of(merges, ids)
         self._cache: dict[str, tuple[int, ...]] = {}

@@ -35,9 +35,7 @@ def read_vocab(path: AnyPath) -> dict[int, bytes]:
     except json.JSONDecodeError as error:
         raise ValueError(f"{path}:{error.lineno}: not JSON: {error.msg}") from None
     except RecursionError:
-        raise ValueError(
-            f"{path}:1: nested too deep; an object of spelled tokens and ids is wanted"
-        ) from None
+        raise ValueError(f"{path}:1: nested too deep; an object of spelled tokens and ids is wanted") from None
     if not text.lstrip().startswith("{"):
         raise ValueError(f"{path}:1: an object of spelled tokens and ids is wanted")
     return vocab_of_entries(entries, str(path))

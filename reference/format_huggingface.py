@@ -112,9 +112,7 @@ def _pattern(value: Any, where: str) -> str:
             {"type": "ByteLevel", "add_prefix_space": False, "use_regex": False},
         ]:
             return _NAMES.get(text, text)
-    raise ValueError(
-        f"{where}: neither ByteLevel nor an isolating Split and ByteLevel, both without add_prefix_space"
-    )
+    raise ValueError(f"{where}: neither ByteLevel nor an isolating Split and ByteLevel, both without add_prefix_space")
 
 
 def write(path: AnyPath, model: Model) -> None:

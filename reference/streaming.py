@@ -17,9 +17,7 @@ from .special_tokens import SpecialTokens
 _LAST_FENCE = regex.compile(r"(?r)(?<=\S) (?=\S)")
 
 
-def pieces(
-    chunks: Iterable[str], special: SpecialTokens, compiled: regex.Pattern[str]
-) -> Iterator[tuple[str, bool]]:
+def pieces(chunks: Iterable[str], special: SpecialTokens, compiled: regex.Pattern[str]) -> Iterator[tuple[str, bool]]:
     """Yield pieces of the joined text, and whether each is a special token, as early as it is certain.
 
     The pre-tokens of the pieces, one after the other, are those of the whole. What is

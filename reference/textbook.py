@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import pairwise
 from typing import ClassVar
 
 import regex
@@ -62,10 +63,10 @@ def cut_special(text: str, special_tokens: Iterable[str]) -> list[tuple[str, boo
 
 
 def atoms(pre_token: str) -> Word:
-    """Return the bytes of a pre-token, one atom each.
+    r"""Return the bytes of a pre-token, one atom each.
 
     >>> atoms("a€")
-    (b'a', b'\\xe2', b'\\x82', b'\\xac')
+    (b'a', b'\xe2', b'\x82', b'\xac')
     """
     return tuple(bytes([byte]) for byte in pre_token.encode("utf-8"))
 
@@ -76,7 +77,7 @@ def count_pairs(words: Iterable[Word]) -> Counter[Merge]:
     >>> count_pairs([(b"a", b"a", b"a")])
     Counter({(b'a', b'a'): 2})
     """
-    return Counter(pair for word in words for pair in zip(word, word[1:], strict=False))
+    return Counter(pair for word in words for pair in pairwise(word))
 
 
 def replace(word: Word, pair: Merge) -> Word:
@@ -191,9 +192,7 @@ def merge_by_pair(word: Word, ranks: Mapping[Merge, int]) -> Word:
     (b'a', b'bc')
     """
     while True:
-        found = [
-            (ranks[pair], i) for i, pair in enumerate(zip(word, word[1:], strict=False)) if pair in ranks
-        ]
+        found = [(ranks[pair], i) for i, pair in enumerate(pairwise(word)) if pair in ranks]
         if not found:
             return word
         here = min(found)[1]
@@ -206,7 +205,7 @@ def merge_by_bytes(word: Word, ranks: Mapping[bytes, int]) -> Word:
     if whole in ranks:
         return (whole,)
     while True:
-        joined = [left + right for left, right in zip(word, word[1:], strict=False)]
+        joined = [left + right for left, right in pairwise(word)]
         found = [(ranks[token], i) for i, token in enumerate(joined) if token in ranks]
         if not found:
             return word
@@ -259,9 +258,7 @@ class Tokenizer:
         self._byte_ranks = {token: index for token, index in self._ids.items() if token not in special_bytes}
 
     @classmethod
-    def train(
-        cls, text: str, vocab_size: int, special_tokens: Sequence[str], pattern: str | None = None
-    ) -> Tokenizer:
+    def train(cls, text: str, vocab_size: int, special_tokens: Sequence[str], pattern: str | None = None) -> Tokenizer:
         """Train on `text` (see `learn`) and number the vocabulary by the class's conventions."""
         tie_break = cls.conventions.get("tie_break", "lex-greater")
         byte_order = cls.conventions.get("byte_order", "raw")

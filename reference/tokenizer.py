@@ -138,9 +138,7 @@ class Tokenizer:
         special = SpecialTokens(special_tokens).tokens
         wanted = vocab_size - 256 - len(special)
         if wanted < 0:
-            raise ValueError(
-                f"vocab_size is {vocab_size}; bytes and special tokens are {vocab_size - wanted}"
-            )
+            raise ValueError(f"vocab_size is {vocab_size}; bytes and special tokens are {vocab_size - wanted}")
         tell = progress or silent
         counts = count_pre_tokens(source, special, pattern, workers=workers, executor=executor, progress=tell)
         merges = learn(counts, wanted, chosen["tie_break"], chosen["byte_order"], tell)
@@ -260,6 +258,4 @@ def _check_table(vocab: Mapping[int, bytes], merges: Iterable[Merge]) -> None:
     for rank, (left, right) in enumerate(merges):
         for role, token in (("left part", left), ("right part", right), ("result", left + right)):
             if token not in known:
-                raise ValueError(
-                    f"the vocabulary lacks {token!r}, the {role} of merge {rank}: {(left, right)!r}"
-                )
+                raise ValueError(f"the vocabulary lacks {token!r}, the {role} of merge {rank}: {(left, right)!r}")
