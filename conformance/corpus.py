@@ -44,14 +44,14 @@ def find(path: str) -> Corpus:
         ) from None
     root = Path(sysconfig.get_path("stdlib")) if path == "stdlib" else Path(path)
     if root.is_file():
-        return Corpus(f"corpus-{root.name}", (root,))
+        return Corpus(show.ascii_only(f"corpus-{root.name}"), (root,))
     pattern = "*.py" if path == "stdlib" else "*"
     files = [file for file in sorted(root.rglob(pattern)) if file.is_file()]
     if path == "stdlib":
         files = [file for file in files if "site-packages" not in file.parts]
     if not files:
         raise SpecError(f"--bpe-corpus {path}: there is no file here")
-    return Corpus(f"corpus-{path if path == 'stdlib' else root.name}", tuple(files))
+    return Corpus(show.ascii_only(f"corpus-{path if path == 'stdlib' else root.resolve().name}"), tuple(files))
 
 
 @lru_cache(maxsize=1)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from bpe_conformance.fixtures import Model, read_text
 from bpe_conformance.fixtures.spec import Case, Clause
 
-from .expectations import chunkings
 from .judge import Difference
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ def of_case(case: Case, difference: Difference, command: Command) -> str:
     lines = [_head(case.id, case.clause), f"  {case.clause.statement}"]
     lines += _fields(difference)
     lines.append(_field("repeat", command.repeat(case.id)))
-    python = in_python(case, command)
+    python = in_python(case, command, difference.chunks)
     if python is not None:
         lines.append(_field("in Python", python))
     return "\n".join(lines)
@@ -59,13 +59,20 @@ def _field(name: str, value: str) -> str:
     return f"  {name:<10} {value}"
 
 
-def in_python(case: Case, command: Command) -> str | None:
+def in_python(case: Case, command: Command, chunks: Sequence[str] = ()) -> str | None:
     """Return one line of Python that asks the same, or None where none is short enough."""
+    if case.op == "stream" and not chunks:
+        return None
     if command.importable is None or (case.model is not None and case.model.name == "gpt2"):
         return None
     module, name = command.importable
     head = f"from {module} import {name.partition('.')[0]}; "
+    pattern = case.input["train"].get("pattern", "gpt2") if case.op == "train" else _pattern(case)
+    if pattern != "gpt2":
+        head = f"from bpe_conformance.fixtures import PATTERNS; {head}"
     if case.op == "train":
+        if "--bpe-trainer" in command.options:
+            return None
         given = case.input["train"]
         special = [read_text(token) for token in given["special_tokens"]]
         pattern = f", pattern=PATTERNS[{given['pattern']!r}]" if "pattern" in given else ""
@@ -73,27 +80,33 @@ def in_python(case: Case, command: Command) -> str | None:
     else:
         if case.model is None or case.op in ("save", "load"):
             return None
-        line = f"{name}({_constructor(case.model)}){_call(case)}"
+        line = f"{name}({_constructor(case.model)}){_call(case, chunks)}"
+        if case.op == "stream":
+            line = f"list({line})"
     return head + line if len(line) <= 400 else None
 
 
-def _call(case: Case) -> str:
+def _call(case: Case, chunks: Sequence[str]) -> str:
     if case.op == "decode":
         return f".decode({case.input['ids']})"
     if case.op == "batch":
         return f".encode_batch({[read_text(text) for text in case.input['texts']]!a})"
     if case.op == "stream":
-        return f".encode_iterable({chunkings(case)[0]!a})"
+        return f".encode_iterable({list(chunks)!a})"
     return "" if case.op == "construct" else f".encode({read_text(case.input['text'])!a})"
+
+
+def _pattern(case: Case) -> str:
+    return case.model.pattern if case.model is not None else "gpt2"
 
 
 def _constructor(model: Model) -> str:
     raw = {byte: bytes([byte]) for byte in range(256)}
     others = {index: token for index, token in model.vocab.items() if raw.get(index) != token}
-    if len(others) > 60 or any(index not in model.vocab for index in raw):
-        vocab = "vocab"
-    else:
-        vocab = f"{{**{{i: bytes([i]) for i in range(256)}}, **{others}}}"
+    bytes_of = "{i: bytes([i]) for i in range(256)}"
+    if missing := [index for index in raw if index not in model.vocab]:
+        bytes_of = f"{{i: bytes([i]) for i in range(256) if i not in {missing}}}"
+    vocab = f"{{**{bytes_of}, **{others}}}" if others else bytes_of
     parts = [vocab, ascii(list(model.merges))]
     if model.special_tokens is not None:
         parts.append(ascii(list(model.special_tokens)))

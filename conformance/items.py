@@ -102,7 +102,7 @@ class BpeItem(pytest.Item):
         """Show the failure's own text, without a traceback of the suite."""
         if isinstance(excinfo.value, Failed):
             return self.message
-        return super().repr_failure(excinfo, style)
+        return ascii_only(str(super().repr_failure(excinfo, style)))
 
 
 class CaseItem(BpeItem):

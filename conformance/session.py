@@ -60,7 +60,9 @@ class Run:
         self.spec = spec
         self.subject = subject
         self.command = Command(config.getoption("--adapter"), tuple(_options(config)), _words(config))
-        self.laws, self.cases = list(laws), list(spec.cases)
+        order = {clause: place for place, clause in enumerate(spec.clauses)}
+        self.laws = list(laws)
+        self.cases = sorted(spec.cases, key=lambda case: order[case.clause.id])
         self.corpora = list(corpora)
         self._select()
         self.known_failures: dict[str, str] = {}

@@ -23,6 +23,7 @@ CONVENTIONS: dict[str, tuple[str, ...]] = {
 }
 METHODS = ("encode", "decode", "encode_iterable", "encode_batch", "decode_bytes", "save", "from_files", "train")
 MAX_IDS = 4_000_000
+MAX_VOCAB = 1_000_000
 TRIVIAL = read_model({"merges": [["a", "b"]]})
 
 
@@ -208,6 +209,7 @@ class Subject:
             return
         try:
             signature.bind({}, [], [])
+            signature.bind({}, [])
         except TypeError as error:
             raise MisshapenAdapter(
                 f"{self.name} cannot be called as (vocab, merges, special_tokens): {error}; wanted is "
@@ -276,41 +278,45 @@ class Handle:
 
     def encode(self, text: str) -> list[int]:
         """Return the ids of `text`."""
-        return self._ids("encode", self.instance.encode, text)
+        return self._ids("encode", text)
 
     def decode(self, ids: Iterable[int]) -> str:
         """Return the text of `ids`."""
         text = call("decode(…)", lambda: self.instance.decode(list(ids)))
-        if not isinstance(text, str):
+        if not issubclass(type(text), str):
             raise Misshapen(f"decode returned {_kind(text)}; str is wanted")
         return str.__add__("", text)
 
     def decode_bytes(self, ids: Iterable[int]) -> bytes:
         """Return the bytes of `ids`."""
-        return rebuild_bytes("decode_bytes", call("decode_bytes(…)", self.instance.decode_bytes, list(ids)))
+        data = call("decode_bytes(…)", lambda: self.instance.decode_bytes(list(ids)))
+        return rebuild_bytes("decode_bytes", data)
 
     def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
         """Return the ids of each text."""
-        rows = call("encode_batch(…)", self.instance.encode_batch, list(texts))
-        if isinstance(rows, str | bytes | Mapping):
+        rows = call("encode_batch(…)", lambda: self.instance.encode_batch(list(texts)))
+        if not _is_iterable(rows):
             raise Misshapen(f"encode_batch returned {_kind(rows)}; a list of lists of int is wanted")
         found = call("encode_batch(…)", lambda: list(itertools.islice(rows, len(texts) + 1)))
         return [rebuild_ids("encode_batch", row) for row in found]
 
     def stream(self, chunks: Iterable[str]) -> list[int]:
         """Return all ids that encode_iterable yields."""
-        return self._ids("encode_iterable", self.instance.encode_iterable, chunks)
+        return self._ids("encode_iterable", chunks)
 
-    def stream_lazily(self, chunks: Iterable[str]) -> Iterator[int]:
-        """Return the iterator that encode_iterable gives, unread."""
-        return iter(call("encode_iterable(…)", self.instance.encode_iterable, chunks))
+    def first_of_stream(self, chunks: Iterable[str]) -> list[int]:
+        """Return the first id that encode_iterable yields, or none; the rest stays unread."""
+        ids = call("encode_iterable(…)", lambda: self.instance.encode_iterable(chunks))
+        if not _is_iterable(ids):
+            raise Misshapen(f"encode_iterable returned {_kind(ids)}; an iterator of int is wanted")
+        return rebuild_ids("encode_iterable", call("encode_iterable(…)", lambda: list(itertools.islice(ids, 1))))
 
     def save(self, folder: Path) -> None:
         """Save into `folder`."""
-        call("save(…)", self.instance.save, str(folder))
+        call("save(…)", lambda: self.instance.save(str(folder)))
 
-    def _ids(self, name: str, method: Callable[[Any], Any], argument: Any) -> list[int]:
-        return rebuild_ids(name, call(f"{name}(…)", method, argument))
+    def _ids(self, name: str, argument: Any) -> list[int]:
+        return rebuild_ids(name, call(f"{name}(…)", lambda: getattr(self.instance, name)(argument)))
 
 
 def constructor_arguments(model: Model, spellings: Mapping[str, str]) -> tuple[list[Any], dict[str, Any]]:
@@ -329,13 +335,13 @@ def rebuild_ids(what: str, value: Any) -> list[int]:
         Misshapen: if it is no iterable of integers (booleans, floats and strings are refused), or endless.
         Raised: if iterating raises.
     """
-    if isinstance(value, str | bytes | Mapping) or value is None:
+    if not _is_iterable(value):
         raise Misshapen(f"{what} returned {_kind(value)}; a list of int is wanted")
     ids: list[int] = []
 
     def read() -> None:
         for item in value:
-            if type(item) is bool or isinstance(item, str | float):
+            if type(item) is bool or issubclass(type(item), str | float):
                 raise Misshapen(f"{what} returned an id that is {_kind(item)}; int is wanted")
             try:
                 index = operator.index(item)
@@ -351,20 +357,24 @@ def rebuild_ids(what: str, value: Any) -> list[int]:
 
 def rebuild_bytes(what: str, value: Any) -> bytes:
     """Return exact bytes, or raise `Misshapen`."""
-    if isinstance(value, bytes | bytearray | memoryview):
-        return b"".join([bytes(memoryview(value))])
+    if issubclass(type(value), bytes | bytearray | memoryview):
+        return call(what, lambda: bytes(memoryview(value)))
     raise Misshapen(f"{what} holds {_kind(value)}; bytes are wanted")
 
 
 def rebuild_vocab(value: Any) -> dict[int, bytes]:
     """Return the vocabulary as an exact dict of int → bytes, or raise `Misshapen` with the mend."""
-    if not callable(getattr(value, "items", None)):
+    if not call("vocab", lambda: callable(getattr(value, "items", None))):
         raise Misshapen(f"vocab is {_kind(value)}; a mapping of int to bytes is wanted")
     vocab: dict[int, bytes] = {}
-    for key, token in call("vocab.items()", lambda: list(itertools.islice(value.items(), MAX_IDS))):
-        if isinstance(key, bytes | str):
-            raise Misshapen(f"vocab maps {_kind(key)[2:]} to {_kind(token)[2:]}; int to bytes is wanted")
-        if isinstance(token, str):
+    entries = call("vocab.items()", lambda: [(k, v) for k, v in itertools.islice(value.items(), MAX_VOCAB + 1)])
+    if len(entries) > MAX_VOCAB:
+        raise Misshapen(f"vocab has more than {MAX_VOCAB} entries")
+    for key, token in entries:
+        if issubclass(type(key), bytes | str):
+            shown = f"{type(key).__name__} to {type(token).__name__}"
+            raise Misshapen(f"vocab maps {shown}; int to bytes is wanted")
+        if issubclass(type(token), str):
             raise Misshapen("vocab maps int to str; int to bytes is wanted: encode the tokens")
         vocab[rebuild_ids("vocab", [key])[0]] = rebuild_bytes("vocab", token)
     return vocab
@@ -373,19 +383,30 @@ def rebuild_vocab(value: Any) -> dict[int, bytes]:
 def rebuild_merges(value: Any) -> list[Merge]:
     """Return the merges as exact pairs of bytes, or raise `Misshapen` with the mend."""
     wanted = "a list of (bytes, bytes) in the order learned is wanted"
-    if isinstance(value, Mapping | str | bytes):
+    if not _is_iterable(value):
         raise Misshapen(f"merges is {_kind(value)}; {wanted}")
     merges: list[Merge] = []
-    for pair in call("merges", lambda: list(itertools.islice(value, MAX_IDS))):
-        if isinstance(pair, str | bytes) or not isinstance(pair, Iterable):
+    pairs = call("merges", lambda: list(itertools.islice(value, MAX_VOCAB + 1)))
+    if len(pairs) > MAX_VOCAB:
+        raise Misshapen(f"merges has more than {MAX_VOCAB} entries")
+    for pair in pairs:
+        if not _is_iterable(pair):
             raise Misshapen(f"merges holds {_kind(pair)}; {wanted}")
-        parts: list[Any] = call("merges", lambda pair=pair: list(pair))
+        parts: list[Any] = call("merges", lambda pair=pair: list(itertools.islice(pair, 3)))
         if len(parts) != 2:
-            raise Misshapen(f"merges holds an entry of {len(parts)} parts; {wanted}")
-        if all(isinstance(part, int) for part in parts):
+            shown = "more than 2" if len(parts) > 2 else str(len(parts))
+            raise Misshapen(f"merges holds an entry of {shown} parts; {wanted}")
+        if all(issubclass(type(part), int) for part in parts):
             raise Misshapen(f"merges holds pairs of int; {wanted}")
         merges.append((rebuild_bytes("merges", parts[0]), rebuild_bytes("merges", parts[1])))
     return merges
+
+
+def _is_iterable(value: Any) -> bool:
+    """Whether it can be iterated over, and is neither text nor a mapping."""
+    if issubclass(type(value), str | bytes | Mapping):
+        return False
+    return hasattr(type(value), "__iter__") or hasattr(type(value), "__getitem__")
 
 
 def _kind(value: Any) -> str:

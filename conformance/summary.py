@@ -30,6 +30,7 @@ def write(terminal: Any, run: Run) -> None:
         mine = [one for one in results if one["section"] == section]
         if mine:
             terminal.write_line(_line(section, mine))
+    _failures(terminal, run, results)
     _corpora(terminal, [one for one in results if one["section"] == "corpus"])
     missing = sorted({one["message"] for one in results if one["state"] == "not claimed"})
     if missing:
@@ -66,6 +67,20 @@ def _line(section: str, results: list[Result]) -> str:
         f"{section:<10}{kept('must'):>12}{kept('should'):>12}{failed or '-':>10}{states['advisory'] or '-':>10}"
         f"{states['known failure'] or '-':>8}{states['not claimed'] or '-':>13}"
     )
+
+
+def _failures(terminal: Any, run: Run, results: Iterable[Result]) -> None:
+    """Say where to begin: the clauses with failures, in the order of the spec, each with its first failing case."""
+    failed = [one for one in results if one["state"] in ("fail", "error") and one["clause"]]
+    if not failed:
+        return
+    order = {case.id: place for place, case in enumerate(run.spec.cases)}
+    terminal.write_line("failures by clause; begin with the first:")
+    for clause in run.spec.clauses:
+        mine = sorted((one["id"] for one in failed if one["clause"] == clause), key=lambda name: order.get(name, 10**6))
+        if mine:
+            more = f" and {len(mine) - 1} more" if len(mine) > 1 else ""
+            terminal.write_line(f"  {clause:<22} {mine[0]}{more}")
 
 
 def _corpora(terminal: Any, results: list[Result]) -> None:
