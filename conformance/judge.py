@@ -352,6 +352,7 @@ def _judge_training(case: Case, subject: Subject) -> Difference | None:
     given = case.input["train"]
     text, size = read_text(given["text"]), given["vocab_size"]
     special = [read_text(token) for token in given["special_tokens"]]
+    named = [token for token in special if token]
     pattern = given.get("pattern", "gpt2")
     line = f"{show.text_line(text)}, vocab_size {size}, special tokens {special!a}"
     line += f", pattern {pattern}" if pattern != "gpt2" else ""
@@ -373,7 +374,7 @@ def _judge_training(case: Case, subject: Subject) -> Difference | None:
         return Difference(line, shown, f"a vocabulary of {len(trained.vocab)}")
     words = textbook.corpus(text, special, PATTERNS[pattern])
     if key == "unspecified" or not accepted:
-        distinct = len(dict.fromkeys(special))
+        distinct = len(dict.fromkeys(named))
         found = _judge_any_maximum(words, size - 256 - distinct, trained.merges, line)
         expected = trained.merges
     elif trained.merges in accepted:
@@ -386,7 +387,7 @@ def _judge_training(case: Case, subject: Subject) -> Difference | None:
             f"merges {show.merges(trained.merges, around)}",
             diagnosis.training(words, expected, trained.merges),
         )
-    return found or _judge_vocab(case, line, expected, special, trained, conventions)
+    return found or _judge_vocab(case, line, expected, named, trained, conventions)
 
 
 def _judge_any_maximum(

@@ -5,12 +5,12 @@ from __future__ import annotations
 import contextlib
 import tempfile
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from hypothesis import HealthCheck, Phase, Verbosity, given, settings
+from hypothesis import HealthCheck, Phase, Verbosity, configuration, given, settings
 from hypothesis import strategies as st
 
 from bpe_conformance.fixtures import PATTERNS, Model, read_model, read_text
@@ -138,12 +138,24 @@ def check(law: Law, subject: Subject) -> Broken | None:
             raise failing[key]
 
     try:
-        attempt()
+        with _hypothesis_home():
+            attempt()
     except _BrokenError as broken:
         return Broken(broken.difference, count, as_yaml(law, broken.example))
     except TimedOut as late:
         return Broken(Difference(f"an example of {law.id}", "an answer", str(late)), count)
     return None
+
+
+@contextlib.contextmanager
+def _hypothesis_home() -> Iterator[None]:
+    """Keep Hypothesis from leaving a folder `.hypothesis` where the user works."""
+    with tempfile.TemporaryDirectory(prefix="bpe-conformance-") as folder:
+        configuration.set_hypothesis_home_dir(folder)
+        try:
+            yield
+        finally:
+            configuration.set_hypothesis_home_dir(None)
 
 
 def as_yaml(law: Law, example: Example) -> str:

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+import bpe_conformance.session  # noqa: F401  pytester forgets what a run in this process imports first
+
 pytest_plugins = ["pytester"]
 
 HERE = Path(__file__).parent
@@ -32,9 +34,11 @@ class Project:
         arguments = ["conformance", "--adapter", adapter, "--bpe-spec", str(SPEC), *options]
         return self.pytester.runpytest_subprocess(*arguments, timeout=60)
 
-    def refused(self, *arguments: str) -> str:
-        """Return the one line with which pytest refuses to run at all."""
-        result = self.pytester.runpytest_inprocess(*arguments)
+    def refused(self, adapter: str, *options: str) -> str:
+        """Return the one line with which the plugin refuses to judge at all."""
+        arguments = ["--adapter", adapter] if adapter else []
+        spec = [] if "--bpe-spec" in options else ["--bpe-spec", str(SPEC)]
+        result = self.pytester.runpytest_inprocess("conformance", *arguments, *spec, *options)
         assert result.ret == pytest.ExitCode.USAGE_ERROR, result.ret
         said = [line for line in [*result.outlines, *result.errlines] if line.strip()]
         assert len(said) == 1, said
@@ -42,8 +46,16 @@ class Project:
         return said[0]
 
 
+@pytest.fixture(scope="session")
+def bytecode(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("bytecode")
+
+
 @pytest.fixture
-def project(pytester: pytest.Pytester) -> Project:
+def project(pytester: pytest.Pytester, bytecode: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
+    # pytest rewrites every module of every plugin anew where it cannot keep the bytecode: a second for each run
+    monkeypatch.delenv("PYTHONDONTWRITEBYTECODE", raising=False)
+    monkeypatch.setenv("PYTHONPYCACHEPREFIX", str(bytecode))
     return Project(pytester)
 
 
