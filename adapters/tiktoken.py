@@ -94,7 +94,11 @@ class Tokenizer:
 class EducationalTokenizer(Tokenizer):
     """tiktoken's engine over what `tiktoken._educational.bpe_train` learns."""
 
-    conventions: ClassVar[Mapping[str, str]] = {"lookup": "bytes", "tie_break": "first-seen"}
+    conventions: ClassVar[Mapping[str, str]] = {
+        "lookup": "bytes",
+        "tie_break": "first-seen",
+        "id_layout": "bytes-merges-specials",
+    }
 
     @classmethod
     def train(
@@ -102,16 +106,15 @@ class EducationalTokenizer(Tokenizer):
     ) -> EducationalTokenizer:
         """Train on `text`. When pairs run out, the trainer's own ValueError from `max()` is what comes.
 
-        Raises:
-            NotImplementedError: if there are special tokens, which the trainer knows nothing of.
+        The trainer knows nothing of special tokens: they get the last ids, and in the text they are text.
         """
-        if special_tokens:
-            raise NotImplementedError("tiktoken's educational trainer takes no special tokens")
+        special = list(dict.fromkeys(special_tokens))
         pat_str = PATTERNS["gpt2"] if pattern is None else pattern
-        ranks = _educational.bpe_train(text, vocab_size, pat_str, visualise=None)
+        ranks = _educational.bpe_train(text, vocab_size - len(special), pat_str, visualise=None)
         vocab = {rank: token for token, rank in ranks.items()}
+        vocab |= {len(ranks) + place: token.encode("utf-8") for place, token in enumerate(special)}
         merges = [_parts(token, ranks) for token in ranks if len(token) > 1]
-        return cls(vocab, merges, None, pattern)
+        return cls(vocab, merges, special, pattern)
 
 
 def _parts(token: bytes, ranks: Mapping[bytes, int]) -> Merge:

@@ -119,13 +119,16 @@ def limits(seconds: float) -> Iterator[None]:
             return
         alarm = _Alarm(seconds)
         stack.enter_context(_handler(signal.SIGALRM, alarm))
+        stack.callback(alarm.disarm)  # once more, should the alarm come while it is being disarmed below
         signal.setitimer(signal.ITIMER_REAL, seconds, 0.25)
         try:
             yield
+        except Exception:
+            if alarm.fired:
+                raise TimedOut(seconds) from None
+            raise
         finally:
-            alarm.armed = False
-            signal.setitimer(signal.ITIMER_REAL, 0)
-            alarm.stop_tracing()
+            alarm.disarm()
         if alarm.fired:
             raise TimedOut(seconds)
 
@@ -152,8 +155,10 @@ class _Alarm:
             self._trace(frame)
         raise TimedOut(self.seconds)
 
-    def stop_tracing(self) -> None:
-        """Put back the trace function that was there."""
+    def disarm(self) -> None:
+        """Stop the timer, and put back the trace function that was there."""
+        self.armed = False
+        signal.setitimer(signal.ITIMER_REAL, 0)
         if self.fired > 1:
             sys.settrace(self._earlier)
 

@@ -247,8 +247,7 @@ def _judge_loading(case: Case, model: Model, subject: Subject, text: str) -> Dif
         def build() -> Handle:
             return subject.from_files(vocab, merges, model.special_tokens)
 
-        found = _judge_ids(case, model, subject, lambda handle: handle.encode(text), show.text_line(text), build)
-    return found
+        return _judge_ids(case, model, subject, lambda handle: handle.encode(text), show.text_line(text), build)
 
 
 def _judge_saving(model: Model, subject: Subject) -> Difference | None:

@@ -129,8 +129,8 @@ class Run:
         """Say what is judged."""
         declared = [f"{key}={value}" for key, value in self.subject.declared.items()]
         return [
-            f"bpe-conformance: judging {ascii_only(self.subject.name)}; {len(self.cases)} cases, {len(self.laws)} laws; "
-            f"conventions declared: {', '.join(declared) or 'none'}"
+            f"bpe-conformance: judging {ascii_only(self.subject.name)}; "
+            f"{len(self.cases)} cases, {len(self.laws)} laws; conventions declared: {', '.join(declared) or 'none'}"
         ]
 
     @pytest.hookimpl(wrapper=True)

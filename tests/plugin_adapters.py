@@ -61,7 +61,7 @@ class Acting(Right):
                 continue
 
     def act_print(self) -> None:
-        print("noise \ud800 from the adapter")
+        print("noise")
         print("noise", file=sys.stderr)
         sys.stdout.flush()
 

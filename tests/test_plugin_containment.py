@@ -41,7 +41,7 @@ def test_whatever_encode_does_stays_in_its_case(project: Project, options: tuple
 
 
 def test_printing_does_no_harm(project: Project) -> None:
-    result = project.run("mine:Acting", "--bpe-case", "act-print")
+    result = project.judge("mine:Acting", "--bpe-case", "act-print")
     assert result.ret == pytest.ExitCode.OK
     assert "noise" not in result.stdout.str()
 
@@ -58,7 +58,7 @@ def test_printing_does_no_harm(project: Project) -> None:
 )
 def test_constructors_are_contained(project: Project, adapter: str, got: str) -> None:
     options = ["--bpe-time-limit", "0.5", "--bpe-case", "merge-priority", "--bpe-case", "error-byte"]
-    result = project.run(f"mine:{adapter}", *options)
+    result = project.judge(f"mine:{adapter}", *options)
     assert result.ret == pytest.ExitCode.TESTS_FAILED
     result.stdout.fnmatch_lines(["FAILED  merge-priority*", f"  got * {got}", "FAILED  error-byte*"])
 
@@ -83,7 +83,7 @@ class Tokenizer: ...
         ("import pytest; pytest.exit('no more', 0)", "importing at_import failed: Exit: no more"),
         ("import pytest; pytest.skip('not today')", "importing at_import failed: Skipped: "),
         ("raise ValueError('\\ud800\\x1b[31m')", r"ValueError: \ud800\x1b[31m"),
-        ("import no_such_module_at_all", "there is no module 'no_such_module_at_all'"),
+        ("import no_such_module_at_all", "No module named 'no_such_module_at_all'"),
         ("eval('1 +')", "importing at_import failed: SyntaxError"),
     ],
 )

@@ -71,7 +71,7 @@ def test_a_wrong_tokenizer_fails_and_is_told_how(project: Project, monkeypatch: 
         'merge-lookup: "fails MERGE-ORDER-1; not looked into yet"',
         'merge-priority: "fails MERGE-ORDER-1; not looked into yet"',
     ]
-    known = project.run("mine:Greedy", "--bpe-known-failures", "known.yaml")
+    known = project.judge("mine:Greedy", "--bpe-known-failures", "known.yaml")
     assert known.ret == pytest.ExitCode.OK
     known.stdout.fnmatch_lines([
         "MERGE * 0/2 * 1/1 * - * - * 2 * -",
@@ -81,7 +81,7 @@ def test_a_wrong_tokenizer_fails_and_is_told_how(project: Project, monkeypatch: 
 
 def test_known_failures_are_strict_both_ways(project: Project) -> None:
     project.write("known.yaml", 'merge-priority: "passes by now"\nstream-cut: "not \\"claimed\\" \\\\ \\n"\n')
-    result = project.run("mine:Right", "--bpe-known-failures", "known.yaml", "--bpe-write-known-failures", "known.yaml")
+    result = project.judge("mine:Right", "--bpe-known-failures", "known.yaml", "--bpe-write-known-failures", "known.yaml")
     assert result.ret == pytest.ExitCode.TESTS_FAILED
     result.stdout.fnmatch_lines([
         "FAILED  merge-priority is listed as a known failure (passes by now), and passes.",
@@ -89,16 +89,16 @@ def test_known_failures_are_strict_both_ways(project: Project) -> None:
     ])
     # Written anew, what was judged is as it now is; what was not judged stays.
     assert 'stream-cut: "not \\"claimed\\" \\\\ \\n"' in (project.path / "known.yaml").read_text("utf-8")
-    unselected = project.run("mine:Right", "--bpe-known-failures", "known.yaml", "--bpe-case", "merge-lookup")
+    unselected = project.judge("mine:Right", "--bpe-known-failures", "known.yaml", "--bpe-case", "merge-lookup")
     assert unselected.ret == pytest.ExitCode.OK
 
 
 def test_advisories_fail_only_when_strict(project: Project) -> None:
-    result = project.run("mine:FromTheRight", "-v")
+    result = project.judge("mine:FromTheRight", "-v")
     assert result.ret == pytest.ExitCode.OK
     assert states(result)["style-left"] == "ADVISORY"
     result.stdout.fnmatch_lines(["ADVISORY  style-left * MERGE-STYLE-1 (SHOULD)", "MERGE * 2/2 * 0/1 * - * 1 * - * -"])
-    strict = project.run("mine:FromTheRight", "--bpe-strict")
+    strict = project.judge("mine:FromTheRight", "--bpe-strict")
     assert strict.ret == pytest.ExitCode.TESTS_FAILED
     strict.stdout.fnmatch_lines(["FAILED  style-left * MERGE-STYLE-1 (SHOULD)", "*--bpe-strict --bpe-case style-left"])
 
@@ -114,7 +114,7 @@ def test_advisories_fail_only_when_strict(project: Project) -> None:
     ],
 )
 def test_what_is_not_offered_is_not_claimed(project: Project, adapter: str, claimed: set[str]) -> None:
-    result = project.run(f"mine:{adapter}", "-v")
+    result = project.judge(f"mine:{adapter}", "-v")
     assert result.ret == pytest.ExitCode.OK
     found = states(result)
     sections = {"act": "BYTES", "odd": "BYTES", "style": "MERGE"}
@@ -125,19 +125,19 @@ def test_what_is_not_offered_is_not_claimed(project: Project, adapter: str, clai
 
 
 def test_a_late_refusal_is_a_failure(project: Project) -> None:
-    result = project.run("mine:LaterUnclaimed", "--bpe-case", "merge-priority")
+    result = project.judge("mine:LaterUnclaimed", "--bpe-case", "merge-priority")
     assert result.ret == pytest.ExitCode.TESTS_FAILED
     result.stdout.fnmatch_lines(["  got * encode(*) raised NotImplementedError", "  raised in *mine.py:*"])
 
 
 def test_nothing_judged_is_exit_5(project: Project) -> None:
-    result = project.run("mine:TrainOnly", "--bpe-section", "DECODE")
+    result = project.judge("mine:TrainOnly", "--bpe-section", "DECODE")
     assert result.ret == pytest.ExitCode.NO_TESTS_COLLECTED
     result.stdout.fnmatch_lines(["nothing was judged"])
 
 
 def test_streams_that_raise_or_break_at_a_cut(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
-    result = project.run("mine:BrokenStreams", "--bpe-section", "STREAM")
+    result = project.judge("mine:BrokenStreams", "--bpe-section", "STREAM")
     assert result.ret == pytest.ExitCode.TESTS_FAILED
     result.stdout.fnmatch_lines([
         "FAILED  stream-cut*",
@@ -151,6 +151,6 @@ def test_streams_that_raise_or_break_at_a_cut(project: Project, monkeypatch: pyt
 
 
 def test_a_trainer_completes_a_class(project: Project) -> None:
-    result = project.run("mine:EncodeOnly", "--bpe-trainer", "mine:learn", "-v")
+    result = project.judge("mine:EncodeOnly", "--bpe-trainer", "mine:learn", "-v")
     assert result.ret == pytest.ExitCode.OK
     assert states(result)["train-low"] == "PASSED"
