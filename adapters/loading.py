@@ -21,6 +21,8 @@ BUILT_IN: dict[str, str] = {
     "tiktoken": "bpe_conformance.adapters.tiktoken:Tokenizer",
     "tiktoken-educational": "bpe_conformance.adapters.tiktoken:EducationalTokenizer",
     "huggingface": "bpe_conformance.adapters.huggingface:Tokenizer",
+    "rustbpe": "bpe_conformance.adapters.rustbpe:Trainer",
+    "bpeasy": "bpe_conformance.adapters.bpeasy:Trainer",
 }
 """Short name → `module:attribute`."""
 

@@ -9,6 +9,7 @@ from typing import ClassVar
 from bpe_conformance.fixtures import PATTERNS
 
 from .errors import AdapterUnavailable
+from .ranks import Merge, merges_of
 
 try:
     import tiktoken
@@ -19,8 +20,6 @@ except ImportError as error:
         if getattr(error, "name", "") == "tiktoken"
         else f"tiktoken cannot be imported: {error}; install it: pip install 'bpe-conformance[tiktoken]'"
     ) from error
-
-Merge = tuple[bytes, bytes]
 
 
 class Tokenizer:
@@ -113,17 +112,4 @@ class EducationalTokenizer(Tokenizer):
         ranks = _educational.bpe_train(text, vocab_size - len(special), pat_str, visualise=None)
         vocab = {rank: token for token, rank in ranks.items()}
         vocab |= {len(ranks) + place: token.encode("utf-8") for place, token in enumerate(special)}
-        merges = [_parts(token, ranks) for token in ranks if len(token) > 1]
-        return cls(vocab, merges, special, pattern)
-
-
-def _parts(token: bytes, ranks: Mapping[bytes, int]) -> Merge:
-    """Return the pair that `token` was made of: its bytes merged by lower ranks until two are left."""
-    word = [bytes([byte]) for byte in token]
-    while len(word) > 2:
-        known = [(ranks.get(a + b, ranks[token]), here) for here, (a, b) in enumerate(pairwise(word))]
-        rank, here = min(known)
-        if rank >= ranks[token]:
-            raise ValueError(f"the ranks below {ranks[token]} do not build {token!r}")
-        word[here : here + 2] = [word[here] + word[here + 1]]
-    return word[0], word[1]
+        return cls(vocab, merges_of(ranks), special, pattern)

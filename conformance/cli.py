@@ -1,47 +1,236 @@
-"""The command `bpe-conformance`."""
+"""The command `bpe-conformance`: a table of subcommands, each of which imports its module only when it runs."""
 
 from __future__ import annotations
 
 import argparse
+import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import NoReturn
 
-from bpe_conformance import __version__
+from . import __version__
+from .command_error import CommandError
+
+BROKEN_PIPE = 141  # what a shell gives for a program that SIGPIPE ended
+
+
+@dataclass(frozen=True)
+class Command:
+    """One subcommand: its name, a line of help, an example, its arguments, and what it does."""
+
+    name: str
+    help: str
+    example: str
+    arguments: Callable[[argparse.ArgumentParser], None]
+    run: Callable[[argparse.Namespace], int]
+
+
+class Parser(argparse.ArgumentParser):
+    """An argument parser whose errors are one line."""
+
+    def error(self, message: str) -> NoReturn:
+        """Print the line and leave with exit status 2."""
+        self.exit(2, f"{self.prog}: {message}; see {self.prog} --help\n")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit status."""
-    parser = argparse.ArgumentParser(
+    try:
+        options = _parser().parse_args(arguments)
+        status = _run(options)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # what reads our output has closed it, as `| head` does; the interpreter must not flush again at exit
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return BROKEN_PIPE
+    return status
+
+
+def _parser() -> Parser:
+    parser = Parser(
         prog="bpe-conformance",
         description="Tools of the conformance suite for byte-level BPE tokenizers. "
         "The suite itself runs under pytest: pytest conformance --adapter mypkg:Tokenizer",
     )
     parser.add_argument("--version", action="version", version=f"bpe-conformance {__version__}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    regenerate = commands.add_parser(
-        "regenerate",
-        help="recompute the expected values of the cases from the textbook oracle",
-        epilog="example: bpe-conformance regenerate --check",
-    )
-    regenerate.add_argument("--check", action="store_true", help="write nothing; exit 1 if a value differs")
-    regenerate.add_argument("--spec", type=Path, metavar="DIR", help="a spec other than the installed one")
-    return _regenerate(parser.parse_args(arguments))
+    for command in COMMANDS:
+        shown = f"example: bpe-conformance {command.example}"
+        one = commands.add_parser(command.name, help=command.help, description=command.help, epilog=shown)
+        command.arguments(one)
+        one.set_defaults(run=command.run)
+    return parser
+
+
+def _run(options: argparse.Namespace) -> int:
+    from bpe_conformance.fixtures.yaml_file import SpecError
+
+    try:
+        status: int = options.run(options)
+    except BrokenPipeError:
+        raise
+    except (CommandError, SpecError) as error:
+        return _refused(str(error))
+    except OSError as error:
+        place = f"{error.filename}: " if error.filename else ""
+        return _refused(f"{place}{error.strerror or error}")
+    return status
+
+
+def _refused(message: str) -> int:
+    print(_printable(f"bpe-conformance: {message}", sys.stderr.encoding), file=sys.stderr)
+    return 2
+
+
+def _print(lines: Iterable[str]) -> None:
+    for line in lines:
+        print(_printable(line, sys.stdout.encoding))
+
+
+def _printable(line: str, encoding: str | None) -> str:
+    """Return the line as it is for a UTF-8 terminal, and in ASCII for any other."""
+    if (encoding or "").lower().replace("-", "") == "utf8":
+        return line.encode("utf-8", "backslashreplace").decode("utf-8")
+    from .show import ascii_only
+
+    return ascii_only(line)
+
+
+def _spec_argument(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--spec", type=Path, metavar="DIR", help="a spec other than the installed one")
+
+
+def _folder(options: argparse.Namespace) -> Path:
+    from bpe_conformance.fixtures.spec import FOLDER
+
+    given: Path | None = options.spec
+    return given or FOLDER
+
+
+# Each command: its arguments, then what it does
+
+
+def _regenerate_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--check", action="store_true", help="write nothing; exit 1 if a value differs")
+    _spec_argument(parser)
 
 
 def _regenerate(options: argparse.Namespace) -> int:
-    from bpe_conformance.fixtures.spec import FOLDER
-    from bpe_conformance.fixtures.yaml_file import SpecError
-
     from .regenerate import regenerate
 
-    try:
-        differences = regenerate(options.spec or FOLDER, options.check)
-    except SpecError as error:
-        print(f"bpe-conformance: {error}", file=sys.stderr)
-        return 2
-    for line in differences:
-        print(line)
+    differences = regenerate(_folder(options), options.check)
+    _print(differences)
     verb = "differ" if options.check else "were brought up to date"
-    print(f"{len(differences)} {verb}" if differences else "every computed value is the oracle's")
+    _print([f"{len(differences)} {verb}" if differences else "every computed value is the oracle's"])
     return 1 if differences and options.check else 0
+
+
+def _lint_arguments(parser: argparse.ArgumentParser) -> None:
+    _spec_argument(parser)
+    parser.add_argument("--rules", action="store_true", help="print each rule with what it wants, and check nothing")
+
+
+def _lint(options: argparse.Namespace) -> int:
+    from . import lint
+
+    if options.rules:
+        _print(f"{rule.name:18}{rule.wants}" for rule in lint.RULES)
+        return 0
+    findings = lint.lint(_folder(options))
+    _print(finding.line(Path.cwd()) for finding in findings)
+    _print([lint.verdict(findings)])
+    return 1 if any(not finding.advice for finding in findings) else 0
+
+
+def _list_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--clause", metavar="ID", help="only the cases of this clause, or of a prefix of ids")
+    parser.add_argument("--section", metavar="NAME", help="only the cases of this section, for example MERGE")
+    parser.add_argument("--level", help="only the cases of this level: must, should, may, unspecified")
+    parser.add_argument("--op", help="only the cases of this operation: train, encode, decode, ...")
+    parser.add_argument("--summary", action="store_true", help="count clauses, cases and laws by section instead")
+    _spec_argument(parser)
+
+
+def _list(options: argparse.Namespace) -> int:
+    from bpe_conformance.fixtures.spec import load_spec
+
+    from . import listing
+
+    spec = load_spec(_folder(options))
+    filters = {name: getattr(options, name) for name in ("clause", "section", "level", "op")}
+    given = [name for name, value in filters.items() if value is not None]
+    if options.summary and given:
+        raise CommandError(f"--summary counts the whole spec; leave --{given[0]} out")
+    _print(listing.summary(spec) if options.summary else listing.lines(listing.select(spec, **filters)))
+    return 0
+
+
+def _explain_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("id", help="of a case, a clause or a law")
+    parser.add_argument("--tie-break", metavar="NAME", help="replay a training under another convention")
+    parser.add_argument("--lookup", metavar="NAME", help="replay an encoding under another convention")
+    parser.add_argument("--all", action="store_true", help="cut nothing short")
+    _spec_argument(parser)
+
+
+def _explain(options: argparse.Namespace) -> int:
+    from bpe_conformance.fixtures.spec import load_spec
+
+    from . import explain
+
+    view = explain.View.checked(options.tie_break, options.lookup, options.all)
+    _print(explain.explain(load_spec(_folder(options), options.spec is not None), options.id, view))
+    return 0
+
+
+def _export_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("folder", type=Path, metavar="DIR", help="is made, or replaced if it holds a former export")
+    _spec_argument(parser)
+
+
+def _export(options: argparse.Namespace) -> int:
+    from .export import export
+
+    _print([export(_folder(options), options.folder)])
+    return 0
+
+
+COMMANDS = (
+    Command(
+        "list",
+        "print one line for each case: id, clause, level, title",
+        "list --section MERGE --level must",
+        _list_arguments,
+        _list,
+    ),
+    Command(
+        "explain",
+        "show a case, a clause or a law, and replay a case step by step",
+        "explain merge-priority-beats-leftmost",
+        _explain_arguments,
+        _explain,
+    ),
+    Command(
+        "export",
+        "write the whole spec as plain JSON with its schema, for harnesses in other languages",
+        "export bpe-spec",
+        _export_arguments,
+        _export,
+    ),
+    Command(
+        "lint",
+        "check the spec: clauses, cases, models; exit 1 if a rule is broken",
+        "lint --spec fixtures",
+        _lint_arguments,
+        _lint,
+    ),
+    Command(
+        "regenerate",
+        "recompute the expected values of the cases from the textbook oracle",
+        "regenerate --check",
+        _regenerate_arguments,
+        _regenerate,
+    ),
+)

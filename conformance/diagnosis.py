@@ -40,6 +40,11 @@ def _merge_in_words(model: Model, text: str, wanted: int, given: int, offset: in
         return f"{show.token(token)} crosses the boundary of a pre-token at byte {crossed}"
     if model.vocab[wanted] == token:
         return f"{show.token(token)} has the id {wanted}, not {given}"
+    special = {name.encode("utf-8") for name in model.special_tokens or ()}
+    if model.vocab[wanted] in special:
+        return f"the special token {show.token(model.vocab[wanted])} stands here"
+    if token in special:
+        return f"the special token {show.token(token)} does not stand here"
     missed = _missed_merge(model, text, _cuts(model, got))
     chosen = ranks.get(token)
     if missed is None:

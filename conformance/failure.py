@@ -11,7 +11,7 @@ from bpe_conformance.fixtures.spec import Case, Clause
 from .judge import Difference
 
 if TYPE_CHECKING:
-    from .laws import Broken, Law
+    from .law import Broken, Law
     from .session import Command
 
 
@@ -30,7 +30,7 @@ def of_law(law: Law, broken: Broken, command: Command) -> str:
     """Return what the user reads when `law` fails."""
     lines = [_head(law.id, law.clause), f"  {law.clause.statement}"]
     lines += _fields(broken.difference)
-    if broken.examples:
+    if broken.examples > 1:
         lines.append(_field("found by", f"{broken.examples} examples, the shortest failing one shown"))
     if broken.yaml:
         lines.append("  the same as a case, ready to paste:")

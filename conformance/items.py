@@ -10,9 +10,10 @@ import pytest
 
 from bpe_conformance.fixtures.spec import Case, Clause
 
-from . import failure, judge, laws
+from . import failure, judge
 from .containment import TimedOut
 from .judge import Difference
+from .law import Law, check, unmet
 from .plugin import RUN
 from .show import ascii_only
 
@@ -137,7 +138,7 @@ class CaseItem(BpeItem):
 class LawItem(BpeItem):
     """One law, tried on many examples."""
 
-    def __init__(self, *, law: laws.Law, **keywords: Any) -> None:
+    def __init__(self, *, law: Law, **keywords: Any) -> None:
         super().__init__(**keywords)
         self.law = law
         self.clause = law.clause
@@ -145,11 +146,11 @@ class LawItem(BpeItem):
 
     def unmet(self) -> str | None:
         """Return what the law needs and the implementation does not claim, or None."""
-        return laws.unmet(self.law, self.bpe_run.subject)
+        return unmet(self.law, self.bpe_run.subject)
 
     def check(self) -> str | None:
         """Try the law."""
-        broken = laws.check(self.law, self.bpe_run.subject)
+        broken = check(self.law, self.bpe_run.subject)
         return None if broken is None else failure.of_law(self.law, broken, self.bpe_run.command)
 
 

@@ -1,78 +1,27 @@
-"""The laws: properties that hold for every input, tried on examples that Hypothesis draws and shrinks."""
+"""The laws: properties that hold for every input."""
 
 from __future__ import annotations
 
 import contextlib
 import tempfile
-import time
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from hypothesis import HealthCheck, Phase, Verbosity, configuration, given, settings
 from hypothesis import strategies as st
 
 from bpe_conformance.fixtures import PATTERNS, Model, read_model, read_text
-from bpe_conformance.fixtures.spec import Case, Clause, read_case
+from bpe_conformance.fixtures.spec import Clause
 from bpe_conformance.fixtures.yaml_file import SpecError
 from bpe_conformance.reference import textbook
 
 from . import examples, show
-from .containment import Fault, Raised, TimedOut, call
+from .containment import Fault, Raised, call
 from .expectations import compute, oracle, training_key
 from .judge import Difference, has_new_ids, judge
-from .regenerate import write_flow
+from .law import Example, Law, case_of
 from .subject import Subject
-
-Example = dict[str, Any]
-SHRINKING_SECONDS = 5.0
-SECONDS = 30.0
-
-
-@dataclass(frozen=True)
-class Law:
-    """A property and how to try it.
-
-    Attributes:
-        id: permanent, unique among laws and cases.
-        clause_id: the clause that states it.
-        conformance_class: whose verdict it counts in.
-        needs: the capabilities without which it cannot be tried; `pattern` stands for any pattern at all.
-        strategy: draws examples for an implementation.
-        test: returns how an example breaks the law, or None.
-        tries: how many examples.
-    """
-
-    id: str
-    clause_id: str
-    conformance_class: str
-    needs: tuple[str, ...]
-    strategy: Callable[[Subject], st.SearchStrategy[Example]]
-    test: Callable[[Subject, Example], Difference | None]
-    tries: int = 100
-    bound: Clause | None = None
-
-    @property
-    def clause(self) -> Clause:
-        """The clause that states it."""
-        assert self.bound is not None
-        return self.bound
-
-
-@dataclass(frozen=True)
-class Broken:
-    """A law that does not hold: the difference, after how many examples, and the shrunk one as a YAML case."""
-
-    difference: Difference
-    examples: int = 0
-    yaml: str = ""
-
-
-class _BrokenError(Exception):
-    def __init__(self, difference: Difference, example: Example) -> None:
-        super().__init__(difference.got)
-        self.difference, self.example = difference, example
 
 
 def bind(clauses: Mapping[str, Clause]) -> list[Law]:
@@ -87,100 +36,12 @@ def bind(clauses: Mapping[str, Clause]) -> list[Law]:
     return [replace(law, bound=clauses[law.clause_id]) for law in LAWS]
 
 
-def unmet(law: Law, subject: Subject) -> str | None:
-    """Return what the law needs and the implementation does not claim, or None."""
-    if subject.fixed_model is not None:
-        return "other models than its own"
-    for need in law.needs:
-        if need == "pattern":
-            if not any(name.startswith("pattern:") for name in subject.capabilities):
-                return "pattern"
-        elif need not in subject.capabilities:
-            return need
-    return None
-
-
-def check(law: Law, subject: Subject) -> Broken | None:
-    """Try a law: the same examples in every run, no deadline, shrunk when it breaks."""
-    count = 0
-    started = time.monotonic()
-    first_failure: float | None = None
-    failing: dict[str, _BrokenError] = {}
-
-    @settings(
-        max_examples=law.tries,
-        derandomize=True,
-        deadline=None,
-        database=None,
-        print_blob=False,
-        report_multiple_bugs=False,
-        phases=(Phase.generate, Phase.shrink),  # whatever profile the user's project loads
-        verbosity=Verbosity.quiet,
-        suppress_health_check=list(HealthCheck),
-    )
-    @given(law.strategy(subject))
-    def attempt(example: Example) -> None:
-        nonlocal count, first_failure
-        key = repr(example)
-        if key in failing:
-            raise failing[key]
-        now = time.monotonic()
-        since = first_failure if first_failure is not None else started
-        if now - since > (SECONDS if first_failure is None else SHRINKING_SECONDS):
-            return
-        if first_failure is None:
-            count += 1
-        with subject.within():
-            difference = law.test(subject, example)
-        if difference is not None:
-            first_failure = first_failure or now
-            failing[key] = _BrokenError(difference, example)
-            raise failing[key]
-
-    try:
-        with _hypothesis_home():
-            attempt()
-    except _BrokenError as broken:
-        return Broken(broken.difference, count, as_yaml(law, broken.example))
-    except TimedOut as late:
-        return Broken(Difference(f"an example of {law.id}", "an answer", str(late)), count)
-    return None
-
-
-@contextlib.contextmanager
-def _hypothesis_home() -> Iterator[None]:
-    """Keep Hypothesis from leaving a folder `.hypothesis` where the user works."""
-    with tempfile.TemporaryDirectory(prefix="bpe-conformance-") as folder:
-        configuration.set_hypothesis_home_dir(folder)
-        try:
-            yield
-        finally:
-            configuration.set_hypothesis_home_dir(None)
-
-
-def as_yaml(law: Law, example: Example) -> str:
-    """Return an example as a complete YAML case, with the expected value of the oracle; "" if it is no case."""
-    if "op" not in example:
-        return ""
-    head = {"id": f"{law.id}-found", "title": f"a counterexample to {law.clause_id}", "since": "1.0"}
-    whole = {**head, **example, "expect": compute(_case(law.clause, example))}
-    lines = [f"clause: {law.clause_id}", "cases:"]
-    for number, (key, value) in enumerate(whole.items()):
-        shown = value if key in ("id", "title", "op") else write_flow(value)
-        lines.append(f"  {'-' if number == 0 else ' '} {key}: {shown}")
-    return "\n".join(lines)
-
-
-def _case(clause: Clause, example: Example) -> Case:
-    return read_case({"id": "example", "title": "an example", "expect": {}, **example}, clause)
-
-
 _NO_CLAUSE = Clause("LAW-EXAMPLE-1", "LAW", "must", "", "", ())
 
 
 def _equals_oracle(subject: Subject, example: Example) -> Difference | None:
     """Judge the example as a golden case whose value the oracle computes now."""
-    case = _case(_NO_CLAUSE, example)
+    case = case_of(_NO_CLAUSE, example)
     conventions = subject.conventions
     keys = [training_key(conventions["tie_break"], conventions["byte_order"]), conventions["lookup"]]
     return judge(replace(case, expect=compute(case, keys)), subject)
@@ -442,25 +303,15 @@ HASH_SEED_TEXT = "the cat sat on the mat, that rat ate the oat; a bat at bay ate
 
 
 def _hash_seeds(subject: Subject, example: Example) -> Difference | None:
-    from bpe_conformance.adapters.bridge import isolated
-
     special = ["<|a|>", "<|a|><|a|>", "<|b|>", "at", "ate"]
     found = []
     for seed in example["seeds"]:
-        target = isolated(
-            subject.name,
-            subject.trainer,
-            time_limit=3 * subject.limit,
-            env={"PYTHONHASHSEED": str(seed)},
-        )
         try:
-            other = Subject(subject.name, target, 3 * subject.limit)
-            trained = other.train(HASH_SEED_TEXT, 300, special)
+            with subject.in_new_process({"PYTHONHASHSEED": str(seed)}) as other:
+                trained = other.train(HASH_SEED_TEXT, 300, special)
             found.append((trained.merges, trained.vocab))
         except Fault as fault:
             return Difference(f"train with PYTHONHASHSEED={seed}", "merges", str(fault))
-        finally:
-            target.close()
     if all(one == found[0] for one in found):
         return None
     place = next(show.first_difference(found[0][0], one[0]) for one in found[1:] if one != found[0])
@@ -471,6 +322,26 @@ def _hash_seeds(subject: Subject, example: Example) -> Difference | None:
         f"merges {show.merges(different[0], place)} with another PYTHONHASHSEED",
         f"at step {place + 1}",
     )
+
+
+HASH_SEED_SPECIALS = ("<|a|>", "<|a|><|a|>", "<|a", "|><|", "a|>x", "aa", "aaa", "aaaa", "ab", "abc", "bc", "bcd", "cd")
+
+
+def _hash_seeds_of_encoding(subject: Subject, example: Example) -> Difference | None:
+    count = len(HASH_SEED_SPECIALS)
+    for seed in example["seeds"]:
+        try:
+            with subject.in_new_process({"PYTHONHASHSEED": str(seed)}) as other:
+                for step in range(1, count):
+                    special = [HASH_SEED_SPECIALS[step * place % count] for place in range(count)]
+                    model = {"special_tokens": special, "extra": [[300 + i, token] for i, token in enumerate(special)]}
+                    text = "aaaaabcd<|a|><|a|><|a|>xabcbcdaaa<|a<|a|"
+                    found = _equals_oracle(other, {"op": "encode", "model": model, "input": {"text": text}})
+                    if found is not None:
+                        return replace(found, input=f"{found.input}, PYTHONHASHSEED={seed}")
+        except Fault as fault:
+            return Difference(f"encode with PYTHONHASHSEED={seed}", "ids", str(fault))
+    return None
 
 
 def _encodings(**options: bool) -> Callable[[Subject], st.SearchStrategy[Example]]:
@@ -518,10 +389,19 @@ LAWS: tuple[Law, ...] = (
     Law("law-train-again", "LAW-REPLAY-1", "trainer", ("train",), _trainings(True), _arguments_of_training, 30),
     Law("law-train-encode", "LAW-SELF-1", "trainer", ("train", "encode"), _trainings(True), _trained_encodes, 60),
     Law(
+        "law-hash-seed-special",
+        "SPECIAL-ORDER-1",
+        "encoder",
+        ("encode", "new process"),
+        lambda _: st.just({"seeds": [1, 2, 3]}),
+        _hash_seeds_of_encoding,
+        1,
+    ),
+    Law(
         "law-hash-seed",
         "LAW-SEED-1",
         "trainer",
-        ("train", "importable"),
+        ("train", "new process"),
         lambda _: st.just({"seeds": [1, 2]}),
         _hash_seeds,
         1,

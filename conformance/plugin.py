@@ -70,9 +70,11 @@ def pytest_configure(config: pytest.Config) -> None:
 def _name_suite(config: pytest.Config) -> bool:
     named, foreign = False, False
     for index, argument in enumerate(config.args):
-        path, colons, names = str(argument).partition("::")
+        path, _, name = str(argument).partition("::")
         if _is_suite(path, config):
-            config.args[index] = f"{SUITE}{colons}{names}"
+            config.args[index] = str(SUITE)
+            if name:  # pytest takes no :: after a folder
+                config.option.bpe_case = [*(config.option.bpe_case or ()), name]
             named = True
         elif Path(path).name == NAME and Path(config.invocation_params.dir, path).exists():
             foreign = True

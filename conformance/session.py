@@ -16,9 +16,10 @@ from bpe_conformance.fixtures.yaml_file import SpecError
 
 from . import known_failures, summary
 from .containment import Raised, TimedOut, call, limits
-from .laws import LAWS, Law, bind
+from .law import Law
+from .laws import LAWS, bind
 from .show import ascii_only
-from .subject import MisshapenAdapter, Subject
+from .subject import Again, MisshapenAdapter, Subject
 
 STATES = {
     "pass": ("passed", ".", "PASSED"),
@@ -83,10 +84,10 @@ class Run:
                 "name what to judge: pytest conformance --adapter mypkg.mymodule:Tokenizer "
                 "(or --adapter reference, to see a passing run)"
             )
-        folder, trainer = config.getoption("--bpe-spec"), config.getoption("--bpe-trainer")
+        folder = config.getoption("--bpe-spec")
         try:
             spec = load_spec(Path(folder)) if folder else load_spec(check_schema=False)
-            subject = _subject(config, name, trainer)
+            subject = _subject(config, name)
             laws = [] if folder else bind(spec.clauses)
             run = cls(config, spec, subject, laws, _corpora(config))
             listed, written = config.getoption("--bpe-known-failures"), config.getoption("--bpe-write-known-failures")
@@ -221,7 +222,7 @@ IMPORT_PATIENCE = 6
 """How many times longer than a case importing the adapter may take."""
 
 
-def _subject(config: pytest.Config, name: str, trainer: str | None) -> Subject:
+def _subject(config: pytest.Config, name: str) -> Subject:
     """Import the adapter and settle what it offers; whatever it prints meanwhile is dropped."""
     limit = config.getoption("--bpe-time-limit")
     capture = config.pluginmanager.getplugin("capturemanager")
@@ -230,7 +231,7 @@ def _subject(config: pytest.Config, name: str, trainer: str | None) -> Subject:
     try:
         with limits(IMPORT_PATIENCE * limit):
             target = call("", _resolve, config, name)
-        return call("", Subject, name, target, limit, trainer)
+        return call("", Subject, name, target, limit, _again(config, name))
     except TimedOut as late:
         raise MisshapenAdapter(f"{name}: importing it gives {late}") from None
     except Raised as raised:
@@ -259,15 +260,25 @@ def _words(config: pytest.Config) -> tuple[str, ...]:
     return ("--pyargs", "bpe_conformance") if config.option.pyargs else ("conformance",)
 
 
+def _again(config: pytest.Config, name: str) -> Again | None:
+    if name.startswith("cmd:"):
+        return None
+    from bpe_conformance.adapters.bridge import isolated
+
+    limit = config.getoption("--bpe-time-limit")
+    trainer = config.getoption("--bpe-trainer")
+    return lambda environment: isolated(name, trainer, time_limit=limit, env=environment)
+
+
 def _resolve(config: pytest.Config, name: str) -> Any:
     from bpe_conformance.adapters import AdapterError, resolve
 
     trainer = config.getoption("--bpe-trainer")
     try:
         if config.getoption("--bpe-isolate") and not name.startswith("cmd:"):
-            from bpe_conformance.adapters.bridge import isolated
-
-            return isolated(name, trainer, time_limit=config.getoption("--bpe-time-limit"))
+            again = _again(config, name)
+            assert again is not None
+            return again({})
         target = resolve(name)
         if trainer:
             from bpe_conformance.adapters.trainer import with_trainer

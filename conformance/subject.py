@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import inspect
 import itertools
 import operator
@@ -13,7 +14,7 @@ from typing import Any
 
 from bpe_conformance.fixtures import PATTERNS, Merge, Model, read_model
 
-from .containment import Fault, Misshapen, Raised, call, describe, limits
+from .containment import Fault, Misshapen, Raised, TimedOut, call, describe, limits
 
 CONVENTIONS: dict[str, tuple[str, ...]] = {
     "tie_break": ("lex-greater", "lex-smaller", "smaller-ids", "first-seen", "unspecified"),
@@ -21,6 +22,7 @@ CONVENTIONS: dict[str, tuple[str, ...]] = {
     "id_layout": ("bytes-specials-merges", "specials-bytes-merges", "bytes-merges-specials"),
     "lookup": ("pair", "bytes"),
 }
+Again = Callable[[Mapping[str, str]], Any]
 METHODS = ("encode", "decode", "encode_iterable", "encode_batch", "decode_bytes", "save", "from_files", "train")
 MAX_IDS = 4_000_000
 MAX_VOCAB = 1_000_000
@@ -52,20 +54,21 @@ class Subject:
             behind a colon (`pattern:cl100k`).
     """
 
-    def __init__(self, name: str, target: Any, time_limit: float = 10.0, trainer: str | None = None) -> None:
+    def __init__(self, name: str, target: Any, time_limit: float = 10.0, again: Again | None = None) -> None:
         """Look at `target` and settle, once, what it offers.
 
         Args:
             name: how the user named it.
             target: a class or factory of the adapter protocol.
             time_limit: seconds for each probe, and for one case.
-            trainer: what `--bpe-trainer` said; `target` has it already.
+            again: gives the same target from a new process with the environment variables that it is passed; None
+                if there is no such way.
 
         Raises:
             MisshapenAdapter: if it offers nothing that can be judged, or declares what the spec does not know.
         """
         self.name = name
-        self.trainer = trainer
+        self._again = again
         self._target = target
         self._gpt2: Handle | Fault | None = None
         self._time_limit = time_limit
@@ -120,6 +123,16 @@ class Subject:
         text = f"{self._short}({', '.join(['vocab', 'merges', 'special_tokens'][: len(arguments)])})"
         return Handle(call(text, self._target, *arguments, **keywords))
 
+    @contextlib.contextmanager
+    def in_new_process(self, environment: Mapping[str, str]) -> Iterator[Subject]:
+        """Give the same implementation in a process of its own, with other environment variables."""
+        assert self._again is not None
+        target = self._again(environment)
+        try:
+            yield Subject(self.name, target, self._time_limit)
+        finally:
+            target.close()
+
     def build_from(self, arguments: Sequence[Any]) -> Handle:
         """Return a tokenizer built from exactly these objects, so that a law can look at them afterwards."""
         return Handle(call(f"{self._short}(…)", self._target, *arguments))
@@ -157,6 +170,8 @@ class Subject:
         return getattr(self._target, "__name__", None) or self.name.rpartition(":")[2]
 
     def _settle(self) -> Iterator[str]:
+        if self._again is not None:
+            yield "new process"
         offered = self._offered()
         for name in offered:
             if name != "train":
@@ -165,8 +180,6 @@ class Subject:
             _check_train(self.name, self._target)
             if not self._refuses(lambda: self.train("ab ab", 257, [])):
                 yield "train"
-                if not self.name.startswith("cmd:"):
-                    yield "importable"
                 yield from self._patterns("train-pattern", self._target.train, self._probe_training)
         if "encode" in offered and self.fixed_model is None:
             yield from self._patterns("pattern", self._target, self._probe_encoding)
@@ -256,6 +269,8 @@ class Subject:
                         works = probe(name)
                 except KeyboardInterrupt:
                     raise
+                except TimedOut:
+                    return
                 except BaseException:
                     works = False
                 if works:

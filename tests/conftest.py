@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from pathlib import Path
 
@@ -31,17 +32,17 @@ class Project:
 
     def run(self, adapter: str, *options: str) -> pytest.RunResult:
         """Judge `adapter` in a process of its own, against the small spec."""
-        arguments = ["conformance", "--adapter", adapter, "--bpe-spec", str(SPEC), *options]
+        arguments = ["conformance", "--adapter", adapter, f"--bpe-spec={SPEC}", *options]
         return self.pytester.runpytest_subprocess(*arguments, timeout=60)
 
     def judge(self, adapter: str, *options: str) -> pytest.RunResult:
         """The same in this process, which is faster."""
-        return self.pytester.runpytest_inprocess("conformance", "--adapter", adapter, "--bpe-spec", str(SPEC), *options)
+        return self.pytester.runpytest_inprocess("conformance", "--adapter", adapter, f"--bpe-spec={SPEC}", *options)
 
     def refused(self, adapter: str, *options: str) -> str:
         """Return the one line with which the plugin refuses to judge at all."""
         arguments = ["--adapter", adapter] if adapter else []
-        spec = [] if "--bpe-spec" in options else ["--bpe-spec", str(SPEC)]
+        spec = [] if "--bpe-spec" in options else [f"--bpe-spec={SPEC}"]
         result = self.pytester.runpytest_inprocess("conformance", *arguments, *spec, *options)
         assert result.ret == pytest.ExitCode.USAGE_ERROR, result.ret
         said = [line for line in [*result.outlines, *result.errlines] if line.strip()]
@@ -64,9 +65,12 @@ def project(pytester: pytest.Pytester, bytecode: Path, monkeypatch: pytest.Monke
 
 
 def states(result: pytest.RunResult) -> dict[str, str]:
-    """Return what each id came to in a run with `-v`."""
+    """Return what each id came to in a run with `-v`, with xdist or without."""
     found = {}
     for line in result.outlines:
+        if xdist := re.match(r"\[gw\d+\] (?:\[ *\d+%\] )?([A-Z ]+) \S*conformance::(\S+)", line):
+            found[xdist[2]] = xdist[1]
+            continue
         head, separator, tail = line.partition("::")
         if separator and "conformance" in head:
             name, _, word = tail.partition(" ")

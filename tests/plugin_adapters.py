@@ -182,3 +182,37 @@ def make(vocab: Any, merges: Any, special_tokens: Any = None) -> Right:
 def learn(path: Path, vocab_size: int, special_tokens: list[str]) -> tuple[Any, Any]:
     trained = Right.train(path.read_text("utf-8"), vocab_size, special_tokens)
     return trained.vocab, trained.merges
+
+
+class Narrow:
+    def __init__(self, path: str) -> None: ...
+
+    def encode(self, text: str) -> list[int]:
+        return []
+
+
+class Demanding:
+    def __init__(self, vocab: Any, merges: Any, special_tokens: Any) -> None: ...
+
+    def encode(self, text: str) -> list[int]:
+        return []
+
+
+class InstanceTrain:
+    def train(self, text: str, vocab_size: int, special_tokens: list[str]) -> None: ...
+
+
+class Declaring(Right):
+    conventions = {"tie_break": "largest"}  # noqa: RUF012
+
+
+class Inventing(Right):
+    conventions = {"endianness": "little"}  # noqa: RUF012
+
+
+class Trap(type):
+    def __getattr__(cls, name: str) -> Any:
+        raise BaseException(f"do not touch {name}")
+
+
+class Trapping(metaclass=Trap): ...

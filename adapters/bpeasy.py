@@ -1,0 +1,53 @@
+"""bpeasy's trainer as an adapter. It is judged as a trainer: its encoder is tiktoken's engine."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import ClassVar
+
+from bpe_conformance.fixtures import PATTERNS
+
+from .errors import AdapterUnavailable
+from .ranks import Merge, merges_of
+
+try:
+    import bpeasy
+except ImportError as error:
+    raise AdapterUnavailable(
+        "bpeasy is not installed; install it: pip install 'bpe-conformance[bpeasy]'"
+        if getattr(error, "name", "") == "bpeasy"
+        else f"bpeasy cannot be imported: {error}; install it: pip install 'bpe-conformance[bpeasy]'"
+    ) from error
+
+NO_LIMIT = 1 << 30
+"""As `max_token_length`, which bpeasy cannot do without: longer than any token."""
+
+
+class Trainer:
+    """What `bpeasy.train_bpe` learns.
+
+    Args:
+        vocab: id → bytes.
+        merges: pairs in order of rank.
+    """
+
+    version: ClassVar[str] = bpeasy.__version__
+    conventions: ClassVar[Mapping[str, str]] = {"tie_break": "smaller-ids", "id_layout": "bytes-merges-specials"}
+
+    def __init__(self, vocab: Mapping[int, bytes], merges: Sequence[Merge]) -> None:
+        self.vocab = dict(vocab)
+        self.merges = list(merges)
+
+    @classmethod
+    def train(cls, text: str, vocab_size: int, special_tokens: Sequence[str], pattern: str | None = None) -> Trainer:
+        """Train on `text`, with GPT-2's pattern unless another is given.
+
+        The trainer knows nothing of special tokens: they get the last ids, as in `BPEasyTokenizer`, and in the
+        text they are text.
+        """
+        special = list(dict.fromkeys(special_tokens))
+        pat_str = PATTERNS["gpt2"] if pattern is None else pattern
+        ranks: dict[bytes, int] = bpeasy.train_bpe(iter([text]), pat_str, NO_LIMIT, vocab_size - len(special))
+        vocab = {rank: token for token, rank in ranks.items()}
+        vocab |= {len(ranks) + place: token.encode("utf-8") for place, token in enumerate(special)}
+        return cls(vocab, merges_of(ranks))

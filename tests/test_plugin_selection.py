@@ -1,0 +1,87 @@
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+from conftest import SPEC, Project, states
+
+
+@pytest.mark.parametrize(
+    ("adapter", "options", "told"),
+    [
+        ("", (), "name what to judge: pytest conformance --adapter"),
+        ("textbook", ("--bpe-case", "merge-priorty"), "no case or law merge-priorty; did you mean merge-priority"),
+        ("textbook", ("--bpe-case", "quite-other"), "no case or law quite-other"),
+        ("textbook", ("--bpe-clause", "MERGE-ODER-1"), "no clause MERGE-ODER-1; did you mean MERGE-ORDER-1"),
+        ("textbook", ("--bpe-section", "MERG"), "no section MERG; did you mean MERGE"),
+        ("textbook", ("--bpe-spec", "nowhere"), "nowhere: there is no folder cases/ here"),
+        ("textbook", ("--bpe-known-failures", "none.yaml"), "none.yaml: cannot be read"),
+        ("textbook", ("--bpe-known-failures", "unknown.yaml"), "unknown.yaml:2: there is no case or law 'merge-x'"),
+        ("textbook", ("--bpe-known-failures", "reason.yaml"), "reason.yaml:1: merge-lookup needs a reason"),
+        ("textbook", ("--bpe-write-known-failures", "no/such/folder.yaml"), "folder.yaml: cannot be written"),
+        ("textbok", (), "no adapter 'textbok'; did you mean 'textbook'"),
+        ("nothing:Tokenizer", (), "there is no module 'nothing'"),
+        ("mine:Greeddy", (), "mine has no 'Greeddy'; did you mean 'Greedy'"),
+        ("mine.py:Right", (), "mine.py"),
+        ("mine", (), "there is no adapter 'mine'"),
+        ("mine:Right.nothing", (), "has no 'nothing'"),
+        ("mine:Loud", (), "mine:Loud offers none of train, encode and decode"),
+        ("mine:Narrow", (), "cannot be called as (vocab, merges, special_tokens)"),
+        ("mine:Demanding", (), "cannot be called as (vocab, merges, special_tokens)"),
+        ("mine:InstanceTrain", (), "train is a method of an instance"),
+        ("mine:Declaring", (), "tie_break is 'largest'; one of lex-greater"),
+        ("mine:Inventing", (), "unknown convention 'endianness'"),
+        ("mine:Trapping", (), "mine:Trapping"),
+        ("textbook", ("--bpe-trainer", "mine:nothing"), "mine has no 'nothing'"),
+    ],
+)
+def test_what_cannot_be_judged_is_one_line(project: Project, adapter: str, options: tuple[str, ...], told: str) -> None:
+    project.write("unknown.yaml", 'merge-lookup: "why"\nmerge-x: "why"\n')
+    project.write("reason.yaml", 'merge-lookup: ""\n')
+    assert told in project.refused(adapter, *options)
+
+
+def test_a_refusal_comes_before_any_case_and_without_a_traceback(project: Project) -> None:
+    result = project.run("mine:Narrow", "-n", "2")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    output = result.stdout.str() + result.stderr.str()
+    assert output.count("ERROR") == 1
+    assert "Traceback" not in output
+    assert "merge-priority" not in output
+
+
+@pytest.mark.parametrize(
+    ("options", "ids"),
+    [
+        (["--bpe-case", "merge-priority"], {"merge-priority"}),
+        (["--bpe-case", "merge-priority", "--bpe-case", "train-low"], {"merge-priority", "train-low"}),
+        (["--bpe-clause", "MERGE-STYLE-1"], {"style-left"}),
+        (["--bpe-clause", "MERGE"], {"merge-priority", "merge-lookup", "style-left"}),
+        (["--bpe-clause", "BATCH-EQUAL", "--bpe-clause", "DECODE"], {"batch-two", "decode-euro"}),
+        (["--bpe-section", "FILE"], {"save-table", "load-table"}),
+        (["-k", "train-low or euro"], {"train-low", "decode-euro"}),
+    ],
+)
+def test_what_is_named_is_what_runs(project: Project, options: list[str], ids: set[str]) -> None:
+    result = project.judge("reference", "-v", *options)
+    assert result.ret == pytest.ExitCode.OK
+    assert set(states(result)) == ids
+
+
+def test_a_node_id_runs_that_item(project: Project) -> None:
+    result = project.pytester.runpytest_inprocess(
+        "conformance::merge-priority", "--adapter", "textbook", f"--bpe-spec={SPEC}", "-v"
+    )
+    assert set(states(result)) == {"merge-priority"}
+
+
+def test_a_spec_of_ones_own_is_named_when_repeating(project: Project, tmp_path: Path) -> None:
+    spec = tmp_path / "a spec"
+    shutil.copytree(SPEC, spec)
+    arguments = ["conformance", "--adapter", "mine:Greedy", "--bpe-spec", str(spec), "--bpe-time-limit", "2.5"]
+    result = project.pytester.runpytest_inprocess(*arguments)
+    result.stdout.fnmatch_lines([
+        f"  repeat     pytest conformance --adapter mine:Greedy --bpe-spec '{spec}' --bpe-time-limit 2.5"
+        " --bpe-case merge-priority"
+    ])
