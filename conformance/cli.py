@@ -120,11 +120,14 @@ def _regenerate_arguments(parser: argparse.ArgumentParser) -> None:
 def _regenerate(options: argparse.Namespace) -> int:
     from .regenerate import regenerate
 
-    differences = regenerate(_folder(options), options.check)
-    _print(differences)
+    outcome = regenerate(_folder(options), options.check)
+    differences, refusals = outcome.differences, outcome.refusals
+    _print([*outcome.notes, *differences, *refusals])
     verb = "differ" if options.check else "were brought up to date"
     _print([f"{len(differences)} {verb}" if differences else "every computed value is the oracle's"])
-    return 1 if differences and options.check else 0
+    _print([f"{len(refusals)} refused"] if refusals else [])
+    _print([outcome.agreement])
+    return 1 if refusals or (differences and options.check) else 0
 
 
 def _lint_arguments(parser: argparse.ArgumentParser) -> None:
@@ -197,6 +200,18 @@ def _export(options: argparse.Namespace) -> int:
     return 0
 
 
+def _conventions_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("adapter", metavar="ADAPTER", help="as --adapter of the suite: mypkg.mymodule:Tokenizer")
+
+
+def _conventions(options: argparse.Namespace) -> int:
+    from .conventions import find
+
+    report = find(options.adapter)
+    _print(report.lines)
+    return report.status
+
+
 COMMANDS = (
     Command(
         "list",
@@ -232,5 +247,12 @@ COMMANDS = (
         "regenerate --check",
         _regenerate_arguments,
         _regenerate,
+    ),
+    Command(
+        "conventions",
+        "find out by probing which conventions an adapter follows, and what it should declare",
+        "conventions mypkg.mymodule:Tokenizer",
+        _conventions_arguments,
+        _conventions,
     ),
 )

@@ -119,8 +119,6 @@ class Run:
                 and (not sections or entry.clause.section in sections)
             )
 
-        if ids or clauses or sections:
-            self.corpora = []
         self.cases = [case for case in self.cases if wanted(case)]
         self.laws = [law for law in self.laws if wanted(law)]
 

@@ -5,11 +5,9 @@ from __future__ import annotations
 import importlib.metadata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from bpe_conformance.adapters import AdapterError, resolve
 from bpe_conformance.fixtures import PATTERNS, Model, read_text, read_token
 from bpe_conformance.fixtures.spec import FOLDER, Case
 from bpe_conformance.fixtures.yaml_file import read_documents
@@ -53,6 +51,8 @@ class Witness:
             return f"{self.package} is not installed"
         if installed != self.version:
             return f"{self.package} {installed} is installed, not {self.version}"
+        from bpe_conformance.adapters import AdapterError
+
         try:
             _target(self.adapter)
         except AdapterError as error:
@@ -71,11 +71,11 @@ class Witness:
         if case.op == "train":
             return _training(target, case, expect)
         assert case.model is not None
-        if not _can_hold(case.model, key, self.asked):
+        if not _can_hold(case.model, key):
             return None
         if case.op == "decode":
             return _decoding(target, case, case.model, expect)
-        if key == "bytes" and any(map(_ambiguous, [case.model] * 2, _texts(case))):
+        if key == "bytes" and any(_ambiguous(case.model, text) for text in _texts(case)):
             return None
         return _encoding(target, case, case.model, expect)
 
@@ -149,6 +149,8 @@ class Disagreements:
 
 
 def _target(adapter: str) -> Any:
+    from bpe_conformance.adapters import resolve
+
     return resolve(adapter)
 
 
@@ -156,16 +158,16 @@ def _texts(case: Case) -> list[str]:
     return [read_text(text) for text in case.input["texts"]] if case.op == "batch" else [whole_text(case)]
 
 
-def _can_hold(model: Model, key: str, asked: Mapping[str, str]) -> bool:
-    """Whether a table is one that the witness can be given as it is, so that nothing in the answer is the adapter's."""
+def _can_hold(model: Model, key: str) -> bool:
+    """Whether a witness can be given a table as it is, so that nothing in the answer is its adapter's doing."""
     entries = set(model.vocab.values())
     learned = {*(left + right for left, right in model.merges), *(bytes([byte]) for byte in range(256))}
     if len(entries) != len(model.vocab) or not learned <= entries:
         return False
     special = {token.encode("utf-8", "surrogatepass") for token in model.special_tokens or ()}
-    if not special <= entries or special & learned:
+    if special & learned:
         return False
-    return model.ranks_by_bytes if asked.get("encode", key) == "bytes" else True
+    return key == "pair" or (special <= entries and model.ranks_by_bytes)
 
 
 def _ambiguous(model: Model, text: str) -> bool:
@@ -254,14 +256,13 @@ def _training(target: Any, case: Case, expect: Mapping[str, Any]) -> Answer | No
     return Answer(_ask(train), [merges, vocab])
 
 
-@lru_cache(maxsize=1)
-def present() -> tuple[tuple[Witness, ...], tuple[str, ...]]:
+def present(witnesses: Iterable[Witness]) -> tuple[list[Witness], list[str]]:
     """Return the witnesses that can be asked, and a line for each of the others."""
     here, lines = [], []
-    for witness in load_witnesses():
+    for witness in witnesses:
         why = witness.absent()
         if why is None:
             here.append(witness)
         else:
             lines.append(f"{witness.name} is not asked: {why}; its recorded marks are kept")
-    return tuple(here), tuple(lines)
+    return here, lines

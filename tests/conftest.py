@@ -72,7 +72,7 @@ def states(result: pytest.RunResult) -> dict[str, str]:
             found[xdist[2]] = xdist[1]
             continue
         head, separator, tail = line.partition("::")
-        if separator and "conformance" in head:
+        if separator and head.endswith("conformance") and " " not in head:
             name, _, word = tail.partition(" ")
             if word.strip():
                 found[name] = word.partition("[")[0].partition("(")[0].strip()

@@ -1,0 +1,156 @@
+from __future__ import annotations
+
+import signal
+import sys
+import threading
+import time
+import warnings
+from collections.abc import Callable
+from typing import NoReturn
+
+import pytest
+
+from bpe_conformance.containment import Fault, Misshapen, Raised, TimedOut, call, describe, limits
+
+
+def spin() -> None:
+    while True:
+        pass
+
+
+def swallow() -> None:
+    while True:
+        try:
+            sum(range(100))
+        except BaseException:
+            continue
+
+
+def swallow_in_a_call() -> None:
+    def careful() -> None:
+        try:
+            time.sleep(0.01)
+        except BaseException:
+            pass
+
+    while True:
+        careful()
+
+
+def swallow_by_finally() -> None:
+    while True:
+        try:
+            time.sleep(10)
+        finally:
+            continue  # noqa: B012
+
+
+def turn_into_another() -> None:
+    try:
+        spin()
+    except BaseException:
+        raise ValueError("the adapter's own") from None
+
+
+def end_late() -> None:
+    try:
+        spin()
+    except BaseException:
+        return
+
+
+HANGS = [spin, swallow, swallow_in_a_call, swallow_by_finally, turn_into_another, end_late]
+
+
+@pytest.mark.parametrize("hang", HANGS)
+def test_every_hang_ends(hang: Callable[[], None]) -> None:
+    handlers = signal.getsignal(signal.SIGALRM), signal.getsignal(signal.SIGINT)
+    tracing = sys.gettrace()
+    started = time.monotonic()
+    with pytest.raises((TimedOut, Raised)) as caught, limits(0.1):
+        call("encode(…)", hang)
+    assert caught.type is TimedOut or hang is turn_into_another
+    assert time.monotonic() - started < 3
+    assert (signal.getsignal(signal.SIGALRM), signal.getsignal(signal.SIGINT)) == handlers
+    assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
+    assert sys.gettrace() is tracing
+
+
+def test_a_hang_that_ends_in_another_exception_has_timed_out() -> None:
+    with pytest.raises(TimedOut, match="no answer within 0.1 s"), limits(0.1):
+        turn_into_another()
+
+
+def test_time_enough() -> None:
+    with limits(5):
+        assert call("encode(…)", lambda: 1) == 1
+    assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
+
+
+def test_no_limit_and_another_thread() -> None:
+    with limits(0):
+        assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
+    found: list[int] = []
+
+    def work() -> None:
+        with limits(1):
+            found.append(call("encode(…)", lambda: 1))
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+    assert found == [1]
+
+
+@pytest.mark.parametrize(
+    "error", [SystemExit(1), KeyboardInterrupt(), GeneratorExit(), BaseException("x"), ValueError("x"), MemoryError()]
+)
+def test_whatever_is_raised_is_wrapped(error: BaseException) -> None:
+    def fail() -> NoReturn:
+        raise error
+
+    with limits(1), pytest.raises(Raised) as caught:
+        call("encode('a')", fail)
+    assert caught.value.error is error
+    assert caught.value.is_error == isinstance(error, Exception)
+    assert str(caught.value).startswith(f"encode('a') raised {type(error).__name__}")
+    assert caught.value.where[-1].startswith(f"{__file__}:")
+    assert "in fail: raise error" in caught.value.where[-1]
+    assert not any("/conformance/containment.py" in line for line in caught.value.where)
+
+
+def test_the_person_at_the_keyboard_is_heard() -> None:
+    with pytest.raises(KeyboardInterrupt), limits(5):
+        call("encode(…)", lambda: signal.raise_signal(signal.SIGINT))
+
+
+def test_faults_pass_as_they_are() -> None:
+    def fail() -> NoReturn:
+        raise Misshapen("encode returned None; a list of int is wanted")
+
+    with pytest.raises(Misshapen), limits(1):
+        call("outer", lambda: call("inner", fail))
+    assert issubclass(Raised, Fault)
+
+
+def test_warnings_are_dropped_within() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with limits(1):
+            call("encode(…)", lambda: warnings.warn("deprecated", stacklevel=1))
+
+
+def test_messages_are_one_line_whatever_the_exception_does() -> None:
+    class Mute(Exception):  # noqa: N818
+        def __str__(self) -> str:
+            raise SystemExit
+
+    class Odd(Exception):  # noqa: N818
+        def __str__(self) -> str:
+            return 5  # type: ignore[return-value]
+
+    assert describe(Mute()) == "Mute: (its message cannot be read)"
+    assert describe(Odd()) == "Odd: (its message cannot be read)"
+    assert describe(ValueError("one\ntwo")) == "ValueError: one"
+    assert describe(ValueError("")) == "ValueError"
+    assert len(describe(ValueError("x" * 10_000))) < 400
