@@ -159,6 +159,8 @@ class Server:
     def do_table(self, request: Mapping[str, Any]) -> dict[str, Any]:
         """Show a tokenizer's vocabulary and merges."""
         tokenizer = self._models[request["model"]]
+        if isinstance(tokenizer, tuple) and len(tokenizer) == 2:
+            return wire.write_table(*tokenizer)
         if not (_has(tokenizer, "vocab") and _has(tokenizer, "merges")):
             raise NotImplementedError("the adapter shows no vocab or no merges")
         return wire.write_table(tokenizer.vocab, tokenizer.merges)

@@ -139,7 +139,7 @@ def _lint(options: argparse.Namespace) -> int:
     from . import lint
 
     if options.rules:
-        _print(f"{rule.name:18}{rule.wants}" for rule in lint.RULES)
+        _print(f"{rule.name:20}{rule.wants}" for rule in lint.RULES)
         return 0
     findings = lint.lint(_folder(options))
     _print(finding.line(Path.cwd()) for finding in findings)

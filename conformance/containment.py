@@ -7,6 +7,7 @@ import os
 import signal
 import sys
 import threading
+import time
 import traceback
 import warnings
 from collections.abc import Callable, Iterator
@@ -120,7 +121,7 @@ def limits(seconds: float) -> Iterator[None]:
         alarm = _Alarm(seconds)
         stack.enter_context(_handler(signal.SIGALRM, alarm))
         stack.callback(alarm.disarm)  # once more, should the alarm come while it is being disarmed below
-        signal.setitimer(signal.ITIMER_REAL, seconds, 0.25)
+        alarm.arm()
         try:
             yield
         except Exception:
@@ -144,6 +145,7 @@ class _Alarm:
         self.seconds = seconds
         self.armed = True
         self.fired = 0
+        self._outer = 0.0
         self._earlier: Any = None
         self._lines = 0
 
@@ -155,10 +157,17 @@ class _Alarm:
             self._trace(frame)
         raise TimedOut(self.seconds)
 
+    def arm(self) -> None:
+        """Start the timer. Where limits stand within limits, the earlier end counts."""
+        remaining, _ = signal.getitimer(signal.ITIMER_REAL)
+        self._outer = time.monotonic() + remaining if remaining else 0.0
+        signal.setitimer(signal.ITIMER_REAL, min(self.seconds, remaining or self.seconds), 0.25)
+
     def disarm(self) -> None:
-        """Stop the timer, and put back the trace function that was there."""
+        """Stop the timer, or go on with the outer one, and put back the trace function that was there."""
         self.armed = False
-        signal.setitimer(signal.ITIMER_REAL, 0)
+        remaining = max(self._outer - time.monotonic(), 0.001) if self._outer else 0.0
+        signal.setitimer(signal.ITIMER_REAL, remaining, 0.25)
         if self.fired > 1:
             sys.settrace(self._earlier)
 

@@ -293,20 +293,20 @@ def _layout(trained: Trained, special: Sequence[str], layouts: Sequence[str], fa
             "merges": [left + right for left, right in trained.merges],
         }
         ids = {token: index for index, token in trained.vocab.items()}
-        shown = []
+        told = []
         for name, tokens in groups.items():
             at = sorted(ids[token] for token in tokens if token in ids)
             lost = f", {len(tokens) - len(at)} without" if len(at) < len(tokens) else ""
-            shown += [f"{name} {at[0]} to {at[-1]}{lost}" if at else f"{name} none"] if tokens else []
-        return Finding("id_layout", None, f"the ids are {'; '.join(shown)}", broken=True)
+            told += [f"{name} {at[0]} to {at[-1]}{lost}" if at else f"{name} none"] if tokens else []
+        return Finding("id_layout", None, f"the ids are {'; '.join(told)}", broken=True)
     if len(layouts) > 1:
         return Finding("id_layout", None, fault or f"the probe does not tell {' from '.join(layouts)}")
-    tokens = ", ".join(
+    shown = [
         f"{show.token(token)} has id {index}"
         for index, token in sorted(trained.vocab.items())
-        if token in (b"\0", SPECIAL[0].encode(), trained.merges[0][0] + trained.merges[0][1])
-    )
-    return Finding("id_layout", layouts[0], tokens)
+        if token in (b"\0", SPECIAL[0].encode(), b"".join(trained.merges[0] if trained.merges else ()))
+    ]
+    return Finding("id_layout", layouts[0], ", ".join(shown))
 
 
 def _lookup(subject: Subject) -> Finding:
@@ -320,10 +320,13 @@ def _lookup(subject: Subject) -> Finding:
     for text in _LOOKUP_TEXTS:
         answer = _ask(subject, lambda text=text: subject.build(model).encode(text))  # type: ignore[misc]
         if not isinstance(answer, list):
-            return Finding("lookup", None, f"encoding {show.text_line(text)} with {show.merges(model.merges)}: {answer}")
+            return Finding(
+                "lookup", None, f"encoding {show.text_line(text)} with {show.merges(model.merges)}: {answer}"
+            )
         rows.append(answer)
     shown = "; ".join(
-        f"{show.text_line(text)} gives {show.ids(row, model.vocab)}" for text, row in zip(_LOOKUP_TEXTS, rows, strict=True)
+        f"{show.text_line(text)} gives {show.ids(row, model.vocab)}"
+        for text, row in zip(_LOOKUP_TEXTS, rows, strict=True)
     )
     shown = f"merges {show.merges(model.merges)}: {shown}"
     for kind, tokenizer in kinds.items():

@@ -49,7 +49,8 @@ def texts(longest: int = 40) -> st.SearchStrategy[str]:
     narrow = st.sampled_from(NARROW).flatmap(lambda letters: st.text(letters, max_size=longest))
     broad = st.text(BROAD, max_size=longest)
     wide = st.text(known_characters(), max_size=longest // 2)
-    strewn = st.lists(st.one_of(st.sampled_from(SPECIALS), st.text(BROAD, max_size=4)), max_size=8).map("".join)
+    blank = st.sampled_from((" ", "  ", "\n", "\t "))
+    strewn = st.lists(st.one_of(st.sampled_from(SPECIALS), st.text(BROAD, max_size=4), blank), max_size=8).map("".join)
     return st.one_of(narrow, broad, strewn, wide)
 
 

@@ -78,8 +78,9 @@ def _width() -> int:
     return max(60, min(100, shutil.get_terminal_size().columns)) - 1
 
 
-def _headline(name: str, right: str) -> str:
-    return f"{name}{' ' * max(2, _width() - len(name) - len(right))}{right}"
+def _headline(name: str, right: str) -> Iterator[str]:
+    gap = _width() - len(name) - len(right)
+    yield from [f"{name}{' ' * gap}{right}"] if gap > 1 else [name, f"{right:>{_width()}}"]
 
 
 def _prose(text: str, label: str = "") -> Iterator[str]:
@@ -130,7 +131,7 @@ def _head(clause: Clause) -> Iterator[str]:
 
 
 def _clause(clause: Clause, spec: Spec) -> Iterator[str]:
-    yield _headline(clause.id, clause.level.upper())
+    yield from _headline(clause.id, clause.level.upper())
     yield from _head(clause)
     if clause.uncased:
         yield from _prose(clause.uncased, "no case")
@@ -143,12 +144,13 @@ def _clause(clause: Clause, spec: Spec) -> Iterator[str]:
         yield f"  {len(cases)} {'case' if len(cases) == 1 else 'cases'}; bpe-conformance explain CASE replays one"
         width = max(len(case.id) for case in cases)
         for case in cases:
-            yield f"    {case.id:{width}}  {case.title}"
+            line = f"    {case.id:{width}}  {case.title}"
+            yield from [line] if len(line) <= _width() else [f"    {case.id}", f"        {case.title}"]
 
 
 def _law(law: Law, spec: Spec) -> Iterator[str]:
     clause = spec.clauses[law.clause_id]
-    yield _headline(law.id, f"{clause.id} ({clause.level.upper()}), {law.conformance_class}")
+    yield from _headline(law.id, f"{clause.id} ({clause.level.upper()}), {law.conformance_class}")
     yield from _head(clause)
     needs = ", ".join(law.needs)
     yield from _prose(f"{law.tries} drawn at random, the same in every run, shrunk if one breaks the law", "examples")
@@ -161,7 +163,7 @@ def _law(law: Law, spec: Spec) -> Iterator[str]:
 
 def _case(case: Case, view: View) -> Iterator[str]:
     clause = case.clause
-    yield _headline(case.id, f"{clause.id} ({clause.level.upper()}), {CLASS_OF_OP[case.op]}")
+    yield from _headline(case.id, f"{clause.id} ({clause.level.upper()}), {CLASS_OF_OP[case.op]}")
     yield from _prose(case.title)
     yield ""
     yield from _head(clause)
@@ -341,5 +343,3 @@ def _training(case: Case, view: View) -> Iterator[str]:
     words = textbook.corpus(read_text(given["text"]), special, PATTERNS[given.get("pattern", "gpt2")])
     tie_break, _, byte_order = view.tie_break.partition("/")
     yield from replay.training(words, wanted, tie_break, byte_order or "raw", view.cut)
-
-

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import shutil
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -23,6 +22,7 @@ from .subject import CONVENTIONS
 SCHEMA = "export.schema.json"
 MANIFEST = "manifest.json"
 FORMAT = 1
+LISTED = ("cases", "sections", "laws", "conventions", "patterns", "files", "vocab", "merges")
 Json = dict[str, Any]
 
 
@@ -93,18 +93,17 @@ def contents(spec: Spec) -> dict[str, bytes]:
 
 
 def _written(document: Json) -> bytes:
-    """Return the JSON of a document: ASCII, one line for each entry of a long list."""
-    lines = []
-    for key, value in document.items():
-        if key in ("cases", "sections", "laws", "patterns", "files", "vocab", "merges", "conventions"):
-            opening, closing = "[]" if isinstance(value, list) else "{}"
-            entries = value if isinstance(value, list) else value.items()
-            rows = [_dumped(row) if isinstance(value, list) else f"{_dumped(row[0])}: {_dumped(row[1])}" for row in entries]
-            body = ",\n".join(f"  {row}" for row in rows)
-            lines.append(f" {_dumped(key)}: {opening}\n{body}\n {closing}")
-        else:
-            lines.append(f" {_dumped(key)}: {_dumped(value)}")
-    return ("{\n" + ",\n".join(lines) + "\n}\n").encode("ascii")
+    """Return the JSON of a document: ASCII, one line for each entry of what is long."""
+    parts = [
+        f" {_dumped(key)}: {_listed(value) if key in LISTED else _dumped(value)}" for key, value in document.items()
+    ]
+    return ("{\n" + ",\n".join(parts) + "\n}\n").encode("ascii")
+
+
+def _listed(value: Any) -> str:
+    if isinstance(value, list):
+        return "[\n" + ",\n".join(f"  {_dumped(row)}" for row in value) + "\n ]"
+    return "{\n" + ",\n".join(f"  {_dumped(key)}: {_dumped(row)}" for key, row in value.items()) + "\n }"
 
 
 def _dumped(value: Any) -> str:
@@ -286,9 +285,9 @@ def _value(expect: Mapping[str, Any], case: Case) -> Json:
         ids = {"ids": [[index, read_token(token).hex()] for index, token in expect["ids"]]} if "ids" in expect else {}
         return {"merges": merges, **ids}
     if "batch" in expect:
-        return {"batch": [_encoded(row["ids"], case) for row in expect["batch"]]}
+        return {"batch": [_encoded(row, case) for row in expect["batch"]]}
     if "ids" in expect or "stored" in expect:
-        return _encoded(expected_ids(expect), case)
+        return _encoded(expect, case)
     if "text" in expect:
         text = read_text(expect["text"])
         data = read_token(expect["bytes"]) if "bytes" in expect else text.encode("utf-8")
@@ -298,9 +297,12 @@ def _value(expect: Mapping[str, Any], case: Case) -> Json:
     return dict(expect)
 
 
-def _encoded(ids: Sequence[int], case: Case) -> Json:
-    vocab = case.model.vocab if case.model else {}
-    return {"ids": list(ids), "tokens": [vocab[index].hex() if index in vocab else None for index in ids]}
+def _encoded(expect: Mapping[str, Any], case: Case) -> Json:
+    ids = expected_ids(expect)
+    if "tokens" in expect:
+        return {"ids": ids, "tokens": [read_token(token).hex() for token in expect["tokens"]]}
+    assert case.model is not None
+    return {"ids": ids, "tokens": [case.model.vocab[index].hex() for index in ids]}
 
 
 def _texts(spec: Spec) -> set[str]:

@@ -165,7 +165,7 @@ def has_new_ids(tokens: Sequence[bytes], model: Model, got: Sequence[int]) -> bo
         if token in entries:
             if index != entries[token]:
                 return False
-        elif index in model.vocab or new.setdefault(token, index) != index:
+        elif index < 0 or index in model.vocab or new.setdefault(token, index) != index:
             return False
     return len(tokens) == len(got) and len(set(new.values())) == len(new)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -123,7 +123,7 @@ def _arguments_unchanged(subject: Subject, example: Example) -> Difference | Non
         ids = handle.encode(example["input"]["text"])
         kept = list(ids)
         if "decode" in subject.capabilities:
-            call("decode(…)", handle.instance.decode, kept)
+            call("decode(...)", handle.instance.decode, kept)
     except Raised as raised:
         if not (raised.is_error and example.get("absent")):
             raise
@@ -164,7 +164,7 @@ def _absent_specials(subject: Subject, example: Example) -> Difference | None:
 @_reported
 def _results_unshared(subject: Subject, example: Example) -> Difference | None:
     handle, text, ids = _encode(subject, example)
-    raw = call("encode(…)", handle.instance.encode, text)
+    raw = call("encode(...)", handle.instance.encode, text)
     if isinstance(raw, list):
         raw.append(0)
         raw[:] = [0] * len(raw)
@@ -192,7 +192,7 @@ def _after_an_error(subject: Subject, example: Example) -> Difference | None:
     for name, argument in bad:
         with contextlib.suppress(Raised):
             if name in subject.capabilities:
-                call(f"{name}(…)", getattr(handle.instance, name), argument)
+                call(f"{name}(...)", getattr(handle.instance, name), argument)
     again = handle.encode(text)
     if again == ids:
         return None
@@ -218,6 +218,29 @@ def _table_unaliased(subject: Subject, example: Example) -> Difference | None:
         return Difference(_shown(example), f"ids {before}", f"ids {after} after the caller emptied its own table")
     if "decode" in subject.capabilities and handle.decode(before) != back:
         return Difference(_shown(example), show.text_line(back), "another text after the caller emptied its own table")
+    return None
+
+
+@_reported
+def _streams_apart(subject: Subject, example: Example) -> Difference | None:
+    """A stream that is left unread, one that fails and two read in turn spoil no other."""
+    handle, text, ids = _encode(subject, example)
+    vocab = _model(example).vocab
+    pieces = [text[place : place + 3] for place in range(0, len(text), 3)] or [""]
+
+    def failing() -> Iterator[str]:
+        yield from pieces[: len(pieces) // 2 + 1]
+        raise ValueError("no more chunks")
+
+    handle.first_of_stream(iter(pieces))
+    with contextlib.suppress(Raised):
+        handle.stream(failing())
+    if (alone := handle.stream(iter(pieces))) != ids:
+        return Difference(_shown(example), show.ids(ids, vocab), f"{show.ids(alone, vocab)} after an unfinished stream")
+    for number, got in enumerate(handle.streams_in_turn(list(pieces), list(pieces))):
+        if got != ids:
+            told = f"{show.ids(got, vocab)} from stream {number + 1} of two that are read in turn"
+            return Difference(_shown(example), show.ids(ids, vocab), told)
     return None
 
 
@@ -407,6 +430,7 @@ LAWS: tuple[Law, ...] = (
         1,
     ),
     Law("law-stream", "LAW-STREAM-1", "streaming", ("encode_iterable",), examples.streams, _equals_oracle, 300),
+    Law("law-stream-apart", "LAW-STREAM-1", "streaming", ("encode", "encode_iterable"), _mixed, _streams_apart, 60),
     Law("law-batch", "LAW-BATCH-1", "batch", ("encode_batch",), examples.batches, _equals_oracle, 60),
     Law("law-save", "LAW-SAVE-1", "files", ("save", "from_files", "encode"), _mixed, _save_load, 30),
 )

@@ -236,7 +236,7 @@ def _row(word: Word, here: int | None) -> str:
 
 
 def _with_ids(word: Word, model: Model, cut: Cut) -> str:
-    ids = {token: index for index, token in reversed(model.vocab.items())}
+    ids = {token: index for index, token in reversed(list(model.vocab.items()))}
     rows = [f"{ids.get(token, 'no id')} {show.token(token)}" for token in word]
     shown = cut(len(rows), PIECES)
     return " | ".join([*rows[:shown], *([f"... {len(rows) - shown} more"] if shown < len(rows) else [])])

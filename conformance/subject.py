@@ -135,14 +135,14 @@ class Subject:
 
     def build_from(self, arguments: Sequence[Any]) -> Handle:
         """Return a tokenizer built from exactly these objects, so that a law can look at them afterwards."""
-        return Handle(call(f"{self._short}(…)", self._target, *arguments))
+        return Handle(call(f"{self._short}(...)", self._target, *arguments))
 
     def from_files(self, vocab: Path, merges: Path, special_tokens: Sequence[str] | None) -> Handle:
         """Return a tokenizer loaded from `vocab.json` and `merges.txt`."""
         arguments: list[Any] = [str(vocab), str(merges)]
         if special_tokens is not None:
             arguments.append(list(special_tokens))
-        return Handle(call("from_files(…)", self._target.from_files, *arguments))
+        return Handle(call("from_files(...)", self._target.from_files, *arguments))
 
     def train(self, text: str, vocab_size: int, special_tokens: Sequence[str], pattern: str = "gpt2") -> Trained:
         """Train and return plain values.
@@ -155,14 +155,14 @@ class Subject:
 
     def train_from(self, text: str, vocab_size: int, special_tokens: list[str], **keywords: str) -> Trained:
         """The same with exactly this list, so that a law can look at it afterwards."""
-        result = call("train(…)", self._target.train, text, vocab_size, special_tokens, **keywords)
+        result = call("train(...)", self._target.train, text, vocab_size, special_tokens, **keywords)
         if isinstance(result, tuple) and len(result) == 2:
             return Trained(rebuild_vocab(result[0]), rebuild_merges(result[1]))
         for name in ("vocab", "merges"):
-            if not call(f"train(…).{name}", hasattr, result, name):
-                raise Misshapen(f"train(…) returned {_kind(result)} without {name}; a Tokenizer is wanted")
-        vocab = rebuild_vocab(call("train(…).vocab", getattr, result, "vocab"))
-        merges = rebuild_merges(call("train(…).merges", getattr, result, "merges"))
+            if not call(f"train(...).{name}", hasattr, result, name):
+                raise Misshapen(f"train(...) returned {_kind(result)} without {name}; a Tokenizer is wanted")
+        vocab = rebuild_vocab(call("train(...).vocab", getattr, result, "vocab"))
+        merges = rebuild_merges(call("train(...).merges", getattr, result, "merges"))
         return Trained(vocab, merges, Handle(result))
 
     @property
@@ -297,22 +297,22 @@ class Handle:
 
     def decode(self, ids: Iterable[int]) -> str:
         """Return the text of `ids`."""
-        text = call("decode(…)", lambda: self.instance.decode(list(ids)))
+        text = call("decode(...)", lambda: self.instance.decode(list(ids)))
         if not issubclass(type(text), str):
             raise Misshapen(f"decode returned {_kind(text)}; str is wanted")
         return str.__add__("", text)
 
     def decode_bytes(self, ids: Iterable[int]) -> bytes:
         """Return the bytes of `ids`."""
-        data = call("decode_bytes(…)", lambda: self.instance.decode_bytes(list(ids)))
+        data = call("decode_bytes(...)", lambda: self.instance.decode_bytes(list(ids)))
         return rebuild_bytes("decode_bytes", data)
 
     def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
         """Return the ids of each text."""
-        rows = call("encode_batch(…)", lambda: self.instance.encode_batch(list(texts)))
+        rows = call("encode_batch(...)", lambda: self.instance.encode_batch(list(texts)))
         if not _is_iterable(rows):
             raise Misshapen(f"encode_batch returned {_kind(rows)}; a list of lists of int is wanted")
-        found = call("encode_batch(…)", lambda: list(itertools.islice(rows, len(texts) + 1)))
+        found = call("encode_batch(...)", lambda: list(itertools.islice(rows, len(texts) + 1)))
         return [rebuild_ids("encode_batch", row) for row in found]
 
     def stream(self, chunks: Iterable[str]) -> list[int]:
@@ -321,17 +321,31 @@ class Handle:
 
     def first_of_stream(self, chunks: Iterable[str]) -> list[int]:
         """Return the first id that encode_iterable yields, or none; the rest stays unread."""
-        ids = call("encode_iterable(…)", lambda: self.instance.encode_iterable(chunks))
+        ids = call("encode_iterable(...)", lambda: self.instance.encode_iterable(chunks))
         if not _is_iterable(ids):
             raise Misshapen(f"encode_iterable returned {_kind(ids)}; an iterator of int is wanted")
-        return rebuild_ids("encode_iterable", call("encode_iterable(…)", lambda: list(itertools.islice(ids, 1))))
+        return rebuild_ids("encode_iterable", call("encode_iterable(...)", lambda: list(itertools.islice(ids, 1))))
+
+    def streams_in_turn(self, *many: Iterable[str]) -> list[list[int]]:
+        """Return the ids of several streams, of which one id each is read in turn."""
+
+        def read() -> list[list[Any]]:
+            streams = [iter(self.instance.encode_iterable(chunks)) for chunks in many]
+            rows: list[list[Any]] = [[] for _ in streams]
+            for items in itertools.islice(itertools.zip_longest(*streams, fillvalue=rows), MAX_IDS):
+                for row, item in zip(rows, items, strict=True):
+                    if item is not rows:
+                        row.append(item)
+            return rows
+
+        return [rebuild_ids("encode_iterable", row) for row in call("encode_iterable(...)", read)]
 
     def save(self, folder: Path) -> None:
         """Save into `folder`."""
-        call("save(…)", lambda: self.instance.save(str(folder)))
+        call("save(...)", lambda: self.instance.save(str(folder)))
 
     def _ids(self, name: str, argument: Any) -> list[int]:
-        return rebuild_ids(name, call(f"{name}(…)", lambda: getattr(self.instance, name)(argument)))
+        return rebuild_ids(name, call(f"{name}(...)", lambda: getattr(self.instance, name)(argument)))
 
 
 def constructor_arguments(model: Model, spellings: Mapping[str, str]) -> tuple[list[Any], dict[str, Any]]:
@@ -366,7 +380,7 @@ def rebuild_ids(what: str, value: Any) -> list[int]:
             if len(ids) > MAX_IDS:
                 raise Misshapen(f"{what} returned more than {MAX_IDS} ids")
 
-    call(f"{what}(…)", read)
+    call(f"{what}(...)", read)
     return ids
 
 

@@ -138,7 +138,8 @@ def measured_differences() -> dict[str, list[int]]:
     found = {}
     for name, pattern in CLASSES.items():
         members = [_by_regex(pattern, text), _by_tiktoken(pattern, text), _by_tokenizers(pattern, text)]
-        parted = set.union(*members) - set.intersection(*members)
+        every: set[str] = set.intersection(*members)
+        parted = set.union(*members) - every
         found[name] = sorted(ord(char) for char in parted if is_in_unicode_12(char))
     return found
 

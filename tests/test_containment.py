@@ -154,3 +154,16 @@ def test_messages_are_one_line_whatever_the_exception_does() -> None:
     assert describe(ValueError("one\ntwo")) == "ValueError: one"
     assert describe(ValueError("")) == "ValueError"
     assert len(describe(ValueError("x" * 10_000))) < 400
+
+
+@pytest.mark.parametrize(("outer", "inner"), [(0.3, 0.1), (0.3, 5)])
+def test_limits_within_limits(outer: float, inner: float) -> None:
+    started = time.monotonic()
+    with pytest.raises(TimedOut), limits(outer):
+        with limits(inner):
+            pass
+        with pytest.raises(TimedOut), limits(inner):
+            spin()
+        spin()
+    assert 0.25 < time.monotonic() - started < 2
+    assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)

@@ -8,6 +8,7 @@ import os
 import shlex
 import subprocess
 import sys
+from typing import ClassVar
 
 import pytest
 
@@ -101,7 +102,9 @@ def test_evidence_names_a_probe_for_each_rule_that_is_excluded():
     pytest.importorskip("rustbpe")
     evidence = find("rustbpe").findings[0].why
     for key in TRAINING_KEYS:
-        assert (key in evidence.replace("smaller-ids/gpt2", "")) == (key in ("lex-greater", "lex-smaller", "first-seen"))
+        assert (key in evidence.replace("smaller-ids/gpt2", "")) == (
+            key in ("lex-greater", "lex-smaller", "first-seen")
+        )
     assert "not smaller-ids/gpt2" in evidence
 
 
@@ -127,7 +130,7 @@ def test_what_is_not_declared_contradicts():
 
 def test_a_wrong_declaration_contradicts():
     class Wrong(Undeclared):
-        conventions = {"tie_break": "first-seen", "id_layout": "specials-bytes-merges", "lookup": "bytes"}
+        conventions: ClassVar = {"tie_break": "first-seen", "id_layout": "specials-bytes-merges", "lookup": "bytes"}
 
     report = report_of(Wrong)
     assert "CONTRADICTION tie_break: declared is first-seen, but it is lex-smaller" in list(report.lines)
@@ -139,7 +142,7 @@ def training(pick):
     """Return a class that trains with `pick` from the table of counts."""
 
     class Trainer:
-        conventions = {"tie_break": "unspecified"}
+        conventions: ClassVar = {"tie_break": "unspecified"}
 
         def __init__(self, vocab, merges):
             self.vocab, self.merges = vocab, merges
@@ -194,7 +197,9 @@ def test_no_known_tie_break_with_the_smallest_evidence():
     assert report.found.get("tie_break") is None
     assert "no known tie-break" in report.findings[0].line
     assert "nothing that can be declared describes it" in list(report.lines)
-    wrong = [one for one in probes() if not_a_maximum(one, training(rarest).train(one.text, 256 + one.merges, []).merges)]
+    wrong = [
+        one for one in probes() if not_a_maximum(one, training(rarest).train(one.text, 256 + one.merges, []).merges)
+    ]
     assert repr(min(wrong, key=lambda one: len(one.text)).text)[1:-1] in report.findings[0].why
 
 
@@ -211,7 +216,7 @@ def test_too_few_merges_are_no_rule():
 
 def test_ties_and_ids_in_different_byte_orders():
     class Mixed(Tokenizer):
-        conventions = {"tie_break": "smaller-ids", "byte_order": "gpt2"}
+        conventions: ClassVar = {"tie_break": "smaller-ids", "byte_order": "gpt2"}
 
         @classmethod
         def train(cls, text, vocab_size, special_tokens, pattern=None):

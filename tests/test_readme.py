@@ -12,6 +12,11 @@ import pytest
 
 README = (Path(__file__).parent.parent / "README.md").read_text("utf-8")
 BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```$", README, re.MULTILINE | re.DOTALL)
+PROGRAMS = {
+    "pytest": ["-m", "pytest"],
+    "bpe-conformance": ["-c", "import sys; from bpe_conformance.cli import main; sys.exit(main())"],
+}
+CACHELESS = ["-p", "no:cacheprovider"]
 METHOD = re.compile(r"^    def (\w+)\(.*?(?=^    def |\Z)", re.MULTILINE | re.DOTALL)
 
 
@@ -42,9 +47,8 @@ def test_the_commands_print_what_is_shown(tmp_path: Path) -> None:
         elif kind == "console":
             command, *shown = body.rstrip("\n").split("\n")
             words = command.removeprefix("$ ").split(" ")
-            assert words[0] == "pytest"
             done = subprocess.run(
-                [sys.executable, "-m", *words, "-p", "no:cacheprovider"],
+                [sys.executable, *PROGRAMS[words[0]], *words[1:], *(CACHELESS if words[0] == "pytest" else [])],
                 cwd=tmp_path,
                 capture_output=True,
                 text=True,
@@ -53,7 +57,7 @@ def test_the_commands_print_what_is_shown(tmp_path: Path) -> None:
             )
             assert _matches(shown, done.stdout.rstrip("\n").split("\n")), f"{command}\n{done.stdout[-3000:]}"
             ran += 1
-    assert ran >= 2
+    assert ran >= 3
 
 
 def test_the_reference_snippet_runs() -> None:

@@ -8,6 +8,7 @@ import re
 import shutil
 from dataclasses import replace
 from pathlib import Path
+from typing import ClassVar
 
 import pytest
 import yaml
@@ -43,7 +44,13 @@ cases:
       by_convention:
         pair: {tokens: ["x", "a", "bc"], ids: [120, 97, 256]}
         bytes: {tokens: ["x", "abc"], ids: [120, 258]}
-  - {id: third, title: "a rule and no value", since: "1.0", op: encode, model: pinned, input: {text: "ab"}, expect: {lossless: true}}
+  - id: third
+    title: a rule and no value
+    since: "1.0"
+    op: encode
+    model: pinned
+    input: {text: "ab"}
+    expect: {lossless: true}
   - id: fourth
     title: a value that is worked out by hand
     since: "1.0"
@@ -71,14 +78,18 @@ section: {section}
 title: A title
 intro: An introduction.
 clauses:
-  - {{id: {id}, level: must, statement: "A statement of a rule.", rationale: "A reason for the rule.", sources: ["nobody"]}}
+  - id: {id}
+    level: must
+    statement: A statement of a rule.
+    rationale: A reason for the rule.
+    sources: ["nobody"]
 """
 
 
 class Agrees:
     """What an honest witness is: the textbook, under the convention that it is asked for."""
 
-    conventions = {"lookup": "bytes"}
+    conventions: ClassVar = {"lookup": "bytes"}
     kind = textbook.with_conventions(lookup="bytes")
 
     def __new__(cls, *arguments, **keywords):
@@ -363,7 +374,7 @@ def test_a_file_that_changes_meanwhile_is_not_written(spec, monkeypatch):
     assert file.read_text() == CASES + "# edited\n"
 
 
-def test_carriage_returns_and_a_missing_final_newline_stay(spec):
+def test_a_missing_final_newline_stays_missing(spec):
     file = spec / "cases" / "train.yaml"
     file.write_bytes(TRAIN.rstrip("\n").encode())
     regenerate(spec, witnesses=[witness()])

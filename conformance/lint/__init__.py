@@ -51,5 +51,3 @@ def verdict(findings: Sequence[Finding]) -> str:
     errors = len(findings) - advice
     told = f"{errors} {'error' if errors == 1 else 'errors'}" if errors else f"no error, by {len(RULES)} rules"
     return f"{told}; {advice} advisory" if advice else told
-
-

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from bpe_conformance.laws import LAWS
 from bpe_conformance.fixtures.spec import SECTIONS
+from bpe_conformance.laws import LAWS
 
 from .rule import Context, Finding, Rule
 

@@ -9,13 +9,13 @@ from typing import Any
 import regex
 import yaml
 
+from bpe_conformance import unicode_tables
 from bpe_conformance.expectations import whole_text
 from bpe_conformance.fixtures import PATTERNS, read_text
 from bpe_conformance.fixtures.spec import Case
 from bpe_conformance.fixtures.yaml_file import Document, PathOf
 from bpe_conformance.reference import textbook
 
-from bpe_conformance import unicode_tables
 from .rule import Context, Finding, Rule
 
 TEXT_PARTS = ("model", "input", "expect")

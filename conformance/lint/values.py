@@ -13,7 +13,13 @@ from bpe_conformance.fixtures.spec import FOLDER, Case
 from .rule import Context, Finding, Rule
 
 BY_HAND = "hand"
-ORDERS: tuple[tuple[str, ...], ...] = (TRAINING_KEYS, LOOKUP_KEYS, ("merges", "ids"), ("tokens", "ids"), ("text", "bytes"))
+ORDERS: tuple[tuple[str, ...], ...] = (
+    TRAINING_KEYS,
+    LOOKUP_KEYS,
+    ("merges", "ids"),
+    ("tokens", "ids"),
+    ("text", "bytes"),
+)
 
 
 class WitnessKnown(Rule):
@@ -82,5 +88,3 @@ class AnyOfNote(Rule):
 
 def _has_alternatives(case: Case) -> bool:
     return any("any_of" in mapping for mapping in _mappings(case.expect))
-
-
