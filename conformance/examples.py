@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import lru_cache
 from itertools import pairwise
 from typing import Any
@@ -49,13 +50,24 @@ def texts(longest: int = 40) -> st.SearchStrategy[str]:
     narrow = st.sampled_from(NARROW).flatmap(lambda letters: st.text(letters, max_size=longest))
     broad = st.text(BROAD, max_size=longest)
     wide = st.text(known_characters(), max_size=longest // 2)
+    return st.one_of(narrow, broad, strewn(SPECIALS), wide)
+
+
+def strewn(special: Sequence[str], longest: int = 8) -> st.SearchStrategy[str]:
+    """Texts in which the given special tokens, others and white space meet."""
+    letters = st.one_of(st.text("ab ", max_size=4), st.text(BROAD, max_size=4))
     blank = st.sampled_from((" ", "  ", "\n", "\t "))
-    strewn = st.lists(st.one_of(st.sampled_from(SPECIALS), st.text(BROAD, max_size=4), blank), max_size=8).map("".join)
-    return st.one_of(narrow, broad, strewn, wide)
+    piece = st.one_of(letters, st.sampled_from(special), blank, st.sampled_from(SPECIALS))
+    return st.lists(piece, min_size=2, max_size=longest).map("".join)
+
+
+def specials() -> st.SearchStrategy[list[str]]:
+    """Special tokens, in an order of which the longest-first rule is independent."""
+    return st.lists(st.sampled_from(SPECIALS), min_size=1, max_size=5, unique=True)
 
 
 @st.composite
-def tables(draw: st.DrawFn, text: str, subject: Subject, special: bool = False) -> Example:
+def tables(draw: st.DrawFn, text: str, subject: Subject, special: Sequence[str] = ()) -> Example:
     """A well-formed table that was not trained: adjacent pairs of `text` in random order, ids in any order."""
     word = [bytes([byte]) for byte in text.encode("utf-8")]
     known = {bytes([byte]) for byte in range(256)}
@@ -78,8 +90,7 @@ def tables(draw: st.DrawFn, text: str, subject: Subject, special: bool = False) 
         step = draw(st.sampled_from([1, 3]))
         table["merge_ids"] = [first + step * place for place in order]
     if special:
-        chosen = draw(st.lists(st.sampled_from(SPECIALS), min_size=1, max_size=5, unique=True))
-        chosen = [token for token in chosen if token.encode("utf-8") not in known]
+        chosen = [token for token in special if token.encode("utf-8") not in known]
         start = 1000 if draw(st.booleans()) else 400
         table["special_tokens"] = chosen
         entries = draw(st.permutations(chosen))
@@ -104,8 +115,9 @@ def _joined(word: list[bytes], left: bytes, right: bytes) -> list[bytes]:
 @st.composite
 def encodings(draw: st.DrawFn, subject: Subject, special: bool = False, pattern: bool = False) -> Example:
     """A text and a table."""
-    text = draw(texts())
-    model = draw(tables(text, subject, special))
+    chosen = draw(specials()) if special else []
+    text = draw(strewn(chosen) if special else texts())
+    model = draw(tables(text, subject, chosen))
     if pattern:
         names = sorted(name for name in PATTERNS if f"pattern:{name}" in subject.capabilities)
         model["pattern"] = draw(st.sampled_from(names))
@@ -136,9 +148,10 @@ def streams(draw: st.DrawFn, subject: Subject) -> Example:
 @st.composite
 def batches(draw: st.DrawFn, subject: Subject) -> Example:
     """Several texts, some of them repeated, and a table."""
-    given = draw(st.lists(texts(12), max_size=5))
+    chosen = draw(specials()) if draw(st.booleans()) else []
+    given = draw(st.lists(strewn(chosen, 3) if chosen else texts(12), max_size=5))
     given += given[:1] if draw(st.booleans()) else []
-    model = draw(tables("".join(given), subject, special=draw(st.booleans())))
+    model = draw(tables("".join(given), subject, chosen))
     return {"op": "batch", "model": model, "input": {"texts": given}}
 
 
@@ -161,11 +174,11 @@ def trainings(draw: st.DrawFn, special: bool = False) -> Example:
     words = draw(st.lists(word, max_size=6))
     given = draw(st.lists(st.sampled_from(words), max_size=12)) if words else []
     between = st.sampled_from([" ", "\n", "  ", ""])
-    specials: list[str] = []
+    chosen: list[str] = []
     if special:
-        specials = draw(st.lists(st.sampled_from(SPECIALS), max_size=4, unique=True))
-        between = st.one_of(between, st.sampled_from(SPECIALS))
+        chosen = draw(st.lists(st.sampled_from(SPECIALS), max_size=4, unique=True))
+        between = st.one_of(between, st.sampled_from(chosen or SPECIALS), st.sampled_from(SPECIALS))
     text = "".join(part + draw(between) for part in given)
     extra = draw(st.integers(0, 12))
-    size = 256 + len(specials) + extra
-    return {"op": "train", "input": {"train": {"text": text, "vocab_size": size, "special_tokens": specials}}}
+    size = 256 + len(chosen) + extra
+    return {"op": "train", "input": {"train": {"text": text, "vocab_size": size, "special_tokens": chosen}}}

@@ -6,7 +6,7 @@ import contextlib
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from hypothesis import HealthCheck, Phase, Verbosity, configuration, given, settings
@@ -16,7 +16,7 @@ from bpe_conformance.fixtures.spec import Case, Clause, read_case
 
 from .containment import TimedOut
 from .expectations import compute
-from .judge import Difference
+from .judge import Difference, judge
 from .regenerate import write_flow
 from .subject import Subject
 
@@ -124,7 +124,7 @@ def check(law: Law, subject: Subject) -> Broken | None:
         with _hypothesis_home():
             attempt()
     except _BrokenError as broken:
-        return Broken(broken.difference, count, as_yaml(law, broken.example))
+        return Broken(broken.difference, count, _pasteable(law, broken.example, subject))
     except TimedOut as late:
         return Broken(Difference(f"an example of {law.id}", "an answer", str(late)), count)
     return None
@@ -139,6 +139,16 @@ def _hypothesis_home() -> Iterator[None]:
             yield
         finally:
             configuration.set_hypothesis_home_dir(None)
+
+
+def _pasteable(law: Law, example: Example, subject: Subject) -> str:
+    """Return the example as a YAML case, if as a case it fails too."""
+    if "op" not in example:
+        return ""
+    case = case_of(law.clause, example)
+    with subject.within():
+        fails = judge(replace(case, expect=compute(case)), subject) is not None
+    return as_yaml(law, example) if fails else ""
 
 
 def as_yaml(law: Law, example: Example) -> str:

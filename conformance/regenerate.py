@@ -45,7 +45,9 @@ class Outcome:
         """One line: how many values have how many witnesses besides the oracle."""
         counts = ", ".join(f"{count} by {marks}" for marks, count in sorted(self.witnessed.items()))
         total = sum(self.witnessed.values())
-        return f"of {total} values, besides the oracle's word: {counts or 'none'}; {self.rules} cases state a rule"
+        return (
+            f"of {total} values, besides the oracle's word: {counts or 'none'}; cases that state a rule: {self.rules}"
+        )
 
 
 def regenerate(folder: Path = FOLDER, check: bool = False, witnesses: Sequence[Witness] | None = None) -> Outcome:

@@ -6,14 +6,17 @@ import contextlib
 import inspect
 import itertools
 import operator
+import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from bpe_conformance.fixtures import PATTERNS, Merge, Model, read_model
 
+from . import gpt2_files
 from .containment import Fault, Misshapen, Raised, TimedOut, call, describe, limits
 
 CONVENTIONS: dict[str, tuple[str, ...]] = {
@@ -47,6 +50,7 @@ class Subject:
 
     Attributes:
         name: what `--adapter` said.
+        notes: what the user is told beside the results.
         conventions: every convention, the declared ones in place of the defaults.
         declared: the declared ones that differ from the defaults.
         fixed_model: the name of the only model that it has, or None if it takes any.
@@ -68,6 +72,7 @@ class Subject:
             MisshapenAdapter: if it offers nothing that can be judged, or declares what the spec does not know.
         """
         self.name = name
+        self.notes: list[str] = []
         self._again = again
         self._target = target
         self._gpt2: Handle | Fault | None = None
@@ -94,10 +99,15 @@ class Subject:
         A process of its own gets a little less time than the case, so that its own message is the one shown.
         """
         seconds = self._time_limit * patience
-        connection = vars(self._target).get("connection") if isinstance(self._target, type) else None
-        if connection is not None and hasattr(connection, "generation"):
-            connection.time_limit = 0.9 * seconds
+        if self._remote:
+            self._target.connection.time_limit = 0.9 * seconds
         return limits(seconds)
+
+    @property
+    def _remote(self) -> bool:
+        """Whether the implementation runs in a process of its own, behind the JSON-lines bridge."""
+        connection = vars(self._target).get("connection") if isinstance(self._target, type) else None
+        return connection is not None and hasattr(connection, "generation")
 
     def build(self, model: Model) -> Handle:
         """Return a tokenizer for `model`, built from fresh copies. That of GPT-2's table is built once.
@@ -172,46 +182,63 @@ class Subject:
     def _settle(self) -> Iterator[str]:
         if self._again is not None:
             yield "new process"
+        if not self._remote:
+            yield "shared memory"
         offered = self._offered()
-        for name in offered:
-            if name != "train":
-                yield name
-        if callable(getattr(self._target, "train", None)):
-            _check_train(self.name, self._target)
-            if not self._refuses(lambda: self.train("ab ab", 257, [])):
-                yield "train"
-                yield from self._patterns("train-pattern", self._target.train, self._probe_training)
+        yield from offered
+        if self._trains(bool(offered)) and not self._refuses(lambda: self.train("ab ab", 257, [])):
+            yield "train"
+            yield from self._patterns("train-pattern", self._target.train, self._probe_training)
         if "encode" in offered and self.fixed_model is None:
             yield from self._patterns("pattern", self._target, self._probe_encoding)
+
+    def _trains(self, encodes: bool) -> bool:
+        """Whether there is a train that can be called; where the rest can be judged, one of a wrong shape is noted."""
+        if not callable(getattr(self._target, "train", None)):
+            return False
+        try:
+            _check_train(self.name, self._target)
+        except MisshapenAdapter as misshapen:
+            if not encodes:
+                raise
+            self.notes.append(f"training is not judged: {misshapen}")
+            return False
+        return True
 
     def _offered(self) -> list[str]:
         """Return the methods other than train that are there and not refused in a trivial probe."""
         target = self._target
-        if isinstance(target, type) and not any(hasattr(target, name) for name in METHODS):
-            return []
-        if isinstance(target, type) and not (hasattr(target, "encode") or hasattr(target, "decode")):
+        is_class = isinstance(target, type)
+        if is_class and not any(hasattr(target, name) for name in ("encode", "decode")) and not self._constructible():
             return []
         self._check_constructor()
         try:
             with limits(self._time_limit):
-                handle = self._build(TRIVIAL)
-                thing: Any = handle.instance
+                handle: Handle | None = self._build(TRIVIAL)
         except Raised as raised:
             if isinstance(raised.error, NotImplementedError):
                 return []
-            thing = target
-        except BaseException as error:
-            if isinstance(error, KeyboardInterrupt):
-                raise
-            thing = target
-        if thing is target and not isinstance(target, type):
-            return ["encode", "decode"]
-        found = [name for name in METHODS[:6] if callable(getattr(thing, name, None))]
-        if thing is not target:
-            found = [name for name in found if not self._refuses(lambda name=name: self._probe(handle, name))]  # type: ignore[misc]
-        if callable(getattr(target, "from_files", None)):
+            handle = None
+        except KeyboardInterrupt:
+            raise
+        except BaseException:
+            handle = None
+        if handle is None:
+            found = [name for name in METHODS[:6] if callable(getattr(target, name, None))]
+            return found if is_class else ["encode", "decode"]
+        built = handle
+        found = [name for name in METHODS[:6] if callable(getattr(built.instance, name, None))]
+        found = [name for name in found if not self._refuses(partial(self._probe, built, name))]
+        if callable(getattr(target, "from_files", None)) and not self._refuses(self._probe_loading):
             found.append("from_files")
         return found
+
+    def _constructible(self) -> bool:
+        try:
+            self._check_constructor()
+        except MisshapenAdapter:
+            return False
+        return True
 
     def _check_constructor(self) -> None:
         try:
@@ -231,12 +258,18 @@ class Subject:
             ) from None
 
     def _refuses(self, probe: Callable[[], object]) -> bool:
-        """Whether a trivial call raises NotImplementedError; any other fault is left to the cases."""
+        """Whether a trivial call raises NotImplementedError; other exceptions are left to the cases.
+
+        Raises:
+            MisshapenAdapter: if the answer has a shape that no case can take.
+        """
         try:
             with limits(self._time_limit):
                 probe()
         except Raised as raised:
             return isinstance(raised.error, NotImplementedError)
+        except Misshapen as misshapen:
+            raise MisshapenAdapter(f"{self.name}: {misshapen}") from None
         except KeyboardInterrupt:
             raise
         except BaseException:
@@ -253,6 +286,13 @@ class Subject:
             handle.stream(["ab"])
         elif name == "encode_batch":
             handle.encode_batch(["ab"])
+        elif name == "save":
+            with tempfile.TemporaryDirectory(prefix="bpe-conformance-") as folder:
+                handle.save(Path(folder))
+
+    def _probe_loading(self) -> None:
+        with tempfile.TemporaryDirectory(prefix="bpe-conformance-") as folder:
+            self.from_files(*gpt2_files.write(TRIVIAL, Path(folder)), None)
 
     def _patterns(self, kind: str, function: Any, probe: Callable[[str], bool]) -> Iterator[str]:
         """Settle which patterns are offered, and whether by exact string or by name."""

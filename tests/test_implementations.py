@@ -268,6 +268,21 @@ def gigatoken_special_text():
     assert b"<|" in kind.train(f"{SPECIAL}{SPECIAL}", 260, [SPECIAL]).vocab.values()
 
 
+@fact("gigatoken")
+def gigatoken_exhausted():
+    kind = type("Mode", (Giga,), {"mode": "raw_token_ids"})
+    assert kind.train("abc", 300, []).merges == [(b"a", b"b"), (b"ab", b"c"), (b"b", b"c")]
+
+
+@fact("gigatoken")
+def gigatoken_split():
+    kind = type("Mode", (Giga,), {"mode": "raw_token_ids"})
+    learned = {left + right for left, right in kind.train("it's 1234567 x\n\n  y", 300, []).merges}
+    assert b" 1234567" in learned
+    assert b"\n\n " in learned
+    assert not {b"\n\n  ", b"  y"} & learned
+
+
 def learn_bpe(text: str, **options: Any) -> list[str]:
     from subword_nmt.learn_bpe import learn_bpe as learn
 
