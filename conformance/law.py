@@ -37,6 +37,8 @@ class Law:
         strategy: draws examples for an implementation.
         test: returns how an example breaks the law, or None.
         tries: how many examples.
+        bound: the clause, once the spec is loaded.
+        patience: how many times longer than a case an example may take.
     """
 
     id: str
@@ -47,6 +49,7 @@ class Law:
     test: Callable[[Subject, Example], Difference | None]
     tries: int = 100
     bound: Clause | None = None
+    patience: int = 1
 
     @property
     def clause(self) -> Clause:
@@ -113,7 +116,7 @@ def check(law: Law, subject: Subject) -> Broken | None:
             return
         if first_failure is None:
             count += 1
-        with subject.within():
+        with subject.within(law.patience):
             difference = law.test(subject, example)
         if difference is not None:
             first_failure = first_failure or now

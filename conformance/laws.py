@@ -21,6 +21,7 @@ from .containment import Fault, Raised, call
 from .expectations import compute, oracle, training_key
 from .judge import Difference, has_new_ids, judge
 from .law import Example, Law, case_of
+from .state_laws import STATE_LAWS
 from .subject import Subject
 
 
@@ -450,4 +451,5 @@ LAWS: tuple[Law, ...] = (
     Law("law-stream-apart", "LAW-STREAM-1", "streaming", ("encode", "encode_iterable"), _mixed, _streams_apart, 60),
     Law("law-batch", "LAW-BATCH-1", "batch", ("encode_batch",), examples.batches, _equals_oracle, 60),
     Law("law-save", "LAW-SAVE-1", "files", ("save", "from_files", "encode"), _mixed, _save_load, 30),
+    *STATE_LAWS,
 )

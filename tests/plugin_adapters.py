@@ -35,7 +35,7 @@ class FromTheRight(Right):
         return super().encode(text)[::-1] if text == "aaa" else super().encode(text)
 
 
-class Loud(Exception):  # noqa: N818
+class Loud(Exception):
     def __str__(self) -> str:
         return "\ud800\U0001f98a\x1b[31mred"
 
@@ -172,7 +172,6 @@ class BrokenStreams(Right):
             if chunk.startswith("ab cd"):
                 raise ValueError("no long streams")
             yield from self.encode(chunk)
-
 
 
 def make(vocab: Any, merges: Any, special_tokens: Any = None) -> Right:

@@ -62,7 +62,11 @@ class OwnPattern(Streaming):
 class FirstSpecial(Streaming):
     def tokens(self, text: str) -> list[bytes]:
         longest = max(self._special, key=len, default="")
-        return [token for part in text.split(longest) for token in super().tokens(part)] if longest else super().tokens(text)
+        return (
+            [token for part in text.split(longest) for token in super().tokens(part)]
+            if longest
+            else super().tokens(text)
+        )
 
 
 class AddsSpace(Streaming):
@@ -268,5 +272,3 @@ def test_a_hang_is_told(laws: dict[str, Law]) -> None:
     found = check(laws["law-encode"], Subject("x", Hangs, 0.2))
     assert found is not None
     assert found.difference.got == "no answer within 0.2 s"
-
-

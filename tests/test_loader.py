@@ -68,7 +68,11 @@ def edit(file: Path, old: str, new: str) -> int:
         ("id: merge-priority", "id: Merge_Priority", "cases.0.id: 'Merge_Priority' does not match"),
         ("clause: MERGE-ORDER-1", "clause: MERGE-ODER-1", "there is no clause MERGE-ODER-1"),
         ('model: {merges: [["a", "a"]]}', "model: nowhere", "there is no model nowhere"),
-        ('model: {merges: [["a", "a"]]}', 'model: {merges: [["a", "a"]], merge_ids: [1, 2]}', "1 merges, but 2 merge_ids"),
+        (
+            'model: {merges: [["a", "a"]]}',
+            'model: {merges: [["a", "a"]], merge_ids: [1, 2]}',
+            "1 merges, but 2 merge_ids",
+        ),
         ('model: {merges: [["a", "a"]]}', 'model: {merges: [["a", "a"]], merge_ids: [97]}', "the id 97 stands for"),
         ('model: {merges: [["a", "a"]]}', "model: {remove: [256]}", "there is no id 256 to remove"),
         ('model: {merges: [["a", "a"]]}', "model: {shows: [5]}", "cases.0.model"),

@@ -60,7 +60,9 @@ def test_laws_are_tried_whatever_profile_is_loaded(project: Project) -> None:
         "conformance", "--adapter", "mine:Greedy", "--bpe-case", "law-encode", "--hypothesis-seed=1"
     )
     assert result.ret == pytest.ExitCode.TESTS_FAILED
-    result.stdout.fnmatch_lines(["FAILED  law-encode*", "  found by*", "*the same as a case*", "    clause: LAW-ENCODE-1"])
+    result.stdout.fnmatch_lines(
+        ["FAILED  law-encode*", "  found by*", "*the same as a case*", "    clause: LAW-ENCODE-1"]
+    )
     assert "Falsifying" not in result.stdout.str()
 
 
@@ -99,9 +101,12 @@ def test_a_folder_of_that_name_is_left_alone(project: Project) -> None:
         "--pyargs", "bpe_conformance", "--adapter", "mine:Greedy", f"--bpe-spec={SPEC}"
     )
     assert twin.ret == pytest.ExitCode.TESTS_FAILED
-    twin.stdout.fnmatch_lines([
-        f"  repeat     pytest --pyargs bpe_conformance --adapter mine:Greedy --bpe-spec {SPEC} --bpe-case merge-priority"
-    ])
+    twin.stdout.fnmatch_lines(
+        [
+            "  repeat     pytest --pyargs bpe_conformance --adapter mine:Greedy "
+            f"--bpe-spec {SPEC} --bpe-case merge-priority"
+        ]
+    )
 
 
 def test_the_suite_beside_tests_of_ones_own(project: Project) -> None:
@@ -161,7 +166,9 @@ def test_xdist_gives_the_same(project: Project) -> None:
     assert len(states(plain)) == 23
     assert states(plain) == states(spread)
     assert {"KNOWN FAILURE", "FAILED", "PASSED", "NOT CLAIMED"} == set(states(plain).values())
-    summaries = [[line for line in one.outlines if line.startswith(("verdict", "MERGE", "BYTES"))] for one in (plain, spread)]
+    summaries = [
+        [line for line in one.outlines if line.startswith(("verdict", "MERGE", "BYTES"))] for one in (plain, spread)
+    ]
     assert summaries[0] == summaries[1]
     written = [(project.path / name).read_bytes() for name in ("plain.yaml", "spread.yaml")]
     assert written[0] == written[1]

@@ -81,7 +81,9 @@ def test_a_spec_of_ones_own_is_named_when_repeating(project: Project, tmp_path: 
     shutil.copytree(SPEC, spec)
     arguments = ["conformance", "--adapter", "mine:Greedy", "--bpe-spec", str(spec), "--bpe-time-limit", "2.5"]
     result = project.pytester.runpytest_inprocess(*arguments)
-    result.stdout.fnmatch_lines([
-        f"  repeat     pytest conformance --adapter mine:Greedy --bpe-spec '{spec}' --bpe-time-limit 2.5"
-        " --bpe-case merge-priority"
-    ])
+    result.stdout.fnmatch_lines(
+        [
+            f"  repeat     pytest conformance --adapter mine:Greedy --bpe-spec '{spec}' --bpe-time-limit 2.5"
+            " --bpe-case merge-priority"
+        ]
+    )

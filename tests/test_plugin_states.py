@@ -31,33 +31,37 @@ def test_the_textbook_passes(project: Project) -> None:
     assert len(found) == 23
     assert {name for name, state in found.items() if state == "NOT CLAIMED"} == NOT_CLAIMED
     assert {state for name, state in found.items() if name not in NOT_CLAIMED} == {"PASSED"}
-    result.stdout.fnmatch_lines([
-        "bpe-conformance: judging textbook; 23 cases, 0 laws; conventions declared: none",
-        "section * MUST * SHOULD * failed * advisory * known * not claimed",
-        "MERGE * 2/2 * 1/1 * - * - * - * -",
-        "STREAM * - * - * - * - * - * 2",
-        "not claimed   encode_batch, encode_iterable, from_files, save",
-        "conventions   the defaults",
-        "verdict       trainer    PASS: 1 MUST hold",
-        "verdict       encoder    PASS: 14 MUST hold",
-        "*18 passed, 5 not claimed*",
-    ])
+    result.stdout.fnmatch_lines(
+        [
+            "bpe-conformance: judging textbook; 23 cases, 0 laws; conventions declared: none",
+            "section * MUST * SHOULD * failed * advisory * known * not claimed",
+            "MERGE * 2/2 * 1/1 * - * - * - * -",
+            "STREAM * - * - * - * - * - * 2",
+            "not claimed   encode_batch, encode_iterable, from_files, save",
+            "conventions   the defaults",
+            "verdict       trainer    PASS: 1 MUST hold",
+            "verdict       encoder    PASS: 14 MUST hold",
+            "*18 passed, 5 not claimed*",
+        ]
+    )
     assert "verdict       streaming" not in result.stdout.str()
 
 
 def test_a_wrong_tokenizer_fails_and_is_told_how(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     result = project.run("mine:Greedy", "--bpe-write-known-failures", "known.yaml")
     assert result.ret == pytest.ExitCode.TESTS_FAILED
-    result.stdout.fnmatch_lines([
-        "FAILED  merge-priority * MERGE-ORDER-1 (MUST)",
-        "  The adjacent pair with the lowest rank merges first.",
-        "  input * 'abc'  = 61 62 63 * merges (b,c) (a,b)",
-        "  expected * 97 'a' | 256 'bc'",
-        "  got * 257 'ab' | 99 'c'",
-        "  diverges * (a,b) of rank 1 merged before (b,c) of rank 0*",
-        "MERGE * 0/2 * 1/1 * 2 * - * - * -",
-        "verdict       encoder    FAIL: 2 of 14 MUST do not hold",
-    ])
+    result.stdout.fnmatch_lines(
+        [
+            "FAILED  merge-priority * MERGE-ORDER-1 (MUST)",
+            "  The adjacent pair with the lowest rank merges first.",
+            "  input * 'abc'  = 61 62 63 * merges (b,c) (a,b)",
+            "  expected * 97 'a' | 256 'bc'",
+            "  got * 257 'ab' | 99 'c'",
+            "  diverges * (a,b) of rank 1 merged before (b,c) of rank 0*",
+            "MERGE * 0/2 * 1/1 * 2 * - * - * -",
+            "verdict       encoder    FAIL: 2 of 14 MUST do not hold",
+        ]
+    )
     assert "Traceback" not in result.stdout.str()
     words = shlex.split(field(result, "repeat"))
     assert words[0] == "pytest"
@@ -73,20 +77,26 @@ def test_a_wrong_tokenizer_fails_and_is_told_how(project: Project, monkeypatch: 
     ]
     known = project.judge("mine:Greedy", "--bpe-known-failures", "known.yaml")
     assert known.ret == pytest.ExitCode.OK
-    known.stdout.fnmatch_lines([
-        "MERGE * 0/2 * 1/1 * - * - * 2 * -",
-        "verdict       encoder    FAIL: 2 of 14 MUST do not hold (2 of them known)",
-    ])
+    known.stdout.fnmatch_lines(
+        [
+            "MERGE * 0/2 * 1/1 * - * - * 2 * -",
+            "verdict       encoder    FAIL: 2 of 14 MUST do not hold (2 of them known)",
+        ]
+    )
 
 
 def test_known_failures_are_strict_both_ways(project: Project) -> None:
     project.write("known.yaml", 'merge-priority: "passes by now"\nstream-cut: "not \\"claimed\\" \\\\ \\n"\n')
-    result = project.judge("mine:Right", "--bpe-known-failures", "known.yaml", "--bpe-write-known-failures", "known.yaml")
+    result = project.judge(
+        "mine:Right", "--bpe-known-failures", "known.yaml", "--bpe-write-known-failures", "known.yaml"
+    )
     assert result.ret == pytest.ExitCode.TESTS_FAILED
-    result.stdout.fnmatch_lines([
-        "FAILED  merge-priority is listed as a known failure (passes by now), and passes.",
-        "  Take it out of the list.",
-    ])
+    result.stdout.fnmatch_lines(
+        [
+            "FAILED  merge-priority is listed as a known failure (passes by now), and passes.",
+            "  Take it out of the list.",
+        ]
+    )
     # Written anew, what was judged is as it now is; what was not judged stays.
     assert 'stream-cut: "not \\"claimed\\" \\\\ \\n"' in (project.path / "known.yaml").read_text("utf-8")
     unselected = project.judge("mine:Right", "--bpe-known-failures", "known.yaml", "--bpe-case", "merge-lookup")
@@ -139,11 +149,13 @@ def test_nothing_judged_is_exit_5(project: Project) -> None:
 def test_streams_that_raise_or_break_at_a_cut(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     result = project.judge("mine:BrokenStreams", "--bpe-section", "STREAM")
     assert result.ret == pytest.ExitCode.TESTS_FAILED
-    result.stdout.fnmatch_lines([
-        "FAILED  stream-cut*",
-        "ADVISORY  stream-lazy*",
-        "  got * raised ValueError: no long streams",
-    ])
+    result.stdout.fnmatch_lines(
+        [
+            "FAILED  stream-cut*",
+            "ADVISORY  stream-lazy*",
+            "  got * raised ValueError: no long streams",
+        ]
+    )
     assert "Traceback" not in result.stdout.str()
     line = next(line for line in result.outlines if line.startswith("  in Python") and "encode_iterable" in line)
     got = evaluate(line.partition("in Python")[2].strip(), str(project.path), monkeypatch)

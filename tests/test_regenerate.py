@@ -68,7 +68,7 @@ def test_comments_layout_and_other_values_stay(spec: Path) -> None:
     text = file.read_bytes().decode("utf-8")
     commented = (
         text.replace("  - id: merge-lookup", "  # before a case\n\n  - id: merge-lookup   # behind it")
-        .replace('    op: construct', '    op:    construct   # wide')
+        .replace("    op: construct", "    op:    construct   # wide")
         .replace('input: {text: "aaa"}', "input:\n      text: 'aaa'   # single quotes")
         + "    # after the last one\n\n"
     )
