@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -27,6 +28,7 @@ WORDS = read_model(
         "extra": [[300, "<|e|>"]],
     }
 )
+BYTES = read_model({})
 Test = Callable[[Subject, Example], Difference | None]
 
 
@@ -82,12 +84,24 @@ def _history(subject: Subject, example: Example) -> Difference | None:
     found = _encodings_match(subject, handle, WORDS, [*again, *same_ends, *same_ends, *many, *again], "one tokenizer")
     if found is not None:
         return found
-    longest = "abcd xyz " * 1_300
-    ids = handle.encode(longest)
-    spelled = b"".join(WORDS.vocab.get(index, b"") for index in ids)
-    if spelled == longest.encode():
-        return None
-    return Difference(show.text_line(longest), "ids that spell the text", f"{len(ids)} ids of {len(spelled)} bytes")
+    calls = [*_words(1_100), "abcd xyz " * 5_000, "plumless\nbuckeroo", *again]
+    return _encodings_match(subject, handle, WORDS, calls, "one tokenizer")
+
+
+@_told
+def _characters(subject: Subject, example: Example) -> Difference | None:
+    """Every character of the Basic Multilingual Plane, and a sample of the others, keeps its bytes."""
+    handle = subject.build(BYTES)
+    codes = [*range(0xD800), *range(0xE000, 0x10000), *range(0x10000, 0x110000, 251), 0x1FFFF, 0x10FFFF]
+    for start in range(0, len(codes), 512):
+        text = "".join(map(chr, codes[start : start + 512]))
+        ids = handle.encode(text)
+        expected = list(text.encode("utf-8"))
+        if ids != expected:
+            around = show.first_difference(expected, ids)
+            shown = f"the characters from U+{codes[start]:04X} on, bytes as ids"
+            return Difference(shown, show.ids(expected, BYTES.vocab, around), show.ids(ids, BYTES.vocab, around))
+    return None
 
 
 @_told
@@ -158,6 +172,34 @@ def _long_training(subject: Subject, example: Example) -> Difference | None:
 
 
 @_told
+def _training_history(subject: Subject, example: Example) -> Difference | None:
+    """The same text is trained on again with other sizes and special tokens, and after a training that failed."""
+    conventions = subject.conventions
+    if conventions["tie_break"] == "unspecified":
+        return None
+    text = "abcd abcd abab cdcd<|e|>abcd<|f|>cdab dada<|e|>bcbc bcbc"
+    plain: list[str] = []
+    runs = [(266, plain), (262, plain), (266, ["<|e|>"]), (266, ["<|f|>"]), (100, plain), (266, plain)]
+    for number, (size, special) in enumerate(runs):
+        if size < 256:
+            with contextlib.suppress(Raised):
+                subject.train(text, size, special)
+            continue
+        merges = subject.train(text, size, special).merges
+        pattern = PATTERNS["gpt2"]
+        expected = textbook.learn(text, size, special, pattern, conventions["tie_break"], conventions["byte_order"])
+        if merges != expected:
+            around = show.first_difference(expected, merges)
+            return Difference(
+                f"{show.text_line(text)}, vocab_size {size}, special tokens {special!a}, run {number + 1}",
+                f"merges {show.merges(expected, around)}",
+                f"merges {show.merges(merges, around)}",
+                diagnosis.training(textbook.corpus(text, special, pattern), expected, merges),
+            )
+    return None
+
+
+@_told
 def _trained_pattern(subject: Subject, example: Example) -> Difference | None:
     """A tokenizer that was trained with a pattern encodes with it."""
     text = "it's 1234567 o'clock, IT'S 12 o'clock\n\n it's 1234567 o'clock  now"
@@ -208,6 +250,25 @@ def _batch_history(subject: Subject, example: Example) -> Difference | None:
 
 
 @_told
+def _batch_with_a_bad_text(subject: Subject, example: Example) -> Difference | None:
+    """A text that encode refuses is refused in a batch too."""
+    handle = subject.build(BYTES)
+    texts = ["ab", "a\ud800b", "cd"]
+    try:
+        expected: list[list[int]] | None = [handle.encode(text) for text in texts]
+    except Raised:
+        expected = None
+    try:
+        got: list[list[int]] | None = handle.encode_batch(texts)
+    except Raised:
+        got = None
+    if got == expected:
+        return None
+    wanted = "an error, as encode raises" if expected is None else f"{expected}"
+    return Difference(f"{texts!a}", wanted, "an error" if got is None else f"{got}")
+
+
+@_told
 def _files_again(subject: Subject, example: Example) -> Difference | None:
     """Two tokenizers are saved into one folder, one after the other, and loaded."""
     models = [
@@ -236,13 +297,16 @@ def _once(**example: int) -> Callable[[Subject], st.SearchStrategy[Example]]:
 
 
 STATE_LAWS: tuple[Law, ...] = (
-    Law("law-history", "MERGE-STATE-1", "encoder", ("encode",), _once(), _history, 1),
+    Law("law-history", "MERGE-STATE-1", "encoder", ("encode",), _once(), _history, 1, patience=3),
+    Law("law-characters", "BYTES-ALPHABET-1", "encoder", ("encode",), _once(), _characters, 1, patience=3),
     Law("law-instances", "ERROR-STATE-1", "encoder", ("encode",), _once(), _instances, 1),
     Law("law-decode-history", "DECODE-BYTES-1", "decoder", ("decode",), _once(), _decode_history, 1),
     Law(
         "law-train-long", "LAW-TRAIN-1", "trainer", ("train",), _once(files=14, merges=760), _long_training, 1, None, 6
     ),
+    Law("law-train-history", "LAW-REPLAY-1", "trainer", ("train",), _once(), _training_history, 1),
     Law("law-train-pattern", "TRAIN-SPLIT-1", "trainer", ("train", "encode"), _once(), _trained_pattern, 1),
     Law("law-batch-history", "LAW-BATCH-1", "batch", ("encode_batch",), _once(), _batch_history, 1),
+    Law("law-batch-bad-text", "LAW-BATCH-1", "batch", ("encode", "encode_batch"), _once(), _batch_with_a_bad_text, 1),
     Law("law-files-again", "LAW-SAVE-1", "files", ("save", "from_files", "encode"), _once(), _files_again, 1),
 )

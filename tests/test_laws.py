@@ -1,9 +1,10 @@
 from __future__ import annotations
 
+import codecs
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 from plugin_adapters import Greedy, Right
@@ -41,9 +42,9 @@ class Streaming(Right):
         return cls(loaded.vocab, loaded.merges, special_tokens)
 
 
-@pytest.mark.parametrize("law", [law.id for law in LAWS if "new process" not in law.needs])
-def test_the_textbook_keeps_every_law(laws: dict[str, Law], law: str) -> None:
-    assert check(replace(laws[law], tries=min(laws[law].tries, 40)), Subject("x", Streaming)) is None
+@pytest.mark.parametrize("law", [law.id for law in LAWS if "new process" not in law.needs and law.tries > 1])
+def test_the_textbook_keeps_the_laws(laws: dict[str, Law], law: str) -> None:
+    assert check(replace(laws[law], tries=min(laws[law].tries, 25)), Subject("x", Streaming)) is None
 
 
 # Wrong tokenizers, each of which breaks one law
@@ -188,6 +189,53 @@ class SavesBackwards(Streaming):
         Reference(self.vocab, self.merges[::-1], self._special).save(Path(folder))
 
 
+class RemembersEnds(Streaming):
+    def encode(self, text: str) -> list[int]:
+        cache: dict[tuple[int, str, str], list[int]] = self.__dict__.setdefault("_ends", {})
+        return cache.setdefault((len(text), text[:9], text[-9:]), super().encode(text))
+
+
+class RemembersForAll(Streaming):
+    seen: ClassVar[dict[str, list[int]]] = {}
+
+    def encode(self, text: str) -> list[int]:
+        return self.seen.setdefault(text, super().encode(text))
+
+
+class DecodesInParts(Streaming):
+    def decode(self, ids: Iterable[int]) -> str:
+        decoder = self.__dict__.setdefault("_decoder", codecs.getincrementaldecoder("utf-8")("replace"))
+        text: str = decoder.decode(self.decode_bytes(ids))
+        return text
+
+
+class TrainsAtMost500(Streaming):
+    @classmethod
+    def train(cls, text: str, vocab_size: int, special_tokens: Any, pattern: str | None = None) -> Any:
+        return super().train(text, min(vocab_size, 756), special_tokens, pattern)
+
+
+class ForgetsThePattern(Streaming):
+    @classmethod
+    def train(cls, text: str, vocab_size: int, special_tokens: Any, pattern: str | None = None) -> Any:
+        trained = super().train(text, vocab_size, special_tokens, pattern)
+        return cls(trained.vocab, trained.merges, special_tokens)
+
+
+class RemembersBatches(Streaming):
+    def encode_batch(self, texts: list[str]) -> list[list[int]]:
+        cache: dict[int, list[list[int]]] = self.__dict__.setdefault("_rows", {})
+        return cache.setdefault(len(texts), super().encode_batch(texts))
+
+
+class Appends(Streaming):
+    def save(self, folder: str) -> None:
+        merges = Path(folder, "merges.txt")
+        before = merges.read_bytes() if merges.exists() else b""
+        super().save(folder)
+        merges.write_bytes(before + merges.read_bytes())
+
+
 BREAKERS: dict[str, type[Streaming]] = {
     "law-encode": Characters,
     "law-encode-pattern": OwnPattern,
@@ -210,6 +258,13 @@ BREAKERS: dict[str, type[Streaming]] = {
     "law-stream-apart": KeepsWhatIsLeft,
     "law-batch": SortsBatches,
     "law-save": SavesBackwards,
+    "law-history": RemembersEnds,
+    "law-instances": RemembersForAll,
+    "law-decode-history": DecodesInParts,
+    "law-train-long": TrainsAtMost500,
+    "law-train-pattern": ForgetsThePattern,
+    "law-batch-history": RemembersBatches,
+    "law-files-again": Appends,
 }
 
 
@@ -225,7 +280,10 @@ def broken(law: Law, adapter: Any) -> Broken:
 
 
 @pytest.mark.parametrize("name", BREAKERS)
-def test_a_wrong_tokenizer_breaks_the_law(laws: dict[str, Law], name: str, tmp_path: Path) -> None:
+def test_a_wrong_tokenizer_breaks_the_law(
+    laws: dict[str, Law], name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("bpe_conformance.law.SHRINKING_SECONDS", 0.5)
     law, adapter = laws[name], BREAKERS[name]
     found = broken(law, adapter)
     assert found.difference.expected != found.difference.got
