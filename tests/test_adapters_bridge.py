@@ -198,9 +198,7 @@ def test_the_class_has_what_was_announced_and_no_more(textbook, naughty, raw):
 
 def test_a_model_is_loaded_once_by_content(textbook):
     seen: list[str] = []
-    textbook.connection.trace = lambda way, line: (
-        seen.append(json.loads(line).get("op")) if way == ">" else None
-    )
+    textbook.connection.trace = lambda way, line: seen.append(json.loads(line).get("op")) if way == ">" else None
     try:
         for _ in range(3):
             textbook(dict(VOCAB), list(MERGES)).encode("new")
@@ -218,9 +216,7 @@ def test_models_beyond_the_number_kept_are_loaded_again(textbook, monkeypatch):
 
 
 def test_every_message_follows_the_schema(naughty, tmp_path):
-    validator = jsonschema.Draft202012Validator(
-        json.loads((ADAPTERS / "protocol.schema.json").read_text("utf-8"))
-    )
+    validator = jsonschema.Draft202012Validator(json.loads((ADAPTERS / "protocol.schema.json").read_text("utf-8")))
     messages: list[bytes] = []
     naughty.connection.trace = lambda way, line: messages.append(line)
     naughty.close()
@@ -262,9 +258,7 @@ def test_every_message_follows_the_schema(naughty, tmp_path):
 
 
 def test_the_examples_of_the_protocol_page_follow_the_schema():
-    validator = jsonschema.Draft202012Validator(
-        json.loads((ADAPTERS / "protocol.schema.json").read_text("utf-8"))
-    )
+    validator = jsonschema.Draft202012Validator(json.loads((ADAPTERS / "protocol.schema.json").read_text("utf-8")))
     page = (ADAPTERS / "PROTOCOL.md").read_text("utf-8")
     examples = re.findall(r'^(?:[<>] )?(\{"seq".*)$', page, flags=re.M)
     assert len(examples) > 40
@@ -273,9 +267,7 @@ def test_the_examples_of_the_protocol_page_follow_the_schema():
 
 
 def test_the_schema_refuses_what_is_no_message():
-    validator = jsonschema.Draft202012Validator(
-        json.loads((ADAPTERS / "protocol.schema.json").read_text("utf-8"))
-    )
+    validator = jsonschema.Draft202012Validator(json.loads((ADAPTERS / "protocol.schema.json").read_text("utf-8")))
     for message in (
         {"seq": 1, "op": "encode", "model": 1},
         {"seq": 1, "op": "load", "vocab": [[1, "6G"]], "merges": [], "special_tokens": None},
@@ -518,9 +510,7 @@ def test_close_and_the_end_of_the_interpreter_leave_no_process(tmp_path, naughty
         "t = a({i: bytes([i]) for i in range(256)}, [])\n"
         "print(a.connection.pid, t.encode('child')[0])\n"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=tmp_path
-    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=tmp_path)
     assert all(gone(int(pid)) for pid in done.stdout.split())
     assert done.stderr == ""
 

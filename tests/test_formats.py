@@ -21,9 +21,7 @@ PIECES = [
     *["hello", " ", "  ", "\n", "\r", "1", "12345", "don't", "'S", "'ll", ".", "!!", "<|e|>", "<a b>", "é"],
     *["\u0301", "日本", "\t", "A", "\u00a0", "🦊", " world", "\r\n"],
 ]
-ABC_OTHERWISE = Model(
-    {**BYTES, 256: b"bc", 257: b"ab", 258: b"abc"}, ((b"b", b"c"), (b"a", b"b"), (b"ab", b"c"))
-)
+ABC_OTHERWISE = Model({**BYTES, 256: b"bc", 257: b"ab", 258: b"abc"}, ((b"b", b"c"), (b"a", b"b"), (b"ab", b"c")))
 OVERLAP = [{"id": 256, "content": "<e>"}, {"id": 300, "content": "<e>x", "normalized": True}]
 
 
@@ -102,9 +100,7 @@ class TestGPT2:
 
     def test_files_that_are_missing_or_not_utf_8(self, tmp_path: Path) -> None:
         file = tmp_path / "vocab.json"
-        assert refused(lambda: format_gpt2.read_vocab(file)).startswith(
-            f"{file}: cannot be read: No such file"
-        )
+        assert refused(lambda: format_gpt2.read_vocab(file)).startswith(f"{file}: cannot be read: No such file")
         file.write_bytes(b'{\n"\xff": 0}')
         assert refused(lambda: format_gpt2.read_vocab(file)).startswith(f"{file}:2: not UTF-8 at byte 3")
 
@@ -291,9 +287,7 @@ class TestHuggingFace:
         step: Any = tokenizers.pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=not split)
         if split:
             expression = tokenizers.Regex(r"\p{L}+|\s+")
-            step = tokenizers.pre_tokenizers.Sequence(
-                [tokenizers.pre_tokenizers.Split(expression, "isolated"), step]
-            )
+            step = tokenizers.pre_tokenizers.Sequence([tokenizers.pre_tokenizers.Split(expression, "isolated"), step])
         theirs.pre_tokenizer = step
         theirs.decoder = tokenizers.decoders.ByteLevel()
         trainer = tokenizers.trainers.BpeTrainer(

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import codecs
+import unicodedata
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -236,6 +237,26 @@ class Appends(Streaming):
         merges.write_bytes(before + merges.read_bytes())
 
 
+class Normalizes(Streaming):
+    def encode(self, text: str) -> list[int]:
+        return super().encode(unicodedata.normalize("NFC", text))
+
+
+class TrainsOnce(Streaming):
+    trained: ClassVar[dict[str, Any]] = {}
+
+    @classmethod
+    def train(cls, text: str, vocab_size: int, special_tokens: Any, pattern: str | None = None) -> Any:
+        if text not in cls.trained:
+            cls.trained[text] = super().train(text, vocab_size, special_tokens, pattern)
+        return cls.trained[text]
+
+
+class LeavesOutBadTexts(Streaming):
+    def encode_batch(self, texts: list[str]) -> list[list[int]]:
+        return [self.encode(text.encode("utf-8", "ignore").decode("utf-8")) for text in texts]
+
+
 BREAKERS: dict[str, type[Streaming]] = {
     "law-encode": Characters,
     "law-encode-pattern": OwnPattern,
@@ -258,6 +279,9 @@ BREAKERS: dict[str, type[Streaming]] = {
     "law-stream-apart": KeepsWhatIsLeft,
     "law-batch": SortsBatches,
     "law-save": SavesBackwards,
+    "law-characters": Normalizes,
+    "law-train-history": TrainsOnce,
+    "law-batch-bad-text": LeavesOutBadTexts,
     "law-history": RemembersEnds,
     "law-instances": RemembersForAll,
     "law-decode-history": DecodesInParts,

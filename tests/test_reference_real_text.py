@@ -57,9 +57,7 @@ def test_prose_as_tiktoken(ours: Tokenizer, theirs: Any, prose: str) -> None:
     assert len(prose) > 3_000_000
     ids = ours.encode(prose)
     assert ids == theirs.encode(prose, allowed_special="all")
-    assert (
-        list(ours.encode_iterable(prose[place : place + 1000] for place in range(0, len(prose), 1000))) == ids
-    )
+    assert list(ours.encode_iterable(prose[place : place + 1000] for place in range(0, len(prose), 1000))) == ids
 
 
 def test_training_on_prose_as_hugging_face(prose: str) -> None:

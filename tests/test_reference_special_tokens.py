@@ -13,10 +13,7 @@ from bpe_conformance.reference.special_tokens import SpecialTokens, straddles
 def test_cut_is_the_textbook() -> None:
     draw = random.Random(0)
     for _ in range(4000):
-        special = [
-            "".join(draw.choice("ab.|(") for _ in range(draw.randrange(1, 4)))
-            for _ in range(draw.randrange(5))
-        ]
+        special = ["".join(draw.choice("ab.|(") for _ in range(draw.randrange(1, 4))) for _ in range(draw.randrange(5))]
         text = "".join(draw.choice("ab.|(x ") for _ in range(draw.randrange(20)))
         assert list(SpecialTokens(special).cut(text)) == textbook.cut_special(text, special), (special, text)
 
@@ -24,15 +21,11 @@ def test_cut_is_the_textbook() -> None:
 def test_open_at_is_where_more_text_could_complete_a_token() -> None:
     draw = random.Random(1)
     for _ in range(2000):
-        special = [
-            "".join(draw.choice("ab") for _ in range(draw.randrange(1, 5))) for _ in range(draw.randrange(4))
-        ]
+        special = ["".join(draw.choice("ab") for _ in range(draw.randrange(1, 5))) for _ in range(draw.randrange(4))]
         text = "".join(draw.choice("abc") for _ in range(draw.randrange(9)))
         start = draw.randrange(len(text) + 1)
         places = range(start, len(text))
-        wanted = next(
-            (i for i in places if any(t != text[i:] and t.startswith(text[i:]) for t in special)), len(text)
-        )
+        wanted = next((i for i in places if any(t != text[i:] and t.startswith(text[i:]) for t in special)), len(text))
         assert SpecialTokens(special).open_at(text, start) == wanted
 
 

@@ -77,14 +77,10 @@ def test_the_index_equals_a_recount_after_every_merge(seed: int) -> None:
 
 def test_mirrored_inverts_the_order_of_tokens() -> None:
     draw = random.Random(0)
-    tokens = {
-        bytes(draw.choice([0, 1, 97, 254, 255]) for _ in range(draw.randrange(1, 5))) for _ in range(300)
-    }
+    tokens = {bytes(draw.choice([0, 1, 97, 254, 255]) for _ in range(draw.randrange(1, 5))) for _ in range(300)}
     assert sorted(tokens, key=mirrored) == sorted(tokens, reverse=True)
     pairs = [(left, right) for left in tokens for right in draw.sample(sorted(tokens), 5)]
-    assert sorted(pairs, key=lambda pair: (mirrored(pair[0]), mirrored(pair[1]))) == sorted(
-        pairs, reverse=True
-    )
+    assert sorted(pairs, key=lambda pair: (mirrored(pair[0]), mirrored(pair[1]))) == sorted(pairs, reverse=True)
 
 
 @pytest.mark.parametrize(
@@ -126,9 +122,7 @@ def test_bytes_and_special_tokens_alone_give_no_merges() -> None:
 
 @pytest.mark.parametrize(("size", "special"), [(255, []), (256, ["<e>"]), (0, []), (-1, [])])
 def test_a_vocabulary_that_is_too_small_is_refused(size: int, special: list[str]) -> None:
-    with pytest.raises(
-        ValueError, match=f"vocab_size is {size}; bytes and special tokens are {256 + len(special)}"
-    ):
+    with pytest.raises(ValueError, match=f"vocab_size is {size}; bytes and special tokens are {256 + len(special)}"):
         Tokenizer.train("text", size, special)
 
 
