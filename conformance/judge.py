@@ -18,7 +18,8 @@ from bpe_conformance.reference import textbook
 from . import diagnosis, gpt2_files, show
 from .containment import Fault, Raised
 from .expectations import chunkings, read_merges, training_key, value_for, whole_text
-from .subject import Handle, Subject, Trained
+from .handle import Handle
+from .subject import Subject, Trained
 
 NEEDS = {
     "train": "train",

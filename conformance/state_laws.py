@@ -17,9 +17,10 @@ from bpe_conformance.reference import textbook
 from . import diagnosis, show
 from .containment import Fault, Raised, call
 from .expectations import oracle, training_key
+from .handle import Handle
 from .judge import Difference
 from .law import Example, Law
-from .subject import Handle, Subject
+from .subject import Subject
 
 WORDS = read_model(
     {
