@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn
 
-from . import __version__
-from .command_error import CommandError
+from bpe_conformance import __version__
+from bpe_conformance.tools.command_error import CommandError
 
 BROKEN_PIPE = 141  # what a shell gives for a program that SIGPIPE ended
 
@@ -93,7 +93,7 @@ def _printable(line: str, encoding: str | None) -> str:
     """Return the line as it is for a UTF-8 terminal, and in ASCII for any other."""
     if (encoding or "").lower().replace("-", "") == "utf8":
         return line.encode("utf-8", "backslashreplace").decode("utf-8")
-    from .show import ascii_only
+    from bpe_conformance.judging.show import ascii_only
 
     return ascii_only(line)
 
@@ -118,7 +118,7 @@ def _regenerate_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _regenerate(options: argparse.Namespace) -> int:
-    from .regenerate import regenerate
+    from bpe_conformance.tools.regenerate import regenerate
 
     outcome = regenerate(_folder(options), options.check)
     differences, refusals = outcome.differences, outcome.refusals
@@ -136,7 +136,7 @@ def _lint_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _lint(options: argparse.Namespace) -> int:
-    from . import lint
+    from bpe_conformance.tools import lint
 
     if options.rules:
         _print(f"{rule.name:20}{rule.wants}" for rule in lint.RULES)
@@ -158,8 +158,7 @@ def _list_arguments(parser: argparse.ArgumentParser) -> None:
 
 def _list(options: argparse.Namespace) -> int:
     from bpe_conformance.fixtures.spec import load_spec
-
-    from . import listing
+    from bpe_conformance.tools import listing
 
     spec = load_spec(_folder(options))
     filters = {name: getattr(options, name) for name in ("clause", "section", "level", "op")}
@@ -180,8 +179,7 @@ def _explain_arguments(parser: argparse.ArgumentParser) -> None:
 
 def _explain(options: argparse.Namespace) -> int:
     from bpe_conformance.fixtures.spec import load_spec
-
-    from . import explain
+    from bpe_conformance.tools import explain
 
     view = explain.View.checked(options.tie_break, options.lookup, options.all)
     _print(explain.explain(load_spec(_folder(options), options.spec is not None), options.id, view))
@@ -194,7 +192,7 @@ def _export_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _export(options: argparse.Namespace) -> int:
-    from .export import export
+    from bpe_conformance.tools.export import export
 
     _print([export(_folder(options), options.folder)])
     return 0
@@ -205,7 +203,7 @@ def _conventions_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _conventions(options: argparse.Namespace) -> int:
-    from .conventions import find
+    from bpe_conformance.tools.conventions import find
 
     report = find(options.adapter)
     _print(report.lines)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-import bpe_conformance.session  # noqa: F401  pytester forgets what a run in this process imports first
+import bpe_conformance.run.session  # noqa: F401  pytester forgets what a run in this process imports first
 
 pytest_plugins = ["pytester"]
 

@@ -64,6 +64,9 @@ def test_the_suite_reaches_an_implementation_only_through_the_protocol(file: Pat
             assert _under(name, "bpe_conformance.reference.textbook") or name == "bpe_conformance.reference", name
         if file.name not in ("session.py", "cli.py", "conventions.py", "witnesses.py"):
             assert not _under(name, "bpe_conformance.adapters"), name
+        if file.parent.name == "judging":
+            assert not _under(name, "bpe_conformance.run"), name
+            assert not _under(name, "bpe_conformance.tools"), name
 
 
 @pytest.mark.parametrize("file", _files("adapters"), ids=lambda file: file.name)

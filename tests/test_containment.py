@@ -11,7 +11,7 @@ from typing import NoReturn
 
 import pytest
 
-from bpe_conformance.containment import Fault, Misshapen, Raised, TimedOut, call, describe, limits
+from bpe_conformance.judging.containment import Fault, Misshapen, Raised, TimedOut, call, describe, limits
 
 
 def spin() -> None:
@@ -115,7 +115,7 @@ def test_whatever_is_raised_is_wrapped(error: BaseException) -> None:
     assert str(caught.value).startswith(f"encode('a') raised {type(error).__name__}")
     assert caught.value.where[-1].startswith(f"{__file__}:")
     assert "in fail: raise error" in caught.value.where[-1]
-    assert not any("/conformance/containment.py" in line for line in caught.value.where)
+    assert not any("/conformance/judging/containment.py" in line for line in caught.value.where)
 
 
 def test_the_person_at_the_keyboard_is_heard() -> None:

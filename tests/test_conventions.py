@@ -13,12 +13,12 @@ from typing import ClassVar
 import pytest
 
 from bpe_conformance.cli import main
-from bpe_conformance.command_error import CommandError
-from bpe_conformance.conventions import Report, find, not_a_maximum, probe, probes
-from bpe_conformance.expectations import TRAINING_KEYS
+from bpe_conformance.judging.expectations import TRAINING_KEYS
+from bpe_conformance.judging.subject import CONVENTIONS, Subject
 from bpe_conformance.reference.textbook import Tokenizer, choose, corpus, count_pairs, replace, with_conventions
 from bpe_conformance.reference.tokenizer import conventional
-from bpe_conformance.subject import CONVENTIONS, Subject
+from bpe_conformance.tools.command_error import CommandError
+from bpe_conformance.tools.conventions import Report, find, not_a_maximum, probe, probes
 
 KNOWN_TIES = [value for value in CONVENTIONS["tie_break"] if value != "unspecified"]
 TRAINING = list(itertools.product(KNOWN_TIES, CONVENTIONS["byte_order"], CONVENTIONS["id_layout"]))

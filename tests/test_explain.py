@@ -10,14 +10,15 @@ from pathlib import Path
 
 import pytest
 
-from bpe_conformance import cli, replay
-from bpe_conformance.command_error import CommandError
-from bpe_conformance.expectations import TRAINING_KEYS
-from bpe_conformance.explain import View, explain
+from bpe_conformance import cli
 from bpe_conformance.fixtures import read_text
 from bpe_conformance.fixtures.spec import Case, Spec, load_spec
-from bpe_conformance.laws import LAWS
+from bpe_conformance.judging.expectations import TRAINING_KEYS
+from bpe_conformance.judging.laws import LAWS
 from bpe_conformance.reference import textbook
+from bpe_conformance.tools import replay
+from bpe_conformance.tools.command_error import CommandError
+from bpe_conformance.tools.explain import View, explain
 
 SMALL = Path(__file__).parent / "spec"
 

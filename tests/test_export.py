@@ -12,10 +12,10 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from bpe_conformance import cli
-from bpe_conformance.command_error import CommandError
-from bpe_conformance.export import contents, export
 from bpe_conformance.fixtures.spec import FOLDER, load_spec
 from bpe_conformance.reference import textbook
+from bpe_conformance.tools.command_error import CommandError
+from bpe_conformance.tools.export import contents, export
 
 SMALL = Path(__file__).parent / "spec"
 

@@ -14,11 +14,11 @@ from typing import Any
 
 import pytest
 
-from bpe_conformance.conventions import find, probe
 from bpe_conformance.fixtures import PATTERNS, spell
+from bpe_conformance.judging.subject import Subject
 from bpe_conformance.reference import textbook
-from bpe_conformance.subject import Subject
-from bpe_conformance.witnesses import load_witnesses
+from bpe_conformance.tools.conventions import find, probe
+from bpe_conformance.tools.witnesses import load_witnesses
 
 PAGE = (Path(__file__).parents[1] / "conformance" / "IMPLEMENTATIONS.md").read_text("utf-8")
 VERSIONS = dict(re.findall(r"^\| ([\w-]+) \| ([\d.]+) \|$", PAGE, re.MULTILINE))

@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 from plugin_adapters import Greedy, Right, TrainOnly
 
-from bpe_conformance.expectations import compute
 from bpe_conformance.fixtures import END_OF_TEXT, gpt2_model
 from bpe_conformance.fixtures.spec import Case, Clause, load_spec, read_case
-from bpe_conformance.judge import Difference, judge, unmet
+from bpe_conformance.judging.expectations import compute
+from bpe_conformance.judging.judge import Difference, judge, unmet
+from bpe_conformance.judging.subject import Subject
 from bpe_conformance.reference import Tokenizer as Reference
 from bpe_conformance.reference import textbook
-from bpe_conformance.subject import Subject
 
 LOW = {"train": {"text": "low\nlow\nlower", "vocab_size": 300, "special_tokens": []}}
 PRIORITY = {"merges": [["b", "c"], ["a", "b"]]}

@@ -12,12 +12,12 @@ from plugin_adapters import Greedy, Right
 
 from bpe_conformance.fixtures import PATTERNS
 from bpe_conformance.fixtures.spec import FOLDER, load_spec
-from bpe_conformance.judge import judge
-from bpe_conformance.law import Broken, Law, check
-from bpe_conformance.laws import LAWS, bind
+from bpe_conformance.judging.judge import judge
+from bpe_conformance.judging.law import Broken, Law, check
+from bpe_conformance.judging.laws import LAWS, bind
+from bpe_conformance.judging.subject import Subject
 from bpe_conformance.reference import Tokenizer as Reference
 from bpe_conformance.reference import textbook
-from bpe_conformance.subject import Subject
 
 
 @pytest.fixture(scope="module")
@@ -307,7 +307,7 @@ def broken(law: Law, adapter: Any) -> Broken:
 def test_a_wrong_tokenizer_breaks_the_law(
     laws: dict[str, Law], name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("bpe_conformance.law.SHRINKING_SECONDS", 0.5)
+    monkeypatch.setattr("bpe_conformance.judging.law.SHRINKING_SECONDS", 0.5)
     law, adapter = laws[name], BREAKERS[name]
     found = broken(law, adapter)
     assert found.difference.expected != found.difference.got

@@ -10,9 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from bpe_conformance import cli, unicode_tables
+from bpe_conformance import cli
 from bpe_conformance.fixtures.spec import FOLDER
-from bpe_conformance.lint import RULES, lint
+from bpe_conformance.tools import unicode_tables
+from bpe_conformance.tools.lint import RULES, lint
 
 BAD = Path(__file__).parent / "bad_specs"
 FIXTURES = sorted(BAD.glob("*.yaml"))

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from bpe_conformance import cli, listing
-from bpe_conformance.command_error import CommandError
+from bpe_conformance import cli
 from bpe_conformance.fixtures.spec import LEVELS, Spec, load_spec
-from bpe_conformance.laws import LAWS
+from bpe_conformance.judging.laws import LAWS
+from bpe_conformance.tools import listing
+from bpe_conformance.tools.command_error import CommandError
 
 
 @pytest.fixture(scope="module")

@@ -7,8 +7,9 @@ import pytest
 from conftest import SPEC
 
 from bpe_conformance.cli import main
+from bpe_conformance.fixtures.flow import write_flow
 from bpe_conformance.fixtures.spec import load_spec
-from bpe_conformance.regenerate import regenerate, write_flow
+from bpe_conformance.tools.regenerate import regenerate
 
 HAND = """clause: MERGE-ORDER-1
 cases:

@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 from plugin_adapters import DecodeOnly, EncodeOnly, Right, TrainOnly, Unclaimed, make
 
-from bpe_conformance.containment import Fault, Misshapen, Raised, TimedOut, limits
 from bpe_conformance.fixtures import gpt2_model, read_model
-from bpe_conformance.handle import rebuild_ids, rebuild_merges, rebuild_vocab
+from bpe_conformance.judging.containment import Fault, Misshapen, Raised, TimedOut, limits
+from bpe_conformance.judging.handle import rebuild_ids, rebuild_merges, rebuild_vocab
+from bpe_conformance.judging.subject import METHODS, MisshapenAdapter, Subject
 from bpe_conformance.reference import Tokenizer as Reference
 from bpe_conformance.reference import textbook
-from bpe_conformance.subject import METHODS, MisshapenAdapter, Subject
 
 MODEL = read_model({"merges": [["a", "b"]]})
 
@@ -220,8 +220,8 @@ def test_ids_that_are_none(given: Any, told: str) -> None:
 
 
 def test_endless_answers_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("bpe_conformance.handle.MAX_IDS", 1000)
-    monkeypatch.setattr("bpe_conformance.handle.MAX_VOCAB", 1000)
+    monkeypatch.setattr("bpe_conformance.judging.handle.MAX_IDS", 1000)
+    monkeypatch.setattr("bpe_conformance.judging.handle.MAX_VOCAB", 1000)
     with pytest.raises(Misshapen, match="more than 1000 ids"):
         answering(lambda: itertools.repeat(97)).build(MODEL).encode("ab")
     with pytest.raises(Misshapen, match="more than 1000 ids"):

@@ -17,8 +17,8 @@ from bpe_conformance.fixtures import read_model
 from bpe_conformance.fixtures.spec import FOLDER, load_spec
 from bpe_conformance.fixtures.yaml_file import SpecError
 from bpe_conformance.reference import textbook
-from bpe_conformance.regenerate import regenerate
-from bpe_conformance.witnesses import Witness, _ambiguous, load_witnesses
+from bpe_conformance.tools.regenerate import regenerate
+from bpe_conformance.tools.witnesses import Witness, _ambiguous, load_witnesses
 
 CASES = """\
 clause: MERGE-ORDER-1
@@ -359,7 +359,7 @@ def test_marks_are_replaced_where_they_stand(spec):
 
 
 def test_a_file_that_changes_meanwhile_is_not_written(spec, monkeypatch):
-    from bpe_conformance import regenerate as module
+    from bpe_conformance.tools import regenerate as module
 
     file = spec / "cases" / "encode.yaml"
     real = module.compute

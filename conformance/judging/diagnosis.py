@@ -1,0 +1,133 @@
+"""The first divergence, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+
+from bpe_conformance.fixtures import PATTERNS, Merge, Model
+from bpe_conformance.judging import show
+from bpe_conformance.reference import textbook
+
+
+def encoding(model: Model, text: str, expected: Sequence[int], got: Sequence[int]) -> str:
+    """Say where two encodings of `text` part, and which merge, boundary or special token is behind it."""
+    place = show.first_difference(expected, got)
+    unknown = next((index for index in got if index not in model.vocab), None)
+    offset = sum(len(model.vocab.get(index, b"")) for index in expected[:place])
+    where = f"at token {place}, byte {offset}"
+    if unknown is not None and unknown not in expected:
+        return f"{where}: the id {unknown} is not in the vocabulary"
+    got_bytes = b"".join(model.vocab.get(index, b"") for index in got)
+    expected_bytes = b"".join(model.vocab.get(index, b"") for index in expected)
+    if got_bytes != expected_bytes:
+        lost = show.first_difference(expected_bytes, got_bytes)
+        return f"{where}: the ids do not spell the text; their bytes differ from byte {lost} on"
+    if place == len(got) or place == len(expected):
+        return where
+    return f"{where}: {_merge_in_words(model, text, expected[place], got[place], offset, got)}"
+
+
+def _merge_in_words(model: Model, text: str, wanted: int, given: int, offset: int, got: Sequence[int]) -> str:
+    boundaries = _boundaries(model, text)
+    ranks: dict[bytes, tuple[int, Merge]] = {}
+    for place, (left, right) in enumerate(model.merges):
+        ranks.setdefault(left + right, (place, (left, right)))
+    token = model.vocab[given]
+    crossed = next((cut for cut in boundaries if offset < cut < offset + len(token)), None)
+    if crossed is not None:
+        return f"{show.token(token)} crosses the boundary of a pre-token at byte {crossed}"
+    if model.vocab[wanted] == token:
+        return f"{show.token(token)} has the id {wanted}, not {given}"
+    special = {name.encode("utf-8") for name in model.special_tokens or ()}
+    if model.vocab[wanted] in special:
+        return f"the special token {show.token(model.vocab[wanted])} stands here"
+    if token in special:
+        return f"the special token {show.token(token)} does not stand here"
+    missed = _missed_merge(model, text, _cuts(model, got))
+    chosen = ranks.get(token)
+    if missed is None:
+        if chosen is None:
+            return f"{show.token(token)} is no merge's result here"
+        proper = _missed_merge(model, text, set(range(offset + 1, offset + len(token))))
+        first = f"; {show.pair(proper[1])} of rank {proper[0]} at byte {proper[2]} comes first" if proper else ""
+        return f"{show.pair(chosen[1])} of rank {chosen[0]} merged out of order{first}"
+    rank, merge, byte = missed
+    told = f"{show.pair(merge)} of rank {rank} at byte {byte}"
+    if chosen is not None and chosen[1] != merge:
+        return f"{show.pair(chosen[1])} of rank {chosen[0]} merged before {told}"
+    return f"{told} did not merge"
+
+
+def _cuts(model: Model, ids: Sequence[int]) -> set[int]:
+    cuts, here = {0}, 0
+    for index in ids:
+        here += len(model.vocab.get(index, b""))
+        cuts.add(here)
+    return cuts
+
+
+def _boundaries(model: Model, text: str) -> list[int]:
+    cuts, here = [], 0
+    for piece, _ in _pieces(model, text):
+        here += len(piece.encode("utf-8", "surrogatepass"))
+        cuts.append(here)
+    return cuts
+
+
+def _pieces(model: Model, text: str) -> list[tuple[str, bool]]:
+    pieces: list[tuple[str, bool]] = []
+    for segment, special in textbook.cut_special(text, model.special_tokens or ()):
+        if special:
+            pieces.append((segment, True))
+        else:
+            pieces += [(piece, False) for piece in textbook.split(segment, PATTERNS[model.pattern])]
+    return pieces
+
+
+def _missed_merge(model: Model, text: str, cuts: set[int]) -> tuple[int, Merge, int] | None:
+    """Return the first merge of the right encoding across which the given one has a boundary."""
+    ranks: dict[Merge, int] = {}
+    for rank, pair in enumerate(model.merges):
+        ranks.setdefault(pair, rank)
+    start = 0
+    for piece, special in _pieces(model, text):
+        word = textbook.atoms(piece)
+        while not special:
+            found = [(ranks[pair], i) for i, pair in enumerate(pairwise(word)) if pair in ranks]
+            if not found:
+                break
+            rank, here = min(found)
+            middle = start + sum(map(len, word[: here + 1]))
+            if middle in cuts:
+                return rank, (word[here], word[here + 1]), middle - len(word[here])
+            word = (*word[:here], word[here] + word[here + 1], *word[here + 2 :])
+        start += len(piece.encode("utf-8"))
+    return None
+
+
+def training(words: list[textbook.Word], expected: Sequence[Merge], got: Sequence[Merge]) -> str:
+    """Say at which step two lists of merges part, with the counts of the pair chosen and of the pair expected."""
+    step = show.first_difference(expected, got)
+    for pair in expected[:step]:
+        words = [textbook.replace(word, pair) for word in words]
+    counts = textbook.count_pairs(words)
+    if step == len(expected):
+        return f"at step {step + 1}: {_counted(got[step], counts)} merged where training has ended"
+    wanted = _counted(expected[step], counts)
+    if step == len(got):
+        return f"at step {step + 1}: training ended; {wanted} is next"
+    tie = ", a tie" if counts.get(got[step]) == counts.get(expected[step]) else ""
+    return f"at step {step + 1}: {_counted(got[step], counts)} was chosen, {wanted} is right{tie}"
+
+
+def _counted(pair: Merge, counts: Mapping[Merge, int]) -> str:
+    return f"{show.pair(pair)} with count {counts.get(pair, 0)}"
+
+
+def decoding(expected: str, got: str) -> str:
+    """Say at which character two texts part."""
+    place = show.first_difference(expected, got)
+    wanted = show.text_line(expected[place : place + 8]) if place < len(expected) else "the end"
+    given = show.text_line(got[place : place + 8]) if place < len(got) else "the end"
+    return f"at character {place}: {given} instead of {wanted}"

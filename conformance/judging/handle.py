@@ -1,0 +1,167 @@
+"""One tokenizer of an implementation: every answer is rebuilt from exact builtins before anything compares it."""
+
+from __future__ import annotations
+
+import itertools
+import operator
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from bpe_conformance.fixtures import Merge
+from bpe_conformance.judging.containment import Misshapen, call
+
+MAX_IDS = 4_000_000
+MAX_VOCAB = 1_000_000
+
+
+class Handle:
+    """One tokenizer of the implementation; every answer is rebuilt from exact builtins."""
+
+    def __init__(self, instance: Any) -> None:
+        self.instance = instance
+
+    def encode(self, text: str) -> list[int]:
+        """Return the ids of `text`."""
+        return self._ids("encode", text)
+
+    def decode(self, ids: Iterable[int]) -> str:
+        """Return the text of `ids`."""
+        text = call("decode(...)", lambda: self.instance.decode(list(ids)))
+        if not issubclass(type(text), str):
+            raise Misshapen(f"decode returned {kind(text)}; str is wanted")
+        return str.__add__("", text)
+
+    def decode_bytes(self, ids: Iterable[int]) -> bytes:
+        """Return the bytes of `ids`."""
+        data = call("decode_bytes(...)", lambda: self.instance.decode_bytes(list(ids)))
+        return rebuild_bytes("decode_bytes", data)
+
+    def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
+        """Return the ids of each text."""
+        rows = call("encode_batch(...)", lambda: self.instance.encode_batch(list(texts)))
+        if not _is_iterable(rows):
+            raise Misshapen(f"encode_batch returned {kind(rows)}; a list of lists of int is wanted")
+        found = call("encode_batch(...)", lambda: list(itertools.islice(rows, len(texts) + 1)))
+        return [rebuild_ids("encode_batch", row) for row in found]
+
+    def stream(self, chunks: Iterable[str]) -> list[int]:
+        """Return all ids that encode_iterable yields."""
+        return self._ids("encode_iterable", chunks)
+
+    def first_of_stream(self, chunks: Iterable[str]) -> list[int]:
+        """Return the first id that encode_iterable yields, or none; the rest stays unread."""
+        ids = call("encode_iterable(...)", lambda: self.instance.encode_iterable(chunks))
+        if not _is_iterable(ids):
+            raise Misshapen(f"encode_iterable returned {kind(ids)}; an iterator of int is wanted")
+        return rebuild_ids("encode_iterable", call("encode_iterable(...)", lambda: list(itertools.islice(ids, 1))))
+
+    def streams_in_turn(self, *many: Iterable[str]) -> list[list[int]]:
+        """Return the ids of several streams, of which one id each is read in turn."""
+
+        def read() -> list[list[Any]]:
+            streams = [iter(self.instance.encode_iterable(chunks)) for chunks in many]
+            rows: list[list[Any]] = [[] for _ in streams]
+            for items in itertools.islice(itertools.zip_longest(*streams, fillvalue=rows), MAX_IDS):
+                for row, item in zip(rows, items, strict=True):
+                    if item is not rows:
+                        row.append(item)
+            return rows
+
+        return [rebuild_ids("encode_iterable", row) for row in call("encode_iterable(...)", read)]
+
+    def save(self, folder: Path) -> None:
+        """Save into `folder`."""
+        call("save(...)", lambda: self.instance.save(str(folder)))
+
+    def _ids(self, name: str, argument: Any) -> list[int]:
+        return rebuild_ids(name, call(f"{name}(...)", lambda: getattr(self.instance, name)(argument)))
+
+
+def rebuild_ids(what: str, value: Any) -> list[int]:
+    """Return ids as exact ints.
+
+    Raises:
+        Misshapen: if it is no iterable of integers (booleans, floats and strings are refused), or endless.
+        Raised: if iterating raises.
+    """
+    if not _is_iterable(value):
+        raise Misshapen(f"{what} returned {kind(value)}; a list of int is wanted")
+    ids: list[int] = []
+
+    def read() -> None:
+        for item in value:
+            if type(item) is bool or issubclass(type(item), str | float):
+                raise Misshapen(f"{what} returned an id that is {kind(item)}; int is wanted")
+            try:
+                index = operator.index(item)
+            except TypeError:
+                raise Misshapen(f"{what} returned an id that is {kind(item)}; int is wanted") from None
+            ids.append(int.__add__(index, 0))
+            if len(ids) > MAX_IDS:
+                raise Misshapen(f"{what} returned more than {MAX_IDS} ids")
+
+    call(f"{what}(...)", read)
+    return ids
+
+
+def rebuild_bytes(what: str, value: Any) -> bytes:
+    """Return exact bytes, or raise `Misshapen`."""
+    if issubclass(type(value), bytes | bytearray | memoryview):
+        return call(what, lambda: bytes(memoryview(value)))
+    raise Misshapen(f"{what} holds {kind(value)}; bytes are wanted")
+
+
+def rebuild_vocab(value: Any) -> dict[int, bytes]:
+    """Return the vocabulary as an exact dict of int → bytes, or raise `Misshapen` with the mend."""
+    if not call("vocab", lambda: callable(getattr(value, "items", None))):
+        raise Misshapen(f"vocab is {kind(value)}; a mapping of int to bytes is wanted")
+    vocab: dict[int, bytes] = {}
+    entries = call("vocab.items()", lambda: [(k, v) for k, v in itertools.islice(value.items(), MAX_VOCAB + 1)])
+    if len(entries) > MAX_VOCAB:
+        raise Misshapen(f"vocab has more than {MAX_VOCAB} entries")
+    for key, token in entries:
+        if issubclass(type(key), bytes | str):
+            shown = f"{type(key).__name__} to {type(token).__name__}"
+            raise Misshapen(f"vocab maps {shown}; int to bytes is wanted")
+        if issubclass(type(token), str):
+            raise Misshapen("vocab maps int to str; int to bytes is wanted: encode the tokens")
+        vocab[rebuild_ids("vocab", [key])[0]] = rebuild_bytes("vocab", token)
+    return vocab
+
+
+def rebuild_merges(value: Any) -> list[Merge]:
+    """Return the merges as exact pairs of bytes, or raise `Misshapen` with the mend."""
+    wanted = "a list of (bytes, bytes) in the order learned is wanted"
+    if not _is_iterable(value):
+        raise Misshapen(f"merges is {kind(value)}; {wanted}")
+    merges: list[Merge] = []
+    pairs = call("merges", lambda: list(itertools.islice(value, MAX_VOCAB + 1)))
+    if len(pairs) > MAX_VOCAB:
+        raise Misshapen(f"merges has more than {MAX_VOCAB} entries")
+    for pair in pairs:
+        if not _is_iterable(pair):
+            raise Misshapen(f"merges holds {kind(pair)}; {wanted}")
+        parts: list[Any] = call("merges", lambda pair=pair: list(itertools.islice(pair, 3)))
+        if len(parts) != 2:
+            shown = "more than 2" if len(parts) > 2 else str(len(parts))
+            raise Misshapen(f"merges holds an entry of {shown} parts; {wanted}")
+        if all(issubclass(type(part), int) for part in parts):
+            raise Misshapen(f"merges holds pairs of int; {wanted}")
+        merges.append((rebuild_bytes("merges", parts[0]), rebuild_bytes("merges", parts[1])))
+    return merges
+
+
+def _is_iterable(value: Any) -> bool:
+    """Whether it can be iterated over, and is neither text nor a mapping."""
+    if issubclass(type(value), str | bytes | Mapping):
+        return False
+    return hasattr(type(value), "__iter__") or hasattr(type(value), "__getitem__")
+
+
+def kind(value: Any) -> str:
+    """Return the type of a value with its article: `a list`."""
+    if value is None:
+        return "None"
+    name = type(value).__name__
+    return f"{'an' if name[:1] in 'aeiou' else 'a'} {name}"

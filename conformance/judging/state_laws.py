@@ -1,0 +1,312 @@
+"""Laws about what earlier calls and other instances leave behind: each is one fixed history of calls."""
+
+from __future__ import annotations
+
+import contextlib
+import tempfile
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+from hypothesis import strategies as st
+
+from bpe_conformance.fixtures import PATTERNS, Model, read_model
+from bpe_conformance.fixtures.values import TEXTS
+from bpe_conformance.judging import diagnosis, show
+from bpe_conformance.judging.containment import Fault, Raised, call
+from bpe_conformance.judging.expectations import oracle, training_key
+from bpe_conformance.judging.handle import Handle
+from bpe_conformance.judging.judge import Difference
+from bpe_conformance.judging.law import Example, Law
+from bpe_conformance.judging.subject import Subject
+from bpe_conformance.reference import textbook
+
+WORDS = read_model(
+    {
+        "merges": [["a", "b"], ["c", "d"], ["ab", "cd"], ["e", "f"], [" ", "ab"], ["b", "c"], ["x", "y"], ["xy", "z"]],
+        "special_tokens": ["<|e|>"],
+        "extra": [[300, "<|e|>"]],
+    }
+)
+BYTES = read_model({})
+Test = Callable[[Subject, Example], Difference | None]
+
+
+def _told(test: Test) -> Test:
+    def tried(subject: Subject, example: Example) -> Difference | None:
+        try:
+            return test(subject, example)
+        except Fault as fault:
+            where = fault.where if isinstance(fault, Raised) else ()
+            return Difference(test.__doc__ or "", "an answer", str(fault), "", where)
+
+    return tried
+
+
+def _encodings_match(
+    subject: Subject, handle: Handle, model: Model, texts: Iterator[str] | list[str], told: str
+) -> Difference | None:
+    right = oracle(model, subject.conventions["lookup"])
+    for number, text in enumerate(texts):
+        expected, got = right.encode(text), handle.encode(text)
+        if got != expected:
+            around = show.first_difference(expected, got)
+            return Difference(
+                f"{show.text_line(text)}, call {number + 1} of {told}",
+                show.ids(expected, model.vocab, around),
+                show.ids(got, model.vocab, around),
+                diagnosis.encoding(model, text, expected, got),
+            )
+    return None
+
+
+def _words(count: int) -> Iterator[str]:
+    """Yield distinct words of the letters a to f, x, y, z."""
+    letters = "abcdefxyz"
+    for number in range(count):
+        word = ""
+        while number or not word:
+            number, digit = divmod(number, len(letters))
+            word += letters[digit]
+        yield word
+
+
+@_told
+def _history(subject: Subject, example: Example) -> Difference | None:
+    """One tokenizer encodes many texts, some of them alike, some again and again."""
+    handle = subject.build(WORDS)
+    same_ends = [
+        f"abcd{'x' * middle}{one}{'y' * middle}abcd" for middle in (8, 40, 90, 150) for one in ("ab", "ba", "cd")
+    ]
+    same_ends += [f"{'abcdef' * times}{one}" for times in (4, 8, 20, 50) for one in ("xyz", "xzy", "abz")]
+    again = ["ab abcd<|e|>xyz", "", "ab abcd<|e|>xyz", "abcd abcd abcd abcd", "ab abcd<|e|>xyz", "AB ab", "ab AB"]
+    many = [" ".join(_words(11_000)), " ".join(_words(500))]
+    found = _encodings_match(subject, handle, WORDS, [*again, *same_ends, *same_ends, *many, *again], "one tokenizer")
+    if found is not None:
+        return found
+    calls = [*_words(1_100), "abcd xyz " * 5_000, "plumless\nbuckeroo", *again]
+    return _encodings_match(subject, handle, WORDS, calls, "one tokenizer")
+
+
+@_told
+def _characters(subject: Subject, example: Example) -> Difference | None:
+    """Every character of the Basic Multilingual Plane, and a sample of the others, keeps its bytes."""
+    handle = subject.build(BYTES)
+    codes = [*range(0xD800), *range(0xE000, 0x10000), *range(0x10000, 0x110000, 251), 0x1FFFF, 0x10FFFF]
+    for start in range(0, len(codes), 512):
+        text = "".join(map(chr, codes[start : start + 512]))
+        ids = handle.encode(text)
+        expected = list(text.encode("utf-8"))
+        if ids != expected:
+            around = show.first_difference(expected, ids)
+            shown = f"the characters from U+{codes[start]:04X} on, bytes as ids"
+            return Difference(shown, show.ids(expected, BYTES.vocab, around), show.ids(ids, BYTES.vocab, around))
+    return None
+
+
+@_told
+def _instances(subject: Subject, example: Example) -> Difference | None:
+    """Several tokenizers are built, then used in turn."""
+    first = [["a", "b"], ["b", "c"], ["ab", "c"]]
+    other = [["b", "c"], ["a", "b"], ["ab", "c"]]
+    special = {"special_tokens": ["<|e|>"], "extra": [[300, "<|e|>"]]}
+    models = [
+        read_model({"merges": first}),
+        read_model({"merges": other, "merge_ids": [257, 256, 258]}),
+        read_model({"merges": other, **special}),
+        read_model({"merges": first, "byte_ids": "reversed"}),
+        read_model({"special_tokens": ["abc"], "extra": [[300, "abc"]]}),
+    ]
+    if subject.conventions["lookup"] == "bytes":
+        models = [model for model in models if model.ranks_by_bytes]
+    models += [replace(models[0], pattern=name) for name in PATTERNS if f"pattern:{name}" in subject.capabilities]
+    handles = [subject.build(model) for model in models]
+    for turn in range(2):
+        for model, handle in zip(models, handles, strict=True):
+            texts = ["abc xabc", "ab<|e|>abc", "abc 123 abc's\n abc"]
+            told = f"turn {turn + 1} of {len(models)} tokenizers that live side by side"
+            found = _encodings_match(subject, handle, model, texts, told)
+            if found is not None:
+                return found
+    return None
+
+
+@_told
+def _decode_history(subject: Subject, example: Example) -> Difference | None:
+    """One tokenizer decodes long lists of ids, and halves of characters in separate calls."""
+    model = read_model({"merges": [[{"hex": "e2"}, {"hex": "82"}], [{"hex": "ac"}, "!"]]})
+    handle = subject.build(model)
+    text = "a€é🦊!" * 1_100
+    lists = [list(text.encode()), list(("x" + text).encode()), [0xF0, 0x9F], [0xA6, 0x8A], [256], [257], [0xE2], [97]]
+    lists += [[256, 257] * 40, list(range(256)), [0xF0, 0x9F], list("é".encode())]
+    for number, ids in enumerate(lists):
+        expected = b"".join(model.vocab[index] for index in ids).decode("utf-8", "replace")
+        got = handle.decode(ids)
+        if got != expected:
+            shown = f"{len(ids)} ids {show.ids(ids[:8], model.vocab)}, call {number + 1} of one tokenizer"
+            return Difference(shown, show.text_line(expected), show.text_line(got), diagnosis.decoding(expected, got))
+    return None
+
+
+@_told
+def _long_training(subject: Subject, example: Example) -> Difference | None:
+    """Training on prose goes on for hundreds of merges."""
+    names = sorted(TEXTS.glob("*.txt"))[: example["files"]]
+    text = "".join(name.read_bytes().decode("utf-8") for name in names)
+    conventions = subject.conventions
+    size = 256 + example["merges"]
+    trained = subject.train(text, size, [])
+    if training_key(conventions["tie_break"], conventions["byte_order"]) == "unspecified":
+        return None
+    pattern = PATTERNS["gpt2"]
+    expected = textbook.learn(text, size, (), pattern, conventions["tie_break"], conventions["byte_order"])
+    if trained.merges == expected:
+        return None
+    around = show.first_difference(expected, trained.merges)
+    return Difference(
+        f"{show.text_line(text)}, vocab_size {size}",
+        f"merges {show.merges(expected, around)}",
+        f"merges {show.merges(trained.merges, around)}",
+        diagnosis.training(textbook.corpus(text, (), pattern), expected, trained.merges),
+    )
+
+
+@_told
+def _training_history(subject: Subject, example: Example) -> Difference | None:
+    """The same text is trained on again with other sizes and special tokens, and after a training that failed."""
+    conventions = subject.conventions
+    if conventions["tie_break"] == "unspecified":
+        return None
+    text = "abcd abcd abab cdcd<|e|>abcd<|f|>cdab dada<|e|>bcbc bcbc"
+    plain: list[str] = []
+    runs = [(266, plain), (262, plain), (266, ["<|e|>"]), (266, ["<|f|>"]), (100, plain), (266, plain)]
+    for number, (size, special) in enumerate(runs):
+        if size < 256:
+            with contextlib.suppress(Raised):
+                subject.train(text, size, special)
+            continue
+        merges = subject.train(text, size, special).merges
+        pattern = PATTERNS["gpt2"]
+        expected = textbook.learn(text, size, special, pattern, conventions["tie_break"], conventions["byte_order"])
+        if merges != expected:
+            around = show.first_difference(expected, merges)
+            return Difference(
+                f"{show.text_line(text)}, vocab_size {size}, special tokens {special!a}, run {number + 1}",
+                f"merges {show.merges(expected, around)}",
+                f"merges {show.merges(merges, around)}",
+                diagnosis.training(textbook.corpus(text, special, pattern), expected, merges),
+            )
+    return None
+
+
+@_told
+def _trained_pattern(subject: Subject, example: Example) -> Difference | None:
+    """A tokenizer that was trained with a pattern encodes with it."""
+    text = "it's 1234567 o'clock, IT'S 12 o'clock\n\n it's 1234567 o'clock  now"
+    for name in PATTERNS:
+        if f"train-pattern:{name}" not in subject.capabilities:
+            continue
+        trained = subject.train(text, 290, [], name)
+        if trained.handle is None or not hasattr(trained.handle.instance, "encode"):
+            return None
+        model = Model(trained.vocab, tuple(trained.merges), None, name)
+        found = _encodings_match(subject, trained.handle, model, [text], f"a tokenizer trained with the pattern {name}")
+        if found is not None:
+            return found
+    return None
+
+
+@_told
+def _batch_history(subject: Subject, example: Example) -> Difference | None:
+    """One tokenizer encodes several batches."""
+    handle = subject.build(WORDS)
+    right = oracle(WORDS, subject.conventions["lookup"])
+    prefix = "abcdef" * 5
+    batches = [
+        [f"{word} abcd" for word in _words(130)],
+        ["ab", "AB", "ab", "Ab", "ab"],
+        [prefix + "xyz", prefix + "xzy", prefix + "abz"],
+        ["abcd xyz " * 160, "abcd" * 60, "x"],
+        ["ab cd"],
+        ["cd ab"],
+    ]
+    for number, texts in enumerate(batches):
+        given = list(texts)
+        rows = call("encode_batch(...)", handle.instance.encode_batch, given)
+        shown = f"batch {number + 1}: {show.text_line(repr(texts))}"
+        if given != texts:
+            return Difference(shown, "the caller's list unchanged", "the caller's list was changed")
+        got = handle.encode_batch(texts)
+        expected = [right.encode(text) for text in texts]
+        if got != expected:
+            place = show.first_difference(expected, got)
+            wanted = show.ids(expected[place], WORDS.vocab) if place < len(expected) else "no further row"
+            answer = show.ids(got[place], WORDS.vocab) if place < len(got) else "no row"
+            return Difference(shown, wanted, answer, f"at text {place}")
+        lists = [row for row in rows if isinstance(row, list)] if isinstance(rows, list) else []
+        if len({id(row) for row in lists}) < len(lists):
+            return Difference(shown, "a list of its own for each text", "one list for two texts")
+    return None
+
+
+@_told
+def _batch_with_a_bad_text(subject: Subject, example: Example) -> Difference | None:
+    """A text that encode refuses is refused in a batch too."""
+    handle = subject.build(BYTES)
+    texts = ["ab", "a\ud800b", "cd"]
+    try:
+        expected: list[list[int]] | None = [handle.encode(text) for text in texts]
+    except Raised:
+        expected = None
+    try:
+        got: list[list[int]] | None = handle.encode_batch(texts)
+    except Raised:
+        got = None
+    if got == expected:
+        return None
+    wanted = "an error, as encode raises" if expected is None else f"{expected}"
+    return Difference(f"{texts!a}", wanted, "an error" if got is None else f"{got}")
+
+
+@_told
+def _files_again(subject: Subject, example: Example) -> Difference | None:
+    """Two tokenizers are saved into one folder, one after the other, and loaded."""
+    models = [
+        read_model({"merges": [["a", "b"], ["b", "c"], ["ab", "c"]]}),
+        read_model({"merges": [["b", "c"], ["c", "d"]], "merge_ids": [257, 258], "extra": [[256, "zz"]]}),
+    ]
+    if subject.conventions["lookup"] == "bytes":
+        models = [model for model in models if model.ranks_by_bytes]
+    with tempfile.TemporaryDirectory(prefix="bpe-conformance-") as folder:
+        for model in models:
+            handle = subject.build(model)
+            handle.save(Path(folder))
+            texts = ["abc abcd", "bcd"]
+            found = _encodings_match(subject, handle, model, texts, "a tokenizer that was saved")
+            if found is not None:
+                return found
+            loaded = subject.from_files(Path(folder, "vocab.json"), Path(folder, "merges.txt"), None)
+            found = _encodings_match(subject, loaded, model, texts, "a tokenizer loaded from a folder used before")
+            if found is not None:
+                return found
+    return None
+
+
+def _once(**example: int) -> Callable[[Subject], st.SearchStrategy[Example]]:
+    return lambda _: st.just(dict(example))
+
+
+STATE_LAWS: tuple[Law, ...] = (
+    Law("law-history", "MERGE-STATE-1", "encoder", ("encode",), _once(), _history, 1, patience=3),
+    Law("law-characters", "BYTES-ALPHABET-1", "encoder", ("encode",), _once(), _characters, 1, patience=3),
+    Law("law-instances", "ERROR-STATE-1", "encoder", ("encode",), _once(), _instances, 1),
+    Law("law-decode-history", "DECODE-BYTES-1", "decoder", ("decode",), _once(), _decode_history, 1),
+    Law(
+        "law-train-long", "LAW-TRAIN-1", "trainer", ("train",), _once(files=14, merges=760), _long_training, 1, None, 6
+    ),
+    Law("law-train-history", "LAW-REPLAY-1", "trainer", ("train",), _once(), _training_history, 1),
+    Law("law-train-pattern", "TRAIN-SPLIT-1", "trainer", ("train", "encode"), _once(), _trained_pattern, 1),
+    Law("law-batch-history", "LAW-BATCH-1", "batch", ("encode_batch",), _once(), _batch_history, 1),
+    Law("law-batch-bad-text", "LAW-BATCH-1", "batch", ("encode", "encode_batch"), _once(), _batch_with_a_bad_text, 1),
+    Law("law-files-again", "LAW-SAVE-1", "files", ("save", "from_files", "encode"), _once(), _files_again, 1),
+)

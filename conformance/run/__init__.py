@@ -1,0 +1,1 @@
+"""One run of the suite under pytest: what is selected, the items, the failures told, the summary."""

@@ -1,0 +1,114 @@
+"""The text of a failure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from bpe_conformance.fixtures import Model, read_text
+from bpe_conformance.fixtures.spec import Case, Clause
+from bpe_conformance.judging.judge import Difference
+
+if TYPE_CHECKING:
+    from bpe_conformance.judging.law import Broken, Law
+    from bpe_conformance.run.session import Command
+
+
+def of_case(case: Case, difference: Difference, command: Command) -> str:
+    """Return what the user reads when `case` fails."""
+    lines = [_head(case.id, case.clause), f"  {case.clause.statement}"]
+    lines += _fields(difference)
+    lines.append(_field("repeat", command.repeat(case.id)))
+    python = in_python(case, command, difference.chunks)
+    if python is not None:
+        lines.append(_field("in Python", python))
+    return "\n".join(lines)
+
+
+def of_law(law: Law, broken: Broken, command: Command) -> str:
+    """Return what the user reads when `law` fails."""
+    lines = [_head(law.id, law.clause), f"  {law.clause.statement}"]
+    lines += _fields(broken.difference)
+    if broken.examples > 1:
+        lines.append(_field("found by", f"{broken.examples} examples, the shortest failing one shown"))
+    if broken.yaml:
+        lines.append("  the same as a case, ready to paste:")
+        lines += [f"    {line}" for line in broken.yaml.splitlines()]
+    lines.append(_field("repeat", command.repeat(law.id)))
+    return "\n".join(lines)
+
+
+def _head(name: str, clause: Clause) -> str:
+    return f"FAILED  {name:<42} {clause.id} ({clause.level.upper()})"
+
+
+def _fields(difference: Difference) -> list[str]:
+    lines = [
+        _field("input", difference.input),
+        _field("expected", difference.expected),
+        _field("got", difference.got),
+    ]
+    if difference.diverges:
+        lines.append(_field("diverges", difference.diverges))
+    lines += [_field("raised in" if number == 0 else "", frame) for number, frame in enumerate(difference.traceback)]
+    return lines
+
+
+def _field(name: str, value: str) -> str:
+    return f"  {name:<10} {value}"
+
+
+def in_python(case: Case, command: Command, chunks: Sequence[str] = ()) -> str | None:
+    """Return one line of Python that asks the same, or None where none is short enough."""
+    if case.op == "stream" and not chunks:
+        return None
+    if command.importable is None or (case.model is not None and case.model.name == "gpt2"):
+        return None
+    module, name = command.importable
+    head = f"from {module} import {name.partition('.')[0]}; "
+    pattern = case.input["train"].get("pattern", "gpt2") if case.op == "train" else _pattern(case)
+    if pattern != "gpt2":
+        head = f"from bpe_conformance.fixtures import PATTERNS; {head}"
+    if case.op == "train":
+        if "--bpe-trainer" in command.options:
+            return None
+        given = case.input["train"]
+        special = [read_text(token) for token in given["special_tokens"]]
+        pattern = f", pattern=PATTERNS[{given['pattern']!r}]" if "pattern" in given else ""
+        line = f"{name}.train({read_text(given['text'])!a}, {given['vocab_size']}, {special!a}{pattern}).merges"
+    else:
+        if case.model is None or case.op in ("save", "load"):
+            return None
+        line = f"{name}({_constructor(case.model)}){_call(case, chunks)}"
+        if case.op == "stream":
+            line = f"list({line})"
+    return head + line if len(line) <= 400 else None
+
+
+def _call(case: Case, chunks: Sequence[str]) -> str:
+    if case.op == "decode":
+        return f".decode({case.input['ids']})"
+    if case.op == "batch":
+        return f".encode_batch({[read_text(text) for text in case.input['texts']]!a})"
+    if case.op == "stream":
+        return f".encode_iterable({list(chunks)!a})"
+    return "" if case.op == "construct" else f".encode({read_text(case.input['text'])!a})"
+
+
+def _pattern(case: Case) -> str:
+    return case.model.pattern if case.model is not None else "gpt2"
+
+
+def _constructor(model: Model) -> str:
+    raw = {byte: bytes([byte]) for byte in range(256)}
+    others = {index: token for index, token in model.vocab.items() if raw.get(index) != token}
+    bytes_of = "{i: bytes([i]) for i in range(256)}"
+    if missing := [index for index in raw if index not in model.vocab]:
+        bytes_of = f"{{i: bytes([i]) for i in range(256) if i not in {missing}}}"
+    vocab = f"{{**{bytes_of}, **{others}}}" if others else bytes_of
+    parts = [vocab, ascii(list(model.merges))]
+    if model.special_tokens is not None:
+        parts.append(ascii(list(model.special_tokens)))
+    if model.pattern != "gpt2":
+        parts.append(f"pattern=PATTERNS[{model.pattern!r}]")
+    return ", ".join(parts)

@@ -1,0 +1,177 @@
+"""The suite's pytest items: one for each golden case, law and corpus."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from bpe_conformance.fixtures.spec import Case, Clause
+from bpe_conformance.judging import judge
+from bpe_conformance.judging.containment import TimedOut
+from bpe_conformance.judging.judge import Difference
+from bpe_conformance.judging.law import Law, check, unmet
+from bpe_conformance.judging.show import ascii_only
+from bpe_conformance.plugin import RUN
+from bpe_conformance.run import failure
+
+if TYPE_CHECKING:
+    from bpe_conformance.run.session import Run
+
+GPT2_PATIENCE = 6
+"""How many times longer a case with GPT-2's 50,000 merges may take: simple encoders walk through all of them."""
+
+
+class Failed(Exception):
+    """A case does not hold. The message is what the user reads."""
+
+
+class Suite(pytest.Directory):
+    """The installed suite, in place of its folder."""
+
+    def collect(self) -> Iterator[pytest.Item]:
+        """Yield what the options select, in the order of the spec."""
+        run = self.config.stash[RUN]
+        for case in run.cases:
+            yield CaseItem.from_parent(self, name=case.id, case=case)
+        for law in run.laws:
+            yield LawItem.from_parent(self, name=law.id, law=law)
+        for corpus in run.corpora:
+            yield CorpusItem.from_parent(self, name=corpus.id, corpus=corpus)
+
+
+class BpeItem(pytest.Item):
+    """What all items share: running, the states beyond passed and failed, and the data for the summary."""
+
+    clause: Clause | None
+    conformance_class: str
+
+    def __init__(self, **keywords: Any) -> None:
+        super().__init__(**keywords)
+        self.state = "error"
+        self.message = ""
+
+    @property
+    def bpe_run(self) -> Run:
+        """This session's run."""
+        return self.config.stash[RUN]
+
+    def reportinfo(self) -> tuple[Path, None, str]:
+        """Say where the item stands: in the suite, under its id."""
+        return self.path, None, f"conformance::{self.name}"
+
+    def runtest(self) -> None:
+        """Judge, and settle the state."""
+        unmet = self.unmet()
+        if unmet is not None:
+            self.state, self.message = "not claimed", unmet
+            pytest.skip(f"not claimed: {unmet}")
+        text = self.check()
+        self.message = ascii_only(text or "")
+        reason = self.bpe_run.known_failures.get(self.name)
+        level = self.clause.level if self.clause is not None else "must"
+        advisory = level != "must" and not (level == "should" and self.config.getoption("--bpe-strict"))
+        if text is None and reason is not None:
+            self.state = "fail"
+            self.message = (
+                f"FAILED  {self.name} is listed as a known failure ({ascii_only(reason)}), and passes.\n"
+                "  Take it out of the list."
+            )
+            raise Failed(self.message)
+        if text is None:
+            self.state = "pass"
+        elif reason is not None:
+            self.state = "known failure"
+            pytest.skip(f"known failure: {ascii_only(reason)}")
+        elif advisory:
+            self.state = "advisory"
+        else:
+            self.state = "fail"
+            raise Failed(self.message)
+
+    def unmet(self) -> str | None:
+        """Return what is needed and not claimed, or None."""
+        raise NotImplementedError
+
+    def check(self) -> str | None:
+        """Return the text of the failure, or None if all is well."""
+        raise NotImplementedError
+
+    def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
+        """Show the failure's own text, without a traceback of the suite."""
+        if isinstance(excinfo.value, Failed):
+            return self.message
+        return ascii_only(str(super().repr_failure(excinfo, style)))
+
+
+class CaseItem(BpeItem):
+    """One golden case."""
+
+    def __init__(self, *, case: Case, **keywords: Any) -> None:
+        super().__init__(**keywords)
+        self.case = case
+        self.clause = case.clause
+        self.conformance_class = case.conformance_class
+
+    def unmet(self) -> str | None:
+        """Return what the case needs and the implementation does not claim, or None."""
+        return judge.unmet(self.case, self.bpe_run.subject)
+
+    def check(self) -> str | None:
+        """Judge the case within its time limit."""
+        subject = self.bpe_run.subject
+        model = self.case.model
+        patience = GPT2_PATIENCE if model is not None and model.name == "gpt2" else 1
+        difference: Difference | None
+        try:
+            with subject.within(patience):
+                difference = judge.judge(self.case, subject)
+        except TimedOut as late:
+            difference = Difference(self.case.title, "an answer", str(late))
+        if difference is None:
+            return None
+        return failure.of_case(self.case, difference, self.bpe_run.command)
+
+
+class LawItem(BpeItem):
+    """One law, tried on many examples."""
+
+    def __init__(self, *, law: Law, **keywords: Any) -> None:
+        super().__init__(**keywords)
+        self.law = law
+        self.clause = law.clause
+        self.conformance_class = law.conformance_class
+
+    def unmet(self) -> str | None:
+        """Return what the law needs and the implementation does not claim, or None."""
+        return unmet(self.law, self.bpe_run.subject)
+
+    def check(self) -> str | None:
+        """Try the law."""
+        broken = check(self.law, self.bpe_run.subject)
+        return None if broken is None else failure.of_law(self.law, broken, self.bpe_run.command)
+
+
+class CorpusItem(BpeItem):
+    """One file or folder, encoded with GPT-2's table by the implementation and by tiktoken. No part of a verdict."""
+
+    def __init__(self, *, corpus: Any, **keywords: Any) -> None:
+        super().__init__(**keywords)
+        self.corpus = corpus
+        self.clause = None
+        self.conformance_class = "corpus"
+
+    def unmet(self) -> str | None:
+        """Return what is needed and not claimed, or None."""
+        subject = self.bpe_run.subject
+        if "encode" not in subject.capabilities:
+            return "encode"
+        return None if subject.fixed_model in (None, "gpt2") else "GPT-2's table"
+
+    def check(self) -> str | None:
+        """Compare."""
+        from bpe_conformance.run.corpus import compare
+
+        return compare(self.corpus, self.bpe_run.subject)

@@ -1,0 +1,50 @@
+"""The list of known failures: id → reason, strict both ways."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from pathlib import Path
+
+from bpe_conformance.fixtures.flow import write_flow
+from bpe_conformance.fixtures.yaml_file import SpecError, read_documents
+
+
+def read(file: Path, known_ids: Collection[str]) -> dict[str, str]:
+    """Read a file of known failures.
+
+    Args:
+        file: YAML, one mapping of id to reason.
+        known_ids: every id that the suite has.
+
+    Raises:
+        SpecError: with file and line, if it is malformed or names an id that does not exist.
+    """
+    failures: dict[str, str] = {}
+    for document in read_documents(file):
+        if not isinstance(document.value, dict):
+            raise document.error((), "a mapping of id to reason is wanted")
+        for key, reason in document.value.items():
+            if key not in known_ids:
+                raise document.error((key,), f"there is no case or law {key!a}")
+            if not isinstance(reason, str) or not reason.strip():
+                raise document.error((key,), f"{key} needs a reason, in quotes")
+            failures[str(key)] = reason
+    return failures
+
+
+def write(file: Path, failures: Mapping[str, str]) -> None:
+    """Write a file of known failures, replacing it as a whole.
+
+    Raises:
+        SpecError: if it cannot be written.
+    """
+    lines = ["# Known failures: id: reason. A listed case that passes fails the run, so that the list only shrinks."]
+    for key, reason in sorted(failures.items()):
+        lines.append(f"{key}: {write_flow(reason)}")
+    temporary = file.with_name(file.name + ".tmp")
+    try:
+        temporary.write_text("\n".join(lines) + "\n", encoding="utf-8")
+        temporary.replace(file)
+    except OSError as error:
+        temporary.unlink(missing_ok=True)
+        raise SpecError(f"{file}: cannot be written: {error.strerror}") from None

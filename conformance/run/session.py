@@ -1,0 +1,312 @@
+"""One run of the suite under pytest: what is selected, the implementation, the states, the summary, the exit status."""
+
+from __future__ import annotations
+
+import difflib
+import shlex
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bpe_conformance.fixtures.spec import SECTIONS, Case, Spec, load_spec
+from bpe_conformance.fixtures.yaml_file import SpecError
+from bpe_conformance.judging.containment import Raised, TimedOut, call, limits
+from bpe_conformance.judging.law import Law
+from bpe_conformance.judging.laws import LAWS, bind
+from bpe_conformance.judging.show import ascii_only
+from bpe_conformance.judging.subject import Again, MisshapenAdapter, Subject
+from bpe_conformance.run import known_failures, summary
+
+STATES = {
+    "pass": ("passed", ".", "PASSED"),
+    "fail": ("failed", "F", "FAILED"),
+    "advisory": ("advisory", "a", "ADVISORY"),
+    "known failure": ("known failure", "k", "KNOWN FAILURE"),
+    "not claimed": ("not claimed", "-", "NOT CLAIMED"),
+}
+
+
+@dataclass(frozen=True)
+class Command:
+    """How the user named the implementation; what a failure tells to repeat."""
+
+    adapter: str
+    options: tuple[str, ...] = ()
+    words: tuple[str, ...] = ("conformance",)
+
+    def repeat(self, case: str) -> str:
+        """Return the command line that runs exactly `case`."""
+        return shlex.join(["pytest", *self.words, "--adapter", self.adapter, *self.options, "--bpe-case", case])
+
+    @property
+    def importable(self) -> tuple[str, str] | None:
+        """Module and name, if the adapter was named so."""
+        module, _, name = self.adapter.partition(":")
+        if module in ("cmd", "cs336") or not all(part.isidentifier() for part in f"{module}.{name}".split(".")):
+            return None
+        return module, name
+
+
+class Run:
+    """One run. It is registered as a pytest plugin of its own."""
+
+    def __init__(
+        self, config: pytest.Config, spec: Spec, subject: Subject, laws: Iterable[Law], corpora: Iterable[Any]
+    ) -> None:
+        self.config = config
+        self.spec = spec
+        self.subject = subject
+        self.command = Command(config.getoption("--adapter"), tuple(_options(config)), _words(config))
+        order = {clause: place for place, clause in enumerate(spec.clauses)}
+        self.laws = list(laws)
+        self.cases = sorted(spec.cases, key=lambda case: order[case.clause.id])
+        self.corpora = list(corpora)
+        self._select()
+        self.known_failures: dict[str, str] = {}
+        self.results: dict[str, dict[str, Any]] = {}
+        self.expected: set[str] = set()
+        self.missing: list[str] = []
+
+    @classmethod
+    def configure(cls, config: pytest.Config) -> Run:
+        """Load the spec and the adapter.
+
+        Raises:
+            pytest.UsageError: one line; pytest exits with status 4.
+        """
+        name = config.getoption("--adapter")
+        if not name:
+            raise pytest.UsageError(
+                "name what to judge: pytest conformance --adapter mypkg.mymodule:Tokenizer "
+                "(or --adapter reference, to see a passing run)"
+            )
+        folder = config.getoption("--bpe-spec")
+        try:
+            spec = load_spec(Path(folder)) if folder else load_spec(check_schema=False)
+            subject = _subject(config, name)
+            laws = [] if folder else bind(spec.clauses)
+            run = cls(config, spec, subject, laws, _corpora(config))
+            listed, written = config.getoption("--bpe-known-failures"), config.getoption("--bpe-write-known-failures")
+            if written and (Path(written).is_dir() or not Path(written).absolute().parent.is_dir()):
+                raise SpecError(f"{written}: cannot be written: it is a folder, or stands in none")
+            if listed:
+                ids = [case.id for case in spec.cases] + [law.id for law in LAWS]
+                run.known_failures = known_failures.read(Path(listed), ids)
+        except (SpecError, MisshapenAdapter) as error:
+            raise pytest.UsageError(str(error)) from None
+        return run
+
+    def _select(self) -> None:
+        get = self.config.getoption
+        ids, clauses, sections = get("--bpe-case"), get("--bpe-clause"), get("--bpe-section")
+        known = {case.id for case in self.cases} | {law.id for law in self.laws}
+        for name in ids or ():
+            _check(name, known, "case or law")
+        prefixes = {clause[: -len(tail)] if tail else clause for clause in self.spec.clauses for tail in _tails(clause)}
+        for name in clauses or ():
+            _check(name, prefixes, "clause")
+        for name in sections or ():
+            _check(name, set(SECTIONS), "section")
+
+        def wanted(entry: Case | Law) -> bool:
+            return (
+                (not ids or entry.id in ids)
+                and (not clauses or any(_under(entry.clause.id, name) for name in clauses))
+                and (not sections or entry.clause.section in sections)
+            )
+
+        self.cases = [case for case in self.cases if wanted(case)]
+        self.laws = [law for law in self.laws if wanted(law)]
+
+    # pytest hooks
+
+    def pytest_report_header(self) -> list[str]:
+        """Say what is judged."""
+        declared = [f"{key}={value}" for key, value in self.subject.declared.items()]
+        return [
+            f"bpe-conformance: judging {ascii_only(self.subject.name)}; "
+            f"{len(self.cases)} cases, {len(self.laws)} laws; conventions declared: {', '.join(declared) or 'none'}"
+        ]
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_makereport(self, item: pytest.Item) -> Any:
+        """Put the state and the clause into the report, in plain values that cross process borders."""
+        report = yield
+        from bpe_conformance.run.items import BpeItem
+
+        if isinstance(item, BpeItem) and (report.when == "call" or report.failed):
+            state = "error" if report.failed and item.state not in ("fail",) else item.state
+            report.bpe = {
+                "id": item.name,
+                "state": state,
+                "clause": item.clause.id if item.clause else "",
+                "section": item.clause.section if item.clause else "corpus",
+                "level": item.clause.level if item.clause else "",
+                "class": item.conformance_class,
+                "message": item.message,
+            }
+        return report
+
+    def pytest_report_teststatus(self, report: Any) -> tuple[str, str, str] | None:
+        """Give each state its own letter and word."""
+        found = getattr(report, "bpe", None)
+        if found is None or report.when != "call":
+            return None
+        return STATES.get(found["state"])
+
+    def pytest_collection_finish(self, session: pytest.Session) -> None:
+        """Note what was collected (without xdist)."""
+        from bpe_conformance.run.items import BpeItem
+
+        self.expected |= {item.name for item in session.items if isinstance(item, BpeItem)}
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_xdist_node_collection_finished(self, node: Any, ids: list[str]) -> None:
+        """Note what a worker collected."""
+        self.expected |= {name.split("::", 1)[1] for name in ids if name.startswith("conformance::")}
+
+    def pytest_runtest_logreport(self, report: Any) -> None:
+        """Keep each item's result."""
+        found = getattr(report, "bpe", None)
+        if found is not None:
+            self.results[found["id"]] = found
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        """Count results against what was collected, and settle the exit status."""
+        if hasattr(self.config, "workerinput"):
+            return
+        status = int(session.exitstatus)
+        if status in (pytest.ExitCode.INTERRUPTED, pytest.ExitCode.INTERNAL_ERROR, pytest.ExitCode.USAGE_ERROR):
+            return
+        stopped = bool(session.shouldstop or session.shouldfail)
+        self.missing = [] if stopped or self._only_collects() else sorted(self.expected - set(self.results))
+        judged = [one for one in self.results.values() if one["state"] != "not claimed"]
+        if self.missing:
+            session.exitstatus = pytest.ExitCode.TESTS_FAILED
+        elif not judged and status == pytest.ExitCode.OK and not self._only_collects():
+            session.exitstatus = pytest.ExitCode.NO_TESTS_COLLECTED
+        self._write_known_failures()
+
+    def pytest_terminal_summary(self, terminalreporter: Any) -> None:
+        """Print the summary by section, and the verdicts."""
+        if not self._only_collects():
+            summary.write(terminalreporter, self)
+
+    def _only_collects(self) -> bool:
+        return bool(self.config.option.collectonly)
+
+    def _write_known_failures(self) -> None:
+        file = self.config.getoption("--bpe-write-known-failures")
+        if not file or self._only_collects():
+            return
+        judged = {name for name, one in self.results.items() if one["state"] != "not claimed"}
+        failures = {name: reason for name, reason in self.known_failures.items() if name not in judged}
+        for one in self.results.values():
+            if one["state"] in ("fail", "error", "known failure") and one["section"] != "corpus":
+                reason = self.known_failures.get(one["id"]) or f"fails {one['clause']}; not looked into yet"
+                failures[one["id"]] = reason
+        try:
+            known_failures.write(Path(file), failures)
+        except SpecError as error:
+            raise pytest.UsageError(str(error)) from None
+
+
+IMPORT_PATIENCE = 6
+"""How many times longer than a case importing the adapter may take."""
+
+
+def _subject(config: pytest.Config, name: str) -> Subject:
+    """Import the adapter and settle what it offers; whatever it prints meanwhile is dropped."""
+    limit = config.getoption("--bpe-time-limit")
+    capture = config.pluginmanager.getplugin("capturemanager")
+    if capture is not None:
+        capture.resume_global_capture()
+    try:
+        with limits(IMPORT_PATIENCE * limit):
+            target = call("", _resolve, config, name)
+        return call("", Subject, name, target, limit, _again(config, name))
+    except TimedOut as late:
+        raise MisshapenAdapter(f"{name}: importing it gives {late}") from None
+    except Raised as raised:
+        if isinstance(raised.error, MisshapenAdapter | pytest.UsageError):
+            raise raised.error from None
+        at = f" ({raised.where[-1].partition(' in ')[0]})" if raised.where else ""
+        raise MisshapenAdapter(f"{name}: looking at it{raised}{at}") from None
+    finally:
+        if capture is not None:
+            capture.suspend_global_capture(in_=False)
+            capture.read_global_capture()
+
+
+def _options(config: pytest.Config) -> Iterator[str]:
+    """Yield the options that decide what a case gives, to repeat it."""
+    for name, default in (("--bpe-trainer", None), ("--bpe-spec", None), ("--bpe-time-limit", 10.0)):
+        value = config.getoption(name)
+        if value != default:
+            yield from (name, f"{value:g}" if isinstance(value, float) else value)
+    for name in ("--bpe-isolate", "--bpe-strict"):
+        if config.getoption(name):
+            yield name
+
+
+def _words(config: pytest.Config) -> tuple[str, ...]:
+    return ("--pyargs", "bpe_conformance") if config.option.pyargs else ("conformance",)
+
+
+def _again(config: pytest.Config, name: str) -> Again | None:
+    if name.startswith("cmd:"):
+        return None
+    from bpe_conformance.adapters.bridge import isolated
+
+    limit = config.getoption("--bpe-time-limit")
+    trainer = config.getoption("--bpe-trainer")
+    return lambda environment: isolated(name, trainer, time_limit=limit, env=environment)
+
+
+def _resolve(config: pytest.Config, name: str) -> Any:
+    from bpe_conformance.adapters import AdapterError, resolve
+
+    trainer = config.getoption("--bpe-trainer")
+    try:
+        if config.getoption("--bpe-isolate") and not name.startswith("cmd:"):
+            again = _again(config, name)
+            assert again is not None
+            return again({})
+        target = resolve(name)
+        if trainer:
+            from bpe_conformance.adapters.trainer import with_trainer
+
+            target = with_trainer(target, trainer)
+        return target
+    except AdapterError as error:
+        raise MisshapenAdapter(str(error)) from None
+
+
+def _corpora(config: pytest.Config) -> list[Any]:
+    paths = config.getoption("--bpe-corpus")
+    if not paths:
+        return []
+    from bpe_conformance.run.corpus import find
+
+    return [find(path) for path in paths]
+
+
+def _tails(clause: str) -> list[str]:
+    parts = clause.split("-")
+    return ["-" + "-".join(parts[count:]) if count < len(parts) else "" for count in range(1, len(parts) + 1)]
+
+
+def _under(clause: str, prefix: str) -> bool:
+    return clause == prefix or clause.startswith(prefix + "-")
+
+
+def _check(name: str, known: set[str], what: str) -> None:
+    if name in known:
+        return
+    near = difflib.get_close_matches(name, known, 3)
+    hint = f"; did you mean {' or '.join(near)}?" if near else ""
+    raise pytest.UsageError(f"there is no {what} {name}{hint}")
