@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import operator
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -55,6 +55,15 @@ class Handle:
         if not _is_iterable(ids):
             raise Misshapen(f"encode_iterable returned {kind(ids)}; an iterator of int is wanted")
         return rebuild_ids("encode_iterable", call("encode_iterable(...)", lambda: list(itertools.islice(ids, 1))))
+
+    def watch_stream(self, chunks: Iterable[str], seen: Callable[[int], None]) -> None:
+        """Read a stream to its end, and call `seen` with each id as it comes."""
+
+        def read() -> None:
+            for item in self.instance.encode_iterable(chunks):
+                seen(rebuild_ids("encode_iterable", [item])[0])
+
+        call("encode_iterable(...)", read)
 
     def streams_in_turn(self, *many: Iterable[str]) -> list[list[int]]:
         """Return the ids of several streams, of which one id each is read in turn."""

@@ -306,27 +306,35 @@ def _judge_batch(case: Case, model: Model, subject: Subject) -> Difference | Non
     return Difference(line, wanted, show.text_line(repr(got)), f"at text {place}")
 
 
+HELD_BACK = 16_384
+"""How many characters a lazy stream may hold back, beside the longest chunk, pre-token and special token."""
+
+
 def _judge_laziness(case: Case, model: Model, subject: Subject) -> Difference | None:
     chunks = chunkings(case)[0]
-    consumed = 0
+    read = emitted = most = 0
 
     def counted() -> Iterator[str]:
-        nonlocal consumed
+        nonlocal read
         for chunk in chunks:
-            consumed += 1
+            read += len(chunk)
             yield chunk
 
+    def seen(index: int) -> None:
+        nonlocal emitted, most
+        most = max(most, read - emitted)
+        emitted += len(model.vocab.get(index, b""))
+
+    text = "".join(chunks)
+    longest = [chunks, model.special_tokens or ("",), textbook.split(text, PATTERNS[model.pattern])]
+    bound = HELD_BACK + sum(max(map(len, parts)) for parts in longest)
     line = f"{len(chunks)} chunks of {show.text_line(chunks[0])}        {_model_line(model)}"
-    expected = "the first id before a tenth of the chunks is read"
-    bound = max(len(chunks) // 10, 1)
+    expected = f"at most {bound:,} characters held back at any time"
     try:
-        handle = subject.build(model)
-        handle.first_of_stream(counted())
+        subject.build(model).watch_stream(counted(), seen)
     except Fault as fault:
         return _faulty(line, expected, fault)
-    if consumed <= bound:
-        return None
-    return Difference(line, expected, f"{consumed} of {len(chunks)} chunks were read before the first id")
+    return None if most <= bound else Difference(line, expected, f"{most:,} of {len(text):,} characters held back")
 
 
 def _judge_decoding(case: Case, model: Model, subject: Subject) -> Difference | None:

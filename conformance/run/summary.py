@@ -82,13 +82,14 @@ def _line(section: str, results: list[Result]) -> str:
 
 
 def _failures(terminal: Any, run: Run, results: Iterable[Result]) -> None:
-    """Say where to begin: the clauses with failures, in the order of the spec, each with its first failing case."""
+    """Say where to begin: the clauses with failures, each MUST before each SHOULD, with its first failing case."""
     failed = [one for one in results if one["state"] in ("fail", "error") and one["clause"]]
     if not failed:
         return
     order = {case.id: place for place, case in enumerate(run.spec.cases)}
     terminal.write_line("failures by clause; begin with the first:")
-    for clause in run.spec.clauses:
+    clauses = run.spec.clauses
+    for clause in sorted(clauses, key=lambda name: clauses[name].level != "must"):
         mine = sorted((one["id"] for one in failed if one["clause"] == clause), key=lambda name: order.get(name, 10**6))
         if mine:
             more = f" and {len(mine) - 1} more" if len(mine) > 1 else ""
@@ -117,4 +118,8 @@ def _verdict(terminal: Any, name: str, results: list[Result]) -> None:
         told += f" ({known} of them known)" if known else ""
     else:
         told = f"PASS: {len(musts)} MUST hold"
+    shoulds = [one for one in judged if one["level"] == "should"]
+    broken = sum(one["state"] != "pass" for one in shoulds)
+    if broken:
+        told += f"; {broken} of {len(shoulds)} SHOULD do not"
     terminal.write_line(f"verdict       {name:<10} {told}", red=bool(failed), green=not failed and not known)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from bpe_conformance.fixtures import PATTERNS
 from bpe_conformance.fixtures.spec import CLASS_OF_OP, Clause, Section, Spec
 from bpe_conformance.judging.subject import CONVENTIONS
 
@@ -29,11 +28,37 @@ Bytes are written in hexadecimal where they are no visible text. A *token* is a 
 *merge* is a pair of tokens; the *rank* of a merge is its place in the list of merges, from 0.
 """
 
+INTERFACE = """\
+## Interface
+
+The clauses speak of a tokenizer of this shape. Every method after `decode` may be absent; what is absent is not judged.
+
+```python
+class Tokenizer:
+    vocab: Mapping[int, bytes]
+    merges: Sequence[tuple[bytes, bytes]]
+    def __init__(self, vocab: dict[int, bytes], merges: list[tuple[bytes, bytes]], special_tokens: list[str] | None = None): ...
+    def encode(self, text: str) -> list[int]: ...
+    def decode(self, ids: Sequence[int]) -> str: ...
+    @classmethod
+    def train(cls, text: str, vocab_size: int, special_tokens: list[str]) -> "Tokenizer": ...
+    def encode_iterable(self, chunks: Iterable[str]) -> Iterator[int]: ...
+    def encode_batch(self, texts: Sequence[str]) -> list[list[int]]: ...
+    def decode_bytes(self, ids: Sequence[int]) -> bytes: ...   # the bytes of the ids, joined and not decoded
+    def save(self, folder) -> None: ...                        # vocab.json and merges.txt, into a folder that exists
+    @classmethod
+    def from_files(cls, vocab_path, merges_path, special_tokens=None) -> "Tokenizer": ...
+```
+
+A further named parameter `pattern` of `__init__` and `train` takes another split pattern than the default; what `train`
+returns encodes with the pattern that it was trained with.
+"""  # noqa: E501
+
 
 def render(spec: Spec) -> str:
     """Return the page."""
     classes = ", ".join(dict.fromkeys(CLASS_OF_OP.values()))
-    parts = [HEAD.format(classes=classes), *_contents(spec), *_conventions(), *_patterns()]
+    parts = [HEAD.format(classes=classes), *_contents(spec), INTERFACE, *_conventions()]
     for section in spec.sections:
         parts.append(f"## {section.name}. {section.title}\n\n{section.intro.strip()}\n")
         parts += [_clause(clause, spec) for clause in section.clauses]
@@ -42,7 +67,7 @@ def render(spec: Spec) -> str:
 
 def _contents(spec: Spec) -> Iterator[str]:
     yield "## Contents\n"
-    yield "- [Conventions](#conventions)\n- [Patterns](#patterns)"
+    yield "- [Interface](#interface)\n- [Conventions](#conventions)"
     for section in spec.sections:
         yield f"- [{section.name}. {section.title}](#{_anchor(section)})"
     yield ""
@@ -69,21 +94,15 @@ def _conventions() -> Iterator[str]:
     )
 
 
-def _patterns() -> Iterator[str]:
-    yield "## Patterns\n"
-    yield "The name of a pattern denotes exactly this string, in the syntax of Python's `regex` (SPLIT-NAME-1):\n"
-    for name, pattern in PATTERNS.items():
-        yield f"- `{name}`\n\n      {pattern}\n"
-
-
 def _clause(clause: Clause, spec: Spec) -> str:
     cases = [case.id for case in spec.cases if case.clause.id == clause.id]
     lines = [f"### {clause.id} ({clause.level.upper()})\n", f"{clause.statement.strip()}\n"]
     lines.append(f"*Why:* {clause.rationale.strip()}\n")
-    if clause.sources:
-        lines.append(f"*Sources:* {'; '.join(clause.sources)}\n")
-    if cases:
-        lines.append(f"*Cases:* {', '.join(f'`{case}`' for case in cases)}\n")
-    elif clause.uncased:
+    if clause.uncased and not cases:
         lines.append(f"*No case:* {clause.uncased.strip()}\n")
+    folded = [f"- {source}" for source in clause.sources]
+    folded += [f"- cases: {', '.join(f'`{case}`' for case in cases)}"] if cases else []
+    if folded:
+        told = f"Sources, {len(cases)} cases" if cases else "Sources"
+        lines += [f"<details><summary>{told}</summary>\n", "\n".join(folded), "\n</details>\n"]
     return "\n".join(lines)
