@@ -78,6 +78,11 @@ def _name_suite(config: pytest.Config) -> bool:
             named = True
         elif Path(path).name == NAME and Path(config.invocation_params.dir, path).exists():
             foreign = True
+    asked = any(str(word).startswith("--adapter") for word in config.invocation_params.args)
+    if asked and not named and not foreign and not hasattr(config, "workerinput"):
+        raise pytest.UsageError(
+            "--adapter is given, but the suite is not named; write: pytest conformance --adapter ..."
+        )
     if foreign and not named and config.getoption("--adapter"):
         raise pytest.UsageError(
             f"{NAME} here is not the conformance suite; name the suite: pytest --pyargs bpe_conformance --adapter ..."

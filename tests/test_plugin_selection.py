@@ -87,3 +87,10 @@ def test_a_spec_of_ones_own_is_named_when_repeating(project: Project, tmp_path: 
             " --bpe-case merge-priority"
         ]
     )
+
+
+def test_an_adapter_without_the_suite_is_refused(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile(test_own="def test_own(): pass")
+    result = pytester.runpytest_subprocess("--adapter", "textbook")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(["ERROR: --adapter is given, but the suite is not named; write: pytest conformance *"])

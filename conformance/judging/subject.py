@@ -133,9 +133,9 @@ class Subject:
     def in_new_process(self, environment: Mapping[str, str]) -> Iterator[Subject]:
         """Give the same implementation in a process of its own, with other environment variables."""
         assert self._again is not None
-        target = self._again(environment)
+        target = call("a new process", self._again, environment)
         try:
-            yield Subject(self.name, target, self._time_limit)
+            yield call("a new process", Subject, self.name, target, self._time_limit)
         finally:
             target.close()
 
