@@ -301,3 +301,16 @@ def test_the_adapters_own_frames_are_shown() -> None:
     assert difference is not None
     assert difference.got == "encode(...) raised ValueError: the adapter's own"
     assert any(__file__ in frame and "in fails" in frame for frame in difference.traceback)
+
+
+def test_a_new_id_of_a_special_token_is_told() -> None:
+    """An expected id that the model does not hold is no reason to fail inside the suite."""
+    made = case("encode", {"special_tokens": ["<|a|>", "<|b|>"]}, {"text": "<|b|>a"}, {"tokens": [], "ids": [257, 97]})
+
+    class Swapped(Right):
+        def __init__(self, vocab: Any, merges: Any, special_tokens: Any = None, pattern: str | None = None) -> None:
+            super().__init__(vocab, merges, list(reversed(special_tokens or [])), pattern)
+
+    difference = told(made, Swapped)
+    assert difference is not None
+    assert "the id 257 is right, not 256" in difference.diverges

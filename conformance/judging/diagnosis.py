@@ -16,6 +16,8 @@ def encoding(model: Model, text: str, expected: Sequence[int], got: Sequence[int
     unknown = next((index for index in got if index not in model.vocab), None)
     offset = sum(len(model.vocab.get(index, b"")) for index in expected[:place])
     where = f"at token {place}, byte {offset}"
+    if place < min(len(expected), len(got)) and expected[place] not in model.vocab:
+        return f"{where}: the id {expected[place]} is right, not {got[place]}; it is new, for a special token"
     if unknown is not None and unknown not in expected:
         return f"{where}: the id {unknown} is not in the vocabulary"
     got_bytes = b"".join(model.vocab.get(index, b"") for index in got)
@@ -25,6 +27,8 @@ def encoding(model: Model, text: str, expected: Sequence[int], got: Sequence[int
         return f"{where}: the ids do not spell the text; their bytes differ from byte {lost} on"
     if place == len(got) or place == len(expected):
         return where
+    if got[place] not in model.vocab:
+        return f"{where}: the id {got[place]} is a new one, and does not stand here"
     return f"{where}: {_merge_in_words(model, text, expected[place], got[place], offset, got)}"
 
 

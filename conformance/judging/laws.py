@@ -195,10 +195,14 @@ def _after_an_error(subject: Subject, example: Example) -> Difference | None:
             if name in subject.capabilities:
                 call(f"{name}(...)", getattr(handle.instance, name), argument)
     again = handle.encode(text)
-    if again == ids:
-        return None
-    vocab = _model(example).vocab
-    return Difference(_shown(example), show.ids(ids, vocab), f"{show.ids(again, vocab)} after a call with bad input")
+    if again != ids:
+        vocab = _model(example).vocab
+        return Difference(
+            _shown(example), show.ids(ids, vocab), f"{show.ids(again, vocab)} after a call with bad input"
+        )
+    if "decode" in subject.capabilities and (back := handle.decode(ids)) != text:
+        return Difference(_shown(example), show.text_line(text), f"{show.text_line(back)} after a call with bad input")
+    return None
 
 
 @_reported
@@ -234,6 +238,8 @@ def _streams_apart(subject: Subject, example: Example) -> Difference | None:
         raise ValueError("no more chunks")
 
     handle.first_of_stream(iter(pieces))
+    if (plain := handle.encode(text)) != ids:
+        return Difference(_shown(example), show.ids(ids, vocab), f"{show.ids(plain, vocab)} behind an open stream")
     with contextlib.suppress(Raised):
         handle.stream(failing())
     if (alone := handle.stream(iter(pieces))) != ids:

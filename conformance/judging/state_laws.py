@@ -84,7 +84,7 @@ def _history(subject: Subject, example: Example) -> Difference | None:
     found = _encodings_match(subject, handle, WORDS, [*again, *same_ends, *same_ends, *many, *again], "one tokenizer")
     if found is not None:
         return found
-    calls = [*_words(1_100), "abcd xyz " * 5_000, "plumless\nbuckeroo", *again]
+    calls = [*_words(1_100), ("abcd" * 6 + "abxyzcd" + " ") * 1_400, "plumless\nbuckeroo", *again]
     return _encodings_match(subject, handle, WORDS, calls, "one tokenizer")
 
 
@@ -123,7 +123,7 @@ def _instances(subject: Subject, example: Example) -> Difference | None:
     handles = [subject.build(model) for model in models]
     for turn in range(2):
         for model, handle in zip(models, handles, strict=True):
-            texts = ["abc xabc", "ab<|e|>abc", "abc 123 abc's\n abc"]
+            texts = ["abc xabc", "abc\nabc\nabc\nabc", "ab<|e|>abc", "abc 123 abc's\n abc"]
             told = f"turn {turn + 1} of {len(models)} tokenizers that live side by side"
             found = _encodings_match(subject, handle, model, texts, told)
             if found is not None:
@@ -138,7 +138,7 @@ def _decode_history(subject: Subject, example: Example) -> Difference | None:
     handle = subject.build(model)
     text = "a€é🦊!" * 1_100
     lists = [list(text.encode()), list(("x" + text).encode()), [0xF0, 0x9F], [0xA6, 0x8A], [256], [257], [0xE2], [97]]
-    lists += [[256, 257] * 40, list(range(256)), [0xF0, 0x9F], list("é".encode())]
+    lists += [[97, 99], [98, 98], [99, 97], [256, 257] * 40, list(range(256)), [0xF0, 0x9F], list("é".encode())]
     for number, ids in enumerate(lists):
         expected = b"".join(model.vocab[index] for index in ids).decode("utf-8", "replace")
         got = handle.decode(ids)
