@@ -391,7 +391,7 @@ def _trainings(special: bool) -> Callable[[Subject], st.SearchStrategy[Example]]
 
 
 LAWS: tuple[Law, ...] = (
-    Law("law-encode", "LAW-ENCODE-1", "encoder", ("encode",), _encodings(), _equals_oracle, 400),
+    Law("law-encode", "LAW-ENCODE-1", "encoder", ("encode",), _encodings(), _equals_oracle, 300),
     Law(
         "law-encode-pattern",
         "SPLIT-NAME-1",
@@ -429,8 +429,8 @@ LAWS: tuple[Law, ...] = (
         _table_unaliased,
         20,
     ),
-    Law("law-train", "LAW-TRAIN-1", "trainer", ("train",), _trainings(False), _equals_oracle, 300),
-    Law("law-train-special", "TRAIN-SPECIAL-1", "trainer", ("train",), _trainings(True), _equals_oracle, 300),
+    Law("law-train", "LAW-TRAIN-1", "trainer", ("train",), _trainings(False), _equals_oracle, 200),
+    Law("law-train-special", "TRAIN-SPECIAL-1", "trainer", ("train",), _trainings(True), _equals_oracle, 200),
     Law("law-train-monotone", "LAW-MONOTONE-1", "trainer", ("train",), _trainings(True), _monotone, 50),
     Law("law-train-again", "LAW-REPLAY-1", "trainer", ("train",), _trainings(True), _arguments_of_training, 30),
     Law("law-train-encode", "LAW-SELF-1", "trainer", ("train", "encode"), _trainings(True), _trained_encodes, 60),
@@ -454,7 +454,7 @@ LAWS: tuple[Law, ...] = (
         1,
         patience=12,
     ),
-    Law("law-stream", "LAW-STREAM-1", "streaming", ("encode_iterable",), examples.streams, _equals_oracle, 300),
+    Law("law-stream", "LAW-STREAM-1", "streaming", ("encode_iterable",), examples.streams, _equals_oracle, 250),
     Law("law-stream-apart", "LAW-STREAM-1", "streaming", ("encode", "encode_iterable"), _mixed, _streams_apart, 60),
     Law("law-batch", "LAW-BATCH-1", "batch", ("encode_batch",), examples.batches, _equals_oracle, 60),
     Law("law-save", "LAW-SAVE-1", "files", ("save", "from_files", "encode"), _mixed, _save_load, 30),
