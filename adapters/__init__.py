@@ -8,6 +8,7 @@ from .errors import (
     BridgeError,
     CrashError,
     HangError,
+    OutOfMemoryError,
     ProtocolError,
     RemoteError,
 )
@@ -21,6 +22,7 @@ __all__ = [
     "BridgeError",
     "CrashError",
     "HangError",
+    "OutOfMemoryError",
     "ProtocolError",
     "RemoteError",
     "load",

@@ -8,18 +8,20 @@ import queue
 import signal
 import subprocess
 import threading
+import time
 import weakref
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from typing import IO, Any
 
 from . import wire
-from .errors import AdapterError, BridgeError, CrashError, HangError, ProtocolError, RemoteError
+from .errors import AdapterError, BridgeError, CrashError, HangError, OutOfMemoryError, ProtocolError, RemoteError
 
 _STDERR_KEPT = 64 * 1024
 _STDERR_LINES = 20
 _MODELS_KEPT = 256
 _GRACE = 1.0
+_RESTART = 10.0  # and three times what the first start took: a program that starts but once shall not cost a minute
 _POSIX = os.name == "posix"
 
 
@@ -213,6 +215,7 @@ class Connection:
         self._sequence = 0
         self._models.clear()
         self._later.clear()
+        started = time.monotonic()
         try:
             hello = self._exchange("start", {"protocol": wire.PROTOCOL}, self.start_limit)
         except (RemoteError, NotImplementedError) as error:
@@ -222,6 +225,8 @@ class Connection:
             raise self._fail(ProtocolError, f"the answer to start does not say protocol {wire.PROTOCOL}")
         if self._hello and hello != self._hello:
             raise self._fail(ProtocolError, "started again, it announced something else than at first")
+        if not self._hello:
+            self.start_limit = min(self.start_limit, _RESTART + 3 * (time.monotonic() - started))
         self._hello = hello
 
     def _exchange(self, op: str, fields: Mapping[str, Any], limit: float) -> Any:
@@ -244,6 +249,8 @@ class Connection:
         error = reply.get("error")
         if not isinstance(error, dict) or "type" not in error or "message" not in error:
             raise self._fail(ProtocolError, f"{op}: the reply is no result, not_claimed or error")
+        if error["type"] == "MemoryError":
+            raise self._fail(OutOfMemoryError, f"{op}: {ascii(error['message'])[1:-1]}; the program was ended")
         raise RemoteError(str(error["type"]), str(error["message"]), str(error.get("traceback", "")))
 
     def _receive(self, process: _Process, op: str, limit: float) -> dict[str, Any]:

@@ -36,6 +36,10 @@ class HangError(BridgeError, TimeoutError):
     """The program did not answer within the time limit."""
 
 
+class OutOfMemoryError(BridgeError, MemoryError):
+    """The program had no memory left; what it holds on to would fail the next call too."""
+
+
 class ProtocolError(BridgeError):
     """The program's output is not the protocol: no JSON, a wrong sequence number, a line too long."""
 

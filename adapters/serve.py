@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import inspect
+import locale
 import os
 import queue
 import sys
@@ -17,7 +18,15 @@ from typing import Any
 from . import wire
 
 METHODS = ("encode", "decode", "encode_batch", "decode_bytes", "encode_iterable", "save")
+GIBIBYTES = 4.0
+"""What the adapter may allocate, unless `--memory` says otherwise."""
+
 _TRACEBACK_LINES = 40
+_SPARE = 4 << 20
+
+
+class Disturbance(Exception):
+    """The adapter changed what belongs to the whole process."""
 
 
 class Stream:
@@ -74,10 +83,13 @@ class Server:
 
     Args:
         load: returns the adapter; called in the handshake, so that its failure is an answer.
+        memory: GiB that the process may allocate, for the message when they are used up.
     """
 
-    def __init__(self, load: Callable[[], Any]) -> None:
+    def __init__(self, load: Callable[[], Any], memory: float = 0) -> None:
         self._load = load
+        self._memory = memory
+        self._spare = bytearray(_SPARE)
         self._adapter: Any = None
         self._models: dict[int, Any] = {}
         self._streams: dict[int, Stream] = {}
@@ -92,9 +104,18 @@ class Server:
             operation = getattr(self, f"do_{request.get('op')}", None)
             if operation is None:
                 raise NotImplementedError(f"unknown operation {request.get('op')!a}")
-            return wire.dump({"seq": sequence, "result": operation(request)})
+            result = operation(request) if request["op"] == "start" else _undisturbed(operation, request)
+            return wire.dump({"seq": sequence, "result": result})
         except NotImplementedError as error:
             return wire.dump({"seq": sequence, "not_claimed": str(error) or "NotImplementedError"})
+        except MemoryError as error:
+            self._spare.clear()
+            traceback.clear_frames(error.__traceback__)
+            described = _describe(error)
+            described["message"] = described["message"] or "out of memory"
+            if self._memory:
+                described["message"] += f" (the limit is {self._memory:g} GiB)"
+            return wire.dump({"seq": sequence, "error": described})
         except BaseException as error:
             return wire.dump({"seq": sequence, "error": _describe(error)})
 
@@ -215,6 +236,50 @@ class Server:
         return getattr(tokenizer, name)
 
 
+def _undisturbed(operation: Callable[[Mapping[str, Any]], Any], request: Mapping[str, Any]) -> Any:
+    """Answer one request, and put back the current folder and the locale.
+
+    Raises:
+        Disturbance: if one of them was changed.
+    """
+    folder, spoken = _folder(), locale.setlocale(locale.LC_ALL)
+    changed = ""
+    try:
+        result = operation(request)
+    finally:
+        if (now := _folder()) != folder != "":
+            os.chdir(folder)
+            changed = f"the current folder was changed to {now}"
+        if (now := locale.setlocale(locale.LC_ALL)) != spoken:
+            locale.setlocale(locale.LC_ALL, spoken)
+            changed = f"the locale was changed to {now}"
+    if changed:
+        raise Disturbance(f"{changed}; leave it as it is")
+    return result
+
+
+def _folder() -> str:
+    try:
+        return os.getcwd()  # noqa: PTH109
+    except OSError:  # it is there no more
+        return ""
+
+
+def limit_memory(gibibytes: float) -> None:
+    """Let this process allocate no more than this, where the system has such a limit (Linux; not Windows, macOS).
+
+    Only what it can write to and shares with nobody counts: address space that is merely reserved does not.
+    """
+    try:
+        import resource
+    except ImportError:
+        return
+    limits = (int(gibibytes * (1 << 30)), *resource.getrlimit(resource.RLIMIT_DATA))
+    least = min(limit for limit in limits if limit != resource.RLIM_INFINITY)
+    with contextlib.suppress(OSError, ValueError):
+        resource.setrlimit(resource.RLIMIT_DATA, (least, least))
+
+
 def _version(adapter: Any) -> str:
     package = str(getattr(adapter, "__module__", "")).partition(".")[0]
     return str(getattr(adapter, "version", None) or getattr(sys.modules.get(package), "__version__", ""))
@@ -255,7 +320,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m bpe_conformance.adapters.serve", description=__doc__)
     parser.add_argument("spec", help="the adapter, as --adapter takes it")
     parser.add_argument("--trainer", help="the training function, as --bpe-trainer takes it")
+    parser.add_argument(
+        "--memory", metavar="GIB", type=float, default=GIBIBYTES, help="what it may allocate; default 4, 0 is no limit"
+    )
     options = parser.parse_args(arguments)
+    if options.memory > 0:
+        limit_memory(options.memory)
 
     def load() -> object:
         from .loading import resolve
@@ -270,7 +340,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     os.dup2(2, 1)  # what the adapter prints goes to stderr
     with contextlib.suppress(AttributeError, ValueError):
         sys.stdout.reconfigure(line_buffering=True)  # type: ignore[union-attr]
-    server = Server(load)
+    server = Server(load, options.memory)
     while line := requests.readline():
         reply = memoryview(server.answer(line))
         while reply:

@@ -210,6 +210,39 @@ def _conventions(options: argparse.Namespace) -> int:
     return report.status
 
 
+def _known_bugs_arguments(parser: argparse.ArgumentParser) -> None:
+    what = parser.add_mutually_exclusive_group()
+    what.add_argument("--check", action="store_true", help="judge each anew; exit 1 if the matrix or a number is off")
+    what.add_argument("--measure", action="store_true", help="judge each anew by cases, laws and seeds; takes minutes")
+
+
+def _known_bugs(options: argparse.Namespace) -> int:
+    from bpe_conformance.fixtures.spec import load_spec
+    from bpe_conformance.known_bugs import matrix
+    from bpe_conformance.tools import power
+    from bpe_conformance.tools.atomic import write_text
+
+    spec, reasons = load_spec(check_schema=False), power.stands()
+    if options.measure:
+        found = power.compute()
+        write_text(matrix.FILE, matrix.text(found))
+    else:
+        found = matrix.read()
+    wrong: list[str] = []
+    if options.check:
+        now = power.compute_goldens(found)
+        wrong = list(power.differences(found, now))
+        found = now if wrong else found
+    if not options.check and not options.measure:
+        _print(power.listed(found))
+    wrong += power.gaps(found, spec, reasons)
+    _print(power.totals(found, spec, reasons))
+    if options.measure:
+        _print(power.seeds())
+    _print(wrong)
+    return 1 if wrong and (options.check or options.measure) else 0
+
+
 COMMANDS = (
     Command(
         "list",
@@ -252,5 +285,12 @@ COMMANDS = (
         "conventions mypkg.mymodule:Tokenizer",
         _conventions_arguments,
         _conventions,
+    ),
+    Command(
+        "known-bugs",
+        "list the known bugs with what catches each, and say how well the suite tells right from wrong",
+        "known-bugs --check",
+        _known_bugs_arguments,
+        _known_bugs,
     ),
 )

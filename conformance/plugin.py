@@ -37,6 +37,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--bpe-clause", metavar="ID", action="append", help="run the cases of this clause, or of a prefix of ids"
     )
     group.addoption("--bpe-section", metavar="NAME", action="append", help="run this section, for example MERGE")
+    group.addoption(
+        "--bpe-seed",
+        metavar="N",
+        type=int,
+        help="add a few hundred cases that nobody has seen, the same for the same N, judged by the textbook oracle",
+    )
     group.addoption("--bpe-spec", metavar="DIR", help="judge against the spec in this folder")
     group.addoption(
         "--bpe-known-failures",

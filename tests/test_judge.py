@@ -10,8 +10,9 @@ from plugin_adapters import Greedy, Right, TrainOnly
 
 from bpe_conformance.fixtures import END_OF_TEXT, gpt2_model
 from bpe_conformance.fixtures.spec import Case, Clause, load_spec, read_case
+from bpe_conformance.judging.difference import Difference
 from bpe_conformance.judging.expectations import compute
-from bpe_conformance.judging.judge import Difference, judge, unmet
+from bpe_conformance.judging.judge import judge, unmet
 from bpe_conformance.judging.subject import Subject
 from bpe_conformance.reference import Tokenizer as Reference
 from bpe_conformance.reference import textbook

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
 from bpe_conformance.fixtures import PATTERNS, Merge, Model, read_text, read_token, write_token
-from bpe_conformance.fixtures.spec import Case
+from bpe_conformance.fixtures.spec import FOLDER, Case
 from bpe_conformance.reference import textbook
 
 TRAINING_KEYS = ("lex-greater", "lex-smaller", "smaller-ids", "smaller-ids/gpt2", "first-seen")
@@ -30,6 +32,21 @@ def value_for(expect: Mapping[str, Any], key: str) -> Mapping[str, Any] | None:
 def read_merges(value: Any) -> list[Merge]:
     """Return the merges that an expectation spells."""
     return [(read_token(left), read_token(right)) for left, right in value]
+
+
+def expected_ids(expect: Mapping[str, Any]) -> list[int]:
+    """Return the ids that an encoding expectation holds, from the file of stored ids if it names one."""
+    if "stored" in expect:
+        found: list[int] = _stored()[expect["stored"]]["ids"]
+        return found
+    ids: list[int] = expect["ids"]
+    return ids
+
+
+@lru_cache(maxsize=1)
+def _stored() -> dict[str, Any]:
+    stored: dict[str, Any] = json.loads((FOLDER / "texts" / "gpt2-ids.json").read_text("utf-8"))
+    return stored
 
 
 def chunkings(case: Case) -> list[list[str]]:

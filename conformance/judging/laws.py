@@ -16,8 +16,10 @@ from bpe_conformance.fixtures.spec import Clause
 from bpe_conformance.fixtures.yaml_file import SpecError
 from bpe_conformance.judging import examples, show
 from bpe_conformance.judging.containment import Fault, Raised, call
+from bpe_conformance.judging.difference import Difference
 from bpe_conformance.judging.expectations import compute, oracle, training_key
-from bpe_conformance.judging.judge import Difference, has_new_ids, judge
+from bpe_conformance.judging.judge import judge
+from bpe_conformance.judging.judge_encoding import has_new_ids
 from bpe_conformance.judging.law import Example, Law, case_of
 from bpe_conformance.judging.state_laws import STATE_LAWS
 from bpe_conformance.judging.subject import Subject, constructor_arguments

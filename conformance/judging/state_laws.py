@@ -14,9 +14,9 @@ from bpe_conformance.fixtures import PATTERNS, Model, read_model
 from bpe_conformance.fixtures.values import TEXTS
 from bpe_conformance.judging import diagnosis, show
 from bpe_conformance.judging.containment import Fault, Raised, call
+from bpe_conformance.judging.difference import Difference
 from bpe_conformance.judging.expectations import oracle, training_key
 from bpe_conformance.judging.handle import Handle
-from bpe_conformance.judging.judge import Difference
 from bpe_conformance.judging.law import Example, Law
 from bpe_conformance.judging.subject import Subject
 from bpe_conformance.reference import textbook

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from bpe_conformance.fixtures import PATTERNS, Merge, Model, read_model
-from bpe_conformance.judging import gpt2_files
+from bpe_conformance.judging import gpt2_files, surroundings
 from bpe_conformance.judging.containment import Fault, Misshapen, Raised, TimedOut, call, describe, limits
 from bpe_conformance.judging.handle import Handle, kind, rebuild_merges, rebuild_vocab
 
@@ -78,7 +78,8 @@ class Subject:
         self.fixed_model = _fixed_model(target)
         self.declared, self.conventions = _conventions(name, target)
         self._pattern_spelling: dict[str, str] = {}
-        self.capabilities = frozenset(self._settle())
+        with surroundings.kept():  # what the probes bring to light here, the cases tell
+            self.capabilities = frozenset(self._settle())
         if not self.capabilities & {"train", "encode", "decode"}:
             raise MisshapenAdapter(
                 f"{name} offers none of train, encode and decode; give it the methods of the adapter protocol"
@@ -92,11 +93,15 @@ class Subject:
     def within(self, patience: int = 1) -> AbstractContextManager[None]:
         """Return the limits of one case, `patience` times as long as usual.
 
-        A process of its own gets a little less time than the case, so that its own message is the one shown.
+        A process of its own gets a little less time than the case, so that its own message is the one shown. If
+        the case before has ended it, it is started here, and the case does not pay for what it imports.
         """
         seconds = self._time_limit * patience
         if self._remote:
             self._target.connection.time_limit = 0.9 * seconds
+            if self._target.connection.pid is None:
+                with contextlib.suppress(Exception):  # the case tries it again, and tells
+                    self._target.connection.start()
         return limits(seconds)
 
     @property

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from bpe_conformance.fixtures import Model, read_text
 from bpe_conformance.fixtures.spec import Case, Clause
-from bpe_conformance.judging.judge import Difference
+from bpe_conformance.judging.difference import Difference
 
 if TYPE_CHECKING:
     from bpe_conformance.judging.law import Broken, Law
@@ -50,6 +50,8 @@ def _fields(difference: Difference) -> list[str]:
     ]
     if difference.diverges:
         lines.append(_field("diverges", difference.diverges))
+    if difference.depends:
+        lines.append(_field("depends on", difference.depends))
     lines += [_field("raised in" if number == 0 else "", frame) for number, frame in enumerate(difference.traceback)]
     return lines
 

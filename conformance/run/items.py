@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from bpe_conformance.fixtures.spec import Case, Clause
-from bpe_conformance.judging import judge
+from bpe_conformance.judging import judge, surroundings
 from bpe_conformance.judging.containment import TimedOut
-from bpe_conformance.judging.judge import Difference
-from bpe_conformance.judging.law import Law, check, unmet
+from bpe_conformance.judging.difference import Difference
+from bpe_conformance.judging.law import Broken, Law, check, unmet
 from bpe_conformance.judging.show import ascii_only
 from bpe_conformance.plugin import RUN
 from bpe_conformance.run import failure
@@ -52,6 +52,7 @@ class BpeItem(pytest.Item):
         super().__init__(**keywords)
         self.state = "error"
         self.message = ""
+        self.difference: Difference | None = None
 
     @property
     def bpe_run(self) -> Run:
@@ -68,7 +69,11 @@ class BpeItem(pytest.Item):
         if unmet is not None:
             self.state, self.message = "not claimed", unmet
             pytest.skip(f"not claimed: {unmet}")
-        text = self.check()
+        with surroundings.kept() as changes:
+            text = self.check()
+        if text is None and changes:
+            self.difference = _disturbance(changes)
+            text = self.told(self.difference)
         self.message = ascii_only(text or "")
         reason = self.bpe_run.known_failures.get(self.name)
         level = self.clause.level if self.clause is not None else "must"
@@ -99,11 +104,21 @@ class BpeItem(pytest.Item):
         """Return the text of the failure, or None if all is well."""
         raise NotImplementedError
 
+    def told(self, difference: Difference) -> str:
+        """Return the text of the failure that `difference` is."""
+        return f"FAILED  {self.name}\n  {difference.got}"
+
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
         """Show the failure's own text, without a traceback of the suite."""
         if isinstance(excinfo.value, Failed):
             return self.message
         return ascii_only(str(super().repr_failure(excinfo, style)))
+
+
+def _disturbance(changes: list[str]) -> Difference:
+    """Return what a right answer comes to that left the process in another state."""
+    expected = "the same process as before, but for the answer"
+    return Difference("the whole of it, which is right otherwise", expected, "; ".join(changes), answer="surroundings")
 
 
 class CaseItem(BpeItem):
@@ -129,9 +144,14 @@ class CaseItem(BpeItem):
             with subject.within(patience):
                 difference = judge.judge(self.case, subject)
         except TimedOut as late:
-            difference = Difference(self.case.title, "an answer", str(late))
+            difference = Difference(self.case.title, "an answer", str(late), answer="raised TimedOut")
         if difference is None:
             return None
+        self.difference = difference
+        return self.told(difference)
+
+    def told(self, difference: Difference) -> str:
+        """Return the text of the failure that `difference` is."""
         return failure.of_case(self.case, difference, self.bpe_run.command)
 
 
@@ -151,7 +171,14 @@ class LawItem(BpeItem):
     def check(self) -> str | None:
         """Try the law."""
         broken = check(self.law, self.bpe_run.subject)
-        return None if broken is None else failure.of_law(self.law, broken, self.bpe_run.command)
+        if broken is None:
+            return None
+        self.difference = broken.difference
+        return failure.of_law(self.law, broken, self.bpe_run.command)
+
+    def told(self, difference: Difference) -> str:
+        """Return the text of the failure that `difference` is."""
+        return failure.of_law(self.law, Broken(difference), self.bpe_run.command)
 
 
 class CorpusItem(BpeItem):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import shlex
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,7 @@ from bpe_conformance.judging.law import Law
 from bpe_conformance.judging.laws import LAWS, bind
 from bpe_conformance.judging.show import ascii_only
 from bpe_conformance.judging.subject import Again, MisshapenAdapter, Subject
-from bpe_conformance.run import known_failures, summary
+from bpe_conformance.run import known_failures, looks_like, summary
 
 STATES = {
     "pass": ("passed", ".", "PASSED"),
@@ -86,6 +86,7 @@ class Run:
         folder = config.getoption("--bpe-spec")
         try:
             spec = load_spec(Path(folder)) if folder else load_spec(check_schema=False)
+            spec = _with_fresh_cases(spec, config)
             subject = _subject(config, name)
             laws = [] if folder else bind(spec.clauses)
             run = cls(config, spec, subject, laws, _corpora(config))
@@ -128,8 +129,12 @@ class Run:
         declared = [f"{key}={value}" for key, value in self.subject.declared.items()]
         return [
             f"bpe-conformance: judging {ascii_only(self.subject.name)}; "
-            f"{len(self.cases)} cases, {len(self.laws)} laws; conventions declared: {', '.join(declared) or 'none'}"
+            f"{len(self.cases)} cases{self._seed()}, {len(self.laws)} laws; conventions declared: {', '.join(declared) or 'none'}"
         ]
+
+    def _seed(self) -> str:
+        seed = self.config.getoption("--bpe-seed")
+        return "" if seed is None else f" (those of seed {seed} among them)"
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_makereport(self, item: pytest.Item) -> Any:
@@ -147,6 +152,8 @@ class Run:
                 "level": item.clause.level if item.clause else "",
                 "class": item.conformance_class,
                 "message": item.message,
+                "fingerprint": item.difference.fingerprint if item.difference else "",
+                "depends": item.difference.depends if item.difference else "",
             }
         return report
 
@@ -190,6 +197,22 @@ class Run:
         elif not judged and status == pytest.ExitCode.OK and not self._only_collects():
             session.exitstatus = pytest.ExitCode.NO_TESTS_COLLECTED
         self._write_known_failures()
+        if not self._only_collects():
+            self._tell_likeness()
+
+    def _tell_likeness(self) -> None:
+        """Say above the failures, once, which known bugs they look like, and in each failure by a line."""
+        terminal = self.config.pluginmanager.getplugin("terminalreporter")
+        if terminal is None or self.config.getoption("--bpe-spec"):
+            return
+        results = list(self.results.values())
+        likenesses = looks_like.of_run(results, self.spec.cases)
+        for report in terminal.stats.get("failed", []):
+            line = looks_like.line_for(getattr(report, "bpe", {}).get("id", ""), likenesses)
+            if line is not None and isinstance(report.longrepr, str):
+                head, mark, tail = report.longrepr.partition("\n  repeat  ")
+                report.longrepr = f"{head}\n{line}{mark}{tail}"
+        summary.likeness(terminal, looks_like.told(likenesses, results), results)
 
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
         """Print the summary by section, and the verdicts."""
@@ -242,12 +265,28 @@ def _subject(config: pytest.Config, name: str) -> Subject:
             capture.read_global_capture()
 
 
+def _with_fresh_cases(spec: Spec, config: pytest.Config) -> Spec:
+    """Add the cases of `--bpe-seed`."""
+    seed = config.getoption("--bpe-seed")
+    if seed is None:
+        return spec
+    if config.getoption("--bpe-spec"):
+        raise pytest.UsageError("--bpe-seed draws cases for the suite's own spec; leave --bpe-spec out")
+    from bpe_conformance.judging.fresh import fresh_cases
+
+    try:
+        return replace(spec, cases=(*spec.cases, *fresh_cases(seed, spec.clauses)))
+    except ValueError as error:
+        raise pytest.UsageError(f"--bpe-seed: {error}") from None
+
+
 def _options(config: pytest.Config) -> Iterator[str]:
     """Yield the options that decide what a case gives, to repeat it."""
-    for name, default in (("--bpe-trainer", None), ("--bpe-spec", None), ("--bpe-time-limit", 10.0)):
+    own = {"--bpe-trainer": None, "--bpe-spec": None, "--bpe-seed": None, "--bpe-time-limit": 10.0}
+    for name, default in own.items():
         value = config.getoption(name)
         if value != default:
-            yield from (name, f"{value:g}" if isinstance(value, float) else value)
+            yield from (name, f"{value:g}" if isinstance(value, float) else str(value))
     for name in ("--bpe-isolate", "--bpe-strict"):
         if config.getoption(name):
             yield name

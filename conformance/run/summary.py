@@ -48,6 +48,22 @@ def write(terminal: Any, run: Run) -> None:
         terminal.write_line("nothing was judged", red=True)
 
 
+def likeness(terminal: Any, lines: Iterable[str], results: Iterable[Result]) -> None:
+    """Write, above the failures, what they look like, and how many of them follow from others."""
+    told = [ascii_only(line) for line in lines]
+    failed = [one for one in results if one["state"] in ("fail", "error") and one["clause"]]
+    depending = sum(bool(one["depends"]) for one in failed)
+    if depending:
+        told.append(
+            f"{depending} of {len(failed)} failures follow from another part that fails alone too: they say which."
+        )
+    if told:
+        terminal.ensure_newline()
+        terminal.section("what it looks like", sep="=")
+        for line in told:
+            terminal.write_line(line)
+
+
 def _folded(missing: Iterable[str]) -> list[str]:
     """Return what is not claimed, once each; all patterns together count as one."""
     names = set(missing)
@@ -90,10 +106,12 @@ def _failures(terminal: Any, run: Run, results: Iterable[Result]) -> None:
     terminal.write_line("failures by clause; begin with the first:")
     clauses = run.spec.clauses
     for clause in sorted(clauses, key=lambda name: clauses[name].level != "must"):
-        mine = sorted((one["id"] for one in failed if one["clause"] == clause), key=lambda name: order.get(name, 10**6))
-        if mine:
-            more = f" and {len(mine) - 1} more" if len(mine) > 1 else ""
-            terminal.write_line(f"  {clause:<22} {mine[0]}{more}")
+        here = [one for one in failed if one["clause"] == clause]
+        here.sort(key=lambda one: (bool(one["depends"]), order.get(one["id"], len(order))))
+        if here:
+            more = f" and {len(here) - 1} more" if len(here) > 1 else ""
+            follows = "; follows from another" if here[0]["depends"] else ""
+            terminal.write_line(f"  {clause:<22} {here[0]['id']}{more}{follows}")
 
 
 def _corpora(terminal: Any, results: list[Result]) -> None:

@@ -11,8 +11,14 @@ from typing import Any
 from bpe_conformance.fixtures import PATTERNS, Model, read_text, read_token
 from bpe_conformance.fixtures.spec import CLASS_OF_OP, Case, Clause, Spec
 from bpe_conformance.judging import show
-from bpe_conformance.judging.expectations import LOOKUP_KEYS, TRAINING_KEYS, chunkings, read_merges, whole_text
-from bpe_conformance.judging.judge import expected_ids
+from bpe_conformance.judging.expectations import (
+    LOOKUP_KEYS,
+    TRAINING_KEYS,
+    chunkings,
+    expected_ids,
+    read_merges,
+    whole_text,
+)
 from bpe_conformance.judging.law import Law
 from bpe_conformance.judging.laws import LAWS
 from bpe_conformance.reference import textbook

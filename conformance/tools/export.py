@@ -13,8 +13,7 @@ from bpe_conformance import __version__
 from bpe_conformance.fixtures import PATTERNS, Merge, Model, read_text, read_token
 from bpe_conformance.fixtures.spec import CLASS_OF_OP, FOLDER, Case, Clause, Spec, load_spec
 from bpe_conformance.judging import gpt2_files
-from bpe_conformance.judging.expectations import LOOKUP_KEYS, TRAINING_KEYS, chunkings, whole_text
-from bpe_conformance.judging.judge import expected_ids
+from bpe_conformance.judging.expectations import LOOKUP_KEYS, TRAINING_KEYS, chunkings, expected_ids, whole_text
 from bpe_conformance.judging.laws import LAWS
 from bpe_conformance.judging.subject import CONVENTIONS
 from bpe_conformance.tools.command_error import CommandError

@@ -16,6 +16,7 @@ from bpe_conformance.fixtures.spec import FOLDER, Case, load_spec
 from bpe_conformance.judging.expectations import COMPUTED, compute, oracle, value_for
 from bpe_conformance.judging.show import ascii_only
 from bpe_conformance.tools import spec_page
+from bpe_conformance.tools.atomic import write_text
 from bpe_conformance.tools.witnesses import HAND, Disagreements, Witness, is_witnessed, load_witnesses, present
 
 WIDTH = 110
@@ -72,7 +73,7 @@ def regenerate(folder: Path = FOLDER, check: bool = False, witnesses: Sequence[W
         if not file.exists() or file.read_bytes().decode("utf-8") != text:
             outcome.differences.append(f"{file.name} differs from what the spec and the oracle give")
             if not check:
-                _write(file, text)
+                write_text(file, text)
     return outcome
 
 
@@ -85,13 +86,6 @@ def stored_ids(folder: Path) -> str:
         entry = {"sha256": hashlib.sha256(data).hexdigest(), "ids": tokenizer.encode(data.decode("utf-8"))}
         rows.append(f"{json.dumps(file.name)}: {json.dumps(entry)}")
     return "{\n" + ",\n".join(rows) + "\n}\n"
-
-
-def _write(file: Path, text: str) -> None:
-    target = file.resolve()
-    temporary = target.with_name(target.name + ".tmp")
-    temporary.write_bytes(text.encode("utf-8"))
-    temporary.replace(target)
 
 
 def _expectations(folder: Path, check: bool, everyone: Sequence[Witness], outcome: Outcome) -> None:
@@ -135,7 +129,7 @@ def _expectations(folder: Path, check: bool, everyone: Sequence[Witness], outcom
         if file.read_bytes() != before:
             outcome.refusals.append(f"{file.name} was changed meanwhile and is not written; run it again")
             continue
-        _write(file, text)
+        write_text(file, text)
     outcome.refusals += disagreements.stale(witness.name for witness in asked)
 
 

@@ -11,8 +11,7 @@ from typing import Any
 from bpe_conformance.fixtures import PATTERNS, Model, read_text, read_token
 from bpe_conformance.fixtures.spec import FOLDER, Case
 from bpe_conformance.fixtures.yaml_file import read_documents
-from bpe_conformance.judging.expectations import COMPUTED, read_merges, value_for, whole_text
-from bpe_conformance.judging.judge import expected_ids
+from bpe_conformance.judging.expectations import COMPUTED, expected_ids, read_merges, value_for, whole_text
 from bpe_conformance.judging.show import ascii_only
 from bpe_conformance.reference import textbook
 

@@ -1,0 +1,319 @@
+"""Wrong decoders: the order of joining and decoding, malformed bytes, the text afterwards, unknown ids."""
+
+from __future__ import annotations
+
+import codecs
+import functools
+import operator
+import re
+import unicodedata
+from collections.abc import Iterable
+
+from bpe_conformance.known_bugs.plain import Encoder
+
+# Joining
+
+
+class TokensDecodedApart(Encoder):
+    """Decodes each token alone and joins the texts, so that a character of several tokens becomes several U+FFFD."""
+
+    clause = "DECODE-BYTES-1"
+    mend = "Join the bytes first: b''.join(vocab[i] for i in ids).decode('utf-8', errors='replace')."
+
+    def decode(self, ids: Iterable[int]) -> str:
+        return "".join([self.vocab[index].decode("utf-8", errors="replace") for index in ids])
+
+
+class DecodedInWindows(Encoder):
+    """Decodes 64 ids at a time and joins the texts, to keep buffers small; characters across a window break."""
+
+    clause = "DECODE-BYTES-1"
+    mend = "Decode once, or use codecs.getincrementaldecoder('utf-8')('replace') over the windows."
+
+    def decode(self, ids: Iterable[int]) -> str:
+        tokens = [self.vocab[index] for index in ids]
+        windows = [b"".join(tokens[start : start + 64]) for start in range(0, len(tokens), 64)]
+        return "".join(window.decode("utf-8", errors="replace") for window in windows)
+
+
+class BytesFromText(Encoder):
+    """Decodes ids to text and encodes that to get their bytes, which turns half a character into U+FFFD."""
+
+    clause = "DECODE-BYTES-1"
+    mend = "Return b''.join(vocab[i] for i in ids), and let decode call it."
+
+    def decode_bytes(self, ids: Iterable[int]) -> bytes:
+        return super().decode_bytes(ids).decode("utf-8", errors="replace").encode("utf-8")
+
+
+class EmptyListNotDecoded(Encoder):
+    """Adds the tokens up with `reduce(operator.add, tokens)`, which has no start value for an empty list."""
+
+    clause = "DECODE-EMPTY-1"
+    mend = "Use b''.join(tokens)."
+
+    def decode_bytes(self, ids: Iterable[int]) -> bytes:
+        return functools.reduce(operator.add, [self.vocab[index] for index in ids])
+
+
+class NulAtTokenEndDropped(Encoder):
+    """Keeps the tokens in a numpy array of dtype S, which pads with NUL and strips all NULs at the end of a token."""
+
+    clause = "DECODE-TEXT-1"
+    mend = "Keep the tokens in a list or a dict, or in an array of dtype object."
+
+    def decode_bytes(self, ids: Iterable[int]) -> bytes:
+        return b"".join([self.vocab[index].rstrip(b"\0") for index in ids])
+
+
+# Malformed bytes
+
+
+class MalformedBytesIgnored(Encoder):
+    """Decodes with errors='ignore', which silences the exception and drops the bytes."""
+
+    clause = "DECODE-UTF8-1"
+    mend = "Decode with errors='replace'."
+
+    def decode(self, ids: Iterable[int]) -> str:
+        return self.decode_bytes(ids).decode("utf-8", errors="ignore")
+
+
+class MalformedBytesRaise(Encoder):
+    """Decodes strictly, which works for what an encoder gave and raises for what a model may emit."""
+
+    clause = "DECODE-UTF8-1"
+    mend = "Decode with errors='replace'."
+
+    def decode(self, ids: Iterable[int]) -> str:
+        return self.decode_bytes(ids).decode("utf-8")
+
+
+class BytesAsLatin1(Encoder):
+    """Makes one character of each byte, as `chr` and Latin-1 do; only ASCII comes back."""
+
+    clause = "DECODE-BYTES-1"
+    mend = "Decode the joined bytes as UTF-8."
+
+    def decode(self, ids: Iterable[int]) -> str:
+        return self.decode_bytes(ids).decode("latin-1")
+
+
+class Latin1AsFallback(Encoder):
+    """Decodes strictly and falls back on Latin-1 for the whole text if a byte anywhere is malformed."""
+
+    clause = "DECODE-UTF8-1"
+    mend = "Decode with errors='replace' instead of catching UnicodeDecodeError."
+
+    def decode(self, ids: Iterable[int]) -> str:
+        try:
+            return self.decode_bytes(ids).decode("utf-8")
+        except UnicodeDecodeError:
+            return self.decode_bytes(ids).decode("latin-1")
+
+
+class OneReplacementPerByte(Encoder):
+    """Puts one U+FFFD for each malformed byte, as decoders do that step on by one byte after an error."""
+
+    clause = "DECODE-UTF8-1"
+    mend = "One U+FFFD for each maximal subpart: bytes.decode('utf-8', 'replace') does it."
+
+    def decode(self, ids: Iterable[int]) -> str:
+        return re.sub("[\udc80-\udcff]", "\ufffd", self.decode_bytes(ids).decode("utf-8", "surrogateescape"))
+
+
+class OneReplacementPerRun(Encoder):
+    """Puts one U+FFFD for a whole run of malformed bytes, to spare the reader a row of them."""
+
+    clause = "DECODE-UTF8-1"
+    mend = "One U+FFFD for each maximal subpart: bytes.decode('utf-8', 'replace') does it."
+
+    def decode(self, ids: Iterable[int]) -> str:
+        return re.sub("[\udc80-\udcff]+", "\ufffd", self.decode_bytes(ids).decode("utf-8", "surrogateescape"))
+
+
+class AnnouncedLengthSkipped(Encoder):
+    """Skips as many bytes as the lead byte announces if they are no character; what is well-formed there is lost."""
+
+    clause = "DECODE-UTF8-1"
+    mend = "Go on behind the maximal subpart, not behind the announced length."
+
+    def decode(self, ids: Iterable[int]) -> str:
+        data = self.decode_bytes(ids)
+        text, here = "", 0
+        while here < len(data):
+            size = 1 + sum(data[here] >= lead for lead in (0xC0, 0xE0, 0xF0))
+            try:
+                text += data[here : here + size].decode("utf-8")
+            except UnicodeDecodeError:
+                text += "\ufffd"
+            here += size
+        return text
+
+
+class SurrogatesDecoded(Encoder):
+    """Accepts surrogates of three bytes each, as Java and old MySQL write them, and gives them out as characters."""
+
+    clause = "DECODE-UTF8-1"
+    mend = "Decode as UTF-8 with errors='replace', without surrogatepass."
+
+    def decode(self, ids: Iterable[int]) -> str:
+        try:
+            return self.decode_bytes(ids).decode("utf-8", "surrogatepass")
+        except UnicodeDecodeError:
+            return super().decode(ids)
+
+
+class OverlongNulDecoded(Encoder):
+    """Reads C0 80 as NUL, as Java's modified UTF-8 writes it to keep strings free of zero bytes."""
+
+    clause = "DECODE-UTF8-1"
+    mend = "C0 is never a byte of UTF-8: it becomes U+FFFD, and so does the 80 behind it."
+
+    def decode(self, ids: Iterable[int]) -> str:
+        return self.decode_bytes(ids).replace(b"\xc0\x80", b"\0").decode("utf-8", errors="replace")
+
+
+class UnfinishedEndLost(Encoder):
+    """Uses an incremental decoder and never tells it that the text ends, so that an unfinished character vanishes."""
+
+    clause = "DECODE-UTF8-1"
+    mend = "End with decoder.decode(b'', final=True)."
+
+    def decode(self, ids: Iterable[int]) -> str:
+        decoder = codecs.getincrementaldecoder("utf-8")("replace")
+        return "".join([decoder.decode(self.vocab[index]) for index in ids])
+
+
+# The text afterwards
+
+
+class ByteOrderMarkDropped(Encoder):
+    """Drops U+FEFF at the beginning, as the codec utf-8-sig does and TextDecoder without ignoreBOM."""
+
+    clause = "DECODE-BOM-1"
+    mend = "Decode as 'utf-8'; in JavaScript: new TextDecoder('utf-8', {ignoreBOM: true})."
+
+    def decode(self, ids: Iterable[int]) -> str:
+        return self.decode_bytes(ids).decode("utf-8-sig", errors="replace")
+
+
+class TextEndsAtNul(Encoder):
+    """Hands the bytes over as a C string, which ends at the first NUL."""
+
+    clause = "DECODE-TEXT-1"
+    mend = "Pass the length on with the bytes: std::string(data, size), not std::string(data)."
+
+    def decode_bytes(self, ids: Iterable[int]) -> bytes:
+        return super().decode_bytes(ids).partition(b"\0")[0]
+
+
+class FirstSpaceStripped(Encoder):
+    """Strips the space at the beginning, which tokenizers with a prefix space added before."""
+
+    clause = "DECODE-TEXT-1"
+    mend = "Return the decoded text as it is."
+
+    def decode(self, ids: Iterable[int]) -> str:
+        return super().decode(ids).removeprefix(" ")
+
+
+class SpacesCleanedUp(Encoder):
+    """Takes out spaces before punctuation and contractions, as `clean_up_tokenization_spaces` does for word pieces."""
+
+    clause = "DECODE-TEXT-1"
+    mend = "Return the decoded text as it is (clean_up_tokenization_spaces=False)."
+
+    def decode(self, ids: Iterable[int]) -> str:
+        return re.sub(r" (?=[.,?!]|'s|'m|'ve|'re|n't)", "", super().decode(ids))
+
+
+class LineEndsMadeUniform(Encoder):
+    """Turns CRLF and CR to LF, as reading and writing a file in text mode does."""
+
+    clause = "DECODE-TEXT-1"
+    mend = "Keep line ends; open files with newline=''."
+
+    def decode(self, ids: Iterable[int]) -> str:
+        return super().decode(ids).replace("\r\n", "\n").replace("\r", "\n")
+
+
+class DecodedToNfc(Encoder):
+    """Normalises the decoded text to NFC, so that texts compare equal that look equal."""
+
+    clause = "DECODE-TEXT-1"
+    mend = "Return the decoded text as it is, without unicodedata.normalize."
+
+    def decode(self, ids: Iterable[int]) -> str:
+        return unicodedata.normalize("NFC", super().decode(ids))
+
+
+# Special tokens
+
+
+class SpecialsLeftOut(Encoder):
+    """Leaves special tokens out of the text, as `skip_special_tokens` does for display."""
+
+    clause = "SPECIAL-DECODE-1"
+    mend = "Decode every id; skipping is for a caller to ask for."
+
+    def decode_bytes(self, ids: Iterable[int]) -> bytes:
+        special = {token.encode("utf-8") for token in self.special}
+        return b"".join([token for token in map(self.vocab.__getitem__, ids) if token not in special])
+
+
+class SpacesAroundSpecials(Encoder):
+    """Sets a space before and behind each special token, as `spaces_between_special_tokens` does for display."""
+
+    clause = "DECODE-SPECIAL-1"
+    mend = "Concatenate the bytes of all ids, special tokens included."
+
+    def decode_bytes(self, ids: Iterable[int]) -> bytes:
+        special = {token.encode("utf-8") for token in self.special}
+        return b"".join(
+            [b" " + token + b" " if token in special else token for token in map(self.vocab.__getitem__, ids)]
+        )
+
+
+# Unknown ids
+
+
+class UnknownIdsSkipped(Encoder):
+    """Skips ids without an entry, since `vocab.get(i, b"")` raises nothing."""
+
+    clause = "DECODE-UNKNOWN-1"
+    mend = "Use vocab[i], which raises KeyError."
+
+    def decode_bytes(self, ids: Iterable[int]) -> bytes:
+        return b"".join([self.vocab.get(index, b"") for index in ids])
+
+
+class UnknownIdsReplaced(Encoder):
+    """Decodes ids without an entry to U+FFFD, as if they were malformed bytes."""
+
+    clause = "DECODE-UNKNOWN-1"
+    mend = "Use vocab[i], which raises KeyError."
+
+    def decode_bytes(self, ids: Iterable[int]) -> bytes:
+        return b"".join([self.vocab.get(index, "\ufffd".encode()) for index in ids])
+
+
+class NegativeIdsFromTheEnd(Encoder):
+    """Keeps the tokens in a list, whose index -1 is the last token."""
+
+    clause = "DECODE-UNKNOWN-1"
+    mend = "Refuse what is below 0, or look ids up in a dict."
+
+    def decode_bytes(self, ids: Iterable[int]) -> bytes:
+        size = max(self.vocab) + 1
+        return b"".join([self.vocab[index + size if -size <= index < 0 else index] for index in ids])
+
+
+class IdZeroSkipped(Encoder):
+    """Skips the id 0 as padding, or by `if token_id:`; in this numbering it is a byte like any other."""
+
+    clause = "DECODE-BYTES-1"
+    mend = "Test `is not None` instead of truth, and strip padding by its own id."
+
+    def decode_bytes(self, ids: Iterable[int]) -> bytes:
+        return b"".join([self.vocab[index] for index in ids if index])

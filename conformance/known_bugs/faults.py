@@ -1,0 +1,258 @@
+"""Wrong for reasons outside the algorithm: shared and kept state, default arguments, chance, and the surroundings."""
+
+from __future__ import annotations
+
+import codecs
+import locale
+import random
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from threading import Lock
+from typing import Any, ClassVar
+
+from bpe_conformance.fixtures import Merge
+from bpe_conformance.known_bugs.plain import Encoder, Trainer, Words
+from bpe_conformance.reference import textbook
+from bpe_conformance.reference.textbook import Word
+
+# The caller's objects
+
+
+class SpecialsTakenFromCallersVocab(Encoder):
+    """Moves special tokens from the caller's vocab to a table of its own, which encoding reads and decoding forgets."""
+
+    clause = "ERROR-STATE-1"
+    mend = "Copy the vocabulary, dict(vocab), and leave the special tokens in it."
+
+    def __init__(
+        self,
+        vocab: dict[int, bytes],
+        merges: Sequence[Merge],
+        special_tokens: Sequence[str] | None = None,
+        pattern: str | None = None,
+    ) -> None:
+        super().__init__(vocab, merges, special_tokens, pattern)
+        for token in self.special:
+            vocab.pop(self.special_id(token), None)
+        self.vocab = vocab
+
+
+class CallersSpecialsSorted(Encoder):
+    """Sorts the caller's list of special tokens in place, longest first, before it numbers those without an entry."""
+
+    clause = "ERROR-STATE-1"
+    mend = "Sort a copy: sorted(special_tokens, key=len, reverse=True), and number in the order of the list."
+
+    def __init__(
+        self,
+        vocab: Mapping[int, bytes],
+        merges: Sequence[Merge],
+        special_tokens: list[str] | None = None,
+        pattern: str | None = None,
+    ) -> None:
+        if special_tokens:
+            special_tokens.sort(key=len, reverse=True)
+        super().__init__(vocab, merges, special_tokens, pattern)
+
+
+class CallersSpecialsPopped(Encoder):
+    """Takes the special tokens off the end of the caller's list until it is empty, and numbers them in that order."""
+
+    clause = "ERROR-STATE-1"
+    mend = "Go through the list with a for loop; pop changes it, and takes the last first."
+
+    def __init__(
+        self,
+        vocab: Mapping[int, bytes],
+        merges: Sequence[Merge],
+        special_tokens: list[str] | None = None,
+        pattern: str | None = None,
+    ) -> None:
+        popped: list[str] = []
+        while special_tokens:
+            popped.append(special_tokens.pop())
+        super().__init__(vocab, merges, popped, pattern)
+
+
+# What a tokenizer shares and keeps
+
+
+class CachedListExtended(Encoder):
+    """Builds its result on the list that its cache holds for the first pre-token, and so appends the rest to that."""
+
+    clause = "LAW-PURE-1"
+    mend = "Begin with a list of its own: ids = []; ids.extend(cached)."
+    varies = True
+
+    def encode_segment(self, segment: str) -> list[int]:
+        cache: dict[str, list[int]] = self.__dict__.setdefault("cache", {})
+        first, *others = self.split(segment) or [""]
+        if first not in cache:
+            cache[first] = self.encode_pre_token(first)
+        ids = cache[first]
+        for pre_token in others:
+            ids += self.encode_pre_token(pre_token)
+        return ids
+
+
+class CacheOnClass(Encoder):
+    """Keeps the cache of pre-tokens on the class, where tokenizers of other tables find it too."""
+
+    clause = "ERROR-STATE-1"
+    mend = "Create the cache in __init__: self.cache = {}."
+    varies = True
+    cache: ClassVar[dict[str, list[int]]] = {}
+
+    def encode_pre_token(self, pre_token: str) -> list[int]:
+        if pre_token not in self.cache:
+            self.cache[pre_token] = super().encode_pre_token(pre_token)
+        return self.cache[pre_token]
+
+
+class SpecialsOnClass(Encoder):
+    """Collects special tokens in a list on the class, so that those of earlier tokenizers are matched too."""
+
+    clause = "ERROR-STATE-1"
+    mend = "Create the list in __init__: self.special_tokens = list(special_tokens or [])."
+    varies = True
+    collected: ClassVar[dict[str, None]] = {}
+
+    def cut(self, text: str) -> list[tuple[str, bool]]:
+        self.collected.update(dict.fromkeys(self.special))
+        return textbook.cut_special(text, [token for token in self.collected if token.encode("utf-8") in self.ids])
+
+
+class BufferInDefaultArgument(Encoder):
+    """Collects chunks in a list that is a default argument, which Python creates once and all streams share."""
+
+    clause = "LAW-PURE-1"
+    mend = "Create the buffer inside: def encode_iterable(self, chunks): held = []."
+    varies = True
+
+    def encode_iterable(self, chunks: Iterable[str], held: list[str] = []) -> Iterator[int]:  # noqa: B006
+        held.extend(chunks)
+        yield from self.encode("".join(held))
+
+
+class CorpusInDefaultArgument(Trainer):
+    """Counts pre-tokens in a Counter that is a default argument, so that a training goes on from the ones before."""
+
+    clause = "LAW-REPLAY-1"
+    mend = "Create the counter inside: counts = Counter()."
+    varies = True
+
+    @classmethod
+    def words(cls, text: str, special: list[str], pattern: str, kept: Counter[Word] = Counter()) -> Words:  # noqa: B006
+        for word, count in super().words(text, special, pattern):
+            kept[word] += count
+        return list(kept.items())
+
+
+class MergesReadOnce(Encoder):
+    """Ranks merges by a generator in place of a list; it is at its end after the first pre-token."""
+
+    clause = "MERGE-FULL-1"
+    mend = "Build a dict of ranks once: {pair: rank for rank, pair in enumerate(merges)}."
+
+    def encode_segment(self, segment: str) -> list[int]:
+        ranked = enumerate(self.merges)
+        words = [
+            textbook.merge_by_pair(self.atoms(pre_token), {pair: rank for rank, pair in ranked})
+            for pre_token in self.split(segment)
+        ]
+        return [self.ids[token] for word in words for token in word]
+
+
+class DecoderKeptOnClass(Encoder):
+    """Keeps one incremental decoder for all calls, so that half a character waits for the next call's bytes."""
+
+    clause = "LAW-PURE-1"
+    mend = "Create the decoder in decode, and end it with final=True."
+    varies = True
+    decoder = codecs.getincrementaldecoder("utf-8")("replace")
+
+    def decode(self, ids: Iterable[int]) -> str:
+        return self.decoder.decode(self.decode_bytes(ids))
+
+
+class LockKeptAfterError(Encoder):
+    """Takes a lock and gives it back at the end, which an error skips; then every call says that it is in use."""
+
+    clause = "ERROR-AFTER-1"
+    mend = "Use the lock in a with statement: with self.lock: ..."
+    varies = True
+    lock: ClassVar[Any] = Lock()
+
+    def encode(self, text: str) -> list[int]:
+        if not self.lock.acquire(blocking=False):
+            raise RuntimeError("the tokenizer is in use")
+        ids = super().encode(text)
+        self.lock.release()
+        return ids
+
+
+# Chance and surroundings
+
+
+class SpecialsInSetOrder(Encoder):
+    """Tries the special tokens in the order of a set, which changes with the hash seed of the process."""
+
+    clause = "SPECIAL-ORDER-1"
+    mend = "Sort them: sorted(set(special_tokens), key=len, reverse=True)."
+    varies = True
+
+    def cut(self, text: str) -> list[tuple[str, bool]]:
+        if not self.special or not text:
+            return [(text, False)] if text else []
+        parts = re.split(f"({'|'.join(map(re.escape, set(self.special)))})", text)
+        return [(part, part in self.special) for part in parts if part]
+
+
+class TiesInSetOrder(Trainer):
+    """Takes the first of the most frequent pairs out of a set, whose order changes with the hash seed."""
+
+    clause = "LAW-SEED-1"
+    mend = "Break ties by the pair itself: max(tied)."
+    varies = True
+
+    @classmethod
+    def choose(cls, counts: Mapping[Merge, int], ids: Mapping[bytes, int]) -> Merge:
+        most = max(counts.values())
+        return next(iter({pair for pair, count in counts.items() if count == most}))
+
+
+class TiesByCollation(Trainer):
+    """Compares tied pairs as text in the order of the locale, where bytes that are not UTF-8 are all alike."""
+
+    clause = "TRAIN-TIE-1"
+    mend = "Compare bytes: max(tied)."
+    varies = True
+
+    @classmethod
+    def key(cls, pair: Merge, ids: Mapping[bytes, int]) -> Any:
+        return [locale.strxfrm(part.replace(b"\0", b"").decode("utf-8", errors="replace")) for part in pair]
+
+
+class DropoutLeftOn(Encoder):
+    """Leaves one pre-token in ten as its bytes by chance, as BPE dropout varies the tokens while a model is trained."""
+
+    clause = "LAW-IDEMPOTENT-1"
+    mend = "Apply every merge when encoding; dropout is for the caller to ask for."
+    varies = True
+
+    def merge(self, word: Word) -> Word:
+        return word if random.random() < 0.1 else super().merge(word)
+
+
+class FilesFromCurrentFolder(Encoder):
+    """Opens vocab.json and merges.txt by their names in the current folder, whatever folder it is given."""
+
+    clause = "FILE-LOAD-1"
+    mend = "Open the paths that were given."
+    varies = True
+
+    @classmethod
+    def from_files(cls, vocab_path: str, merges_path: str, special_tokens: Sequence[str] | None = None) -> Encoder:
+        return super().from_files(Path(vocab_path).name, Path(merges_path).name, special_tokens)

@@ -1,0 +1,366 @@
+"""Wrong files: the lines of merges.txt, the ids of vocab.json, the spelling of bytes, special tokens, saving."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from bpe_conformance.fixtures import GPT2_BYTE_ORDER, Merge, spell, unspell
+from bpe_conformance.known_bugs.plain import Encoder
+
+
+class _Reader(Encoder):
+    """Reads in steps: the lines of merges.txt, the entries of vocab.json, a spelling; right as it stands."""
+
+    @classmethod
+    def from_files(cls, vocab_path: str, merges_path: str, special_tokens: Sequence[str] | None = None) -> Encoder:
+        special = set(special_tokens or ())
+        entries: dict[str, int] = json.loads(Path(vocab_path).read_bytes())
+        vocab = {index: cls.token(spelling, special) for spelling, index in cls.entries(entries)}
+        merges = [cls.pair(line) for line in cls.lines(Path(merges_path).read_bytes().decode("utf-8"))]
+        return cls(vocab, cls.order(merges, vocab), special_tokens)
+
+    @classmethod
+    def lines(cls, text: str) -> list[str]:
+        lines = text.replace("\r\n", "\n").split("\n")
+        return [line for line in lines[lines[0].startswith("#version") :] if line]
+
+    @classmethod
+    def pair(cls, line: str) -> Merge:
+        left, right = line.split(" ")
+        return cls.bytes_of(left), cls.bytes_of(right)
+
+    @classmethod
+    def order(cls, merges: list[Merge], vocab: dict[int, bytes]) -> list[Merge]:
+        return merges
+
+    @classmethod
+    def entries(cls, entries: dict[str, int]) -> Iterable[tuple[str, int]]:
+        return entries.items()
+
+    @classmethod
+    def token(cls, spelling: str, special: set[str]) -> bytes:
+        return spelling.encode("utf-8") if spelling in special else cls.bytes_of(spelling)
+
+    @classmethod
+    def bytes_of(cls, spelling: str) -> bytes:
+        return unspell(spelling)
+
+
+# The lines of merges.txt
+
+
+class FirstLineDropped(_Reader):
+    """Drops the first line of merges.txt unseen, as GPT-2's own reader does; without a header it is a merge."""
+
+    clause = "FILE-VERSION-2"
+    mend = "Drop the first line only if it begins with '#version'."
+
+    @classmethod
+    def lines(cls, text: str) -> list[str]:
+        return [line for line in text.replace("\r\n", "\n").split("\n")[1:] if line]
+
+
+class HeaderIsMerge(_Reader):
+    """Reads every line of merges.txt as a merge, so that `#version: 0.2` has the rank 0."""
+
+    clause = "FILE-VERSION-1"
+    mend = "Drop the first line if it begins with '#version'."
+
+    @classmethod
+    def lines(cls, text: str) -> list[str]:
+        return [line for line in text.replace("\r\n", "\n").split("\n") if line]
+
+
+class NumberSignLinesSkipped(_Reader):
+    """Skips lines of merges.txt that begin with `#` as comments, and with them all merges of number signs."""
+
+    clause = "FILE-VERSION-1"
+    mend = "Drop the first line if it begins with '#version', and no other."
+
+    @classmethod
+    def lines(cls, text: str) -> list[str]:
+        return [line for line in super().lines(text) if not line.startswith("#")]
+
+
+class CarriageReturnKept(_Reader):
+    """Splits merges.txt at LF only and leaves the CR of a file from Windows on the second part of each merge."""
+
+    clause = "FILE-LINES-1"
+    mend = "Split by text.replace('\\r\\n', '\\n').split('\\n'), or open the file in text mode."
+
+    @classmethod
+    def lines(cls, text: str) -> list[str]:
+        lines = text.split("\n")
+        return [line for line in lines[lines[0].startswith("#version") :] if line]
+
+    @classmethod
+    def bytes_of(cls, spelling: str) -> bytes:
+        return b"".join(
+            character.encode("utf-8") if character == "\r" else unspell(character) for character in spelling
+        )
+
+
+class LastLineDropped(_Reader):
+    """Drops what stands behind the last line end, as `[1:-1]` does; without one it is the last merge."""
+
+    clause = "FILE-LINES-1"
+    mend = "Drop empty lines instead: [line for line in lines if line]."
+
+    @classmethod
+    def lines(cls, text: str) -> list[str]:
+        lines = text.replace("\r\n", "\n").split("\n")
+        return lines[lines[0].startswith("#version") : -1]
+
+
+class RanksByResultId(_Reader):
+    """Ranks merges by the ids of their results instead of by their lines, since for GPT-2 both are the same."""
+
+    clause = "FILE-LOAD-1"
+    mend = "The rank of a merge is its place among the lines of merges.txt."
+
+    @classmethod
+    def order(cls, merges: list[Merge], vocab: dict[int, bytes]) -> list[Merge]:
+        ids = {token: index for index, token in vocab.items()}
+        return sorted(merges, key=lambda pair: ids[pair[0] + pair[1]])
+
+
+# The ids of vocab.json
+
+
+class IdsByPlaceInFile(_Reader):
+    """Numbers the keys of vocab.json as they stand in the file and ignores their values."""
+
+    clause = "FILE-LOAD-1"
+    mend = "Take the ids from the file: {index: token for token, index in entries.items()}."
+
+    @classmethod
+    def entries(cls, entries: dict[str, int]) -> Iterable[tuple[str, int]]:
+        return [(spelling, place) for place, spelling in enumerate(entries)]
+
+
+class IdsCloseUp(_Reader):
+    """Sorts the entries of vocab.json by id into a list, whose places are the ids only if there is no gap."""
+
+    clause = "FILE-LOAD-1"
+    mend = "Keep a dict from id to token, or fill the gaps of the list."
+
+    @classmethod
+    def entries(cls, entries: dict[str, int]) -> Iterable[tuple[str, int]]:
+        return [(spelling, place) for place, spelling in enumerate(sorted(entries, key=entries.__getitem__))]
+
+
+class IdsFromMerges(_Reader):
+    """Builds the vocabulary from merges.txt alone, bytes in GPT-2's order and then a merge a line."""
+
+    clause = "FILE-LOAD-1"
+    mend = "Take the ids from vocab.json."
+
+    @classmethod
+    def order(cls, merges: list[Merge], vocab: dict[int, bytes]) -> list[Merge]:
+        made = [left + right for left, right in merges]
+        others = [token for token in vocab.values() if len(token) > 1 and token not in made]
+        tokens = [*(bytes([byte]) for byte in GPT2_BYTE_ORDER), *made, *others]
+        vocab.clear()
+        vocab.update(enumerate(tokens))
+        return merges
+
+
+# The spelling of bytes
+
+
+class SpellingsReadAsText(_Reader):
+    """Takes spellings for text, encoded as UTF-8, so that `Ġt` is C4 A0 74 and no byte above 7F has an entry."""
+
+    clause = "FILE-MAP-1"
+    mend = "Map each character back to its byte with the inverse of GPT-2's bytes_to_unicode."
+
+    @classmethod
+    def bytes_of(cls, spelling: str) -> bytes:
+        return unspell(spelling) if len(spelling) == 1 else spelling.encode("utf-8")
+
+
+class OnlySpaceAndLineEndMapped(_Reader):
+    """Replaces `Ġ` and `Ċ` by space and line feed and takes the rest as text, which is right for ASCII."""
+
+    clause = "FILE-MAP-1"
+    mend = "Map each character back to its byte with the inverse of GPT-2's bytes_to_unicode."
+
+    @classmethod
+    def bytes_of(cls, spelling: str) -> bytes:
+        text = spelling.replace("Ġ", " ").replace("Ċ", "\n")
+        return text.encode("utf-8") if len(spelling) > 1 else unspell(spelling)
+
+
+class _OtherMap(_Reader):
+    """Reads and writes with another byte map than GPT-2's: `printable` are the bytes that are spelled as themselves."""
+
+    printable: Sequence[int] = ()
+
+    @classmethod
+    def characters(cls) -> dict[int, str]:
+        others = [byte for byte in range(256) if byte not in cls.printable]
+        return {byte: chr(0x100 + others.index(byte)) if byte in others else chr(byte) for byte in range(256)}
+
+    @classmethod
+    def bytes_of(cls, spelling: str) -> bytes:
+        known = {character: byte for byte, character in cls.characters().items()}
+        return b"".join(bytes([known[one]]) if one in known else one.encode("utf-8") for one in spelling)
+
+    def save(self, folder: str) -> None:
+        characters = self.characters()
+        entries = {"".join(map(characters.__getitem__, token)): index for index, token in self.vocab.items()}
+        lines = [" ".join("".join(map(characters.__getitem__, part)) for part in pair) for pair in self.merges]
+        Path(folder, "vocab.json").write_text(json.dumps(entries), "utf-8")
+        Path(folder, "merges.txt").write_text("\n".join(["#version: 0.2", *lines, ""]), "utf-8")
+
+
+class SoftHyphenSpelledAsItself(_OtherMap):
+    """Spells AD as the character U+00AD, by the range A1-FF in place of the two ranges around the soft hyphen."""
+
+    clause = "FILE-MAP-1"
+    mend = "The printable bytes are 21-7E, A1-AC and AE-FF; AD is spelled U+0143."
+    printable = (*range(0x21, 0x7F), *range(0xA1, 0x100))
+
+
+class DeleteSpelledAsItself(_OtherMap):
+    """Spells 7F as itself, by a range that ends one too late, which shifts the characters of the bytes behind it."""
+
+    clause = "FILE-MAP-1"
+    mend = "The printable bytes are 21-7E, A1-AC and AE-FF: range(0x21, 0x7F) ends before 7F."
+    printable = (*range(0x21, 0x80), *range(0xA1, 0xAD), *range(0xAE, 0x100))
+
+
+class TildeLeftOut(_OtherMap):
+    """Leaves 7E, AC and FF out of the printable bytes, as `range(ord("!"), ord("~"))` does without + 1."""
+
+    clause = "FILE-MAP-1"
+    mend = "Add one to the end of each range: range(ord('!'), ord('~') + 1)."
+    printable = (*range(0x21, 0x7E), *range(0xA1, 0xAC), *range(0xAE, 0xFF))
+
+
+# Special tokens
+
+
+class SpecialsNotLoaded(_Reader):
+    """Takes `special_tokens` and does not pass them on to the constructor."""
+
+    clause = "FILE-SPECIAL-1"
+    mend = "return cls(vocab, merges, special_tokens)."
+
+    @classmethod
+    def from_files(cls, vocab_path: str, merges_path: str, special_tokens: Sequence[str] | None = None) -> Encoder:
+        loaded = super().from_files(vocab_path, merges_path, special_tokens)
+        loaded.special.clear()
+        return loaded
+
+
+class LoadedEntriesThatLookSpecial(_Reader):
+    """Makes every `<|...|>` of vocab.json a special token when it loads, whatever the caller lists."""
+
+    clause = "FILE-SPECIAL-1"
+    mend = "Pass on the special_tokens that the caller gave, and no others."
+
+    @classmethod
+    def from_files(cls, vocab_path: str, merges_path: str, special_tokens: Sequence[str] | None = None) -> Encoder:
+        keys = json.loads(Path(vocab_path).read_bytes())
+        looks = [key for key in keys if key.startswith("<|") and key.endswith("|>")]
+        return super().from_files(vocab_path, merges_path, [*(special_tokens or ()), *looks])
+
+
+# Saving
+
+
+class _Writer(Encoder):
+    """Writes in steps: a spelling, the entries of vocab.json, the merges, a line; right as it stands."""
+
+    def save(self, folder: str) -> None:
+        entries = {self.spelling(token): index for index, token in self.entries()}
+        Path(folder, "vocab.json").write_text(json.dumps(entries), "utf-8")
+        lines = [self.line(self.spelling(left), self.spelling(right)) for left, right in self.pairs()]
+        Path(folder, "merges.txt").write_text("\n".join(["#version: 0.2", *lines, ""]), "utf-8")
+
+    def spelling(self, token: bytes) -> str:
+        return spell(token)
+
+    def entries(self) -> Iterable[tuple[int, bytes]]:
+        return self.vocab.items()
+
+    def pairs(self) -> Sequence[Merge]:
+        return self.merges
+
+    def line(self, left: str, right: str) -> str:
+        return f"{left} {right}"
+
+
+class SavedAsText(_Writer):
+    """Writes tokens as text, with U+FFFD for what is not UTF-8; tokens that are half a character fall together."""
+
+    clause = "FILE-SAVE-1"
+    mend = "Spell each byte as one character (GPT-2's bytes_to_unicode)."
+
+    def spelling(self, token: bytes) -> str:
+        return token.decode("utf-8", errors="replace")
+
+
+class SavedIdsRenumbered(_Writer):
+    """Numbers the entries from 0 when it saves, in the order of their ids, so that gaps close."""
+
+    clause = "FILE-SAVE-1"
+    mend = "Write each token with its id: {spell(token): index for index, token in vocab.items()}."
+
+    def entries(self) -> Iterable[tuple[int, bytes]]:
+        return enumerate(token for _, token in sorted(self.vocab.items()))
+
+
+class SavedWithoutSpecials(_Writer):
+    """Leaves special tokens out of vocab.json, since they have a file of their own elsewhere."""
+
+    clause = "FILE-SAVE-1"
+    mend = "Write every entry of the vocabulary."
+
+    def entries(self) -> Iterable[tuple[int, bytes]]:
+        special = {token.encode("utf-8") for token in self.special}
+        return [(index, token) for index, token in self.vocab.items() if token not in special]
+
+
+class SavedMergesSorted(_Writer):
+    """Writes the merges in alphabetical order, so that the file does not change from run to run."""
+
+    clause = "FILE-SAVE-1"
+    mend = "Write the merges in order of rank."
+
+    def pairs(self) -> Sequence[Merge]:
+        return sorted(self.merges)
+
+
+class SavedMergesByResultId(_Writer):
+    """Writes the merges in the order of the ids of their results, as if these were the ranks."""
+
+    clause = "FILE-SAVE-1"
+    mend = "Write the merges in order of rank."
+
+    def pairs(self) -> Sequence[Merge]:
+        return sorted(self.merges, key=lambda pair: self.ids[pair[0] + pair[1]])
+
+
+class SavedMergesWithoutSpace(_Writer):
+    """Writes the result of each merge in place of its two parts, as a list of tokens."""
+
+    clause = "FILE-SAVE-1"
+    mend = "Write both parts of a merge with a space between them."
+
+    def line(self, left: str, right: str) -> str:
+        return left + right
+
+
+class SavedInverted(_Writer):
+    """Writes vocab.json from id to token, as the tokenizer holds it; JSON turns the ids into strings."""
+
+    clause = "FILE-SAVE-1"
+    mend = "Write token to id: {spell(token): index for index, token in vocab.items()}."
+
+    def save(self, folder: str) -> None:
+        super().save(folder)
+        Path(folder, "vocab.json").write_text(json.dumps({i: spell(token) for i, token in self.vocab.items()}), "utf-8")

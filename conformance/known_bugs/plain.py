@@ -1,0 +1,247 @@
+"""Right tokenizers in small steps. A known bug is a subclass that gets one step wrong.
+
+`Trainer` only trains; `Encoder` does the rest. Both take each step from the textbook, so that the oracle and the known
+bugs agree on everything but the bug.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+from bpe_conformance.fixtures import PATTERNS, Merge, spell, unspell
+from bpe_conformance.reference import textbook
+from bpe_conformance.reference.textbook import Word
+
+Words = list[tuple[Word, int]]
+"""The distinct pre-tokens of a corpus in order of first occurrence, each with how often it occurs."""
+
+
+class Trainer:
+    """Trains, one step of `textbook.learn` in each method; the result has `vocab` and `merges`."""
+
+    def __init__(self, vocab: dict[int, bytes], merges: list[Merge]) -> None:
+        self.vocab = vocab
+        self.merges = merges
+
+    @classmethod
+    def train(cls, text: str, vocab_size: int, special_tokens: list[str], pattern: str | None = None) -> Trainer:
+        """Train (adapter protocol)."""
+        special = cls.specials(special_tokens)
+        wanted = cls.wanted(vocab_size, special)
+        words = cls.words(cls.prepare(text), special, PATTERNS["gpt2"] if pattern is None else pattern)
+        merges = cls.learn(words, wanted)
+        return cls(cls.number(merges, special), merges)
+
+    @classmethod
+    def specials(cls, special_tokens: list[str]) -> list[str]:
+        """Return the special tokens, each once."""
+        return list(dict.fromkeys(special_tokens))
+
+    @classmethod
+    def wanted(cls, vocab_size: int, special: list[str]) -> int:
+        """Return how many merges are wanted, or raise ValueError."""
+        if vocab_size < 256 + len(special):
+            raise ValueError("vocab_size is below the 256 bytes and the special tokens")
+        return vocab_size - 256 - len(special)
+
+    @classmethod
+    def prepare(cls, text: str) -> str:
+        """Return the text that is trained on: as it is."""
+        return text
+
+    @classmethod
+    def words(cls, text: str, special: list[str], pattern: str) -> Words:
+        """Return the distinct pre-tokens as atoms, with their counts."""
+        counted = Counter(
+            pre_token for segment in cls.cut(text, special) if segment for pre_token in cls.split(segment, pattern)
+        )
+        return [(cls.atoms(pre_token), count) for pre_token, count in counted.items()]
+
+    @classmethod
+    def cut(cls, text: str, special: list[str]) -> list[str]:
+        """Return the segments between the special tokens."""
+        return [segment for segment, is_special in textbook.cut_special(text, special) if not is_special]
+
+    @classmethod
+    def split(cls, segment: str, pattern: str) -> list[str]:
+        """Return the pre-tokens of a segment."""
+        return textbook.split(segment, pattern)
+
+    @classmethod
+    def atoms(cls, pre_token: str) -> Word:
+        """Return the bytes of a pre-token."""
+        return textbook.atoms(pre_token)
+
+    @classmethod
+    def learn(cls, words: Words, wanted: int) -> list[Merge]:
+        """Return the merges: count, choose, replace, again and again."""
+        ids = textbook.byte_ids("raw")
+        merges: list[Merge] = []
+        while len(merges) < wanted:
+            counts = cls.count(words)
+            if cls.ends(counts):
+                break
+            pair = cls.choose(counts, ids)
+            words = [(cls.replace(word, pair), count) for word, count in words]
+            ids[pair[0] + pair[1]] = len(ids)
+            merges.append(pair)
+        return merges
+
+    @classmethod
+    def count(cls, words: Words) -> Counter[Merge]:
+        """Count adjacent pairs, weighted; the first seen stands first."""
+        counts: Counter[Merge] = Counter()
+        for word, times in words:
+            for pair in cls.windows(word):
+                counts[pair] += times
+        return counts
+
+    @classmethod
+    def windows(cls, word: Word) -> list[Merge]:
+        """Return the adjacent pairs of a word."""
+        return list(pairwise(word))
+
+    @classmethod
+    def ends(cls, counts: Mapping[Merge, int]) -> bool:
+        """Whether training ends: when no pair is left."""
+        return not counts
+
+    @classmethod
+    def choose(cls, counts: Mapping[Merge, int], ids: Mapping[bytes, int]) -> Merge:
+        """Return the pair with the highest count, the greatest by `key` among equals."""
+        most = max(counts.values())
+        return max((pair for pair, count in counts.items() if count == most), key=lambda pair: cls.key(pair, ids))
+
+    @classmethod
+    def key(cls, pair: Merge, ids: Mapping[bytes, int]) -> Any:
+        """Return what ties are compared by: the pair itself, as bytes."""
+        return pair
+
+    @classmethod
+    def replace(cls, word: Word, pair: Merge) -> Word:
+        """Replace a pair in a word, left to right, without overlap."""
+        return textbook.replace(word, pair)
+
+    @classmethod
+    def number(cls, merges: list[Merge], special: list[str]) -> dict[int, bytes]:
+        """Return the vocabulary: bytes, special tokens, merges."""
+        return textbook.number(merges, special)
+
+
+class Encoder:
+    """Encodes, decodes, streams, saves and loads, each in steps of the textbook."""
+
+    def __init__(
+        self,
+        vocab: Mapping[int, bytes],
+        merges: Sequence[Merge],
+        special_tokens: Sequence[str] | None = None,
+        pattern: str | None = None,
+    ) -> None:
+        right = textbook.Tokenizer(vocab, merges, special_tokens, pattern)
+        self.vocab = right.vocab
+        self.merges = right.merges
+        self.pattern = right.pattern
+        self.special = list(dict.fromkeys(special_tokens or ()))
+        self.ids = {token: index for index, token in reversed(self.vocab.items())}
+        self.ranks = {pair: rank for rank, pair in reversed(list(enumerate(self.merges)))}
+
+    def encode(self, text: str) -> list[int]:
+        """Return the ids of `text`."""
+        ids: list[int] = []
+        for segment, special in self.cut(self.prepare(text)):
+            ids += [self.special_id(segment)] if special else self.encode_segment(segment)
+        return ids
+
+    def prepare(self, text: str) -> str:
+        """Return the text that is encoded: as it is."""
+        return text
+
+    def cut(self, text: str) -> list[tuple[str, bool]]:
+        """Return the segments of `text`, and whether each is a special token."""
+        return textbook.cut_special(text, self.special)
+
+    def special_id(self, token: str) -> int:
+        """Return the id of a special token."""
+        return self.ids[token.encode("utf-8")]
+
+    def encode_segment(self, segment: str) -> list[int]:
+        """Return the ids of a text without special tokens."""
+        return [index for pre_token in self.split(segment) for index in self.encode_pre_token(pre_token)]
+
+    def split(self, segment: str) -> list[str]:
+        """Return the pre-tokens of a segment."""
+        return textbook.split(segment, self.pattern)
+
+    def encode_pre_token(self, pre_token: str) -> list[int]:
+        """Return the ids of a pre-token."""
+        return [self.ids[token] for token in self.merge(self.atoms(pre_token))]
+
+    def atoms(self, pre_token: str) -> Word:
+        """Return the bytes of a pre-token."""
+        return textbook.atoms(pre_token)
+
+    def merge(self, word: Word) -> Word:
+        """Merge the pair of the lowest rank, until none is left."""
+        return textbook.merge_by_pair(word, self.ranks)
+
+    def decode_bytes(self, ids: Iterable[int]) -> bytes:
+        """Return the bytes of `ids`, concatenated."""
+        return b"".join([self.vocab[index] for index in ids])
+
+    def decode(self, ids: Iterable[int]) -> str:
+        """Return the text of `ids`."""
+        return self.decode_bytes(ids).decode("utf-8", errors="replace")
+
+    def encode_iterable(self, chunks: Iterable[str]) -> Iterator[int]:
+        """Yield the ids of the joined chunks, each as soon as no later text can change it."""
+        held = ""
+        for chunk in chunks:
+            held += chunk
+            ready = self.ready(held)
+            yield from self.encode(held[:ready])
+            held = held[ready:]
+        yield from self.encode(held)
+
+    def ready(self, held: str) -> int:
+        """Return how much of the text held back can be encoded: up to the last single space between two words."""
+        longest = max(map(len, self.special), default=0)
+        inside: set[int] = set()
+        here = 0
+        for segment, special in self.cut(held):
+            inside |= set(range(here + 1, here + len(segment))) if special else set()
+            here += len(segment)
+        settled = held[: max(0, len(held) - longest)]
+        cuts = [found.start() for found in re.finditer(r"(?<=\S)(?= \S)", settled) if found.start() not in inside]
+        return cuts[-1] if cuts and self.pattern != PATTERNS["none"] else 0
+
+    def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
+        """Return the ids of each text."""
+        return [self.encode(text) for text in texts]
+
+    def save(self, folder: str) -> None:
+        """Write vocab.json and merges.txt (GPT-2's format)."""
+        special = {token.encode("utf-8") for token in self.special}
+        entries = {
+            token.decode("utf-8") if token in special else spell(token): index for index, token in self.vocab.items()
+        }
+        lines = ["#version: 0.2", *(f"{spell(left)} {spell(right)}" for left, right in self.merges)]
+        Path(folder, "vocab.json").write_bytes(json.dumps(entries).encode("utf-8"))
+        Path(folder, "merges.txt").write_bytes("".join(f"{line}\n" for line in lines).encode("utf-8"))
+
+    @classmethod
+    def from_files(cls, vocab_path: str, merges_path: str, special_tokens: Sequence[str] | None = None) -> Encoder:
+        """Read vocab.json and merges.txt."""
+        names = set(special_tokens or ())
+        entries = json.loads(Path(vocab_path).read_bytes().decode("utf-8"))
+        vocab = {index: name.encode("utf-8") if name in names else unspell(name) for name, index in entries.items()}
+        lines = Path(merges_path).read_bytes().decode("utf-8").replace("\r\n", "\n").split("\n")
+        lines = lines[1:] if lines[0].startswith("#version") else lines
+        pairs = [line.split(" ") for line in lines if line]
+        return cls(vocab, [(unspell(left), unspell(right)) for left, right in pairs], special_tokens)

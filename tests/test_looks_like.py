@@ -1,0 +1,134 @@
+"""Which known bugs a run looks like, and which failures follow from others."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from typing import Any
+
+from bpe_conformance.fixtures.spec import load_spec, read_case
+from bpe_conformance.judging.difference import Difference
+from bpe_conformance.judging.expectations import compute
+from bpe_conformance.judging.judge import judge
+from bpe_conformance.judging.subject import Subject
+from bpe_conformance.known_bugs.matrix import Matrix, read, text
+from bpe_conformance.known_bugs.plain import Encoder
+from bpe_conformance.run.looks_like import ranked
+
+ANSWERS = {
+    "greedy": {"a": "1", "b": "2", "c": "3"},
+    "greedy-too": {"a": "1", "b": "2", "c": "3"},
+    "longest": {"a": "1", "b": "9", "d": "4"},
+    "strips": {"x": "5"},
+}
+CLAUSES = {"greedy": "MERGE-ORDER-1", "greedy-too": "MERGE-FULL-1", "a": "MERGE-ORDER-1"}
+JUDGED = ["a", "b", "c", "d", "x", "y"]
+
+
+def _matrix(answers: Any = ANSWERS) -> Matrix:
+    return Matrix(answers, {}, {bug: [] for bug in answers})
+
+
+def _ranked(**failures: str) -> list[tuple[str, ...]]:
+    return [one.bugs for one in ranked(failures, JUDGED, _matrix(), CLAUSES)]
+
+
+def test_equal_answers_to_most_of_its_cases_are_a_likeness() -> None:
+    assert _ranked(a="1", b="2", c="3") == [("greedy",)]
+
+
+def test_of_two_that_answer_alike_the_one_whose_clause_is_broken_is_told() -> None:
+    assert _ranked(a="1", b="2", c="3") == [("greedy",)]
+    assert _ranked(b="2", c="3") == [("greedy", "greedy-too")]
+
+
+def test_other_answers_look_like_nothing() -> None:
+    assert _ranked(a="7", b="8", y="9") == []
+
+
+def test_a_bug_that_fails_many_cases_is_not_told_for_one_of_them() -> None:
+    assert _ranked(d="4", y="1", a="0", b="0") == []
+
+
+def test_a_second_cause_is_told_for_what_the_first_does_not_explain() -> None:
+    found = ranked({"a": "1", "b": "2", "c": "3", "x": "5"}, JUDGED, _matrix(), CLAUSES)
+    assert [one.bugs for one in found] == [("greedy",), ("strips",)]
+    assert [sorted(one.cases) for one in found] == [["a", "b", "c"], ["x"]]
+
+
+def test_cases_that_were_not_judged_do_not_count_against_a_bug() -> None:
+    assert [one.bugs for one in ranked({"a": "1"}, ["a"], _matrix(), {})] == [("greedy", "greedy-too", "longest")]
+
+
+def test_the_matrix_is_read_as_it_is_written(tmp_path: Any) -> None:
+    matrix = Matrix(
+        {"one": {"a": "12"}, "two": {"a": "12", "b": "34"}}, {"odd": "c"}, {"one": [], "two": ["law-x"], "odd": []}
+    )
+    file = tmp_path / "matrix.json"
+    file.write_text(text(matrix), "utf-8")
+    assert read(file) == matrix
+
+
+# Failures that follow from others
+
+
+def _judged(target: type, clause: str, op: str, given: dict[str, Any], **model: Any) -> Difference:
+    example = {"id": "example", "title": "an example", "expect": {}, "op": op, "model": model, "input": given}
+    case = read_case(example, load_spec(check_schema=False).clauses[clause])
+    found = judge(replace(case, expect=compute(case)), Subject("x", target))
+    assert found is not None
+    return found
+
+
+class DropsSpaces(Encoder):
+    def split(self, segment: str) -> list[str]:
+        return segment.split(" ")
+
+
+class WrongRanks(Encoder):
+    def merge(self, word: Any) -> Any:
+        return word
+
+
+class ChunkByChunk(Encoder):
+    def encode_iterable(self, chunks: Iterable[str]) -> Iterator[int]:
+        for chunk in chunks:
+            yield from self.encode(chunk)
+
+
+class JoinsTwo(Encoder):
+    def split(self, segment: str) -> list[str]:
+        pieces = super().split(segment)
+        return ["".join(pieces[:2]), *pieces[2:]]
+
+
+AB = {"merges": [["a", "b"], ["b", "a"]]}
+
+
+def test_a_stream_that_is_wrong_as_encode_is_says_so() -> None:
+    found = _judged(WrongRanks, "STREAM-EQUAL-1", "stream", {"chunks": ["a", "b"]}, **AB)
+    assert found.depends == "encode gives the same for 'ab': mend that first"
+    assert _judged(ChunkByChunk, "STREAM-EQUAL-1", "stream", {"chunks": ["a", "b"]}, **AB).depends == ""
+
+
+def test_a_batch_and_loaded_files_that_are_wrong_as_encode_is_say_so() -> None:
+    assert (
+        "encode gives the same" in _judged(WrongRanks, "BATCH-EQUAL-1", "batch", {"texts": ["x", "ab"]}, **AB).depends
+    )
+    assert "encode gives the same" in _judged(WrongRanks, "FILE-LOAD-1", "load", {"text": "ab"}, **AB).depends
+
+
+def test_a_merge_that_only_a_wrong_split_hides_says_so() -> None:
+    found = _judged(JoinsTwo, "MERGE-ORDER-1", "encode", {"text": "ab-ab"}, merges=[["b", "-"], ["a", "b"]])
+    assert found.depends == "each pre-token alone is encoded right: the text is split wrong (SPLIT)"
+
+
+def test_a_segment_between_special_tokens_that_is_wrong_alone_says_so() -> None:
+    special = {"special_tokens": ["<|e|>"], "extra": [[300, "<|e|>"]]}
+    found = _judged(WrongRanks, "SPECIAL-SCAN-1", "encode", {"text": "x<|e|>ab"}, **AB, **special)
+    assert found.depends == "'ab' alone is encoded wrong too: mend that first"
+
+
+def test_a_failure_of_its_own_depends_on_nothing() -> None:
+    assert _judged(WrongRanks, "MERGE-ORDER-1", "encode", {"text": "ab"}, **AB).depends == ""
+    assert _judged(DropsSpaces, "SPLIT-DEFAULT-1", "encode", {"text": "a b"}, **AB).depends == ""

@@ -1,0 +1,272 @@
+"""What an implementation does to the whole process: it fails its item, and the items after it take no notice."""
+
+from __future__ import annotations
+
+import contextlib
+import locale
+import os
+import random
+import re
+import sys
+from pathlib import Path
+
+import pytest
+from conftest import Project, states
+
+from bpe_conformance.judging import surroundings
+
+ACTING = """
+import ctypes, locale, os, random, signal, sys, threading, time
+from pathlib import Path
+from bpe_conformance.reference.textbook import Tokenizer as Right
+
+spoken = locale.setlocale(locale.LC_ALL)
+
+class Acting(Right):
+    kept = []
+
+    def encode(self, text):
+        if not Path("mine.py").exists() or locale.setlocale(locale.LC_ALL) != spoken:
+            raise ValueError("the folder or the locale is another one")
+        act = getattr(self, "act_" + text, None)
+        if act is not None:
+            act()
+        return super().encode(text)
+
+class Around(Acting):
+    def act_hang(self): os.chdir("/")
+    def act_swallow(self):
+        locale.setlocale(locale.LC_ALL, "C" if locale.setlocale(locale.LC_CTYPE) != "C" else "C.UTF-8")
+    def act_print(self): random.seed(1); sys.stdout.close(); sys.stderr = None
+    def act_exit(self):
+        os.chdir(os.sep)
+        raise ValueError("in another folder")
+    def act_base(self):
+        there = os.getcwd()
+        os.mkdir("back"); os.chdir("back"); os.chdir(there); os.rmdir("back")
+    def act_interrupt(self):
+        thread = threading.Thread(target=os.chdir, args=(os.sep,))
+        thread.start()
+        thread.join()
+    def act_escape(self):
+        os.mkdir("gone"); os.chdir("gone"); os.rmdir("../gone")
+
+class Native(Acting):
+    def act_hang(self):
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGALRM, signal.SIGINT, signal.SIGTERM})
+        ctypes.CDLL(None).sleep(60)
+    def act_swallow(self): ctypes.PyDLL(None).pause()
+    def act_print(self): os.abort()
+    def act_exit(self): ctypes.string_at(0)
+    def act_base(self): os._exit(0)
+    def act_interrupt(self): os.kill(os.getpid(), signal.SIGKILL)
+    def act_escape(self):
+        while True: self.kept.append(bytes(1 << 28))
+    def act_surrogate(self): os.closerange(0, 100)
+
+class Leaving(Acting):
+    def act_hang(self): os._exit(3)
+    act_print = act_hang
+
+class Balloon(Acting):
+    def act_hang(self):
+        rows = []
+        while True: rows.append([0] * 100)
+    def act_swallow(self):
+        while True: self.kept.append([0] * 100)
+    def act_print(self): bytearray(1 << 40)
+    def act_exit(self): raise MemoryError("no room in the cache")
+"""
+AROUND = {
+    "act-hang": "the current folder was changed to /; leave it as it is",
+    "act-swallow": "the locale was changed *; leave it as it is",
+    "act-exit": "encode(*) raised *ValueError: in another folder",
+    "act-interrupt": "the current folder was changed to /; leave it as it is",
+}
+NATIVE = {
+    "act-hang": "encode(*) raised HangError: encode: no answer within 2.7 s; the program was ended",
+    "act-swallow": "encode(*) raised HangError: encode: no answer within 2.7 s; the program was ended",
+    "act-print": "encode(*) raised CrashError: encode: the program ended, *by signal 6",
+    "act-exit": "encode(*) raised CrashError: encode: the program ended, *by signal 11",
+    "act-base": "encode(*) raised CrashError: encode: the program ended, *with status 0",
+    "act-interrupt": "encode(*) raised CrashError: encode: the program ended, *by signal 9",
+    "act-escape": "encode(*) raised OutOfMemoryError: encode: out of memory (the limit is 4 GiB); the program was *",
+    "act-surrogate": "encode(*) raised CrashError: encode: the program ended*",
+}
+posix = pytest.mark.skipif(os.name != "posix", reason="signals and folders of POSIX")
+
+
+def failures(result: pytest.RunResult) -> dict[str, str]:
+    """Return what was got instead, for each item that failed."""
+    found, name = {}, ""
+    for line in result.outlines:
+        if line.startswith("FAILED  "):
+            name = line.split()[1]
+        elif line.startswith("  got ") and name:
+            found[name] = line.removeprefix("  got ").strip()
+            name = ""
+    return found
+
+
+def check(result: pytest.RunResult, told: dict[str, str]) -> None:
+    got = failures(result)
+    assert set(got) == set(told)
+    for name, pattern in told.items():
+        pytest.LineMatcher([got[name]]).fnmatch_lines([pattern])
+    assert f"{len(told)} failed, {18 - len(told)} passed, 5 not claimed" in result.stdout.str()
+
+
+@posix
+@pytest.mark.parametrize(
+    "options", [(), ("-s",), ("-n", "2"), ("--bpe-isolate",)], ids=["captured", "plain", "xdist", "isolated"]
+)
+def test_the_surroundings_are_kept(project: Project, options: tuple[str, ...]) -> None:
+    project.write("acting.py", ACTING)
+    gone = "* the current folder was changed to *"
+    result = project.run("acting:Around", "--bpe-write-known-failures", "known.yaml", *options)
+    assert result.ret == pytest.ExitCode.TESTS_FAILED
+    head = "encode(*) raised *: " if "--bpe-isolate" in options else ""
+    told = {name: f"{head}{line}" if "raised" not in line else line for name, line in AROUND.items()}
+    check(result, {**told, "act-escape": gone.removeprefix("* ") if not head else gone})
+    listed = (project.path / "known.yaml").read_text("utf-8").splitlines()[1:]
+    assert {line.partition(":")[0] for line in listed} == {*told, "act-escape"}
+
+
+@posix
+def test_a_law_fails_too(project: Project) -> None:
+    project.write(
+        "moving.py",
+        "import os\n"
+        "from bpe_conformance.reference import Tokenizer\n"
+        "class Moving(Tokenizer):\n"
+        "    def decode(self, ids):\n"
+        "        os.chdir('/')\n"
+        "        return super().decode(ids)\n",
+    )
+    options = ["--bpe-case", "law-round-trip", "--bpe-case", "law-encode"]
+    result = project.pytester.runpytest_subprocess("conformance", "--adapter", "moving:Moving", *options, timeout=60)
+    told = "the current folder was changed to /; leave it as it is"
+    assert failures(result).get("law-round-trip") == told
+    assert "law-encode" not in failures(result)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="native code of Linux, and its limit of memory")
+def test_native_crashes_hangs_and_memory_stay_in_their_case(project: Project) -> None:
+    project.write("acting.py", ACTING)
+    result = project.run("acting:Native", "--bpe-isolate", "--bpe-time-limit", "3")
+    assert result.ret == pytest.ExitCode.TESTS_FAILED
+    check(result, NATIVE)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="a limit of memory is Linux's")
+def test_memory_that_grows_without_end(project: Project) -> None:
+    project.write("acting.py", ACTING)
+    served = f"cmd:{sys.executable} -m bpe_conformance.adapters.serve --memory 0.25 acting:Balloon"
+    result = project.run(served)
+    assert result.ret == pytest.ExitCode.TESTS_FAILED
+    told = dict.fromkeys(("act-hang", "act-swallow", "act-print"), "*: out of memory (the limit is 0.25 GiB); the *")
+    check(result, {**told, "act-exit": "*encode: no room in the cache (the limit is 0.25 GiB); the program was ended"})
+
+
+def test_a_right_tokenizer_gives_the_same_report_in_a_process_of_its_own(project: Project) -> None:
+    sections = [f"--bpe-section={name}" for name in ("BYTES", "DECODE", "BATCH", "FILE", "ERROR")]
+    found, tables = [], []
+    for more in ((), ("--bpe-isolate", "-n", "2")):
+        arguments = ["conformance", "--adapter", "reference", "-v", *sections, *more]
+        result = project.pytester.runpytest_subprocess(*arguments, timeout=300)
+        assert result.ret == pytest.ExitCode.OK
+        found.append(states(result))
+        tables.append([line for line in result.outlines if re.match(r"[A-Z]+ +\d+/\d+ |verdict ", line)])
+    plain, isolated = found
+    assert len(plain) > 200
+    assert set(plain) == set(isolated)
+    assert {name for name in plain if plain[name] != isolated[name]} == {"law-unaliased"}  # needs shared memory
+    assert [line.split()[0] for line in tables[0] if line not in tables[1]] == ["ERROR"]
+
+
+def test_a_slow_start_is_not_at_the_expense_of_the_case_after_a_crash(project: Project) -> None:
+    project.write("acting.py", f"import time; time.sleep(1.2)\n{ACTING}")
+    result = project.run("acting:Leaving", "--bpe-isolate", "--bpe-time-limit", "1")
+    check(result, {"act-hang": "*the program ended, *with status 3", "act-print": "*the program ended, *with status 3"})
+
+
+def test_what_is_put_back_without_a_word() -> None:
+    random.seed(7)
+    first = random.random()
+    random.seed(7)
+    streams = sys.stdout, sys.stderr
+    with surroundings.kept() as changes:
+        random.seed(1)
+        sys.stdout.close()
+        sys.stdout = sys.stderr = None  # type: ignore[assignment]
+    assert changes == []
+    assert random.random() == first
+    assert (sys.stdout, sys.stderr) == streams
+    assert not sys.stdout.closed
+    assert "close" not in vars(sys.stdout)
+
+
+def test_numpys_global_generator() -> None:
+    numpy = pytest.importorskip("numpy")
+    numpy.random.seed(7)
+    first = numpy.random.random()
+    numpy.random.seed(7)
+    with surroundings.kept() as changes:
+        numpy.random.seed(1)
+        numpy.random.random(5)
+    assert changes == []
+    assert numpy.random.random() == first
+
+
+def test_what_raises_is_put_back_too(tmp_path: Path) -> None:
+    before = Path.cwd()
+    with contextlib.suppress(KeyError), surroundings.kept() as changes:
+        os.chdir(tmp_path)
+        raise KeyError
+    assert Path.cwd() == before
+    assert changes == [f"the current folder was changed to {tmp_path}; leave it as it is"]
+
+
+@posix
+def test_a_folder_that_is_gone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    here, gone = tmp_path / "here", tmp_path / "gone"
+    here.mkdir()
+    gone.mkdir()
+    monkeypatch.chdir(here)
+    with surroundings.kept() as changes:
+        os.chdir(gone)
+        gone.rmdir()
+    assert changes == ["the current folder was changed to one that is gone; leave it as it is"]
+    with surroundings.kept() as changes:
+        os.chdir(tmp_path)
+        here.rmdir()
+    (told,) = changes
+    assert told.startswith(f"the current folder was changed to {tmp_path}, and the one before cannot be gone back to: ")
+    os.chdir(gone.parent)
+    gone.mkdir()
+    os.chdir(gone)
+    gone.rmdir()
+    with surroundings.kept() as changes:
+        pass
+    assert changes == []
+
+
+def test_the_locale() -> None:
+    before = locale.setlocale(locale.LC_CTYPE)
+    other = next((name for name in ("C", "C.UTF-8", "C.utf8", "") if _offers(name) and name != before), None)
+    if other is None:
+        pytest.skip("one locale only")
+    with surroundings.kept() as changes:
+        locale.setlocale(locale.LC_CTYPE, other)
+        now = locale.setlocale(locale.LC_CTYPE)
+    assert locale.setlocale(locale.LC_CTYPE) == before
+    assert changes == ([f"the locale was changed (LC_CTYPE to {now}); leave it as it is"] if now != before else [])
+
+
+def _offers(name: str) -> bool:
+    with surroundings.kept():
+        try:
+            locale.setlocale(locale.LC_CTYPE, name)
+        except locale.Error:
+            return False
+    return True
