@@ -279,6 +279,11 @@ def test_stored_ids_of_real_text() -> None:
             [256, 98],
             "crosses the boundary of a pre-token at byte 1",
         ),
+        (
+            case("encode", {"merges": [["a", "b"]]}, {"text": "x ab"}, clause="SPLIT-DEFAULT-1"),
+            [120, 32, 97, 98],
+            "at token 2, byte 2: the pre-token ' ab' is cut at byte 3",
+        ),
         (case("encode", {"extra": [[300, "a"]]}, {"text": "a"}), [300], "'a' has the id 97, not 300"),
     ],
 )
@@ -294,7 +299,7 @@ def test_where_training_and_decoding_diverge() -> None:
     assert smaller.diverges == "at step 1: (l,o) with count 3 was chosen, (o,w) with count 3 is right, a tie"
     decoded = told(DECODE, like(decode=lambda self, ids: "€?"))
     assert decoded is not None
-    assert decoded.diverges == r"at character 1: '?' instead of '\ufffd'"
+    assert decoded.diverges == r"at character 1, from the bytes e2: '?' instead of '\ufffd'"
 
 
 def test_the_adapters_own_frames_are_shown() -> None:

@@ -13,7 +13,7 @@ from bpe_conformance.judging.judge import judge
 from bpe_conformance.judging.subject import Subject
 from bpe_conformance.known_bugs.matrix import Matrix, read, text
 from bpe_conformance.known_bugs.plain import Encoder
-from bpe_conformance.run.looks_like import ranked
+from bpe_conformance.run.looks_like import Diagnosis, Likeness, line_for, of_run, ranked, told
 
 ANSWERS = {
     "greedy": {"a": "1", "b": "2", "c": "3"},
@@ -26,7 +26,7 @@ JUDGED = ["a", "b", "c", "d", "x", "y"]
 
 
 def _matrix(answers: Any = ANSWERS) -> Matrix:
-    return Matrix(answers, {}, {bug: [] for bug in answers})
+    return Matrix(answers, {}, dict.fromkeys(answers, ""))
 
 
 def _ranked(**failures: str) -> list[tuple[str, ...]]:
@@ -62,11 +62,45 @@ def test_cases_that_were_not_judged_do_not_count_against_a_bug() -> None:
 
 def test_the_matrix_is_read_as_it_is_written(tmp_path: Any) -> None:
     matrix = Matrix(
-        {"one": {"a": "12"}, "two": {"a": "12", "b": "34"}}, {"odd": "c"}, {"one": [], "two": ["law-x"], "odd": []}
+        {"one": {"a": "12"}, "two": {"a": "12", "b": "34"}}, {"odd": "c"}, {"one": "", "two": "law-x", "odd": ""}
     )
     file = tmp_path / "matrix.json"
     file.write_text(text(matrix), "utf-8")
     assert read(file) == matrix
+
+
+def _lines(*likenesses: tuple[tuple[str, ...], set[str]], failing: set[str]) -> list[str]:
+    found = tuple(Likeness(bugs, frozenset(cases)) for bugs, cases in likenesses)
+    return list(told(Diagnosis(found, frozenset(failing))))
+
+
+def test_each_cause_is_told_with_its_mend_and_what_is_left() -> None:
+    greedy, doubtful = (("greedy-left-to-right",), {"a", "b"}), (("tie-first-seen", "tie-last-seen"), {"c"})
+    lines = _lines(greedy, doubtful, failing={"a", "b", "c", "d"})
+    assert lines[0] == "2 of 4 failing cases look like `greedy-left-to-right`:"
+    assert lines[2] == "  mend   Look at all adjacent pairs, merge the one of the lowest rank, and begin again."
+    assert lines[3] == "  rule   MERGE-ORDER-1: bpe-conformance explain MERGE-ORDER-1"
+    assert lines[4] == "1 of the other 2 looks like `tie-first-seen` or `tie-last-seen`:"
+    assert lines[-1] == "1 of the failing cases look like none of the known bugs."
+    assert _lines(failing={"a"}) == []
+
+
+def test_the_line_of_one_failure_names_the_bugs() -> None:
+    found = Diagnosis((Likeness(("greedy-left-to-right", "longest-match"), frozenset({"a"})),), frozenset({"a"}))
+    line = line_for("a", found)
+    assert line is not None
+    assert line.startswith("  looks like greedy-left-to-right or longest-match: Merges the leftmost pair")
+    assert line_for("b", found) is None
+
+
+def test_advisories_are_looked_at_where_nothing_fails() -> None:
+    cases = load_spec(check_schema=False).cases
+    row = read().answers["all-chunks-joined"]
+    results = [{"id": case, "state": "advisory", "fingerprint": mark} for case, mark in row.items()]
+    found = of_run(results, cases)
+    assert (found.word, [one.bugs for one in found.likenesses]) == ("advisories", [("all-chunks-joined",)])
+    passed = [{"id": case, "state": "pass", "fingerprint": ""} for case in row]
+    assert of_run(passed, cases) == Diagnosis()
 
 
 # Failures that follow from others

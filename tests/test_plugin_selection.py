@@ -14,6 +14,8 @@ from conftest import SPEC, Project, states
         ("textbook", ("--bpe-case", "merge-priorty"), "no case or law merge-priorty; did you mean merge-priority"),
         ("textbook", ("--bpe-case", "quite-other"), "no case or law quite-other"),
         ("textbook", ("--bpe-clause", "MERGE-ODER-1"), "no clause MERGE-ODER-1; did you mean MERGE-ORDER-1"),
+        ("textbook", ("--bpe-case", "seed-7-train-012"), "is a fresh case; give --bpe-seed 7 too"),
+        ("textbook", ("--bpe-seed", "7"), "--bpe-seed draws cases for the suite's own spec; leave --bpe-spec out"),
         ("textbook", ("--bpe-section", "MERG"), "no section MERG; did you mean MERGE"),
         ("textbook", ("--bpe-spec", "nowhere"), "nowhere: there is no folder cases/ here"),
         ("textbook", ("--bpe-known-failures", "none.yaml"), "none.yaml: cannot be read"),
@@ -87,6 +89,25 @@ def test_a_spec_of_ones_own_is_named_when_repeating(project: Project, tmp_path: 
             " --bpe-case merge-priority"
         ]
     )
+
+
+def test_a_seed_adds_its_cases_and_is_named_when_repeating(project: Project) -> None:
+    options = ["--adapter", "mine:Greedy", "--bpe-seed", "7", "--bpe-clause", "MERGE-ORDER-1", "-v"]
+    result = project.pytester.runpytest_subprocess("conformance", *options)
+    result.stdout.fnmatch_lines(
+        [
+            "bpe-conformance: judging mine:Greedy; * cases (those of seed 7 among them), *",
+            "  repeat     pytest conformance --adapter mine:Greedy --bpe-seed 7 --bpe-case seed-7-merge-*",
+        ]
+    )
+    assert sum(name.startswith("seed-7-merge-") for name in states(result)) == 14
+
+
+def test_a_seed_that_is_none_is_refused(project: Project) -> None:
+    for seed, told in (("-1", "--bpe-seed: the seed is -1"), ("x", "invalid int value: 'x'")):
+        result = project.pytester.runpytest_inprocess("conformance", "--adapter", "textbook", "--bpe-seed", seed)
+        assert result.ret == pytest.ExitCode.USAGE_ERROR
+        assert told in result.stderr.str()
 
 
 def test_an_adapter_without_the_suite_is_refused(pytester: pytest.Pytester) -> None:

@@ -10,8 +10,16 @@ from bpe_conformance.judging import show
 from bpe_conformance.reference import textbook
 
 
-def encoding(model: Model, text: str, expected: Sequence[int], got: Sequence[int]) -> str:
-    """Say where two encodings of `text` part, and which merge, boundary or special token is behind it."""
+def encoding(model: Model, text: str, expected: Sequence[int], got: Sequence[int], splitting: bool = False) -> str:
+    """Say where two encodings of `text` part, and which merge, boundary or special token is behind it.
+
+    Args:
+        model: the table.
+        text: what was encoded.
+        expected: the right ids.
+        got: the ids that came back.
+        splitting: whether the case is about pre-tokens, so that a merge that is missing shows a wrong boundary.
+    """
     place = show.first_difference(expected, got)
     unknown = next((index for index in got if index not in model.vocab), None)
     offset = sum(len(model.vocab.get(index, b"")) for index in expected[:place])
@@ -29,7 +37,24 @@ def encoding(model: Model, text: str, expected: Sequence[int], got: Sequence[int
         return where
     if got[place] not in model.vocab:
         return f"{where}: the id {got[place]} is a new one, and does not stand here"
+    if splitting and (cut := _wrong_boundary(model, text, _cuts(model, got))) is not None:
+        return f"{where}: {cut}"
     return f"{where}: {_merge_in_words(model, text, expected[place], got[place], offset, got)}"
+
+
+def _wrong_boundary(model: Model, text: str, cuts: set[int]) -> str | None:
+    """Say which pre-token is cut where it is whole, if one is."""
+    missed = _missed_merge(model, text, cuts)
+    if missed is None:
+        return None
+    _, (left, _), byte = missed
+    here = 0
+    for piece, _ in _pieces(model, text):
+        end = here + len(piece.encode("utf-8", "surrogatepass"))
+        if here <= byte < end:
+            return f"the pre-token {show.text_line(piece)} is cut at byte {byte + len(left)}"
+        here = end
+    return None
 
 
 def _merge_in_words(model: Model, text: str, wanted: int, given: int, offset: int, got: Sequence[int]) -> str:
@@ -129,9 +154,38 @@ def _counted(pair: Merge, counts: Mapping[Merge, int]) -> str:
     return f"{show.pair(pair)} with count {counts.get(pair, 0)}"
 
 
-def decoding(expected: str, got: str) -> str:
-    """Say at which character two texts part."""
+def decoding(data: bytes, expected: str, got: str) -> str:
+    """Say at which character two texts part, and which bytes it is decoded from.
+
+    Args:
+        data: the bytes of all ids, one after the other.
+        expected: their text.
+        got: the text that came back.
+    """
     place = show.first_difference(expected, got)
     wanted = show.text_line(expected[place : place + 8]) if place < len(expected) else "the end"
     given = show.text_line(got[place : place + 8]) if place < len(got) else "the end"
-    return f"at character {place}: {given} instead of {wanted}"
+    sequence = _bytes_of_character(data, place)
+    source = f", from the bytes {show.hex_line(sequence)}" if sequence else ""
+    return f"at character {place}{source}: {given} instead of {wanted}"
+
+
+def _bytes_of_character(data: bytes, place: int) -> bytes:
+    """Return the bytes behind one character of the decoded text; a maximal subpart that is not UTF-8 is one."""
+    here = 0
+    for number in range(place + 1):
+        ends = range(here + 1, min(here + 5, len(data) + 1))
+        end = next((end for end in ends if _is_character(data[here:end])), None)
+        if end is None:
+            end = max((end for end in ends if len(data[here:end].decode("utf-8", "replace")) == 1), default=len(data))
+        if number == place:
+            return data[here:end]
+        here = end
+    return b""
+
+
+def _is_character(part: bytes) -> bool:
+    try:
+        return len(part.decode("utf-8")) == 1
+    except UnicodeDecodeError:
+        return False

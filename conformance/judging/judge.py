@@ -41,19 +41,14 @@ def unmet(case: Case, subject: Subject) -> str | None:
     if subject.fixed_model is not None:
         name = case.model.name if case.model else ""
         return None if name == subject.fixed_model else "other models than its own"
-    pattern = case.input["train"].get("pattern", "gpt2") if case.op == "train" else _pattern(case)
     kind = "train-pattern" if case.op == "train" else "pattern"
-    if pattern != "gpt2" and f"{kind}:{pattern}" not in subject.capabilities:
-        return f"{kind}:{pattern}"
+    if case.pattern != "gpt2" and f"{kind}:{case.pattern}" not in subject.capabilities:
+        return f"{kind}:{case.pattern}"
     if case.op != "train" and subject.conventions["lookup"] == "bytes":
         assert case.model is not None
         if not case.model.ranks_by_bytes:
             return "tables that are no list of ranks (lookup: bytes)"
     return None
-
-
-def _pattern(case: Case) -> str:
-    return case.model.pattern if case.model else "gpt2"
 
 
 def judge(case: Case, subject: Subject) -> Difference | None:
@@ -196,7 +191,8 @@ def _judge_decoding(case: Case, model: Model, subject: Subject) -> Difference | 
         return faulty(line, wanted, fault)
     texts = [read_text(one["text"]) for one in alternatives if "text" in one]
     if got not in texts:
-        return Difference(line, wanted, show.text_line(got), diagnosis.decoding(texts[0], got) if texts else "")
+        whole = b"".join(model.vocab.get(index, b"") for index in ids)
+        return Difference(line, wanted, show.text_line(got), diagnosis.decoding(whole, texts[0], got) if texts else "")
     if "decode_bytes" not in subject.capabilities:
         return None
     found = case.expect

@@ -50,7 +50,8 @@ def judge_ids(
     if any(_ids_match(one, model, text, got, spelled) for one in _alternatives(expect)):
         return None
     line = f"{shown}{_hex(text)}        {model_line(model)}"
-    found = _difference(line, _ids_line(expect, model, got), got, model, text, expect)
+    splitting = case.clause.section == "SPLIT"
+    found = _difference(line, _ids_line(expect, model, got), got, model, text, expect, splitting)
     if case.op in ("stream", "load"):
         depends = dependence.on_encode(text, model, subject, got)
     elif _encodable(text):
@@ -125,7 +126,13 @@ def _ids_line(expect: Mapping[str, Any], model: Model, got: list[int] | Fault) -
 
 
 def _difference(
-    line: str, expected: str, got: list[int] | Fault, model: Model, text: str, expect: Mapping[str, Any]
+    line: str,
+    expected: str,
+    got: list[int] | Fault,
+    model: Model,
+    text: str,
+    expect: Mapping[str, Any],
+    splitting: bool,
 ) -> Difference:
     if isinstance(got, Fault):
         return faulty(line, expected, got)
@@ -134,7 +141,9 @@ def _difference(
     if plain is not None:
         ids = expected_ids(plain)
         around = show.first_difference(ids, got)
-        diverges = diagnosis.encoding(model, text, ids, got) if text.isprintable() or _encodable(text) else ""
+        diverges = (
+            diagnosis.encoding(model, text, ids, got, splitting) if text.isprintable() or _encodable(text) else ""
+        )
     return Difference(line, expected, show.ids(got, model.vocab, around), diverges)
 
 
@@ -150,7 +159,7 @@ def _hex(text: str) -> str:
 
 def model_line(model: Model) -> str:
     """Return the table of a case in one line."""
-    if model.name == "gpt2":
+    if model.is_gpt2:
         return "model gpt2"
     name = f"model {model.name}: " if model.name else ""
     special = f", special tokens {list(model.special_tokens)!a}" if model.special_tokens else ""

@@ -144,7 +144,8 @@ def _decode_history(subject: Subject, example: Example) -> Difference | None:
         got = handle.decode(ids)
         if got != expected:
             shown = f"{len(ids)} ids {show.ids(ids[:8], model.vocab)}, call {number + 1} of one tokenizer"
-            return Difference(shown, show.text_line(expected), show.text_line(got), diagnosis.decoding(expected, got))
+            told = diagnosis.decoding(b"".join(model.vocab[index] for index in ids), expected, got)
+            return Difference(shown, show.text_line(expected), show.text_line(got), told)
     return None
 
 

@@ -116,7 +116,7 @@ class Subject:
         Raises:
             Fault: if the constructor raises.
         """
-        if model.name != "gpt2":
+        if not model.is_gpt2:
             return self._build(model)
         if self._gpt2 is None:
             try:

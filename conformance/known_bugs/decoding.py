@@ -36,6 +36,40 @@ class DecodedInWindows(Encoder):
         return "".join(window.decode("utf-8", errors="replace") for window in windows)
 
 
+class TokensJoinedBySpaces(Encoder):
+    """Joins the tokens by spaces, as code for whole words does."""
+
+    clause = "DECODE-BYTES-1"
+    mend = "Join with nothing between: spaces are part of the tokens."
+
+    def decode_bytes(self, ids: Iterable[int]) -> bytes:
+        return b" ".join(self.vocab[index] for index in ids)
+
+
+class IdsAsPlaces(Encoder):
+    """Keeps the tokens in a list in order of their ids and takes an id for a place in it; gaps shift what follows."""
+
+    clause = "DECODE-BYTES-1"
+    mend = "Look ids up in a dict, or leave the places of missing ids empty."
+
+    def decode_bytes(self, ids: Iterable[int]) -> bytes:
+        tokens = [self.vocab[index] for index in sorted(self.vocab)]
+        return b"".join(tokens[index] for index in ids)
+
+
+class OnlyBuiltTokensDecoded(Encoder):
+    """Decodes by a table of bytes and merges, so that an entry that no merge builds raises KeyError."""
+
+    clause = "DECODE-BYTES-1"
+    mend = "Decode by the vocabulary, not by the merges."
+
+    def decode_bytes(self, ids: Iterable[int]) -> bytes:
+        built = {bytes([byte]) for byte in range(256)} | {left + right for left, right in self.merges}
+        built |= {token.encode("utf-8") for token in self.special}
+        table = {index: token for index, token in self.vocab.items() if token in built}
+        return b"".join(table[index] for index in ids)
+
+
 class BytesFromText(Encoder):
     """Decodes ids to text and encodes that to get their bytes, which turns half a character into U+FFFD."""
 
@@ -216,6 +250,36 @@ class FirstSpaceStripped(Encoder):
 
     def decode(self, ids: Iterable[int]) -> str:
         return super().decode(ids).removeprefix(" ")
+
+
+class TrailingSpaceStripped(Encoder):
+    """Strips white space at the end, as code that prints answers does."""
+
+    clause = "DECODE-TEXT-1"
+    mend = "Return the decoded text as it is."
+
+    def decode(self, ids: Iterable[int]) -> str:
+        return super().decode(ids).rstrip()
+
+
+class SpacesCollapsed(Encoder):
+    """Makes one space of several, as a browser does."""
+
+    clause = "DECODE-TEXT-1"
+    mend = "Return the decoded text as it is."
+
+    def decode(self, ids: Iterable[int]) -> str:
+        return re.sub(" +", " ", super().decode(ids))
+
+
+class ControlCharactersDropped(Encoder):
+    """Drops control characters other than line ends and tabs, to keep a terminal safe."""
+
+    clause = "DECODE-TEXT-1"
+    mend = "Return the decoded text as it is; escape it where it is printed."
+
+    def decode(self, ids: Iterable[int]) -> str:
+        return re.sub(r"[\x01-\x08\x0b\x0c\x0e-\x1f\x7f]", "", super().decode(ids))
 
 
 class SpacesCleanedUp(Encoder):

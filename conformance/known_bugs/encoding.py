@@ -5,12 +5,12 @@ from __future__ import annotations
 import heapq
 import unicodedata
 import zlib
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping, Sequence
 from functools import cached_property
 from itertools import pairwise
 from typing import ClassVar
 
-from bpe_conformance.fixtures import spell, unspell
+from bpe_conformance.fixtures import Merge, spell, unspell
 from bpe_conformance.known_bugs.plain import Encoder
 from bpe_conformance.reference import textbook
 from bpe_conformance.reference.textbook import Word
@@ -130,6 +130,49 @@ class CharactersAsSurrogates(Encoder):
 
 
 # The order of merges
+
+
+class EmptyTextRaises(Encoder):
+    """Looks at the last id to see whether the text has ended, and raises IndexError where there is none."""
+
+    clause = "BYTES-EMPTY-1"
+    mend = "Return [] for the empty text."
+
+    def encode(self, text: str) -> list[int]:
+        ids = super().encode(text)
+        return [*ids[:-1], ids[-1]]
+
+
+class BeginningMarked(Encoder):
+    """Puts the first special token before every text, as chat models want it."""
+
+    clause = "BYTES-EMPTY-1"
+    mend = "Add no token that the text does not spell; leave it to the caller."
+
+    def encode(self, text: str) -> list[int]:
+        return [*map(self.special_id, self.special[:1]), *super().encode(text)]
+
+
+class MissingEntriesSkipped(Encoder):
+    """Takes any table and skips a token without an entry, with `if token in ids`: parts of the text vanish."""
+
+    clause = "ERROR-TABLE-1"
+    mend = "Look the id up by ids[token], so that a missing entry raises KeyError; best check in the constructor."
+
+    def __init__(
+        self,
+        vocab: Mapping[int, bytes],
+        merges: Sequence[Merge],
+        special_tokens: Sequence[str] | None = None,
+        pattern: str | None = None,
+    ) -> None:
+        needed = {bytes([byte]) for byte in range(256)}
+        needed |= {token for left, right in merges for token in (left, right, left + right)}
+        self.missing = dict(enumerate(sorted(needed - set(vocab.values())), start=2**30))
+        super().__init__({**vocab, **self.missing}, merges, special_tokens, pattern)
+
+    def encode_segment(self, segment: str) -> list[int]:
+        return [index for index in super().encode_segment(segment) if index not in self.missing]
 
 
 class GreedyLeftToRight(Encoder):
@@ -469,6 +512,7 @@ class CacheByLowerCase(_Cache):
 
     clause = "MERGE-STATE-1"
     mend = "Key the cache by the pre-token itself."
+    varies = True
 
     def key(self, pre_token: str) -> Hashable:
         return pre_token.lower()
@@ -479,6 +523,7 @@ class CacheByHash(_Cache):
 
     clause = "MERGE-STATE-1"
     mend = "Compare the pre-token on a hit, or use a dict, which does."
+    varies = True
 
     def key(self, pre_token: str) -> Hashable:
         return zlib.crc32(pre_token.encode("utf-8")) & 0xFFFF
@@ -489,6 +534,7 @@ class CacheByPrefix(_Cache):
 
     clause = "MERGE-STATE-1"
     mend = "Key the cache by the whole pre-token."
+    varies = True
 
     def key(self, pre_token: str) -> Hashable:
         return pre_token[:16], len(pre_token)

@@ -18,12 +18,12 @@ class Matrix:
     Attributes:
         answers: bug → case that it fails → fingerprint of its answer. Bugs whose answers vary are left out.
         varying: bug → one golden case that catches it, for the bugs whose answers vary.
-        laws: bug → the laws that catch it.
+        laws: bug → the first law that catches it, or "".
     """
 
     answers: Mapping[str, Mapping[str, str]]
     varying: Mapping[str, str]
-    laws: Mapping[str, list[str]]
+    laws: Mapping[str, str]
 
     def catching(self) -> dict[str, set[str]]:
         """Return case → the bugs that it catches."""

@@ -18,6 +18,9 @@ from bpe_conformance.fixtures import PATTERNS, Merge, spell, unspell
 from bpe_conformance.reference import textbook
 from bpe_conformance.reference.textbook import Word
 
+ENOUGH = 2_048
+"""How many characters a stream gathers before it looks for a place to cut: fewer looks, and lazy enough."""
+
 Words = list[tuple[Word, int]]
 """The distinct pre-tokens of a corpus in order of first occurrence, each with how often it occurs."""
 
@@ -165,7 +168,7 @@ class Encoder:
 
     def cut(self, text: str) -> list[tuple[str, bool]]:
         """Return the segments of `text`, and whether each is a special token."""
-        return textbook.cut_special(text, self.special)
+        return textbook.cut_special(text, self.special) if self.special else [(text, False)] * bool(text)
 
     def special_id(self, token: str) -> int:
         """Return the id of a special token."""
@@ -188,8 +191,10 @@ class Encoder:
         return textbook.atoms(pre_token)
 
     def merge(self, word: Word) -> Word:
-        """Merge the pair of the lowest rank, until none is left."""
-        return textbook.merge_by_pair(word, self.ranks)
+        """Merge the pair of the lowest rank, wherever it stands, until none is left."""
+        while found := [(self.ranks[pair], pair) for pair in pairwise(word) if pair in self.ranks]:
+            word = textbook.replace(word, min(found)[1])
+        return word
 
     def decode_bytes(self, ids: Iterable[int]) -> bytes:
         """Return the bytes of `ids`, concatenated."""
@@ -211,6 +216,8 @@ class Encoder:
 
     def ready(self, held: str) -> int:
         """Return how much of the text held back can be encoded: up to the last single space between two words."""
+        if len(held) < ENOUGH:
+            return 0
         longest = max(map(len, self.special), default=0)
         inside: set[int] = set()
         here = 0

@@ -69,7 +69,7 @@ class SpecialTokensByShape(Trainer):
         return re.split(r"<\|\w+\|>", text)
 
 
-class SegmentsStripped(Trainer):
+class SegmentsStrippedInTraining(Trainer):
     """Strips the text between special tokens, because the line ends around them look like leftovers of the file."""
 
     clause = "TRAIN-SPECIAL-4"
@@ -93,7 +93,7 @@ class SpecialTokensInPattern(Trainer):
         return [(cls.atoms(pre_token), times) for pre_token, times in counted.items()]
 
 
-class EmptyListSplitsEverywhere(Trainer):
+class EmptyListSplitsEverywhereInTraining(Trainer):
     """Makes the empty pattern of no special tokens, which parts the text into single characters."""
 
     clause = "TRAIN-EMPTY-1"
@@ -140,7 +140,7 @@ class TextStripped(Trainer):
         return text.strip()
 
 
-class ByteOrderMarkDropped(Trainer):
+class ByteOrderMarkDroppedInTraining(Trainer):
     """Drops U+FEFF at the beginning, as the codec utf-8-sig and JavaScript's TextDecoder do."""
 
     clause = "TRAIN-TEXT-1"

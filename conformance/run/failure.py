@@ -64,12 +64,11 @@ def in_python(case: Case, command: Command, chunks: Sequence[str] = ()) -> str |
     """Return one line of Python that asks the same, or None where none is short enough."""
     if case.op == "stream" and not chunks:
         return None
-    if command.importable is None or (case.model is not None and case.model.name == "gpt2"):
+    if command.importable is None or (case.model is not None and case.model.is_gpt2):
         return None
     module, name = command.importable
     head = f"from {module} import {name.partition('.')[0]}; "
-    pattern = case.input["train"].get("pattern", "gpt2") if case.op == "train" else _pattern(case)
-    if pattern != "gpt2":
+    if case.pattern != "gpt2":
         head = f"from bpe_conformance.fixtures import PATTERNS; {head}"
     if case.op == "train":
         if "--bpe-trainer" in command.options:
@@ -95,10 +94,6 @@ def _call(case: Case, chunks: Sequence[str]) -> str:
     if case.op == "stream":
         return f".encode_iterable({list(chunks)!a})"
     return "" if case.op == "construct" else f".encode({read_text(case.input['text'])!a})"
-
-
-def _pattern(case: Case) -> str:
-    return case.model.pattern if case.model is not None else "gpt2"
 
 
 def _constructor(model: Model) -> str:

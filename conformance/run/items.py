@@ -138,7 +138,7 @@ class CaseItem(BpeItem):
         """Judge the case within its time limit."""
         subject = self.bpe_run.subject
         model = self.case.model
-        patience = GPT2_PATIENCE if model is not None and model.name == "gpt2" else 1
+        patience = GPT2_PATIENCE if model is not None and model.is_gpt2 else 1
         difference: Difference | None
         try:
             with subject.within(patience):

@@ -62,32 +62,49 @@ def ranked(
     return found
 
 
-def of_run(results: Iterable[Result], cases: Iterable[Case]) -> list[Likeness]:
+@dataclass(frozen=True)
+class Diagnosis:
+    """What a run looks like.
+
+    Attributes:
+        likenesses: the causes, that of most failures first.
+        failing: the golden cases that failed; where none did, those that gave advisories.
+        word: what these are called.
+    """
+
+    likenesses: tuple[Likeness, ...] = ()
+    failing: frozenset[str] = frozenset()
+    word: str = "failing cases"
+
+
+def of_run(results: Iterable[Result], cases: Iterable[Case]) -> Diagnosis:
     """Return what the failures of one run look like; of golden cases only, since the matrix holds no others."""
     golden = {case.id: case.clause.id for case in cases}
     judged = [one for one in results if one["state"] != "not claimed" and one["id"] in golden]
-    failures = {one["id"]: one["fingerprint"] for one in judged if one["fingerprint"]}
-    if not failures or not matrix.FILE.exists():
-        return []
-    clauses = {**golden, **{bug.id: bug.clause for bug in known_bugs()}}
-    return ranked(failures, [one["id"] for one in judged], matrix.read(), clauses)
+    for states, word in (("fail", "known failure"), "failing cases"), (("advisory",), "advisories"):
+        failures = {one["id"]: one["fingerprint"] for one in judged if one["state"] in states and one["fingerprint"]}
+        if failures:
+            clauses = {**golden, **{bug.id: bug.clause for bug in known_bugs()}}
+            asked = [one["id"] for one in judged]
+            return Diagnosis(tuple(ranked(failures, asked, matrix.read(), clauses)), frozenset(failures), word)
+    return Diagnosis()
 
 
-def told(likenesses: Iterable[Likeness], results: Iterable[Result]) -> Iterator[str]:
+def told(diagnosis: Diagnosis) -> Iterator[str]:
     """Yield the lines that tell each cause once: how many failures, what it does, the rule, how to mend it."""
-    failing = {one["id"] for one in results if one["fingerprint"]}
+    left = diagnosis.failing
     bugs = {bug.id: bug for bug in known_bugs()}
-    for number, likeness in enumerate(likenesses):
+    for number, likeness in enumerate(diagnosis.likenesses):
         count = len(likeness.cases)
-        rest = f"of {len(failing)} failures" if number == 0 else f"of the other {len(failing)}"
+        rest = f"of {len(left)} {diagnosis.word}" if number == 0 else f"of the other {len(left)}"
         named = [bugs[bug] for bug in likeness.bugs[:MOST]]
         names = " or ".join(f"`{bug.id}`" for bug in named)
         yield f"{count} {rest} look{'s' if count == 1 else ''} like {names}:"
         for bug in named:
             yield from _described(bug)
-        failing -= likeness.cases
-    if likenesses and failing:
-        yield f"{len(failing)} of the failures look like none of the known bugs."
+        left -= likeness.cases
+    if diagnosis.likenesses and left:
+        yield f"{len(left)} of the {diagnosis.word} look like none of the known bugs."
 
 
 def _described(bug: KnownBug) -> Iterator[str]:
@@ -96,10 +113,10 @@ def _described(bug: KnownBug) -> Iterator[str]:
     yield f"  rule   {bug.clause}: bpe-conformance explain {bug.clause}"
 
 
-def line_for(case: str, likenesses: Iterable[Likeness]) -> str | None:
+def line_for(case: str, diagnosis: Diagnosis) -> str | None:
     """Return the line that says what the failure of one case looks like, or None."""
     bugs = {bug.id: bug for bug in known_bugs()}
-    for likeness in likenesses:
+    for likeness in diagnosis.likenesses:
         if case in likeness.cases:
             first = bugs[likeness.bugs[0]]
             others = "".join(f" or {bug}" for bug in likeness.bugs[1:MOST])

@@ -128,8 +128,8 @@ class Run:
         """Say what is judged."""
         declared = [f"{key}={value}" for key, value in self.subject.declared.items()]
         return [
-            f"bpe-conformance: judging {ascii_only(self.subject.name)}; "
-            f"{len(self.cases)} cases{self._seed()}, {len(self.laws)} laws; conventions declared: {', '.join(declared) or 'none'}"
+            f"bpe-conformance: judging {ascii_only(self.subject.name)}; {len(self.cases)} cases{self._seed()}, "
+            f"{len(self.laws)} laws; conventions declared: {', '.join(declared) or 'none'}"
         ]
 
     def _seed(self) -> str:
@@ -206,13 +206,13 @@ class Run:
         if terminal is None or self.config.getoption("--bpe-spec"):
             return
         results = list(self.results.values())
-        likenesses = looks_like.of_run(results, self.spec.cases)
+        diagnosis = looks_like.of_run(results, self.spec.cases)
         for report in terminal.stats.get("failed", []):
-            line = looks_like.line_for(getattr(report, "bpe", {}).get("id", ""), likenesses)
+            line = looks_like.line_for(getattr(report, "bpe", {}).get("id", ""), diagnosis)
             if line is not None and isinstance(report.longrepr, str):
                 head, mark, tail = report.longrepr.partition("\n  repeat  ")
                 report.longrepr = f"{head}\n{line}{mark}{tail}"
-        summary.likeness(terminal, looks_like.told(likenesses, results), results)
+        summary.likeness(terminal, looks_like.told(diagnosis), results)
 
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
         """Print the summary by section, and the verdicts."""
@@ -272,7 +272,7 @@ def _with_fresh_cases(spec: Spec, config: pytest.Config) -> Spec:
         return spec
     if config.getoption("--bpe-spec"):
         raise pytest.UsageError("--bpe-seed draws cases for the suite's own spec; leave --bpe-spec out")
-    from bpe_conformance.judging.fresh import fresh_cases
+    from bpe_conformance.fresh import fresh_cases
 
     try:
         return replace(spec, cases=(*spec.cases, *fresh_cases(seed, spec.clauses)))
@@ -346,6 +346,9 @@ def _under(clause: str, prefix: str) -> bool:
 def _check(name: str, known: set[str], what: str) -> None:
     if name in known:
         return
+    seed = name.split("-")[1] if name.startswith("seed-") else ""
+    if seed:
+        raise pytest.UsageError(f"{name} is a fresh case; give --bpe-seed {seed} too, and it exists")
     near = difflib.get_close_matches(name, known, 3)
     hint = f"; did you mean {' or '.join(near)}?" if near else ""
     raise pytest.UsageError(f"there is no {what} {name}{hint}")

@@ -58,7 +58,7 @@ def likeness(terminal: Any, lines: Iterable[str], results: Iterable[Result]) -> 
             f"{depending} of {len(failed)} failures follow from another part that fails alone too: they say which."
         )
     if told:
-        terminal.ensure_newline()
+        terminal.write_line("")
         terminal.section("what it looks like", sep="=")
         for line in told:
             terminal.write_line(line)

@@ -107,7 +107,7 @@ def _row(name: str, counts: Sequence[int]) -> str:
 def _about(spec: Spec) -> Iterator[str]:
     """Yield what the cases cover: operations, patterns, conventions."""
     ops = Counter(case.op for case in spec.cases)
-    patterns = Counter(_pattern(case) for case in spec.cases)
+    patterns = Counter(case.pattern for case in spec.cases)
     yield f"operations   {_told(ops)}"
     yield f"patterns     {_told(patterns)}"
     for name, keys, default in (("tie-breaks", TRAINING_KEYS, "lex-greater"), ("lookups", LOOKUP_KEYS, "pair")):
@@ -119,13 +119,6 @@ def _about(spec: Spec) -> Iterator[str]:
 def _own_value(case: Case, key: str, default: str) -> bool:
     values = case.expect.get("by_convention", {})
     return key in values and values[key] != values.get(default)
-
-
-def _pattern(case: Case) -> str:
-    if case.model is not None:
-        return case.model.pattern
-    pattern: str = case.input["train"].get("pattern", "gpt2")
-    return pattern
 
 
 def _told(counts: Counter[str]) -> str:

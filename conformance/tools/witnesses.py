@@ -158,7 +158,7 @@ def _texts(case: Case) -> list[str]:
 
 def _can_hold(model: Model, key: str) -> bool:
     """Whether a witness can be given a table as it is, so that nothing in the answer is its adapter's doing."""
-    if model.name == "gpt2":
+    if model.is_gpt2:
         return True
     entries = set(model.vocab.values())
     learned = {*(left + right for left, right in model.merges), *(bytes([byte]) for byte in range(256))}
@@ -200,7 +200,7 @@ def _build(target: Any, model: Model) -> Any:
         keywords = {"pattern": PATTERNS[model.pattern]} if model.pattern != "gpt2" else {}
         return target(vocab, merges, special, **keywords)
 
-    if model.name != "gpt2":
+    if not model.is_gpt2:
         return build()
     if target not in _gpt2:
         _gpt2[target] = build()

@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from bpe_conformance.fixtures import PATTERNS, Merge, Model, read_model
-from bpe_conformance.judging.examples import SPECIALS
-from bpe_conformance.judging.expectations import oracle
-from bpe_conformance.judging.fresh_draws import (
+from bpe_conformance.fresh.draws import (
     CLASSES,
     Draw,
     Raw,
@@ -18,6 +16,8 @@ from bpe_conformance.judging.fresh_draws import (
     strewn,
     table,
 )
+from bpe_conformance.judging.examples import SPECIALS
+from bpe_conformance.judging.expectations import oracle
 from bpe_conformance.reference import textbook
 from bpe_conformance.reference.textbook import Word
 
@@ -161,9 +161,11 @@ def code_points(draw: Draw) -> Made:
 
 
 def many_words(draw: Draw) -> Made:
-    """More different pre-tokens than a small cache holds, some of them again."""
+    """More different pre-tokens than a small cache holds, some of them again, and some that begin alike."""
+    stem = draw.walk("abcd", 18)
     words = [draw.walk("abcdefghijkl", draw.between(3, 5)) for _ in range(1500)]
-    text = " ".join(words + words[:100])
+    alike = [stem + draw.walk("abcd", 4) for _ in range(8)]
+    text = " ".join([*alike, *words, *words[:100]])
     return table(draw, text.encode("utf-8")[:400], 30, draw.chance(0.5)), {"text": text}
 
 
@@ -294,6 +296,8 @@ def entries(draw: Draw, listed: str) -> Made:
     elif listed == "twice":
         model["special_tokens"] += draw.shuffled(special)
     elif listed == "with an empty one":
+        text = draw.walk("ab", 9) + text
+        model = table(draw, text.encode("utf-8")[:12], 6, True, special)
         model["special_tokens"].insert(draw.below(2), "")
     elif listed == "without entry":
         model["extra"] = [entry for entry in model["extra"] if draw.chance(0.4)]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from bpe_conformance.judging.fresh_draws import CLASSES, Draw, Raw, in_turn, real_text, special_set, strewn
-from bpe_conformance.judging.fresh_encoding import (
+from bpe_conformance.fresh.draws import CLASSES, Draw, Raw, in_turn, real_text, special_set, strewn
+from bpe_conformance.fresh.encoding import (
     ALPHABETS,
     CONTRACTIONS,
     PIECES,

@@ -13,10 +13,9 @@ from typing import Any
 
 from bpe_conformance.fixtures import PATTERNS, gpt2_model, write_token
 from bpe_conformance.fixtures.spec import Case, Clause, read_case
-from bpe_conformance.judging import fresh_training as training
-from bpe_conformance.judging.expectations import LOOKUP_KEYS, compute, oracle
-from bpe_conformance.judging.fresh_draws import CLASSES, Draw
-from bpe_conformance.judging.fresh_encoding import (
+from bpe_conformance.fresh import training
+from bpe_conformance.fresh.draws import CLASSES, Draw
+from bpe_conformance.fresh.encoding import (
     PIECES,
     RAW_TEXT,
     SPACE,
@@ -40,7 +39,8 @@ from bpe_conformance.judging.fresh_encoding import (
     split,
     whole_first,
 )
-from bpe_conformance.judging.fresh_forms import batch, decode, file, long_stream, nothing, stream
+from bpe_conformance.fresh.forms import batch, decode, file, long_stream, nothing, stream
+from bpe_conformance.judging.expectations import LOOKUP_KEYS, compute, oracle
 from bpe_conformance.reference import textbook
 
 ATTEMPTS = 1000
@@ -164,12 +164,13 @@ KINDS = (
         for name in PATTERNS
     ),
     _kind("SPECIAL-SCAN-1", 1, "very many special tokens", "encode", many_specials),
-    _kind("SPECIAL-EMPTY-1", 2, "an empty special token", "encode", entries, listed="with an empty one"),
+    _kind("SPECIAL-EMPTY-1", 3, "an empty special token", "encode", entries, listed="with an empty one"),
     _kind("SPECIAL-ID-1", 6, "special tokens with entries anywhere", "encode", entries, listed="once"),
     _kind("SPECIAL-ABSENT-2", 4, "special tokens without entries", "encode", entries, listed="without entry"),
     _kind("SPECIAL-OFF-1", 4, "entries that are not listed as special", "encode", entries, listed="in part"),
     _kind("SPECIAL-REPEAT-1", 2, "special tokens that are listed twice", "encode", entries, listed="twice"),
     _kind("DECODE-BYTES-1", 10, "characters of several tokens", "decode", decode, pieces=CLASSES),
+    _kind("DECODE-BYTES-1", 2, "many ids", "decode", decode, pieces=CLASSES, most=200),
     _kind("DECODE-EMPTY-1", 1, "no ids", "decode", nothing, given={"ids": []}),
     _kind("DECODE-UTF8-1", 20, "bytes that are not UTF-8", "decode", decode, invalid=0.6),
     _kind("DECODE-UTF8-1", 14, "little that is not UTF-8", "decode", decode, invalid=0.15),

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 from bpe_conformance.fixtures import read_model
+from bpe_conformance.fresh.draws import Draw, Raw, showing, special_set, strewn, table
+from bpe_conformance.fresh.encoding import PIECES, RAW_TEXT, Made, any_characters, ids_of
 from bpe_conformance.judging.expectations import oracle
-from bpe_conformance.judging.fresh_draws import Draw, Raw, showing, special_set, strewn, table
-from bpe_conformance.judging.fresh_encoding import PIECES, RAW_TEXT, Made, any_characters, ids_of
 from bpe_conformance.reference import textbook
 
 AWKWARD = (
@@ -52,10 +52,12 @@ INVALID = (
 )
 
 
-def decode(draw: Draw, pieces: Sequence[str] = MIXED, invalid: float = 0.0, special: bool = False) -> Made:
+def decode(
+    draw: Draw, pieces: Sequence[str] = MIXED, invalid: float = 0.0, special: bool = False, most: int = 12
+) -> Made:
     """Ids whose tokens begin and end anywhere, inside characters and inside what is no UTF-8."""
     data = b""
-    for _ in range(draw.between(2, 12)):
+    for _ in range(draw.between(most // 6, most)):
         text = draw.pieces(pieces, 1) if draw.chance(0.8) else any_characters(draw, 2)
         data += bytes.fromhex(draw.pick(INVALID)) if draw.chance(invalid) else text.encode("utf-8")
         data = data[: len(data) - draw.below(2)] if draw.chance(invalid / 2) else data
@@ -90,12 +92,12 @@ def long_stream(draw: Draw, longest: int) -> Made:
     """Long pre-tokens and long special tokens over many chunks of at most `longest` characters."""
     special = ["<|" + "-" * draw.between(20, 60) + "|>", "<|" + draw.walk("ab ", 40) + "|>"]
     parts = [
-        draw.walk(draw.pick(("ab", "abc", "01", " ", "-.")), draw.between(300, 990)),
+        draw.walk(draw.pick(("ab", "abc", "01", " ", "-.")), draw.between(300, 470)),
         *special,
         special[0][:-1],
         " a ",
     ]
-    parts += [" " + draw.walk("abc", draw.between(300, 990)), draw.words("abc", 5, 40)]
+    parts += [" " + draw.walk("abc", draw.between(300, 470)), draw.words("abc", 5, 40)]
     text = "".join(draw.shuffled(parts))
     chunks = [""]
     while len("".join(chunks)) < len(text):
@@ -114,6 +116,7 @@ def batch(draw: Draw, most: int = 9) -> Made | None:
     special = special_set(draw) if draw.chance(0.5) else []
     count = draw.between(most // 4, most)
     texts = ["", *(strewn(draw, special or RAW_TEXT, draw.between(1, 9)) for _ in range(count))]
+    texts += [strewn(draw, special or RAW_TEXT, most)] if most > 100 else []
     texts = draw.shuffled(texts + [draw.pick(texts) for _ in range(draw.between(0, 3))])
     model = table(draw, "".join(texts).encode("utf-8"), 8, draw.chance(0.6), special)
     made = read_model(model)
@@ -126,10 +129,10 @@ def batch(draw: Draw, most: int = 9) -> Made | None:
 def file(draw: Draw, load: bool, pieces: Sequence[str] = AWKWARD, special: bool = False) -> Made:
     """A table with tokens that are awkward to write down."""
     text = draw.walk(draw.shuffled(pieces)[:5], draw.between(8, 30))
-    chosen = draw.shuffled(("<|e|>", "[#]", "\\n", '"x"'))[: draw.between(1, 3)] if special else []
+    chosen = ["<|e|>", *draw.shuffled(("[#]", "\\n", '"x"'))[: draw.below(3)]] if special else []
     text = "".join(draw.pick((*chosen, "")) + text[place : place + 3] for place in range(0, len(text), 3))
     model = table(draw, text.encode("utf-8"), 12, draw.chance(0.7), chosen)
     if special and draw.chance(0.5):
-        model["special_tokens"] = chosen[: draw.below(2)]
+        model["special_tokens"] = chosen[1:]
     options = {"key_order": draw.pick(("ids", "reversed", "sorted")), "ascii": draw.chance(0.5)}
     return model, ({"text": text, **options} if load else {})
