@@ -49,13 +49,13 @@ def write(terminal: Any, run: Run) -> None:
 
 
 def likeness(terminal: Any, lines: Iterable[str], results: Iterable[Result]) -> None:
-    """Write, above the failures, what they look like, and how many of them follow from others."""
+    """Write, above the failures, what they look like, and how many of them depend on others."""
     told = [ascii_only(line) for line in lines]
     failed = [one for one in results if one["state"] in ("fail", "error") and one["clause"]]
     depending = sum(bool(one["depends"]) for one in failed)
     if depending:
         told.append(
-            f"{depending} of {len(failed)} failures follow from another part that fails alone too: they say which."
+            f"{depending} of {len(failed)} failures depend on another part that fails alone too; each says which."
         )
     if told:
         terminal.write_line("")
@@ -110,7 +110,7 @@ def _failures(terminal: Any, run: Run, results: Iterable[Result]) -> None:
         here.sort(key=lambda one: (bool(one["depends"]), order.get(one["id"], len(order))))
         if here:
             more = f" and {len(here) - 1} more" if len(here) > 1 else ""
-            follows = "; follows from another" if here[0]["depends"] else ""
+            follows = "; depends on another" if here[0]["depends"] else ""
             terminal.write_line(f"  {clause:<22} {here[0]['id']}{more}{follows}")
 
 
