@@ -12,7 +12,8 @@ from .errors import (
     ProtocolError,
     RemoteError,
 )
-from .loading import BUILT_IN, load, resolve
+from .importing import load
+from .loading import BUILT_IN, resolve
 from .trainer import with_trainer
 
 __all__ = [

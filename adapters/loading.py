@@ -3,16 +3,11 @@
 from __future__ import annotations
 
 import difflib
-import importlib
-import inspect
 import os
 import shlex
-import sys
-import traceback
-from pathlib import Path
-from types import ModuleType
 
 from .errors import AdapterError, BridgeError
+from .importing import load, one_line
 
 BUILT_IN: dict[str, str] = {
     "reference": "bpe_conformance.reference:Tokenizer",
@@ -25,8 +20,6 @@ BUILT_IN: dict[str, str] = {
     "bpeasy": "bpe_conformance.adapters.bpeasy:Trainer",
 }
 """Short name → `module:attribute`."""
-
-_MESSAGE_LIMIT = 300
 
 
 def resolve(spec: str) -> object:
@@ -52,53 +45,6 @@ def resolve(spec: str) -> object:
     return load(spec)
 
 
-def load(spec: str) -> object:
-    """Return the callable that `pkg.module:attribute` names.
-
-    Raises:
-        AdapterError: if there is none.
-    """
-    module_name, _, path = spec.partition(":")
-    if not path or ":" in path:
-        raise AdapterError(f"{spec!a} is not of the form pkg.module:Class")
-    found: object = load_module(module_name)
-    where = module_name
-    for name in path.split("."):
-        if not hasattr(found, name):
-            raise AdapterError(_no_attribute(found, where, name))
-        found = getattr(found, name)
-        where = f"{where}{'.' if ':' in where else ':'}{name}"
-    _check_callable(found, spec, module_name)
-    return found
-
-
-def load_module(name: str) -> ModuleType:
-    """Import a module, the current folder first on `sys.path`.
-
-    Raises:
-        AdapterError: if it is not found, or whatever it raises; a KeyboardInterrupt passes.
-    """
-    if not all(part.isidentifier() for part in name.split(".")):
-        raise AdapterError(_not_a_module_name(name))
-    here = str(Path.cwd())
-    if sys.path[:1] != [here]:
-        sys.path[:] = [here, *(entry for entry in sys.path if entry != here)]
-    importlib.invalidate_caches()
-    try:
-        return importlib.import_module(name)
-    except (AdapterError, KeyboardInterrupt):
-        raise
-    except BaseException as error:
-        message = _import_failed(name, error, here)
-    raise AdapterError(message)
-
-
-def one_line(text: str) -> str:
-    """Return `text` as one printable line of ASCII, shortened."""
-    line = " ".join(ascii(text)[1:-1].replace("\\n", " ").split())
-    return line if len(line) <= _MESSAGE_LIMIT else line[: _MESSAGE_LIMIT - 1] + "..."
-
-
 def _command(spec: str) -> object:
     from .bridge import bridge
 
@@ -121,71 +67,7 @@ def _unknown_name(spec: str) -> str:
     if close:
         return f"there is no adapter {spec!a}; did you mean {close[0]!r}? Built in: {', '.join(BUILT_IN)}"
     module, _, attribute = spec.rpartition(".")
+    if attribute == "py":
+        module, attribute = module.replace("/", "."), "Class"
     form = f"{module}:{attribute}" if module and module.replace(".", "").isidentifier() else "pkg.module:Class"
     return f"there is no adapter {spec!a}; for a class of yours write {form}; built in: {', '.join(BUILT_IN)}"
-
-
-def _not_a_module_name(name: str) -> str:
-    if name.endswith(".py") or "/" in name or "\\" in name:
-        dotted = name.removesuffix(".py").strip("./\\").replace("/", ".").replace("\\", ".")
-        return f"{name!a} is a path; a module is named with dots: {one_line(dotted)}:Class"
-    return f"{name!a} is not the name of a module; write pkg.module:Class"
-
-
-def _import_failed(name: str, error: BaseException, here: str) -> str:
-    place = _place(error)
-    if isinstance(error, ModuleNotFoundError) and not place:
-        parent = (error.name or name).rpartition(".")[0]
-        if parent and parent in sys.modules and not hasattr(sys.modules[parent], "__path__"):
-            return f"there is no module {name!a}: {parent} is a module, not a package; write {parent}:NAME"
-        return (
-            f"there is no module {error.name or name!a}; looked in {one_line(here)} and in what is installed "
-            f"in {one_line(sys.prefix)}; run from the folder that holds it, or install it"
-        )
-    at = f" ({one_line(place)})" if place else ""
-    if isinstance(error, SystemExit):
-        code = one_line(repr(error.code))
-        return f"importing {name} called sys.exit({code}){at}; move that under if __name__ == '__main__'"
-    return f"importing {name} failed: {type(error).__name__}: {one_line(str(error))}{at}"
-
-
-def _place(error: BaseException) -> str:
-    """Return file:line of the innermost frame that is neither the import machinery nor this file."""
-    if isinstance(error, SyntaxError) and error.filename:
-        return f"{error.filename}:{error.lineno}"
-    frames = [
-        frame
-        for frame in traceback.extract_tb(error.__traceback__)
-        if not frame.filename.startswith("<frozen") and frame.filename not in (__file__, importlib.__file__)
-    ]
-    return f"{frames[-1].filename}:{frames[-1].lineno}" if frames else ""
-
-
-def _no_attribute(owner: object, where: str, name: str) -> str:
-    public = [key for key in _names(owner) if not key.startswith("_") and callable(getattr(owner, key, None))]
-    if isinstance(owner, ModuleType):
-        own = [key for key in public if getattr(getattr(owner, key), "__module__", "") == owner.__name__]
-        public = own or public
-    close = difflib.get_close_matches(name, public, n=1)
-    if close:
-        return f"{where} has no {name!a}; did you mean {close[0]!r}?"
-    return f"{where} has no {name!a}; it has: {', '.join(public[:12]) or 'nothing that can be called'}"
-
-
-def _names(owner: object) -> list[str]:
-    try:
-        return sorted(map(str, dir(owner)))
-    except Exception:
-        return []
-
-
-def _check_callable(found: object, spec: str, module_name: str) -> None:
-    if inspect.isclass(found) or inspect.isroutine(found):
-        return
-    kind = type(found).__name__
-    if isinstance(found, ModuleType):
-        raise AdapterError(f"{spec} is a module; name the class in it: {found.__name__}:Class")
-    if hasattr(found, "encode") or hasattr(found, "decode"):
-        raise AdapterError(f"{spec} is an instance of {kind}; name the class, {module_name}:{kind}, or a factory")
-    if not callable(found):
-        raise AdapterError(f"{spec} is of type {kind} and cannot be called; name a class or a function")

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from .loading import load
+from .importing import load
 
 TrainingFunction = Callable[[Path, int, list[str]], object]
 _CARRIED = ("conventions", "model", "from_files")

@@ -69,6 +69,12 @@ def test_the_suite_reaches_an_implementation_only_through_the_protocol(file: Pat
             assert not _under(name, "bpe_conformance.tools"), name
 
 
+@pytest.mark.parametrize("file", sorted((ROOT / "conformance" / "known_bugs").glob("*.py")), ids=lambda file: file.name)
+def test_known_bugs_are_written_over_the_textbook_alone(file: Path) -> None:
+    allowed = ("bpe_conformance.fixtures", "bpe_conformance.known_bugs", "bpe_conformance.reference.textbook")
+    assert all(_under(name, *allowed) or name == "bpe_conformance.reference" for name in _imports(file))
+
+
 @pytest.mark.parametrize("file", _files("adapters"), ids=lambda file: file.name)
 def test_adapters_know_nothing_of_the_suite(file: Path) -> None:
     allowed = ("bpe_conformance.adapters", "bpe_conformance.fixtures", "bpe_conformance.reference")

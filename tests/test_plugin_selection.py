@@ -27,6 +27,7 @@ from conftest import SPEC, Project, states
         ("mine:Greeddy", (), "mine has no 'Greeddy'; did you mean 'Greedy'"),
         ("mine.py:Right", (), "mine.py"),
         ("mine", (), "there is no adapter 'mine'"),
+        ("mine.py", (), "for a class of yours write mine:Class"),
         ("mine:Right.nothing", (), "has no 'nothing'"),
         ("mine:Loud", (), "mine:Loud offers none of train, encode and decode"),
         ("mine:Narrow", (), "cannot be called as (vocab, merges, special_tokens)"),
