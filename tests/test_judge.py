@@ -282,7 +282,7 @@ def test_stored_ids_of_real_text() -> None:
         (
             case("encode", {"merges": [["a", "b"]]}, {"text": "x ab"}, clause="SPLIT-DEFAULT-1"),
             [120, 32, 97, 98],
-            "at token 2, byte 2: the pre-token ' ab' is cut at byte 3",
+            "at token 2, byte 2: the pre-token ' ab' is cut at byte 3, or (a,b) of rank 0 did not merge there",
         ),
         (case("encode", {"extra": [[300, "a"]]}, {"text": "a"}), [300], "'a' has the id 97, not 300"),
     ],

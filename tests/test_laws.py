@@ -242,6 +242,13 @@ class Normalizes(Streaming):
         return super().encode(unicodedata.normalize("NFC", text))
 
 
+class TrainsInBlocks(Streaming):
+    @classmethod
+    def train(cls, text: str, vocab_size: int, special_tokens: Any, pattern: str | None = None) -> Any:
+        blocks = [text[start : start + 65_536] for start in range(0, len(text), 65_536)]
+        return super().train("\n".join(blocks), vocab_size, special_tokens, pattern)
+
+
 class TrainsOnce(Streaming):
     trained: ClassVar[dict[str, Any]] = {}
 
@@ -280,6 +287,7 @@ BREAKERS: dict[str, type[Streaming]] = {
     "law-batch": SortsBatches,
     "law-save": SavesBackwards,
     "law-characters": Normalizes,
+    "law-train-large": TrainsInBlocks,
     "law-train-history": TrainsOnce,
     "law-batch-bad-text": LeavesOutBadTexts,
     "law-history": RemembersEnds,

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
 from typing import Any
 
 from bpe_conformance.fixtures import PATTERNS, gpt2_model, write_token
@@ -41,7 +40,6 @@ from bpe_conformance.fresh.encoding import (
 )
 from bpe_conformance.fresh.forms import batch, decode, file, long_stream, nothing, stream
 from bpe_conformance.judging.expectations import LOOKUP_KEYS, compute, oracle
-from bpe_conformance.reference import textbook
 
 ATTEMPTS = 1000
 REFUSED = "To refuse such a special token is as good: with a new id, or ignored if it is empty, it does no harm."
@@ -258,11 +256,6 @@ def _with_expectation(case: Case) -> Case:
 def _by_gpt2(text: str) -> dict[str, Any]:
     values = {}
     for key in LOOKUP_KEYS:
-        tokenizer = _gpt2_oracle(key)
+        tokenizer = oracle(gpt2_model(), key)
         values[key] = {"tokens": list(map(write_token, tokenizer.tokens(text))), "ids": tokenizer.encode(text)}
     return values["pair"] if values["pair"] == values["bytes"] else {"by_convention": values}
-
-
-@cache
-def _gpt2_oracle(lookup: str) -> textbook.Tokenizer:
-    return oracle(gpt2_model(), lookup)

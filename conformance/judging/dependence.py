@@ -23,7 +23,7 @@ def on_encode(text: str, model: Model, subject: Subject, got: Answer) -> str:
 
 def on_pieces(text: str, section: str, model: Model, subject: Subject, got: Answer) -> str:
     """Say so if the parts of a text are encoded wrong alone (special tokens), or all of them right (splitting)."""
-    if isinstance(got, Fault) or section == "SPLIT" or model.is_gpt2:
+    if isinstance(got, Fault) or section == "SPLIT":
         return ""
     try:
         right = oracle(model, subject.conventions["lookup"])
@@ -33,8 +33,10 @@ def on_pieces(text: str, section: str, model: Model, subject: Subject, got: Answ
     if any(special for _, special in segments):
         plain = (segment for segment, special in segments if not special)
         wrong = next((one for one in plain if not _alone(one, model, subject, right)), None)
-        return f"{show.text_line(wrong)} alone is encoded wrong too: mend that first" if wrong is not None else ""
-    pieces = textbook.split(text, PATTERNS[model.pattern])
+        if wrong is not None:
+            return f"{show.text_line(wrong)} alone is encoded wrong too: mend that first"
+        return "" if section == "SPECIAL" else "each segment between special tokens alone is right (SPECIAL)"
+    pieces = [] if model.is_gpt2 else textbook.split(text, PATTERNS[model.pattern])
     if 1 < len(pieces) <= 64 and all(_alone(piece, model, subject, right) for piece in pieces):
         return "each pre-token alone is encoded right: the text is split wrong (SPLIT)"
     return ""

@@ -47,12 +47,13 @@ def _wrong_boundary(model: Model, text: str, cuts: set[int]) -> str | None:
     missed = _missed_merge(model, text, cuts)
     if missed is None:
         return None
-    _, (left, _), byte = missed
+    rank, pair, byte = missed
     here = 0
     for piece, _ in _pieces(model, text):
         end = here + len(piece.encode("utf-8", "surrogatepass"))
         if here <= byte < end:
-            return f"the pre-token {show.text_line(piece)} is cut at byte {byte + len(left)}"
+            cut = f"the pre-token {show.text_line(piece)} is cut at byte {byte + len(pair[0])}"
+            return f"{cut}, or {show.pair(pair)} of rank {rank} did not merge there"
         here = end
     return None
 

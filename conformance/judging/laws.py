@@ -199,11 +199,10 @@ def _after_an_error(subject: Subject, example: Example) -> Difference | None:
     again = handle.encode(text)
     if again != ids:
         vocab = _model(example).vocab
-        return Difference(
-            _shown(example), show.ids(ids, vocab), f"{show.ids(again, vocab)} after a call with bad input"
-        )
+        told = f"{show.ids(again, vocab)} after encode of a lone surrogate and decode of the ids 10^9 and -1"
+        return Difference(_shown(example), show.ids(ids, vocab), told)
     if "decode" in subject.capabilities and (back := handle.decode(ids)) != text:
-        return Difference(_shown(example), show.text_line(text), f"{show.text_line(back)} after a call with bad input")
+        return Difference(_shown(example), show.text_line(text), f"{show.text_line(back)} after calls with bad input")
     return None
 
 
@@ -220,11 +219,19 @@ def _table_unaliased(subject: Subject, example: Example) -> Difference | None:
     merges.clear()
     if special is not None:
         special.clear()
-    after = handle.encode(text)
+    emptied = "after the caller emptied the vocab, the merges and the list that it had passed"
+    try:
+        after = handle.encode(text)
+        again = handle.decode(before) if "decode" in subject.capabilities else ""
+    except Raised as raised:
+        where = raised.where
+        return Difference(
+            _shown(example), f"ids {before}, text {show.text_line(back)}", f"{raised}, {emptied}", "", where
+        )
     if after != before:
-        return Difference(_shown(example), f"ids {before}", f"ids {after} after the caller emptied its own table")
-    if "decode" in subject.capabilities and handle.decode(before) != back:
-        return Difference(_shown(example), show.text_line(back), "another text after the caller emptied its own table")
+        return Difference(_shown(example), f"ids {before}", f"ids {after} {emptied}")
+    if again != back:
+        return Difference(_shown(example), show.text_line(back), f"{show.text_line(again)} {emptied}")
     return None
 
 

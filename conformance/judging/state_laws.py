@@ -173,6 +173,32 @@ def _long_training(subject: Subject, example: Example) -> Difference | None:
 
 
 @_told
+def _large_training(subject: Subject, example: Example) -> Difference | None:
+    """Training on a text longer than buffers and counters are wide keeps every word whole and every count."""
+    conventions = subject.conventions
+    if conventions["tie_break"] == "unspecified":
+        return None
+    runs = [
+        (" abcdefghijk" * 12_000, " abcdefghijk", 280),
+        ("ababab" + " ab" * 65_533 + " cd cd cd", "ababab ab ab ab cd cd cd", 257),
+    ]
+    for text, alike, size in runs:  # the short text has the same merges
+        expected = textbook.learn(
+            alike, size, (), PATTERNS["gpt2"], conventions["tie_break"], conventions["byte_order"]
+        )
+        merges = subject.train(text, size, []).merges
+        if merges != expected:
+            around = show.first_difference(expected, merges)
+            return Difference(
+                f"{show.text_line(text)}, vocab_size {size}",
+                f"merges {show.merges(expected, around)}",
+                f"merges {show.merges(merges, around)}",
+                f"at step {around + 1}",
+            )
+    return None
+
+
+@_told
 def _training_history(subject: Subject, example: Example) -> Difference | None:
     """The same text is trained on again with other sizes and special tokens, and after a training that failed."""
     conventions = subject.conventions
@@ -271,10 +297,14 @@ def _batch_with_a_bad_text(subject: Subject, example: Example) -> Difference | N
 
 @_told
 def _files_again(subject: Subject, example: Example) -> Difference | None:
-    """Two tokenizers are saved into one folder, one after the other, and loaded."""
+    """Several tokenizers are saved into one folder, one after the other, and loaded."""
+    special = ["<|\u00e9|>", "a b"]
     models = [
         read_model({"merges": [["a", "b"], ["b", "c"], ["ab", "c"]]}),
         read_model({"merges": [["b", "c"], ["c", "d"]], "merge_ids": [257, 258], "extra": [[256, "zz"]]}),
+        read_model(
+            {"merges": [["a", "b"]], "special_tokens": special, "extra": [[300, special[0]], [299, special[1]]]}
+        ),
     ]
     if subject.conventions["lookup"] == "bytes":
         models = [model for model in models if model.ranks_by_bytes]
@@ -282,11 +312,12 @@ def _files_again(subject: Subject, example: Example) -> Difference | None:
         for model in models:
             handle = subject.build(model)
             handle.save(Path(folder))
-            texts = ["abc abcd", "bcd"]
+            texts = ["abc abcd", "bcd", "ab<|\u00e9|>a b"]
             found = _encodings_match(subject, handle, model, texts, "a tokenizer that was saved")
             if found is not None:
                 return found
-            loaded = subject.from_files(Path(folder, "vocab.json"), Path(folder, "merges.txt"), None)
+            names = model.special_tokens
+            loaded = subject.from_files(Path(folder, "vocab.json"), Path(folder, "merges.txt"), names)
             found = _encodings_match(subject, loaded, model, texts, "a tokenizer loaded from a folder used before")
             if found is not None:
                 return found
@@ -305,6 +336,7 @@ STATE_LAWS: tuple[Law, ...] = (
     Law(
         "law-train-long", "LAW-TRAIN-1", "trainer", ("train",), _once(files=14, merges=760), _long_training, 1, None, 6
     ),
+    Law("law-train-large", "TRAIN-STABLE-1", "trainer", ("train",), _once(), _large_training, 1, None, 6),
     Law("law-train-history", "LAW-REPLAY-1", "trainer", ("train",), _once(), _training_history, 1),
     Law("law-train-pattern", "TRAIN-SPLIT-1", "trainer", ("train", "encode"), _once(), _trained_pattern, 1),
     Law("law-batch-history", "LAW-BATCH-1", "batch", ("encode_batch",), _once(), _batch_history, 1),

@@ -105,7 +105,8 @@ def _failures(terminal: Any, run: Run, results: Iterable[Result]) -> None:
     order = {case.id: place for place, case in enumerate(run.spec.cases)}
     terminal.write_line("failures by clause; begin with the first:")
     clauses = run.spec.clauses
-    for clause in sorted(clauses, key=lambda name: clauses[name].level != "must"):
+    by_case = {one["clause"] for one in failed if one["id"] in order}
+    for clause in sorted(clauses, key=lambda name: (name not in by_case, clauses[name].level != "must")):
         here = [one for one in failed if one["clause"] == clause]
         here.sort(key=lambda one: (bool(one["depends"]), order.get(one["id"], len(order))))
         if here:

@@ -147,7 +147,7 @@ def totals(found: Matrix, spec: Spec, reasons: Mapping[str, str]) -> Iterator[st
     yield f"caught by a golden case      {golden} of {len(bugs)} known bugs"
     yield f"caught by a law              {laws} of {len(bugs)}"
     yield f"told by name when unknown    {len(diagnosed(found))} of {len(found.answers)}, the answers of the rest vary"
-    yield f"cases that catch a bug       {caught} of {len(musts)} MUST; {len(reasons)} others stand for a reason"
+    yield f"cases that catch a bug       {caught} of {len(musts)} MUST; by reasons stand {len(reasons)} more"
 
 
 # In worker processes
