@@ -274,7 +274,12 @@ def bridge(
 
 
 def isolated(
-    spec: str, trainer: str | None = None, *, time_limit: float = 10.0, env: Mapping[str, str] | None = None
+    spec: str,
+    trainer: str | None = None,
+    *,
+    time_limit: float = 10.0,
+    env: Mapping[str, str] | None = None,
+    memory: float | None = None,
 ) -> type[Remote]:
     """Return the adapter that `spec` names, run by this Python in a process of its own.
 
@@ -283,9 +288,11 @@ def isolated(
         trainer: as `with_trainer` takes it.
         time_limit: seconds that one call may take.
         env: environment variables to add.
+        memory: GiB that it may allocate, 0 for no limit; default: that of `serve`.
 
     Raises:
         AdapterError: as `resolve` does.
     """
     argv = [sys.executable, "-m", "bpe_conformance.adapters.serve", spec]
+    argv += ["--memory", f"{memory:g}"] if memory is not None else []
     return bridge([*argv, *(["--trainer", trainer] if trainer else [])], time_limit=time_limit, env=env)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import errno
 import inspect
 import locale
 import os
@@ -108,10 +109,13 @@ class Server:
             return wire.dump({"seq": sequence, "result": result})
         except NotImplementedError as error:
             return wire.dump({"seq": sequence, "not_claimed": str(error) or "NotImplementedError"})
-        except MemoryError as error:
+        except (MemoryError, OSError) as error:
+            if isinstance(error, OSError) and error.errno != errno.ENOMEM:
+                return wire.dump({"seq": sequence, "error": _describe(error)})
             self._spare.clear()
             traceback.clear_frames(error.__traceback__)
             described = _describe(error)
+            described["type"] = "MemoryError"
             described["message"] = described["message"] or "out of memory"
             if self._memory:
                 described["message"] += f" (the limit is {self._memory:g} GiB)"
@@ -268,7 +272,7 @@ def _folder() -> str:
 def limit_memory(gibibytes: float) -> None:
     """Let this process allocate no more than this, where the system has such a limit (Linux; not Windows, macOS).
 
-    Only what it can write to and shares with nobody counts: address space that is merely reserved does not.
+    What it can write to and shares with nobody counts, touched or not; what is mapped without access does not.
     """
     try:
         import resource

@@ -212,8 +212,16 @@ def _conventions(options: argparse.Namespace) -> int:
 
 def _known_bugs_arguments(parser: argparse.ArgumentParser) -> None:
     what = parser.add_mutually_exclusive_group()
-    what.add_argument("--check", action="store_true", help="judge each anew; exit 1 if the matrix or a number is off")
-    what.add_argument("--measure", action="store_true", help="judge each anew by cases, laws and seeds; takes minutes")
+    what.add_argument(
+        "--check",
+        action="store_true",
+        help="judge each by its cases and a sample of the others; exit 1 if the matrix or its numbers are off",
+    )
+    what.add_argument(
+        "--measure",
+        action="store_true",
+        help="judge each anew by cases, laws and seeds, and write the matrix; takes minutes",
+    )
 
 
 def _known_bugs(options: argparse.Namespace) -> int:

@@ -8,6 +8,11 @@ from dataclasses import dataclass
 
 from bpe_conformance.judging.containment import Fault, Raised
 
+TIMED_OUT = "raised TimedOut"
+DISTURBED = "surroundings"
+FAULTS = (TIMED_OUT, DISTURBED, "raised Misshapen")
+"""Answers that are no values, and hold for the process in which they were given."""
+
 
 @dataclass(frozen=True)
 class Difference:

@@ -43,9 +43,11 @@ class Handle:
         if not _is_iterable(rows):
             raise Misshapen(f"encode_batch returned {kind(rows)}; a list of lists of int is wanted")
         found = call("encode_batch(...)", lambda: list(itertools.islice(rows, len(texts) + 1)))
-        lists = [id(row) for row in found if isinstance(row, list)]
+        lists = [id(row) for row in found if issubclass(type(row), list)]
         if len(set(lists)) < len(lists):
-            raise Misshapen("encode_batch returned one list for two texts; a list of its own for each is wanted")
+            raise Misshapen(
+                "encode_batch returned one list for two texts (LAW-PURE-1); a list of its own for each is wanted"
+            )
         return [rebuild_ids("encode_batch", row) for row in found]
 
     def stream(self, chunks: Iterable[str]) -> list[int]:

@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 _CATEGORIES = ("LC_CTYPE", "LC_COLLATE", "LC_TIME", "LC_MONETARY", "LC_NUMERIC", "LC_MESSAGES")
+_REPLACED: list[Any] = []  # a wrapper that is collected closes the stream that it wraps
+_MOST_REPLACED = 64
 _STREAMS = ("stdin", "stdout", "stderr", "__stdout__", "__stderr__")
 
 
@@ -19,7 +21,7 @@ def kept() -> Iterator[list[str]]:
     """Within it an implementation is judged; afterwards its surroundings are as they were before.
 
     The state of `random` (and of NumPy's global generator, if it is loaded) and the standard streams are put back
-    without a word, for to draw random numbers is no fault. The streams cannot be closed. The recursion limit, the
+    without a word, for to draw random numbers is no fault. `close` of a stream does nothing. The recursion limit, the
     environment variables and `sys.path` are left alone: an implementation may set them once, in its first call, and
     need them ever after.
 
@@ -37,7 +39,9 @@ def kept() -> Iterator[list[str]]:
             yield told
     finally:
         for name, stream in streams.items():
+            _REPLACED.append(getattr(sys, name))
             setattr(sys, name, stream)
+        _REPLACED[:] = [one for one in _REPLACED if one not in streams.values()][-_MOST_REPLACED:]
         for put_back in draws:
             with contextlib.suppress(ValueError, TypeError):
                 put_back()

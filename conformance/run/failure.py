@@ -38,6 +38,12 @@ def of_law(law: Law, broken: Broken, command: Command) -> str:
     return "\n".join(lines)
 
 
+def of_disturbance(name: str, clause: Clause | None, difference: Difference, command: Command) -> str:
+    """Return what the user reads when an answer is right and the process was changed."""
+    head = [_head(name, clause), f"  {clause.statement}"] if clause else [f"FAILED  {name}"]
+    return "\n".join([*head, *_fields(difference), _field("repeat", command.repeat(name))])
+
+
 def _head(name: str, clause: Clause) -> str:
     return f"FAILED  {name:<42} {clause.id} ({clause.level.upper()})"
 

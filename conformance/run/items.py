@@ -11,8 +11,8 @@ import pytest
 from bpe_conformance.fixtures.spec import Case, Clause
 from bpe_conformance.judging import judge, surroundings
 from bpe_conformance.judging.containment import TimedOut
-from bpe_conformance.judging.difference import Difference
-from bpe_conformance.judging.law import Broken, Law, check, unmet
+from bpe_conformance.judging.difference import DISTURBED, TIMED_OUT, Difference
+from bpe_conformance.judging.law import Law, check, unmet
 from bpe_conformance.judging.show import ascii_only
 from bpe_conformance.plugin import RUN
 from bpe_conformance.run import failure
@@ -22,6 +22,10 @@ if TYPE_CHECKING:
 
 GPT2_PATIENCE = 6
 """How many times longer a case with GPT-2's 50,000 merges may take: simple encoders walk through all of them."""
+
+
+UNDISTURBED = "ERROR-STATE-3"
+"""The clause that the surroundings of every item are judged by."""
 
 
 class Failed(Exception):
@@ -53,6 +57,7 @@ class BpeItem(pytest.Item):
         self.state = "error"
         self.message = ""
         self.difference: Difference | None = None
+        self.title = self.name
 
     @property
     def bpe_run(self) -> Run:
@@ -72,8 +77,11 @@ class BpeItem(pytest.Item):
         with surroundings.kept() as changes:
             text = self.check()
         if text is None and changes:
-            self.difference = _disturbance(changes)
-            text = self.told(self.difference)
+            self.difference = Difference(
+                self.title, "the same, and nothing changed", "; ".join(changes), answer=DISTURBED
+            )
+            clause = self.bpe_run.spec.clauses.get(UNDISTURBED, self.clause)
+            text = failure.of_disturbance(self.name, clause, self.difference, self.bpe_run.command)
         self.message = ascii_only(text or "")
         reason = self.bpe_run.known_failures.get(self.name)
         level = self.clause.level if self.clause is not None else "must"
@@ -104,21 +112,11 @@ class BpeItem(pytest.Item):
         """Return the text of the failure, or None if all is well."""
         raise NotImplementedError
 
-    def told(self, difference: Difference) -> str:
-        """Return the text of the failure that `difference` is."""
-        return f"FAILED  {self.name}\n  {difference.got}"
-
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
         """Show the failure's own text, without a traceback of the suite."""
         if isinstance(excinfo.value, Failed):
             return self.message
         return ascii_only(str(super().repr_failure(excinfo, style)))
-
-
-def _disturbance(changes: list[str]) -> Difference:
-    """Return what a right answer comes to that left the process in another state."""
-    expected = "the same process as before, but for the answer"
-    return Difference("the whole of it, which is right otherwise", expected, "; ".join(changes), answer="surroundings")
 
 
 class CaseItem(BpeItem):
@@ -127,6 +125,7 @@ class CaseItem(BpeItem):
     def __init__(self, *, case: Case, **keywords: Any) -> None:
         super().__init__(**keywords)
         self.case = case
+        self.title = f"{case.title}: the answer is right"
         self.clause = case.clause
         self.conformance_class = case.conformance_class
 
@@ -144,14 +143,10 @@ class CaseItem(BpeItem):
             with subject.within(patience):
                 difference = judge.judge(self.case, subject)
         except TimedOut as late:
-            difference = Difference(self.case.title, "an answer", str(late), answer="raised TimedOut")
+            difference = Difference(self.case.title, "an answer", str(late), answer=TIMED_OUT)
         if difference is None:
             return None
         self.difference = difference
-        return self.told(difference)
-
-    def told(self, difference: Difference) -> str:
-        """Return the text of the failure that `difference` is."""
         return failure.of_case(self.case, difference, self.bpe_run.command)
 
 
@@ -175,10 +170,6 @@ class LawItem(BpeItem):
             return None
         self.difference = broken.difference
         return failure.of_law(self.law, broken, self.bpe_run.command)
-
-    def told(self, difference: Difference) -> str:
-        """Return the text of the failure that `difference` is."""
-        return failure.of_law(self.law, Broken(difference), self.bpe_run.command)
 
 
 class CorpusItem(BpeItem):

@@ -14,7 +14,7 @@ Result = Mapping[str, Any]
 
 FEWEST = 0.6
 """The least share of the cases a bug fails that the implementation fails with the same answer."""
-WORTH_TELLING = 0.2
+WORTH_TELLING = 0.3
 """The least share of the failures not yet explained that one bug explains."""
 MOST = 3
 
@@ -120,5 +120,5 @@ def line_for(case: str, diagnosis: Diagnosis) -> str | None:
         if case in likeness.cases:
             first = bugs[likeness.bugs[0]]
             others = "".join(f" or {bug}" for bug in likeness.bugs[1:MOST])
-            return f"  looks like {first.id}{others}: {first.sentence}"
+            return f"  looks like {first.id}{others}" + ("" if others else f": {first.sentence}")
     return None

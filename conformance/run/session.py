@@ -15,6 +15,7 @@ from bpe_conformance.fixtures.spec import SECTIONS, Case, Spec, load_spec
 from bpe_conformance.fixtures.yaml_file import SpecError
 from bpe_conformance.judging import judge
 from bpe_conformance.judging.containment import Fault, Raised, TimedOut, call, limits
+from bpe_conformance.judging.difference import FAULTS, Difference
 from bpe_conformance.judging.law import Law
 from bpe_conformance.judging.laws import LAWS, bind
 from bpe_conformance.judging.show import ascii_only
@@ -218,7 +219,8 @@ class Run:
 
     def _passes_alone(self, diagnosis: looks_like.Diagnosis) -> Iterator[str]:
         """Where failures look like nothing known, judge the first of them in a new process: alone, does it pass?"""
-        unknown = diagnosis.failing.difference(*(one.cases for one in diagnosis.likenesses))
+        known = {case for one in diagnosis.likenesses for case in one.cases}
+        unknown = {case for case in diagnosis.failing - known if self.results[case]["fingerprint"] not in NO_VALUES}
         case = next((case for case in self.cases if case.id in unknown), None)
         if case is None or "new process" not in self.subject.capabilities or len(self.results) < 2:
             return
@@ -254,6 +256,9 @@ class Run:
         except SpecError as error:
             raise pytest.UsageError(str(error)) from None
 
+
+NO_VALUES = [Difference("", "", "", answer=kind).fingerprint for kind in FAULTS]
+"""Fingerprints of answers that another process may give otherwise for reasons of its own."""
 
 ALONE_PATIENCE = 3
 """How many times longer than a case one may take that is judged once more, in a process of its own."""
@@ -316,14 +321,15 @@ def _words(config: pytest.Config) -> tuple[str, ...]:
     return ("--pyargs", "bpe_conformance") if config.option.pyargs else ("conformance",)
 
 
-def _again(config: pytest.Config, name: str) -> Again | None:
+def _again(config: pytest.Config, name: str, memory: float | None = 0) -> Again | None:
+    """Return what gives the adapter from a new process, without a limit of memory unless it is to be isolated."""
     if name.startswith("cmd:"):
         return None
     from bpe_conformance.adapters.bridge import isolated
 
     limit = config.getoption("--bpe-time-limit")
     trainer = config.getoption("--bpe-trainer")
-    return lambda environment: isolated(name, trainer, time_limit=limit, env=environment)
+    return lambda environment: isolated(name, trainer, time_limit=limit, env=environment, memory=memory)
 
 
 def _resolve(config: pytest.Config, name: str) -> Any:
@@ -332,7 +338,7 @@ def _resolve(config: pytest.Config, name: str) -> Any:
     trainer = config.getoption("--bpe-trainer")
     try:
         if config.getoption("--bpe-isolate") and not name.startswith("cmd:"):
-            again = _again(config, name)
+            again = _again(config, name, memory=None)
             assert again is not None
             return again({})
         target = resolve(name)
@@ -366,8 +372,8 @@ def _under(clause: str, prefix: str) -> bool:
 def _check(name: str, known: set[str], what: str) -> None:
     if name in known:
         return
-    seed = name.split("-")[1] if name.startswith("seed-") else ""
-    if seed:
+    seed = name.split("-")[1] if name.startswith("seed-") and what == "case or law" else ""
+    if seed and not any(one.startswith(f"seed-{seed}-") for one in known):
         raise pytest.UsageError(f"{name} is a fresh case; give --bpe-seed {seed} too, and it exists")
     near = difflib.get_close_matches(name, known, 3)
     hint = f"; did you mean {' or '.join(near)}?" if near else ""

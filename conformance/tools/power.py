@@ -14,7 +14,7 @@ from typing import Any
 from bpe_conformance.fixtures.spec import Case, Spec, load_spec
 from bpe_conformance.fixtures.yaml_file import read_documents
 from bpe_conformance.judging.containment import TimedOut
-from bpe_conformance.judging.difference import Difference
+from bpe_conformance.judging.difference import TIMED_OUT, Difference
 from bpe_conformance.judging.judge import judge, unmet
 from bpe_conformance.judging.law import Law, check
 from bpe_conformance.judging.law import unmet as law_unmet
@@ -40,7 +40,7 @@ def check_published(published: Matrix, workers: int | None = None) -> Iterator[s
     """Yield a line for each thing in which the published matrix is not what the known bugs do now.
 
     Each bug is judged by the cases that it is said to fail, by those that the matrix does not know yet, and by one in
-    `ONE_IN` of the others; one in `ONE_IN` bugs is tried by the law that is said to catch it.
+    `ONE_IN` of the others. The laws are not tried: another version of Hypothesis draws other examples.
     """
     known = {case for answers in published.answers.values() for case in answers} | set(stands())
     new = {case.id for case in _spec().cases if case.id not in known}
@@ -57,14 +57,10 @@ def check_published(published: Matrix, workers: int | None = None) -> Iterator[s
             jobs.append((bug.id, {*row, *some, *new}, row))
     for bug_id in sorted({*published.laws} - {bug.id for bug in known_bugs()}):
         yield f"{bug_id}: has a row, and is gone"
-    tried = [(bug, law) for bug, law in published.laws.items() if law and bug in published.answers][::ONE_IN]
     with _pool(workers) as pool:
         for (bug_id, _, row), now in zip(jobs, pool.map(_some_answers, jobs), strict=True):
             if changed := sorted(case for case in {*row, *now} if row.get(case) != now.get(case)):
                 yield f"{bug_id}: {len(changed)} answers are not the published ones, first that to {changed[0]}"
-        for (bug_id, law), caught in zip(tried, pool.map(_law_catches, tried), strict=True):
-            if not caught:
-                yield f"{bug_id}: the law {law} does not catch it any more"
 
 
 def _matrix(goldens: Mapping[str, Answers], laws: Mapping[str, str]) -> Matrix:
@@ -130,9 +126,10 @@ def listed(found: Matrix) -> Iterator[str]:
         if bug.section != section:
             section = bug.section
             yield f"{section}"
-        cases = str(len(found.answers[bug.id])) if bug.id in found.answers else "varies"
+        caught = len(found.answers.get(bug.id, ()))
+        cases = f"{caught} case{'' if caught == 1 else 's'}" if bug.id in found.answers else "varies"
         law = found.laws.get(bug.id) or "no law"
-        yield f"  {bug.id:<38}{cases:>6} cases, {law:<22}{bug.clause}"
+        yield f"  {bug.id:<38}{cases:>10}, {law:<22}{bug.clause}"
         yield f"      {bug.sentence}"
 
 
@@ -178,7 +175,8 @@ def _some_answers(job: tuple[str, Collection[str], Answers]) -> Answers:
 
 def _answers_to(cases: Iterable[Case], bug: str) -> Answers:
     subject = _subject(bug)
-    return {case.id: found.fingerprint for case in cases if (found := _judged(case, subject)) is not None}
+    found = {case.id: difference for case in cases if (difference := _judged(case, subject)) is not None}
+    return {case: one.fingerprint for case, one in found.items() if one.answer != TIMED_OUT}
 
 
 def _judged(case: Case, subject: Subject) -> Difference | None:
@@ -188,18 +186,13 @@ def _judged(case: Case, subject: Subject) -> Difference | None:
         with subject.within():
             return judge(case, subject)
     except TimedOut:
-        return Difference("", "", "", answer="raised TimedOut")
+        return Difference("", "", "", answer=TIMED_OUT)
 
 
 def _law(bug: str) -> str:
     subject = _subject(bug)
     judged = (law for law in _bound().values() if not law_unmet(law, subject))
     return next((law.id for law in judged if check(law, subject, shrink=False)), "")
-
-
-def _law_catches(pair: tuple[str, str]) -> bool:
-    law, subject = _bound()[pair[1]], _subject(pair[0])
-    return not law_unmet(law, subject) and check(law, subject, shrink=False) is not None
 
 
 def _catches(job: tuple[str, Sequence[Case]]) -> bool:
