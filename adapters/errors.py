@@ -51,10 +51,12 @@ class RemoteError(Exception):
         type: the name of the exception's class, in the program's own language.
         message: its message.
         traceback: its traceback, or "".
+        process_failed: whether it tells that the call changed its process, which is no answer to bad input.
     """
 
     def __init__(self, type_: str, message: str, traceback: str = "") -> None:
         super().__init__(f"{type_}: {message}")
+        self.process_failed = type_ == "Disturbance"
         self.type = type_
         self.message = message
         self.traceback = traceback

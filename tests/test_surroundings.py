@@ -13,7 +13,9 @@ from pathlib import Path
 import pytest
 from conftest import Project, states
 
+from bpe_conformance.adapters.errors import RemoteError
 from bpe_conformance.judging import surroundings
+from bpe_conformance.judging.containment import Raised
 
 ACTING = """
 import ctypes, locale, os, random, signal, sys, threading, time
@@ -270,3 +272,8 @@ def _offers(name: str) -> bool:
         except locale.Error:
             return False
     return True
+
+
+def test_a_changed_process_behind_the_bridge_is_no_error_that_a_case_may_expect() -> None:
+    assert not Raised("encode(...)", RemoteError("Disturbance", "the current folder was changed to /")).is_error
+    assert Raised("encode(...)", RemoteError("ValueError", "no such token")).is_error
