@@ -97,20 +97,6 @@ class CachedListExtended(Encoder):
         return ids
 
 
-class CacheOnClass(Encoder):
-    """Keeps the cache of pre-tokens on the class, where tokenizers of other tables find it too."""
-
-    clause = "ERROR-STATE-1"
-    mend = "Create the cache in __init__: self.cache = {}."
-    varies = True
-    cache: ClassVar[dict[str, list[int]]] = {}
-
-    def encode_pre_token(self, pre_token: str) -> list[int]:
-        if pre_token not in self.cache:
-            self.cache[pre_token] = super().encode_pre_token(pre_token)
-        return self.cache[pre_token]
-
-
 class SpecialsOnClass(Encoder):
     """Collects special tokens in a list on the class, so that those of earlier tokenizers are matched too."""
 
