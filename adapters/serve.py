@@ -23,7 +23,7 @@ GIBIBYTES = 4.0
 """What the adapter may allocate, unless `--memory` says otherwise."""
 
 _TRACEBACK_LINES = 40
-_SPARE = 4 << 20
+_SPARE = 16 << 20  # given back when memory is used up, so that the reply can be made
 
 
 class Disturbance(Exception):
@@ -107,21 +107,27 @@ class Server:
                 raise NotImplementedError(f"unknown operation {request.get('op')!a}")
             result = operation(request) if request["op"] == "start" else _undisturbed(operation, request)
             return wire.dump({"seq": sequence, "result": result})
+        except MemoryError as error:
+            self._spare.clear()  # before anything else: a tuple of two classes could not be made any more
+            return self._out_of_memory(sequence, error)
         except NotImplementedError as error:
             return wire.dump({"seq": sequence, "not_claimed": str(error) or "NotImplementedError"})
-        except (MemoryError, OSError) as error:
-            if isinstance(error, OSError) and error.errno != errno.ENOMEM:
-                return wire.dump({"seq": sequence, "error": _describe(error)})
-            self._spare.clear()
-            traceback.clear_frames(error.__traceback__)
-            described = _describe(error)
-            described["type"] = "MemoryError"
-            described["message"] = described["message"] or "out of memory"
-            if self._memory:
-                described["message"] += f" (the limit is {self._memory:g} GiB)"
-            return wire.dump({"seq": sequence, "error": described})
         except BaseException as error:
+            if isinstance(error, OSError) and error.errno == errno.ENOMEM:
+                self._spare.clear()
+                return self._out_of_memory(sequence, error)
             return wire.dump({"seq": sequence, "error": _describe(error)})
+
+    def _out_of_memory(self, sequence: Any, error: BaseException) -> bytes:
+        """Reply with as little memory as can be: no traceback, whose lines would have to be read and parsed."""
+        limit = f" (the limit is {self._memory:g} GiB)" if self._memory else ""
+        try:
+            traceback.clear_frames(error.__traceback__)
+            message = str(error)[:10_000]
+        except BaseException:
+            message = ""
+        described = {"type": "MemoryError", "message": (message or "out of memory") + limit, "traceback": ""}
+        return wire.dump({"seq": sequence, "error": described})
 
     def do_start(self, request: Mapping[str, Any]) -> dict[str, Any]:
         """Answer the handshake."""

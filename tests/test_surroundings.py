@@ -161,7 +161,9 @@ def test_native_crashes_hangs_and_memory_stay_in_their_case(project: Project) ->
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="a limit of memory is Linux's")
-def test_memory_that_grows_without_end(project: Project) -> None:
+@pytest.mark.parametrize("allocator", ["pymalloc", "malloc"])
+def test_memory_that_grows_without_end(project: Project, monkeypatch: pytest.MonkeyPatch, allocator: str) -> None:
+    monkeypatch.setenv("PYTHONMALLOC", allocator)  # they fail at other places once nothing is left
     project.write("acting.py", ACTING)
     served = f"cmd:{sys.executable} -m bpe_conformance.adapters.serve --memory 0.25 acting:Balloon"
     result = project.run(served)
