@@ -13,11 +13,11 @@ BUILT_IN: dict[str, str] = {
     "reference": "bpe_conformance.reference:Tokenizer",
     "textbook": "bpe_conformance.reference.textbook:Tokenizer",
     "minimal": "bpe_conformance.adapters.minimal:Tokenizer",
-    "tiktoken": "bpe_conformance.adapters.tiktoken:Tokenizer",
-    "tiktoken-educational": "bpe_conformance.adapters.tiktoken:EducationalTokenizer",
-    "huggingface": "bpe_conformance.adapters.huggingface:Tokenizer",
-    "rustbpe": "bpe_conformance.adapters.rustbpe:Trainer",
-    "bpeasy": "bpe_conformance.adapters.bpeasy:Trainer",
+    "tiktoken": "bpe_conformance.adapters.packages.tiktoken:Tokenizer",
+    "tiktoken-educational": "bpe_conformance.adapters.packages.tiktoken:EducationalTokenizer",
+    "huggingface": "bpe_conformance.adapters.packages.huggingface:Tokenizer",
+    "rustbpe": "bpe_conformance.adapters.packages.rustbpe:Trainer",
+    "bpeasy": "bpe_conformance.adapters.packages.bpeasy:Trainer",
 }
 """Short name → `module:attribute`."""
 

@@ -68,7 +68,7 @@ def test_minimal_is_the_textbook():
 
 
 def test_tiktoken_on_well_formed_tables():
-    adapter = pytest.importorskip("bpe_conformance.adapters.tiktoken").Tokenizer
+    adapter = pytest.importorskip("bpe_conformance.adapters.packages.tiktoken").Tokenizer
     oracle = with_conventions(lookup="bytes")
     for rng, merges, special in tables(2):
         vocab = number(merges, special[:1], rng.choice(["raw", "gpt2"]))
@@ -79,7 +79,7 @@ def test_tiktoken_on_well_formed_tables():
 
 
 def test_tiktoken_refuses_what_it_cannot_hold():
-    adapter = pytest.importorskip("bpe_conformance.adapters.tiktoken").Tokenizer
+    adapter = pytest.importorskip("bpe_conformance.adapters.packages.tiktoken").Tokenizer
     vocab = {**number([]), 256: b"bc", 257: b"ab"}
     with pytest.raises(ValueError, match="order of the merges"):
         adapter(vocab, [(b"a", b"b"), (b"b", b"c")])
@@ -91,7 +91,7 @@ def test_tiktoken_refuses_what_it_cannot_hold():
 
 
 def test_tiktokens_trainer_takes_the_first_seen():
-    adapter = pytest.importorskip("bpe_conformance.adapters.tiktoken").EducationalTokenizer
+    adapter = pytest.importorskip("bpe_conformance.adapters.packages.tiktoken").EducationalTokenizer
     oracle = with_conventions(**adapter.conventions)
     rng = random.Random(3)
     for _ in range(40):
@@ -106,7 +106,7 @@ def test_tiktokens_trainer_takes_the_first_seen():
 
 
 def test_huggingface_on_well_formed_tables_with_any_ids():
-    adapter = pytest.importorskip("bpe_conformance.adapters.huggingface").Tokenizer
+    adapter = pytest.importorskip("bpe_conformance.adapters.packages.huggingface").Tokenizer
     for rng, merges, special in tables(4):
         vocab = number(merges, special, rng.choice(["raw", "gpt2"]))
         ids = list(vocab)
@@ -122,7 +122,7 @@ def test_huggingface_on_well_formed_tables_with_any_ids():
 
 
 def test_huggingfaces_trainer_takes_the_smaller_ids():
-    adapter = pytest.importorskip("bpe_conformance.adapters.huggingface").Tokenizer
+    adapter = pytest.importorskip("bpe_conformance.adapters.packages.huggingface").Tokenizer
     oracle = with_conventions(**adapter.conventions)
     rng = random.Random(5)
     for _ in range(60):
@@ -141,7 +141,7 @@ def test_huggingfaces_trainer_takes_the_smaller_ids():
 @pytest.mark.parametrize("name", PATTERNS)
 @pytest.mark.parametrize("module", ["tiktoken", "huggingface"])
 def test_patterns(module, name):
-    adapter = pytest.importorskip(f"bpe_conformance.adapters.{module}").Tokenizer
+    adapter = pytest.importorskip(f"bpe_conformance.adapters.packages.{module}").Tokenizer
     rng = random.Random(6)
     pattern = PATTERNS[name]
     for _ in range(60):
@@ -155,7 +155,7 @@ def test_patterns(module, name):
 
 @pytest.mark.parametrize("module", ["tiktoken", "huggingface"])
 def test_gpt2(module):
-    adapter = pytest.importorskip(f"bpe_conformance.adapters.{module}").Tokenizer
+    adapter = pytest.importorskip(f"bpe_conformance.adapters.packages.{module}").Tokenizer
     vocab, merges = gpt2()
     there = adapter(vocab, merges, [END])
     text = f"Let's tokenize  this,\n\nwon't we? 🦊 mañana{END} ok"

@@ -8,17 +8,13 @@ from typing import ClassVar
 
 from bpe_conformance.fixtures import PATTERNS
 
-from .errors import AdapterUnavailable
-from .ranks import Merge, merges_of
+from . import unavailable
+from .ranks import Merge, merges_of, specials_last
 
 try:
     import rustbpe
 except ImportError as error:
-    raise AdapterUnavailable(
-        "rustbpe is not installed; install it: pip install 'bpe-conformance[rustbpe]'"
-        if getattr(error, "name", "") == "rustbpe"
-        else f"rustbpe cannot be imported: {error}; install it: pip install 'bpe-conformance[rustbpe]'"
-    ) from error
+    raise unavailable("rustbpe", error, "'bpe-conformance[rustbpe]'") from error
 
 
 class Trainer:
@@ -47,6 +43,4 @@ class Trainer:
         pat_str = PATTERNS["gpt2"] if pattern is None else pattern
         trainer.train_from_iterator(iter([text]), vocab_size - len(special), pattern=pat_str)
         ranks = {bytes(token): rank for token, rank in trainer.get_mergeable_ranks()}
-        vocab = {rank: token for token, rank in ranks.items()}
-        vocab |= {len(ranks) + place: token.encode("utf-8") for place, token in enumerate(special)}
-        return cls(vocab, merges_of(ranks))
+        return cls(specials_last(ranks, special), merges_of(ranks))

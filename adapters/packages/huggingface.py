@@ -9,17 +9,13 @@ from typing import Any, ClassVar
 
 from bpe_conformance.fixtures import spell, unspell
 
-from .errors import AdapterUnavailable
+from . import unavailable
 
 try:
     import tokenizers
     from tokenizers import AddedToken, Regex, decoders, models, pre_tokenizers, trainers
 except ImportError as error:
-    raise AdapterUnavailable(
-        "tokenizers is not installed; install it: pip install 'bpe-conformance[huggingface]'"
-        if getattr(error, "name", "") == "tokenizers"
-        else f"tokenizers cannot be imported: {error}; install it: pip install 'bpe-conformance[huggingface]'"
-    ) from error
+    raise unavailable("tokenizers", error, "'bpe-conformance[huggingface]'") from error
 
 Merge = tuple[bytes, bytes]
 _POSSESSIVE_INTERVAL = re.compile(r"((?:\\[pP]\{\w+\}|\[(?:\\.|[^\]\\])*\]|\\?.)\{\d+(?:,\d*)?\})\+")

@@ -7,17 +7,13 @@ from typing import ClassVar
 
 from bpe_conformance.fixtures import PATTERNS
 
-from .errors import AdapterUnavailable
-from .ranks import Merge, merges_of
+from . import unavailable
+from .ranks import Merge, merges_of, specials_last
 
 try:
     import bpeasy
 except ImportError as error:
-    raise AdapterUnavailable(
-        "bpeasy is not installed; install it: pip install 'bpe-conformance[bpeasy]'"
-        if getattr(error, "name", "") == "bpeasy"
-        else f"bpeasy cannot be imported: {error}; install it: pip install 'bpe-conformance[bpeasy]'"
-    ) from error
+    raise unavailable("bpeasy", error, "'bpe-conformance[bpeasy]'") from error
 
 NO_LIMIT = 1 << 30
 """As `max_token_length`, which bpeasy cannot do without: longer than any token."""
@@ -48,6 +44,4 @@ class Trainer:
         special = list(dict.fromkeys(special_tokens))
         pat_str = PATTERNS["gpt2"] if pattern is None else pattern
         ranks: dict[bytes, int] = bpeasy.train_bpe(iter([text]), pat_str, NO_LIMIT, vocab_size - len(special))
-        vocab = {rank: token for token, rank in ranks.items()}
-        vocab |= {len(ranks) + place: token.encode("utf-8") for place, token in enumerate(special)}
-        return cls(vocab, merges_of(ranks))
+        return cls(specials_last(ranks, special), merges_of(ranks))

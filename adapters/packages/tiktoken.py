@@ -8,18 +8,14 @@ from typing import ClassVar
 
 from bpe_conformance.fixtures import PATTERNS
 
-from .errors import AdapterUnavailable
-from .ranks import Merge, merges_of
+from . import unavailable
+from .ranks import Merge, merges_of, specials_last
 
 try:
     import tiktoken
     from tiktoken import _educational
 except ImportError as error:
-    raise AdapterUnavailable(
-        "tiktoken is not installed; install it: pip install 'bpe-conformance[tiktoken]'"
-        if getattr(error, "name", "") == "tiktoken"
-        else f"tiktoken cannot be imported: {error}; install it: pip install 'bpe-conformance[tiktoken]'"
-    ) from error
+    raise unavailable("tiktoken", error, "'bpe-conformance[tiktoken]'") from error
 
 
 class Tokenizer:
@@ -110,6 +106,4 @@ class EducationalTokenizer(Tokenizer):
         special = list(dict.fromkeys(special_tokens))
         pat_str = PATTERNS["gpt2"] if pattern is None else pattern
         ranks = _educational.bpe_train(text, vocab_size - len(special), pat_str, visualise=None)
-        vocab = {rank: token for token, rank in ranks.items()}
-        vocab |= {len(ranks) + place: token.encode("utf-8") for place, token in enumerate(special)}
-        return cls(vocab, merges_of(ranks), special, pattern)
+        return cls(specials_last(ranks, special), merges_of(ranks), special, pattern)
