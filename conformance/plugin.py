@@ -50,6 +50,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help="YAML, id: reason; an unlisted failure fails, and so does a listed one that passes",
     )
     group.addoption("--bpe-write-known-failures", metavar="FILE", help="write such a file from this run")
+    group.addoption(
+        "--bpe-report",
+        metavar="PATH",
+        action="append",
+        help="write a report: FILE.json, FILE.md, badge.json, FILE.html, or DIR/ for all; repeatable",
+    )
     group.addoption("--bpe-time-limit", metavar="SECONDS", type=float, default=10.0, help="for one case; default 10")
     group.addoption(
         "--bpe-corpus",

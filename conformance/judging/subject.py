@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import inspect
+import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -84,6 +85,25 @@ class Subject:
             raise MisshapenAdapter(
                 f"{name} offers none of train, encode and decode; give it the methods of the adapter protocol"
             )
+
+    @property
+    def title(self) -> str:
+        """What to call it: what a program behind the bridge announces, or as the user named it."""
+        return self._short if self.name.startswith("cmd:") else self.name
+
+    @property
+    def version(self) -> str:
+        """The implementation's own version, as its `version` or its package's `__version__` says, or ""."""
+        own = getattr(self._target, "version", None)
+        package = str(getattr(self._target, "__module__", "")).partition(".")[0]
+        found = own if isinstance(own, str) else getattr(sys.modules.get(package), "__version__", "")
+        return found if isinstance(found, str) else ""
+
+    @property
+    def language(self) -> str:
+        """What it is written in, as a program behind the bridge announces it; Python's version for one in Python."""
+        announced = getattr(self._target, "language", "") if self._remote else ""
+        return announced if isinstance(announced, str) and announced else "" if self._remote else "Python"
 
     @property
     def limit(self) -> float:

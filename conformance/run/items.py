@@ -49,6 +49,7 @@ class Suite(pytest.Directory):
 class BpeItem(pytest.Item):
     """What all items share: running, the states beyond passed and failed, and the data for the summary."""
 
+    kind: str
     clause: Clause | None
     conformance_class: str
 
@@ -56,6 +57,7 @@ class BpeItem(pytest.Item):
         super().__init__(**keywords)
         self.state = "error"
         self.message = ""
+        self.reason = ""
         self.difference: Difference | None = None
         self.title = self.name
 
@@ -68,22 +70,50 @@ class BpeItem(pytest.Item):
         """Say where the item stands: in the suite, under its id."""
         return self.path, None, f"conformance::{self.name}"
 
+    def result(self, report: pytest.TestReport) -> dict[str, Any]:
+        """Return what came of it, in plain values that cross process borders."""
+        state = "error" if report.failed and self.state != "fail" else self.state
+        clause, difference = self.clause, self.difference
+        return {
+            "id": self.name,
+            "kind": self.kind,
+            "title": self.title,
+            "clause": clause.id if clause else "",
+            "section": clause.section if clause else "corpus",
+            "level": clause.level if clause else "",
+            "class": self.conformance_class,
+            "state": state,
+            "seconds": round(report.duration, 4),
+            "reason": self.reason,
+            "message": ascii_only(report.longreprtext) if state == "error" else self.message,
+            "input": ascii_only(difference.input) if difference else "",
+            "expected": ascii_only(difference.expected) if difference else "",
+            "got": ascii_only(difference.got) if difference else "",
+            "diverges": ascii_only(difference.diverges) if difference else "",
+            "depends": ascii_only(difference.depends) if difference else "",
+            "fingerprint": difference.fingerprint if difference else "",
+        }
+
     def runtest(self) -> None:
         """Judge, and settle the state."""
         unmet = self.unmet()
         if unmet is not None:
-            self.state, self.message = "not claimed", unmet
+            self.state, self.reason = "not claimed", ascii_only(unmet)
             pytest.skip(f"not claimed: {unmet}")
         with surroundings.kept() as changes:
             text = self.check()
         if text is None and changes:
             self.difference = Difference(
-                self.title, "the same, and nothing changed", "; ".join(changes), answer=DISTURBED
+                f"{self.title}: the answer is right",
+                "the same, and nothing changed",
+                "; ".join(changes),
+                answer=DISTURBED,
             )
             clause = self.bpe_run.spec.clauses.get(UNDISTURBED, self.clause)
             text = failure.of_disturbance(self.name, clause, self.difference, self.bpe_run.command)
         self.message = ascii_only(text or "")
         reason = self.bpe_run.known_failures.get(self.name)
+        self.reason = ascii_only(reason or "")
         level = self.clause.level if self.clause is not None else "must"
         advisory = level != "must" and not (level == "should" and self.config.getoption("--bpe-strict"))
         if text is None and reason is not None:
@@ -122,10 +152,12 @@ class BpeItem(pytest.Item):
 class CaseItem(BpeItem):
     """One golden case."""
 
+    kind = "case"
+
     def __init__(self, *, case: Case, **keywords: Any) -> None:
         super().__init__(**keywords)
         self.case = case
-        self.title = f"{case.title}: the answer is right"
+        self.title = case.title
         self.clause = case.clause
         self.conformance_class = case.conformance_class
 
@@ -153,9 +185,12 @@ class CaseItem(BpeItem):
 class LawItem(BpeItem):
     """One law, tried on many examples."""
 
+    kind = "law"
+
     def __init__(self, *, law: Law, **keywords: Any) -> None:
         super().__init__(**keywords)
         self.law = law
+        self.title = law.clause.statement.partition(". ")[0].rstrip(".")
         self.clause = law.clause
         self.conformance_class = law.conformance_class
 
@@ -174,6 +209,8 @@ class LawItem(BpeItem):
 
 class CorpusItem(BpeItem):
     """One file or folder, encoded with GPT-2's table by the implementation and by tiktoken. No part of a verdict."""
+
+    kind = "corpus"
 
     def __init__(self, *, corpus: Any, **keywords: Any) -> None:
         super().__init__(**keywords)

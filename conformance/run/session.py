@@ -20,7 +20,7 @@ from bpe_conformance.judging.law import Law
 from bpe_conformance.judging.laws import LAWS, bind
 from bpe_conformance.judging.show import ascii_only
 from bpe_conformance.judging.subject import Again, MisshapenAdapter, Subject
-from bpe_conformance.run import known_failures, looks_like, summary
+from bpe_conformance.run import known_failures, looks_like, reporting, summary
 
 STATES = {
     "pass": ("passed", ".", "PASSED"),
@@ -42,6 +42,11 @@ class Command:
     def repeat(self, case: str) -> str:
         """Return the command line that runs exactly `case`."""
         return shlex.join(["pytest", *self.words, "--adapter", self.adapter, *self.options, "--bpe-case", case])
+
+    @property
+    def whole(self) -> str:
+        """The command line of the whole run."""
+        return shlex.join(["pytest", *self.words, "--adapter", self.adapter, *self.options])
 
     @property
     def importable(self) -> tuple[str, str] | None:
@@ -71,6 +76,8 @@ class Run:
         self.results: dict[str, dict[str, Any]] = {}
         self.expected: set[str] = set()
         self.missing: list[str] = []
+        self.diagnosis = looks_like.Diagnosis()
+        self.reports: list[Path] = []
 
     @classmethod
     def configure(cls, config: pytest.Config) -> Run:
@@ -93,6 +100,7 @@ class Run:
             laws = [] if folder else bind(spec.clauses)
             run = cls(config, spec, subject, laws, _corpora(config))
             listed, written = config.getoption("--bpe-known-failures"), config.getoption("--bpe-write-known-failures")
+            run.reports = reporting.targets(config)
             if written and (Path(written).is_dir() or not Path(written).absolute().parent.is_dir()):
                 raise SpecError(f"{written}: cannot be written: it is a folder, or stands in none")
             if listed:
@@ -145,18 +153,7 @@ class Run:
         from bpe_conformance.run.items import BpeItem
 
         if isinstance(item, BpeItem) and (report.when == "call" or report.failed):
-            state = "error" if report.failed and item.state not in ("fail",) else item.state
-            report.bpe = {
-                "id": item.name,
-                "state": state,
-                "clause": item.clause.id if item.clause else "",
-                "section": item.clause.section if item.clause else "corpus",
-                "level": item.clause.level if item.clause else "",
-                "class": item.conformance_class,
-                "message": item.message,
-                "fingerprint": item.difference.fingerprint if item.difference else "",
-                "depends": item.difference.depends if item.difference else "",
-            }
+            report.bpe = item.result(report)
         return report
 
     def pytest_report_teststatus(self, report: Any) -> tuple[str, str, str] | None:
@@ -201,14 +198,17 @@ class Run:
         self._write_known_failures()
         if not self._only_collects():
             self._tell_likeness()
+            reporting.write(self, self.reports, int(session.exitstatus), complete=not stopped)
 
     def _tell_likeness(self) -> None:
         """Say above the failures, once, which known bugs they look like, and in each failure by a line."""
-        terminal = self.config.pluginmanager.getplugin("terminalreporter")
-        if terminal is None or self.config.getoption("--bpe-spec"):
+        if self.config.getoption("--bpe-spec"):
             return
         results = list(self.results.values())
-        diagnosis = looks_like.of_run(results, self.spec.cases)
+        self.diagnosis = diagnosis = looks_like.of_run(results, self.spec.cases)
+        terminal = self.config.pluginmanager.getplugin("terminalreporter")
+        if terminal is None:
+            return
         for report in terminal.stats.get("failed", []):
             line = looks_like.line_for(getattr(report, "bpe", {}).get("id", ""), diagnosis)
             if line is not None and isinstance(report.longrepr, str):

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from bpe_conformance import __version__
 from bpe_conformance.fixtures import PATTERNS
-from bpe_conformance.fixtures.spec import CLASSES, SECTIONS
 from bpe_conformance.judging.show import ascii_only
+from bpe_conformance.report import tally
 
 if TYPE_CHECKING:
     from bpe_conformance.run.session import Run
@@ -26,13 +25,11 @@ def write(terminal: Any, run: Run) -> None:
     terminal.write_line(
         f"{'section':<10}{'MUST':>12}{'SHOULD':>12}{'failed':>10}{'advisory':>10}{'known':>8}{'not claimed':>13}"
     )
-    for section in SECTIONS:
-        mine = [one for one in results if one["section"] == section]
-        if mine:
-            terminal.write_line(_line(section, mine))
+    for section in tally.sections(results):
+        terminal.write_line(_line(section))
     _failures(terminal, run, results)
     _corpora(terminal, [one for one in results if one["section"] == "corpus"])
-    missing = _folded(one["message"] for one in results if one["state"] == "not claimed")
+    missing = folded(one["reason"] for one in results if one["state"] == "not claimed")
     if missing:
         terminal.write_line(f"not claimed   {', '.join(missing)}")
     for note in subject.notes:
@@ -42,8 +39,8 @@ def write(terminal: Any, run: Run) -> None:
     if run.missing:
         shown = ", ".join(run.missing[:5]) + (" ..." if len(run.missing) > 5 else "")
         terminal.write_line(f"NO RESULT     {len(run.missing)} of {len(run.expected)}: {shown}", red=True)
-    for name in CLASSES:
-        _verdict(terminal, name, [one for one in results if one["class"] == name])
+    for verdict in tally.verdicts(results):
+        _verdict(terminal, verdict)
     if not any(one["state"] != "not claimed" for one in results):
         terminal.write_line("nothing was judged", red=True)
 
@@ -64,7 +61,7 @@ def likeness(terminal: Any, lines: Iterable[str], results: Iterable[Result]) -> 
             terminal.write_line(line)
 
 
-def _folded(missing: Iterable[str]) -> list[str]:
+def folded(missing: Iterable[str]) -> list[str]:
     """Return what is not claimed, once each; all patterns together count as one."""
     names = set(missing)
     for kind in ("pattern", "train-pattern"):
@@ -83,17 +80,13 @@ def _advisories(terminal: Any, results: Iterable[Result]) -> None:
         terminal.write_line(f"... and {len(advisories) - 10} more advisories")
 
 
-def _line(section: str, results: list[Result]) -> str:
-    def kept(level: str) -> str:
-        judged = [one for one in results if one["level"] == level and one["state"] != "not claimed"]
-        passed = sum(one["state"] == "pass" for one in judged)
-        return f"{passed}/{len(judged)}" if judged else "-"
+def _line(one: tally.Section) -> str:
+    def kept(level: tally.Kept) -> str:
+        return f"{level.passed}/{level.judged}" if level.judged else "-"
 
-    states = Counter(one["state"] for one in results)
-    failed = states["fail"] + states["error"]
     return (
-        f"{section:<10}{kept('must'):>12}{kept('should'):>12}{failed or '-':>10}{states['advisory'] or '-':>10}"
-        f"{states['known failure'] or '-':>8}{states['not claimed'] or '-':>13}"
+        f"{one.section:<10}{kept(one.must):>12}{kept(one.should):>12}{one.failed or '-':>10}{one.advisory or '-':>10}"
+        f"{one.known or '-':>8}{one.not_claimed or '-':>13}"
     )
 
 
@@ -120,25 +113,6 @@ def _corpora(terminal: Any, results: list[Result]) -> None:
         terminal.write_line(f"corpus        {one['id']}: {'equal' if one['state'] == 'pass' else one['state']}")
 
 
-def _verdict(terminal: Any, name: str, results: list[Result]) -> None:
-    judged = [one for one in results if one["state"] != "not claimed"]
-    musts = [one for one in judged if one["level"] == "must"]
-    if not musts:
-        return
-    failed = sum(one["state"] == "fail" for one in musts)
-    known = sum(one["state"] == "known failure" for one in musts)
-    errors = sum(one["state"] == "error" for one in musts)
-    if errors and not failed and not known:
-        told = f"ERROR: {errors} of {len(musts)} MUST could not be judged; this is a fault of the suite: report it"
-        terminal.write_line(f"verdict       {name:<10} {told}", red=True)
-        return
-    if failed or known:
-        told = f"FAIL: {failed + known} of {len(musts)} MUST do not hold"
-        told += f" ({known} of them known)" if known else ""
-    else:
-        told = f"PASS: {len(musts)} MUST hold"
-    shoulds = [one for one in judged if one["level"] == "should"]
-    broken = sum(one["state"] != "pass" for one in shoulds)
-    if broken:
-        told += f"; {broken} of {len(shoulds)} SHOULD do not"
-    terminal.write_line(f"verdict       {name:<10} {told}", red=bool(failed), green=not failed and not known)
+def _verdict(terminal: Any, verdict: tally.Verdict) -> None:
+    line = f"verdict       {verdict.name:<10} {verdict.told}"
+    terminal.write_line(line, red=bool(verdict.failed or verdict.word == "error"), green=verdict.word == "pass")

@@ -1,0 +1,32 @@
+"""A badge in the JSON endpoint form that badge services read.
+
+Source: shields.io, "Endpoint Badge": schemaVersion, label, message, color.
+"""
+
+from __future__ import annotations
+
+import json
+
+from bpe_conformance.report.document import Document
+
+LABEL = "byte-level BPE"
+
+
+def text(document: Document) -> str:
+    """Return the badge of one run: its classes that pass, then those that fail."""
+    verdicts = document["verdicts"]
+    passed = [one["class"] for one in verdicts if one["verdict"] == "pass"]
+    failed = [one["class"] for one in verdicts if one["verdict"] != "pass"]
+    parts = []
+    if passed and not failed:
+        parts.append(f"{', '.join(passed)} pass")
+    elif failed:
+        parts.append(f"{', '.join(failed)} fail")
+        if passed:
+            parts.append(f"{', '.join(passed)} pass")
+    unfit = document["run"]["selected"] or not document["run"]["complete"] or document["run"]["missing"]
+    if unfit:
+        parts.append("in part")
+    message = "; ".join(parts) or "nothing was judged"
+    color = "lightgrey" if not verdicts else "red" if failed else "yellow" if unfit else "brightgreen"
+    return json.dumps({"schemaVersion": 1, "label": LABEL, "message": message, "color": color}, indent=1) + "\n"

@@ -1,0 +1,161 @@
+"""The report as Markdown: short enough for the summary of a CI job."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from bpe_conformance.fixtures.spec import CLASSES
+from bpe_conformance.report.document import Document
+
+SHOWN = 20
+"""Failures told in full; a CI job's summary holds about a megabyte, its reader less."""
+
+MARKS = {"pass": "✅ pass", "fail": "❌ fail", "error": "⚠️ error"}
+
+
+def text(documents: Sequence[Document]) -> str:
+    """Return the report of one run, or a table of several with the failures of each behind it."""
+    if len(documents) == 1:
+        return "\n".join([*_one(documents[0]), ""])
+    lines = ["# Conformance of byte-level BPE tokenizers", "", *table(documents)]
+    for one in documents:
+        lines += ["", *_one(one, "##")]
+    return "\n".join([*lines, ""])
+
+
+def table(documents: Sequence[Document]) -> Iterator[str]:
+    """Yield the lines of a table: implementations × classes of conformance."""
+    yield from _rows(
+        ["implementation", "version", *CLASSES, "conventions declared"],
+        (
+            [
+                _code(one["adapter"]["name"]),
+                _plain(one["adapter"]["version"]) or "-",
+                *(_cell(one, name) for name in CLASSES),
+                _conventions(one) or "-",
+            ]
+            for one in documents
+        ),
+    )
+
+
+def _cell(one: Document, name: str) -> str:
+    for verdict in one["verdicts"]:
+        if verdict["class"] == name:
+            off = verdict["failed"] + verdict["known"] + verdict["errors"]
+            return MARKS[verdict["verdict"]] + (f" {off}/{verdict['must']}" if off else "")
+    return "-"
+
+
+def _one(one: Document, head: str = "#") -> Iterator[str]:
+    adapter, run = one["adapter"], one["run"]
+    version = f" {_plain(adapter['version'])}" if adapter["version"] else ""
+    yield f"{head} {_code(adapter['name'])}{version}"
+    yield ""
+    for verdict in one["verdicts"]:
+        yield f"- **{verdict['class']}** {MARKS[verdict['verdict']]}: {verdict['told'].partition(': ')[2]}"
+    if not one["verdicts"]:
+        yield "- nothing was judged"
+    yield ""
+    yield f"Conventions: {_conventions(one) or 'the defaults'}. " + (
+        f"Not claimed: {', '.join(map(_plain, one['not_claimed']))}." if one["not_claimed"] else "All is claimed."
+    )
+    if not run["complete"] or run["missing"]:
+        yield f"\n**The run is not complete**: {len(run['missing'])} results are missing."
+    for note in adapter["notes"]:
+        yield f"\nNote: {_plain(note)}"
+    if one["likenesses"]:
+        yield ""
+        yield from _likenesses(one)
+    yield ""
+    yield from _rows(
+        ["section", "MUST", "SHOULD", "failed", "advisory", "known", "not claimed"],
+        (
+            [
+                section["section"],
+                _kept(section["must"]),
+                _kept(section["should"]),
+                *(str(section[name] or "-") for name in ("failed", "advisory", "known", "not_claimed")),
+            ]
+            for section in one["sections"]
+        ),
+    )
+    for state, title in ("fail", "Failures"), ("error", "Errors of the suite"), ("advisory", "Advisories"):
+        found = [result for result in one["results"] if result["state"] == state]
+        if found:
+            yield from _failures(one, found, title, head)
+    suite, platform = one["suite"], one["platform"]
+    yield ""
+    yield (
+        f"<sub>bpe-conformance {suite['version']}, spec {suite['spec']}, Python {platform['python']}, "
+        f"{platform['system']}, {one['created']}: {_code(run['command'])}</sub>"
+    )
+
+
+def _likenesses(one: Document) -> Iterator[str]:
+    yield "What it looks like:"
+    for likeness in one["likenesses"]:
+        names = " or ".join(f"`{bug['id']}`" for bug in likeness["told"][:3])
+        first = likeness["told"][0]
+        yield (
+            f"- {len(likeness['cases'])} cases look like {names}: {_plain(first['sentence'])} "
+            f"**Mend:** {_plain(first['mend'])} ({first['clause']})"
+        )
+
+
+def _failures(one: Document, found: Sequence[Mapping[str, Any]], title: str, head: str) -> Iterator[str]:
+    statements = {clause["id"]: clause["statement"] for clause in one["clauses"]}
+    yield f"\n<details><summary>{title}: {len(found)}</summary>"
+    for result in found[:SHOWN]:
+        yield f"\n{head}## {_plain(result['id'])} ({result['clause'] or result['section']}, {result['level'].upper()})\n"
+        yield f"{_plain(statements.get(result['clause'], result['title']))}\n"
+        for name in ("input", "expected", "got", "diverges", "depends"):
+            if result.get(name):
+                yield f"- {name}: {_code(result[name])}"
+        if not result.get("got") and result.get("message"):
+            yield f"- {_code(result['message'].splitlines()[0])}"
+        if result.get("looks_like"):
+            yield f"- looks like {' or '.join(f'`{bug}`' for bug in result['looks_like'][:3])}"
+    if len(found) > SHOWN:
+        yield f"\n... and {len(found) - SHOWN} more: {', '.join(_code(result['id']) for result in found[SHOWN:])}"
+    yield "\n</details>"
+
+
+def _conventions(one: Document) -> str:
+    return ", ".join(_code(f"{key}={value}") for key, value in one["adapter"]["conventions"].items())
+
+
+def _kept(counts: Mapping[str, int]) -> str:
+    return f"{counts['passed']}/{counts['judged']}" if counts["judged"] else "-"
+
+
+def _rows(head: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
+    for row in (head, ["---"] * len(head), *rows):
+        yield f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in row)} |"
+
+
+def _code(value: str) -> str:
+    """Return a code span: fenced by more backticks than stand in it."""
+    line = " ".join(value.split("\n"))
+    fence = "`" * (1 + max((len(run) for run in _backticks(line)), default=0))
+    pad = " " if line.startswith("`") or line.endswith("`") or not line.strip() else ""
+    return f"{fence}{pad}{line}{pad}{fence}"
+
+
+def _backticks(line: str) -> Iterator[str]:
+    run = ""
+    for character in [*line, ""]:
+        if character == "`":
+            run += character
+        elif run:
+            yield run
+            run = ""
+
+
+def _plain(value: str) -> str:
+    """Return text in which nothing is markup."""
+    line = " ".join(value.split())
+    for character in "\\`*_<>[]#|":
+        line = line.replace(character, f"&#{ord(character)};" if character in "<>" else f"\\{character}")
+    return line

@@ -1,0 +1,71 @@
+"""Which form a report takes is said by the name of its file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from bpe_conformance.report import badge, document, markdown, page
+from bpe_conformance.report.document import Document, ReportError
+from bpe_conformance.tools.atomic import write_text
+
+Form = Callable[[Sequence[Document]], str]
+ALL = ("report.json", "report.md", "badge.json", "index.html")
+"""What a folder gets."""
+
+
+def _json(documents: Sequence[Document]) -> str:
+    return document.text(documents[0])
+
+
+def form(path: Path) -> Form:
+    """Return what makes the text for a file of this name.
+
+    Raises:
+        ReportError: if the name says no form.
+    """
+    if path.name.endswith("badge.json"):
+        return lambda documents: badge.text(documents[0])
+    forms: dict[str, Form] = {".json": _json, ".md": markdown.text, ".html": page.text}
+    if path.suffix not in forms:
+        raise ReportError(
+            f"{path.name!a} says no form; write FILE.json, FILE.md, badge.json, FILE.html, or a folder for all: DIR/"
+        )
+    return forms[path.suffix]
+
+
+def check(path: Path, folder: bool = False) -> None:
+    """Check, before anything is judged, that a report can be written to `path`.
+
+    Args:
+        path: a file whose name says its form, or a folder.
+        folder: whether it was written as a folder, with a final slash.
+
+    Raises:
+        ReportError: if not.
+    """
+    if folder or path.is_dir():
+        if path.exists() and not path.is_dir():
+            raise ReportError(f"{path}: the report cannot be written: a file stands there; a folder is wanted")
+        if not folder and not path.is_dir():
+            raise ReportError(f"{path}: there is no such folder")
+        try:
+            path.mkdir(exist_ok=True)
+        except OSError as error:
+            raise ReportError(f"{path}: the folder cannot be made: {error.strerror}") from None
+        return
+    form(path)
+    if not path.parent.is_dir():
+        raise ReportError(f"{path}: the report cannot be written: there is no folder {path.parent}")
+
+
+def write(documents: Sequence[Document], path: Path) -> None:
+    """Write the report of one run, or of several where the form holds them (Markdown, HTML).
+
+    Raises:
+        OSError: if a file cannot be written.
+    """
+    names = ALL if path.is_dir() else ("",)
+    texts = {path / name: form(path / name)(documents) for name in names}
+    for file, made in texts.items():
+        write_text(file, made)

@@ -1,0 +1,101 @@
+"""From a finished run to its report, and the files that `--bpe-report` names."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from bpe_conformance.fixtures.spec import FOLDER
+from bpe_conformance.judging.show import ascii_only
+from bpe_conformance.known_bugs import known_bugs
+from bpe_conformance.report import document, writing
+from bpe_conformance.report.document import ReportError
+from bpe_conformance.run import summary
+
+if TYPE_CHECKING:
+    from bpe_conformance.run.looks_like import Likeness
+    from bpe_conformance.run.session import Run
+
+
+def targets(config: pytest.Config) -> list[Path]:
+    """Return the absolute paths that `--bpe-report` names.
+
+    Raises:
+        pytest.UsageError: if one cannot be written, or its name says no form.
+    """
+    found = []
+    for given in config.getoption("--bpe-report") or ():
+        path = config.invocation_params.dir / given
+        try:
+            writing.check(path, folder=given.endswith(("/", "\\")))
+        except ReportError as error:
+            raise pytest.UsageError(str(error)) from None
+        found.append(path)
+    return found
+
+
+def write(run: Run, paths: list[Path], status: int, complete: bool) -> None:
+    """Write the report of `run` to `paths`.
+
+    Raises:
+        pytest.UsageError: if a file cannot be written.
+    """
+    if not paths:
+        return
+    built = of(run, status, complete)
+    for path in paths:
+        try:
+            writing.write([built], path)
+        except (OSError, ReportError) as error:
+            reason = getattr(error, "strerror", None) or str(error)
+            raise pytest.UsageError(f"{path}: the report cannot be written: {reason}") from None
+
+
+def of(run: Run, status: int, complete: bool) -> document.Document:
+    """Return the document of `run`."""
+    subject, option = run.subject, run.config.getoption
+    adapter = document.Adapter(
+        ascii_only(subject.name),
+        ascii_only(subject.title),
+        ascii_only(subject.version),
+        ascii_only(subject.language),
+        subject.fixed_model,
+        subject.declared,
+        subject.capabilities,
+        [ascii_only(note) for note in subject.notes],
+    )
+    place = {entry.id: number for number, entry in enumerate([*run.cases, *run.laws, *run.corpora])}
+    results = sorted(run.results.values(), key=lambda one: place.get(one["id"], len(place)))
+    folder = option("--bpe-spec")
+    judged = document.Judged(
+        command=ascii_only(run.command.whole),
+        clauses=run.spec.clauses,
+        results=results,
+        likenesses=[_likeness(one) for one in run.diagnosis.likenesses],
+        not_claimed=summary.folded(one["reason"] for one in results if one["state"] == "not claimed"),
+        missing=run.missing,
+        complete=complete,
+        options={
+            "strict": bool(option("--bpe-strict")),
+            "isolated": bool(option("--bpe-isolate")),
+            "seed": option("--bpe-seed"),
+            "pack": None,
+            "selected": any(option(f"--bpe-{name}") for name in ("case", "clause", "section")),
+            "exit": status,
+        },
+    )
+    return document.build(adapter, judged, Path(folder) if folder else FOLDER)
+
+
+def _likeness(one: Likeness) -> Mapping[str, Any]:
+    bugs = {bug.id: bug for bug in known_bugs()}
+    told = [
+        {"id": bug, "sentence": bugs[bug].sentence, "mend": bugs[bug].mend, "clause": bugs[bug].clause}
+        for bug in one.bugs
+    ]
+    return {"bugs": list(one.bugs), "told": told, "cases": sorted(one.cases)}
