@@ -1,102 +1,23 @@
-"""One long-lived program that speaks the protocol: started, drained, timed, ended with all its children."""
+"""One long-lived program that speaks the protocol: started when needed, timed, started again after a failure."""
 
 from __future__ import annotations
 
 import contextlib
-import os
 import queue
-import signal
-import subprocess
 import threading
 import time
 import weakref
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
-from typing import IO, Any
+from typing import Any
 
 from . import wire
 from .errors import AdapterError, BridgeError, CrashError, HangError, OutOfMemoryError, ProtocolError, RemoteError
+from .process import Process
 
-_STDERR_KEPT = 64 * 1024
-_STDERR_LINES = 20
 _MODELS_KEPT = 256
 _GRACE = 1.0
 _RESTART = 10.0  # and three times what the first start took: a program that starts but once shall not cost a minute
-_POSIX = os.name == "posix"
-
-
-class _Process:
-    """A running program and the three threads that keep its pipes moving."""
-
-    def __init__(self, argv: Sequence[str], env: Mapping[str, str] | None, cwd: str | None) -> None:
-        self.popen: subprocess.Popen[bytes] = subprocess.Popen(
-            argv,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            env=None if env is None else {**os.environ, **env},
-            cwd=cwd,
-            start_new_session=_POSIX,
-            creationflags=0 if _POSIX else getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0),
-        )
-        self._owner = os.getpid()
-        self.replies: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
-        self._requests: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
-        self._tail = bytearray()
-        streams = (self.popen.stdin, self.popen.stdout, self.popen.stderr)
-        targets: tuple[Callable[[Any], None], ...] = (self._write, self._read, self._drain)
-        self._threads = [
-            threading.Thread(target=target, args=(stream,), name=f"bpe-bridge-{self.popen.pid}", daemon=True)
-            for target, stream in zip(targets, streams, strict=True)
-        ]
-        for thread in self._threads:
-            thread.start()
-
-    def send(self, line: bytes) -> None:
-        self._requests.put(line)
-
-    def _write(self, stream: IO[bytes]) -> None:
-        with contextlib.suppress(OSError, ValueError), stream:
-            while (line := self._requests.get()) is not None:
-                stream.write(line)
-                stream.flush()
-
-    def _read(self, stream: IO[bytes]) -> None:
-        with contextlib.suppress(OSError, ValueError), stream:
-            while line := stream.readline(wire.MAX_LINE + 1):
-                self.replies.put(line)
-                if len(line) > wire.MAX_LINE:
-                    break
-        self.replies.put(None)
-
-    def _drain(self, stream: IO[bytes]) -> None:
-        with contextlib.suppress(OSError, ValueError), stream:
-            while block := os.read(stream.fileno(), 1 << 16):
-                self._tail += block
-                del self._tail[:-_STDERR_KEPT]
-
-    def stop(self, grace: float = 0.0) -> int | None:
-        """End the program and its process group; return its exit status if it ended by itself."""
-        if os.getpid() != self._owner:
-            return None  # a fork of the process that started it
-        self._requests.put(None)
-        status = None
-        if grace:
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                status = self.popen.wait(grace)
-        if _POSIX:
-            with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.killpg(self.popen.pid, signal.SIGKILL)
-        elif self.popen.returncode is None:
-            subprocess.run(["taskkill", "/T", "/F", "/PID", str(self.popen.pid)], capture_output=True, check=False)
-        self.popen.wait()
-        for thread in self._threads:
-            thread.join(_GRACE)
-        return status
-
-    def stderr_tail(self) -> str:
-        text = bytes(self._tail).decode("utf-8", errors="backslashreplace")
-        return "\n".join(ascii(line)[1:-1] for line in text.splitlines()[-_STDERR_LINES:])
 
 
 class Connection:
@@ -127,7 +48,7 @@ class Connection:
         self.lock = threading.RLock()
         self._env = env
         self._cwd = cwd
-        self._process: _Process | None = None
+        self._process: Process | None = None
         self._finalizer: weakref.finalize[..., Any] | None = None
         self._sequence = 0
         self._hello: dict[str, Any] = {}
@@ -206,7 +127,7 @@ class Connection:
     def _launch(self) -> None:
         command = " ".join(self.argv)
         try:
-            self._process = _Process(self.argv, self._env, self._cwd)
+            self._process = Process(self.argv, self._env, self._cwd)
         except (OSError, ValueError) as error:
             reason = getattr(error, "strerror", None) or error
             raise AdapterError(f"cannot start {ascii(command)[1:-1]}: {reason}") from None
@@ -253,7 +174,7 @@ class Connection:
             raise self._fail(OutOfMemoryError, f"{op}: {ascii(error['message'])[1:-1]}; the program was ended")
         raise RemoteError(str(error["type"]), str(error["message"]), str(error.get("traceback", "")))
 
-    def _receive(self, process: _Process, op: str, limit: float) -> dict[str, Any]:
+    def _receive(self, process: Process, op: str, limit: float) -> dict[str, Any]:
         try:
             line = process.replies.get(timeout=limit)
         except queue.Empty:

@@ -210,6 +210,23 @@ def _conventions(options: argparse.Namespace) -> int:
     return report.status
 
 
+def _check_bridge_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("adapter", metavar="cmd:PROGRAM", help='as --adapter of the suite: "cmd:node tok.js"')
+    parser.add_argument("--time-limit", metavar="SECONDS", type=float, default=10.0, help="for one reply; default 10")
+
+
+def _check_bridge(options: argparse.Namespace) -> int:
+    from bpe_conformance.tools import check_bridge
+
+    outcomes = []
+    for outcome in check_bridge.check(options.adapter, options.time_limit):
+        outcomes.append(outcome)
+        _print(outcome.text)
+        sys.stdout.flush()
+    _print(check_bridge.tally(outcomes, options.adapter))
+    return 1 if any(outcome.state == "FAIL" for outcome in outcomes) else 0
+
+
 def _known_bugs_arguments(parser: argparse.ArgumentParser) -> None:
     what = parser.add_mutually_exclusive_group()
     what.add_argument(
@@ -245,6 +262,59 @@ def _known_bugs(options: argparse.Namespace) -> int:
         _print(power.seeds())
     _print(wrong)
     return 1 if wrong and (options.check or options.measure) else 0
+
+
+def _matrix_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "words", nargs="*", metavar="ADAPTER", help="as --adapter of the suite takes it; or REPORT.json of --bpe-report"
+    )
+    parser.add_argument("-o", dest="folder", type=Path, required=True, metavar="DIR", help="is made if it is absent")
+    parser.add_argument(
+        "--all", action="store_true", help="those too that the project lists, whose packages it installs"
+    )
+    parser.add_argument(
+        "--only", action="append", metavar="NAME", help="of those that are listed, this one; repeatable"
+    )
+    parser.add_argument(
+        "--environments", type=Path, metavar="DIR", help="where they are installed; default DIR/packages"
+    )
+    parser.add_argument("--jobs", type=int, metavar="N", default=os.cpu_count() or 1, help="how many at once")
+    parser.add_argument("--isolate", action="store_true", help="each adapter in a further process, as --bpe-isolate")
+
+
+def _matrix(options: argparse.Namespace) -> int:
+    from importlib.resources import files
+
+    from bpe_conformance.matrix import survey
+    from bpe_conformance.matrix.environments import Environments
+    from bpe_conformance.matrix.implementations import implementations
+    from bpe_conformance.tools.command_error import unknown
+
+    asked, judged = survey.named(options.words)
+    environments = None
+    if options.all or options.only:
+        listed = {one.name: one for one in implementations()}
+        for name in options.only or ():
+            if name not in listed:
+                raise unknown("implementation", name, listed, "conformance/matrix/implementations.yaml")
+        asked += [listed[name] for name in options.only or listed]
+        environments = Environments(options.environments or options.folder / "packages")
+    if not asked and not judged:
+        raise CommandError("name what to judge, or --all for all that the project lists")
+    if options.jobs < 1:
+        raise CommandError(f"--jobs {options.jobs}: one at least is wanted")
+    further = ["--bpe-isolate"] if options.isolate else []
+    adapters = Path(str(files("bpe_conformance.adapters")))
+    folder = options.folder.absolute()
+    plan = survey.Survey(folder, adapters, environments, None, options.jobs, further)
+    for one in plan.run(asked):
+        _print([one.line])
+        sys.stdout.flush()
+        judged.append(one)
+    order = {one.name: place for place, one in enumerate(asked)}
+    judged.sort(key=lambda one: order.get(one.name, -1))
+    _print(f"wrote {file}" for file in survey.write(folder, judged))
+    return 1 if any(one.report is None for one in judged) else 0
 
 
 COMMANDS = (
@@ -291,10 +361,24 @@ COMMANDS = (
         _conventions,
     ),
     Command(
+        "check-bridge",
+        "go through the protocol with a program in any language, step by step; exit 1 if it breaks a rule",
+        'check-bridge "cmd:node tok.js"',
+        _check_bridge_arguments,
+        _check_bridge,
+    ),
+    Command(
         "known-bugs",
         "list the known bugs with what catches each, and say how well the suite tells right from wrong",
         "known-bugs --check",
         _known_bugs_arguments,
         _known_bugs,
+    ),
+    Command(
+        "matrix",
+        "judge several implementations, each in its own process, and put them on one page",
+        "matrix reference mypkg.mymodule:Tokenizer -o page",
+        _matrix_arguments,
+        _matrix,
     ),
 )

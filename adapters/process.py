@@ -1,0 +1,108 @@
+"""One running program: its three pipes drained at once, ended with all its children."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import queue
+import signal
+import subprocess
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from typing import IO, Any
+
+from . import wire
+
+_STDERR_KEPT = 64 * 1024
+_STDERR_LINES = 20
+_JOIN = 1.0
+_POSIX = os.name == "posix"
+
+
+class Process:
+    """A running program and the three threads that keep its pipes moving.
+
+    Args:
+        argv: the program and its arguments.
+        env: environment variables to add.
+        cwd: the folder to run in.
+
+    Attributes:
+        popen: the program.
+        replies: the lines of its standard output as they come, and None at its end.
+
+    Raises:
+        OSError: if it cannot be started; ValueError if an argument cannot be passed on.
+    """
+
+    def __init__(self, argv: Sequence[str], env: Mapping[str, str] | None, cwd: str | None) -> None:
+        self.popen: subprocess.Popen[bytes] = subprocess.Popen(
+            argv,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env=None if env is None else {**os.environ, **env},
+            cwd=cwd,
+            start_new_session=_POSIX,
+            creationflags=0 if _POSIX else getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0),
+        )
+        self._owner = os.getpid()
+        self.replies: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
+        self._requests: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
+        self._tail = bytearray()
+        streams = (self.popen.stdin, self.popen.stdout, self.popen.stderr)
+        targets: tuple[Callable[[Any], None], ...] = (self._write, self._read, self._drain)
+        self._threads = [
+            threading.Thread(target=target, args=(stream,), name=f"bpe-bridge-{self.popen.pid}", daemon=True)
+            for target, stream in zip(targets, streams, strict=True)
+        ]
+        for thread in self._threads:
+            thread.start()
+
+    def send(self, line: bytes) -> None:
+        """Write a line to its standard input, without waiting for that."""
+        self._requests.put(line)
+
+    def _write(self, stream: IO[bytes]) -> None:
+        with contextlib.suppress(OSError, ValueError), stream:
+            while (line := self._requests.get()) is not None:
+                stream.write(line)
+                stream.flush()
+
+    def _read(self, stream: IO[bytes]) -> None:
+        with contextlib.suppress(OSError, ValueError), stream:
+            while line := stream.readline(wire.MAX_LINE + 1):
+                self.replies.put(line)
+                if len(line) > wire.MAX_LINE:
+                    break
+        self.replies.put(None)
+
+    def _drain(self, stream: IO[bytes]) -> None:
+        with contextlib.suppress(OSError, ValueError), stream:
+            while block := os.read(stream.fileno(), 1 << 16):
+                self._tail += block
+                del self._tail[:-_STDERR_KEPT]
+
+    def stop(self, grace: float = 0.0) -> int | None:
+        """End the program and its process group; return its exit status if it ended by itself."""
+        if os.getpid() != self._owner:
+            return None  # a fork of the process that started it
+        self._requests.put(None)
+        status = None
+        if grace:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                status = self.popen.wait(grace)
+        if _POSIX:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(self.popen.pid, signal.SIGKILL)
+        elif self.popen.returncode is None:
+            subprocess.run(["taskkill", "/T", "/F", "/PID", str(self.popen.pid)], capture_output=True, check=False)
+        self.popen.wait()
+        for thread in self._threads:
+            thread.join(_JOIN)
+        return status
+
+    def stderr_tail(self) -> str:
+        """Return the last lines of its standard error."""
+        text = bytes(self._tail).decode("utf-8", errors="backslashreplace")
+        return "\n".join(ascii(line)[1:-1] for line in text.splitlines()[-_STDERR_LINES:])
