@@ -21,6 +21,17 @@ def load(spec: str) -> object:
     Raises:
         AdapterError: if there is none.
     """
+    found = find(spec)
+    _check_callable(found, spec, spec.partition(":")[0])
+    return found
+
+
+def find(spec: str) -> object:
+    """Return whatever `pkg.module:attribute` names.
+
+    Raises:
+        AdapterError: if there is nothing.
+    """
     module_name, _, path = spec.partition(":")
     if not path or ":" in path:
         raise AdapterError(f"{spec!a} is not of the form pkg.module:Class")
@@ -31,7 +42,6 @@ def load(spec: str) -> object:
             raise AdapterError(_no_attribute(found, where, name))
         found = getattr(found, name)
         where = f"{where}{'.' if ':' in where else ':'}{name}"
-    _check_callable(found, spec, module_name)
     return found
 
 

@@ -18,6 +18,24 @@ BUILT_IN: dict[str, str] = {
     "huggingface": "bpe_conformance.adapters.packages.huggingface:Tokenizer",
     "rustbpe": "bpe_conformance.adapters.packages.rustbpe:Trainer",
     "bpeasy": "bpe_conformance.adapters.packages.bpeasy:Trainer",
+    "tiktoken-gpt2": "bpe_conformance.adapters.packages.tiktoken:GPT2Tokenizer",
+    "huggingface-ignore-merges": "bpe_conformance.adapters.packages.huggingface:IgnoreMergesTokenizer",
+    "gigabpe": "bpe_conformance.adapters.packages.gigabpe:Trainer",
+    "gigatoken": "bpe_conformance.adapters.packages.gigatoken:Tokenizer",
+    "riptoken": "bpe_conformance.adapters.packages.riptoken:Tokenizer",
+    "splintr": "bpe_conformance.adapters.packages.splintr:Tokenizer",
+    "splintr-json": "bpe_conformance.adapters.packages.splintr:JsonTokenizer",
+    "splintr-cl100k": "bpe_conformance.adapters.packages.splintr:Cl100kTokenizer",
+    "splintr-o200k": "bpe_conformance.adapters.packages.splintr:O200kTokenizer",
+    "tokie": "bpe_conformance.adapters.packages.tokie:Tokenizer",
+    "fastokens": "bpe_conformance.adapters.packages.fastokens:Tokenizer",
+    "fastokens-ranks": "bpe_conformance.adapters.packages.fastokens:RanksTokenizer",
+    "bpe-openai-cl100k": "bpe_conformance.adapters.packages.bpe_openai:Cl100kTokenizer",
+    "bpe-openai-o200k": "bpe_conformance.adapters.packages.bpe_openai:O200kTokenizer",
+    "lexibyte": "bpe_conformance.adapters.packages.lexibyte:Tokenizer",
+    "bpetokenizer": "bpe_conformance.adapters.packages.bpetokenizer:Tokenizer",
+    "minibperust": "bpe_conformance.adapters.packages.minibperust:Tokenizer",
+    "bpe-from-scratch": "bpe_conformance.adapters.packages.bpe_from_scratch:Tokenizer",
 }
 """Short name → `module:attribute`."""
 
@@ -27,7 +45,8 @@ def resolve(spec: str) -> object:
 
     Args:
         spec: `pkg.module:Class` (the current folder stands first on `sys.path`; `:Outer.make` reaches
-            further), a short name of `BUILT_IN`, `cmd:PROGRAM ARGS`, or `cs336:MODULE`.
+            further), a short name of `BUILT_IN`, `cmd:PROGRAM ARGS`, `cs336:MODULE`, `minbpe:MODULE:Class`, or
+            `encoding:MODULE:OBJECT`.
 
     Raises:
         AdapterError: if it names nothing that can be used; the message is one line that says what to do.
@@ -38,6 +57,14 @@ def resolve(spec: str) -> object:
         from .cs336 import cs336
 
         return cs336(spec.removeprefix("cs336:"))
+    if spec.startswith("minbpe:"):
+        from .minbpe import minbpe
+
+        return minbpe(spec.removeprefix("minbpe:"))
+    if spec.startswith("encoding:"):
+        from .encoding import shaped
+
+        return shaped(spec.removeprefix("encoding:"))
     if ":" not in spec:
         if spec not in BUILT_IN:
             raise AdapterError(_unknown_name(spec))

@@ -41,6 +41,7 @@ class Tokenizer:
         "byte_order": "gpt2",
         "id_layout": "specials-bytes-merges",
     }
+    _ignore_merges: ClassVar[bool] = False
 
     def __init__(
         self,
@@ -61,7 +62,9 @@ class Tokenizer:
                 raise ValueError(f"a vocab.json cannot hold both tokens that are spelled {spelling!a}")
             spelled[spelling] = index
         pairs = [(spell(left), spell(right)) for left, right in merges]
-        self._tokenizer = _tokenizer(models.BPE(vocab=spelled, merges=pairs), pattern)
+        self._tokenizer = _tokenizer(
+            models.BPE(vocab=spelled, merges=pairs, ignore_merges=self._ignore_merges), pattern
+        )
         self._tokenizer.add_special_tokens(_added(special_tokens or ()))
 
     @property
@@ -105,6 +108,12 @@ class Tokenizer:
         """Return the text of `ids`."""
         text: str = self._tokenizer.decode(list(ids), skip_special_tokens=False)
         return text
+
+
+class IgnoreMergesTokenizer(Tokenizer):
+    """The same with `ignore_merges`: a pre-token that the vocabulary holds is not merged, as in Llama 3's file."""
+
+    _ignore_merges: ClassVar[bool] = True
 
 
 def _tokenizer(model: Any, pattern: str | None) -> Any:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from itertools import pairwise
 from typing import ClassVar
 
-from bpe_conformance.fixtures import PATTERNS
+from bpe_conformance.fixtures import END_OF_TEXT, PATTERNS, gpt2
 
 from . import unavailable
-from .ranks import Merge, merges_of, specials_last
+from .ranks import Merge, merges_of, ranks_of, specials_last
 
 try:
     import tiktoken
@@ -28,8 +27,8 @@ class Tokenizer:
         pattern: a regular expression in fancy-regex's syntax; None is GPT-2's.
 
     Raises:
-        ValueError: if tiktoken's form cannot hold the table: bytes repeat, or ids not in merge order; or if a
-            special token is empty, for then its `encode` never returns, nor can it be interrupted.
+        ValueError: if ranks cannot hold the table (`ranks_of`); or if a special token is empty, for then its
+            `encode` never returns, nor can it be interrupted.
     """
 
     version: ClassVar[str] = tiktoken.__version__
@@ -43,30 +42,15 @@ class Tokenizer:
         pattern: str | None = None,
     ) -> None:
         self.merges = list(merges)
-        ids = {token: index for index, token in vocab.items()}
-        if len(ids) != len(vocab):
-            raise ValueError("tiktoken cannot hold this table: two ids stand for the same bytes")
-        results = [left + right for left, right in self.merges]
-        order = [ids[token] for token in results if token in ids]
-        if any(first >= second for first, second in pairwise(order)):
-            raise ValueError("tiktoken cannot hold this table: its ids are not in the order of the merges")
         if "" in (special_tokens or ()):
             raise ValueError("a special token is empty: tiktoken would never return from encode")
-        special: dict[str, int] = {}
-        free = max(vocab, default=-1) + 1
-        for token in dict.fromkeys(special_tokens or ()):
-            known = ids.get(token.encode("utf-8"))
-            special[token] = free if known is None else known
-            free += known is None
-        learned = {*results, *(bytes([byte]) for byte in range(256))}
-        only_special = {token.encode("utf-8") for token in special} - learned
-        ranks = {token: index for token, index in ids.items() if token not in only_special}
-        self.vocab = {**vocab, **{index: token.encode("utf-8") for token, index in special.items()}}
+        ranks = ranks_of(vocab, merges, special_tokens)
+        self.vocab = ranks.vocab
         self._encoding = tiktoken.Encoding(
             "adapter",
             pat_str=PATTERNS["gpt2"] if pattern is None else pattern,
-            mergeable_ranks=ranks,
-            special_tokens=special,
+            mergeable_ranks=ranks.ordinary,
+            special_tokens=ranks.special,
         )
 
     def encode(self, text: str) -> list[int]:
@@ -107,3 +91,13 @@ class EducationalTokenizer(Tokenizer):
         pat_str = PATTERNS["gpt2"] if pattern is None else pattern
         ranks = _educational.bpe_train(text, vocab_size - len(special), pat_str, visualise=None)
         return cls(specials_last(ranks, special), merges_of(ranks), special, pattern)
+
+
+class GPT2Tokenizer(Tokenizer):
+    """tiktoken's engine with GPT-2's table and no other: its encoding `gpt2`, built without a download."""
+
+    model: ClassVar[str] = "gpt2"
+
+    def __init__(self) -> None:
+        vocab, merges = gpt2()
+        super().__init__(vocab, merges, [END_OF_TEXT])
