@@ -543,7 +543,7 @@ def test_an_exception_that_breaks_in_does_not_mix_up_replies(naughty):
 
 @pytest.mark.skipif(NODE is None, reason="needs node")
 def test_the_javascript_example_is_right():
-    adapter = bridge([str(NODE), str(ADAPTERS / "example.mjs")])
+    adapter = bridge([str(NODE), str(ADAPTERS / "languages" / "example.mjs")])
     rng = random.Random(2)
     for _ in range(60):
         merges = learn("".join(rng.choices(ALPHABET, k=80)), 300)

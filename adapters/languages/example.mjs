@@ -1,15 +1,14 @@
-// A small byte-level BPE tokenizer that speaks the protocol of PROTOCOL.md. No package is needed:
+// A small byte-level BPE tokenizer behind the plumbing of protocol.mjs. No package is needed:
 //
-//     pytest conformance --adapter "cmd:node adapters/example.mjs"
+//     pytest conformance --adapter "cmd:node adapters/languages/example.mjs"
 //
 // A token is kept as the hex of its bytes, as the protocol spells it: "6162" is "ab".
-import { createInterface } from "node:readline";
+import { fromHex, serve, toHex, utf8 } from "./protocol.mjs";
 
 // GPT-2's pattern. JavaScript's \s is another set (it holds U+FEFF and lacks U+0085), so the property is named.
 const SPLIT =
   /'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\p{White_Space}\p{L}\p{N}]+|\p{White_Space}+(?!\P{White_Space})|\p{White_Space}+/gu;
 
-const toHex = (text) => Buffer.from(text, "utf8").toString("hex");
 const atoms = (hex) => hex.match(/../g) ?? [];
 
 class Tokenizer {
@@ -18,7 +17,7 @@ class Tokenizer {
     this.merges = merges;
     this.ids = new Map();
     for (const [id, token] of vocab) if (!this.ids.has(token)) this.ids.set(token, id);
-    let next = Math.max(...this.tokens.keys()) + 1; // spreading is fine up to some 100,000 ids
+    let next = vocab.reduce((most, [id]) => Math.max(most, id), -1) + 1;
     this.special = [...new Set(specialTokens ?? [])].filter((token) => token !== "");
     for (const token of this.special.map(toHex)) {
       if (this.ids.has(token)) continue;
@@ -50,10 +49,11 @@ class Tokenizer {
         here++;
         continue;
       }
-      ids.push(...this.encodeOrdinary(text.slice(start, here)), this.idOf(toHex(found)));
+      ids.push(this.encodeOrdinary(text.slice(start, here)), this.idOf(toHex(found)));
       start = here += found.length;
     }
-    return ids.concat(this.encodeOrdinary(text.slice(start)));
+    ids.push(this.encodeOrdinary(text.slice(start)));
+    return ids.flat(); // push(...ids) would fail beyond some 100,000 of them
   }
 
   encodeOrdinary(text) {
@@ -73,56 +73,30 @@ class Tokenizer {
     }
   }
 
-  decodeHex(ids) {
+  encode_batch(texts) {
+    return texts.map((text) => this.encode(text));
+  }
+
+  decode_bytes(ids) {
     const tokens = ids.map((id) => {
       if (!this.tokens.has(id)) throw new RangeError(`unknown id ${id}`);
       return this.tokens.get(id);
     });
-    return tokens.join("");
+    return fromHex(tokens.join("")); // bytes first, then UTF-8
   }
 
   decode(ids) {
-    // Bytes first, then UTF-8. TextDecoder would strip a leading U+FEFF.
-    return new TextDecoder("utf-8", { ignoreBOM: true }).decode(Buffer.from(this.decodeHex(ids), "hex"));
+    return utf8(this.decode_bytes(ids));
+  }
+
+  table() {
+    return { vocab: [...this.tokens], merges: this.merges };
   }
 }
 
-const models = new Map();
-
-const operations = {
-  start: () => ({
-    protocol: 1,
-    name: "example.mjs",
-    version: "1.0",
-    language: `JavaScript (Node ${process.versions.node})`,
-    capabilities: ["encode", "decode", "encode_batch", "decode_bytes"],
-    conventions: {},
-    model: null,
-  }),
-  load: ({ vocab, merges, special_tokens }) => {
-    const model = models.size ? Math.max(...models.keys()) + 1 : 1;
-    models.set(model, new Tokenizer(vocab, merges, special_tokens));
-    return { model };
-  },
-  unload: ({ model }) => void models.delete(model),
-  table: ({ model }) => ({ vocab: [...models.get(model).tokens], merges: models.get(model).merges }),
-  encode: ({ model, text }) => models.get(model).encode(text),
-  encode_batch: ({ model, texts }) => texts.map((text) => models.get(model).encode(text)),
-  decode: ({ model, ids }) => models.get(model).decode(ids),
-  decode_bytes: ({ model, ids }) => models.get(model).decodeHex(ids),
-};
-
-const escape = (json) => json.replace(/[\u007f-\uffff]/g, (c) => "\\u" + c.charCodeAt(0).toString(16).padStart(4, "0"));
-
-for await (const line of createInterface({ input: process.stdin })) {
-  const request = JSON.parse(line);
-  const operation = operations[request.op];
-  const reply = { seq: request.seq };
-  try {
-    if (operation === undefined) reply.not_claimed = `${request.op} is not offered`;
-    else reply.result = operation(request) ?? null;
-  } catch (error) {
-    reply.error = { type: error.name, message: error.message, traceback: error.stack };
-  }
-  process.stdout.write(escape(JSON.stringify(reply)) + "\n");
-}
+await serve(() => ({
+  name: "example.mjs",
+  version: "1.0",
+  offers: ["encode", "decode", "encode_batch", "decode_bytes"],
+  load: ({ vocab, merges, special_tokens }) => new Tokenizer(vocab, merges, special_tokens),
+}));

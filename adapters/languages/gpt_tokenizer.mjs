@@ -1,0 +1,68 @@
+// The npm package gpt-tokenizer. Without a model its core takes any table that ranks can hold:
+//
+//     pytest conformance --adapter "cmd:node adapters/languages/gpt_tokenizer.mjs"
+//     pytest conformance --adapter "cmd:node adapters/languages/gpt_tokenizer.mjs gpt2"
+import { ENCODINGS, GPT2, installed, model, ranksOf, versionOf } from "./npm.mjs";
+import { fromHex, serve, utf8 } from "./protocol.mjs";
+
+/** A fixed vocabulary, by the package's public functions. */
+class Fixed {
+  constructor(encoding) {
+    this.encoding = encoding;
+  }
+
+  encode(text) {
+    return this.encoding.encode(text, { allowedSpecial: "all" });
+  }
+
+  decode(ids) {
+    return this.encoding.decode(ids);
+  }
+}
+
+/** A table from outside, by the class behind those functions. */
+class Core {
+  constructor(core, special, table) {
+    this.core = core;
+    this.special = special;
+    this.table = () => table;
+  }
+
+  encode(text) {
+    return this.core.encodeNative(text, this.special);
+  }
+
+  decode(ids) {
+    return this.core.decodeNative(ids);
+  }
+}
+
+/** A token as the package's own tables hold it: a string, or a list of bytes where these are no text. */
+function spelled(token) {
+  const bytes = fromHex(token);
+  const text = utf8(bytes);
+  return Buffer.from(text, "utf8").equals(Buffer.from(bytes)) ? text : [...bytes];
+}
+
+function load({ pattern, ...given }) {
+  if (model !== null) return new Fixed(installed(`gpt-tokenizer/encoding/${ENCODINGS[model]}`));
+  const { BytePairEncodingCore } = installed("gpt-tokenizer/BytePairEncodingCore");
+  const { ordinary, special, table } = ranksOf(given);
+  const decoder = [];
+  for (const [token, id] of ordinary) decoder[id] = spelled(token);
+  const core = new BytePairEncodingCore({
+    bytePairRankDecoder: decoder,
+    specialTokensEncoder: new Map(Object.entries(special)),
+    tokenSplitRegex: new RegExp(pattern ?? GPT2, "gu"),
+  });
+  return new Core(core, new Set(Object.keys(special)), table);
+}
+
+await serve(() => ({
+  name: "gpt-tokenizer",
+  version: versionOf("gpt-tokenizer"),
+  offers: ["encode", "decode", ...(model === null ? ["pattern"] : [])],
+  conventions: model === null ? { lookup: "bytes" } : {},
+  model,
+  load,
+}));

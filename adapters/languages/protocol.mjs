@@ -1,0 +1,124 @@
+// The plumbing of the adapter protocol (../PROTOCOL.md) for JavaScript. An adapter calls `serve` with a function that
+// returns what there is to know:
+//
+//     serve(() => ({
+//       name: "my tokenizer", version: "1.0",
+//       offers: ["encode", "decode"],            // the capabilities; each is a method of what `load` returns
+//       conventions: {}, model: null,            // may be left out
+//       load: ({ vocab, merges, special_tokens, pattern }) => new Tokenizer(...),
+//     }));
+//
+// `vocab` holds pairs of id and token, `merges` pairs of tokens; a token is the lower-case hex of its bytes. A tokenizer
+// may have: encode(text) → ids, encode_batch(texts), decode(ids) → text, decode_bytes(ids) → Uint8Array or hex,
+// table() → {vocab, merges}, stream() → {feed(text) → ids, close() → ids}, save(folder), free(). What it throws
+// becomes a reply. `train(request)` and `from_files(request)` stand beside `load` and return a tokenizer too.
+import { Console } from "node:console";
+import { createInterface } from "node:readline";
+
+export const toHex = (text) => Buffer.from(text, "utf8").toString("hex");
+export const fromHex = (hex) => Uint8Array.from(Buffer.from(hex, "hex"));
+
+/** Bytes → text. A TextDecoder strips a leading U+FEFF unless it is told not to. */
+export const utf8 = (bytes) => new TextDecoder("utf-8", { ignoreBOM: true }).decode(bytes);
+
+// A JavaScript string may hold surrogates, so text that comes as code points is a string like any other.
+const readText = (text) => (typeof text === "string" ? text : text.code_points.map((c) => String.fromCodePoint(c)).join(""));
+const readTexts = (texts) => texts?.map(readText) ?? null;
+const writeIds = (ids) => Array.from(ids, Number);
+const writeBytes = (bytes) => (typeof bytes === "string" ? bytes : Buffer.from(bytes).toString("hex"));
+
+class Kept {
+  constructor(what) {
+    this.what = what;
+    this.all = new Map();
+    this.next = 1;
+  }
+
+  add(value) {
+    this.all.set(this.next, value);
+    return { [this.what]: this.next++ };
+  }
+
+  get(handle) {
+    if (!this.all.has(handle)) throw new RangeError(`there is no ${this.what} ${handle}`);
+    return this.all.get(handle);
+  }
+
+  remove(handle) {
+    const value = this.get(handle);
+    this.all.delete(handle);
+    return value;
+  }
+}
+
+class NotClaimed extends Error {}
+
+function server(open) {
+  const models = new Kept("model");
+  const streams = new Kept("stream");
+  let adapter;
+
+  const read = ({ seq, op, ...fields }) => {
+    if ("text" in fields) fields.text = readText(fields.text);
+    if ("special_tokens" in fields) fields.special_tokens = readTexts(fields.special_tokens);
+    return fields;
+  };
+  const made = (op) => async (request) => {
+    if (adapter[op] === undefined) throw new NotClaimed(`${op} is not offered`);
+    return models.add(await adapter[op](read(request)));
+  };
+  const use = ({ model }, method) => {
+    const tokenizer = models.get(model);
+    if (typeof tokenizer[method] !== "function") throw new NotClaimed(`${method} is not offered`);
+    return tokenizer;
+  };
+
+  return {
+    start: async () => {
+      adapter ??= await open();
+      return {
+        protocol: 1,
+        name: adapter.name,
+        version: adapter.version ?? "",
+        language: `JavaScript (Node ${process.versions.node})`,
+        capabilities: [...adapter.offers, "surrogates"],
+        conventions: adapter.conventions ?? {},
+        model: adapter.model ?? null,
+      };
+    },
+    load: made("load"),
+    train: made("train"),
+    from_files: made("from_files"),
+    unload: ({ model }) => void models.remove(model).free?.(),
+    table: (request) => use(request, "table").table(),
+    encode: (request) => writeIds(use(request, "encode").encode(readText(request.text))),
+    encode_batch: (request) =>
+      Array.from(use(request, "encode_batch").encode_batch(readTexts(request.texts)), writeIds),
+    decode: (request) => use(request, "decode").decode(request.ids),
+    decode_bytes: (request) => writeBytes(use(request, "decode_bytes").decode_bytes(request.ids)),
+    save: (request) => void use(request, "save").save(request.folder),
+    stream_open: (request) => streams.add(use(request, "stream").stream()),
+    stream_feed: ({ stream, text }) => ({ ids: writeIds(streams.get(stream).feed(readText(text))) }),
+    stream_close: ({ stream }) => ({ ids: writeIds(streams.remove(stream).close()), ended: true }),
+  };
+}
+
+const ascii = (json) => json.replace(/[\u007f-\uffff]/g, (c) => "\\u" + c.charCodeAt(0).toString(16).padStart(4, "0"));
+
+/** Answer requests until the input ends. `open` is called in the handshake, so that what it throws is an answer. */
+export async function serve(open) {
+  globalThis.console = new Console(process.stderr, process.stderr); // standard output is the protocol's
+  const operations = new Map(Object.entries(server(open)));
+  for await (const line of createInterface({ input: process.stdin })) {
+    const request = JSON.parse(line);
+    const reply = { seq: request.seq };
+    try {
+      if (!operations.has(request.op)) throw new NotClaimed(`${request.op} is not offered`);
+      reply.result = (await operations.get(request.op)(request)) ?? null;
+    } catch (error) {
+      if (error instanceof NotClaimed) reply.not_claimed = error.message;
+      else reply.error = { type: error?.name ?? "Error", message: String(error?.message ?? error), traceback: error?.stack ?? "" };
+    }
+    process.stdout.write(ascii(JSON.stringify(reply)) + "\n");
+  }
+}
