@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import jsonschema
 import pytest
@@ -188,3 +189,15 @@ def test_markdown_of_several_runs_begins_with_a_table() -> None:
 def test_the_badge(results: list[dict[str, Any]], more: dict[str, Any], message: str, color: str) -> None:
     told = json.loads(badge.text(made(*results, **more)))
     assert told == {"schemaVersion": 1, "label": "byte-level BPE", "message": message, "color": color}
+
+
+def test_junit_xml_says_clause_and_state(project: Project) -> None:
+    project.judge("mine:Greedy", "--junitxml=junit.xml")
+    cases = {one.get("name"): one for one in ElementTree.parse(project.path / "junit.xml").iter("testcase")}
+    told = {one.get("name"): one.get("value") for one in cases["merge-priority"].iter("property")}
+    wanted = {"bpe_clause": "MERGE-ORDER-1", "bpe_level": "must", "bpe_class": "encoder", "bpe_state": "fail"}
+    assert told == wanted
+    failure = cases["merge-priority"].find("failure")
+    assert failure is not None
+    assert "257 'ab' | 99 'c'" in str(failure.text)
+    assert cases["stream-cut"].find("skipped") is not None

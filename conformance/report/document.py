@@ -172,10 +172,10 @@ def read(file: Path) -> Document:
     found = document.get("format") if isinstance(document, dict) else None
     if found != FORMAT:
         raise ReportError(f"{file}: its format is {str(found)[:60]!r}; {FORMAT!r} is wanted, as --bpe-report writes it")
-    error = best_match(_validator().iter_errors(document))
-    if error is not None:
-        where = ".".join(map(str, error.absolute_path)) or "document"
-        raise ReportError(f"{file}: {where}: {' '.join(error.message.split())[:200]}")
+    wrong = best_match(_validator().iter_errors(document))
+    if wrong is not None:
+        where = ".".join(map(str, wrong.absolute_path)) or "document"
+        raise ReportError(f"{file}: {where}: {' '.join(wrong.message.split())[:200]}")
     return dict(document)
 
 

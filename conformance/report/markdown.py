@@ -40,6 +40,44 @@ def table(documents: Sequence[Document]) -> Iterator[str]:
     )
 
 
+def matrix(documents: Sequence[Document], findings: Sequence[Mapping[str, str]] = ()) -> str:
+    """Return a page of several runs: the table, and what was found in which implementation.
+
+    Args:
+        documents: the reports.
+        findings: plain mappings with adapter, package, clause, verdict, input, expected, got, why and source.
+    """
+    suites = sorted({(one["suite"]["version"], one["suite"]["spec"]) for one in documents})
+    days = sorted({one["created"][:10] for one in documents})
+    lines = ["# Implementations of byte-level BPE, judged", ""]
+    lines += [
+        f"bpe-conformance {', '.join(f'{version} (spec {spec})' for version, spec in suites)}; "
+        f"{' to '.join(dict.fromkeys([days[0], days[-1]])) if days else 'no runs'}. A cell says how many of the MUST "
+        "that were judged do not hold; `-` is not claimed, or not judged.",
+        "",
+        *table(documents),
+    ]
+    lines += ["", "## Findings", ""] if findings else []
+    lines += list(found(findings))
+    return "\n".join([*lines, ""])
+
+
+def found(findings: Sequence[Mapping[str, str]]) -> Iterator[str]:
+    """Yield the lines of a list of findings, by implementation."""
+    for adapter in dict.fromkeys(one["adapter"] for one in findings):
+        mine = [one for one in findings if one["adapter"] == adapter]
+        packages = ", ".join(dict.fromkeys(_plain(one["package"]) for one in mine))
+        yield f"### {_plain(adapter)} ({packages})"
+        yield ""
+        for one in mine:
+            source = f" ({_plain(one['source'])})" if one["source"] else ""
+            yield (
+                f"- **{one['verdict']}** {one['clause']}: {_code(one['input'])} gives {_code(one['got'])}, "
+                f"expected {_code(one['expected'])}. {_plain(one['why'])}{source}"
+            )
+        yield ""
+
+
 def _cell(one: Document, name: str) -> str:
     for verdict in one["verdicts"]:
         if verdict["class"] == name:
@@ -108,7 +146,8 @@ def _failures(one: Document, found: Sequence[Mapping[str, Any]], title: str, hea
     statements = {clause["id"]: clause["statement"] for clause in one["clauses"]}
     yield f"\n<details><summary>{title}: {len(found)}</summary>"
     for result in found[:SHOWN]:
-        yield f"\n{head}## {_plain(result['id'])} ({result['clause'] or result['section']}, {result['level'].upper()})\n"
+        level = result["level"].upper()
+        yield f"\n{head}## {_plain(result['id'])} ({result['clause'] or result['section']}, {level})\n"
         yield f"{_plain(statements.get(result['clause'], result['title']))}\n"
         for name in ("input", "expected", "got", "diverges", "depends"):
             if result.get(name):

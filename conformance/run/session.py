@@ -153,7 +153,10 @@ class Run:
         from bpe_conformance.run.items import BpeItem
 
         if isinstance(item, BpeItem) and (report.when == "call" or report.failed):
-            report.bpe = item.result(report)
+            report.bpe = found = item.result(report)
+            if report.when == "call":  # what JUnit XML holds beside the outcome
+                names = ("clause", "level", "class", "state")
+                item.user_properties += [(f"bpe_{name}", found[name]) for name in names]
         return report
 
     def pytest_report_teststatus(self, report: Any) -> tuple[str, str, str] | None:

@@ -1,0 +1,153 @@
+"""The implementations that the project judges itself, and what was found in them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from bpe_conformance.fixtures.yaml_file import Document, SpecError, read_documents
+
+HERE = Path(__file__).parent
+LISTED = HERE / "implementations.yaml"
+FOUND = HERE / "findings.yaml"
+VERDICTS = {
+    "bug": "a wrong answer",
+    "limit": "what its form cannot hold",
+    "convention": "a lawful difference, declared",
+    "open": "who is right is open",
+}
+
+
+@dataclass(frozen=True)
+class Implementation:
+    """One row of the matrix.
+
+    Attributes:
+        name: short, unique.
+        adapter: as `--adapter` takes it; `{npm}` stands for the folder where its npm packages are installed, and
+            `{adapters}` for that of the installed bridges.
+        pip: requirements of its own, for `pip install`.
+        npm: likewise, for `npm install`.
+        pack: the model of the pack that it is judged by in place of the spec's cases, or "".
+        about: one line for the reader.
+    """
+
+    name: str
+    adapter: str
+    pip: tuple[str, ...] = ()
+    npm: tuple[str, ...] = ()
+    pack: str = ""
+    about: str = ""
+
+    @property
+    def packages(self) -> str:
+        """Its packages with their versions, as registries name them."""
+        return ", ".join([*self.pip, *(f"npm:{one}" for one in self.npm)])
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One difference between an implementation and the spec, and whose it is.
+
+    Attributes:
+        adapter: the name of the implementation, or of several, separated by commas.
+        package: name and version in which it was seen.
+        clause: the clause that tells it.
+        verdict: one of `VERDICTS`.
+        input: the smallest input, in words or as code.
+        expected: what the spec says.
+        got: what comes.
+        why: the cause, in one sentence.
+        source: where the cause stands upstream.
+    """
+
+    adapter: str
+    package: str
+    clause: str
+    verdict: str
+    input: str
+    expected: str
+    got: str
+    why: str
+    source: str = ""
+
+    @property
+    def adapters(self) -> list[str]:
+        """The names of the implementations in which it was seen."""
+        return [name.strip() for name in self.adapter.split(",")]
+
+    def plain(self) -> dict[str, str]:
+        """Return it as plain values."""
+        return dict(vars(self))
+
+
+def implementations(file: Path = LISTED) -> list[Implementation]:
+    """Return those that are listed.
+
+    Raises:
+        SpecError: one line with file and line, if the list is wrong.
+    """
+    found: dict[str, Implementation] = {}
+    for document, place, entry in _entries(file):
+        texts = _texts(document, place, entry, ("name", "adapter"), ("pack", "about"), lists=("pip", "npm"))
+        one = Implementation(**texts)
+        if one.name in found:
+            raise document.error(place, f"the name {one.name} stands twice")
+        found[one.name] = one
+    return list(found.values())
+
+
+def findings(file: Path = FOUND) -> list[Finding]:
+    """Return what was found.
+
+    Raises:
+        SpecError: one line with file and line, if the list is wrong.
+    """
+    found = []
+    for document, place, entry in _entries(file):
+        wanted = ("adapter", "package", "clause", "verdict", "input", "expected", "got", "why")
+        one = Finding(**_texts(document, place, entry, wanted, ("source",)))
+        if one.verdict not in VERDICTS:
+            raise document.error((*place, "verdict"), f"{one.verdict} is no verdict; one of {', '.join(VERDICTS)}")
+        found.append(one)
+    return found
+
+
+def _entries(file: Path) -> list[tuple[Document, tuple[str | int, ...], Any]]:
+    entries: list[tuple[Document, tuple[str | int, ...], Any]] = []
+    for document in read_documents(file):
+        if not isinstance(document.value, list):
+            raise SpecError(f"{file}: a list is wanted")
+        entries += [(document, (number,), entry) for number, entry in enumerate(document.value)]
+    return entries
+
+
+def _texts(
+    document: Document,
+    place: tuple[str | int, ...],
+    entry: Any,
+    wanted: Sequence[str],
+    free: Sequence[str],
+    lists: Sequence[str] = (),
+) -> Mapping[str, Any]:
+    if not isinstance(entry, dict):
+        raise document.error(place, "a mapping is wanted")
+    for key in wanted:
+        if key not in entry:
+            raise document.error(place, f"{key} is missing")
+    known = (*wanted, *free, *lists)
+    values: dict[str, Any] = {}
+    for key, value in entry.items():
+        if key not in known:
+            raise document.error((*place, key), f"{key} is not known; known are {', '.join(known)}")
+        if key in lists:
+            if not isinstance(value, list) or not all(isinstance(one, str) for one in value):
+                raise document.error((*place, key), f"{key}: a list of strings is wanted")
+            values[key] = tuple(value)
+        elif not isinstance(value, str):
+            raise document.error((*place, key), f"{key}: a string is wanted")
+        else:
+            values[key] = value
+    return values

@@ -1,0 +1,174 @@
+"""Runs the suite over several implementations, each in its own process, and writes the page."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from bpe_conformance.matrix.environments import Environments, NotInstalledError
+from bpe_conformance.matrix.implementations import Implementation, findings
+from bpe_conformance.report import document
+from bpe_conformance.report.document import Document, ReportError
+from bpe_conformance.tools.atomic import write_text
+from bpe_conformance.tools.command_error import CommandError
+
+RUN_SECONDS = 1800
+
+
+@dataclass(frozen=True)
+class Judged:
+    """One implementation after its run: its report, or why there is none."""
+
+    name: str
+    report: Document | None = None
+    problem: str = ""
+
+    @property
+    def line(self) -> str:
+        """What the user is told."""
+        if self.report is None:
+            return f"{self.name:<28} NOT JUDGED: {self.problem}"
+        told = [
+            f"{one['class']} {one['verdict']}" + (f" {off}/{one['must']}" if (off := _off(one)) else "")
+            for one in self.report["verdicts"]
+        ]
+        return f"{self.name:<28} {self.report['adapter']['version']:<12} {', '.join(told) or 'nothing was judged'}"
+
+
+def _off(verdict: Mapping[str, int]) -> int:
+    return verdict["failed"] + verdict["known"] + verdict["errors"]
+
+
+@dataclass(frozen=True)
+class Survey:
+    """How implementations are run.
+
+    Attributes:
+        folder: where the page and the reports are written.
+        adapters: where the bridges are installed.
+        environments: where packages are installed; None takes what is installed already.
+        packs: gives the folder of a model's pack.
+        jobs: how many run at once.
+        options: further options for each run of the suite.
+    """
+
+    folder: Path
+    adapters: Path
+    environments: Environments | None = None
+    packs: Callable[[str], Path] | None = None
+    jobs: int = field(default_factory=lambda: os.cpu_count() or 1)
+    options: Sequence[str] = ()
+
+    def run(self, asked: Sequence[Implementation]) -> Iterator[Judged]:
+        """Yield each implementation as its run ends."""
+        (self.folder / "reports").mkdir(parents=True, exist_ok=True)
+        with ThreadPoolExecutor(max_workers=self.jobs) as pool:
+            for done in as_completed([pool.submit(self._judged, one) for one in asked]):
+                yield done.result()
+
+    def _judged(self, one: Implementation) -> Judged:
+        try:
+            return Judged(one.name, self._report(one))
+        except (NotInstalledError, ReportError, CommandError) as error:
+            return Judged(one.name, problem=str(error))
+
+    def _report(self, one: Implementation) -> Document:
+        adapter, variables = one.adapter, {}
+        if self.environments is not None:
+            variables = self.environments.variables(one)
+            adapter = adapter.replace("{npm}", str(self.environments.npm(one)))
+        adapter = adapter.replace("{adapters}", str(self.adapters))
+        options = list(self.options)
+        if one.pack:
+            if self.packs is None:
+                raise CommandError(f"{one.name} is judged by a pack of {one.pack}, and none is given")
+            options += ["--bpe-pack", str(self.packs(one.pack))]
+        file = self.folder / "reports" / f"{_file_name(one.name)}.json"
+        file.unlink(missing_ok=True)
+        said = ""
+        for more in ((), ("--bpe-isolate",)):  # what ends the process is judged once more, in a process of its own
+            if more and adapter.startswith("cmd:"):
+                break
+            said = _pytest(adapter, [*options, *more, "--bpe-report", str(file)], variables)
+            if file.exists():
+                report = document.read(file)
+                report["adapter"]["name"] = one.name
+                write_text(file, document.text(report))
+                return report
+            if said.startswith("ERROR: "):
+                break
+        raise ReportError(said.removeprefix("ERROR: "))
+
+
+def _pytest(adapter: str, options: Sequence[str], variables: Mapping[str, str]) -> str:
+    """Run the suite in a process of its own, and return what it said last."""
+    command = [sys.executable, "-m", "pytest", "conformance", "--adapter", adapter, *options]
+    command += ["-q", "--no-header", "-p", "no:cacheprovider", "-p", "no:randomly"]
+    try:
+        done = subprocess.run(
+            command,
+            capture_output=True,
+            timeout=RUN_SECONDS,
+            check=False,
+            stdin=subprocess.DEVNULL,
+            env={**os.environ, "PYTEST_ADDOPTS": "", **variables},
+        )
+    except subprocess.TimeoutExpired:
+        return f"no report within {RUN_SECONDS} seconds"
+    lines = [line for line in (done.stdout + done.stderr).decode("utf-8", "replace").splitlines() if line.strip()]
+    refused = next((line for line in lines if line.startswith("ERROR: ")), "")
+    ended = f"the run ended with status {done.returncode} and wrote no report"
+    return refused or (f"{ended}: {lines[-1][:200]}" if lines else ended)
+
+
+def _file_name(name: str) -> str:
+    return re.sub(r"[^A-Za-z0-9._-]+", "-", name)[:80].strip("-.") or "report"
+
+
+def write(folder: Path, judged: Sequence[Judged]) -> list[Path]:
+    """Write the page, and the same as Markdown; return the files.
+
+    Raises:
+        OSError: if a file cannot be written.
+    """
+    from bpe_conformance.report import markdown, page
+
+    reports = [one.report for one in judged if one.report is not None]
+    names = {report["adapter"]["name"] for report in reports}
+    found = [one.plain() for one in findings() if names & set(one.adapters)]
+    files = {folder / "index.html": page.text(reports, found), folder / "matrix.md": markdown.matrix(reports, found)}
+    for file, text in files.items():
+        write_text(file, text)
+    return list(files)
+
+
+def named(words: Sequence[str]) -> tuple[list[Implementation], list[Judged]]:
+    """Return the implementations that the words name, and the reports among them.
+
+    Args:
+        words: adapters as `--adapter` takes them, or files that `--bpe-report` wrote.
+
+    Raises:
+        CommandError: if a report cannot be read, or two have one name.
+    """
+    asked, done = [], []
+    for word in words:
+        if word.endswith(".json") and ":" not in word:
+            try:
+                report = document.read(Path(word))
+            except ReportError as error:
+                raise CommandError(str(error)) from None
+            done.append(Judged(report["adapter"]["name"], report))
+        else:
+            asked.append(Implementation(word, word))
+    names = [one.name for one in asked] + [one.name for one in done]
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise CommandError(f"{twice} is named twice; give each implementation once")
+    return asked, done
