@@ -313,7 +313,7 @@ def _matrix(options: argparse.Namespace) -> int:
         judged.append(one)
     order = {one.name: place for place, one in enumerate(asked)}
     judged.sort(key=lambda one: order.get(one.name, -1))
-    _print(f"wrote {file}" for file in survey.write(folder, judged))
+    _print(f"wrote {options.folder / file.name}" for file in survey.write(folder, judged))
     return 1 if any(one.report is None for one in judged) else 0
 
 
