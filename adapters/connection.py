@@ -15,7 +15,7 @@ from . import wire
 from .errors import AdapterError, BridgeError, CrashError, HangError, OutOfMemoryError, ProtocolError, RemoteError
 from .process import Process
 
-_MODELS_KEPT = 256
+_MODELS_KEPT = 64  # some real tokenizers take 20 MB each, of the 4 GiB that their process may use
 _GRACE = 1.0
 _RESTART = 10.0  # and three times what the first start took: a program that starts but once shall not cost a minute
 
