@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from typing import Any
 
 from bpe_conformance.fixtures import PATTERNS
@@ -89,8 +89,10 @@ def minbpe(spec: str) -> object:
         pattern: str | None = None,
     ) -> Shaped:
         inner = blank(pattern)
-        inner.merges, inner.vocab = _numbered(merges)
         special = list(dict.fromkeys(special_tokens or ()))
+        inner.merges, inner.vocab = _numbered(
+            merges, set(vocab.values()) - {token.encode("utf-8") for token in special}
+        )
         tokens = {**inner.vocab, **_register(inner, special)}
         return Shaped(inner, _outside(tokens, vocab, special))
 
@@ -109,8 +111,8 @@ def minbpe(spec: str) -> object:
     return adapter
 
 
-def _numbered(merges: Sequence[Merge]) -> tuple[dict[Pair, int], dict[int, bytes]]:
-    """Return merges and vocabulary as such a class numbers them."""
+def _numbered(merges: Sequence[Merge], tokens: Set[bytes]) -> tuple[dict[Pair, int], dict[int, bytes]]:
+    """Return merges and vocabulary as such a class numbers them; tokens that no merge makes come last."""
     vocab = {byte: bytes([byte]) for byte in range(256)}
     ids = {token: index for index, token in vocab.items()}
     pairs: dict[Pair, int] = {}
@@ -120,7 +122,7 @@ def _numbered(merges: Sequence[Merge]) -> tuple[dict[Pair, int], dict[int, bytes
         index = pairs.setdefault((ids[left], ids[right]), 256 + len(pairs))
         vocab[index] = left + right
         ids.setdefault(left + right, index)
-    return pairs, vocab
+    return pairs, {**vocab, **dict(enumerate(sorted(tokens - set(ids)), start=max(vocab) + 1))}
 
 
 def _register(inner: Any, special_tokens: Sequence[str]) -> dict[int, bytes]:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Mapping, Sequence
 from importlib.metadata import version
-from typing import Any, ClassVar
+from typing import ClassVar
 
+from ..trainer import Trained
 from . import unavailable
 from .tokenizer_json import Merge, write_tokenizer_json
 
@@ -55,10 +56,12 @@ class Tokenizer:
         """Pairs in order of rank, as the engine holds them."""
         return list(self._tokenizer.merges)
 
-    @staticmethod
-    def train(text: str, vocab_size: int, special_tokens: Sequence[str]) -> Any:
+    @classmethod
+    def train(cls, text: str, vocab_size: int, special_tokens: Sequence[str]) -> Trained:
         """Train on `text` with ties broken as it does by default; special tokens in it are text."""
-        return gigatoken.train_bpe(text.encode("utf-8"), vocab_size, list(special_tokens), separator=NO_SEPARATOR)
+        special = list(special_tokens)
+        vocab, merges = gigatoken.train_bpe(text.encode("utf-8"), vocab_size, special, separator=NO_SEPARATOR)
+        return Trained(vocab, merges, lambda vocab, merges: cls(vocab, merges, special))
 
     def encode(self, text: str) -> list[int]:
         """Return the ids of `text`."""

@@ -19,7 +19,7 @@ except ImportError as error:
 
 
 class _Encoder:
-    """The methods that all of its tokenizers share. `decode` proper raises on what is not UTF-8."""
+    """The methods of its tokenizers. Its `decode` raises on what is not UTF-8, its `decode_lossy` does not."""
 
     version: ClassVar[str] = splintr.__version__
     _tokenizer: Any
@@ -69,8 +69,8 @@ class Tokenizer(_Encoder):
         )
 
 
-class JsonTokenizer(_Encoder):
-    """`splintr.from_json`.
+class JsonTokenizer:
+    """`splintr.from_json`. Its ranks are looked up by the bytes of a pair's result, as tiktoken's.
 
     Args:
         vocab: id → bytes.
@@ -82,6 +82,9 @@ class JsonTokenizer(_Encoder):
         ValueError: if a `tokenizer.json` cannot hold the table.
     """
 
+    version: ClassVar[str] = splintr.__version__
+    conventions: ClassVar[Mapping[str, str]] = {"lookup": "bytes"}
+
     def __init__(
         self,
         vocab: Mapping[int, bytes],
@@ -91,6 +94,18 @@ class JsonTokenizer(_Encoder):
     ) -> None:
         with tempfile.TemporaryDirectory(prefix="bpe-conformance-") as folder:
             self._tokenizer = splintr.from_json(write_tokenizer_json(folder, vocab, merges, special_tokens, pattern))
+
+    def encode(self, text: str) -> list[int]:
+        """Return the ids of `text`."""
+        return list(self._tokenizer.encode_with_special(text))
+
+    def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
+        """Return the ids of each text."""
+        return list(self._tokenizer.encode_batch_with_special(list(texts)))
+
+    def decode(self, ids: Sequence[int]) -> str:
+        """Return the text of `ids` through the file's own decoder: bytes are not to be had from these tokenizers."""
+        return str(self._tokenizer.decode_with_special(list(ids)))
 
 
 class Cl100kTokenizer(_Encoder):
