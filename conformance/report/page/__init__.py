@@ -1,0 +1,53 @@
+"""The report as one HTML page that needs nothing beside itself: no network, no server.
+
+The tables are plain HTML, made here; the script adds the filter and the details.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from bpe_conformance.report.document import Document
+
+FOLDER = Path(__file__).parent
+
+
+def text(documents: Sequence[Document], findings: Sequence[Mapping[str, Any]] = ()) -> str:
+    """Return the page of one run or of several; the same bytes for the same documents.
+
+    Args:
+        documents: the reports, in the order in which they are shown.
+        findings: what was found out about implementations beside the results. Each has `adapter` (the name of one, or
+            of several with commas between), `verdict` (bug, limit, convention or open), and of these what there is:
+            `package`, `clause`, `input`, `expected`, `got`, `why`, `source`. Those of others are left out.
+    """
+    import jinja2
+
+    from bpe_conformance.report.page import data, markup, view
+
+    environment = jinja2.Environment(
+        autoescape=True,
+        loader=jinja2.FileSystemLoader(FOLDER),
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=jinja2.StrictUndefined,
+    )
+    environment.filters |= {"prose": markup.prose, "breakable": markup.breakable}
+    script = _asset("page.js")
+    page = view.page(documents, findings)
+    made = environment.get_template("page.html.jinja").render(
+        page=page,
+        style=_asset("page.css"),
+        script=script,
+        script_hash=base64.b64encode(hashlib.sha256(script.encode("utf-8")).digest()).decode("ascii"),
+        data=data.text(page),
+    )
+    return made + "\n"
+
+
+def _asset(name: str) -> str:
+    return (FOLDER / name).read_text("utf-8")

@@ -1,0 +1,355 @@
+"use strict";
+(() => {
+  const data = JSON.parse(document.getElementById("data").textContent);
+  const [TITLE, KIND, INPUT, EXPECTED] = [2, 3, 4, 5]; // of a case
+  const FIELDS = ["input", "expected", "got", "diverges", "depends on", "reason"];
+  const FILTERS = ["section", "level", "state", "in", "q"];
+  const OFF = "efka";
+
+  const table = document.getElementById("table");
+  const form = document.getElementById("filter");
+  const dialog = document.getElementById("details");
+  const about = document.getElementById("about");
+  const text = (place) => (place < 0 || place === undefined ? "" : data.texts[place]);
+  const several = data.implementations.length > 1;
+
+  const casesOf = data.clauses.map(() => []);
+  data.cases.forEach((one, place) => casesOf[one[1]].push(place));
+  const placeOf = new Map(data.clauses.map((clause, place) => [clause.id, place]));
+  const rows = [...table.querySelectorAll("tr[data-clause]")].map((element) => {
+    const place = placeOf.get(element.dataset.clause);
+    const clause = data.clauses[place];
+    return {
+      element, place, clause,
+      words: `${clause.id} ${clause.statement}`.toLowerCase(),
+      cases: casesOf[place].map((one) => ({ place: one, words: `${data.cases[one][0]} ${data.cases[one][TITLE]}`.toLowerCase() })),
+    };
+  });
+
+  /** Return an element; strings among its children become text, never markup. */
+  function make(tag, attributes, ...children) {
+    const element = document.createElement(tag);
+    for (const [name, value] of Object.entries(attributes || {})) {
+      if (value === true) element.setAttribute(name, "");
+      else if (value !== false && value !== undefined) element.setAttribute(name, value);
+    }
+    element.append(...children.flat().filter((child) => child !== "" && child != null));
+    return element;
+  }
+  /** Return text whose parts between backticks are code. */
+  const prose = (words) => words.split(/`([^`]+)`/).map((part, place) => (place % 2 ? make("code", {}, part) : part));
+  const glyph = (letter) => make("span", { class: `g ${letter}`, "aria-hidden": "true" });
+
+  // The hash holds everything: the filters, and what the details show.
+
+  const read = () => Object.fromEntries(new URLSearchParams(location.hash.slice(1)));
+  function hash(wanted) {
+    const kept = [...FILTERS, "clause", "case"].filter((name) => wanted[name]).map((name) => [name, wanted[name]]);
+    return `#${new URLSearchParams(kept)}`;
+  }
+  function go(wanted, how = "pushState", state = null) {
+    history[how](state, "", hash(wanted));
+    show();
+  }
+  const implementation = (name) => data.implementations.findIndex((one) => one.name === name);
+
+  let opener = null; // where the focus goes when the details close
+
+  function show() {
+    const wanted = read();
+    if (location.hash.length > 1 && !location.hash.includes("=")) return; // a place in the page
+    filter(wanted);
+    const found = wanted.case ? data.cases.findIndex((one) => one[0] === wanted.case) : -1;
+    const place = found < 0 ? placeOf.get(wanted.clause) : data.cases[found][1];
+    if (place === undefined) {
+      if (dialog.open) dialog.close();
+    } else {
+      details(place, several ? implementation(wanted.in) : 0, found);
+    }
+  }
+
+  // Filter
+
+  function filter(wanted) {
+    for (const name of FILTERS) {
+      const field = form.elements[name];
+      if (field && field !== document.activeElement) field.value = wanted[name] || "";
+      if (field && field.value !== (wanted[name] || "") && field.tagName === "SELECT") field.value = "";
+    }
+    const only = several ? implementation(wanted.in) : 0;
+    const states = (only < 0 ? data.implementations : [data.implementations[only]]).map((one) => one.states);
+    const letter = Object.keys(data.states).find((key) => data.states[key] === wanted.state);
+    const words = (wanted.q || "").toLowerCase().split(/\s+/).filter(Boolean);
+    const has = (text) => words.every((word) => text.includes(word));
+    let left = 0;
+    const seen = new Set();
+    for (const row of rows) {
+      const { clause } = row;
+      let stays = (!wanted.section || clause.section === wanted.section) && (!wanted.level || clause.level === wanted.level);
+      let hits = [];
+      if (stays && (letter || words.length)) {
+        const named = has(row.words);
+        const cases = row.cases.filter((one) => !letter || states.some((each) => each[one.place] === letter));
+        if (!named) hits = cases.filter((one) => has(one.words));
+        stays = (named && (!letter || cases.length > 0)) || hits.length > 0;
+      }
+      row.element.hidden = !stays;
+      told(row, hits, wanted);
+      if (stays) {
+        left += 1;
+        seen.add(clause.id);
+      }
+    }
+    for (const body of table.tBodies) body.hidden = !body.querySelector("tr[data-clause]:not([hidden])");
+    for (const article of document.querySelectorAll("[data-of]")) article.hidden = !seen.has(article.dataset.of);
+    column(only, letter);
+    document.getElementById("count").textContent = `${left} of ${rows.length} clauses`;
+    document.getElementById("none").hidden = left > 0;
+    table.hidden = left === 0;
+    form.querySelector("button").hidden = !FILTERS.some((name) => wanted[name]);
+  }
+
+  /** Name in a row the cases that were searched for. */
+  function told(row, hits, wanted) {
+    row.element.querySelector(".hits")?.remove();
+    if (!hits.length) return;
+    const links = hits.slice(0, 3).map(({ place }) => {
+      const id = data.cases[place][0];
+      return make("a", { href: hash({ ...wanted, case: id }) }, id);
+    });
+    const more = hits.length > 3 ? `and ${hits.length - 3} more cases` : "";
+    row.element.cells[0].append(make("span", { class: "hits" }, links, more));
+  }
+
+  const sheet = new CSSStyleSheet();
+  document.adoptedStyleSheets = [sheet];
+
+  /** Show the column of one implementation, or all for -1. */
+  function column(only, letter) {
+    if (!several) return;
+    const dense = table.dataset.form;
+    table.className = only < 0 ? dense : "one";
+    const quiet = letter ? `#table td > a:not(.${letter}) { color: var(--n); }` : "";
+    const away = `#table tr > :not(:first-child):not(:nth-child(${only + 2})), .verdicts tbody tr:not([data-impl="${only}"])`;
+    sheet.replaceSync(only < 0 ? quiet : `${away} { display: none; }`);
+    about.hidden = only < 0;
+    for (const one of about.querySelectorAll("details")) {
+      one.hidden = only >= 0 && Number(one.dataset.impl) !== only;
+      one.open = only >= 0 && !one.hidden;
+    }
+  }
+
+  form.addEventListener("submit", (event) => event.preventDefault());
+  form.addEventListener("input", ({ target }) => {
+    const wanted = { ...read(), [target.name]: target.value };
+    go(wanted, target.name === "q" ? "replaceState" : "pushState");
+  });
+  form.addEventListener("reset", (event) => {
+    event.preventDefault();
+    go({});
+    form.elements.q.focus();
+  });
+
+  // Details
+
+  function details(place, only, wanted) {
+    const clause = data.clauses[place];
+    const close = make("button", { type: "button", "aria-label": "Close" }, "Close");
+    close.addEventListener("click", leave);
+    const title = make("h2", { id: "details-title", tabindex: "-1", autofocus: true }, clause.id);
+    const level = clause.level ? `, ${clause.level.toUpperCase()}` : "";
+    const list = make("ol", { class: "cases" }, casesOf[place].map((one) => caseItem(one, only, wanted)));
+    dialog.replaceChildren(
+      make("div", { class: "sheet" },
+        make("header", {}, make("div", {}, make("p", { class: "brow" }, `${clause.section}${level}`), title), close),
+        make("p", { class: "statement" }, prose(clause.statement)),
+        clause.rationale ? make("p", { class: "why" }, prose(clause.rationale)) : "",
+        make("div", { class: "who" }, several ? chooser(place, only) : make("p", {}, summary(place, only))),
+        list));
+    if (!dialog.open) {
+      opener = document.activeElement;
+      dialog.showModal();
+    }
+    const aim = dialog.querySelector(".wanted");
+    if (aim) aim.scrollIntoView({ block: "start" });
+    else dialog.scrollTop = 0;
+  }
+
+  function count(place, only) {
+    const counts = {};
+    for (const one of casesOf[place]) {
+      const letter = data.implementations[only].states[one];
+      counts[letter] = (counts[letter] || 0) + 1;
+    }
+    return counts;
+  }
+  function summary(place, only) {
+    const counts = count(place, only);
+    const parts = Object.keys(data.states).filter((letter) => counts[letter]);
+    return parts.map((letter) => `${counts[letter]} ${data.states[letter]}`).join(", ");
+  }
+  function chooser(place, only) {
+    const options = data.implementations.map((one, number) =>
+      make("option", { value: one.name, selected: number === only }, `${one.name}: ${summary(place, number)}`));
+    const select = make("select", {}, make("option", { value: "" }, `all implementations: ${casesOf[place].length} cases`), options);
+    select.addEventListener("change", () => {
+      go({ ...read(), in: select.value }, "replaceState", history.state);
+      dialog.querySelector("select").focus();
+    });
+    return make("label", {}, "Implementation", select);
+  }
+
+  function caseItem(place, only, wanted) {
+    const [id, , title] = data.cases[place];
+    const letters = (only < 0 ? data.implementations : [data.implementations[only]]).map((one) => one.states[place]);
+    const letter = Object.keys(data.states).find((key) => letters.includes(key)) || "x";
+    const off = letters.filter((one) => OFF.includes(one)).length;
+    const word = only < 0 && off ? `${off} of ${letters.length}: ${data.states[letter]}` : data.states[letter];
+    const body = make("details", { class: place === wanted ? "wanted" : undefined },
+      make("summary", {}, glyph(letter), make("span", { class: "id" }, id), make("span", { class: `word ${letter}` }, word),
+        make("span", { class: "title" }, prose(title))));
+    const fill = () => body.children.length < 2 && body.append(fields(place, only));
+    body.addEventListener("toggle", fill);
+    if (place === wanted || (only >= 0 && off && casesOf[place] !== null)) {
+      fill();
+      body.open = true;
+    }
+    return make("li", {}, body);
+  }
+
+  function fields(place, only) {
+    const [id, , , kind, input, expected] = data.cases[place];
+    const list = make("dl", { class: "case" });
+    const add = (name, value, code = true) => {
+      if (value === "" || value == null) return;
+      list.append(make("dt", {}, name), make("dd", {}, code ? make("code", { class: name === "got" ? "got" : undefined }, value) : value));
+    };
+    const one = data.implementations[only];
+    const told = one && one.told[place];
+    if (told) {
+      FIELDS.forEach((name, index) => add(name, text(told[index]), index < 3));
+      looksLike(told[FIELDS.length + 1], add);
+      for (const [label, place] of told[FIELDS.length]) add(label, text(place));
+    } else {
+      add("input", text(input));
+      add("expected", text(expected));
+      if (kind === "law") add("law", "tried on generated examples", false);
+      const reason = one && one.reasons.find(([, cases]) => cases.includes(place));
+      if (reason) add("not claimed", reason[0], false);
+    }
+    if (one) add("repeat", `${one.command} --bpe-case ${id}`);
+    else {
+      const links = data.implementations.filter((each) => OFF.includes(each.states[place])).map((each) =>
+        make("a", { href: hash({ ...read(), clause: "", case: id, in: each.name }) }, `${each.name}: ${data.states[each.states[place]]}`));
+      if (links.length) add("does not hold", make("ul", { class: "told" }, links.map((link) => make("li", {}, link))), false);
+    }
+    return list;
+  }
+
+  function looksLike(bugs, add) {
+    bugs.slice(0, 3).forEach((bug) => {
+      const [sentence, mend] = data.bugs[bug] || ["", ""];
+      add("looks like", make("span", {}, make("code", {}, bug), sentence && [": ", prose(sentence)].flat(), mend && make("span", {}, " ", make("b", {}, "Mend:"), " ", prose(mend))), false);
+    });
+  }
+
+  function leave() {
+    if (history.state && history.state.opened) history.back();
+    else go({ ...read(), clause: "", case: "" });
+  }
+  dialog.addEventListener("cancel", (event) => {
+    event.preventDefault();
+    leave();
+  });
+  dialog.addEventListener("click", (event) => {
+    if (event.target === dialog) leave();
+  });
+  dialog.addEventListener("close", () => {
+    if (opener && opener.isConnected && opener !== document.body) opener.focus();
+    opener = null;
+  });
+
+  // Links are hashes; those to details keep the filters, and Close takes back what opened them.
+
+  document.addEventListener("click", (event) => {
+    const link = event.target.closest("a[href*='=']");
+    if (!link || event.defaultPrevented || event.button || event.metaKey || event.ctrlKey || event.shiftKey) return;
+    event.preventDefault();
+    const target = Object.fromEntries(new URLSearchParams(link.hash.slice(1)));
+    if (!target.clause && !target.case) {
+      go({ ...read(), ...target });
+      about.scrollIntoView();
+      return;
+    }
+    const wanted = { ...read(), clause: "", case: "", ...target };
+    if (dialog.open) go(wanted, "replaceState", history.state);
+    else {
+      link.focus();
+      go(wanted, "pushState", { opened: true });
+    }
+  });
+  window.addEventListener("popstate", show);
+  window.addEventListener("hashchange", show);
+
+  // One stop of the tab key for the table; the arrows go from cell to cell.
+
+  const stops = [...table.querySelectorAll("a")];
+  stops.forEach((link) => (link.tabIndex = -1));
+  const visible = (link) => link && link.offsetParent !== null;
+  const MOVES = { ArrowRight: [0, 1], ArrowLeft: [0, -1], ArrowDown: [1, 0], ArrowUp: [-1, 0] };
+  let stop = table.querySelector("tbody a");
+  stop.tabIndex = 0;
+  table.addEventListener("focusin", ({ target }) => {
+    if (target.tagName !== "A") return;
+    stop.tabIndex = -1;
+    stop = target;
+    stop.tabIndex = 0;
+  });
+  table.addEventListener("keydown", (event) => {
+    const move = MOVES[event.key];
+    if (!move || event.altKey || event.ctrlKey || event.metaKey) return;
+    const cell = event.target.closest("td, th");
+    const all = [...table.rows].filter((row) => !row.hidden && !row.parentElement.hidden && !row.classList.contains("section"));
+    let [row, place] = [all.indexOf(cell.parentElement), cell.cellIndex];
+    for (;;) {
+      row += move[0];
+      place += move[1];
+      const next = all[row] && all[row].cells[place];
+      if (!next) return;
+      const link = next.querySelector("a");
+      if (visible(link)) {
+        event.preventDefault();
+        link.focus();
+        link.scrollIntoView({ block: "nearest", inline: "nearest" });
+        return;
+      }
+    }
+  });
+  table.addEventListener("pointerover", ({ target }) => {
+    const link = target.closest("td > a");
+    if (!link || link.title) return;
+    const { clause, in: name } = Object.fromEntries(new URLSearchParams(link.hash.slice(1)));
+    link.title = `${clause}, ${name}: ${link.getAttribute("aria-label")}`;
+  });
+  document.addEventListener("keydown", (event) => {
+    if (event.key !== "/" || dialog.open || event.target.closest("input, select, textarea")) return;
+    event.preventDefault();
+    form.elements.q.focus();
+  });
+
+  let opened = [];
+  window.addEventListener("beforeprint", () => {
+    opened = [...document.querySelectorAll("main details:not([open])")];
+    opened.forEach((one) => (one.open = true));
+  });
+  window.addEventListener("afterprint", () => opened.forEach((one) => (one.open = false)));
+
+  table.dataset.form = table.className;
+  form.hidden = false;
+  document.body.classList.add("js");
+  new ResizeObserver(() => {
+    const sticks = getComputedStyle(form).position === "sticky";
+    document.documentElement.style.setProperty("--bar", sticks ? `${form.offsetHeight}px` : "0px");
+  }).observe(form);
+  show();
+})();

@@ -1,0 +1,217 @@
+"""What the page shows, as plain objects: implementations, clauses, and a cell for each of both."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from bpe_conformance.fixtures.spec import CLASSES, LEVELS, SECTIONS
+from bpe_conformance.report.document import Document
+from bpe_conformance.report.page.installed import clause_order, section_titles
+from bpe_conformance.report.page.states import LEGEND, OFF, STATES, Cell
+from bpe_conformance.report.page.visible import shown, visible
+
+CORPUS = "corpus"
+FINDINGS = ("bug", "limit", "convention", "open")
+
+Row = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Implementation:
+    """One report, with a name that no other of the page has."""
+
+    name: str
+    document: Document
+    findings: Sequence[Row]
+
+    @property
+    def adapter(self) -> Row:
+        """What the report says of the adapter."""
+        adapter: Row = self.document["adapter"]
+        return adapter
+
+    @property
+    def run(self) -> Row:
+        """What the report says of the run."""
+        run: Row = self.document["run"]
+        return run
+
+    @property
+    def in_part(self) -> str:
+        """Why the verdicts stand for a part only, or ""."""
+        if not self.run["complete"] or self.run["missing"]:
+            return "the run did not end"
+        return "some cases selected" if self.run["selected"] else ""
+
+    def verdict(self, name: str) -> Row | None:
+        """Return the verdict on a class of conformance."""
+        return next((one for one in self.document["verdicts"] if one["class"] == name), None)
+
+    def unjudged(self, name: str) -> str:
+        """Return why there is no verdict on a class of conformance: not claimed, or not judged."""
+        states = {one["state"] for one in self.document["results"] if one["class"] == name}
+        return "not claimed" if states == {"not claimed"} else "not judged"
+
+    @property
+    def label(self) -> str:
+        """The name in short: of a path its last part, of a module too."""
+        kind, colon, rest = self.name.partition(":")
+        if kind == "cmd":
+            return " ".join(word.rpartition("/")[2] for word in rest.split())
+        return f"{kind.rpartition('.')[2]}{colon}{rest}" if colon else self.name
+
+    def off(self) -> Iterator[tuple[str, list[Row]]]:
+        """Yield the states that ask for a reader, each with its results."""
+        for state in OFF:
+            found = [one for one in self.document["results"] if one["state"] == state]
+            if found:
+                yield state, found
+
+    @property
+    def found(self) -> list[tuple[str, int]]:
+        """How many findings there are of each verdict."""
+        counts = Counter(str(one.get("verdict")) for one in self.findings)
+        return [(name, counts[name]) for name in (*FINDINGS, *sorted(counts.keys() - set(FINDINGS))) if counts[name]]
+
+
+@dataclass(frozen=True)
+class ClauseRow:
+    """One clause, with a cell for each implementation."""
+
+    clause: Row
+    cells: Sequence[Cell]
+
+
+@dataclass(frozen=True)
+class SectionRows:
+    """One section: its name, title, clauses, and a cell for each implementation."""
+
+    name: str
+    title: str
+    clauses: Sequence[ClauseRow]
+    cells: Sequence[Cell]
+
+
+@dataclass(frozen=True)
+class Page:
+    """Everything that the page shows."""
+
+    implementations: Sequence[Implementation]
+    sections: Sequence[SectionRows]
+    created: str
+    suites: Sequence[Row]
+    cases: int
+    legend: Sequence[tuple[str, str, str]]
+    classes: Sequence[str] = CLASSES
+    letters: Mapping[str, str] = field(default_factory=lambda: STATES)
+
+    @property
+    def one(self) -> Implementation | None:
+        """The implementation, if there is only one."""
+        return self.implementations[0] if len(self.implementations) == 1 else None
+
+    @property
+    def dense(self) -> bool:
+        """Whether there are too many implementations for names that stand upright."""
+        return len(self.implementations) > 8
+
+    @property
+    def fits(self) -> float:
+        """The width of a window, in rem, from which the table of clauses needs no scrolling of its own."""
+        return 27 + len(self.implementations) * (2.4 if self.dense else 6.5)
+
+    @property
+    def findings(self) -> bool:
+        """Whether there are findings."""
+        return any(one.findings for one in self.implementations)
+
+    @property
+    def levels(self) -> list[str]:
+        """The levels that clauses have."""
+        return [level for level in LEVELS if any(one["level"] == level for one in self.clauses)]
+
+    @property
+    def clauses(self) -> list[Row]:
+        """All clauses, in the order of the page."""
+        return [row.clause for section in self.sections for row in section.clauses]
+
+
+def page(documents: Sequence[Document], findings: Sequence[Row]) -> Page:
+    """Return what is shown of `documents` and `findings`."""
+    implementations = _implementations([shown(one) for one in documents], [visible(dict(one)) for one in findings])
+    states: list[dict[str, list[str]]] = []
+    clauses: dict[str, Row] = {}
+    for one in implementations:
+        clauses |= {clause["id"]: clause for clause in one.document["clauses"] if clause["id"] not in clauses}
+        mine: dict[str, list[str]] = {}
+        for result in one.document["results"]:
+            mine.setdefault(_clause_of(result), []).append(result["state"])
+        states.append(mine)
+    for name in {name for mine in states for name in mine} - clauses.keys():
+        clauses[name] = {"id": name, "section": CORPUS, "level": "", "rationale": "", "statement": NO_CLAUSE}
+    return Page(
+        implementations=implementations,
+        sections=list(_sections(clauses, states)),
+        created=max((one.document["created"] for one in implementations), default=""),
+        suites=_suites(implementations),
+        cases=len({one["id"] for each in implementations for one in each.document["results"]}),
+        legend=[(STATES[state], state, told) for state, told in LEGEND.items()],
+    )
+
+
+NO_CLAUSE = "Real text that the command line named, compared with tiktoken's engine; no part of a verdict."
+
+
+def _clause_of(result: Row) -> str:
+    return str(result["clause"] or CORPUS)
+
+
+def _sections(clauses: Mapping[str, Row], states: Sequence[Mapping[str, list[str]]]) -> Iterator[SectionRows]:
+    titles, order = section_titles(), clause_order()
+    ordered = sorted(clauses, key=lambda one: order.get(one, len(order)))
+    found = {clause["section"] for clause in clauses.values()}
+    for name in [*(known for known in SECTIONS if known in found), *sorted(found - set(SECTIONS))]:
+        mine = [one for one in ordered if clauses[one]["section"] == name]
+        yield SectionRows(
+            name=name,
+            title=titles.get(name, "Real text" if name == CORPUS else ""),
+            clauses=[ClauseRow(clauses[one], [Cell.of(each.get(one, ())) for each in states]) for one in mine],
+            cells=[Cell.of(state for one in mine for state in each.get(one, ())) for each in states],
+        )
+
+
+def _suites(implementations: Sequence[Implementation]) -> list[Row]:
+    seen = {(one.document["suite"]["version"], one.document["suite"]["spec"]) for one in implementations}
+    return [{"version": version, "spec": spec} for version, spec in sorted(seen)]
+
+
+def _implementations(documents: Sequence[Document], findings: Sequence[Row]) -> list[Implementation]:
+    found: list[Implementation] = []
+    for one in documents:
+        mine = [BLANK | dict(each) for each in findings if one["adapter"]["name"] in _names(each)]
+        found.append(Implementation(_unique(one, {each.name for each in found}), one, mine))
+    return found
+
+
+BLANK = dict.fromkeys(("package", "clause", "input", "expected", "got", "why", "source"), "")
+
+
+def _names(finding: Row) -> list[str]:
+    return [name.strip() for name in str(finding["adapter"]).split(",")]
+
+
+def _unique(document: Document, taken: set[str]) -> str:
+    """Return a name that is not taken: with its pack and its version, and at last a number."""
+    adapter, pack = document["adapter"], document["run"]["pack"]
+    name = str(adapter["name"])
+    for part in (pack and f"({pack})", adapter["version"]):
+        if name in taken and part:
+            name = f"{name} {part}"
+    numbered, number = name, 1
+    while numbered in taken:
+        number += 1
+        numbered = f"{name} #{number}"
+    return numbered
