@@ -47,6 +47,8 @@ def encode(model, text):
     if fault == "nul" and "\0" in text: os._exit(3)
     if fault == "bom": text = text.removeprefix("\ufeff")
     if fault == "hang" and "\U0001f98a" in text: time.sleep(60)
+    if fault == "slow" and len(text) > 9999: time.sleep(60)
+    if fault == "refuses" and "\0" in text: raise ValueError("NUL")
     if fault == "long" and len(text) > 1 << 19: raise ValueError("too long")
     data = text.encode("utf-8", "strict" if fault != "surrogate-crash" else "surrogatepass")
     ids, place = [], 0
@@ -61,6 +63,7 @@ def encode(model, text):
     return ids
 
 def data_of(ids):
+    if fault == "no-ids" and not ids: raise ValueError("nothing to decode")
     if fault == "unknown-id-crash" and ids and max(ids) > 300: os._exit(4)
     if fault == "unknown-id-empty": ids = [i for i in ids if 0 <= i < 257]
     return b"".join(b"bc" if i == 256 else bytes([i]) for i in ids)
@@ -128,6 +131,7 @@ def answer(r):
     raise NotImplementedError(op)
 
 for line in sys.stdin if fault != "reads-all" else sys.stdin.read().splitlines():
+    if fault == "short-lines": line = line[:9999]
     r = json.loads(line)
     count += 1
     if fault == "seq": r["seq"] = 0
@@ -169,7 +173,7 @@ def run(program: Path, fault: str, limit: float = 20.0) -> list[check_bridge.Out
 def test_a_program_that_speaks_the_protocol_passes_every_step(program):
     outcomes = run(program, "none")
     assert {outcome.state for outcome in outcomes} == {"ok"}, [o for o in outcomes if o.state != "ok"]
-    assert len(outcomes) == 42
+    assert len(outcomes) == 43
 
 
 FAULTS = {
@@ -210,7 +214,7 @@ FAULTS = {
     "hex-table": ("train", "hex"),
     "save": ("save", "merges.txt"),
     "files": ("from_files", "answered with a result"),
-    "unload": ("unload", "answered with a result"),
+    "unload": ("table", "answered with a result"),
     "unload-result": ("train", "null"),
     "farewell": ("it ends", "nothing else on standard output"),
     "restart": ("started again", "gives the same"),
@@ -250,6 +254,16 @@ def test_a_hang_fails_its_step_and_the_next_has_a_new_process(program, monkeypat
     assert after.state == "ok"
 
 
+def test_a_tokenizer_that_is_slow_is_a_note_and_a_line_that_is_not_read_a_failure(program, monkeypatch):
+    monkeypatch.setattr(check_bridge, "LONG", "abc " * 4000)
+    monkeypatch.setattr(talk, "END_LIMIT", 0.05)
+    states = {outcome.title: outcome.state for outcome in run(program, "slow", 0.7)}
+    assert states["encode: 1 MB of text"] == "note"
+    assert "FAIL" not in states.values()
+    failed = next(outcome for outcome in steps(program, "short-lines", 0.7) if outcome.state == "FAIL")
+    assert failed.title == "a request of 1 MB in one line"
+
+
 def test_a_program_that_stays_at_the_end_of_its_input(program, monkeypatch):
     monkeypatch.setattr(check_bridge, "LONG", "abc")
     monkeypatch.setattr(talk, "END_LIMIT", 0.2)
@@ -264,6 +278,8 @@ def test_a_program_that_stays_at_the_end_of_its_input(program, monkeypatch):
         ("long", "too long"),
         ("unknown-id-empty", "no error: the suite judges that"),
         ("status", "with status 3"),
+        ("refuses", "refused: NUL; the suite judges that"),
+        ("no-ids", "refused: nothing to decode"),
     ],
 )
 def test_what_the_suite_judges_is_a_note(program, fault, words):
@@ -289,7 +305,7 @@ def test_the_command(program, capfd):
     assert main(["check-bridge", good]) == 0
     out = capfd.readouterr().out.splitlines()
     assert out[0] == "ok    start: one reply, on one line"
-    assert out[-2] == "42 ok"
+    assert out[-2] == "43 ok"
     assert out[-1].endswith(f'pytest conformance --adapter "{good}"') or "..." in out[-1]
     assert main(["check-bridge", bad]) == 1
     out = capfd.readouterr().out.splitlines()

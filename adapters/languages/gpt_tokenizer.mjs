@@ -2,8 +2,10 @@
 //
 //     pytest conformance --adapter "cmd:node adapters/languages/gpt_tokenizer.mjs"
 //     pytest conformance --adapter "cmd:node adapters/languages/gpt_tokenizer.mjs gpt2"
-import { ENCODINGS, GPT2, installed, model, ranksOf, versionOf } from "./npm.mjs";
-import { fromHex, serve, utf8 } from "./protocol.mjs";
+import { ENCODINGS, GPT2, installed, modelNamed, ranksOf, spelled, versionOf } from "./npm.mjs";
+import { serve } from "./protocol.mjs";
+
+const model = modelNamed();
 
 /** A fixed vocabulary, by the package's public functions. */
 class Fixed {
@@ -35,13 +37,6 @@ class Core {
   decode(ids) {
     return this.core.decodeNative(ids);
   }
-}
-
-/** A token as the package's own tables hold it: a string, or a list of bytes where these are no text. */
-function spelled(token) {
-  const bytes = fromHex(token);
-  const text = utf8(bytes);
-  return Buffer.from(text, "utf8").equals(Buffer.from(bytes)) ? text : [...bytes];
 }
 
 function load({ pattern, ...given }) {

@@ -2,8 +2,10 @@
 //
 //     pytest conformance --adapter "cmd:node adapters/languages/js_tiktoken.mjs"
 //     pytest conformance --adapter "cmd:node adapters/languages/js_tiktoken.mjs gpt2"
-import { ENCODINGS, GPT2, installed, model, ranksOf, versionOf } from "./npm.mjs";
+import { ENCODINGS, GPT2, installed, modelNamed, ranksOf, versionOf } from "./npm.mjs";
 import { serve } from "./protocol.mjs";
+
+const model = modelNamed();
 
 class Tokenizer {
   constructor(encoding, table) {

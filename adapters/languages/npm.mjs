@@ -3,7 +3,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 
-import { toHex } from "./protocol.mjs";
+import { fromHex, toHex, utf8 } from "./protocol.mjs";
 
 /** GPT-2's pattern as these packages ship it. */
 export const GPT2 = String.raw`'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+`;
@@ -11,11 +11,12 @@ export const GPT2 = String.raw`'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\
 /** The suite's name of a model → the packages' name of the encoding. */
 export const ENCODINGS = { gpt2: "gpt2", cl100k: "cl100k_base", o200k: "o200k_base" };
 
-/** The model that the command line names: one of ENCODINGS, or null where tables come from outside. */
-export const model = process.argv[2] ?? null;
-if (model !== null && !(model in ENCODINGS)) {
+/** Return the model that the command line names: one of ENCODINGS, or null where tables come from outside. */
+export function modelNamed() {
+  const model = process.argv[2] ?? null;
+  if (model === null || model in ENCODINGS) return model;
   console.error(`there is no model ${model}; there are ${Object.keys(ENCODINGS).join(", ")}`);
-  process.exit(2);
+  return process.exit(2);
 }
 
 const require = createRequire(join(process.cwd(), "package.json"));
@@ -68,4 +69,11 @@ export function ranksOf({ vocab, merges, special_tokens }) {
   const names = new Set(Object.keys(special).map(toHex));
   const ordinary = vocab.filter(([, token]) => token.length === 2 || learned.has(token) || !names.has(token));
   return { ordinary: ordinary.map(([id, token]) => [token, id]), special, table: { vocab: [...tokens], merges } };
+}
+
+/** A token as packages hold it that look tokens up as text: a string, or a list of bytes where these are no text. */
+export function spelled(token) {
+  const bytes = fromHex(token);
+  const text = utf8(bytes);
+  return Buffer.from(text, "utf8").equals(Buffer.from(bytes)) ? text : [...bytes];
 }

@@ -2,8 +2,10 @@
 //
 //     pytest conformance --adapter "cmd:node adapters/languages/tiktoken_wasm.mjs"
 //     pytest conformance --adapter "cmd:node adapters/languages/tiktoken_wasm.mjs gpt2"
-import { ENCODINGS, GPT2, installed, model, ranksOf, versionOf } from "./npm.mjs";
+import { ENCODINGS, GPT2, installed, modelNamed, ranksOf, versionOf } from "./npm.mjs";
 import { serve, utf8 } from "./protocol.mjs";
+
+const model = modelNamed();
 
 class Tokenizer {
   constructor(encoding, table) {

@@ -1,0 +1,71 @@
+// The npm package @huggingface/tokenizers, the tokenizers of Transformers.js, over a tokenizer.json made of each table:
+//
+//     pytest conformance --adapter "cmd:node adapters/languages/huggingface.mjs"
+import { installed, versionOf } from "./npm.mjs";
+import { fromHex, serve, toHex } from "./protocol.mjs";
+
+const NAME = "@huggingface/tokenizers";
+
+// GPT-2's spelling of bytes: 68 of them, those that cannot be seen, as U+0100 and on.
+const SPELLING = [];
+for (let byte = 0, next = 0x100; byte < 256; byte++) {
+  const plain = (byte > 0x20 && byte < 0x7f) || (byte > 0xa0 && byte !== 0xad);
+  SPELLING.push(String.fromCharCode(plain ? byte : next++));
+}
+const spell = (token) => Array.from(fromHex(token), (byte) => SPELLING[byte]).join("");
+
+const byteLevel = (use_regex) => ({ type: "ByteLevel", add_prefix_space: false, trim_offsets: false, use_regex });
+
+function preTokenizer(pattern) {
+  if (pattern === undefined) return byteLevel(true);
+  const split = { type: "Split", pattern: { Regex: pattern }, behavior: "Isolated", invert: false };
+  return { type: "Sequence", pretokenizers: [split, byteLevel(false)] };
+}
+
+class Tokenizer {
+  constructor({ vocab, merges, special_tokens, pattern }) {
+    const learned = new Set(merges.map(([left, right]) => left + right));
+    const special = new Set((special_tokens ?? []).filter((text) => text !== ""));
+    const named = new Map([...special].map((text) => [toHex(text), text]));
+    const spelled = Object.create(null);
+    for (const [id, token] of vocab) {
+      const isSpecial = named.has(token) && token.length > 2 && !learned.has(token);
+      const spelling = isSpecial ? named.get(token) : spell(token);
+      if (!(spelling in spelled)) spelled[spelling] = id;
+    }
+    const tokens = new Map(vocab);
+    const ids = new Map([...vocab].reverse().map(([id, token]) => [token, id]));
+    let next = vocab.reduce((most, [id]) => Math.max(most, id), -1) + 1;
+    const added_tokens = [...special].map((content) => {
+      const id = ids.get(toHex(content)) ?? next++;
+      tokens.set(id, toHex(content));
+      return { id, content, single_word: false, lstrip: false, rstrip: false, normalized: false, special: true };
+    });
+    this.shown = { vocab: [...tokens], merges };
+    const model = { type: "BPE", vocab: spelled, merges: merges.map((pair) => pair.map(spell)) };
+    const json = { model, added_tokens, normalizer: null, post_processor: null };
+    this.tokenizer = new (installed(NAME).Tokenizer)(
+      { ...json, pre_tokenizer: preTokenizer(pattern), decoder: byteLevel(true) },
+      { clean_up_tokenization_spaces: false },
+    );
+  }
+
+  encode(text) {
+    return this.tokenizer.encode(text, { add_special_tokens: false }).ids;
+  }
+
+  decode(ids) {
+    return this.tokenizer.decode(ids, { skip_special_tokens: false, clean_up_tokenization_spaces: false });
+  }
+
+  table() {
+    return this.shown;
+  }
+}
+
+await serve(() => ({
+  name: NAME,
+  version: versionOf(NAME),
+  offers: ["encode", "decode", "pattern"],
+  load: (given) => new Tokenizer(given),
+}));
