@@ -1,0 +1,88 @@
+"""transformers' `GPT2Tokenizer` of version 4 as an adapter: GPT-2's own algorithm in Python."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, ClassVar
+
+from . import unavailable
+from .tokenizer_json import Merge, write_tokenizer_json
+
+try:
+    import transformers
+    from transformers.models.gpt2.tokenization_gpt2 import GPT2Tokenizer
+except ImportError as error:
+    raise unavailable("transformers", error, "'transformers<5'") from error
+
+
+class Tokenizer:
+    """`transformers.GPT2Tokenizer` without any special tokens but those that are given.
+
+    Args:
+        vocab: id → bytes.
+        merges: pairs in order of rank.
+        special_tokens: given as `additional_special_tokens`.
+
+    Raises:
+        ValueError: if a vocab.json cannot hold the table.
+    """
+
+    version: ClassVar[str] = transformers.__version__
+
+    def __init__(
+        self, vocab: Mapping[int, bytes], merges: Sequence[Merge], special_tokens: Sequence[str] | None = None
+    ) -> None:
+        given = {token.encode("utf-8") for token in special_tokens or ()} & set(vocab.values())
+        present = [token for token in special_tokens or () if token.encode("utf-8") in given]
+        with tempfile.TemporaryDirectory(prefix="bpe-conformance-") as folder:
+            text = Path(write_tokenizer_json(folder, vocab, merges, present, None)).read_text("utf-8")
+            model = json.loads(text)["model"]
+            lines = ["#version: 0.2", *(" ".join(pair) for pair in model["merges"]), ""]
+            vocab_path, merges_path = Path(folder, "vocab.json"), Path(folder, "merges.txt")
+            vocab_path.write_text(json.dumps(model["vocab"]), "utf-8")
+            merges_path.write_text("\n".join(lines), "utf-8", newline="\n")
+            self._tokenizer = _load(vocab_path, merges_path, special_tokens)
+
+    @classmethod
+    def from_files(cls, vocab_path: str, merges_path: str, special_tokens: Sequence[str] | None = None) -> Tokenizer:
+        """Load GPT-2's two files."""
+        loaded = cls.__new__(cls)
+        loaded._tokenizer = _load(Path(vocab_path), Path(merges_path), special_tokens)
+        return loaded
+
+    def encode(self, text: str) -> list[int]:
+        """Return the ids of `text`."""
+        return list(self._tokenizer.encode(text, add_special_tokens=False))
+
+    def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
+        """Return the ids of each text."""
+        return list(self._tokenizer(list(texts), add_special_tokens=False)["input_ids"]) if texts else []
+
+    def decode(self, ids: Sequence[int]) -> str:
+        """Return the text of `ids`."""
+        return str(
+            self._tokenizer.decode(
+                list(ids),
+                skip_special_tokens=False,
+                clean_up_tokenization_spaces=False,
+                spaces_between_special_tokens=False,
+            )
+        )
+
+    def save(self, folder: str) -> None:
+        """Write vocab.json and merges.txt into `folder`."""
+        self._tokenizer.save_vocabulary(str(folder))
+
+
+def _load(vocab_path: Path, merges_path: Path, special_tokens: Sequence[str] | None) -> Any:
+    return GPT2Tokenizer(
+        str(vocab_path),
+        str(merges_path),
+        unk_token=None,
+        bos_token=None,
+        eos_token=None,
+        additional_special_tokens=list(special_tokens or ()),
+    )
