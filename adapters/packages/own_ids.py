@@ -62,6 +62,12 @@ class OwnIds:
         self._outside |= {index: given[special[token]] for token, index in self.special.items()}
         self._inside = {outside: index for index, outside in reversed(self._outside.items())}
 
+    def adopt(self, special: Mapping[str, int]) -> None:
+        """Take the ids that the package itself gave the special tokens, though they may be in use."""
+        for token, index in special.items():
+            given = self._outside[self.special[token]]
+            self._outside[index], self._inside[given], self.special[token] = given, index, index
+
     def outside(self, ids: Iterable[int]) -> list[int]:
         """Return the given table's ids for the package's own."""
         return [self._outside[index] for index in ids]
