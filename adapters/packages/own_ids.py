@@ -37,10 +37,11 @@ class OwnIds:
     ) -> None:
         self.vocab = dict(vocab)
         given = {token: index for index, token in reversed(self.vocab.items())}
-        for token in special_tokens or ():
-            if token.encode("utf-8") not in given:
-                given[token.encode("utf-8")] = max(self.vocab, default=-1) + 1
-                self.vocab[given[token.encode("utf-8")]] = token.encode("utf-8")
+        special = {text: text.encode("utf-8") for text in special_tokens or ()}
+        for token in special.values():
+            if token not in given:
+                given[token] = max(self.vocab, default=-1) + 1
+                self.vocab[given[token]] = token
         own = {left + right: 256 + rank for rank, (left, right) in reversed(list(enumerate(merges)))}
         own = {bytes([byte]): byte for byte in range(256)} | own
         self.pairs: dict[IntPair, int] = {}
@@ -54,12 +55,11 @@ class OwnIds:
         for token in tokens:
             if token not in given:
                 raise ValueError(f"the vocabulary has no id for {token!r}")
-        special = {token: token.encode("utf-8") for token in special_tokens or ()}
         tokens += sorted(given.keys() - set(tokens) - set(special.values()), key=lambda token: given[token])
         self.tokens = dict(enumerate(tokens))
-        self.special = {token: len(tokens) + place for place, token in enumerate(special)}
+        self.special = {text: len(tokens) + place for place, text in enumerate(special)}
         self._outside = {index: given[token] for index, token in self.tokens.items()}
-        self._outside |= {index: given[special[token]] for token, index in self.special.items()}
+        self._outside |= {index: given[special[text]] for text, index in self.special.items()}
         self._inside = {outside: index for index, outside in reversed(self._outside.items())}
 
     def adopt(self, special: Mapping[str, int]) -> None:
