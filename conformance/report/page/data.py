@@ -9,7 +9,7 @@ from typing import Any
 
 from bpe_conformance.report.page.installed import case_texts
 from bpe_conformance.report.page.states import STATES
-from bpe_conformance.report.page.view import CORPUS, Implementation, Page
+from bpe_conformance.report.page.view import Implementation, Page, clause_of
 from bpe_conformance.report.page.visible import visible
 
 TOLD = ("input", "expected", "got", "diverges", "depends", "reason")
@@ -42,7 +42,7 @@ def text(page: Page) -> str:
     texts = Texts()
     places = {clause["id"]: number for number, clause in enumerate(page.clauses)}
     results: list[Results] = [
-        {(one["clause"] or CORPUS, one["id"]): one for one in each.document["results"]} for each in page.implementations
+        {(clause_of(one), one["id"]): one for one in each.document["results"]} for each in page.implementations
     ]
     cases = sorted(_cases(results), key=lambda key: places[key[0]])
     known: dict[str, tuple[str, str]] = {}

@@ -129,7 +129,7 @@
     if (!several) return;
     const dense = table.dataset.form;
     table.className = only < 0 ? dense : "one";
-    const quiet = letter ? `#table td > a:not(.${letter}) { color: var(--n); }` : "";
+    const quiet = letter ? `#table td > a:not(.${letter}) { color: var(--n); background: none; }` : "";
     const away = `#table tr > :not(:first-child):not(:nth-child(${only + 2})), .verdicts tbody tr:not([data-impl="${only}"])`;
     sheet.replaceSync(only < 0 ? quiet : `${away} { display: none; }`);
     about.hidden = only < 0;

@@ -66,10 +66,13 @@ class Cell:
 
     @property
     def told(self) -> str:
-        """The cell in words."""
+        """The cell in words, which begin with what stands in it."""
         parts = [f"{self.counts[state]} {state}" for state in OFF if self.counts.get(state)]
-        told = f"{', '.join(parts)} of {self.judged}" if parts else f"{self.judged} pass" if self.judged else ""
+        if len(parts) > 1:
+            told = [f"{self.off}/{self.judged} do not hold: {', '.join(parts)}"]
+        elif parts:
+            told = [f"{self.off}/{self.judged} {self.state}"]
+        else:
+            told = [f"{self.judged} pass"] if self.judged else []
         unclaimed = self.counts.get("not claimed", 0)
-        return (
-            ", ".join([*([told] if told else []), *([f"{unclaimed} not claimed"] if unclaimed else [])]) or "not judged"
-        )
+        return ", ".join(told + [f"{unclaimed} not claimed"] * (unclaimed > 0)) or "not judged"

@@ -148,10 +148,10 @@ def page(documents: Sequence[Document], findings: Sequence[Row]) -> Page:
         clauses |= {clause["id"]: clause for clause in one.document["clauses"] if clause["id"] not in clauses}
         mine: dict[str, list[str]] = {}
         for result in one.document["results"]:
-            mine.setdefault(_clause_of(result), []).append(result["state"])
+            name = clause_of(result)
+            mine.setdefault(name, []).append(result["state"])
+            clauses.setdefault(name, _untold(name, result))
         states.append(mine)
-    for name in {name for mine in states for name in mine} - clauses.keys():
-        clauses[name] = {"id": name, "section": CORPUS, "level": "", "rationale": "", "statement": NO_CLAUSE}
     return Page(
         implementations=implementations,
         sections=list(_sections(clauses, states)),
@@ -162,11 +162,14 @@ def page(documents: Sequence[Document], findings: Sequence[Row]) -> Page:
     )
 
 
-NO_CLAUSE = "Real text that the command line named, compared with tiktoken's engine; no part of a verdict."
-
-
-def _clause_of(result: Row) -> str:
+def clause_of(result: Row) -> str:
+    """Return the clause in whose row a result stands; a corpus has none of its own."""
     return str(result["clause"] or CORPUS)
+
+
+def _untold(name: str, result: Row) -> Row:
+    told = "Real text that the command line named; no part of a verdict." if name == CORPUS else ""
+    return {"id": name, "section": result["section"], "level": "", "statement": told, "rationale": ""}
 
 
 def _sections(clauses: Mapping[str, Row], states: Sequence[Mapping[str, list[str]]]) -> Iterator[SectionRows]:
