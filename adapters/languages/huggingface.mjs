@@ -16,9 +16,13 @@ const spell = (token) => Array.from(fromHex(token), (byte) => SPELLING[byte]).jo
 
 const byteLevel = (use_regex) => ({ type: "ByteLevel", add_prefix_space: false, trim_offsets: false, use_regex });
 
+// A tokenizer.json is written for Oniguruma, where {1,3}+ is not possessive but repeats the interval.
+const oniguruma = (pattern) =>
+  pattern.replace(/((?:\\[pP]\{\w+\}|\[(?:\\.|[^\]\\])*\]|\\?.)\{\d+(?:,\d*)?\})\+/g, "(?>$1)");
+
 function preTokenizer(pattern) {
   if (pattern === undefined) return byteLevel(true);
-  const split = { type: "Split", pattern: { Regex: pattern }, behavior: "Isolated", invert: false };
+  const split = { type: "Split", pattern: { Regex: oniguruma(pattern) }, behavior: "Isolated", invert: false };
   return { type: "Sequence", pretokenizers: [split, byteLevel(false)] };
 }
 
@@ -31,7 +35,8 @@ class Tokenizer {
     for (const [id, token] of vocab) {
       const isSpecial = named.has(token) && token.length > 2 && !learned.has(token);
       const spelling = isSpecial ? named.get(token) : spell(token);
-      if (!(spelling in spelled)) spelled[spelling] = id;
+      if (spelling in spelled) throw new Error(`a tokenizer.json holds one id for ${JSON.stringify(spelling)}, not two`);
+      spelled[spelling] = id;
     }
     const tokens = new Map(vocab);
     const ids = new Map([...vocab].reverse().map(([id, token]) => [token, id]));
