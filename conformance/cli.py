@@ -317,6 +317,35 @@ def _matrix(options: argparse.Namespace) -> int:
     return 1 if any(one.report is None for one in judged) else 0
 
 
+def _pack_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "table",
+        nargs="+",
+        metavar="TABLE",
+        help="gpt2, cl100k or o200k; a folder or vocab.json merges.txt; a rank file (base64 rank); a tokenizer.json",
+    )
+    parser.add_argument("-o", dest="folder", type=Path, required=True, metavar="DIR", help="is made, or replaced")
+    parser.add_argument("--seed", type=int, default=0, metavar="N", help="another seed gives other texts; default 0")
+    parser.add_argument("--name", help="of the model: what an adapter with this vocabulary has as its `model`")
+    parser.add_argument("--pattern", metavar="NAME_OR_REGEX", help="where the table does not say how text is split")
+    parser.add_argument(
+        "--special",
+        action="append",
+        metavar="TEXT[=ID]",
+        help="a special token, where the table does not say; repeatable",
+    )
+
+
+def _pack(options: argparse.Namespace) -> int:
+    from bpe_conformance.pack import tables, writing
+
+    if options.seed < 0:
+        raise CommandError(f"--seed is {options.seed}; an integer of 0 or more is wanted")
+    given = tables.Given(options.name, options.pattern, tables.read_special(options.special))
+    _print(writing.make(tables.read_table(options.table, given), options.seed, options.folder))
+    return 0
+
+
 COMMANDS = (
     Command(
         "list",
@@ -338,6 +367,13 @@ COMMANDS = (
         "export bpe-spec",
         _export_arguments,
         _export,
+    ),
+    Command(
+        "pack",
+        "make golden cases for one model from its own table, for --bpe-pack and for harnesses in other languages",
+        "pack my-model/tokenizer.json -o my-model/golden",
+        _pack_arguments,
+        _pack,
     ),
     Command(
         "lint",

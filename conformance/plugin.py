@@ -45,6 +45,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
     group.addoption("--bpe-spec", metavar="DIR", help="judge against the spec in this folder")
     group.addoption(
+        "--bpe-pack", metavar="DIR", help="judge against the golden cases of one model, made by bpe-conformance pack"
+    )
+    group.addoption(
         "--bpe-known-failures",
         metavar="FILE",
         help="YAML, id: reason; an unlisted failure fails, and so does a listed one that passes",

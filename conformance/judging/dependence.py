@@ -37,7 +37,7 @@ def on_pieces(text: str, section: str, model: Model, subject: Subject, got: Answ
         if wrong is not None:
             return f"{show.text_line(wrong)} alone is encoded wrong too: mend that first"
         return "" if section == "SPECIAL" else "each segment between special tokens alone is right (SPECIAL)"
-    pieces = [] if model.is_gpt2 else textbook.split(text, PATTERNS[model.pattern])
+    pieces = [] if model.is_large else textbook.split(text, PATTERNS[model.pattern])
     if 1 < len(pieces) <= MOST_PIECES and all(_alone(piece, model, subject, right) for piece in pieces):
         return "each pre-token alone is encoded right: the text is split wrong (SPLIT)"
     return ""

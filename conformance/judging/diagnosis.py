@@ -60,9 +60,6 @@ def _wrong_boundary(model: Model, text: str, cuts: set[int]) -> str | None:
 
 def _merge_in_words(model: Model, text: str, wanted: int, given: int, offset: int, got: Sequence[int]) -> str:
     boundaries = _boundaries(model, text)
-    ranks: dict[bytes, tuple[int, Merge]] = {}
-    for place, (left, right) in enumerate(model.merges):
-        ranks.setdefault(left + right, (place, (left, right)))
     token = model.vocab[given]
     crossed = next((cut for cut in boundaries if offset < cut < offset + len(token)), None)
     if crossed is not None:
@@ -75,7 +72,7 @@ def _merge_in_words(model: Model, text: str, wanted: int, given: int, offset: in
     if token in special:
         return f"the special token {show.token(token)} does not stand here"
     missed = _missed_merge(model, text, _cuts(model, got))
-    chosen = ranks.get(token)
+    chosen = next(((rank, pair) for pair, rank in model.ranks.items() if pair[0] + pair[1] == token), None)
     if missed is None:
         if chosen is None:
             return f"{show.token(token)} is no merge's result here"
@@ -117,9 +114,7 @@ def _pieces(model: Model, text: str) -> list[tuple[str, bool]]:
 
 def _missed_merge(model: Model, text: str, cuts: set[int]) -> tuple[int, Merge, int] | None:
     """Return the first merge of the right encoding across which the given one has a boundary."""
-    ranks: dict[Merge, int] = {}
-    for rank, pair in enumerate(model.merges):
-        ranks.setdefault(pair, rank)
+    ranks = model.ranks
     start = 0
     for piece, special in _pieces(model, text):
         word = textbook.atoms(piece)

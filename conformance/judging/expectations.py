@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
-from bpe_conformance.fixtures import PATTERNS, Merge, Model, gpt2_model, read_text, read_token, write_token
+from bpe_conformance.fixtures import PATTERNS, Merge, Model, read_text, read_token, write_token
 from bpe_conformance.fixtures.spec import FOLDER, Case
 from bpe_conformance.reference import textbook
 
@@ -72,12 +72,12 @@ def whole_text(case: Case) -> str:
 
 def oracle(model: Model, lookup: str = "pair") -> textbook.Tokenizer:
     """Return the textbook's tokenizer for a model."""
-    return _gpt2_oracle(model.special_tokens, lookup) if model.is_gpt2 else _oracle(model, lookup)
+    return _large_oracle(model, lookup) if model.is_large else _oracle(model, lookup)
 
 
 @lru_cache(maxsize=4)
-def _gpt2_oracle(special_tokens: tuple[str, ...] | None, lookup: str) -> textbook.Tokenizer:
-    return _oracle(gpt2_model(special_tokens), lookup)
+def _large_oracle(model: Model, lookup: str) -> textbook.Tokenizer:
+    return _oracle(model, lookup)
 
 
 def _oracle(model: Model, lookup: str) -> textbook.Tokenizer:

@@ -159,8 +159,8 @@ def _hex(text: str) -> str:
 
 def model_line(model: Model) -> str:
     """Return the table of a case in one line."""
-    if model.is_gpt2:
-        return "model gpt2"
+    if model.is_large:
+        return f"model {model.name}"
     name = f"model {model.name}: " if model.name else ""
     special = f", special tokens {list(model.special_tokens)!a}" if model.special_tokens else ""
     missing = sorted({bytes([byte]) for byte in range(256)} - set(model.vocab.values()))

@@ -72,7 +72,7 @@ class Subject:
         self.notes: list[str] = []
         self._again = again
         self._target = target
-        self._gpt2: Handle | Fault | None = None
+        self._large: dict[str, Handle | Fault] = {}
         self._time_limit = time_limit
         if not callable(target):
             raise MisshapenAdapter(f"{name} is {kind(target)}; a class or a function is wanted")
@@ -131,21 +131,22 @@ class Subject:
         return connection is not None and hasattr(connection, "generation")
 
     def build(self, model: Model) -> Handle:
-        """Return a tokenizer for `model`, built from fresh copies. That of GPT-2's table is built once.
+        """Return a tokenizer for `model`, built from fresh copies. That of a large table is built once.
 
         Raises:
             Fault: if the constructor raises.
         """
-        if not model.is_gpt2:
+        if not model.is_large:
             return self._build(model)
-        if self._gpt2 is None:
+        if model.name not in self._large:
             try:
-                self._gpt2 = self._build(model)
+                self._large[model.name] = self._build(model)
             except Fault as fault:
-                self._gpt2 = fault
-        if isinstance(self._gpt2, Fault):
-            raise self._gpt2
-        return self._gpt2
+                self._large[model.name] = fault
+        built = self._large[model.name]
+        if isinstance(built, Fault):
+            raise built
+        return built
 
     def _build(self, model: Model) -> Handle:
         if self.fixed_model is not None:

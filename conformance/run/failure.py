@@ -70,7 +70,7 @@ def in_python(case: Case, command: Command, chunks: Sequence[str] = ()) -> str |
     """Return one line of Python that asks the same, or None where none is short enough."""
     if case.op == "stream" and not chunks:
         return None
-    if command.importable is None or (case.model is not None and case.model.is_gpt2):
+    if command.importable is None or (case.model is not None and case.model.is_large):
         return None
     module, name = command.importable
     head = f"from {module} import {name.partition('.')[0]}; "

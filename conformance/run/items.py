@@ -20,8 +20,8 @@ from bpe_conformance.run import failure
 if TYPE_CHECKING:
     from bpe_conformance.run.session import Run
 
-GPT2_PATIENCE = 6
-"""How many times longer a case with GPT-2's 50,000 merges may take: simple encoders walk through all of them."""
+LARGE_PATIENCE = 6
+"""How many times longer a case with a large table may take: simple encoders walk through all of its merges."""
 
 
 UNDISTURBED = "ERROR-STATE-3"
@@ -169,7 +169,7 @@ class CaseItem(BpeItem):
         """Judge the case within its time limit."""
         subject = self.bpe_run.subject
         model = self.case.model
-        patience = GPT2_PATIENCE if model is not None and model.is_gpt2 else 1
+        patience = LARGE_PATIENCE if model is not None and model.is_large else 1
         difference: Difference | None
         try:
             with subject.within(patience):

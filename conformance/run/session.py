@@ -95,9 +95,9 @@ class Run:
         folder = config.getoption("--bpe-spec")
         try:
             spec = load_spec(Path(folder)) if folder else load_spec(check_schema=False)
-            spec = _with_fresh_cases(spec, config)
+            spec = _with_fresh_cases(_with_pack(spec, config), config)
             subject = _subject(config, name)
-            laws = [] if folder else bind(spec.clauses)
+            laws = [] if folder or config.getoption("--bpe-pack") else bind(spec.clauses)
             run = cls(config, spec, subject, laws, _corpora(config))
             listed, written = config.getoption("--bpe-known-failures"), config.getoption("--bpe-write-known-failures")
             run.reports = reporting.targets(config)
@@ -293,6 +293,18 @@ def _subject(config: pytest.Config, name: str) -> Subject:
             capture.read_global_capture()
 
 
+def _with_pack(spec: Spec, config: pytest.Config) -> Spec:
+    """Put the cases of `--bpe-pack` in place of the spec's own."""
+    folder = config.getoption("--bpe-pack")
+    if not folder:
+        return spec
+    if config.getoption("--bpe-spec") or config.getoption("--bpe-seed") is not None:
+        raise pytest.UsageError("--bpe-pack runs the cases of the pack alone; leave --bpe-spec and --bpe-seed out")
+    from bpe_conformance.pack.loading import load_cases
+
+    return replace(spec, cases=load_cases(Path(folder), spec.clauses))
+
+
 def _with_fresh_cases(spec: Spec, config: pytest.Config) -> Spec:
     """Add the cases of `--bpe-seed`."""
     seed = config.getoption("--bpe-seed")
@@ -310,7 +322,7 @@ def _with_fresh_cases(spec: Spec, config: pytest.Config) -> Spec:
 
 def _options(config: pytest.Config) -> Iterator[str]:
     """Yield the options that decide what a case gives, to repeat it."""
-    own = {"--bpe-trainer": None, "--bpe-spec": None, "--bpe-seed": None, "--bpe-time-limit": 10.0}
+    own = {"--bpe-trainer": None, "--bpe-spec": None, "--bpe-pack": None, "--bpe-seed": None, "--bpe-time-limit": 10.0}
     for name, default in own.items():
         value = config.getoption(name)
         if value != default:
