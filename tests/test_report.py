@@ -42,8 +42,7 @@ def read(project: Project, name: str = "report.json") -> Document:
 
 
 def test_the_document_holds_what_came_of_each_case(project: Project) -> None:
-    project.write("known.yaml", 'bytes-euro: "their\\u00e9 \\u20ac"\n')
-    done = project.run("mine:Greedy", "--bpe-report", "report.json", "-p", "no:terminalreporter")
+    done = project.judge("mine:Greedy", "--bpe-report", "report.json")
     assert done.ret == pytest.ExitCode.TESTS_FAILED
     report = read(project)
     found = {one["id"]: one for one in report["results"]}
@@ -101,7 +100,7 @@ def test_what_it_looks_like_stands_in_it(pytester: pytest.Pytester) -> None:
 
 
 def test_a_run_that_is_stopped_says_so(project: Project) -> None:
-    project.run("mine:Greedy", "-x", "--bpe-report=report.json")
+    project.judge("mine:Greedy", "-x", "--bpe-report=report.json")
     assert not read(project)["run"]["complete"]
 
 

@@ -38,19 +38,17 @@ class Environments:
         Raises:
             NotInstalledError: if that fails.
         """
-        if not one.pip:
-            return {}
-        place = self._made("pip", one.pip, self._pip)
-        before = os.environ.get("PYTHONPATH")
-        return {"PYTHONPATH": os.pathsep.join([str(place), *([before] if before else [])])}
-
-    def npm(self, one: Implementation) -> Path:
-        """Install the npm packages of `one`, and return their folder.
-
-        Raises:
-            NotInstalledError: if that fails.
-        """
-        return self._made("npm", one.npm, self._npm) if one.npm else self.folder
+        found = {}
+        for name, kind, packages, install in (
+            ("PYTHONPATH", "pip", one.pip, self._pip),
+            ("NODE_PATH", "npm", one.npm, self._npm),
+        ):
+            if packages:
+                place = self._made(kind, packages, install)
+                place = place / "node_modules" if kind == "npm" else place
+                before = os.environ.get(name)
+                found[name] = os.pathsep.join([str(place), *([before] if before else [])])
+        return found
 
     def _made(self, kind: str, packages: Sequence[str], install: Callable[[Path, Sequence[str]], None]) -> Path:
         version = f"{sys.version_info.major}.{sys.version_info.minor}" if kind == "pip" else ""

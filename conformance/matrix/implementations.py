@@ -26,8 +26,7 @@ class Implementation:
 
     Attributes:
         name: short, unique.
-        adapter: as `--adapter` takes it; `{npm}` stands for the folder where its npm packages are installed, and
-            `{adapters}` for that of the installed bridges.
+        adapter: as `--adapter` takes it; `{adapters}` stands for the folder of the installed bridges.
         pip: requirements of its own, for `pip install`.
         npm: likewise, for `npm install`.
         pack: the model of the pack that it is judged by in place of the spec's cases, or "".

@@ -79,11 +79,8 @@ class Survey:
             return Judged(one.name, problem=str(error))
 
     def _report(self, one: Implementation) -> Document:
-        adapter, variables = one.adapter, {}
-        if self.environments is not None:
-            variables = self.environments.variables(one)
-            adapter = adapter.replace("{npm}", str(self.environments.npm(one)))
-        adapter = adapter.replace("{adapters}", str(self.adapters))
+        variables = self.environments.variables(one) if self.environments is not None else {}
+        adapter = one.adapter.replace("{adapters}", str(self.adapters))
         options = list(self.options)
         if one.pack:
             if self.packs is None:
