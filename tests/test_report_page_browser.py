@@ -22,7 +22,7 @@ QUIET = [
     "--window-size=1280,900",
 ]
 CASE = "merge-priority-beats-leftmost"
-ENTER, ESCAPE, DOWN, RIGHT, LEFT, TAB = "\ue007", "\ue00c", "\ue015", "\ue014", "\ue012", "\ue004"
+ENTER, ESCAPE, UP, DOWN, RIGHT, LEFT, TAB = "\ue007", "\ue00c", "\ue013", "\ue015", "\ue014", "\ue012", "\ue004"
 
 
 class Browser:
@@ -176,11 +176,22 @@ def test_the_keyboard_alone_reaches_a_case_and_comes_back(browser: Browser) -> N
     assert not browser.js("document.getElementById('table').contains(document.activeElement)")
 
 
+def test_a_cell_that_has_the_focus_is_not_behind_the_head(browser: Browser) -> None:
+    browser.open("many.html")
+    browser.js("document.querySelector('#table tbody a').focus()")
+    browser.keys(RIGHT, *[DOWN] * 8)
+    browser.js("scrollBy(0, 250)")
+    browser.keys(UP, UP, UP)
+    top = "document.activeElement.getBoundingClientRect().top"
+    assert browser.js(f"{top} >= document.querySelector('#table thead th').getBoundingClientRect().bottom")
+
+
 def test_back_closes_the_details_and_close_goes_back(browser: Browser) -> None:
     browser.open("several.html", "#section=MERGE")
     cell = "document.querySelector('#table td a.f')"
     browser.js(f"{cell}.click()")
     assert browser.js("location.hash") == "#section=MERGE&in=one&clause=MERGE-ORDER-1"
+    assert browser.js("document.querySelectorAll('#table thead th')[1].offsetParent !== null")  # the table stays
     browser.js("history.back()")
     browser.until("location.hash === '#section=MERGE'")
     assert not browser.js("document.querySelector('dialog').open")

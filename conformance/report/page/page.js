@@ -53,14 +53,17 @@
   }
   const implementation = (name) => data.implementations.findIndex((one) => one.name === name);
 
+  let filtered = null; // the hash by which the page is filtered
   let opener = null; // where the focus goes when the details close
 
   function show() {
     const wanted = read();
     if (location.hash.length > 1 && !location.hash.includes("=")) return; // a place in the page
-    filter(wanted);
     const found = wanted.case ? data.cases.findIndex((one) => one[0] === wanted.case) : -1;
     const place = found < 0 ? placeOf.get(wanted.clause) : data.cases[found][1];
+    const behind = place !== undefined && filtered ? { ...wanted, in: filtered.in } : wanted; // the page stays as it is
+    if (!filtered || FILTERS.some((name) => (behind[name] || "") !== (filtered[name] || ""))) filter(behind);
+    filtered = behind;
     if (place === undefined) {
       if (dialog.open) dialog.close();
     } else {
