@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections.abc import Iterator
+from importlib.resources import files
 from pathlib import Path
 
 import pytest
@@ -334,3 +336,18 @@ def test_the_serving_end_of_this_project_passes(monkeypatch):
     monkeypatch.setattr(check_bridge, "LONG", "abc")
     outcomes = list(check_bridge.check(f"cmd:{sys.executable} -m bpe_conformance.adapters.serve textbook"))
     assert not [outcome for outcome in outcomes if outcome.state in ("FAIL", "note")]
+
+
+def test_the_protocol_page_shows_what_it_prints(tmp_path, capfd):
+    page = files("bpe_conformance.adapters").joinpath("PROTOCOL.md").read_text("utf-8")
+    source = re.search(r"```python\n(# first\.py\n.*?)```", page, flags=re.S)
+    console = re.search(r"```console\n\$ bpe-conformance check-bridge .*?\n(.*?)```", page, flags=re.S)
+    assert source is not None
+    assert console is not None
+    (tmp_path / "first.py").write_text(source[1], encoding="utf-8")
+    assert main(["check-bridge", f"cmd:{sys.executable} {tmp_path / 'first.py'}"]) == 1
+    printed = capfd.readouterr().out
+    here = 0
+    for part in console[1].split("...\n"):
+        assert (here := printed.find(part, here)) >= 0, part
+    assert printed.startswith(console[1].split("...\n")[0])

@@ -1,4 +1,4 @@
-"""The adapters in other languages: their plumbing under node alone, the npm adapters over stubs, the tokenizer in Java."""
+"""Adapters in other languages: the plumbing under node alone, npm adapters over stubs, the tokenizer in Java."""
 
 from __future__ import annotations
 
