@@ -20,7 +20,7 @@ from bpe_conformance.reference import textbook
 
 KILLS = 2
 """How many texts tell each mutant from the pattern."""
-TRIED = 4000
+TRIED = 2400
 BLOCK = 7
 LARGE = ((0x3400, 0xA000), (0xAC00, 0xD780), (0x20000, 0x30000))
 """Where ideographs and syllables stand by the thousand."""
