@@ -288,10 +288,11 @@ def _matrix(options: argparse.Namespace) -> int:
     from bpe_conformance.matrix import survey
     from bpe_conformance.matrix.environments import Environments
     from bpe_conformance.matrix.implementations import implementations
+    from bpe_conformance.matrix.packs import Packs
     from bpe_conformance.tools.command_error import unknown
 
     asked, judged = survey.named(options.words)
-    environments = None
+    environments = packs = None
     if options.all or options.only:
         listed = {one.name: one for one in implementations()}
         for name in options.only or ():
@@ -299,6 +300,7 @@ def _matrix(options: argparse.Namespace) -> int:
                 raise unknown("implementation", name, listed, "conformance/matrix/implementations.yaml")
         asked += [listed[name] for name in options.only or listed]
         environments = Environments(options.environments or options.folder / "packages")
+        packs = Packs(environments)
     if not asked and not judged:
         raise CommandError("name what to judge, or --all for all that the project lists")
     if options.jobs < 1:
@@ -306,7 +308,7 @@ def _matrix(options: argparse.Namespace) -> int:
     further = ["--bpe-isolate"] if options.isolate else []
     adapters = Path(str(files("bpe_conformance.adapters")))
     folder = options.folder.absolute()
-    plan = survey.Survey(folder, adapters, environments, None, options.jobs, further)
+    plan = survey.Survey(folder, adapters, environments, packs, options.jobs, further)
     for one in plan.run(asked):
         _print([one.line])
         sys.stdout.flush()

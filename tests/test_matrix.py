@@ -98,7 +98,10 @@ def test_packages_are_installed_once_and_found_by_their_own_run_only(
     monkeypatch.setattr(environments, "_run", run)
     one = Implementation("theirs", "onlyhere:Tokenizer", pip=("onlyhere==1.0",))
     installed = environments.Environments(folder / "packages")
-    assert "encoder pass" in judge(folder, one, environments=installed)["theirs"].line
+    judged = judge(folder, one, environments=installed)["theirs"]
+    assert "encoder pass" in judged.line
+    assert judged.report is not None
+    assert str(folder) not in document.text(judged.report)
     assert installed.variables(one).keys() == {"PYTHONPATH"}
     assert len(asked) == 1
     assert asked[0][-1] == "onlyhere==1.0"

@@ -6,13 +6,14 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from bpe_conformance.matrix.environments import Environments, NotInstalledError
 from bpe_conformance.matrix.implementations import Implementation, findings
+from bpe_conformance.matrix.packs import Packs
 from bpe_conformance.report import document
 from bpe_conformance.report.document import Document, ReportError
 from bpe_conformance.tools.atomic import write_text
@@ -53,7 +54,7 @@ class Survey:
         folder: where the page and the reports are written.
         adapters: where the bridges are installed.
         environments: where packages are installed; None takes what is installed already.
-        packs: gives the folder of a model's pack.
+        packs: the packs of models, for implementations that are judged by one.
         jobs: how many run at once.
         options: further options for each run of the suite.
     """
@@ -61,7 +62,7 @@ class Survey:
     folder: Path
     adapters: Path
     environments: Environments | None = None
-    packs: Callable[[str], Path] | None = None
+    packs: Packs | None = None
     jobs: int = field(default_factory=lambda: os.cpu_count() or 1)
     options: Sequence[str] = ()
 
@@ -85,7 +86,7 @@ class Survey:
         if one.pack:
             if self.packs is None:
                 raise CommandError(f"{one.name} is judged by a pack of {one.pack}, and none is given")
-            options += ["--bpe-pack", str(self.packs(one.pack))]
+            options += ["--bpe-pack", str(self.packs.folder(one.pack))]
         file = self.folder / "reports" / f"{_file_name(one.name)}.json"
         file.unlink(missing_ok=True)
         said = ""
@@ -94,13 +95,20 @@ class Survey:
                 break
             said = _pytest(adapter, [*options, *more, "--bpe-report", str(file)], variables)
             if file.exists():
-                report = document.read(file)
-                report["adapter"]["name"] = one.name
-                write_text(file, document.text(report))
-                return report
+                return self._renamed(file, one)
             if said.startswith("ERROR: "):
                 break
         raise ReportError(said.removeprefix("ERROR: "))
+
+    def _renamed(self, file: Path, one: Implementation) -> Document:
+        """Put the name in, and for each folder of this machine what it is."""
+        report = document.read(file)
+        report["adapter"] |= {"name": one.name, "spec": one.adapter}
+        made = document.text(report).replace(str(self.adapters), "adapters")
+        if self.environments is not None:
+            made = made.replace(str(self.environments.folder), "packages")
+        write_text(file, made)
+        return document.read(file)
 
 
 def _pytest(adapter: str, options: Sequence[str], variables: Mapping[str, str]) -> str:

@@ -82,12 +82,19 @@ def of(run: Run, status: int, complete: bool) -> document.Document:
             "strict": bool(option("--bpe-strict")),
             "isolated": bool(option("--bpe-isolate")),
             "seed": option("--bpe-seed"),
-            "pack": None,
+            "pack": _pack(run),
             "selected": any(option(f"--bpe-{name}") for name in ("case", "clause", "section")),
             "exit": status,
         },
     )
     return document.build(adapter, judged, Path(folder) if folder else FOLDER)
+
+
+def _pack(run: Run) -> str | None:
+    """Return the model of the pack that was judged, or None."""
+    if not run.config.getoption("--bpe-pack"):
+        return None
+    return next((case.model.name for case in run.spec.cases if case.model is not None), "")
 
 
 def _likeness(one: Likeness) -> Mapping[str, Any]:
