@@ -33,8 +33,14 @@ class _Tokenizer:
         return ids
 
     def decode(self, ids: Sequence[int]) -> str:
-        """Return what it returns for `ids`: a text, or None for bytes that are not UTF-8."""
-        text: str = self._tokenizer.decode(list(ids))
+        """Return the text of `ids`.
+
+        Raises:
+            ValueError: if the package returns None, as it does for bytes that are not UTF-8.
+        """
+        text: str | None = self._tokenizer.decode(list(ids))
+        if text is None:
+            raise ValueError("rs-bpe's decode returned None")
         return text
 
     def decode_bytes(self, ids: Sequence[int]) -> bytes:

@@ -29,7 +29,7 @@ class Tokenizer:
     """
 
     version: ClassVar[str] = version("turbobpe")
-    conventions: ClassVar[Mapping[str, str]] = {"tie_break": "first-seen", "id_layout": "bytes-merges-specials"}
+    conventions: ClassVar[Mapping[str, str]] = {"tie_break": "unspecified", "id_layout": "bytes-merges-specials"}
 
     def __init__(
         self,
