@@ -116,6 +116,8 @@ def read_ids(value: Any, what: str) -> list[int]:
 
 
 def _id(index: Any, what: str) -> int:
+    if type(index) is int and -MAX_ID <= index < MAX_ID:
+        return index  # nearly always, and a table may hold 200,000 of them
     if isinstance(index, bool | str):
         raise TypeError(f"{what}: an id is of type {type(index).__name__}; an int is wanted")
     try:
