@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sample_reports import HOSTILE, failing, likeness, report
+from sample_reports import HOSTILE, failing, likeness, report, spec
 
 from bpe_conformance.report import page
 
@@ -21,8 +21,9 @@ QUIET = [
     *("--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync"),
     "--window-size=1280,900",
 ]
+MANY = 300
 CASE = "merge-priority-beats-leftmost"
-ENTER, ESCAPE, UP, DOWN, RIGHT, LEFT, TAB = "\ue007", "\ue00c", "\ue013", "\ue015", "\ue014", "\ue012", "\ue004"
+ENTER, ESCAPE, DOWN, RIGHT, LEFT, TAB = "\ue007", "\ue00c", "\ue015", "\ue014", "\ue012", "\ue004"
 
 
 class Browser:
@@ -72,7 +73,7 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> Path:
         if result["state"] == "fail":
             result |= {"got": HOSTILE, "message": HOSTILE}
     made = {"several": [report("right", cases=60), one], "single": [one], "hostile": [bad, one]}
-    made["many"] = [report(f"implementation-{number}") for number in range(25)]
+    made["many"] = [report(f"implementation-{number}", cases=MANY) for number in range(12)]
     for name, reports in made.items():
         (folder / f"{name}.html").write_bytes(page.text(reports).encode("utf-8"))
     return folder
@@ -156,6 +157,16 @@ def test_a_link_shows_what_it_was_made_of(browser: Browser) -> None:
     }
 
 
+def test_a_link_to_a_case_far_down_shows_it(browser: Browser) -> None:
+    cases = spec().cases[:MANY]
+    last = {case.clause.id: case.id for case in cases}
+    longest = max(last, key=lambda clause: sum(case.clause.id == clause for case in cases))
+    browser.open("many.html", f"#case={last[longest]}&in=implementation-3")
+    place = browser.js("document.querySelector('.wanted summary').getBoundingClientRect().bottom")
+    assert 0 < place < browser.js("innerHeight")
+    assert browser.js("document.querySelector('dialog').scrollTop") > 0
+
+
 def test_the_keyboard_alone_reaches_a_case_and_comes_back(browser: Browser) -> None:
     browser.open("several.html")
     focused = "document.activeElement.getAttribute('href')"
@@ -179,11 +190,13 @@ def test_the_keyboard_alone_reaches_a_case_and_comes_back(browser: Browser) -> N
 def test_a_cell_that_has_the_focus_is_not_behind_the_head(browser: Browser) -> None:
     browser.open("many.html")
     browser.js("document.querySelector('#table tbody a').focus()")
-    browser.keys(RIGHT, *[DOWN] * 8)
-    browser.js("scrollBy(0, 250)")
-    browser.keys(UP, UP, UP)
+    browser.keys(RIGHT, DOWN)
     top = "document.activeElement.getBoundingClientRect().top"
-    assert browser.js(f"{top} >= document.querySelector('#table thead th').getBoundingClientRect().bottom")
+    head = "document.querySelector('#table thead th').getBoundingClientRect()"
+    browser.js(f"scrollBy(0, {top} - document.getElementById('filter').offsetHeight - 20)")
+    assert browser.js(f"{top} < {head}.bottom")
+    browser.keys(DOWN)
+    assert browser.js(f"{top} >= {head}.bottom")
 
 
 def test_back_closes_the_details_and_close_goes_back(browser: Browser) -> None:

@@ -54,7 +54,6 @@
   const implementation = (name) => data.implementations.findIndex((one) => one.name === name);
 
   let filtered = null; // the hash by which the page is filtered
-  let opener = null; // where the focus goes when the details close
 
   function show() {
     const wanted = read();
@@ -169,10 +168,7 @@
         clause.rationale ? make("p", { class: "why" }, prose(clause.rationale)) : "",
         make("div", { class: "who" }, several ? chooser(place, only) : make("p", {}, summary(place, only))),
         list));
-    if (!dialog.open) {
-      opener = document.activeElement;
-      dialog.showModal();
-    }
+    if (!dialog.open) dialog.showModal(); // when it closes, the focus goes back by itself
     const aim = dialog.querySelector(".wanted");
     if (aim) aim.scrollIntoView({ block: "start" });
     else dialog.scrollTop = 0;
@@ -266,10 +262,6 @@
   });
   dialog.addEventListener("click", (event) => {
     if (event.target === dialog) leave();
-  });
-  dialog.addEventListener("close", () => {
-    if (opener && opener.isConnected && opener !== document.body) opener.focus();
-    opener = null;
   });
 
   // Links are hashes; those to details keep the filters, and Close takes back what opened them.
