@@ -24,6 +24,7 @@ out = sys.stdout.buffer
 count = 0
 if fault == "none": sys.stderr.write("noise\n" * 30000)
 if fault == "banner": print("ready", flush=True)
+if fault == "slow-start": time.sleep(1.5)
 if fault == "no-start": sys.exit("boom: no module named tok")
 
 def write(reply):
@@ -165,7 +166,7 @@ def program(tmp_path_factory):
 
 
 def steps(program: Path, fault: str, limit: float = 20.0) -> Iterator[check_bridge.Outcome]:
-    return check_bridge.check(f"cmd:{sys.executable} -S -E {program} {fault}", limit, limit)
+    return check_bridge.check(f"cmd:{sys.executable} -S -E {program} {fault}", limit, 20.0)
 
 
 def run(program: Path, fault: str, limit: float = 20.0) -> list[check_bridge.Outcome]:
@@ -238,10 +239,16 @@ def test_a_broken_rule_is_named_at_the_step_that_shows_it(program, monkeypatch, 
 
 def test_silence_is_told_from_a_reply_that_is_not_flushed(program, monkeypatch):
     monkeypatch.setattr(talk, "END_LIMIT", 5.0)
-    for fault in ("no-flush", "reads-all"):
-        (outcome,) = run(program, fault, 0.7)
+    for fault, start_limit in (("no-flush", 60), ("reads-all", 0.7)):
+        spec = f"cmd:{sys.executable} -S -E {program} {fault}"
+        (outcome,) = check_bridge.check(spec, 0.7, start_limit)
         assert "until its input was closed; then" in outcome.lines[1]
         assert "flush" in outcome.lines[3]
+
+
+def test_a_slow_start_is_waited_for(program):
+    first = next(check_bridge.check(f"cmd:{sys.executable} -S -E {program} slow-start", 0.5, 30))
+    assert first.state == "ok"
 
 
 def test_a_hang_fails_its_step_and_the_next_has_a_new_process(program, monkeypatch):

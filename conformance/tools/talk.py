@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import queue
 from collections.abc import Mapping, Sequence
@@ -126,6 +127,7 @@ class Talk:
     """
 
     def __init__(self, argv: Sequence[str], time_limit: float, start_limit: float) -> None:
+        self._argv = argv
         self._process = Process(argv, None, None)
         self._limit, self._start_limit = time_limit, start_limit
         self._sequence = 0
@@ -143,10 +145,7 @@ class Talk:
         self.fit = False
         self._nothing_unasked(sent)
         self._process.send(line)
-        try:
-            answer = self._process.replies.get(timeout=self._start_limit if op == "start" else self._limit)
-        except queue.Empty:
-            raise self._silence(sent, op) from None
+        answer = self._answer(line, sent, op)
         if answer is None:
             raise self._ended(sent)
         reply = self._read(answer, sent)
@@ -160,17 +159,33 @@ class Talk:
                 raise self._ended(sent)
             raise Breach(_line(line), "one reply to one request, and nothing else on standard output", _TO_STDERR, sent)
 
-    def _silence(self, sent: str, op: str) -> Breach:
+    def _answer(self, line: bytes, sent: str, op: str) -> bytes | None:
+        """Wait for a line, or None at the end of the output."""
+        with contextlib.suppress(queue.Empty):
+            return self._process.replies.get(timeout=self._limit)
+        waited = self._limit
+        if op == "start" and self._start_limit > waited:
+            self._look_for_buffering(line, sent)
+            waited = self._start_limit
+            with contextlib.suppress(queue.Empty):
+                return self._process.replies.get(timeout=self._start_limit - self._limit)
         self._process.stop(END_LIMIT)
-        late, stderr = self._process.replies.get(), self._process.stderr_tail()
-        limit = self._start_limit if op == "start" else self._limit
-        if late is not None:
-            got, mend = f"nothing, until its input was closed; then {_line(late)}", "flush standard output"
-            mend += ", and read line by line, not to the end of the input"
-            return Breach(got, "flush after every reply", mend, sent, stderr, True)
-        rule = f"a reply is due in {limit:g} seconds, each followed by a line feed"
+        stderr = self._process.stderr_tail()
+        if (late := _next(self._process)) is not None:
+            raise _buffered(late, sent, stderr)
+        rule = f"a reply is due in {waited:g} seconds, each followed by a line feed"
         mend = "answer every line that comes; a tokenizer that takes so long is to be mended"
-        return Breach(f"nothing in {limit:g} seconds", rule, mend, sent, stderr, True)
+        raise Breach(f"nothing in {waited:g} seconds", rule, mend, sent, stderr, True)
+
+    def _look_for_buffering(self, line: bytes, sent: str) -> None:
+        """See whether another run answers when its input ends, so that nobody waits for the whole of a slow start."""
+        other = Process(self._argv, None, None)
+        other.send(line)
+        other.stop(self._limit)
+        late = _next(other)
+        if late is not None and self._process.replies.empty():
+            self._process.stop()
+            raise _buffered(late, sent, other.stderr_tail())
 
     def _ended(self, sent: str) -> Breach:
         status = self._process.stop(END_LIMIT)
@@ -213,7 +228,7 @@ class Talk:
         """
         self.fit = False
         status = self._process.stop(END_LIMIT)
-        rest = self._process.replies.get()
+        rest = _next(self._process)
         if rest is not None:
             raise Breach(_line(rest), "one reply to one request, and nothing else on standard output", _TO_STDERR)
         if status is None:
@@ -225,6 +240,20 @@ class Talk:
         """End the program at once."""
         self.fit = False
         self._process.stop()
+
+
+def _next(process: Process) -> bytes | None:
+    """Return what a program that has ended wrote last, unless another one holds its output open."""
+    try:
+        return process.replies.get(timeout=END_LIMIT)
+    except queue.Empty:
+        return None
+
+
+def _buffered(late: bytes, sent: str, stderr: str) -> Breach:
+    got = f"nothing, until its input was closed; then {_line(late)}"
+    mend = "flush standard output, and read line by line, not to the end of the input"
+    return Breach(got, "flush after every reply", mend, sent, stderr, True)
 
 
 _TO_STDERR = "write everything but replies to standard error"
