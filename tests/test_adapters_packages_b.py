@@ -4,18 +4,23 @@ from __future__ import annotations
 
 import random
 import sys
+from pathlib import Path
 
 import pytest
+import yaml
 
 from bpe_conformance.adapters.errors import AdapterUnavailable
 from bpe_conformance.adapters.loading import BUILT_IN, resolve
+from bpe_conformance.adapters.packages import own_ids
 from bpe_conformance.adapters.packages.own_ids import OwnIds, trained_table
 from bpe_conformance.fixtures.spec import load_spec
 from bpe_conformance.judging.judge import judge, unmet
 from bpe_conformance.judging.subject import Subject
 from bpe_conformance.reference.textbook import learn, number
 
-SPEC_CASES = {case.id: case for case in load_spec(check_schema=False).cases}
+PACKAGES_FOLDER = Path(own_ids.__file__).parent
+SPEC = load_spec(check_schema=False)
+SPEC_CASES = {case.id: case for case in SPEC.cases}
 PACKAGES = {
     "bpe-from-scratch": "bpe_from_scratch",
     "bpetokenizer": "bpetokenizer",
@@ -115,10 +120,10 @@ def test_own_ids_are_those_of_the_table_in_another_order() -> None:
         unknown = table.inside([5000, -1])
         assert not set(unknown) & set(own)
         assert unknown[1] < 0
-        assert trained_table(table.tokens, table.pairs, ["<|e|>"]) == (number(merges, ["<|e|>"], "raw", BEHIND), merges)
-
-
-BEHIND = "bytes-merges-specials"
+        assert trained_table(table.tokens, table.pairs, ["<|e|>"]) == (
+            number(merges, ["<|e|>"], "raw", "bytes-merges-specials"),
+            merges,
+        )
 
 
 def test_own_ids_hold_what_no_merge_makes() -> None:
@@ -145,3 +150,12 @@ def test_own_ids_that_the_package_gave_take_the_place_of_bytes() -> None:
 def test_tables_that_own_ids_cannot_hold(vocab: dict[int, bytes], merges: list, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         OwnIds(vocab, merges)
+
+
+def test_findings_are_about_clauses_and_adapters_that_are_there() -> None:
+    findings = yaml.safe_load((PACKAGES_FOLDER / "findings_b.yaml").read_text("utf-8"))
+    assert len({finding["package"] for finding in findings}) >= 12
+    for finding in findings:
+        assert set(finding["adapter"].split(", ")) <= set(PACKAGES)
+        assert finding["clause"] in SPEC.clauses
+        assert finding["verdict"] in ("bug", "limit", "convention", "open")
