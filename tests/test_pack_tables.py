@@ -12,6 +12,7 @@ from bpe_conformance.cli import main
 from bpe_conformance.fixtures import PATTERNS, Model, read_model
 from bpe_conformance.fresh.draws import Draw
 from bpe_conformance.pack import tables
+from bpe_conformance.pack.build import Oracle
 from bpe_conformance.pack.cover import measure
 from bpe_conformance.pack.merging import words
 from bpe_conformance.pack.mutants import mutants
@@ -195,6 +196,17 @@ def test_tokens_that_no_merge_builds_are_asked_for_whole() -> None:
     drafts, told = words(reach, Draw("0"))
     assert told["whole-first"] == 1
     assert [draft.input["text"] for draft in drafts if draft.clause == "MERGE-WHOLE-1"] == ["abcd"]
+
+
+def test_a_table_where_the_lookup_matters_has_both_values() -> None:
+    model = read_model({"merges": [["b", "c"], ["a", "b"], ["ab", "c"]]})
+    drafts, told = words(Reach(model), Draw("0"))
+    assert told["by-bytes"]
+    values = [Oracle(model).expect(draft) for draft in drafts if draft.clause == "MERGE-PAIR-1"]
+    assert values
+    for value in values:
+        assert value is not None
+        assert value["by_convention"]["pair"] != value["by_convention"]["bytes"]
 
 
 @pytest.mark.parametrize("name", list(PATTERNS))
