@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 
 import regex
 
-CLASSES = {r"\p{L}": "A-Za-z", r"\p{N}": "0-9", r"\s": r" \t\r\n", r"\p{M}": ""}
-"""A class → what takes its place where only ASCII is thought of."""
+CLASSES = {r"\p{L}": ("A-Za-z",), r"\p{N}": ("0-9",), r"\s": (r" \t\r\n", r"\s\ufeff")}
+"""A class → what takes its place: ASCII alone, or what JavaScript takes for white space."""
 _MEMBER = re.compile(r"\\[pP]\{\w+\}|\\x[0-9a-fA-F]{2}|\\u[0-9a-fA-F]{4}|\\.|.-[^\]]|.", re.DOTALL)
 _QUANTIFIER = re.compile(r"(?:[?*+]|\{\d+(?:,\d*)?\})")
 
@@ -93,12 +93,12 @@ def _edited(pattern: str) -> Iterator[tuple[str, str]]:
             rest = "".join([*members[:place], *members[place + 1 :]])
             if rest:
                 yield f"[{pattern[start:end]}] without {member}", put(start, end, rest)
-            if CLASSES.get(member):
-                ascii_only = "".join([*members[:place], CLASSES[member], *members[place + 1 :]])
-                yield f"[{pattern[start:end]}] with {CLASSES[member]} for {member}", put(start, end, ascii_only)
+            for other in CLASSES.get(member, ()):
+                changed = "".join([*members[:place], other, *members[place + 1 :]])
+                yield f"[{pattern[start:end]}] with {other} for {member}", put(start, end, changed)
     for start, end in singles:
-        if CLASSES.get(pattern[start:end]):
-            yield f"{pattern[start:end]} in ASCII only", put(start, end, f"[{CLASSES[pattern[start:end]]}]")
+        for other in CLASSES.get(pattern[start:end], ()):
+            yield f"{pattern[start:end]} as [{other}]", put(start, end, f"[{other}]")
     for match in re.finditer(r"\(\?i:", pattern):
         yield f"{pattern[match.start() : match.end() + 12]}... with regard to case", put(*match.span(), "(?:")
     for match in re.finditer(r"\(\?<?[!=][^()]*\)", pattern):

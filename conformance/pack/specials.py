@@ -12,6 +12,11 @@ from bpe_conformance.pack.reach import Reach
 MANY = 12
 """Of so many special tokens each has its own cases; of more, those that overlap with others, and some."""
 BESIDE = (" ", "  ", "\n", "\n\n", "\t", "a", "1", "!", "'s", "é", "日", "<", "|>", " the")
+FOREIGN = (
+    *("<|endoftext|>", "<|im_start|>", "<|im_end|>", "<|eot_id|>", "<|start|>", "<|fim_prefix|>", "<think>"),
+    *("<s>", "</s>", "<unk>", "<pad>", "[CLS]", "[INST]", "<|e|>"),
+)
+"""Special tokens of other models."""
 SWAPS = {"<": "＜", "|": "｜", "_": "-", "e": "е", "o": "ο", "i": "ı"}
 
 
@@ -30,7 +35,7 @@ def cases(reach: Reach, draw: Draw) -> Iterator[Draft]:
     for _ in range(12 if special else 0):
         parts = [draw.pick(special) if draw.chance(0.4) else draw.pick(BESIDE) for _ in range(draw.between(4, 12))]
         yield encode("special-strewn", "SPECIAL-SEGMENT-1", "special tokens among others", "".join(parts))
-    foreign = [text for text in ("<|endoftext|>", "<|e|>", "<s>", "[CLS]", "<unk>") if text not in special]
+    foreign = [text for text in FOREIGN if not any(token in text for token in special)]
     for text in foreign:
         yield encode("special-foreign", "SPECIAL-OFF-1", f"{text} is no special token of this model", f"a{text} b")
 
