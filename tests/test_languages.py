@@ -32,7 +32,9 @@ const make = () => ({
   encode: (text) => {
     console.log("encoding", text.length);
     if (text === "typed") return Uint32Array.from([1, 2]);
+    if (text === "big") return Promise.resolve(BigInt64Array.from([3n]));
     if (text === "none") return undefined;
+    if (text === "strings") return ["1"];
     if (text === "thrown") throw "a string";
     return bytes(text);
   },
@@ -102,7 +104,9 @@ def test_the_plumbing_offers_what_the_tokenizer_has(whole, tmp_path):
     assert tokenizer.encode("a\u20ac\U0001f98a\ufeff") == list("a\u20ac\U0001f98a\ufeff".encode())
     assert tokenizer.encode("\ud83e\udd8a") == list("\U0001f98a".encode())
     assert tokenizer.encode("a\ud800") == [97, 0xEF, 0xBF, 0xBD]
-    assert tokenizer.encode("typed") == [1, 2]
+    assert (tokenizer.encode("typed"), tokenizer.encode("big")) == ([1, 2], [3])
+    with pytest.raises(TypeError):
+        tokenizer.encode("strings")
     assert tokenizer.encode_batch(["a", ""]) == [[97], []]
     assert tokenizer.decode_bytes([97, 226]) == b"a\xe2"
     assert tokenizer.decode([97, 226]) == "a\ufffd"

@@ -10,8 +10,8 @@
 //
 // `vocab` holds pairs of id and token, `merges` pairs of tokens; a token is the lower-case hex of its bytes. A tokenizer
 // may have: encode(text) → ids, encode_batch(texts), decode(ids) → text, decode_bytes(ids) → Uint8Array or hex,
-// table() → {vocab, merges}, stream() → {feed(text) → ids, close() → ids}, save(folder), free(). What it throws
-// becomes a reply. `train(request)` and `from_files(request)` stand beside `load` and return a tokenizer too.
+// table() → {vocab, merges}, stream() → {feed(text) → ids, close() → ids}, save(folder), free(). Each may be async, and
+// what it throws becomes a reply. `train(request)` and `from_files(request)` stand beside `load` and return a tokenizer.
 import { Console } from "node:console";
 import { createInterface } from "node:readline";
 
@@ -24,7 +24,12 @@ export const utf8 = (bytes) => new TextDecoder("utf-8", { ignoreBOM: true }).dec
 // A JavaScript string may hold surrogates, so text that comes as code points is a string like any other.
 const readText = (text) => (typeof text === "string" ? text : text.code_points.map((c) => String.fromCodePoint(c)).join(""));
 const readTexts = (texts) => texts?.map(readText) ?? null;
-const writeIds = (ids) => Array.from(ids, Number);
+
+function writeIds(ids) {
+  if (typeof ids?.[Symbol.iterator] !== "function") throw new TypeError(`a list of ids is wanted, not ${typeof ids}`);
+  return Array.from(ids, (id) => (typeof id === "bigint" ? Number(id) : id));
+}
+
 const writeBytes = (bytes) => (typeof bytes === "string" ? bytes : Buffer.from(bytes).toString("hex"));
 
 class Kept {
@@ -91,15 +96,15 @@ function server(open) {
     from_files: made("from_files"),
     unload: ({ model }) => void models.remove(model).free?.(),
     table: (request) => use(request, "table").table(),
-    encode: (request) => writeIds(use(request, "encode").encode(readText(request.text))),
-    encode_batch: (request) =>
-      Array.from(use(request, "encode_batch").encode_batch(readTexts(request.texts)), writeIds),
+    encode: async (request) => writeIds(await use(request, "encode").encode(readText(request.text))),
+    encode_batch: async (request) =>
+      Array.from(await use(request, "encode_batch").encode_batch(readTexts(request.texts)), writeIds),
     decode: (request) => use(request, "decode").decode(request.ids),
-    decode_bytes: (request) => writeBytes(use(request, "decode_bytes").decode_bytes(request.ids)),
-    save: (request) => void use(request, "save").save(request.folder),
+    decode_bytes: async (request) => writeBytes(await use(request, "decode_bytes").decode_bytes(request.ids)),
+    save: async (request) => void (await use(request, "save").save(request.folder)),
     stream_open: (request) => streams.add(use(request, "stream").stream()),
-    stream_feed: ({ stream, text }) => ({ ids: writeIds(streams.get(stream).feed(readText(text))) }),
-    stream_close: ({ stream }) => ({ ids: writeIds(streams.remove(stream).close()), ended: true }),
+    stream_feed: async ({ stream, text }) => ({ ids: writeIds(await streams.get(stream).feed(readText(text))) }),
+    stream_close: async ({ stream }) => ({ ids: writeIds(await streams.remove(stream).close()), ended: true }),
   };
 }
 
