@@ -58,6 +58,7 @@ BUILT_IN: dict[str, str] = {
     "tinybpe-o200k": "bpe_conformance.adapters.packages.tinybpe:O200kTokenizer",
 }
 """Short name → `module:attribute`."""
+_LISTED = 8
 
 
 def resolve(spec: str) -> object:
@@ -110,11 +111,13 @@ def _command(spec: str) -> object:
 
 
 def _unknown_name(spec: str) -> str:
-    close = difflib.get_close_matches(spec, BUILT_IN, n=1)
+    listed = ", ".join(list(BUILT_IN)[:_LISTED])
+    known = f"built in: {listed} and {len(BUILT_IN) - _LISTED} more, most of them named as their package is"
+    close = difflib.get_close_matches(spec, BUILT_IN, n=3)
     if close:
-        return f"there is no adapter {spec!a}; did you mean {close[0]!r}? Built in: {', '.join(BUILT_IN)}"
+        return f"there is no adapter {spec!a}; did you mean {' or '.join(map(repr, close))}? {known[0].upper()}{known[1:]}"
     module, _, attribute = spec.rpartition(".")
     if attribute == "py":
         module, attribute = module.replace("/", "."), "Class"
     form = f"{module}:{attribute}" if module and module.replace(".", "").isidentifier() else "pkg.module:Class"
-    return f"there is no adapter {spec!a}; for a class of yours write {form}; built in: {', '.join(BUILT_IN)}"
+    return f"there is no adapter {spec!a}; for a class of yours write {form}; {known}"
