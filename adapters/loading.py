@@ -112,12 +112,12 @@ def _command(spec: str) -> object:
 
 def _unknown_name(spec: str) -> str:
     listed = ", ".join(list(BUILT_IN)[:_LISTED])
-    known = f"built in: {listed} and {len(BUILT_IN) - _LISTED} more, most of them named as their package is"
+    known = f"{listed} and {len(BUILT_IN) - _LISTED} more, most of them named as their package is"
     close = difflib.get_close_matches(spec, BUILT_IN, n=3)
     if close:
-        return f"there is no adapter {spec!a}; did you mean {' or '.join(map(repr, close))}? {known[0].upper()}{known[1:]}"
+        return f"there is no adapter {spec!a}; did you mean {' or '.join(map(repr, close))}? Built in: {known}"
     module, _, attribute = spec.rpartition(".")
     if attribute == "py":
         module, attribute = module.replace("/", "."), "Class"
     form = f"{module}:{attribute}" if module and module.replace(".", "").isidentifier() else "pkg.module:Class"
-    return f"there is no adapter {spec!a}; for a class of yours write {form}; {known}"
+    return f"there is no adapter {spec!a}; for a class of yours write {form}; built in: {known}"
