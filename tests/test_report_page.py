@@ -242,7 +242,7 @@ def test_a_case_that_passes_shows_its_input_only_if_it_is_the_installed_spec_s()
 
 def test_findings_are_counted_and_told_of_those_whose_they_are() -> None:
     found = [FINDING, {**FINDING, "verdict": "limit"}, {"adapter": "another", "verdict": "open", "why": "Nobody's."}]
-    html = page.text([report("one"), report("three")], found)
+    html = page.text([report("one"), report("tw")], found)
     root = parsed(html)
     first, second = (
         row.all("td")[-1].text.split() for row in root.one("table", class_="verdicts").one("tbody").all("tr")
@@ -250,7 +250,7 @@ def test_findings_are_counted_and_told_of_those_whose_they_are() -> None:
     assert (first, second) == (["1", "bug", "1", "limit"], ["none"])
     about = root.one("details", id="in=one")
     assert [one.text for one in about.all("article")[0].all("dd")] == ["It is so."]
-    assert not root.one("details", id="in=three").all("article")
+    assert not root.one("details", id="in=tw").all("article")
     assert "Nobody" not in html
 
 
