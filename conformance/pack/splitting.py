@@ -25,6 +25,8 @@ BLOCK = 7
 LARGE = ((0x3400, 0xA000), (0xAC00, 0xD780), (0x20000, 0x30000))
 """Where ideographs and syllables stand by the thousand."""
 SCRIPT_CASES = 12
+PROPERTIES = ("constructor", "__proto__", "toString", "valueOf", "hasOwnProperty", "__class__", "length", "null")
+"""What a table that is kept in an object finds although it does not hold it."""
 
 
 def mistakes(reach: Reach, draw: Draw) -> tuple[list[Draft], dict[str, object]]:
@@ -147,6 +149,8 @@ def _blocks() -> list[str]:
 def raw(reach: Reach, draw: Draw) -> Iterator[Draft]:
     """Yield texts that a tokenizer is tempted to clean: decomposed, with control characters, white space, a BOM."""
     yield encode("empty", "BYTES-EMPTY-1", "the empty text", "")
+    for text in PROPERTIES:
+        yield encode("raw", "BYTES-TEXT-2", "a word that every object has a property for is text", f"{text} {text}")
     for clause, pieces, ends in (
         ("BYTES-TEXT-1", RAW_TEXT[:16], ("",)),
         ("BYTES-TEXT-2", RAW_TEXT, SPACE),
