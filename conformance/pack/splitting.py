@@ -20,7 +20,8 @@ from bpe_conformance.reference import textbook
 
 KILLS = 2
 """How many texts tell each mutant from the pattern."""
-TRIED = 2400
+TRIED, TRIED_LARGE = 2000, 8000
+"""How many texts are tried; for a large table, which has more to show, more."""
 BLOCK = 7
 LARGE = ((0x3400, 0xA000), (0xAC00, 0xD780), (0x20000, 0x30000))
 """Where ideographs and syllables stand by the thousand."""
@@ -38,7 +39,7 @@ def mistakes(reach: Reach, draw: Draw) -> tuple[list[Draft], dict[str, object]]:
     clauses = _clauses(reach.model.pattern)
     own = _literals(pattern)
     tokens = ordinary(reach)
-    for number in range(TRIED):
+    for number in range(TRIED_LARGE if reach.model.is_large else TRIED):
         if not left:
             break
         about, clause = clauses[number % len(clauses)]
