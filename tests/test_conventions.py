@@ -15,7 +15,13 @@ import pytest
 from bpe_conformance.cli import main
 from bpe_conformance.judging.expectations import TRAINING_KEYS
 from bpe_conformance.judging.subject import CONVENTIONS, Subject
-from bpe_conformance.reference.textbook import Tokenizer, choose, corpus, count_pairs, replace, with_conventions
+from bpe_conformance.known_bugs.training_counts import (
+    NewPairsForgotten,
+    NewPairsWithoutWeight,
+    SeamsOfOldWord,
+    StaleHeapEntry,
+)
+from bpe_conformance.reference.textbook import Tokenizer, choose, corpus, count_pairs, number, replace, with_conventions
 from bpe_conformance.reference.tokenizer import conventional
 from bpe_conformance.tools.command_error import CommandError
 from bpe_conformance.tools.conventions import Report, find, not_a_maximum, probe, probes
@@ -172,6 +178,45 @@ def test_unspecified_where_each_merge_is_a_maximum():
     assert report.to_declare == {"tie_break": "unspecified"}
     assert "not lex-greater" in report.findings[0].why
     assert "not first-seen" in report.findings[0].why
+
+
+class LearnsInBatches(Tokenizer):
+    """Learns several merges from one count, and stops at a second pair that shares a token end to start."""
+
+    @classmethod
+    def train(cls, text, vocab_size, special_tokens, pattern=None):
+        words, merges = corpus(text, special_tokens, GPT2), []
+        wanted = vocab_size - 256 - len(special_tokens)
+        while len(merges) < wanted and count_pairs(words):
+            counts = count_pairs(words)
+            best = sorted(counts, key=counts.__getitem__, reverse=True)[:10]
+            ends, starts = {right for _, right in best}, {left for left, _ in best}
+            chained = [place for place, (left, right) in enumerate(best) if left in ends or right in starts]
+            for pair in best[: chained[1] if chained[1:] else None][: wanted - len(merges)]:
+                merges.append(pair)
+                words = [replace(word, pair) for word in words]
+        return Tokenizer(number(merges, special_tokens), merges)
+
+
+def test_merges_that_go_on_with_an_earlier_count_are_no_maximum():
+    report = report_of(LearnsInBatches)
+    assert report.findings[0].broken
+    told = r"'aaa\naaa\naaa\nzy\nzy': merge 2 is (z,y) with count 2; the highest is 3: (aa,a)"
+    assert report.findings[0].why == told
+
+
+@pytest.mark.parametrize("wrong", [NewPairsForgotten, NewPairsWithoutWeight, SeamsOfOldWord, StaleHeapEntry])
+def test_counts_that_are_brought_up_to_date_wrong(wrong):
+    shown = [one for one in probes()[-5:] if not_a_maximum(one, wrong.train(one.text, 256 + one.merges, []).merges)]
+    assert shown
+    assert report_of(wrong).findings[0].broken
+
+
+def test_probes_without_ties_are_the_same_under_every_rule():
+    for one in probes()[-5:]:
+        first, *others = (one.expected(key) for key in TRAINING_KEYS)
+        assert all(merges == first for merges in others)
+        assert not_a_maximum(one, first) == ""
 
 
 def test_unspecified_where_it_is_not_declared():

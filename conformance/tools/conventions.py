@@ -28,6 +28,14 @@ _HAND_MADE = (
     ("abcd\ncdab\nbcda", 4),
     ("zab\nzab\nbz\nbz\ncab", 3),
 )
+_WITHOUT_TIES = (
+    ("aaa\naaa\naaa\nzy\nzy", 2),
+    ("zyzyzy\nzyzyzy\nab\nab\nab", 3),
+    ("aaaaa\naaaaa\nzy\nzy\nzy", 2),
+    ("abc\nabc\nabc\nab\nab\nbc\nzy\nzy", 3),
+    ("zab\nzab\nzab\nabc\nabc\nxy", 3),
+)
+"""Every rule gives the same: a merge changes what stands beside it, and who goes on with earlier counts is wrong."""
 _GENERATED = 24
 _LOOKUP_MODEL = {"merges": [["b", "c"], ["a", "b"], ["ab", "c"]]}
 _LOOKUP_TEXTS = ("abc", "xabc")
@@ -171,7 +179,7 @@ def probes() -> tuple[Probe, ...]:
         one = Probe(text, 3 + len(found) % 4)
         if all(len(one.expected(key)) == one.merges for key in TRAINING_KEYS):
             found.append(one)
-    return tuple(found)
+    return (*found, *(Probe(text, merges) for text, merges in _WITHOUT_TIES))
 
 
 def _tie_break(subject: Subject) -> tuple[Finding, str | None]:
