@@ -74,7 +74,9 @@ def test_pytests_own_options(project: Project) -> None:
     both = ["--bpe-clause", "MERGE-ORDER-1"]
     quiet = project.judge("mine:Greedy", *both, "-q")
     assert quiet.ret == pytest.ExitCode.TESTS_FAILED
-    quiet.stdout.fnmatch_lines(["verdict       encoder    FAIL: 2 of 2 MUST do not hold", "2 failed in *"])
+    quiet.stdout.fnmatch_lines(
+        ["verdict       encoder    FAIL: 2 of 2 MUST do not hold (in part: MERGE-ORDER-1)", "2 failed in *"]
+    )
     first = project.judge("mine:Greedy", *both, "-x", "--bpe-write-known-failures", "known.yaml")
     assert first.ret == pytest.ExitCode.TESTS_FAILED
     first.stdout.fnmatch_lines(["*= 1 failed*"])

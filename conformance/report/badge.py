@@ -24,7 +24,8 @@ def text(document: Document) -> str:
         parts.append(f"{', '.join(failed)} fail")
         if passed:
             parts.append(f"{', '.join(passed)} pass")
-    unfit = document["run"]["selected"] or not document["run"]["complete"] or document["run"]["missing"]
+    run = document["run"]
+    unfit = run["selected"] or run.get("part") or not run["complete"] or run["missing"]
     if unfit:
         parts.append("in part")
     message = "; ".join(parts) or "nothing was judged"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import platform
+import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
@@ -136,6 +137,28 @@ def _result(one: tally.Result, looks_like: Sequence[str]) -> dict[str, Any]:
     result = {name: one[name] for name in kept}
     result |= {name: shortened(one[name]) for name in told if one.get(name)}
     return result | ({"looks_like": list(looks_like)} if looks_like else {})
+
+
+SELECTING = ("--bpe-section", "--bpe-clause", "--bpe-case", "-k")
+
+
+def repeating(command: str) -> str:
+    """Return the command line of a run without the options that selected: what `--bpe-case ID` is put behind.
+
+    >>> repeating("pytest conformance --adapter x:Y --bpe-strict --bpe-section MERGE")
+    'pytest conformance --adapter x:Y --bpe-strict'
+    """
+    try:
+        words = iter(shlex.split(command))
+    except ValueError:  # a report that somebody wrote by hand
+        return command
+    kept: list[str] = []
+    for word in words:
+        if word in SELECTING:
+            next(words, None)
+        else:
+            kept.append(word)
+    return shlex.join(kept)
 
 
 def shortened(text: str) -> str:

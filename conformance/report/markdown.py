@@ -89,10 +89,11 @@ def _cell(one: Document, name: str) -> str:
 def _one(one: Document, head: str = "#") -> Iterator[str]:
     adapter, run = one["adapter"], one["run"]
     version = f" {_plain(adapter['version'])}" if adapter["version"] else ""
+    part = f" (in part: {_plain(run['part'])})" if run.get("part") else ""
     yield f"{head} {_code(adapter['name'])}{version}"
     yield ""
     for verdict in one["verdicts"]:
-        yield f"- **{verdict['class']}** {MARKS[verdict['verdict']]}: {verdict['told'].partition(': ')[2]}"
+        yield f"- **{verdict['class']}** {MARKS[verdict['verdict']]}: {verdict['told'].partition(': ')[2]}{part}"
     if not one["verdicts"]:
         yield "- nothing was judged"
     yield ""

@@ -59,13 +59,17 @@ def check(path: Path, folder: bool = False) -> None:
         raise ReportError(f"{path}: the report cannot be written: there is no folder {path.parent}")
 
 
+def files(path: Path) -> list[Path]:
+    """Return the files that a report to `path` consists of."""
+    return [path / name for name in ALL] if path.is_dir() else [path]
+
+
 def write(documents: Sequence[Document], path: Path) -> None:
     """Write the report of one run, or of several where the form holds them (Markdown, HTML).
 
     Raises:
         OSError: if a file cannot be written.
     """
-    names = ALL if path.is_dir() else ("",)
-    texts = {path / name: form(path / name)(documents) for name in names}
+    texts = {file: form(file)(documents) for file in files(path)}
     for file, made in texts.items():
         write_text(file, made)

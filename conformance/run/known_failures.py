@@ -6,7 +6,8 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 
 from bpe_conformance.fixtures.flow import write_flow
-from bpe_conformance.fixtures.yaml_file import SpecError, read_documents
+from bpe_conformance.fixtures.yaml_file import read_documents
+from bpe_conformance.tools.atomic import write_text
 
 
 def read(file: Path, known_ids: Collection[str]) -> dict[str, str]:
@@ -36,15 +37,9 @@ def write(file: Path, failures: Mapping[str, str]) -> None:
     """Write a file of known failures, replacing it as a whole.
 
     Raises:
-        SpecError: if it cannot be written.
+        OSError: if it cannot be written.
     """
     lines = ["# Known failures: id: reason. A listed case that passes fails the run, so that the list only shrinks."]
     for key, reason in sorted(failures.items()):
         lines.append(f"{key}: {write_flow(reason)}")
-    temporary = file.with_name(file.name + ".tmp")
-    try:
-        temporary.write_text("\n".join(lines) + "\n", encoding="utf-8")
-        temporary.replace(file)
-    except OSError as error:
-        temporary.unlink(missing_ok=True)
-        raise SpecError(f"{file}: cannot be written: {error.strerror}") from None
+    write_text(file, "\n".join(lines) + "\n")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from bpe_conformance.fixtures.spec import FOLDER
+from bpe_conformance.judging.containment import describe
 from bpe_conformance.judging.show import ascii_only
 from bpe_conformance.known_bugs import known_bugs
 from bpe_conformance.report import document, writing
@@ -37,21 +38,28 @@ def targets(config: pytest.Config) -> list[Path]:
     return found
 
 
-def write(run: Run, paths: list[Path], status: int, complete: bool) -> None:
+def write(run: Run, paths: list[Path], status: int, complete: bool) -> list[str]:
     """Write the report of `run` to `paths`.
 
-    Raises:
-        pytest.UsageError: if a file cannot be written.
+    Returns:
+        a line for each file that could not be written; the others are.
     """
-    if not paths:
-        return
-    built = of(run, status, complete)
-    for path in paths:
+    told = []
+    files = [file for path in paths for file in writing.files(path)]
+    built: document.Document | None = None
+    for file in files:
         try:
-            writing.write([built], path)
-        except (OSError, ReportError) as error:
-            reason = getattr(error, "strerror", None) or str(error)
-            raise pytest.UsageError(f"{path}: the report cannot be written: {reason}") from None
+            built = of(run, status, complete) if built is None else built
+            writing.write([built], file)
+        except Exception as error:  # whatever goes wrong here, the run was judged and is shown
+            told.append(unwritten(file, "the report", error))
+    return told
+
+
+def unwritten(file: Path, what: str, error: Exception) -> str:
+    """Return the line that says what could not be written, and why."""
+    reason = (error.strerror if isinstance(error, OSError) else None) or describe(error)
+    return ascii_only(f"{file}: {what} cannot be written: {reason}")
 
 
 def of(run: Run, status: int, complete: bool) -> document.Document:
@@ -83,7 +91,8 @@ def of(run: Run, status: int, complete: bool) -> document.Document:
             "isolated": bool(option("--bpe-isolate")),
             "seed": option("--bpe-seed"),
             "pack": _pack(run),
-            "selected": any(option(f"--bpe-{name}") for name in ("case", "clause", "section")),
+            "selected": bool(run.command.selecting),
+            "part": ascii_only(run.part),
             "exit": status,
         },
     )

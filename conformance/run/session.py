@@ -6,6 +6,7 @@ import difflib
 import shlex
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +39,7 @@ class Command:
     adapter: str
     options: tuple[str, ...] = ()
     words: tuple[str, ...] = ("conformance",)
+    selecting: tuple[str, ...] = ()
 
     def repeat(self, case: str) -> str:
         """Return the command line that runs exactly `case`."""
@@ -45,8 +47,8 @@ class Command:
 
     @property
     def whole(self) -> str:
-        """The command line of the whole run."""
-        return shlex.join(["pytest", *self.words, "--adapter", self.adapter, *self.options])
+        """The command line of the whole run, with the options that selected a part of the suite."""
+        return shlex.join(["pytest", *self.words, "--adapter", self.adapter, *self.options, *self.selecting])
 
     @property
     def importable(self) -> tuple[str, str] | None:
@@ -66,7 +68,9 @@ class Run:
         self.config = config
         self.spec = spec
         self.subject = subject
-        self.command = Command(config.getoption("--adapter"), tuple(_options(config)), _words(config))
+        self.command = Command(
+            config.getoption("--adapter"), tuple(_options(config)), _words(config), tuple(_selecting(config))
+        )
         order = {clause: place for place, clause in enumerate(spec.clauses)}
         self.laws = list(laws)
         self.cases = sorted(spec.cases, key=lambda case: order[case.clause.id])
@@ -78,6 +82,7 @@ class Run:
         self.missing: list[str] = []
         self.diagnosis = looks_like.Diagnosis()
         self.reports: list[Path] = []
+        self.unwritten: list[str] = []
 
     @classmethod
     def configure(cls, config: pytest.Config) -> Run:
@@ -112,15 +117,16 @@ class Run:
 
     def _select(self) -> None:
         get = self.config.getoption
-        ids, clauses, sections = get("--bpe-case"), get("--bpe-clause"), get("--bpe-section")
+        ids, clauses = get("--bpe-case"), get("--bpe-clause")
+        sections = [name.upper() for name in get("--bpe-section") or ()]
         known = {case.id for case in self.cases} | {law.id for law in self.laws}
         for name in ids or ():
             _check(name, known, "case or law")
         prefixes = {clause[: -len(tail)] if tail else clause for clause in self.spec.clauses for tail in _tails(clause)}
         for name in clauses or ():
             _check(name, prefixes, "clause")
-        for name in sections or ():
-            _check(name, set(SECTIONS), "section")
+        for name in sections:
+            _check(name, set(SECTIONS), "section", f" (one of {', '.join(SECTIONS)})")
 
         def wanted(entry: Case | Law) -> bool:
             return (
@@ -198,10 +204,13 @@ class Run:
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
         elif not judged and status == pytest.ExitCode.OK and not self._only_collects():
             session.exitstatus = pytest.ExitCode.NO_TESTS_COLLECTED
-        self._write_known_failures()
-        if not self._only_collects():
-            self._tell_likeness()
-            reporting.write(self, self.reports, int(session.exitstatus), complete=not stopped)
+        if self._only_collects():
+            return
+        self._tell_likeness()
+        for write in self._write_known_failures, partial(self._write_reports, session, not stopped):
+            write()
+            if self.unwritten and session.exitstatus == pytest.ExitCode.OK:
+                session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
     def _tell_likeness(self) -> None:
         """Say above the failures, once, which known bugs they look like, and in each failure by a line."""
@@ -236,17 +245,29 @@ class Run:
         yield f"{case.id} passes alone, in a new process: earlier calls or other instances leave something behind"
         yield "  rule   ERROR-STATE-1: bpe-conformance explain ERROR-STATE-1"
 
-    def pytest_terminal_summary(self, terminalreporter: Any) -> None:
-        """Print the summary by section, and the verdicts."""
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_terminal_summary(self, terminalreporter: Any) -> Iterator[None]:
+        """Print the summary by section, and the verdicts, below all that pytest itself sums up."""
+        yield
         if not self._only_collects():
             summary.write(terminalreporter, self)
+
+    @property
+    def part(self) -> str:
+        """What the verdicts stand for: what was selected, and how much of that ran; "" is the whole suite."""
+        named = list(self.command.selecting[1::2])
+        told = [*named[:PARTS], *([f"{len(named) - PARTS} more"] if len(named) > PARTS else [])]
+        selected = len(self.cases) + len(self.laws) + len(self.corpora)
+        if len(self.results) < selected:
+            told.append(f"{len(self.results)} of {selected} cases and laws")
+        return ", ".join(told)
 
     def _only_collects(self) -> bool:
         return bool(self.config.option.collectonly)
 
     def _write_known_failures(self) -> None:
         file = self.config.getoption("--bpe-write-known-failures")
-        if not file or self._only_collects():
+        if not file:
             return
         judged = {name for name, one in self.results.items() if one["state"] != "not claimed"}
         failures = {name: reason for name, reason in self.known_failures.items() if name not in judged}
@@ -256,9 +277,15 @@ class Run:
                 failures[one["id"]] = reason
         try:
             known_failures.write(Path(file), failures)
-        except SpecError as error:
-            raise pytest.UsageError(str(error)) from None
+        except Exception as error:
+            self.unwritten.append(reporting.unwritten(Path(file), "the known failures", error))
 
+    def _write_reports(self, session: pytest.Session, complete: bool) -> None:
+        self.unwritten += reporting.write(self, self.reports, int(session.exitstatus), complete)
+
+
+PARTS = 5
+"""How many of the selecting options are named beside a verdict."""
 
 NO_VALUES = [Difference("", "", "", answer=kind).fingerprint for kind in FAULTS]
 """Fingerprints of answers that another process may give otherwise for reasons of its own."""
@@ -332,6 +359,15 @@ def _options(config: pytest.Config) -> Iterator[str]:
             yield name
 
 
+def _selecting(config: pytest.Config) -> Iterator[str]:
+    """Yield the options that select a part of the suite."""
+    for name in ("--bpe-section", "--bpe-clause", "--bpe-case"):
+        for value in config.getoption(name) or ():
+            yield from (name, value.upper() if name == "--bpe-section" else value)
+    if config.option.keyword:
+        yield from ("-k", config.option.keyword)
+
+
 def _words(config: pytest.Config) -> tuple[str, ...]:
     return ("--pyargs", "bpe_conformance") if config.option.pyargs else ("conformance",)
 
@@ -384,7 +420,7 @@ def _under(clause: str, prefix: str) -> bool:
     return clause == prefix or clause.startswith(prefix + "-")
 
 
-def _check(name: str, known: set[str], what: str) -> None:
+def _check(name: str, known: set[str], what: str, listed: str = "") -> None:
     if name in known:
         return
     seed = name.split("-")[1] if name.startswith("seed-") and what == "case or law" else ""
@@ -392,4 +428,4 @@ def _check(name: str, known: set[str], what: str) -> None:
         raise pytest.UsageError(f"{name} is a fresh case; give --bpe-seed {seed} too, and it exists")
     near = difflib.get_close_matches(name, known, 3)
     hint = f"; did you mean {' or '.join(near)}?" if near else ""
-    raise pytest.UsageError(f"there is no {what} {name}{hint}")
+    raise pytest.UsageError(f"there is no {what} {name}{listed}{hint}")

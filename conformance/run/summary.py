@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+from collections import Counter
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
@@ -9,11 +11,15 @@ from bpe_conformance import __version__
 from bpe_conformance.fixtures import PATTERNS
 from bpe_conformance.judging.show import ascii_only
 from bpe_conformance.report import tally
+from bpe_conformance.run import lawful
 
 if TYPE_CHECKING:
     from bpe_conformance.run.session import Run
 
 Result = dict[str, Any]
+
+SHOWN = 10
+"""Advisories that are shown in full."""
 
 
 def write(terminal: Any, run: Run) -> None:
@@ -21,7 +27,7 @@ def write(terminal: Any, run: Run) -> None:
     results = list(run.results.values())
     subject = run.subject
     terminal.section(f"bpe-conformance {__version__}: {ascii_only(subject.name)}", sep="=")
-    _advisories(terminal, results)
+    advisories(terminal, results)
     terminal.write_line(
         f"{'section':<10}{'MUST':>12}{'SHOULD':>12}{'failed':>10}{'advisory':>10}{'known':>8}{'not claimed':>13}"
     )
@@ -39,10 +45,13 @@ def write(terminal: Any, run: Run) -> None:
     if run.missing:
         shown = ", ".join(run.missing[:5]) + (" ..." if len(run.missing) > 5 else "")
         terminal.write_line(f"NO RESULT     {len(run.missing)} of {len(run.expected)}: {shown}", red=True)
+    _convention_note(terminal, run, results)
     for verdict in tally.verdicts(results):
-        _verdict(terminal, verdict)
+        _verdict(terminal, verdict, run.part)
     if not any(one["state"] != "not claimed" for one in results):
         terminal.write_line("nothing was judged", red=True)
+    for line in run.unwritten:
+        terminal.write_line(f"NOT WRITTEN   {line}", red=True)
 
 
 def likeness(terminal: Any, lines: Iterable[str], results: Iterable[Result]) -> None:
@@ -71,13 +80,21 @@ def folded(missing: Iterable[str]) -> list[str]:
     return sorted(names - {"pattern"} if "pattern (other than gpt2)" in names else names)
 
 
-def _advisories(terminal: Any, results: Iterable[Result]) -> None:
-    advisories = [one for one in results if one["state"] == "advisory"]
-    for one in advisories[:10]:
+def advisories(terminal: Any, results: Iterable[Result]) -> None:
+    """Show ten at most, those of clauses that were not shown yet before others; of the rest, name the clauses."""
+    by_clause: dict[str, list[Result]] = {}
+    for one in results:
+        if one["state"] == "advisory":
+            by_clause.setdefault(one["clause"], []).append(one)
+    others = [one for found in by_clause.values() for one in found[1:]]
+    ordered = [*(found[0] for found in by_clause.values()), *others]
+    for one in ordered[:SHOWN]:
         terminal.write_line(one["message"].replace("FAILED  ", "ADVISORY  ", 1))
         terminal.write_line("")
-    if len(advisories) > 10:
-        terminal.write_line(f"... and {len(advisories) - 10} more advisories")
+    left = Counter(one["clause"] for one in ordered[SHOWN:])
+    if left:
+        named = ", ".join(f"{clause} {count}" for clause, count in left.items())
+        terminal.write_line(f"... and {left.total()} more advisories: {named}")
 
 
 def _line(one: tally.Section) -> str:
@@ -113,6 +130,22 @@ def _corpora(terminal: Any, results: list[Result]) -> None:
         terminal.write_line(f"corpus        {one['id']}: {'equal' if one['state'] == 'pass' else one['state']}")
 
 
-def _verdict(terminal: Any, verdict: tally.Verdict) -> None:
+def _convention_note(terminal: Any, run: Run, results: Iterable[Result]) -> None:
+    """Say how to find out whether what fails follows another convention, where none is declared."""
+    if run.subject.declared:
+        return
+    explained = {case for one in run.diagnosis.likenesses for case in one.cases}
+    differing = lawful.differing(results, run.spec.cases, explained)
+    if differing:
+        adapter = shlex.quote(ascii_only(run.subject.name))
+        terminal.write_line(
+            f"note          {' and '.join(differing)} may follow another lawful convention: "
+            f"bpe-conformance conventions {adapter} says which to declare",
+            yellow=True,
+        )
+
+
+def _verdict(terminal: Any, verdict: tally.Verdict, part: str) -> None:
     line = f"verdict       {verdict.name:<10} {verdict.told}"
+    line += f" (in part: {ascii_only(part)})" if part else ""
     terminal.write_line(line, red=bool(verdict.failed or verdict.word == "error"), green=verdict.word == "pass")

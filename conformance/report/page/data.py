@@ -105,7 +105,7 @@ def _implementation(
     return {
         "name": one.name,
         "version": one.adapter["version"],
-        "command": one.run["command"],
+        "command": one.repeating,
         "states": "".join(STATES[results[key]["state"]] if key in results else STATES["not judged"] for key in cases),
         "told": told,
         "reasons": list(reasons.items()),

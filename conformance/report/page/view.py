@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from bpe_conformance.fixtures.spec import CLASSES, LEVELS, SECTIONS
-from bpe_conformance.report.document import Document
+from bpe_conformance.report.document import Document, repeating
 from bpe_conformance.report.page.installed import clause_order, section_titles
 from bpe_conformance.report.page.states import LEGEND, OFF, STATES, Cell
 from bpe_conformance.report.page.visible import shown, visible
@@ -40,11 +40,16 @@ class Implementation:
         return run
 
     @property
+    def repeating(self) -> str:
+        """The command line that a case is named behind, to repeat it."""
+        return repeating(self.run["command"])
+
+    @property
     def in_part(self) -> str:
         """Why the verdicts stand for a part only, or ""."""
         if not self.run["complete"] or self.run["missing"]:
             return "the run did not end"
-        return "some cases selected" if self.run["selected"] else ""
+        return self.run.get("part") or ("some cases selected" if self.run["selected"] else "")
 
     def verdict(self, name: str) -> Row | None:
         """Return the verdict on a class of conformance."""
