@@ -7,7 +7,7 @@ from typing import Any
 
 from .errors import AdapterError
 from .importing import load_module
-from .trainer import Trained, train_by_file
+from .trainer import Trained, is_written, train_by_file
 
 
 def cs336(module_name: str) -> object:
@@ -20,8 +20,10 @@ def cs336(module_name: str) -> object:
         module_name: a module, `tests.adapters` in the assignment's own layout.
 
     Raises:
-        AdapterError: if there is no such module, or it has neither function.
+        AdapterError: if there is no such module, or it has neither function, or neither is written.
     """
+    if not module_name:
+        raise AdapterError('"cs336:" names no module; write cs336:module, as in cs336:tests.adapters')
     module = load_module(module_name)
     get_tokenizer: Any = getattr(module, "get_tokenizer", None)
     run_train_bpe: Any = getattr(module, "run_train_bpe", None)
@@ -30,6 +32,12 @@ def cs336(module_name: str) -> object:
             f"{module_name} has neither get_tokenizer(vocab, merges, special_tokens) nor "
             "run_train_bpe(input_path, vocab_size, special_tokens); name the module that holds them"
         )
+
+    trains = callable(run_train_bpe) and is_written(run_train_bpe, f"{module_name}:run_train_bpe")
+    if not trains and not _makes(get_tokenizer):
+        there = [name for name in ("get_tokenizer", "run_train_bpe") if callable(getattr(module, name, None))]
+        both = "both raise NotImplementedError; fill in one of them" if there[1:] else "raises NotImplementedError"
+        raise AdapterError(f"{module_name}: {' and '.join(there)} {both}")
 
     def make(vocab: Any, merges: Any, special_tokens: Sequence[str] | None = None) -> Any:
         if not callable(get_tokenizer):
@@ -42,6 +50,19 @@ def cs336(module_name: str) -> object:
     adapter: Any = make
     adapter.__name__ = adapter.__qualname__ = module_name
     adapter.conventions = dict(getattr(module, "conventions", {}))
-    if callable(run_train_bpe):
+    if trains:
         adapter.train = train
     return adapter
+
+
+def _makes(get_tokenizer: Any) -> bool:
+    """Whether `get_tokenizer` is there and written, as a first call shows."""
+    if not callable(get_tokenizer):
+        return False
+    try:
+        get_tokenizer({byte: bytes([byte]) for byte in range(256)}, [], None)
+    except NotImplementedError:
+        return False
+    except (Exception, SystemExit):
+        return True  # the cases tell
+    return True

@@ -33,6 +33,8 @@ def find(spec: str) -> object:
         AdapterError: if there is nothing.
     """
     module_name, _, path = spec.partition(":")
+    if is_path(spec.rpartition(":")[0]):
+        raise AdapterError(path_hint(*spec.rpartition(":")[::2]))
     if not path or ":" in path:
         raise AdapterError(f"{spec!a} is not of the form pkg.module:Class")
     found: object = load_module(module_name)
@@ -51,8 +53,10 @@ def load_module(name: str) -> ModuleType:
     Raises:
         AdapterError: if it is not found, or whatever it raises; a KeyboardInterrupt passes.
     """
+    if is_path(name):
+        raise AdapterError(path_hint(name))
     if not all(part.isidentifier() for part in name.split(".")):
-        raise AdapterError(_not_a_module_name(name))
+        raise AdapterError(f"{name!a} is not the name of a module; write pkg.module:Class")
     here = str(Path.cwd())
     if sys.path[:1] != [here]:
         sys.path[:] = [here, *(entry for entry in sys.path if entry != here)]
@@ -72,11 +76,27 @@ def one_line(text: str) -> str:
     return line if len(line) <= _MESSAGE_LIMIT else line[: _MESSAGE_LIMIT - 1] + "..."
 
 
-def _not_a_module_name(name: str) -> str:
-    if name.endswith(".py") or "/" in name or "\\" in name:
-        dotted = name.removesuffix(".py").strip("./\\").replace("/", ".").replace("\\", ".")
-        return f"{name!a} is a path; a module is named with dots: {one_line(dotted)}:Class"
-    return f"{name!a} is not the name of a module; write pkg.module:Class"
+def is_path(name: str) -> bool:
+    """Whether `name` names a file rather than a module."""
+    return name.endswith(".py") or "/" in name or "\\" in name
+
+
+def path_hint(name: str, attribute: str = "") -> str:
+    """Return the line that says what to write instead of the path of a module.
+
+    Args:
+        name: a path, relative to the current folder or absolute.
+        attribute: what is wanted of the module, or "" for the module itself.
+    """
+    path = Path(name.replace("\\", "/")).resolve()
+    here, behind = Path.cwd().resolve(), f":{attribute}" if attribute else ""
+    parts = path.with_suffix("").relative_to(here).parts if path.is_relative_to(here) else ()
+    told = f"{name!a} is a path; a module is named with dots"
+    if parts and all(part.isidentifier() for part in parts):
+        return f"{told}: write {one_line('.'.join(parts) + behind)}"
+    if not path.stem.isidentifier():
+        return f"{told}, and {path.stem!a} is none that can be imported: rename the file"
+    return f"{told}: run from the folder that holds it, and write {one_line(path.stem + behind)}"
 
 
 def _import_failed(name: str, error: BaseException, here: str) -> str:

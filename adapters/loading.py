@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import difflib
 import os
+import re
 import shlex
+from pathlib import Path
 
 from .errors import AdapterError, BridgeError
-from .importing import load, one_line
+from .importing import is_path, load, one_line, path_hint
 
 BUILT_IN: dict[str, str] = {
     "reference": "bpe_conformance.reference:Tokenizer",
@@ -59,6 +61,8 @@ BUILT_IN: dict[str, str] = {
 }
 """Short name → `module:attribute`."""
 _LISTED = 8
+_NAMES_ERROR = re.compile(r"[Ee]rror|Exception|panicked")
+_PLACE = re.compile(r"at |File ")
 
 
 def resolve(spec: str) -> object:
@@ -105,19 +109,40 @@ def _command(spec: str) -> object:
     try:
         return bridge(argv)
     except BridgeError as error:
-        said = error.stderr.strip().splitlines()[-1:]
-        tail = f"; the last it wrote to stderr: {one_line(said[0])}" if said else ""
+        said = _telling(error.stderr)
+        tail = f"; it wrote to stderr: {one_line(said)}" if said else ""
         raise AdapterError(f"{one_line(spec)}: {one_line(error.message)}{tail}") from None
 
 
+def _telling(stderr: str) -> str:
+    """Return the last line that names an error and is no place in a program, else the last line."""
+    lines = [line.strip() for line in stderr.splitlines() if line.strip()]
+    for place in reversed(range(len(lines))):
+        if _NAMES_ERROR.search(lines[place]) and not _PLACE.match(lines[place]):
+            return " ".join(lines[place : place + 2]) if lines[place].endswith(":") else lines[place]
+    return lines[-1] if lines else ""
+
+
+def _standing_here(spec: str) -> str:
+    """Return what to write for something in a module of the current folder that `spec` may mean, or ""."""
+    for module, attribute in ((spec, "Class"), spec.rpartition(".")[::2]):
+        file = Path(*module.split("."))
+        if module and (file.with_suffix(".py").is_file() or (file / "__init__.py").is_file()):
+            return f"for what stands in {module} write {one_line(f'{module}:{attribute}')}"
+    return ""
+
+
 def _unknown_name(spec: str) -> str:
+    if is_path(spec):
+        return path_hint(spec, "Class")
+    here = _standing_here(spec)
+    if here:
+        return f"there is no adapter {spec!a}; {here}"
     listed = ", ".join(list(BUILT_IN)[:_LISTED])
     known = f"{listed} and {len(BUILT_IN) - _LISTED} more, most of them named as their package is"
     close = difflib.get_close_matches(spec, BUILT_IN, n=3)
     if close:
         return f"there is no adapter {spec!a}; did you mean {' or '.join(map(repr, close))}? Built in: {known}"
     module, _, attribute = spec.rpartition(".")
-    if attribute == "py":
-        module, attribute = module.replace("/", "."), "Class"
     form = f"{module}:{attribute}" if module and module.replace(".", "").isidentifier() else "pkg.module:Class"
     return f"there is no adapter {spec!a}; for a class of yours write {form}; built in: {known}"

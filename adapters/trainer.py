@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from .errors import AdapterError
 from .importing import load
 
 TrainingFunction = Callable[[Path, int, list[str]], object]
@@ -41,17 +42,43 @@ class Trained:
         return getattr(self._tokenizer, name)
 
 
-def train_by_file(
-    function: TrainingFunction,
-    make: Callable[..., object],
-    text: str,
-    vocab_size: int,
-    special_tokens: Sequence[str],
-) -> Trained:
+def is_written(function: TrainingFunction, name: str) -> bool:
+    """Whether a training function does not raise NotImplementedError, as a first call with the least input shows.
+
+    Args:
+        function: what is to be called.
+        name: how the user named it.
+
+    Raises:
+        AdapterError: if it cannot be called with three arguments, or returns no pair.
+    """
+    wanted = "(input_path, vocab_size, special_tokens) -> (vocab, merges)"
+    try:
+        inspect.signature(function).bind(Path(), 256, [])
+    except TypeError as error:
+        raise AdapterError(f"{name} cannot be called as {wanted}: {error}") from None
+    except ValueError:
+        pass  # a builtin that shows no signature
+    try:
+        _call(function, "a", 256, [])
+    except NotImplementedError:
+        return False
+    except NoPair as error:
+        raise AdapterError(f"{name} returned {error}; wanted is {wanted}") from None
+    except (Exception, SystemExit):
+        return True  # the cases tell
+    return True
+
+
+class NoPair(TypeError):
+    """A training function returned something else than (vocab, merges); the message is what."""
+
+
+def _call(function: TrainingFunction, text: str, vocab_size: int, special_tokens: Sequence[str]) -> tuple[Any, Any]:
     """Write `text` to a temporary file, byte for byte its UTF-8, and train on that.
 
     Raises:
-        TypeError: if the function does not return a pair.
+        NoPair: if the function does not return a pair.
     """
     data = text.encode("utf-8")
     with tempfile.TemporaryDirectory(prefix="bpe-conformance-") as folder:
@@ -61,8 +88,27 @@ def train_by_file(
     try:
         vocab, merges = result
     except (TypeError, ValueError):
+        raise NoPair("None" if result is None else type(result).__name__) from None
+    return vocab, merges
+
+
+def train_by_file(
+    function: TrainingFunction,
+    make: Callable[..., object],
+    text: str,
+    vocab_size: int,
+    special_tokens: Sequence[str],
+) -> Trained:
+    """Train on a file that holds `text`, and have the tokenizer made when it is first asked for.
+
+    Raises:
+        TypeError: if the function does not return a pair.
+    """
+    try:
+        vocab, merges = _call(function, text, vocab_size, special_tokens)
+    except NoPair as error:
         name = getattr(function, "__name__", "the training function")
-        raise TypeError(f"{name} returned {type(result).__name__}; a pair (vocab, merges) is wanted") from None
+        raise TypeError(f"{name} returned {error}; a pair (vocab, merges) is wanted") from None
     special = list(special_tokens)
     return Trained(vocab, merges, lambda vocab, merges: make(vocab, merges, special))
 
@@ -77,9 +123,11 @@ def with_trainer(target: object, spec: str) -> object:
         spec: `pkg.module:function`: `(input_path, vocab_size, special_tokens) -> (vocab, merges)`.
 
     Raises:
-        AdapterError: if `spec` names no function, or `target` is nothing that can be called.
+        AdapterError: if `spec` names no function, or one that cannot be called so or returns no pair, or `target`
+            is nothing that can be called.
     """
     function: Any = load(spec)
+    is_written(function, spec)
     conventions = {**getattr(target, "conventions", {}), **getattr(function, "conventions", {})}
     adapter = _like(target)
 

@@ -183,6 +183,32 @@ def learn(path: Path, vocab_size: int, special_tokens: list[str]) -> tuple[Any, 
     return trained.vocab, trained.merges
 
 
+def forgets(path: Path, vocab_size: int, special_tokens: list[str]) -> None: ...
+
+
+def raises(path: Path, vocab_size: int, special_tokens: list[str]) -> Any:
+    raise ValueError("no training today")
+
+
+class Raises(Right):
+    def encode(self, text: str) -> list[int]:
+        if text == "abc":
+            raise ValueError("no abc")
+        return super().encode(text)
+
+
+class FirstSeen(Right):
+    @classmethod
+    def train(cls, text: str, vocab_size: int, special_tokens: Sequence[str], pattern: str | None = None) -> Any:
+        merges = textbook.learn(text, vocab_size, special_tokens, tie_break="first-seen")
+        return Right(textbook.number(merges, special_tokens), merges, list(special_tokens))
+
+
+class ByBytes(Right):
+    def _merge(self, word: textbook.Word) -> textbook.Word:
+        return textbook.merge_by_bytes(word, self._ids)
+
+
 class Narrow:
     def __init__(self, path: str) -> None: ...
 

@@ -28,6 +28,9 @@ MODULES = {
     "    return number(merges, special_tokens), merges\n"
     "train.conventions = {'tie_break': 'lex-smaller'}\n"
     "def wrong(input_path, vocab_size, special_tokens): return 5\n"
+    "def unfinished(input_path, vocab_size, special_tokens): pass\n"
+    "def narrow(input_path, vocab_size): pass\n"
+    "def late(input_path, vocab_size, special_tokens): return ({}, []) if vocab_size == 256 else 5\n"
     "def broken(input_path, vocab_size, special_tokens): return {}, [(b'a', b'b')]\n",
     "homework": "from trainers import train as run_train_bpe\n"
     "from bpe_conformance.reference.textbook import Tokenizer\n"
@@ -36,6 +39,10 @@ MODULES = {
     "    return Tokenizer(vocab, merges, special_tokens)\n",
     "skeleton": "def get_tokenizer(vocab, merges, special_tokens=None): raise NotImplementedError\n"
     "def run_train_bpe(input_path, vocab_size, special_tokens, **kwargs): raise NotImplementedError\n",
+    "half": "from skeleton import get_tokenizer\nfrom trainers import train as run_train_bpe\n",
+    "other_half": "from homework import get_tokenizer\nfrom skeleton import run_train_bpe\n",
+    "only_skeleton": "from skeleton import run_train_bpe\n",
+    "unfinished": "from trainers import unfinished as run_train_bpe\n",
     "only_trainer": "from trainers import train as run_train_bpe\n",
     "only_tokenizer": "from homework import get_tokenizer\n",
 }
@@ -68,7 +75,8 @@ def folder(tmp_path, monkeypatch):
         (":T", "pkg.module:Class"),
         ("good:", "pkg.module:Class"),
         ("good:T:U", "pkg.module:Class"),
-        ("sub/good.py:T", "sub.good:Class"),
+        ("sub/good.py:T", "write sub.good:T"),
+        ("./good.py:T", "write good:T"),
         ("good-thing:T", "not the name of a module"),
         ("absent:T", "no module 'absent'"),
         ("absent.deep:T", "no module 'absent'"),
@@ -96,6 +104,16 @@ def folder(tmp_path, monkeypatch):
         ("cmd:echo hello", "hello"),
         (f"cmd:{sys.executable} -c 'import absent_module'", "No module named"),
         ("cs336:good", "get_tokenizer"),
+        ("cs336:", "write cs336:module"),
+        ("cs336:good.py", "is a path; a module is named with dots: write good"),
+        ("cs336:skeleton", "get_tokenizer and run_train_bpe both raise NotImplementedError; fill in one of them"),
+        ("cs336:only_skeleton", "only_skeleton: run_train_bpe raises NotImplementedError"),
+        ("cs336:unfinished", "unfinished:run_train_bpe returned None; wanted is (input_path, vocab_size, special_"),
+        ("good", "for what stands in good write good:Class"),
+        ("pack.inside", "for what stands in pack.inside write pack.inside:Class"),
+        ("../good.py:T", "run from the folder that holds it, and write good:T"),
+        ("a-b/good.py:T", "run from the folder that holds it, and write good:T"),
+        ("good-thing.py:T", "rename the file"),
         ("cs336:absent", "no module 'absent'"),
     ],
 )
@@ -107,6 +125,40 @@ def test_what_cannot_be_used_is_told_in_one_line(spec, words):
     assert "\n" not in message
     assert message.isascii()
     assert len(message) < 700
+
+
+def test_a_path_is_told_as_a_module_of_the_current_folder(folder):
+    with pytest.raises(AdapterError, match=r"dots: write pack\.inside:T$"):
+        resolve(f"{folder}/pack/inside.py:T")
+    for spec in ("good", f"{folder}/good.py"):
+        with pytest.raises(AdapterError) as caught:
+            resolve(spec)
+        assert "textbook" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("stderr", "told"),
+    [
+        (
+            "node:internal:1\n\nError: Cannot find x\n    at new NodeError (n:4)\n\nNode.js v20\n",
+            "Error: Cannot find x",
+        ),
+        ("thread 'main' panicked at src/main.rs:2:5:\nno table\nnote: run with\n", "src/main.rs:2:5: no table"),
+        ("starting\ngoing\n", "going"),
+        ('  File "/errors/error.py", line 1\nKeyError: 5\n  File "/errors/error.py"\nbye\n', "KeyError: 5"),
+    ],
+)
+def test_of_what_a_program_wrote_the_line_that_names_an_error_is_told(folder, stderr, told):
+    (folder / "program.py").write_text(f"import sys\nsys.stderr.write({stderr!r})\nsys.exit(1)\n")
+    with pytest.raises(AdapterError) as caught:
+        resolve(f"cmd:{sys.executable} program.py")
+    assert str(caught.value).endswith(told)
+
+
+def test_a_training_function_is_called_once_before_anything_is_judged():
+    for name, told in (("wrong", "returned int"), ("unfinished", "returned None"), ("narrow", "cannot be called as")):
+        with pytest.raises(AdapterError, match=f"trainers:{name} {told}"):
+            with_trainer(Tokenizer, f"trainers:{name}")
 
 
 def test_an_interrupt_passes():
@@ -183,8 +235,8 @@ def test_a_training_function_is_judged_apart_from_the_encoder():
     assert (trained.vocab, trained.merges) == ({}, [(b"a", b"b")])
     with pytest.raises(ValueError, match="has no"):
         trained.encode("ab")
-    with pytest.raises(TypeError, match="wrong returned int; a pair"):
-        with_trainer(Tokenizer, "trainers:wrong").train("ab", 257, [])
+    with pytest.raises(TypeError, match="late returned int; a pair"):
+        with_trainer(Tokenizer, "trainers:late").train("ab", 257, [])
     with pytest.raises(AdapterError, match="did you mean 'train'"):
         with_trainer(Tokenizer, "trainers:trian")
 
@@ -211,13 +263,13 @@ def test_cs336():
 
 
 def test_cs336_claims_what_is_there():
-    skeleton = resolve("cs336:skeleton")
+    half = resolve("cs336:half")
     with pytest.raises(NotImplementedError):
-        skeleton({}, [])
-    with pytest.raises(NotImplementedError):
-        skeleton.train("", 256, [])
+        half({}, [])
+    assert half.train("low", 258, []).merges
     only_trainer = resolve("cs336:only_trainer")
     assert only_trainer.train("low", 258, []).merges
     with pytest.raises(NotImplementedError):
         only_trainer({}, [])
     assert not hasattr(resolve("cs336:only_tokenizer"), "train")
+    assert not hasattr(resolve("cs336:other_half"), "train")
