@@ -12,10 +12,12 @@ import traceback
 import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import FrameType
 from typing import Any, TypeVar
 
 T = TypeVar("T")
 _OURS = tuple(str(Path(__file__).parents[1] / name) for name in ("judging", "run", "tools"))
+_BRIDGES = f"{__package__.partition('.')[0]}.adapters"
 
 
 class Fault(Exception):
@@ -32,7 +34,7 @@ class Raised(Fault):
 
     def __init__(self, call: str, error: BaseException) -> None:
         self.error = error
-        self.where = _frames(error) + str(getattr(error, "stderr", "")).splitlines()[-4:]
+        self.where = _frames(error) + _elsewhere(error)
         super().__init__(f"{call} raised {describe(error)}")
 
     @property
@@ -70,11 +72,22 @@ def _is_ours(filename: str) -> bool:
 
 def _frames(error: BaseException) -> list[str]:
     try:
-        frames = traceback.extract_tb(error.__traceback__)
+        frames = zip(traceback.walk_tb(error.__traceback__), traceback.extract_tb(error.__traceback__), strict=True)
+        theirs = [frame for (live, _), frame in frames if not (_is_ours(frame.filename) or _is_bridge(live))]
     except BaseException:
         return []
-    theirs = [frame for frame in frames if not _is_ours(frame.filename)]
     return [f"{frame.filename}:{frame.lineno} in {frame.name}: {frame.line or ''}" for frame in theirs[-4:]]
+
+
+def _is_bridge(frame: FrameType) -> bool:
+    """Whether the frame only hands a call on to an implementation. Adapters of single packages may be at fault."""
+    return str(frame.f_globals.get("__name__")).rpartition(".")[0] == _BRIDGES
+
+
+def _elsewhere(error: BaseException) -> list[str]:
+    """Return the last lines that a process of its own told: where it raised, or what it wrote as it ended."""
+    told = str(getattr(error, "traceback", "")) or str(getattr(error, "stderr", ""))
+    return [line.strip() for line in told.splitlines() if line.strip(" ^~")][-4:]
 
 
 def call(what: str, function: Callable[..., T], *arguments: Any, **keywords: Any) -> T:
