@@ -10,7 +10,9 @@ from typing import Any, NoReturn
 import pytest
 from conftest import SPEC, Project
 
+from bpe_conformance.adapters import RemoteError
 from bpe_conformance.fixtures.spec import Case, load_spec
+from bpe_conformance.judging.containment import Raised
 from bpe_conformance.judging.show import ids
 from bpe_conformance.report.document import repeating
 from bpe_conformance.run import lawful, summary
@@ -128,6 +130,32 @@ def test_frames_of_ours_stand_in_no_failure(project: Project) -> None:
     assert "mine.py" in told[0]
     assert 'raise ValueError("no abc")' in told[1]
     assert not any(name in apart.stdout.str() for name in ("connection.py", "bridge.py"))
+
+
+@pytest.mark.parametrize(
+    ("told", "shown"),
+    [
+        (
+            "a\nb\nTypeError: no\n  at f (t.js:1)\n  at g (t.js:2)\n  at h\n  at i\n\nNode.js v20\n",
+            "TypeError: no at f (t.js:1)",
+        ),
+        ("  at f (t.js:1)\n  at g (t.js:2)\n", "at f (t.js:1) at g (t.js:2)"),
+        ("1\n2\n3\n4\n    ~~^^\n5\n", "2 3 4 5"),
+    ],
+)
+def test_of_what_a_process_told_the_innermost_places_are_shown(told: str, shown: str) -> None:
+    where = Raised("encode(...)", RemoteError("E", "m", told)).where
+    assert len(where) <= 4
+    assert " ".join(where).startswith(shown)
+
+
+def test_a_page_of_a_part_repeats_one_case(project: Project) -> None:
+    project.judge("mine:Greedy", "--bpe-section", "MERGE", "--bpe-report", "page.html")
+    page = (project.path / "page.html").read_text("utf-8")
+    repeat = f"pytest conformance --adapter mine:Greedy --bpe-spec {SPEC}"
+    assert f"{repeat} --bpe-case merge-priority" in page
+    assert f"{repeat} --bpe-section MERGE</code>" in page
+    assert "--bpe-section MERGE --bpe-case" not in page
 
 
 @pytest.mark.parametrize(

@@ -85,9 +85,14 @@ def _is_bridge(frame: FrameType) -> bool:
 
 
 def _elsewhere(error: BaseException) -> list[str]:
-    """Return the last lines that a process of its own told: where it raised, or what it wrote as it ended."""
+    """Return four lines of what a process of its own told: where it raised, or what it wrote as it ended."""
     told = str(getattr(error, "traceback", "")) or str(getattr(error, "stderr", ""))
-    return [line.strip() for line in told.splitlines() if line.strip(" ^~")][-4:]
+    lines = [line.strip() for line in told.splitlines() if line.strip(" ^~")]
+    innermost = next((place for place, line in enumerate(lines) if line.startswith("at ")), None)
+    if innermost is None:
+        return lines[-4:]
+    first = max(innermost - 1, 0)  # JavaScript and Java name the error, then the innermost place, then those around it
+    return lines[first : first + 4]
 
 
 def call(what: str, function: Callable[..., T], *arguments: Any, **keywords: Any) -> T:
