@@ -60,8 +60,8 @@ def minbpe(spec: str) -> object:
     """Return an adapter over a class with `train(text, vocab_size)`, `encode`, `decode`, `merges` and `vocab`.
 
     A class that takes a `pattern` gets GPT-2's, or the one that is asked for; one that takes none splits as it
-    likes. Special tokens are registered where the class has `register_special_tokens`; one that
-    has not knows none.
+    likes. Special tokens are registered where the class has `register_special_tokens`; one that has not claims
+    none, and no trainer in this shape does.
 
     Args:
         spec: `MODULE:Class`, or `Class` of a module named minbpe.
@@ -90,6 +90,8 @@ def minbpe(spec: str) -> object:
     ) -> Shaped:
         inner = blank(pattern)
         special = list(dict.fromkeys(special_tokens or ()))
+        if special and not hasattr(inner, "register_special_tokens"):
+            raise NotImplementedError(f"{cls.__name__} has no register_special_tokens")
         inner.merges, inner.vocab = _numbered(
             merges, set(vocab.values()) - {token.encode("utf-8") for token in special}
         )
@@ -97,17 +99,17 @@ def minbpe(spec: str) -> object:
         return Shaped(inner, _outside(tokens, vocab, special))
 
     def train(text: str, vocab_size: int, special_tokens: Sequence[str], pattern: str | None = None) -> Shaped:
-        special = list(dict.fromkeys(special_tokens))
+        if special_tokens:
+            raise NotImplementedError("train(text, vocab_size) knows nothing of special tokens")
         inner = blank(pattern)
-        inner.train(text, vocab_size - len(special))
-        _register(inner, special)
+        inner.train(text, vocab_size)
         return Shaped(inner)
 
     adapter: Any = make
     adapter.__name__ = adapter.__qualname__ = cls.__name__
     adapter.train = train
     own = getattr(cls, "conventions", {})
-    adapter.conventions = {"tie_break": "first-seen", "id_layout": "bytes-merges-specials", **own}
+    adapter.conventions = {"tie_break": "first-seen", **own}
     return adapter
 
 
@@ -128,7 +130,7 @@ def _numbered(merges: Sequence[Merge], tokens: Set[bytes]) -> tuple[dict[Pair, i
 def _register(inner: Any, special_tokens: Sequence[str]) -> dict[int, bytes]:
     """Register special tokens behind all others, where that can be done, and return them."""
     first = max(inner.vocab) + 1
-    if not special_tokens or not hasattr(inner, "register_special_tokens"):
+    if not special_tokens:
         return {}
     inner.register_special_tokens({token: first + place for place, token in enumerate(special_tokens)})
     return {first + place: token.encode("utf-8") for place, token in enumerate(special_tokens)}

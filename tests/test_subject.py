@@ -10,6 +10,8 @@ import pytest
 from plugin_adapters import DecodeOnly, EncodeOnly, Right, TrainOnly, Unclaimed, make
 
 from bpe_conformance.fixtures import gpt2_model, read_model
+from bpe_conformance.fixtures.spec import load_spec
+from bpe_conformance.judging import judge
 from bpe_conformance.judging.containment import Fault, Misshapen, Raised, TimedOut, limits
 from bpe_conformance.judging.handle import rebuild_ids, rebuild_merges, rebuild_vocab
 from bpe_conformance.judging.subject import METHODS, MisshapenAdapter, Subject
@@ -391,3 +393,39 @@ def test_a_wrong_shape_is_told_before_any_case(methods: dict[str, Any], told: st
     with pytest.raises(MisshapenAdapter) as caught:
         Subject("x", type("A", (Right,), methods))
     assert str(caught.value) == told
+
+
+def test_special_tokens_that_are_not_claimed_leave_the_rest_to_be_judged() -> None:
+    class Plain(Right):
+        def __init__(self, vocab: Any, merges: Any, special_tokens: Any = None, pattern: str | None = None) -> None:
+            if special_tokens:
+                raise NotImplementedError
+            super().__init__(vocab, merges, None, pattern)
+
+        @classmethod
+        def train(cls, text: str, vocab_size: int, special_tokens: Any) -> Any:
+            if special_tokens:
+                raise NotImplementedError
+            return super().train(text, vocab_size, [])
+
+    subject = Subject("mine:Plain", Plain)
+    assert {"train", "encode", "decode"} <= subject.capabilities
+    assert not {"special", "train-special"} & subject.capabilities
+    assert {"special", "train-special"} <= Subject("mine:Right", Right).capabilities
+    cases = {case.id: case for case in load_spec(check_schema=False).cases}
+    wanted = {
+        "train-run-of-three-counts-two": None,
+        "special-open-byte": "special tokens",
+        "train-special-longest": "special tokens in train",
+        "merge-priority-beats-leftmost": None,
+    }
+    assert {name: judge.unmet(cases[name], subject) for name in wanted} == wanted
+    assert judge.judge(cases["train-run-of-three-counts-two"], subject) is None
+
+    class Wrong(Plain):
+        @classmethod
+        def train(cls, text: str, vocab_size: int, special_tokens: Any) -> Any:
+            return super().train(text, vocab_size + 1, special_tokens)
+
+    wrong = Subject("mine:Wrong", Wrong)
+    assert judge.judge(cases["train-run-of-three-counts-two"], wrong) is not None

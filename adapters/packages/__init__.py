@@ -5,6 +5,8 @@ A module imports its package when it is loaded, and `unavailable` makes the one 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from bpe_conformance.adapters.errors import AdapterUnavailable
 
 
@@ -20,3 +22,13 @@ def unavailable(package: str, error: ImportError, install: str = "") -> AdapterU
     if (getattr(error, "name", "") or "").partition(".")[0] == package:
         return AdapterUnavailable(f"{package} is not installed; {help_line}")
     return AdapterUnavailable(f"{package} cannot be imported: {error}; {help_line}")
+
+
+def claim_no_special_tokens(special_tokens: Sequence[str]) -> None:
+    """Say, where special tokens are asked for, that a package has no way to be given them.
+
+    Raises:
+        NotImplementedError: if there are any; in the suite's first trivial call it means *not claimed*.
+    """
+    if special_tokens:
+        raise NotImplementedError("this package knows nothing of special tokens")

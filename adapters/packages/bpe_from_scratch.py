@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import ClassVar
 
-from . import unavailable
+from . import claim_no_special_tokens, unavailable
 from .own_ids import OwnIds, trained_table
 from .ranks import Merge
 
@@ -24,21 +24,21 @@ class Tokenizer:
     Args:
         vocab: id → bytes.
         merges: pairs in order of rank.
-        special_tokens: the package has none; they are entries of the vocabulary, which `decode` knows.
+        special_tokens: none; the package knows nothing of them.
     """
 
     version: ClassVar[str] = bpe_from_scratch.__version__
-    conventions: ClassVar[Mapping[str, str]] = {"id_layout": "bytes-merges-specials"}
+    conventions: ClassVar[Mapping[str, str]] = {}
 
     def __init__(
         self, vocab: Mapping[int, bytes], merges: Sequence[Merge], special_tokens: Sequence[str] | None = None
     ) -> None:
-        self._table = OwnIds(vocab, merges, special_tokens)
+        claim_no_special_tokens(special_tokens or ())
+        self._table = OwnIds(vocab, merges, None)
         self.vocab, self.merges = self._table.vocab, list(merges)
-        tokens = self._table.tokens | {index: token.encode("utf-8") for token, index in self._table.special.items()}
         document = {
             "merges": {f"{left},{right}": index for (left, right), index in self._table.pairs.items()},
-            "vocab": {str(index): list(token) for index, token in tokens.items()},
+            "vocab": {str(index): list(token) for index, token in self._table.tokens.items()},
         }
         self._tokenizer = bpe_from_scratch.ByteLevelBPE()
         with tempfile.TemporaryDirectory(prefix="bpe-conformance-") as folder:
@@ -48,11 +48,11 @@ class Tokenizer:
 
     @classmethod
     def train(cls, text: str, vocab_size: int, special_tokens: Sequence[str]) -> Tokenizer:
-        """Train on `text`. The trainer knows nothing of special tokens: they get the last ids."""
-        special = list(dict.fromkeys(special_tokens))
+        """Train on `text`. The trainer knows nothing of special tokens."""
+        claim_no_special_tokens(special_tokens)
         trainer = bpe_from_scratch.ByteLevelBPE()
-        trainer.train(text, vocab_size - len(special))
-        return cls(*trained_table(trainer.vocab, trainer.merges, special), special)
+        trainer.train(text, vocab_size)
+        return cls(*trained_table(trainer.vocab, trainer.merges))
 
     def encode(self, text: str) -> list[int]:
         """Return the ids of `text`."""

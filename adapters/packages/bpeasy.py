@@ -7,8 +7,8 @@ from typing import ClassVar
 
 from bpe_conformance.fixtures import PATTERNS
 
-from . import unavailable
-from .ranks import Merge, merges_of, specials_last
+from . import claim_no_special_tokens, unavailable
+from .ranks import Merge, merges_of
 
 try:
     import bpeasy
@@ -28,7 +28,7 @@ class Trainer:
     """
 
     version: ClassVar[str] = bpeasy.__version__
-    conventions: ClassVar[Mapping[str, str]] = {"tie_break": "smaller-ids", "id_layout": "bytes-merges-specials"}
+    conventions: ClassVar[Mapping[str, str]] = {"tie_break": "smaller-ids"}
 
     def __init__(self, vocab: Mapping[int, bytes], merges: Sequence[Merge]) -> None:
         self.vocab = dict(vocab)
@@ -38,10 +38,9 @@ class Trainer:
     def train(cls, text: str, vocab_size: int, special_tokens: Sequence[str], pattern: str | None = None) -> Trainer:
         """Train on `text`, with GPT-2's pattern unless another is given.
 
-        The trainer knows nothing of special tokens: they get the last ids, as in `BPEasyTokenizer`, and in the
-        text they are text.
+        The trainer knows nothing of special tokens.
         """
-        special = list(dict.fromkeys(special_tokens))
+        claim_no_special_tokens(special_tokens)
         pat_str = PATTERNS["gpt2"] if pattern is None else pattern
-        ranks: dict[bytes, int] = bpeasy.train_bpe(iter([text]), pat_str, NO_LIMIT, vocab_size - len(special))
-        return cls(specials_last(ranks, special), merges_of(ranks))
+        ranks: dict[bytes, int] = bpeasy.train_bpe(iter([text]), pat_str, NO_LIMIT, vocab_size)
+        return cls({rank: token for token, rank in ranks.items()}, merges_of(ranks))

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from importlib.metadata import version
 from typing import ClassVar
 
-from . import unavailable
+from . import claim_no_special_tokens, unavailable
 from .own_ids import OwnIds, trained_table
 from .ranks import Merge
 
@@ -26,7 +26,7 @@ class Tokenizer:
     """
 
     version: ClassVar[str] = version("lexibyte")
-    conventions: ClassVar[Mapping[str, str]] = {"tie_break": "first-seen", "id_layout": "bytes-merges-specials"}
+    conventions: ClassVar[Mapping[str, str]] = {"tie_break": "first-seen"}
 
     def __init__(
         self, vocab: Mapping[int, bytes], merges: Sequence[Merge], special_tokens: Sequence[str] | None = None
@@ -39,11 +39,11 @@ class Tokenizer:
 
     @classmethod
     def train(cls, text: str, vocab_size: int, special_tokens: Sequence[str]) -> Tokenizer:
-        """Train on `text`. The trainer knows nothing of special tokens: they get the last ids."""
-        special = list(dict.fromkeys(special_tokens))
+        """Train on `text`. The trainer knows nothing of special tokens."""
+        claim_no_special_tokens(special_tokens)
         trainer = LexiByteTokenizer()
-        trainer.train(text, vocab_size - len(special))
-        return cls(*trained_table(trainer.vocab, trainer.merges, special), special)
+        trainer.train(text, vocab_size)
+        return cls(*trained_table(trainer.vocab, trainer.merges))
 
     def encode(self, text: str) -> list[int]:
         """Return the ids of `text`."""

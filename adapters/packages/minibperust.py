@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from bpe_conformance.fixtures import PATTERNS
 
-from . import unavailable
+from . import claim_no_special_tokens, unavailable
 from .own_ids import OwnIds, trained_table
 from .ranks import Merge
 
@@ -28,7 +28,7 @@ class Tokenizer:
     """
 
     version: ClassVar[str] = MiniBpeRust.__version__
-    conventions: ClassVar[Mapping[str, str]] = {"tie_break": "first-seen", "id_layout": "bytes-merges-specials"}
+    conventions: ClassVar[Mapping[str, str]] = {"tie_break": "first-seen"}
 
     def __init__(
         self,
@@ -45,11 +45,11 @@ class Tokenizer:
 
     @classmethod
     def train(cls, text: str, vocab_size: int, special_tokens: Sequence[str], pattern: str | None = None) -> Tokenizer:
-        """Train on `text`. The trainer knows nothing of special tokens: they get the last ids."""
-        special = list(dict.fromkeys(special_tokens))
+        """Train on `text`. The trainer knows nothing of special tokens."""
+        claim_no_special_tokens(special_tokens)
         trainer = MiniBpeRust.FastRegexTokenizer(pattern or PATTERNS["gpt2"])
-        trainer.train(text, vocab_size - len(special))
-        return cls(*trained_table(trainer.vocab, trainer.merges, special), special, pattern)
+        trainer.train(text, vocab_size)
+        return cls(*trained_table(trainer.vocab, trainer.merges), None, pattern)
 
     def encode(self, text: str) -> list[int]:
         """Return the ids of `text`."""

@@ -77,11 +77,6 @@ class OwnIds:
         return [self._inside.get(index, index if index < 0 else len(self._outside) + index) for index in ids]
 
 
-def trained_table(
-    tokens: Mapping[int, bytes], pairs: Mapping[IntPair, int], special_tokens: Sequence[str]
-) -> tuple[dict[int, bytes], list[Merge]]:
-    """Return vocabulary and merges of what a package learned: its tokens, with the special tokens behind them."""
-    vocab = dict(tokens)
-    vocab |= {len(tokens) + place: token.encode("utf-8") for place, token in enumerate(special_tokens)}
-    ranked = sorted(pairs, key=lambda pair: pairs[pair])
-    return vocab, [(tokens[left], tokens[right]) for left, right in ranked]
+def trained_table(tokens: Mapping[int, bytes], pairs: Mapping[IntPair, int]) -> tuple[dict[int, bytes], list[Merge]]:
+    """Return vocabulary and merges of what a package learned."""
+    return dict(tokens), [(tokens[left], tokens[right]) for left, right in sorted(pairs, key=lambda pair: pairs[pair])]

@@ -71,12 +71,6 @@ def merges_of(ranks: Mapping[bytes, int]) -> list[Merge]:
     return [_parts(token, ranks) for token in sorted(ranks, key=lambda token: ranks[token]) if len(token) > 1]
 
 
-def specials_last(ranks: Mapping[bytes, int], special_tokens: Sequence[str]) -> dict[int, bytes]:
-    """Return id → bytes of what a trainer learned that knows nothing of special tokens: they get the last ids."""
-    vocab = {rank: token for token, rank in ranks.items()}
-    return vocab | {len(ranks) + place: token.encode("utf-8") for place, token in enumerate(special_tokens)}
-
-
 def _parts(token: bytes, ranks: Mapping[bytes, int]) -> Merge:
     """Return the pair that `token` was made of: its bytes merged by lower ranks until two are left."""
     word = [bytes([byte]) for byte in token]

@@ -8,8 +8,8 @@ from typing import ClassVar
 
 from bpe_conformance.fixtures import PATTERNS
 
-from . import unavailable
-from .ranks import Merge, merges_of, specials_last
+from . import claim_no_special_tokens, unavailable
+from .ranks import Merge, merges_of
 
 try:
     import rustbpe
@@ -26,7 +26,7 @@ class Trainer:
     """
 
     version: ClassVar[str] = version("rustbpe")
-    conventions: ClassVar[Mapping[str, str]] = {"tie_break": "smaller-ids", "id_layout": "bytes-merges-specials"}
+    conventions: ClassVar[Mapping[str, str]] = {"tie_break": "smaller-ids"}
 
     def __init__(self, vocab: Mapping[int, bytes], merges: Sequence[Merge]) -> None:
         self.vocab = dict(vocab)
@@ -36,11 +36,11 @@ class Trainer:
     def train(cls, text: str, vocab_size: int, special_tokens: Sequence[str], pattern: str | None = None) -> Trainer:
         """Train on `text`, with GPT-2's pattern in place of rustbpe's own unless another is given.
 
-        The trainer knows nothing of special tokens: they get the last ids, and in the text they are text.
+        The trainer knows nothing of special tokens.
         """
-        special = list(dict.fromkeys(special_tokens))
+        claim_no_special_tokens(special_tokens)
         trainer = rustbpe.Tokenizer()
         pat_str = PATTERNS["gpt2"] if pattern is None else pattern
-        trainer.train_from_iterator(iter([text]), vocab_size - len(special), pattern=pat_str)
+        trainer.train_from_iterator(iter([text]), vocab_size, pattern=pat_str)
         ranks = {bytes(token): rank for token, rank in trainer.get_mergeable_ranks()}
-        return cls(specials_last(ranks, special), merges_of(ranks))
+        return cls({rank: token for token, rank in ranks.items()}, merges_of(ranks))

@@ -7,8 +7,8 @@ from typing import ClassVar
 
 from bpe_conformance.fixtures import END_OF_TEXT, PATTERNS, gpt2
 
-from . import unavailable
-from .ranks import Merge, merges_of, ranks_of, specials_last
+from . import claim_no_special_tokens, unavailable
+from .ranks import Merge, merges_of, ranks_of
 
 try:
     import tiktoken
@@ -76,7 +76,6 @@ class EducationalTokenizer(Tokenizer):
     conventions: ClassVar[Mapping[str, str]] = {
         "lookup": "bytes",
         "tie_break": "first-seen",
-        "id_layout": "bytes-merges-specials",
     }
 
     @classmethod
@@ -85,12 +84,12 @@ class EducationalTokenizer(Tokenizer):
     ) -> EducationalTokenizer:
         """Train on `text`. When pairs run out, the trainer's own ValueError from `max()` is what comes.
 
-        The trainer knows nothing of special tokens: they get the last ids, and in the text they are text.
+        The trainer knows nothing of special tokens.
         """
-        special = list(dict.fromkeys(special_tokens))
+        claim_no_special_tokens(special_tokens)
         pat_str = PATTERNS["gpt2"] if pattern is None else pattern
-        ranks = _educational.bpe_train(text, vocab_size - len(special), pat_str, visualise=None)
-        return cls(specials_last(ranks, special), merges_of(ranks), special, pattern)
+        ranks = _educational.bpe_train(text, vocab_size, pat_str, visualise=None)
+        return cls({rank: token for token, rank in ranks.items()}, merges_of(ranks), None, pattern)
 
 
 class GPT2Tokenizer(Tokenizer):

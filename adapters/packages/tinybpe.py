@@ -9,7 +9,7 @@ import regex
 
 from bpe_conformance.fixtures import PATTERNS
 
-from . import unavailable
+from . import claim_no_special_tokens, unavailable
 from .own_ids import OwnIds, trained_table
 from .ranks import Merge
 
@@ -30,7 +30,7 @@ class Tokenizer:
     """
 
     version: ClassVar[str] = tinybpe.__version__
-    conventions: ClassVar[Mapping[str, str]] = {"tie_break": "first-seen", "id_layout": "bytes-merges-specials"}
+    conventions: ClassVar[Mapping[str, str]] = {"tie_break": "first-seen"}
 
     def __init__(
         self,
@@ -48,16 +48,16 @@ class Tokenizer:
 
     @classmethod
     def train(cls, text: str, vocab_size: int, special_tokens: Sequence[str], pattern: str | None = None) -> Tokenizer:
-        """Train on `text`. The trainer knows nothing of special tokens: they get the last ids."""
-        special = list(dict.fromkeys(special_tokens))
+        """Train on `text`. The trainer knows nothing of special tokens."""
+        claim_no_special_tokens(special_tokens)
         split = regex.compile(PATTERNS["gpt2"] if pattern is None else pattern)
         trainer = tinybpe.Trainer(text, lambda text: [piece.encode("utf-8") for piece in split.findall(text)])
-        trainer.train(vocab_size - 256 - len(special))
+        trainer.train(vocab_size - 256)
         tokens = {byte: bytes([byte]) for byte in range(256)}
         for left, right in trainer.merges:
             tokens[len(tokens)] = tokens[left] + tokens[right]
         pairs = {pair: 256 + rank for rank, pair in enumerate(trainer.merges)}
-        return cls(*trained_table(tokens, pairs, special), special, pattern)
+        return cls(*trained_table(tokens, pairs), None, pattern)
 
     def encode(self, text: str) -> list[int]:
         """Return the ids of `text`."""

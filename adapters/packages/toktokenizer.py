@@ -9,7 +9,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any, ClassVar
 
-from . import unavailable
+from . import claim_no_special_tokens, unavailable
 from .own_ids import OwnIds
 from .ranks import Merge
 
@@ -50,24 +50,19 @@ class Tokenizer:
     def train(cls, text: str, vocab_size: int, special_tokens: Sequence[str]) -> Tokenizer:
         """Train on `text`; what it calls a vocabulary's size is the number of merges, and it numbers them from 128.
 
-        The trainer knows nothing of special tokens: they are added afterwards.
+        The trainer knows nothing of special tokens.
         """
-        special = list(dict.fromkeys(special_tokens))
+        claim_no_special_tokens(special_tokens)
         tokenizer = cls.__new__(cls)
         tokenizer._table = None
         tokenizer._tokenizer = BPETokenizer()
-        tokenizer._tokenizer.train(text, vocab_size - 256 - len(special))
+        tokenizer._tokenizer.train(text, vocab_size - 256)
         tokens = {byte: bytes([byte]) for byte in range(256)}
         tokenizer.merges = []
         for (left, right), index in sorted(tokenizer._tokenizer.encoder.items(), key=lambda item: item[1]):
             tokenizer.merges.append((tokens[left], tokens[right]))
             tokens[index] = tokens[left] + tokens[right]
-        if special:
-            tokenizer._tokenizer.add_special_tokens(special)
-        added = {
-            index: token.encode("utf-8") for token, index in (tokenizer._tokenizer.special_tokens_map or {}).items()
-        }
-        tokenizer.vocab = tokens | added
+        tokenizer.vocab = tokens
         return tokenizer
 
     def encode(self, text: str) -> list[int]:

@@ -114,6 +114,7 @@ def _joined(word: list[bytes], left: bytes, right: bytes) -> list[bytes]:
 @st.composite
 def encodings(draw: st.DrawFn, subject: Subject, special: bool = False, pattern: bool = False) -> Example:
     """A text and a table."""
+    special = special and "special" in subject.capabilities
     chosen = draw(specials()) if special else []
     text = draw(strewn(chosen) if special else texts())
     model = draw(tables(text, subject, chosen))
@@ -147,7 +148,7 @@ def streams(draw: st.DrawFn, subject: Subject) -> Example:
 @st.composite
 def batches(draw: st.DrawFn, subject: Subject) -> Example:
     """Several texts, some of them repeated, and a table."""
-    chosen = draw(specials()) if draw(st.booleans()) else []
+    chosen = draw(specials()) if draw(st.booleans()) and "special" in subject.capabilities else []
     given = draw(st.lists(strewn(chosen, 3) if chosen else texts(12), max_size=5))
     given += given[:1] if draw(st.booleans()) else []
     model = draw(tables("".join(given), subject, chosen))

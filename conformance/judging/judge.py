@@ -17,6 +17,7 @@ from bpe_conformance.judging.handle import Handle
 from bpe_conformance.judging.judge_encoding import judge_ids, model_line
 from bpe_conformance.judging.judge_training import judge_training
 from bpe_conformance.judging.subject import Subject
+from bpe_conformance.judging.without_special import adapted
 from bpe_conformance.reference import textbook
 
 NEEDS = {
@@ -44,6 +45,8 @@ def unmet(case: Case, subject: Subject) -> str | None:
     kind = "train-pattern" if case.op == "train" else "pattern"
     if case.pattern != "gpt2" and f"{kind}:{case.pattern}" not in subject.capabilities:
         return f"{kind}:{case.pattern}"
+    if adapted(case, subject) is None:
+        return "special tokens in train" if case.op == "train" else "special tokens"
     if case.op != "train" and subject.conventions["lookup"] == "bytes":
         assert case.model is not None
         if not case.model.ranks_by_bytes:
@@ -57,6 +60,7 @@ def judge(case: Case, subject: Subject) -> Difference | None:
     Raises:
         TimedOut: if the surrounding limit runs out.
     """
+    case = adapted(case, subject) or case
     if case.op == "train":
         return judge_training(case, subject)
     assert case.model is not None

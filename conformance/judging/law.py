@@ -82,7 +82,7 @@ def unmet(law: Law, subject: Subject) -> str | None:
             if not any(name.startswith("pattern:") for name in subject.capabilities):
                 return "pattern"
         elif need not in subject.capabilities:
-            return need
+            return {"special": "special tokens", "train-special": "special tokens in train"}.get(need, need)
     return None
 
 

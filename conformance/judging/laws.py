@@ -342,7 +342,7 @@ HASH_SEED_TEXT = "the cat sat on the mat, that rat ate the oat; a bat at bay ate
 
 
 def _hash_seeds(subject: Subject, example: Example) -> Difference | None:
-    special = ["<|a|>", "<|a|><|a|>", "<|b|>", "at", "ate"]
+    special = ["<|a|>", "<|a|><|a|>", "<|b|>", "at", "ate"] if "train-special" in subject.capabilities else []
     found = []
     for seed in example["seeds"]:
         try:
@@ -392,11 +392,13 @@ def _mixed(subject: Subject) -> st.SearchStrategy[Example]:
 
 
 def _special_or_absent(subject: Subject) -> st.SearchStrategy[Example]:
+    if "special" not in subject.capabilities:
+        return examples.encodings(subject)
     return st.one_of(examples.absent_specials(subject), examples.encodings(subject, special=True))
 
 
 def _trainings(special: bool) -> Callable[[Subject], st.SearchStrategy[Example]]:
-    return lambda _: examples.trainings(special)
+    return lambda subject: examples.trainings(special and "train-special" in subject.capabilities)
 
 
 LAWS: tuple[Law, ...] = (
@@ -410,8 +412,17 @@ LAWS: tuple[Law, ...] = (
         _equals_oracle,
         150,
     ),
-    Law("law-special", "SPECIAL-SCAN-1", "encoder", ("encode",), _encodings(special=True), _equals_oracle, 250),
-    Law("law-special-equation", "LAW-SPECIAL-1", "encoder", ("encode",), _encodings(special=True), _special_equation),
+    Law(
+        "law-special", "SPECIAL-SCAN-1", "encoder", ("encode", "special"), _encodings(special=True), _equals_oracle, 250
+    ),
+    Law(
+        "law-special-equation",
+        "LAW-SPECIAL-1",
+        "encoder",
+        ("encode", "special"),
+        _encodings(special=True),
+        _special_equation,
+    ),
     Law("law-idempotent", "LAW-IDEMPOTENT-1", "encoder", ("encode", "decode"), _mixed, _idempotent),
     Law("law-round-trip", "LAW-ROUNDTRIP-1", "decoder", ("encode", "decode"), _mixed, _round_trip, 150),
     Law("law-decode", "DECODE-UTF8-1", "decoder", ("decode",), examples.decodings, _equals_oracle, 150),
@@ -425,7 +436,13 @@ LAWS: tuple[Law, ...] = (
         60,
     ),
     Law(
-        "law-special-absent", "SPECIAL-ABSENT-2", "encoder", ("encode",), examples.absent_specials, _absent_specials, 80
+        "law-special-absent",
+        "SPECIAL-ABSENT-2",
+        "encoder",
+        ("encode", "special"),
+        examples.absent_specials,
+        _absent_specials,
+        80,
     ),
     Law("law-results", "LAW-PURE-1", "encoder", ("encode",), _mixed, _results_unshared, 60),
     Law("law-after-error", "ERROR-AFTER-1", "encoder", ("encode",), _mixed, _after_an_error, 20),
@@ -433,13 +450,21 @@ LAWS: tuple[Law, ...] = (
         "law-unaliased",
         "ERROR-STATE-2",
         "encoder",
-        ("encode", "shared memory"),
+        ("encode", "shared memory", "special"),
         _encodings(special=True),
         _table_unaliased,
         20,
     ),
     Law("law-train", "LAW-TRAIN-1", "trainer", ("train",), _trainings(False), _equals_oracle, 200),
-    Law("law-train-special", "TRAIN-SPECIAL-1", "trainer", ("train",), _trainings(True), _equals_oracle, 200),
+    Law(
+        "law-train-special",
+        "TRAIN-SPECIAL-1",
+        "trainer",
+        ("train", "train-special"),
+        _trainings(True),
+        _equals_oracle,
+        200,
+    ),
     Law("law-train-monotone", "LAW-MONOTONE-1", "trainer", ("train",), _trainings(True), _monotone, 50),
     Law("law-train-again", "LAW-REPLAY-1", "trainer", ("train",), _trainings(True), _arguments_of_training, 30),
     Law("law-train-encode", "LAW-SELF-1", "trainer", ("train", "encode"), _trainings(True), _trained_encodes, 60),
@@ -447,7 +472,7 @@ LAWS: tuple[Law, ...] = (
         "law-hash-seed-special",
         "SPECIAL-ORDER-1",
         "encoder",
-        ("encode", "new process"),
+        ("encode", "new process", "special"),
         lambda _: st.just({"seeds": [1, 2, 3]}),
         _hash_seeds_of_encoding,
         1,

@@ -74,18 +74,20 @@ def _words(count: int) -> Iterator[str]:
 @_told
 def _history(subject: Subject, example: Example) -> Difference | None:
     """One tokenizer encodes many texts, some of them alike, some again and again."""
-    handle = subject.build(WORDS)
+    handle = subject.build(_words_table(subject))
     same_ends = [
         f"abcd{'x' * middle}{one}{'y' * middle}abcd" for middle in (8, 40, 90, 150) for one in ("ab", "ba", "cd")
     ]
     same_ends += [f"{'abcdef' * times}{one}" for times in (4, 8, 20, 50) for one in ("xyz", "xzy", "abz")]
     again = ["ab abcd<|e|>xyz", "", "ab abcd<|e|>xyz", "abcd abcd abcd abcd", "ab abcd<|e|>xyz", "AB ab", "ab AB"]
     many = [" ".join(_words(11_000)), " ".join(_words(500))]
-    found = _encodings_match(subject, handle, WORDS, [*again, *same_ends, *same_ends, *many, *again], "one tokenizer")
+    found = _encodings_match(
+        subject, handle, _words_table(subject), [*again, *same_ends, *same_ends, *many, *again], "one tokenizer"
+    )
     if found is not None:
         return found
     calls = [*_words(1_100), ("abcd" * 6 + "abxyzcd" + " ") * 1_400, "plumless\nbuckeroo", *again]
-    return _encodings_match(subject, handle, WORDS, calls, "one tokenizer")
+    return _encodings_match(subject, handle, _words_table(subject), calls, "one tokenizer")
 
 
 @_told
@@ -104,6 +106,16 @@ def _characters(subject: Subject, example: Example) -> Difference | None:
     return None
 
 
+def _words_table(subject: Subject) -> Model:
+    return WORDS if "special" in subject.capabilities else replace(WORDS, special_tokens=None)
+
+
+def _taken(models: list[Model], subject: Subject) -> list[Model]:
+    """Return the models that the implementation takes."""
+    ranks, special = subject.conventions["lookup"] == "bytes", "special" in subject.capabilities
+    return [one for one in models if (one.ranks_by_bytes or not ranks) and (special or not one.special_tokens)]
+
+
 @_told
 def _instances(subject: Subject, example: Example) -> Difference | None:
     """Several tokenizers are built, then used in turn."""
@@ -117,8 +129,7 @@ def _instances(subject: Subject, example: Example) -> Difference | None:
         read_model({"merges": first, "byte_ids": "reversed"}),
         read_model({"special_tokens": ["abc"], "extra": [[300, "abc"]]}),
     ]
-    if subject.conventions["lookup"] == "bytes":
-        models = [model for model in models if model.ranks_by_bytes]
+    models = _taken(models, subject)
     models += [replace(models[0], pattern=name) for name in PATTERNS if f"pattern:{name}" in subject.capabilities]
     handles = [subject.build(model) for model in models]
     for turn in range(2):
@@ -178,19 +189,22 @@ def _large_training(subject: Subject, example: Example) -> Difference | None:
     conventions = subject.conventions
     if conventions["tie_break"] == "unspecified":
         return None
-    runs = [
-        (" abcdefghijk" * 12_000, " abcdefghijk", 280),
-        ("ababab" + " ab" * 65_533 + " cd cd cd", "ababab ab ab ab cd cd cd", 257),
+    runs: list[tuple[str, str, int, list[str]]] = [
+        (" abcdefghijk" * 12_000, " abcdefghijk", 280, []),
+        ("ababab" + " ab" * 65_533 + " cd cd cd", "ababab ab ab ab cd cd cd", 257, []),
     ]
-    for text, alike, size in runs:  # the short text has the same merges
+    if "train-special" in subject.capabilities:  # wherever it is cut into chunks, a special token hides in another
+        text = "zy\n" * 84_999 + "abcdef\n" * 170_000 + "zy\n" * 85_000
+        runs.append((text, "zy\n" + "abcdef\n" * 2, 260, ["cdef", "abcd"]))
+    for text, alike, size, special in runs:  # the short text has the same merges
         expected = textbook.learn(
-            alike, size, (), PATTERNS["gpt2"], conventions["tie_break"], conventions["byte_order"]
+            alike, size, special, PATTERNS["gpt2"], conventions["tie_break"], conventions["byte_order"]
         )
-        merges = subject.train(text, size, []).merges
+        merges = subject.train(text, size, list(special)).merges
         if merges != expected:
             around = show.first_difference(expected, merges)
             return Difference(
-                f"{show.text_line(text)}, vocab_size {size}",
+                f"{show.text_line(text)}, vocab_size {size}, special tokens {special!a}",
                 f"merges {show.merges(expected, around)}",
                 f"merges {show.merges(merges, around)}",
                 f"at step {around + 1}",
@@ -207,6 +221,8 @@ def _training_history(subject: Subject, example: Example) -> Difference | None:
     text = "abcd abcd abab cdcd<|e|>abcd<|f|>cdab dada<|e|>bcbc bcbc"
     plain: list[str] = []
     runs = [(266, plain), (262, plain), (266, ["<|e|>"]), (266, ["<|f|>"]), (100, plain), (266, plain)]
+    if "train-special" not in subject.capabilities:
+        runs = [(size, special) for size, special in runs if not special]
     for number, (size, special) in enumerate(runs):
         if size < 256:
             with contextlib.suppress(Raised):
@@ -246,8 +262,8 @@ def _trained_pattern(subject: Subject, example: Example) -> Difference | None:
 @_told
 def _batch_history(subject: Subject, example: Example) -> Difference | None:
     """One tokenizer encodes several batches."""
-    handle = subject.build(WORDS)
-    right = oracle(WORDS, subject.conventions["lookup"])
+    handle = subject.build(_words_table(subject))
+    right = oracle(_words_table(subject), subject.conventions["lookup"])
     prefix = "abcdef" * 5
     batches = [
         [f"{word} abcd" for word in _words(130)],
@@ -256,6 +272,7 @@ def _batch_history(subject: Subject, example: Example) -> Difference | None:
         ["abcd xyz " * 160, "abcd" * 60, "x"],
         ["ab cd"],
         ["cd ab"],
+        [f"{word} ab{place % 7}" for place, word in enumerate([*_words(130)] * 20)],
     ]
     for number, texts in enumerate(batches):
         given = list(texts)
@@ -306,8 +323,7 @@ def _files_again(subject: Subject, example: Example) -> Difference | None:
             {"merges": [["a", "b"]], "special_tokens": special, "extra": [[300, special[0]], [299, special[1]]]}
         ),
     ]
-    if subject.conventions["lookup"] == "bytes":
-        models = [model for model in models if model.ranks_by_bytes]
+    models = _taken(models, subject)
     with tempfile.TemporaryDirectory(prefix="bpe-conformance-") as folder:
         for number, model in enumerate(models):
             handle = subject.build(model)

@@ -27,6 +27,7 @@ CONVENTIONS: dict[str, tuple[str, ...]] = {
 Again = Callable[[Mapping[str, str]], Any]
 METHODS = ("encode", "decode", "encode_iterable", "encode_batch", "decode_bytes", "save", "from_files", "train")
 TRIVIAL = read_model({"merges": [["a", "b"]]})
+SPECIAL = read_model({"merges": [["a", "b"]], "special_tokens": ["<|e|>"], "extra": [[257, "<|e|>"]]})
 
 
 class MisshapenAdapter(Exception):
@@ -51,8 +52,9 @@ class Subject:
         conventions: every convention, the declared ones in place of the defaults.
         declared: the declared ones that differ from the defaults.
         fixed_model: the name of the only model that it has, or None if it takes any.
-        capabilities: of `METHODS`, those it offers, and `pattern` and `train-pattern` with the pattern names
-            behind a colon (`pattern:cl100k`).
+        capabilities: of `METHODS`, those it offers; `special` and `train-special`, where special tokens are taken
+            by the constructor and by `train`; `pattern` and `train-pattern` with the pattern names behind a colon
+            (`pattern:cl100k`).
     """
 
     def __init__(self, name: str, target: Any, time_limit: float = 10.0, again: Again | None = None) -> None:
@@ -210,7 +212,11 @@ class Subject:
         yield from offered
         if self._trains(bool(offered)) and not self._refuses(lambda: self.train("ab ab", 257, [])):
             yield "train"
+            if not self._refuses(lambda: self.train("ab<|e|>ab", 258, list(SPECIAL.special_tokens or ()))):
+                yield "train-special"
             yield from self._patterns("train-pattern", self._target.train, self._probe_training)
+        if offered and self.fixed_model is None and not self._refuses(lambda: self._build(SPECIAL)):
+            yield "special"
         if "encode" in offered and self.fixed_model is None:
             yield from self._patterns("pattern", self._target, self._probe_encoding)
 

@@ -30,6 +30,7 @@ class Implementation:
         pip: requirements of its own, for `pip install`.
         npm: likewise, for `npm install`.
         pack: the model of the pack that it is judged by in place of the spec's cases, or "".
+        options: further options of the suite, for one that hangs often.
         about: one line for the reader.
     """
 
@@ -38,6 +39,7 @@ class Implementation:
     pip: tuple[str, ...] = ()
     npm: tuple[str, ...] = ()
     pack: str = ""
+    options: tuple[str, ...] = ()
     about: str = ""
 
     @property
@@ -90,7 +92,7 @@ def implementations(file: Path = LISTED) -> list[Implementation]:
     """
     found: dict[str, Implementation] = {}
     for document, place, entry in _entries(file):
-        texts = _texts(document, place, entry, ("name", "adapter"), ("pack", "about"), lists=("pip", "npm"))
+        texts = _texts(document, place, entry, ("name", "adapter"), ("pack", "about"), lists=("pip", "npm", "options"))
         one = Implementation(**texts)
         if one.name in found:
             raise document.error(place, f"the name {one.name} stands twice")

@@ -82,7 +82,7 @@ class Survey:
     def _report(self, one: Implementation) -> Document:
         variables = self.environments.variables(one) if self.environments is not None else {}
         adapter = one.adapter.replace("{adapters}", str(self.adapters))
-        options = list(self.options)
+        options = [*self.options, *one.options]
         if one.pack:
             if self.packs is None:
                 raise CommandError(f"{one.name} is judged by a pack of {one.pack}, and none is given")
@@ -90,15 +90,20 @@ class Survey:
         file = self.folder / "reports" / f"{_file_name(one.name)}.json"
         file.unlink(missing_ok=True)
         said = ""
-        for more in ((), ("--bpe-isolate",)):  # what ends the process is judged once more, in a process of its own
-            if more and adapter.startswith("cmd:"):
-                break
+        for more in self._ways(one):
             said = _pytest(adapter, [*options, *more, "--bpe-report", str(file)], variables)
             if file.exists():
                 return self._renamed(file, one)
             if said.startswith("ERROR: "):
                 break
         raise ReportError(said.removeprefix("ERROR: "))
+
+    @staticmethod
+    def _ways(one: Implementation) -> list[tuple[str, ...]]:
+        """Return the options to try: a stranger's package is isolated, and so is, again, what ended its process."""
+        if one.adapter.startswith("cmd:"):
+            return [()]
+        return [("--bpe-isolate",)] if one.pip else [(), ("--bpe-isolate",)]
 
     def _renamed(self, file: Path, one: Implementation) -> Document:
         """Put the name in, and for each folder of this machine what it is."""
