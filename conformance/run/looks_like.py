@@ -21,7 +21,7 @@ FEWEST = 0.6
 THOROUGH = 0.9
 """Of any other bug, the least share of its cases that must fail: a second fault changes answers, and seldom mends."""
 HALF = 0.5
-"""The least share of its cases that such a bug must answer as the implementation does."""
+"""The least share of its cases that such a bug must answer as the implementation does, or all of its own clause."""
 FEW = 3
 """A bug with fewer cases matches by chance: all must match, one of them of the clause that it breaks."""
 MOST = 5
@@ -115,7 +115,8 @@ class _Compared:
         if self.fails < FEW and len(self.same) < self.fails:
             return False
         shown = bool(self.same & self.own & frozenset(left)) or (not self.own and self.fails >= FEW)
-        return shown and self.passed <= (1 - THOROUGH) * self.fails and len(self.same) >= HALF * self.fails
+        certain = len(self.same) >= HALF * self.fails or (len(self.own) >= FEW and self.own <= self.same)
+        return shown and certain and self.passed <= (1 - THOROUGH) * self.fails
 
     def score(self, left: Collection[str]) -> tuple[int, float, bool]:
         """What the best of several causes is told by: what it explains less what speaks against it, first of all."""
