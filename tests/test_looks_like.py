@@ -116,7 +116,7 @@ def test_a_bug_of_few_cases_needs_all_of_them_and_one_of_its_own_clause() -> Non
 
 
 def test_a_bug_that_another_fault_mostly_hides_is_told_by_all_cases_of_its_own_clause() -> None:
-    own = {case: "W" for case in ("wide", "c0", "c1", "c2")}
+    own = dict.fromkeys(("wide", "c0", "c1", "c2"), "W")
     answers = {**_unknown(*range(3, 60)), "c0": "1", "c1": "1", "c2": "1"}
     assert [one.bugs for one in ranked(answers, CASES, _matrix(MANY), own)] == [("wide",)]
     assert ranked(answers, CASES, _matrix(MANY), {**own, "c3": "W"}) == []
