@@ -75,7 +75,9 @@ def _reported(test: Callable[[Subject, Example], Difference | None]) -> Callable
 def _shown(example: Example) -> str:
     model = _model(example)
     special = f", special tokens {list(model.special_tokens)!a}" if model.special_tokens else ""
-    return f"{example['input']!a}        merges {show.merges(model.merges)}{special}"
+    given = example["input"]
+    asked = show.text_line(given["text"]) if "text" in given else ascii(next(iter(given.values())))
+    return f"{asked}        merges {show.merges(model.merges)}{special}"
 
 
 @_reported
