@@ -64,7 +64,6 @@ def test_the_textbook_under_every_convention(tie_break, byte_order, id_layout, l
             {
                 "tie_break": "first-seen",
                 "byte_order": "raw",
-                "id_layout": "bytes-merges-specials",
                 "lookup": "bytes",
             },
         ),
@@ -81,12 +80,12 @@ def test_the_textbook_under_every_convention(tie_break, byte_order, id_layout, l
         (
             "rustbpe",
             "rustbpe",
-            {"tie_break": "smaller-ids", "byte_order": "raw", "id_layout": "bytes-merges-specials"},
+            {"tie_break": "smaller-ids", "byte_order": "raw"},
         ),
         (
             "bpeasy",
             "bpeasy",
-            {"tie_break": "smaller-ids", "byte_order": "raw", "id_layout": "bytes-merges-specials"},
+            {"tie_break": "smaller-ids", "byte_order": "raw"},
         ),
     ],
 )

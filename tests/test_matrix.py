@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,7 @@ from bpe_conformance.fixtures.spec import load_spec
 from bpe_conformance.fixtures.yaml_file import SpecError
 from bpe_conformance.matrix import environments, implementations, survey
 from bpe_conformance.matrix.implementations import Implementation
-from bpe_conformance.report import document
+from bpe_conformance.report import document, markdown
 
 FEW = (f"--bpe-spec={Path(__file__).parent / 'spec'}", "--bpe-case=merge-priority")
 GREEDY = "bpe_conformance.known_bugs.encoding:GreedyLeftToRight"
@@ -152,3 +153,11 @@ def test_a_wrong_list_is_one_line_with_its_place(tmp_path: Path, text: str, told
 def test_names_of_files_stay_in_the_folder() -> None:
     assert survey._file_name("cmd:node ../../x.mjs é") == "cmd-node-..-..-x.mjs"
     assert survey._file_name("...") == "report"
+
+
+def test_the_published_page_is_of_what_is_listed_and_found() -> None:
+    published = (Path(__file__).parents[1] / "MATRIX.md").read_text("utf-8")
+    rows = re.findall(r"^\| `([^`]+)` \|", published, re.MULTILINE)
+    assert rows == [one.name for one in implementations.implementations()]
+    found = "\n".join(markdown.found([one.plain() for one in implementations.findings()]))
+    assert published.endswith(f"## Findings\n\n{found}\n")

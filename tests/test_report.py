@@ -174,6 +174,25 @@ def test_markdown_of_several_runs_begins_with_a_table() -> None:
     assert lines[5].startswith("| `b\\|c:D` | 1.0 | - | ❌ fail 1/1 |")
 
 
+def test_findings_stand_below_the_table_and_are_counted_in_it() -> None:
+    kept = {
+        "clause": "MERGE-ORDER-1",
+        "input": "abc",
+        "expected": "a|bc",
+        "got": "ab|c",
+        "why": "greedy_",
+        "source": "",
+    }
+    findings = [
+        {"adapter": "x:Y, other", "package": "p==1", "verdict": "bug", **kept},
+        {"adapter": "x:Y", "package": "p==1", "verdict": "limit", **kept},
+    ]
+    lines = markdown.matrix([made(result()), made(result(), adapter="z:Z")], findings).splitlines()
+    assert [line.rpartition("| ")[2] for line in lines if line.startswith("| `")] == ["1 bug, 1 limit |", "- |"]
+    wanted = "- **bug** MERGE-ORDER-1: `abc` gives `ab|c`, expected `a|bc`. greedy\\_"
+    assert wanted in lines[lines.index("### x:Y, other (p==1)") :]
+
+
 @pytest.mark.parametrize(
     ("results", "more", "message", "color"),
     [

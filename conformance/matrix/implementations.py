@@ -15,7 +15,7 @@ FOUND = HERE / "findings.yaml"
 VERDICTS = {
     "bug": "a wrong answer",
     "limit": "what its form cannot hold",
-    "convention": "a lawful difference, declared",
+    "convention": "a documented difference",
     "open": "who is right is open",
 }
 

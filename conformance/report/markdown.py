@@ -24,20 +24,34 @@ def text(documents: Sequence[Document]) -> str:
     return "\n".join([*lines, ""])
 
 
-def table(documents: Sequence[Document]) -> Iterator[str]:
-    """Yield the lines of a table: implementations × classes of conformance."""
+def table(documents: Sequence[Document], findings: Sequence[Mapping[str, str]] = ()) -> Iterator[str]:
+    """Yield the lines of a table: implementations × classes of conformance, and how much was found in each."""
     yield from _rows(
-        ["implementation", "version", *CLASSES, "conventions declared"],
+        ["implementation", "version", *CLASSES, "conventions declared, model", *(["findings"] if findings else [])],
         (
             [
                 _code(one["adapter"]["name"]),
                 _plain(one["adapter"]["version"]) or "-",
                 *(_cell(one, name) for name in CLASSES),
-                _conventions(one) or "-",
+                ", ".join(filter(None, [_conventions(one), _model(one)])) or "-",
+                *([_count(one, findings)] if findings else []),
             ]
             for one in documents
         ),
     )
+
+
+def _model(one: Document) -> str:
+    model, pack = one["adapter"]["model"], one["run"]["pack"]
+    if not model and not pack:
+        return ""
+    return f"{_plain(model or pack)} only" + (", by a pack" if pack else "")
+
+
+def _count(one: Document, findings: Sequence[Mapping[str, str]]) -> str:
+    name = one["adapter"]["name"]
+    mine = [found["verdict"] for found in findings if name in map(str.strip, found["adapter"].split(","))]
+    return ", ".join(f"{mine.count(verdict)} {verdict}" for verdict in dict.fromkeys(sorted(mine))) or "-"
 
 
 def matrix(documents: Sequence[Document], findings: Sequence[Mapping[str, str]] = ()) -> str:
@@ -55,7 +69,10 @@ def matrix(documents: Sequence[Document], findings: Sequence[Mapping[str, str]] 
         f"{' to '.join(dict.fromkeys([days[0], days[-1]])) if days else 'no runs'}. A cell says how many of the MUST "
         "that were judged do not hold; `-` is not claimed, or not judged.",
         "",
-        *table(documents),
+        "Findings: **bug**, a wrong answer; **limit**, what a form cannot hold; **convention**, a documented difference; "
+        "**open**, who is right is open.",
+        "",
+        *table(documents, findings),
     ]
     lines += ["", "## Findings", ""] if findings else []
     lines += list(found(findings))
