@@ -218,6 +218,8 @@ def _check_bridge_arguments(parser: argparse.ArgumentParser) -> None:
 def _check_bridge(options: argparse.Namespace) -> int:
     from bpe_conformance.tools import check_bridge
 
+    if not 0 < options.time_limit <= check_bridge.LONGEST_LIMIT:
+        raise CommandError(f"--time-limit {options.time_limit:g}: seconds above 0 are wanted, a day at most")
     outcomes = []
     for outcome in check_bridge.check(options.adapter, options.time_limit):
         outcomes.append(outcome)
@@ -303,6 +305,7 @@ def _matrix(options: argparse.Namespace) -> int:
         packs = Packs(environments)
     if not asked and not judged:
         raise CommandError("name what to judge, or --all for all that the project lists")
+    survey.check_names([*(one.name for one in asked), *(one.name for one in judged)])
     if options.jobs < 1:
         raise CommandError(f"--jobs {options.jobs}: one at least is wanted")
     further = ["--bpe-isolate"] if options.isolate else []

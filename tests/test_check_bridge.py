@@ -333,6 +333,12 @@ def test_what_is_no_program_is_one_line(spec, capfd):
     assert len(capfd.readouterr().err.splitlines()) == 1
 
 
+@pytest.mark.parametrize("limit", ["0", "-1", "nan", "inf"])
+def test_a_time_limit_that_is_none_is_one_line(limit, capfd):
+    assert main(["check-bridge", "cmd:cat", "--time-limit", limit]) == 2
+    assert capfd.readouterr().err.startswith("bpe-conformance: --time-limit")
+
+
 def test_a_program_that_ends_at_once_shows_its_last_words(program):
     (outcome,) = run(program, "no-start")
     assert "ended with status 1" in outcome.lines[1]

@@ -71,6 +71,7 @@ def test_the_command_takes_reports_too(folder: Path, capsys: pytest.CaptureFixtu
         (["absent.json"], "absent.json: No such file"),
         (["broken.json"], "broken.json: not JSON"),
         (["reference", "reference"], "reference is named twice"),
+        (["rustbpe", "--only", "rustbpe"], "rustbpe is named twice"),
         (["--only", "rustpbe"], "there is no implementation 'rustpbe'; did you mean rustbpe?"),
         (["reference", "--jobs", "0"], "--jobs 0: one at least"),
     ],
@@ -150,9 +151,11 @@ def test_a_wrong_list_is_one_line_with_its_place(tmp_path: Path, text: str, told
     assert str(error.value).startswith(f"{file}{told}")
 
 
-def test_names_of_files_stay_in_the_folder() -> None:
-    assert survey._file_name("cmd:node ../../x.mjs é") == "cmd-node-..-..-x.mjs"
-    assert survey._file_name("...") == "report"
+def test_names_of_files_stay_in_the_folder_and_are_each_of_one() -> None:
+    assert survey._file_names(["cmd:node ../../x.mjs é", "..."]) == ["cmd-node-..-..-x.mjs", "report"]
+    assert survey._file_names(["a:b", "A-b", "a b", "c"]) == ["a-b", "A-b-2", "a-b-3", "c"]
+    first, second = survey._file_names([f"cmd:node {'long/' * 20}{name}.mjs" for name in "ab"])
+    assert first != second
 
 
 def test_the_published_page_is_of_what_is_listed_and_found() -> None:

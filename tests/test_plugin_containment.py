@@ -93,3 +93,8 @@ def test_imports_are_contained(project: Project, statement: str, told: str) -> N
     assert told in line
     assert line.isascii()
     assert line.isprintable()
+
+
+@pytest.mark.parametrize("limit", ["0", "-1", "nan", "inf"])
+def test_a_time_limit_that_is_none_is_refused(project: Project, limit: str) -> None:
+    assert "--bpe-time-limit" in project.refused("mine:Greedy", "--bpe-time-limit", limit)

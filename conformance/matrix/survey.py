@@ -9,6 +9,7 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, field
+from itertools import chain, count
 from pathlib import Path
 
 from bpe_conformance.matrix.environments import Environments, NotInstalledError
@@ -68,18 +69,20 @@ class Survey:
 
     def run(self, asked: Sequence[Implementation]) -> Iterator[Judged]:
         """Yield each implementation as its run ends."""
-        (self.folder / "reports").mkdir(parents=True, exist_ok=True)
+        reports = self.folder / "reports"
+        reports.mkdir(parents=True, exist_ok=True)
+        files = [reports / f"{name}.json" for name in _file_names([one.name for one in asked])]
         with ThreadPoolExecutor(max_workers=self.jobs) as pool:
-            for done in as_completed([pool.submit(self._judged, one) for one in asked]):
+            for done in as_completed([pool.submit(self._judged, *row) for row in zip(asked, files, strict=True)]):
                 yield done.result()
 
-    def _judged(self, one: Implementation) -> Judged:
+    def _judged(self, one: Implementation, file: Path) -> Judged:
         try:
-            return Judged(one.name, self._report(one))
+            return Judged(one.name, self._report(one, file))
         except (NotInstalledError, ReportError, CommandError) as error:
             return Judged(one.name, problem=str(error))
 
-    def _report(self, one: Implementation) -> Document:
+    def _report(self, one: Implementation, file: Path) -> Document:
         variables = self.environments.variables(one) if self.environments is not None else {}
         adapter = one.adapter.replace("{adapters}", str(self.adapters))
         options = [*self.options, *one.options]
@@ -87,7 +90,6 @@ class Survey:
             if self.packs is None:
                 raise CommandError(f"{one.name} is judged by a pack of {one.pack}, and none is given")
             options += ["--bpe-pack", str(self.packs.folder(one.pack))]
-        file = self.folder / "reports" / f"{_file_name(one.name)}.json"
         file.unlink(missing_ok=True)
         said = ""
         for more in self._ways(one):
@@ -137,8 +139,15 @@ def _pytest(adapter: str, options: Sequence[str], variables: Mapping[str, str]) 
     return refused or (f"{ended}: {lines[-1][:200]}" if lines else ended)
 
 
-def _file_name(name: str) -> str:
-    return re.sub(r"[^A-Za-z0-9._-]+", "-", name)[:80].strip("-.") or "report"
+def _file_names(names: Sequence[str]) -> list[str]:
+    """Return a name of a file for each, no two the same: a report must not be taken for that of another."""
+    found: list[str] = []
+    for name in names:
+        first = re.sub(r"[^A-Za-z0-9._-]+", "-", name)[:80].strip("-.") or "report"
+        taken = {one.lower() for one in found}
+        further = (f"{first}-{number}" for number in count(2))
+        found.append(next(one for one in chain([first], further) if one.lower() not in taken))
+    return found
 
 
 def write(folder: Path, judged: Sequence[Judged]) -> list[Path]:
@@ -165,7 +174,7 @@ def named(words: Sequence[str]) -> tuple[list[Implementation], list[Judged]]:
         words: adapters as `--adapter` takes them, or files that `--bpe-report` wrote.
 
     Raises:
-        CommandError: if a report cannot be read, or two have one name.
+        CommandError: if a report cannot be read.
     """
     asked, done = [], []
     for word in words:
@@ -177,8 +186,15 @@ def named(words: Sequence[str]) -> tuple[list[Implementation], list[Judged]]:
             done.append(Judged(report["adapter"]["name"], report))
         else:
             asked.append(Implementation(word, word))
-    names = [one.name for one in asked] + [one.name for one in done]
+    return asked, done
+
+
+def check_names(names: Sequence[str]) -> None:
+    """See that each implementation stands on the page once.
+
+    Raises:
+        CommandError: if two have one name.
+    """
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:
         raise CommandError(f"{twice} is named twice; give each implementation once")
-    return asked, done

@@ -295,11 +295,15 @@ ALONE_PATIENCE = 3
 
 IMPORT_PATIENCE = 6
 """How many times longer than a case importing the adapter may take."""
+LONGEST_LIMIT = 86400.0
+"""Seconds that a case may be given at most."""
 
 
 def _subject(config: pytest.Config, name: str) -> Subject:
     """Import the adapter and settle what it offers; whatever it prints meanwhile is dropped."""
     limit = config.getoption("--bpe-time-limit")
+    if not 0 < limit <= LONGEST_LIMIT:
+        raise pytest.UsageError(f"--bpe-time-limit {limit:g}: seconds above 0 are wanted, a day at most")
     capture = config.pluginmanager.getplugin("capturemanager")
     if capture is not None:
         capture.resume_global_capture()

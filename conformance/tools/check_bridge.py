@@ -27,6 +27,8 @@ TEXTS = {
     "quotes and backslashes": 'a"b\\u0041\\n/\\',
 }
 LONG = "abc " * (1 << 18)
+LONGEST_LIMIT = 86400.0
+"""Seconds that a reply may be given at most."""
 SURROGATES = "a\ud800b"
 _USES_MODEL = ("encode", "decode", "encode_batch", "decode_bytes", "encode_iterable", "save")
 _SILENCES = 3
