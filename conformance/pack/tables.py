@@ -229,6 +229,8 @@ def _overridden(table: Table, given: Given) -> Table:
 def _checked(table: Table) -> Table:
     """Refuse what the oracle cannot take, or what leaves open how a text is encoded."""
     model, where = table.model, ", ".join(table.sources)
+    if not model.name:
+        raise CommandError(f"{where}: the model has no name; add --name NAME")
     compiled(model.pattern)
     try:
         textbook.Tokenizer(model.vocab, model.merges, model.special_tokens)
@@ -252,6 +254,3 @@ def _some(texts: Sequence[str]) -> str:
 
 def _sha256(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
-
-
-__all__ = ["BUILT_IN", "KNOWN", "Given", "Table", "read_table"]

@@ -13,6 +13,7 @@ from bpe_conformance import __version__
 from bpe_conformance.fixtures import PATTERNS, Model
 from bpe_conformance.fixtures.spec import FOLDER
 from bpe_conformance.pack.build import Pack, build
+from bpe_conformance.pack.patterns import OWN
 from bpe_conformance.pack.tables import Table
 from bpe_conformance.pack.witnesses import Agreement, agree
 from bpe_conformance.tools.command_error import CommandError
@@ -32,14 +33,14 @@ def make(table: Table, seed: int, target: Path) -> list[str]:
     Raises:
         CommandError: if `target` holds anything but a pack, or an engine disagrees with the oracle.
     """
-    target = target.resolve()
+    shown, target = target, target.resolve()
     _check_target(target)
     pack = build(table.model, seed)
     agreement = agree(table.model, pack.cases)
     files = contents(table, pack, agreement, seed)
     _put(files, target)
     size = sum(map(len, files.values()))
-    return [*_lines(table, pack, agreement), f"written   {len(pack.cases):,} cases, {size / 1e6:.1f} MB, in {target}"]
+    return [*_lines(table, pack, agreement), f"written   {len(pack.cases):,} cases, {size / 1e6:.1f} MB, in {shown}"]
 
 
 def contents(table: Table, pack: Pack, agreement: Agreement, seed: int) -> dict[str, bytes]:
@@ -79,8 +80,6 @@ def contents(table: Table, pack: Pack, agreement: Agreement, seed: int) -> dict[
 
 
 def _of_spec(pattern: str) -> bool:
-    from bpe_conformance.pack.patterns import OWN
-
     return not pattern.startswith(OWN)
 
 

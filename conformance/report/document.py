@@ -69,6 +69,7 @@ class Judged:
         not_claimed: what is missing, folded for people.
         missing: ids of which no result came.
         complete: whether the run came to its end.
+        options: further members of the document's `run`: the options that it was judged with, and its exit status.
     """
 
     command: str

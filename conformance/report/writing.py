@@ -47,8 +47,6 @@ def check(path: Path, folder: bool = False) -> None:
     if folder or path.is_dir():
         if path.exists() and not path.is_dir():
             raise ReportError(f"{path}: the report cannot be written: a file stands there; a folder is wanted")
-        if not folder and not path.is_dir():
-            raise ReportError(f"{path}: there is no such folder")
         try:
             path.mkdir(exist_ok=True)
         except OSError as error:
