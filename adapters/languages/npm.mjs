@@ -40,7 +40,7 @@ export function versionOf(name) {
   for (;;) {
     const file = join(folder, "package.json");
     const found = existsSync(file) ? JSON.parse(readFileSync(file, "utf8")) : {};
-    if (found.name === name || folder === dirname(folder)) return found.version ?? "";
+    if ((found.name === name && found.version) || folder === dirname(folder)) return found.version ?? "";
     folder = dirname(folder);
   }
 }

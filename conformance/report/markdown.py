@@ -51,7 +51,8 @@ def _model(one: Document) -> str:
 def _count(one: Document, findings: Sequence[Mapping[str, str]]) -> str:
     name = one["adapter"]["name"]
     mine = [found["verdict"] for found in findings if name in map(str.strip, found["adapter"].split(","))]
-    return ", ".join(f"{mine.count(verdict)} {verdict}" for verdict in dict.fromkeys(sorted(mine))) or "-"
+    counts = {verdict: mine.count(verdict) for verdict in sorted(mine)}
+    return ", ".join(f"{count} {verdict}{'s' * (count > 1)}" for verdict, count in counts.items()) or "-"
 
 
 def matrix(documents: Sequence[Document], findings: Sequence[Mapping[str, str]] = ()) -> str:

@@ -160,7 +160,7 @@
     close.addEventListener("click", leave);
     const title = make("h2", { id: "details-title", tabindex: "-1", autofocus: true }, clause.id);
     const level = clause.level ? `, ${clause.level.toUpperCase()}` : "";
-    const list = make("ol", { class: "cases" }, casesOf[place].map((one) => caseItem(one, only, wanted)));
+    const list = make("ol", { class: "cases" }, inOrder(place, only, wanted).map((one) => caseItem(one, only, wanted)));
     dialog.replaceChildren(
       make("div", { class: "sheet" },
         make("header", {}, make("div", {}, make("p", { class: "brow" }, `${clause.section}${level}`), title), close),
@@ -172,6 +172,15 @@
     const aim = dialog.querySelector(".wanted");
     if (aim) aim.scrollIntoView({ block: "start" });
     else dialog.scrollTop = 0;
+  }
+
+  /** The cases of a clause; those of one implementation by their states, what fails first, without those not judged. */
+  function inOrder(place, only, wanted) {
+    if (only < 0) return casesOf[place];
+    const order = Object.keys(data.states);
+    const rank = (one) => order.indexOf(data.implementations[only].states[one]);
+    const judged = casesOf[place].filter((one) => rank(one) < order.length - 1 || data.cases[one][0] === wanted.case);
+    return judged.sort((one, other) => rank(one) - rank(other) || one - other);
   }
 
   function count(place, only) {
