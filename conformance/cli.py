@@ -14,6 +14,7 @@ from bpe_conformance import __version__
 from bpe_conformance.tools.command_error import CommandError
 
 BROKEN_PIPE = 141  # what a shell gives for a program that SIGPIPE ended
+INTERRUPTED = 130  # what a shell gives for a program that SIGINT ended
 
 
 @dataclass(frozen=True)
@@ -45,6 +46,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         # what reads our output has closed it, as `| head` does; the interpreter must not flush again at exit
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return BROKEN_PIPE
+    except KeyboardInterrupt:
+        print("bpe-conformance: interrupted", file=sys.stderr)
+        return INTERRUPTED
     return status
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 from pathlib import Path
 
 import pytest
@@ -149,6 +150,22 @@ def test_a_wrong_list_is_one_line_with_its_place(tmp_path: Path, text: str, told
     with pytest.raises(SpecError) as error:
         implementations.implementations(file)
     assert str(error.value).startswith(f"{file}{told}")
+
+
+def test_an_interrupt_is_one_line_and_starts_no_more(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    begun: list[str] = []
+
+    def interrupted(plan: survey.Survey, one: Implementation, file: Path) -> survey.Judged:
+        begun.append(one.name)
+        time.sleep(0.1)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(survey.Survey, "_judged", interrupted)
+    assert cli.main(["matrix", *"abcdef", "-o", "page", "--jobs", "1"]) == 130
+    assert capsys.readouterr().err == "bpe-conformance: interrupted\n"
+    assert len(begun) < 6
 
 
 def test_names_of_files_stay_in_the_folder_and_are_each_of_one() -> None:

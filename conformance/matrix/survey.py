@@ -72,9 +72,12 @@ class Survey:
         reports = self.folder / "reports"
         reports.mkdir(parents=True, exist_ok=True)
         files = [reports / f"{name}.json" for name in _file_names([one.name for one in asked])]
-        with ThreadPoolExecutor(max_workers=self.jobs) as pool:
+        pool = ThreadPoolExecutor(max_workers=self.jobs)
+        try:
             for done in as_completed([pool.submit(self._judged, *row) for row in zip(asked, files, strict=True)]):
                 yield done.result()
+        finally:
+            pool.shutdown(cancel_futures=True)  # an interrupt ends what runs, and starts no more
 
     def _judged(self, one: Implementation, file: Path) -> Judged:
         try:
