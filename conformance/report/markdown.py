@@ -70,8 +70,8 @@ def matrix(documents: Sequence[Document], findings: Sequence[Mapping[str, str]] 
         f"{' to '.join(dict.fromkeys([days[0], days[-1]])) if days else 'no runs'}. A cell says how many of the MUST "
         "that were judged do not hold; `-` is not claimed, or not judged.",
         "",
-        "Findings: **bug**, a wrong answer; **limit**, what a form cannot hold; **convention**, a documented difference; "
-        "**open**, who is right is open.",
+        "Findings: **bug**, a wrong answer; **limit**, what a form cannot hold; **convention**, a documented "
+        "difference; **open**, who is right is open.",
         "",
         *table(documents, findings),
     ]
