@@ -309,7 +309,7 @@ def _matrix(options: argparse.Namespace) -> int:
         packs = Packs(environments)
     if not asked and not judged:
         raise CommandError("name what to judge, or --all for all that the project lists")
-    survey.check_names([*(one.name for one in asked), *(one.name for one in judged)])
+    survey.check_names([one.name for one in asked])
     if options.jobs < 1:
         raise CommandError(f"--jobs {options.jobs}: one at least is wanted")
     further = ["--bpe-isolate"] if options.isolate else []

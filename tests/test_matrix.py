@@ -55,6 +55,7 @@ def test_each_is_judged_in_its_own_process_and_written(folder: Path) -> None:
     assert [file.name for file in files] == ["index.html", "matrix.md"]
     table = (folder / "page" / "matrix.md").read_text("utf-8")
     assert "| `wrong one` |" in table
+    assert "- `absent` could not be judged: there is no module 'nowhere'" in table
     assert "wrong one" in (folder / "page" / "index.html").read_text("utf-8")
 
 

@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+import unicodedata
 from collections.abc import Callable, Iterator
 from itertools import pairwise
 from pathlib import Path
@@ -199,6 +200,24 @@ def replaces_in_each_token(base: type[textbook.Tokenizer]) -> type[textbook.Toke
             return "".join(self.vocab[index].decode("utf-8", "replace") for index in ids)
 
     return Wrong
+
+
+def tidying(name: str, tidy: Callable[[str], str]) -> None:
+    def make(base: type[textbook.Tokenizer]) -> type[textbook.Tokenizer]:
+        class Wrong(base):  # type: ignore[misc,valid-type]
+            def decode(self, ids: Any) -> str:
+                return tidy(super().decode(ids))
+
+        return Wrong
+
+    WRONG[f"decodes_{name}"] = make
+
+
+tidying("without_a_mark", lambda text: text.removeprefix("\ufeff"))
+tidying("without_any_mark", lambda text: text.replace("\ufeff", ""))
+tidying("composed", lambda text: unicodedata.normalize("NFC", text))
+tidying("with_one_kind_of_line_end", lambda text: text.replace("\r\n", "\n"))
+tidying("without_space_at_the_end", lambda text: text.rstrip(" "))
 
 
 @pytest.mark.parametrize("name", WRONG)

@@ -81,6 +81,16 @@ def test_each_state_is_told_apart(project: Project) -> None:
     )
 
 
+def test_a_list_that_is_out_of_date_fails_the_run_and_speaks_against_no_class(project: Project) -> None:
+    project.write("known.yaml", "merge-priority: greedy\n")
+    done = project.judge("textbook", "--bpe-known-failures", "known.yaml", "--bpe-report", "report.json")
+    assert done.ret == pytest.ExitCode.TESTS_FAILED
+    report = read(project)
+    assert {one["class"]: one["verdict"] for one in report["verdicts"]}["encoder"] == "pass"
+    assert [one["id"] for one in report["results"] if one.get("stale")] == ["merge-priority"]
+    done.stdout.fnmatch_lines(["verdict       encoder    PASS: 14 MUST hold; 1 that hold are listed as known failures"])
+
+
 def test_the_same_run_gives_the_same_document_with_workers_too(project: Project) -> None:
     for number, more in enumerate(((), ("-n", "2"))):
         project.run("mine:Greedy", f"--bpe-report={number}.json", *more)

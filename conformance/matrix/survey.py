@@ -164,7 +164,11 @@ def write(folder: Path, judged: Sequence[Judged]) -> list[Path]:
     reports = [one.report for one in judged if one.report is not None]
     names = {report["adapter"]["name"] for report in reports}
     found = [one.plain() for one in findings() if names & set(one.adapters)]
-    files = {folder / "index.html": page.text(reports, found), folder / "matrix.md": markdown.matrix(reports, found)}
+    problems = {one.name: one.problem for one in judged if one.report is None}
+    files = {
+        folder / "index.html": page.text(reports, found),
+        folder / "matrix.md": markdown.matrix(reports, found, problems),
+    }
     for file, text in files.items():
         write_text(file, text)
     return list(files)
@@ -193,7 +197,7 @@ def named(words: Sequence[str]) -> tuple[list[Implementation], list[Judged]]:
 
 
 def check_names(names: Sequence[str]) -> None:
-    """See that each implementation stands on the page once.
+    """See that each implementation is judged once.
 
     Raises:
         CommandError: if two have one name.

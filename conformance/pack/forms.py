@@ -17,6 +17,15 @@ SHAPES = 2
 IDS = 400
 """Ids in a case that decodes a part of the vocabulary."""
 SHORT = 24
+TIDIED = (
+    ("DECODE-BOM-1", "\ufeffa"),
+    ("DECODE-BOM-1", "\ufeff\ufeff a\ufeff"),
+    ("DECODE-BYTES-1", "e\u0301 \u212b \ufb01 \u1e9b\u0323"),
+    ("DECODE-BYTES-1", "a\r\nb\rc\n\n"),
+    ("DECODE-BYTES-1", "  \ta . don 't \n "),
+    ("DECODE-BYTES-1", "\0a\0\x7f\x85\u200b"),
+)
+"""Clause, and a text that decoders are tempted to tidy: marks, composition, line ends, white space, controls."""
 
 
 def decoding(reach: Reach, draw: Draw) -> Iterator[Draft]:
@@ -39,6 +48,10 @@ def decoding(reach: Reach, draw: Draw) -> Iterator[Draft]:
         ids = [singles[bytes([byte])] for byte in char.encode("utf-8")]
         yield Draft("decode-parts", "DECODE-BYTES-1", f"{char!a} in single bytes", "decode", {"ids": ids})
         yield Draft("decode-parts", "DECODE-UTF8-1", "a character cut short", "decode", {"ids": ids[:-1] + ids})
+    ids_of = {token: index for index, token in sorted(vocab.items(), reverse=True)}
+    for clause, text in TIDIED:
+        ids = [ids_of[token] for token in reach.tokens(text)]
+        yield Draft("decode-text", clause, "a text comes back as it was", "decode", {"ids": ids})
     for text in reach.model.special_tokens or ():
         index = next(index for index, token in vocab.items() if token == text.encode("utf-8"))
         ids = [singles[b" "], index, index, singles[b" "], singles["é".encode()[:1]], index]

@@ -137,6 +137,7 @@ def _result(one: tally.Result, looks_like: Sequence[str]) -> dict[str, Any]:
     told = ("reason", "input", "expected", "got", "diverges", "depends", "message")
     result = {name: one[name] for name in kept}
     result |= {name: shortened(one[name]) for name in told if one.get(name)}
+    result |= {"stale": True} if one.get("stale") else {}
     return result | ({"looks_like": list(looks_like)} if looks_like else {})
 
 

@@ -55,11 +55,16 @@ def _count(one: Document, findings: Sequence[Mapping[str, str]]) -> str:
     return ", ".join(f"{count} {verdict}{'s' * (count > 1)}" for verdict, count in counts.items()) or "-"
 
 
-def matrix(documents: Sequence[Document], findings: Sequence[Mapping[str, str]] = ()) -> str:
+def matrix(
+    documents: Sequence[Document],
+    findings: Sequence[Mapping[str, str]] = (),
+    problems: Mapping[str, str] | None = None,
+) -> str:
     """Return a page of several runs: the table, and what was found in which implementation.
 
     Args:
         documents: the reports.
+        problems: the name of an implementation that could not be judged → why.
         findings: plain mappings with adapter, package, clause, verdict, input, expected, got, why and source.
     """
     suites = sorted({(one["suite"]["version"], one["suite"]["spec"]) for one in documents})
@@ -75,7 +80,8 @@ def matrix(documents: Sequence[Document], findings: Sequence[Mapping[str, str]] 
         "",
         *table(documents, findings),
     ]
-    lines += ["", "## Findings", ""] if findings else []
+    lines += ["", *(f"- {_code(name)} could not be judged: {_plain(why)}" for name, why in (problems or {}).items())]
+    lines += ["## Findings", ""] if findings else []
     lines += list(found(findings))
     return "\n".join([*lines, ""])
 

@@ -58,6 +58,7 @@ class BpeItem(pytest.Item):
         self.state = "error"
         self.message = ""
         self.reason = ""
+        self.stale = False
         self.difference: Difference | None = None
         self.title = self.name
 
@@ -85,6 +86,7 @@ class BpeItem(pytest.Item):
             "state": state,
             "seconds": round(report.duration, 4),
             "reason": self.reason,
+            "stale": self.stale,
             "message": ascii_only(report.longreprtext) if state == "error" else self.message,
             "input": ascii_only(difference.input) if difference else "",
             "expected": ascii_only(difference.expected) if difference else "",
@@ -117,7 +119,7 @@ class BpeItem(pytest.Item):
         level = self.clause.level if self.clause is not None else "must"
         advisory = level != "must" and not (level == "should" and self.config.getoption("--bpe-strict"))
         if text is None and reason is not None:
-            self.state = "fail"
+            self.state, self.stale = "fail", True
             self.message = (
                 f"FAILED  {self.name} is listed as a known failure ({ascii_only(reason)}), and passes.\n"
                 "  Take it out of the list."
