@@ -73,6 +73,9 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> Path:
         if result["state"] == "fail":
             result |= {"got": HOSTILE, "message": HOSTILE}
     made = {"several": [report("right", cases=60), one], "single": [one], "hostile": [bad, one]}
+    mine = [case.id for case in spec().cases if case.clause.id == "MERGE-ORDER-1"]
+    late = report("late", {mine[0]: "pass", mine[-1]: "fail"}, cases=0)
+    made["late"] = [report("all", dict.fromkeys(mine, "pass"), cases=0), late]
     made["many"] = [report(f"implementation-{number}", cases=MANY) for number in range(12)]
     for name, reports in made.items():
         (folder / f"{name}.html").write_bytes(page.text(reports).encode("utf-8"))
@@ -226,6 +229,15 @@ def test_the_details_of_all_implementations_lead_to_each(browser: Browser) -> No
     browser.js("document.querySelector('.cases dl a').click()")
     assert browser.js("document.querySelector('dialog select').value") == "one"
     assert browser.js("location.hash") == f"#in=one&case={CASE}"
+
+
+def test_what_fails_stands_first_and_what_was_not_judged_nowhere(browser: Browser) -> None:
+    shown = "[...document.querySelectorAll('.cases .id')].map((one) => one.textContent)"
+    mine = [case.id for case in spec().cases if case.clause.id == "MERGE-ORDER-1"]
+    browser.open("late.html", "#clause=MERGE-ORDER-1&in=late")
+    assert browser.js(shown) == [mine[-1], mine[0]]
+    browser.open("late.html", f"#case={mine[1]}&in=late")
+    assert browser.js(shown) == [mine[-1], mine[0], mine[1]]
 
 
 def test_what_a_report_holds_is_shown_and_not_run(browser: Browser) -> None:

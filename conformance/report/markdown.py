@@ -80,8 +80,9 @@ def matrix(
         "",
         *table(documents, findings),
     ]
-    lines += ["", *(f"- {_code(name)} could not be judged: {_plain(why)}" for name, why in (problems or {}).items())]
-    lines += ["## Findings", ""] if findings else []
+    if problems:
+        lines += ["", *(f"- {_code(name)} could not be judged: {_plain(why)}" for name, why in problems.items())]
+    lines += ["", "## Findings", ""] if findings else []
     lines += list(found(findings))
     return "\n".join([*lines, ""])
 
