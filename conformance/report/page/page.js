@@ -179,7 +179,7 @@
     if (only < 0) return casesOf[place];
     const order = Object.keys(data.states);
     const rank = (one) => order.indexOf(data.implementations[only].states[one]);
-    const judged = casesOf[place].filter((one) => rank(one) < order.length - 1 || data.cases[one][0] === wanted.case);
+    const judged = casesOf[place].filter((one) => rank(one) < order.length - 1 || one === wanted);
     return judged.sort((one, other) => rank(one) - rank(other) || one - other);
   }
 
