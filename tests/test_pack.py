@@ -30,6 +30,13 @@ TEXT = (
 FILES = ("pack.json", "table.json", "cases.json", "pack.schema.json")
 
 
+@pytest.fixture(autouse=True)
+def own_patterns_are_forgotten() -> Iterator[None]:
+    yield
+    for name in [name for name in PATTERNS if name.startswith("own-")]:
+        del PATTERNS[name]
+
+
 def _toy(pattern: str = "cl100k") -> Model:
     trained = Tokenizer.train(TEXT * 3, 256 + len(SPECIAL) + 90, SPECIAL, pattern=pattern)
     order = [*range(256), *range(256 + len(SPECIAL), len(trained.vocab)), *range(256, 256 + len(SPECIAL))]

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +23,13 @@ from bpe_conformance.reference import format_gpt2, format_huggingface
 from bpe_conformance.tools.command_error import CommandError
 
 ABC = read_model({"merges": [["a", "b"], ["ab", "c"]], "extra": [[300, "<|e|>"]], "special_tokens": ["<|e|>"]})
+
+
+@pytest.fixture(autouse=True)
+def own_patterns_are_forgotten() -> Iterator[None]:
+    yield
+    for name in [name for name in PATTERNS if name.startswith("own-")]:
+        del PATTERNS[name]
 
 
 def _ranks(model: Model = ABC) -> str:

@@ -14,7 +14,7 @@ from jsonschema.exceptions import best_match
 from bpe_conformance.fixtures import Model
 from bpe_conformance.fixtures.spec import FOLDER, Case, Clause
 from bpe_conformance.fixtures.yaml_file import SpecError
-from bpe_conformance.pack.patterns import compiled, named
+from bpe_conformance.pack.patterns import named
 from bpe_conformance.pack.writing import CASES, FORMAT, MANIFEST, SCHEMA, TABLE
 from bpe_conformance.tools.command_error import CommandError
 
@@ -66,9 +66,8 @@ def _unchanged(file: Path, digest: str | None) -> dict[str, Any]:
 
 
 def _model(folder: Path, manifest: Mapping[str, Any], table: Mapping[str, Any]) -> Model:
-    pattern = named(manifest["pattern"]["regex"])
     try:
-        compiled(pattern)
+        pattern = named(manifest["pattern"]["regex"])
     except CommandError as error:
         raise SpecError(f"{folder / MANIFEST}: {error}") from None
     merges = tuple((bytes.fromhex(left), bytes.fromhex(right)) for left, right in table["merges"])

@@ -20,24 +20,27 @@ def named(pattern: str) -> str:
 
     >>> named(PATTERNS["cl100k"]), named("cl100k")
     ('cl100k', 'cl100k')
+
+    Raises:
+        CommandError: one line, if `regex` takes it for no regular expression.
     """
     if pattern in PATTERNS:
         return pattern
     for name, text in PATTERNS.items():
         if text == pattern:
             return name
+    _compile(pattern)
     name = OWN + hashlib.sha256(pattern.encode("utf-8")).hexdigest()[:12]
     PATTERNS[name] = pattern
     return name
 
 
 def compiled(name: str) -> regex.Pattern[str]:
-    """Return the compiled pattern.
+    """Return the compiled pattern of a name that `PATTERNS` holds."""
+    return _compile(PATTERNS[name])
 
-    Raises:
-        CommandError: one line, if `regex` takes it for no regular expression.
-    """
-    text = PATTERNS[name]
+
+def _compile(text: str) -> regex.Pattern[str]:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
