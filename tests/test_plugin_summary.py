@@ -132,6 +132,17 @@ def test_frames_of_ours_stand_in_no_failure(project: Project) -> None:
     assert not any(name in apart.stdout.str() for name in ("connection.py", "bridge.py"))
 
 
+@pytest.mark.parametrize("options", [(), ("-n1",)])
+def test_the_short_summary_of_a_ci_service_tells_a_line_per_failure(
+    project: Project, monkeypatch: pytest.MonkeyPatch, options: tuple[str, ...]
+) -> None:
+    monkeypatch.setenv("CI", "true")
+    result = project.judge("mine:EncodeOnly", "--bpe-trainer", "mine:raises", "--bpe-case", "train-low", *options)
+    told = "Among the most frequent pairs the lexicographically greatest wins."
+    assert lines(result, "FAILED conformance") == [f"FAILED conformance::train-low - TRAIN-TIE-1 (MUST) {told}"]
+    assert len(lines(result, "  expected")) == 1
+
+
 @pytest.mark.parametrize(
     ("told", "shown"),
     [

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
 
 from bpe_conformance.fixtures import Model, read_text
 from bpe_conformance.fixtures.spec import Case, Clause
@@ -42,6 +43,26 @@ def of_disturbance(name: str, clause: Clause | None, difference: Difference, com
     """Return what the user reads when an answer is right and the process was changed."""
     head = [_head(name, clause), f"  {clause.statement}"] if clause else [f"FAILED  {name}"]
     return "\n".join([*head, *_fields(difference), _field("repeat", command.repeat(name))])
+
+
+class Told:
+    """A failure's text as pytest shows it: whole where failures stand, one line in the short summary.
+
+    The short summary of a run on a CI service is not cut to the terminal's width and would repeat the whole text.
+    """
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        head, *more = text.splitlines()
+        self.reprcrash = SimpleNamespace(message=" ".join([*head.split()[2:], *(line.strip() for line in more[:1])]))
+
+    def __str__(self) -> str:
+        return self.text
+
+    def toterminal(self, writer: Any) -> None:
+        """Print the whole text."""
+        for line in self.text.splitlines():
+            writer.line(line)
 
 
 def _head(name: str, clause: Clause) -> str:

@@ -21,7 +21,7 @@ from bpe_conformance.judging.law import Law
 from bpe_conformance.judging.laws import LAWS, bind
 from bpe_conformance.judging.show import ascii_only
 from bpe_conformance.judging.subject import Again, MisshapenAdapter, Subject
-from bpe_conformance.run import known_failures, looks_like, reporting, summary
+from bpe_conformance.run import failure, known_failures, looks_like, reporting, summary
 
 STATES = {
     "pass": ("passed", ".", "PASSED"),
@@ -214,18 +214,22 @@ class Run:
 
     def _tell_likeness(self) -> None:
         """Say above the failures, once, which known bugs they look like, and in each failure by a line."""
+        terminal = self.config.pluginmanager.getplugin("terminalreporter")
+        failed = terminal.stats.get("failed", []) if terminal else []
+        failed = [one for one in failed if hasattr(one, "bpe") and isinstance(one.longrepr, str)]
+        for report in failed:
+            report.longrepr = failure.Told(report.longrepr)
         if self.config.getoption("--bpe-spec"):
             return
         results = list(self.results.values())
         self.diagnosis = diagnosis = looks_like.of_run(results, self.spec.cases)
-        terminal = self.config.pluginmanager.getplugin("terminalreporter")
         if terminal is None:
             return
-        for report in terminal.stats.get("failed", []):
-            line = looks_like.line_for(getattr(report, "bpe", {}).get("id", ""), diagnosis)
-            if line is not None and isinstance(report.longrepr, str):
-                head, mark, tail = report.longrepr.partition("\n  repeat  ")
-                report.longrepr = f"{head}\n{line}{mark}{tail}"
+        for report in failed:
+            line = looks_like.line_for(report.bpe["id"], diagnosis)
+            if line is not None:
+                head, mark, tail = report.longrepr.text.partition("\n  repeat  ")
+                report.longrepr = failure.Told(f"{head}\n{line}{mark}{tail}")
         told = [*looks_like.told(diagnosis), *self._passes_alone(diagnosis)]
         summary.likeness(terminal, told, results)
 
