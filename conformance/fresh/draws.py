@@ -1,25 +1,20 @@
-"""Draws texts, tables and special tokens for fresh cases, with nothing but `random.Random.random`.
-
-Its values are the same on every platform and Python version; those of `choice` and `shuffle` are not.
-"""
+"""Draws texts, tables and special tokens for fresh cases."""
 
 from __future__ import annotations
 
-import hashlib
-import random
 from collections.abc import Sequence
 from functools import cache
-from typing import Any, TypeVar
+from typing import Any
 
 import regex
 
 from bpe_conformance.fixtures import PATTERNS, Merge, read_model, write_token
 from bpe_conformance.fixtures.values import TEXTS
+from bpe_conformance.judging import draws
 from bpe_conformance.judging.examples import SPECIALS, known_characters
 from bpe_conformance.reference import textbook
 from bpe_conformance.reference.textbook import Word
 
-T = TypeVar("T")
 Raw = dict[str, Any]
 CLASSES = tuple(
     rf"\p{{{name}}}" for name in (*("Lu", "Ll", "Lt", "Lm", "Lo"), "M", "Nd", "Nl", "No", "P", "S", "Z", "C")
@@ -27,37 +22,8 @@ CLASSES = tuple(
 """Classes of characters; in a list of pieces each stands for some of its characters."""
 
 
-class Draw:
-    """Draws for one case.
-
-    Args:
-        key: what the draws depend on.
-    """
-
-    def __init__(self, key: str) -> None:
-        digest = hashlib.sha256(key.encode("utf-8")).digest()
-        self._random = random.Random(int.from_bytes(digest, "big")).random
-
-    def below(self, bound: int) -> int:
-        """Return an integer from 0 to `bound` - 1."""
-        return int(self._random() * bound)
-
-    def between(self, low: int, high: int) -> int:
-        """Return an integer from `low` to `high`."""
-        return low + self.below(high - low + 1)
-
-    def chance(self, probability: float) -> bool:
-        """Return True with this probability."""
-        return self._random() < probability
-
-    def pick(self, items: Sequence[T]) -> T:
-        """Return one of `items`."""
-        return items[self.below(len(items))]
-
-    def shuffled(self, items: Sequence[T]) -> list[T]:
-        """Return `items` in random order."""
-        rest = list(items)
-        return [rest.pop(self.below(len(rest))) for _ in items]
+class Draw(draws.Draw):
+    """Draws for one case."""
 
     def walk(self, letters: Sequence[str], length: int) -> str:
         """Return a text of `letters` in which earlier stretches come again."""

@@ -1,4 +1,4 @@
-"""Hypothesis strategies. Every example is a case as it stands in the YAML, so that a counterexample can be pasted."""
+"""What the laws are tried on. Every example is a case as it stands in the YAML, so that it can be pasted."""
 
 from __future__ import annotations
 
@@ -7,10 +7,9 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import Any
 
-from hypothesis import strategies as st
-
 from bpe_conformance.fixtures import PATTERNS, write_token
 from bpe_conformance.fixtures.values import TEXTS
+from bpe_conformance.judging.draws import Choices
 from bpe_conformance.judging.subject import Subject
 
 Example = dict[str, Any]
@@ -32,7 +31,8 @@ SPECIALS = (
     "x<|e|>y",
 )
 BROAD = "aaab bc  xyz'slltreved0123.,!?-\n\t\r\u00a0\u3000éñß€日本語ก\u0301\u200d🦊👍🏽ΑБאع½²Ⅷ'’"
-NARROW = ("ab", "abc ", "a'sltv ", "ab\n \t", "aé€", "🦊a ")
+NARROW = ("ab", "abc ", "a'sltv ", "ab\n \t", "aé€", "🦊a ", "12 a", "aA'sS ")
+BLANK = (" ", "  ", "\n", "\t ")
 
 
 @lru_cache(maxsize=1)
@@ -44,56 +44,63 @@ def known_characters() -> str:
     return "".join(sorted(characters)) or BROAD
 
 
-def texts(longest: int = 40) -> st.SearchStrategy[str]:
-    """Texts from narrow alphabets, in which pairs repeat, and from broad ones, with special tokens strewn in."""
-    narrow = st.sampled_from(NARROW).flatmap(lambda letters: st.text(letters, max_size=longest))
-    broad = st.text(BROAD, max_size=longest)
-    wide = st.text(known_characters(), max_size=longest // 2)
-    return st.one_of(narrow, broad, strewn(SPECIALS), wide)
+def texts(draw: Choices, longest: int = 40) -> str:
+    """A text from a narrow alphabet, in which pairs repeat, or from a broad one, or with special tokens strewn in."""
+    kind = draw.below(4)
+    if kind == 0:
+        return draw.text(draw.pick(NARROW), longest)
+    if kind == 1:
+        return draw.text(BROAD, longest)
+    return strewn(draw, SPECIALS) if kind == 2 else draw.text(known_characters(), longest // 2)
 
 
-def strewn(special: Sequence[str], longest: int = 8) -> st.SearchStrategy[str]:
-    """Texts in which the given special tokens, others and white space meet."""
-    letters = st.one_of(st.text("ab ", max_size=4), st.text(BROAD, max_size=4))
-    blank = st.sampled_from((" ", "  ", "\n", "\t "))
-    piece = st.one_of(letters, st.sampled_from(special), blank, st.sampled_from(SPECIALS))
-    return st.lists(piece, min_size=2, max_size=longest).map("".join)
+def strewn(draw: Choices, special: Sequence[str], longest: int = 8) -> str:
+    """A text in which the given special tokens, others and white space meet."""
+
+    def piece() -> str:
+        kind = draw.below(5)
+        if kind < 2:
+            return draw.text(("ab ", BROAD)[kind], 4)
+        return draw.pick((special, BLANK, SPECIALS)[kind - 2])
+
+    return "".join(draw.many(piece, longest, least=2))
 
 
-def specials() -> st.SearchStrategy[list[str]]:
+def specials(draw: Choices) -> list[str]:
     """Special tokens, in an order of which the longest-first rule is independent."""
-    return st.lists(st.sampled_from(SPECIALS), min_size=1, max_size=5, unique=True)
+    return draw.distinct(SPECIALS, 5, least=1)
 
 
-@st.composite
-def tables(draw: st.DrawFn, text: str, subject: Subject, special: Sequence[str] = ()) -> Example:
+def tables(draw: Choices, text: str, subject: Subject, special: Sequence[str] = ()) -> Example:
     """A well-formed table that was not trained: adjacent pairs of `text` in random order, ids in any order."""
     word = [bytes([byte]) for byte in text.encode("utf-8")]
     known = {bytes([byte]) for byte in range(256)}
-    merges: list[list[Any]] = []
-    words = [word]
-    for _ in range(draw(st.integers(0, 14))):
-        pairs = sorted({pair for one in words for pair in pairwise(one)})
-        pairs = [pair for pair in pairs if pair[0] + pair[1] not in known]
+    found = set(pairwise(word))
+    first = last = word
+
+    def merge() -> list[Any] | None:
+        nonlocal last
+        pairs = sorted(pair for pair in found if pair[0] + pair[1] not in known)
         if not pairs:
-            break
-        left, right = draw(st.sampled_from(pairs))
+            return None
+        left, right = draw.pick(pairs)
         known.add(left + right)
-        merges.append([write_token(left), write_token(right)])
-        words.append(_joined(words[-1 if draw(st.booleans()) else 0], left, right))
+        last = _joined(last if draw.chance(0.5) else first, left, right)
+        found.update(pairwise(last))
+        return [write_token(left), write_token(right)]
+
+    merges = [one for one in draw.many(merge, 14) if one is not None]
     table: Example = {"merges": merges}
     if subject.conventions["lookup"] == "pair":
-        table["byte_ids"] = draw(st.sampled_from(["raw", "gpt2", "reversed", 7]))
-        first = 256 + (7 if table["byte_ids"] == 7 else 0)
-        order = draw(st.permutations(range(len(merges))))
-        step = draw(st.sampled_from([1, 3]))
-        table["merge_ids"] = [first + step * place for place in order]
+        table["byte_ids"] = draw.pick(["raw", "gpt2", "reversed", 7])
+        lowest = 256 + (7 if table["byte_ids"] == 7 else 0)
+        step = draw.pick([1, 3])
+        table["merge_ids"] = draw.shuffled([lowest + step * place for place in range(len(merges))])
     if special:
         chosen = [token for token in special if token.encode("utf-8") not in known]
-        start = 1000 if draw(st.booleans()) else 400
+        start = draw.pick([400, 1000])
         table["special_tokens"] = chosen
-        entries = draw(st.permutations(chosen))
-        table["extra"] = [[start + 2 * place, token] for place, token in enumerate(entries)]
+        table["extra"] = [[start + 2 * place, token] for place, token in enumerate(draw.shuffled(chosen))]
     return table
 
 
@@ -111,74 +118,81 @@ def _joined(word: list[bytes], left: bytes, right: bytes) -> list[bytes]:
     return out
 
 
-@st.composite
-def encodings(draw: st.DrawFn, subject: Subject, special: bool = False, pattern: bool = False) -> Example:
+def encodings(draw: Choices, subject: Subject, special: bool = False, pattern: bool = False) -> Example:
     """A text and a table."""
     special = special and "special" in subject.capabilities
-    chosen = draw(specials()) if special else []
-    text = draw(strewn(chosen) if special else texts())
-    model = draw(tables(text, subject, chosen))
+    chosen = specials(draw) if special else []
+    text = strewn(draw, chosen) if special else texts(draw)
+    model = tables(draw, text, subject, chosen)
     if pattern:
         names = sorted(name for name in PATTERNS if f"pattern:{name}" in subject.capabilities)
-        model["pattern"] = draw(st.sampled_from(names))
+        model["pattern"] = draw.pick(names)
     return {"op": "encode", "model": model, "input": {"text": text}}
 
 
-@st.composite
-def absent_specials(draw: st.DrawFn, subject: Subject) -> Example:
+def mixed(draw: Choices, subject: Subject) -> Example:
+    """A text and a table, with special tokens or without."""
+    return encodings(draw, subject, special=draw.chance(0.5))
+
+
+def absent_specials(draw: Choices, subject: Subject) -> Example:
     """A table without entries for its special tokens; no case, since an error is an answer too."""
-    example = draw(encodings(subject, special=True))
+    example = encodings(draw, subject, special=True)
     del example["model"]["extra"]
-    if subject.conventions["lookup"] == "pair" and draw(st.booleans()):
+    if subject.conventions["lookup"] == "pair" and draw.chance(0.5):
         example["model"]["extra"] = [[5000, "no such pre-token"]]
     return {"model": example["model"], "input": example["input"], "absent": True}
 
 
-@st.composite
-def streams(draw: st.DrawFn, subject: Subject) -> Example:
+def absent_or_not(draw: Choices, subject: Subject) -> Example:
+    """A table with special tokens, with entries for them or without."""
+    if "special" in subject.capabilities and draw.chance(0.5):
+        return absent_specials(draw, subject)
+    return encodings(draw, subject, special=True)
+
+
+def streams(draw: Choices, subject: Subject) -> Example:
     """A text cut into chunks anywhere, some of them empty, with special tokens or without."""
-    example = draw(encodings(subject, special=draw(st.booleans())))
+    example = mixed(draw, subject)
     text = example["input"]["text"]
-    cuts = sorted(draw(st.lists(st.integers(0, len(text)), max_size=8)))
-    bounds = [0, *cuts, len(text)]
-    chunks = [text[start:end] for start, end in pairwise(bounds)]
+    cuts = sorted(draw.many(lambda: draw.below(len(text) + 1), 8))
+    chunks = [text[start:end] for start, end in pairwise([0, *cuts, len(text)])]
     return {"op": "stream", "model": example["model"], "input": {"chunks": chunks}}
 
 
-@st.composite
-def batches(draw: st.DrawFn, subject: Subject) -> Example:
+def batches(draw: Choices, subject: Subject) -> Example:
     """Several texts, some of them repeated, and a table."""
-    chosen = draw(specials()) if draw(st.booleans()) and "special" in subject.capabilities else []
-    given = draw(st.lists(strewn(chosen, 3) if chosen else texts(12), max_size=5))
-    given += given[:1] if draw(st.booleans()) else []
-    model = draw(tables("".join(given), subject, chosen))
+    chosen = specials(draw) if draw.chance(0.5) and "special" in subject.capabilities else []
+    given = draw.many(lambda: strewn(draw, chosen, 3) if chosen else texts(draw, 12), 5)
+    given += given[:1] if draw.chance(0.5) else []
+    model = tables(draw, "".join(given), subject, chosen)
     return {"op": "batch", "model": model, "input": {"texts": given}}
 
 
-@st.composite
-def decodings(draw: st.DrawFn, subject: Subject) -> Example:
+def decodings(draw: Choices, subject: Subject) -> Example:
     """Ids of a table in any order: their bytes are often no UTF-8."""
-    text = draw(st.text("é€🦊aÿ߿", min_size=1, max_size=6))
-    model = draw(tables(text, subject))
+    text = draw.text("é€🦊aÿ߿", 6, least=1)
+    model = tables(draw, text, subject)
     merge_ids = model.get("merge_ids", [256 + place for place in range(len(model["merges"]))])
     offset = 7 if model.get("byte_ids") == 7 else 0
-    ids = draw(st.lists(st.one_of(st.integers(offset, offset + 255), st.sampled_from([*merge_ids, offset]))))
-    return {"op": "decode", "model": model, "input": {"ids": ids}}
+
+    def index() -> int:
+        return draw.pick([*merge_ids, offset]) if draw.chance(0.5) else offset + draw.below(256)
+
+    return {"op": "decode", "model": model, "input": {"ids": draw.many(index, 16)}}
 
 
-@st.composite
-def trainings(draw: st.DrawFn, special: bool = False) -> Example:
+def trainings(draw: Choices, subject: Subject, special: bool = False) -> Example:
     """A corpus of words that repeat, and a vocabulary size, sometimes beyond what the corpus can give."""
-    letters = draw(st.sampled_from(["ab", "abc", "aé", "a🦊€", "low er", "a'st ", "ab\n ", "z a\u00ff\u07ff"]))
-    word = st.text(letters, min_size=1, max_size=6)
-    words = draw(st.lists(word, max_size=6))
-    given = draw(st.lists(st.sampled_from(words), max_size=12)) if words else []
-    between = st.sampled_from([" ", "\n", "  ", ""])
-    chosen: list[str] = []
-    if special:
-        chosen = draw(st.lists(st.sampled_from(SPECIALS), max_size=4, unique=True))
-        between = st.one_of(between, st.sampled_from(chosen or SPECIALS), st.sampled_from(SPECIALS))
-    text = "".join(part + draw(between) for part in given)
-    extra = draw(st.integers(0, 12))
-    size = 256 + len(chosen) + extra
+    letters = draw.pick(["ab", "abc", "aé", "a🦊€", "low er", "a'st ", "ab\n ", "z a\u00ff\u07ff"])
+    words = draw.many(lambda: draw.text(letters, 6, least=1), 6)
+    special = special and "train-special" in subject.capabilities
+    chosen = draw.distinct(SPECIALS, 4) if special else []
+
+    def between() -> str:
+        kind = draw.below(3) if special else 0
+        return draw.pick(((" ", "\n", "  ", ""), chosen or SPECIALS, SPECIALS)[kind])
+
+    text = "".join(draw.many(lambda: draw.pick(words) + between(), 12)) if words else ""
+    size = 256 + len(chosen) + draw.below(13)
     return {"op": "train", "input": {"train": {"text": text, "vocab_size": size, "special_tokens": chosen}}}

@@ -1,21 +1,17 @@
-"""What a law is, and how it is tried: on examples that Hypothesis draws, the same in every run, and shrinks."""
+"""What a law is, and how it is tried: on drawn examples, the same in every run, the smallest of which is shown."""
 
 from __future__ import annotations
 
-import contextlib
-import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
-
-from hypothesis import HealthCheck, Phase, Verbosity, configuration, given, settings
-from hypothesis import strategies as st
 
 from bpe_conformance.fixtures.flow import write_flow
 from bpe_conformance.fixtures.spec import Case, Clause, read_case
 from bpe_conformance.judging.containment import TimedOut
 from bpe_conformance.judging.difference import Difference
+from bpe_conformance.judging.draws import Choices, smallest
 from bpe_conformance.judging.expectations import compute
 from bpe_conformance.judging.judge import judge
 from bpe_conformance.judging.subject import Subject
@@ -23,6 +19,8 @@ from bpe_conformance.judging.subject import Subject
 Example = dict[str, Any]
 SHRINKING_SECONDS = 5.0
 SECONDS = 30.0
+SIMPLEST = ()
+"""The choices of the first example: none, and so all the simplest."""
 
 
 @dataclass(frozen=True)
@@ -34,9 +32,9 @@ class Law:
         clause_id: the clause that states it.
         conformance_class: whose verdict it counts in.
         needs: the capabilities without which it cannot be tried; `pattern` stands for any pattern at all.
-        strategy: draws examples for an implementation.
+        draw: draws an example for an implementation.
         test: returns how an example breaks the law, or None.
-        tries: how many examples.
+        tries: how many examples are drawn.
         bound: the clause, once the spec is loaded.
         patience: how many times longer than a case an example may take.
     """
@@ -45,7 +43,7 @@ class Law:
     clause_id: str
     conformance_class: str
     needs: tuple[str, ...]
-    strategy: Callable[[Subject], st.SearchStrategy[Example]]
+    draw: Callable[[Choices, Subject], Example]
     test: Callable[[Subject, Example], Difference | None]
     tries: int = 100
     bound: Clause | None = None
@@ -67,10 +65,9 @@ class Broken:
     yaml: str = ""
 
 
-class _BrokenError(Exception):
-    def __init__(self, difference: Difference, example: Example) -> None:
-        super().__init__(difference.got)
-        self.difference, self.example = difference, example
+def fixed(**example: Any) -> Callable[[Choices, Subject], Example]:
+    """Return what gives this one example."""
+    return lambda draw, subject: dict(example)
 
 
 def unmet(law: Law, subject: Subject) -> str | None:
@@ -87,64 +84,59 @@ def unmet(law: Law, subject: Subject) -> str | None:
 
 
 def check(law: Law, subject: Subject, shrink: bool = True) -> Broken | None:
-    """Try a law: the same examples in every run, no deadline, shrunk when it breaks, unless `shrink` is false."""
-    count = skipped = 0
+    """Try a law: the same examples in every run, and the one that breaks it made smaller, unless `shrink` is false."""
     started = time.monotonic()
-    first_failure: float | None = None
-    failing: dict[str, _BrokenError] = {}
+    tried: dict[str, Difference | None] = {}
 
-    @settings(
-        max_examples=law.tries,
-        derandomize=True,
-        deadline=None,
-        database=None,
-        print_blob=False,
-        report_multiple_bugs=False,
-        phases=(Phase.generate, Phase.shrink)[: 2 if shrink else 1],  # whatever profile the user's project loads
-        verbosity=Verbosity.quiet,
-        suppress_health_check=list(HealthCheck),
-    )
-    @given(law.strategy(subject))
-    def attempt(example: Example) -> None:
-        nonlocal count, first_failure, skipped
+    def attempt(draw: Choices) -> tuple[Difference | None, Example]:
+        example = law.draw(draw, subject)
         key = repr(example)
-        if key in failing:
-            raise failing[key]
-        now = time.monotonic()
-        since = first_failure if first_failure is not None else started
-        if now - since > (SECONDS if first_failure is None else SHRINKING_SECONDS):
-            skipped += 1
-            return
-        if first_failure is None:
-            count += 1
-        with subject.within(law.patience):
-            difference = law.test(subject, example)
-        if difference is not None:
-            first_failure = first_failure or now
-            failing[key] = _BrokenError(difference, example)
-            raise failing[key]
+        if key not in tried:
+            with subject.within(law.patience):
+                tried[key] = law.test(subject, example)
+        return tried[key], example
 
-    try:
-        with _hypothesis_home():
-            attempt()
-    except _BrokenError as broken:
-        return Broken(broken.difference, count, _pasteable(law, broken.example, subject))
-    except TimedOut as late:
-        return Broken(Difference(f"an example of {law.id}", "an answer", str(late)), count)
-    if skipped:
-        subject.notes.append(f"{law.id}: {count} of {count + skipped} examples were tried, for {SECONDS:g} s")
+    for number in range(law.tries):
+        if time.monotonic() - started > SECONDS:
+            subject.notes.append(f"{law.id}: {number} of {law.tries} examples were tried, for {SECONDS:g} s")
+            return None
+        draw = Choices(f"{law.id} {number}", None if number else SIMPLEST)
+        try:
+            difference, example = attempt(draw)
+        except TimedOut as late:
+            return Broken(Difference(f"an example of {law.id}", "an answer", str(late)), number + 1)
+        if difference is not None:
+            if shrink:
+                difference, example = _made_small(attempt, draw.made, (difference, example))
+            return Broken(difference, number + 1, _pasteable(law, example, subject))
     return None
 
 
-@contextlib.contextmanager
-def _hypothesis_home() -> Iterator[None]:
-    """Keep Hypothesis from leaving a folder `.hypothesis` where the user works."""
-    with tempfile.TemporaryDirectory(prefix="bpe-conformance-") as folder:
-        configuration.set_hypothesis_home_dir(folder)
+def _made_small(
+    attempt: Callable[[Choices], tuple[Difference | None, Example]],
+    made: Sequence[int],
+    broken: tuple[Difference, Example],
+) -> tuple[Difference, Example]:
+    """Return the smallest example that breaks the law too, and how, of those that a few seconds leave time for."""
+    until = time.monotonic() + SHRINKING_SECONDS
+    failing = {tuple(made): broken}
+
+    def fails(choices: Sequence[int]) -> Sequence[int] | None:
+        nonlocal until
+        if time.monotonic() > until:
+            return None
+        draw = Choices("", choices)
         try:
-            yield
-        finally:
-            configuration.set_hypothesis_home_dir(None)
+            difference, example = attempt(draw)
+        except TimedOut:
+            until = 0.0
+            return None
+        if difference is None:
+            return None
+        failing[tuple(draw.made)] = difference, example
+        return draw.made
+
+    return failing[tuple(smallest(made, fails))]
 
 
 def _pasteable(law: Law, example: Example, subject: Subject) -> str:

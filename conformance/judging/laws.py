@@ -6,10 +6,9 @@ import contextlib
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
-
-from hypothesis import strategies as st
 
 from bpe_conformance.fixtures import PATTERNS, Model, read_model, read_text
 from bpe_conformance.fixtures.spec import Clause
@@ -20,7 +19,7 @@ from bpe_conformance.judging.difference import Difference
 from bpe_conformance.judging.expectations import compute, oracle, training_key
 from bpe_conformance.judging.judge import judge
 from bpe_conformance.judging.judge_encoding import has_new_ids
-from bpe_conformance.judging.law import Example, Law, case_of
+from bpe_conformance.judging.law import Example, Law, case_of, fixed
 from bpe_conformance.judging.state_laws import STATE_LAWS
 from bpe_conformance.judging.subject import Subject, constructor_arguments
 from bpe_conformance.reference import textbook
@@ -385,55 +384,43 @@ def _hash_seeds_of_encoding(subject: Subject, example: Example) -> Difference | 
     return None
 
 
-def _encodings(**options: bool) -> Callable[[Subject], st.SearchStrategy[Example]]:
-    return lambda subject: examples.encodings(subject, **options)
-
-
-def _mixed(subject: Subject) -> st.SearchStrategy[Example]:
-    return st.one_of(examples.encodings(subject), examples.encodings(subject, special=True))
-
-
-def _special_or_absent(subject: Subject) -> st.SearchStrategy[Example]:
-    if "special" not in subject.capabilities:
-        return examples.encodings(subject)
-    return st.one_of(examples.absent_specials(subject), examples.encodings(subject, special=True))
-
-
-def _trainings(special: bool) -> Callable[[Subject], st.SearchStrategy[Example]]:
-    return lambda subject: examples.trainings(special and "train-special" in subject.capabilities)
-
-
 LAWS: tuple[Law, ...] = (
-    Law("law-encode", "LAW-ENCODE-1", "encoder", ("encode",), _encodings(), _equals_oracle, 300),
+    Law("law-encode", "LAW-ENCODE-1", "encoder", ("encode",), examples.encodings, _equals_oracle, 300),
     Law(
         "law-encode-pattern",
         "SPLIT-NAME-1",
         "encoder",
         ("encode", "pattern"),
-        _encodings(pattern=True),
+        partial(examples.encodings, pattern=True),
         _equals_oracle,
         150,
     ),
     Law(
-        "law-special", "SPECIAL-SCAN-1", "encoder", ("encode", "special"), _encodings(special=True), _equals_oracle, 250
+        "law-special",
+        "SPECIAL-SCAN-1",
+        "encoder",
+        ("encode", "special"),
+        partial(examples.encodings, special=True),
+        _equals_oracle,
+        250,
     ),
     Law(
         "law-special-equation",
         "LAW-SPECIAL-1",
         "encoder",
         ("encode", "special"),
-        _encodings(special=True),
+        partial(examples.encodings, special=True),
         _special_equation,
     ),
-    Law("law-idempotent", "LAW-IDEMPOTENT-1", "encoder", ("encode", "decode"), _mixed, _idempotent),
-    Law("law-round-trip", "LAW-ROUNDTRIP-1", "decoder", ("encode", "decode"), _mixed, _round_trip, 150),
+    Law("law-idempotent", "LAW-IDEMPOTENT-1", "encoder", ("encode", "decode"), examples.mixed, _idempotent),
+    Law("law-round-trip", "LAW-ROUNDTRIP-1", "decoder", ("encode", "decode"), examples.mixed, _round_trip, 150),
     Law("law-decode", "DECODE-UTF8-1", "decoder", ("decode",), examples.decodings, _equals_oracle, 150),
     Law(
         "law-arguments",
         "LAW-PURE-1",
         "encoder",
         ("encode", "shared memory"),
-        _special_or_absent,
+        examples.absent_or_not,
         _arguments_unchanged,
         60,
     ),
@@ -446,36 +433,60 @@ LAWS: tuple[Law, ...] = (
         _absent_specials,
         80,
     ),
-    Law("law-results", "LAW-PURE-1", "encoder", ("encode",), _mixed, _results_unshared, 60),
-    Law("law-after-error", "ERROR-AFTER-1", "encoder", ("encode",), _mixed, _after_an_error, 20),
+    Law("law-results", "LAW-PURE-1", "encoder", ("encode",), examples.mixed, _results_unshared, 60),
+    Law("law-after-error", "ERROR-AFTER-1", "encoder", ("encode",), examples.mixed, _after_an_error, 20),
     Law(
         "law-unaliased",
         "ERROR-STATE-2",
         "encoder",
         ("encode", "shared memory", "special"),
-        _encodings(special=True),
+        partial(examples.encodings, special=True),
         _table_unaliased,
         20,
     ),
-    Law("law-train", "LAW-TRAIN-1", "trainer", ("train",), _trainings(False), _equals_oracle, 200),
+    Law("law-train", "LAW-TRAIN-1", "trainer", ("train",), examples.trainings, _equals_oracle, 200),
     Law(
         "law-train-special",
         "TRAIN-SPECIAL-1",
         "trainer",
         ("train", "train-special"),
-        _trainings(True),
+        partial(examples.trainings, special=True),
         _equals_oracle,
         200,
     ),
-    Law("law-train-monotone", "LAW-MONOTONE-1", "trainer", ("train",), _trainings(True), _monotone, 50),
-    Law("law-train-again", "LAW-REPLAY-1", "trainer", ("train",), _trainings(True), _arguments_of_training, 30),
-    Law("law-train-encode", "LAW-SELF-1", "trainer", ("train", "encode"), _trainings(True), _trained_encodes, 60),
+    Law(
+        "law-train-monotone",
+        "LAW-MONOTONE-1",
+        "trainer",
+        ("train",),
+        partial(examples.trainings, special=True),
+        _monotone,
+        50,
+    ),
+    Law(
+        "law-train-again",
+        "LAW-REPLAY-1",
+        "trainer",
+        ("train",),
+        partial(examples.trainings, special=True),
+        _arguments_of_training,
+        30,
+    ),
+    Law(
+        "law-train-encode",
+        "LAW-SELF-1",
+        "trainer",
+        ("train", "encode"),
+        partial(examples.trainings, special=True),
+        _trained_encodes,
+        60,
+    ),
     Law(
         "law-hash-seed-special",
         "SPECIAL-ORDER-1",
         "encoder",
         ("encode", "new process", "special"),
-        lambda _: st.just({"seeds": [1, 2, 3]}),
+        fixed(seeds=[1, 2, 3]),
         _hash_seeds_of_encoding,
         1,
         patience=12,
@@ -485,14 +496,22 @@ LAWS: tuple[Law, ...] = (
         "LAW-SEED-1",
         "trainer",
         ("train", "new process"),
-        lambda _: st.just({"seeds": [1, 2]}),
+        fixed(seeds=[1, 2]),
         _hash_seeds,
         1,
         patience=12,
     ),
     Law("law-stream", "LAW-STREAM-1", "streaming", ("encode_iterable",), examples.streams, _equals_oracle, 250),
-    Law("law-stream-apart", "LAW-STREAM-1", "streaming", ("encode", "encode_iterable"), _mixed, _streams_apart, 60),
+    Law(
+        "law-stream-apart",
+        "LAW-STREAM-1",
+        "streaming",
+        ("encode", "encode_iterable"),
+        examples.mixed,
+        _streams_apart,
+        60,
+    ),
     Law("law-batch", "LAW-BATCH-1", "batch", ("encode_batch",), examples.batches, _equals_oracle, 60),
-    Law("law-save", "LAW-SAVE-1", "files", ("save", "from_files", "encode"), _mixed, _save_load, 30),
+    Law("law-save", "LAW-SAVE-1", "files", ("save", "from_files", "encode"), examples.mixed, _save_load, 30),
     *STATE_LAWS,
 )

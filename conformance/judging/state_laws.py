@@ -8,8 +8,6 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from hypothesis import strategies as st
-
 from bpe_conformance.fixtures import PATTERNS, Model, read_model
 from bpe_conformance.fixtures.values import TEXTS
 from bpe_conformance.judging import diagnosis, show
@@ -17,7 +15,7 @@ from bpe_conformance.judging.containment import Fault, Raised, call
 from bpe_conformance.judging.difference import Difference
 from bpe_conformance.judging.expectations import oracle, training_key
 from bpe_conformance.judging.handle import Handle
-from bpe_conformance.judging.law import Example, Law
+from bpe_conformance.judging.law import Example, Law, fixed
 from bpe_conformance.judging.subject import Subject
 from bpe_conformance.reference import textbook
 
@@ -345,22 +343,18 @@ def _files_again(subject: Subject, example: Example) -> Difference | None:
     return None
 
 
-def _once(**example: int) -> Callable[[Subject], st.SearchStrategy[Example]]:
-    return lambda _: st.just(dict(example))
-
-
 STATE_LAWS: tuple[Law, ...] = (
-    Law("law-history", "MERGE-STATE-1", "encoder", ("encode",), _once(), _history, 1, patience=3),
-    Law("law-characters", "BYTES-ALPHABET-1", "encoder", ("encode",), _once(), _characters, 1, patience=3),
-    Law("law-instances", "ERROR-STATE-1", "encoder", ("encode",), _once(), _instances, 1),
-    Law("law-decode-history", "DECODE-BYTES-1", "decoder", ("decode",), _once(), _decode_history, 1),
+    Law("law-history", "MERGE-STATE-1", "encoder", ("encode",), fixed(), _history, 1, patience=3),
+    Law("law-characters", "BYTES-ALPHABET-1", "encoder", ("encode",), fixed(), _characters, 1, patience=3),
+    Law("law-instances", "ERROR-STATE-1", "encoder", ("encode",), fixed(), _instances, 1),
+    Law("law-decode-history", "DECODE-BYTES-1", "decoder", ("decode",), fixed(), _decode_history, 1),
     Law(
-        "law-train-long", "LAW-TRAIN-1", "trainer", ("train",), _once(files=14, merges=760), _long_training, 1, None, 6
+        "law-train-long", "LAW-TRAIN-1", "trainer", ("train",), fixed(files=14, merges=760), _long_training, 1, None, 6
     ),
-    Law("law-train-large", "TRAIN-STABLE-1", "trainer", ("train",), _once(), _large_training, 1, None, 6),
-    Law("law-train-history", "LAW-REPLAY-1", "trainer", ("train",), _once(), _training_history, 1),
-    Law("law-train-pattern", "TRAIN-SPLIT-1", "trainer", ("train", "encode"), _once(), _trained_pattern, 1),
-    Law("law-batch-history", "LAW-BATCH-1", "batch", ("encode_batch",), _once(), _batch_history, 1),
-    Law("law-batch-bad-text", "LAW-BATCH-1", "batch", ("encode", "encode_batch"), _once(), _batch_with_a_bad_text, 1),
-    Law("law-files-again", "LAW-SAVE-1", "files", ("save", "from_files", "encode"), _once(), _files_again, 1),
+    Law("law-train-large", "TRAIN-STABLE-1", "trainer", ("train",), fixed(), _large_training, 1, None, 6),
+    Law("law-train-history", "LAW-REPLAY-1", "trainer", ("train",), fixed(), _training_history, 1),
+    Law("law-train-pattern", "TRAIN-SPLIT-1", "trainer", ("train", "encode"), fixed(), _trained_pattern, 1),
+    Law("law-batch-history", "LAW-BATCH-1", "batch", ("encode_batch",), fixed(), _batch_history, 1),
+    Law("law-batch-bad-text", "LAW-BATCH-1", "batch", ("encode", "encode_batch"), fixed(), _batch_with_a_bad_text, 1),
+    Law("law-files-again", "LAW-SAVE-1", "files", ("save", "from_files", "encode"), fixed(), _files_again, 1),
 )

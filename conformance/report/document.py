@@ -11,14 +11,14 @@ from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from functools import cache
 from pathlib import Path
-from typing import Any
-
-from jsonschema import Draft202012Validator
-from jsonschema.exceptions import best_match
+from typing import TYPE_CHECKING, Any
 
 from bpe_conformance import __version__
 from bpe_conformance.fixtures.spec import FOLDER, Clause
 from bpe_conformance.report import tally
+
+if TYPE_CHECKING:
+    from jsonschema import Draft202012Validator
 
 FORMAT = "bpe-conformance report 1"
 SCHEMA = Path(__file__).with_name("report.schema.json")
@@ -197,6 +197,8 @@ def read(file: Path) -> Document:
     found = document.get("format") if isinstance(document, dict) else None
     if found != FORMAT:
         raise ReportError(f"{file}: its format is {str(found)[:60]!r}; {FORMAT!r} is wanted, as --bpe-report writes it")
+    from jsonschema.exceptions import best_match  # only who reads a report needs it
+
     wrong = best_match(_validator().iter_errors(document))
     if wrong is not None:
         where = ".".join(map(str, wrong.absolute_path)) or "document"
@@ -206,4 +208,6 @@ def read(file: Path) -> Document:
 
 @cache
 def _validator() -> Draft202012Validator:
+    from jsonschema import Draft202012Validator
+
     return Draft202012Validator(json.loads(SCHEMA.read_text("utf-8")))
