@@ -3,6 +3,9 @@
 A cut is right where a special token starts, and no special token that started earlier reaches over the place.
 It is then a boundary of pre-tokens in the whole text as well. Both are known from the token alone if no
 special token can straddle the place where it starts; such a token is a safe delimiter.
+
+A cut is right, too, at a fence, a space between two other characters, if the pattern starts a pre-token there (see
+`patterns.has_fence`) and no special token can hold that space behind another character.
 """
 
 from __future__ import annotations
@@ -15,6 +18,8 @@ from typing import BinaryIO
 from .special_tokens import straddles
 
 WINDOW = 1 << 16
+FENCE = "(?<=[!-~]) (?=[!-~])"
+"""A fence between visible characters of ASCII: the same place in a text and in its bytes, also where these are not UTF-8."""
 
 
 def safe_delimiters(special_tokens: Iterable[str]) -> list[str]:
@@ -31,37 +36,49 @@ def safe_delimiters(special_tokens: Iterable[str]) -> list[str]:
     return [token for token in tokens if not any(straddles(other, token) for other in tokens)]
 
 
-def text_boundaries(text: str, chunks: int, delimiters: Sequence[str]) -> list[int]:
+def fences_are_safe(special_tokens: Iterable[str]) -> bool:
+    """Return whether no special token can reach over a fence.
+
+    >>> fences_are_safe(["<|e|>", " <a>"]), fences_are_safe(["<a >"])
+    (True, False)
+    """
+    return not any(" " in token[1:] for token in special_tokens)
+
+
+def text_boundaries(text: str, chunks: int, delimiters: Sequence[str], fences: bool = False) -> list[int]:
     """Return the offsets at which `text` is cut: about `chunks` + 1, the first 0 and the last its length.
 
     Args:
         text: what is cut.
         chunks: how many pieces are wanted; there are fewer where delimiters are.
-        delimiters: safe ones; without any, `text` stays whole.
+        delimiters: safe ones.
+        fences: whether fences delimit, too; without any delimiter, `text` stays whole.
 
     >>> text_boundaries("aaa|b|cc", 2, ["|"])
     [0, 5, 8]
     """
-    find = re.compile("|".join(map(re.escape, delimiters))).search
+    find = re.compile(_expression(delimiters, fences)).search
 
     def find_next(start: int) -> int:
         match = find(text, start)
         return match.start() if match else len(text)
 
-    return _snap(len(text), chunks if delimiters else 1, find_next)
+    return _snap(len(text), chunks if delimiters or fences else 1, find_next)
 
 
-def file_boundaries(file: BinaryIO, chunks: int, delimiters: Sequence[str], window: int = WINDOW) -> list[int]:
+def file_boundaries(
+    file: BinaryIO, chunks: int, delimiters: Sequence[str], fences: bool = False, window: int = WINDOW
+) -> list[int]:
     """Return the byte offsets at which a file is cut; each is searched a window at a time.
 
-    A chunk starts with a delimiter, so with the first byte of a character: decoding chunk by chunk gives the
-    same text as decoding the whole, also where the file is not UTF-8 (bytes are replaced as they are in the
-    whole).
+    A chunk starts with the first byte of a character, behind a whole one: decoding chunk by chunk gives the same
+    text as decoding the whole, also where the file is not UTF-8 (bytes are replaced as they are in the whole).
 
     Args:
         file: binary, seekable.
         chunks: how many pieces are wanted; there are fewer where delimiters are.
-        delimiters: safe ones; without any, the file stays whole.
+        delimiters: safe ones.
+        fences: whether fences delimit, too; without any delimiter, the file stays whole.
         window: how many bytes to search at once.
 
     >>> import io
@@ -69,21 +86,24 @@ def file_boundaries(file: BinaryIO, chunks: int, delimiters: Sequence[str], wind
     [0, 5, 8]
     """
     size = file.seek(0, os.SEEK_END)
-    tokens = [delimiter.encode("utf-8") for delimiter in delimiters]
-    find = re.compile(b"|".join(map(re.escape, tokens))).search
-    # Windows overlap, so that a delimiter that starts in one and ends in the next is found.
-    overlap = max(map(len, tokens), default=1) - 1
+    find = re.compile(_expression(delimiters, fences).encode("utf-8")).search
+    # Windows overlap, so that a delimiter that starts in one and ends in the next is found, as is what a fence needs.
+    longest = max([len(delimiter.encode("utf-8")) for delimiter in delimiters] + [2] * fences, default=1)
 
     def find_next(start: int) -> int:
         while start < size:
-            file.seek(start)
-            match = find(file.read(window + overlap))
-            if match and match.start() < window:
-                return start + match.start()
+            file.seek(start - 1)
+            match = find(file.read(window + longest), 1)
+            if match and match.start() <= window:
+                return start - 1 + match.start()
             start += window
         return size
 
-    return _snap(size, chunks if tokens else 1, find_next)
+    return _snap(size, chunks if delimiters or fences else 1, find_next)
+
+
+def _expression(delimiters: Sequence[str], fences: bool) -> str:
+    return "|".join([*map(re.escape, delimiters), *[FENCE] * fences])
 
 
 def _snap(size: int, chunks: int, find_next: Callable[[int], int]) -> list[int]:

@@ -11,23 +11,28 @@ from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple, TypeAlias
 
-from .boundaries import file_boundaries, safe_delimiters, text_boundaries
-from .patterns import pre_tokenize, resolve
+from .boundaries import fences_are_safe, file_boundaries, safe_delimiters, text_boundaries
+from .patterns import has_fence, pre_tokenize, resolve
 from .progress import Progress, silent
 from .special_tokens import SpecialTokens
 
 Source: TypeAlias = "str | os.PathLike[str] | Iterable[str | os.PathLike[str]]"
 
-CHUNK_BYTES = 1 << 24
-BATCH_SIZE = 1 << 20
+CHUNK_SIZE = 1 << 24
+"""Characters or bytes of a large document that are counted at once."""
+BATCH_SIZE = 1 << 22
+"""Characters or bytes of small documents that are counted at once."""
+BULK = 1 << 14
+"""From so many characters on, numbering pieces (`bulk`) is faster than splitting them one by one (measured)."""
 
 
 class FileChunk(NamedTuple):
-    """A part of a file, in bytes."""
+    """A part of a file, in bytes, and the size of the whole file."""
 
     path: str
     start: int
     end: int
+    size: int
 
 
 Job = list["str | FileChunk"]
@@ -70,10 +75,11 @@ def count_pre_tokens(
     if workers is not None and workers < 1:
         raise ValueError(f"workers is {workers}; at least 1 is wanted")
     tokens = SpecialTokens(special_tokens).tokens
-    resolve(pattern)
+    compiled = resolve(pattern)
     count = partial(count_job, special_tokens=tokens, pattern=pattern)
     width = workers or ((os.cpu_count() or 1) if executor else 1)
-    jobs, total = _plan(source, width, safe_delimiters(tokens))
+    cuts = Cuts(width, safe_delimiters(tokens), has_fence(compiled) and fences_are_safe(tokens))
+    jobs, total = _plan(source, cuts)
     counts: Counter[bytes] = Counter()
     if executor is not None:
         results = _in_order(executor, count, jobs, 4 * width)
@@ -89,9 +95,14 @@ def count_pre_tokens(
 def count_job(job: Job, special_tokens: Sequence[str], pattern: str | None) -> Counter[bytes]:
     """Count the pre-tokens of a few documents or parts of documents; this is what a worker runs."""
     special, compiled = SpecialTokens(special_tokens), resolve(pattern)
+    texts = [_read(document) for document in job]
+    if has_fence(compiled) and sum(map(len, texts)) >= BULK:
+        from .bulk import counting  # noqa: PLC0415 (NumPy is loaded when it pays)
+
+        return counting.count(texts, special, compiled)
     counts: Counter[str] = Counter()
-    for document in job:
-        for segment, is_special in special.cut(_read(document)):
+    for text in texts:
+        for segment, is_special in special.cut(text):
             if not is_special:
                 counts.update(pre_tokenize(segment, compiled))
     return Counter({pre_token.encode("utf-8"): count for pre_token, count in counts.items()})
@@ -103,24 +114,58 @@ def _add_up(counts: Counter[bytes], results: Iterable[Counter[bytes]], total: in
         progress("counting", done, total)
 
 
-def _plan(source: Source, width: int, delimiters: Sequence[str]) -> tuple[Iterable[Job], int]:
+class Cuts(NamedTuple):
+    """How documents are cut: for how many workers at least, and where."""
+
+    width: int
+    delimiters: Sequence[str]
+    fences: bool
+
+    def of_text(self, text: str) -> Iterator[str]:
+        """Yield the chunks of a text."""
+        chunks = max(self.width, -(-len(text) // CHUNK_SIZE))
+        for start, end in pairwise(text_boundaries(text, chunks, self.delimiters, self.fences)):
+            yield text[start:end]
+
+    def of_file(self, path: os.PathLike[str]) -> list[FileChunk]:
+        """Return the chunks of a file.
+
+        Raises:
+            ValueError: if it cannot be read.
+        """
+        name = os.fspath(path)
+        try:
+            with Path(name).open("rb") as file:
+                size = os.fstat(file.fileno()).st_size
+                chunks = max(self.width, -(-size // CHUNK_SIZE))
+                cuts = file_boundaries(file, chunks, self.delimiters, self.fences)
+        except OSError as error:
+            raise ValueError(f"{name}: cannot be read: {error.strerror or error}") from None
+        return [FileChunk(name, start, end, size) for start, end in pairwise(cuts)]
+
+
+def _plan(source: Source, cuts: Cuts) -> tuple[Iterable[Job], int]:
     """Return the jobs, and how many there are: 0 if that is not known before they are made."""
     if isinstance(source, str):
-        cuts = text_boundaries(source, width, delimiters)
-        return ([source[start:end]] for start, end in pairwise(cuts)), len(cuts) - 1
-    if isinstance(source, os.PathLike):
-        chunks = _file_chunks(source, width, delimiters)
+        chunks = list(cuts.of_text(source))
         return ([chunk] for chunk in chunks), len(chunks)
+    if isinstance(source, os.PathLike):
+        parts = cuts.of_file(source)
+        return ([part] for part in parts), len(parts)
     if isinstance(source, bytes | bytearray | memoryview) or not isinstance(source, Iterable):
         raise ValueError(f"the source is a {type(source).__name__}; give a str, a path, or an iterable of them")
-    return _batches(source, width, delimiters), 0
+    batches = _batches(source, cuts)
+    if isinstance(source, Sequence):
+        known = list(batches)
+        return iter(known), len(known)
+    return batches, 0
 
 
-def _batches(items: Iterable[str | os.PathLike[str]], width: int, delimiters: Sequence[str]) -> Iterator[Job]:
+def _batches(items: Iterable[str | os.PathLike[str]], cuts: Cuts) -> Iterator[Job]:
     """Yield jobs of many small documents, or of one large one."""
     batch: Job = []
     size = 0
-    for document in _documents(items, width, delimiters):
+    for document in _documents(items, cuts):
         batch.append(document)
         size += len(document) if isinstance(document, str) else document.end - document.start
         if size >= BATCH_SIZE:
@@ -130,28 +175,15 @@ def _batches(items: Iterable[str | os.PathLike[str]], width: int, delimiters: Se
         yield batch
 
 
-def _documents(
-    items: Iterable[str | os.PathLike[str]], width: int, delimiters: Sequence[str]
-) -> Iterator[str | FileChunk]:
+def _documents(items: Iterable[str | os.PathLike[str]], cuts: Cuts) -> Iterator[str | FileChunk]:
     for place, item in enumerate(items):
         if isinstance(item, str):
-            yield item
+            yield from cuts.of_text(item) if len(item) > CHUNK_SIZE else [item]
         elif isinstance(item, os.PathLike):
-            yield from _file_chunks(item, width, delimiters)
+            yield from cuts.of_file(item)
         else:
             kind = type(item).__name__
             raise ValueError(f"item {place} of the source is a {kind}; give texts (str) or paths (os.PathLike)")
-
-
-def _file_chunks(path: os.PathLike[str], width: int, delimiters: Sequence[str]) -> list[FileChunk]:
-    name = os.fspath(path)
-    try:
-        with Path(name).open("rb") as file:
-            chunks = max(width, -(-os.fstat(file.fileno()).st_size // CHUNK_BYTES))
-            cuts = file_boundaries(file, chunks, delimiters)
-    except OSError as error:
-        raise ValueError(f"{name}: cannot be read: {error.strerror or error}") from None
-    return [FileChunk(name, start, end) for start, end in pairwise(cuts)]
 
 
 def _read(document: str | FileChunk) -> str:
@@ -159,10 +191,14 @@ def _read(document: str | FileChunk) -> str:
         return document
     try:
         with Path(document.path).open("rb") as file:
+            size = os.fstat(file.fileno()).st_size
             file.seek(document.start)
-            return file.read(document.end - document.start).decode("utf-8", errors="replace")
+            data = file.read(document.end - document.start)
     except OSError as error:
         raise ValueError(f"{document.path}: cannot be read: {error.strerror or error}") from None
+    if size != document.size:
+        raise ValueError(f"{document.path}: changed from {document.size} to {size} bytes while it was read; try again")
+    return data.decode("utf-8", errors="replace")
 
 
 def _in_order(

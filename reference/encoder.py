@@ -115,8 +115,8 @@ class Encoder:
     """
 
     def __init__(self, ids: Mapping[bytes, int], merges: Iterable[Merge], cache_size: int = CACHE_SIZE) -> None:
-        self._byte_ids = [ids[bytes([byte])] for byte in range(256)]
-        self._ranks = Ranks.of(merges, ids)
+        self.byte_ids = [ids[bytes([byte])] for byte in range(256)]
+        self.ranks = Ranks.of(merges, ids)
         self._cache: dict[str, tuple[int, ...]] = {}
         self._cache_size = cache_size
 
@@ -142,5 +142,5 @@ class Encoder:
 
     def merge(self, atoms: bytes) -> list[int]:
         """Return the ids of a pre-token's bytes, not remembered."""
-        word = [self._byte_ids[byte] for byte in atoms]
-        return merge_by_heap(word, self._ranks) if len(word) >= LONG else merge_by_scan(word, self._ranks)
+        word = [self.byte_ids[byte] for byte in atoms]
+        return merge_by_heap(word, self.ranks) if len(word) >= LONG else merge_by_scan(word, self.ranks)

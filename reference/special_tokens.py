@@ -29,6 +29,7 @@ class SpecialTokens:
         longest_first = sorted(self.tokens, key=len, reverse=True)
         # An alternation of nothing would match everywhere, so without tokens there is no expression at all.
         self._any = re.compile("|".join(map(re.escape, longest_first))) if longest_first else None
+        self._split = re.compile(f"({self._any.pattern})") if self._any else None
         self._longest = len(longest_first[0]) if longest_first else 0
         self._by_first: dict[str, list[str]] = {}
         for token in longest_first:
@@ -55,6 +56,17 @@ class SpecialTokens:
                 end = match.end()
         if end < len(text):
             yield text[end:], False
+
+    def split(self, text: str) -> tuple[list[str], list[str]]:
+        """Return the segments of `text`, empty ones too, and the special tokens between them.
+
+        >>> SpecialTokens(["<|e|>"]).split("a<|e|><|e|>b")
+        (['a', '', 'b'], ['<|e|>', '<|e|>'])
+        """
+        if not self._any or not any(token in text for token in self.tokens):
+            return [text], []
+        parts = self._split.split(text)
+        return parts[::2], parts[1::2]
 
     def open_at(self, text: str, start: int = 0) -> int:
         """Return the first place at or after `start` where more text could complete a special token.

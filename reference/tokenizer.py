@@ -16,7 +16,7 @@ from .patterns import DEFAULT_PATTERN, pre_tokenize, resolve
 from .progress import Progress, silent
 from .special_tokens import SpecialTokens
 from .streaming import pieces
-from .trainer import BYTE_ORDERS, TIE_BREAKS, learn
+from .trainer import BYTE_ORDERS, TIE_BREAKS, learner
 
 Self = TypeVar("Self", bound="Tokenizer")
 
@@ -141,6 +141,7 @@ class Tokenizer:
             raise ValueError(f"vocab_size is {vocab_size}; bytes and special tokens are {vocab_size - wanted}")
         tell = progress or silent
         counts = count_pre_tokens(source, special, pattern, workers=workers, executor=executor, progress=tell)
+        learn = learner(counts, wanted, chosen["tie_break"])
         merges = learn(counts, wanted, chosen["tie_break"], chosen["byte_order"], tell)
         groups = {
             "bytes": [bytes([byte]) for byte in BYTE_ORDERS[chosen["byte_order"]]],

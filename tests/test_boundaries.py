@@ -74,7 +74,7 @@ def test_windows_find_every_delimiter(window: int) -> None:
         text = text[: draw.randrange(31)]
         data = text.encode()
         chunks = draw.randrange(1, 9)
-        cuts = file_boundaries(io.BytesIO(data), chunks, delimiters, window)
+        cuts = file_boundaries(io.BytesIO(data), chunks, delimiters, window=window)
         assert cuts == naive(data, chunks, [token.encode() for token in delimiters])
         assert "".join(data[start:end].decode() for start, end in pairwise(cuts)) == text
         in_text = text_boundaries(text, chunks, delimiters)
@@ -121,7 +121,7 @@ def test_chunks_are_counted_as_the_whole(special: list[str], tmp_path: Path) -> 
         whole = count_job([text], special, None)
         delimiters, chunks = safe_delimiters(special), draw.randrange(2, 12)
         file.write_bytes(data)
-        cuts = file_boundaries(io.BytesIO(data), chunks, delimiters, draw.randrange(1, 9))
+        cuts = file_boundaries(io.BytesIO(data), chunks, delimiters, window=draw.randrange(1, 9))
         decoded = [data[start:end].decode("utf-8", "replace") for start, end in pairwise(cuts)]
         assert list(added_up(decoded, special).items()) == list(whole.items())
         cuts = text_boundaries(text, chunks, delimiters)

@@ -23,7 +23,7 @@ def text() -> str:
 
 @pytest.fixture(autouse=True)
 def small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(counting, "CHUNK_BYTES", 5000)
+    monkeypatch.setattr(counting, "CHUNK_SIZE", 5000)
     monkeypatch.setattr(counting, "BATCH_SIZE", 3000)
 
 
@@ -102,7 +102,10 @@ def test_progress_counts_chunks(text: str, tmp_path: Path) -> None:
     count_pre_tokens(file, ["<|e|>"], progress=lambda *step: told.append(step))
     assert told[-1][1] == told[-1][2] == len(told) > 1
     told.clear()
-    count_pre_tokens([file], progress=lambda *step: told.append(step))
+    count_pre_tokens([file, text], progress=lambda *step: told.append(step))
+    assert told[-1][1] == told[-1][2] == len(told) > 1
+    told.clear()
+    count_pre_tokens(iter([text[:200]]), progress=lambda *step: told.append(step))
     assert told == [("counting", 1, 0)]
 
 

@@ -1,0 +1,36 @@
+"""What the modules of this folder do with arrays alike."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+Integers = npt.NDArray[Any]
+Flags = npt.NDArray[np.bool_]
+
+
+def starts_of_runs(values: Integers) -> Integers:
+    """Return where runs of equal values start.
+
+    >>> starts_of_runs(np.array([7, 7, 5])).tolist()
+    [0, 2]
+    """
+    changes = np.ones(len(values), bool)
+    np.not_equal(values[1:], values[:-1], out=changes[1:])
+    return np.flatnonzero(changes)
+
+
+def without_overlap(overlaps: Flags) -> Flags:
+    """Return which of the occurrences of a pair are merged, from the left: of a run of overlapping ones every other.
+
+    Args:
+        overlaps: whether an occurrence overlaps the one before it.
+
+    >>> without_overlap(np.array([False, True, True, False])).tolist()
+    [True, False, True, True]
+    """
+    index = np.arange(len(overlaps))
+    begin = np.maximum.accumulate(np.where(overlaps, 0, index))
+    return (index - begin) % 2 == 0

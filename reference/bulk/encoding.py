@@ -1,0 +1,187 @@
+"""Encodes long texts as the plain path does: each distinct piece once, new ones together, the ids by one look-up."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import regex
+
+from ..encoder import Encoder, Ranks
+from ..patterns import pre_tokenize
+from ..special_tokens import SpecialTokens
+from .arrays import starts_of_runs, without_overlap
+from .hash_table import HashTable
+from .pieces import Block, PieceTable, blocks
+from .splitting import starts_for
+
+Integers = npt.NDArray[Any]
+Ids = npt.NDArray[np.uint32]
+
+LONG = 64
+"""Longer pre-tokens are merged one by one: each of their merges would be a round for all."""
+CACHE_SIZE = 1 << 20
+"""How many pieces are remembered at most; when there are more, all are forgotten."""
+NO_RANK = 2**31 - 1
+
+
+class BulkRanks:
+    """The merges of a table, to be looked up many at once.
+
+    Args:
+        ranks: those of the plain path.
+        byte_ids: byte → id.
+    """
+
+    def __init__(self, ranks: Ranks, byte_ids: Sequence[int]) -> None:
+        self._byte_ids = np.array(byte_ids, np.int64)
+        self._result_of = np.array(ranks.result_of, np.int64)
+        # One more entry, for the number -1 of a pair that is none.
+        self._rank_of = np.array([*ranks.rank_of.values(), NO_RANK], np.int64)
+        left, right = (np.fromiter((pair[side] for pair in ranks.rank_of), np.uint64) for side in (0, 1))
+        self._pairs = HashTable()
+        self._pairs.enter(left, right, 0)
+
+    def ranks(self, left: Integers, right: Integers) -> Integers:
+        """Return the rank of each pair of ids, `NO_RANK` where it is none."""
+        return self._rank_of[self._pairs.find(left.astype(np.uint64), right.astype(np.uint64))]
+
+    def merge(self, pre_tokens: Sequence[bytes]) -> tuple[Integers, Integers]:
+        """Merge the bytes of all `pre_tokens`, none of them empty.
+
+        In each round, the lowest rank of each pre-token is merged at all its places. That gives the same as one place
+        after the other if no merge creates a pair of lower rank (`is_orderly`).
+
+        Returns:
+            tuple: the ids, one pre-token after the other; and how many each has.
+        """
+        sizes = np.fromiter(map(len, pre_tokens), np.int64, len(pre_tokens))
+        owner = np.repeat(np.arange(len(pre_tokens)), sizes)
+        ids = self._byte_ids[np.frombuffer(b"".join(pre_tokens), np.uint8)]
+        rank_at = self._rank_at(np.arange(len(ids)), ids, owner)
+        done: list[tuple[Integers, Integers]] = []
+        while len(ids):
+            starts = starts_of_runs(owner)
+            lowest = np.minimum.reduceat(rank_at, starts)
+            lowest_at = np.repeat(lowest, np.diff(starts, append=len(owner)))
+            merging = lowest_at != NO_RANK
+            done.append((owner[~merging], ids[~merging]))
+            ids, owner, rank_at, lowest_at = ids[merging], owner[merging], rank_at[merging], lowest_at[merging]
+            here = np.flatnonzero(rank_at == lowest_at)
+            overlaps = np.zeros(len(here), bool)
+            overlaps[1:] = here[1:] == here[:-1] + 1
+            if overlaps.any():
+                here = here[without_overlap(overlaps)]
+            ids[here] = self._result_of[rank_at[here]]
+            stays = np.ones(len(ids), bool)
+            stays[here + 1] = False
+            ids, owner, rank_at = ids[stays], owner[stays], rank_at[stays]
+            here -= np.arange(len(here))
+            for changed in here, here[here > 0] - 1:
+                rank_at[changed] = self._rank_at(changed, ids, owner)
+        owners, merged = (np.concatenate(parts) for parts in zip(*done, strict=True))
+        return merged[np.argsort(owners, kind="stable")], np.bincount(owners, minlength=len(pre_tokens))
+
+    def _rank_at(self, places: Integers, ids: Integers, owner: Integers) -> Integers:
+        following = np.minimum(places + 1, len(ids) - 1)
+        ranks = self.ranks(ids[places], ids[following])
+        ranks[(owner[following] != owner[places]) | (following == places)] = NO_RANK
+        return ranks
+
+
+def is_orderly(ranks: Ranks) -> bool:
+    """Return whether every merge ranks behind those that make its parts.
+
+    >>> is_orderly(Ranks({(1, 2): 0, (3, 1): 1}, [3, 4])), is_orderly(Ranks({(3, 1): 0, (1, 2): 1}, [4, 3]))
+    (True, False)
+    """
+    made: dict[int, int] = {}
+    for rank in ranks.rank_of.values():
+        made[ranks.result_of[rank]] = max(rank, made.get(ranks.result_of[rank], -1))
+    return all(rank > made.get(part, -1) for pair, rank in ranks.rank_of.items() for part in pair)
+
+
+class BulkEncoder:
+    """Encodes texts in blocks, and remembers pieces.
+
+    Args:
+        encoder: the plain one; its merges are orderly.
+        special: found in the text before it is split.
+        special_ids: special token → id.
+        compiled: a pattern with fences.
+    """
+
+    def __init__(
+        self, encoder: Encoder, special: SpecialTokens, special_ids: Mapping[str, int], compiled: regex.Pattern[str]
+    ) -> None:
+        self._encoder = encoder
+        self._ranks = BulkRanks(encoder.ranks, encoder.byte_ids)
+        self._special, self._special_ids = special, special_ids
+        self._compiled = compiled
+        self._starts, self._are_pre_tokens = starts_for(compiled)
+        self._forget()
+
+    def _forget(self) -> None:
+        self._table = PieceTable(self._starts)
+        self._ids: Ids = np.zeros(1, np.uint32)
+        self._used = 1
+        self._first, self._size = np.zeros(1, np.int64), np.ones(1, np.int64)  # a barrier is one id, set afterwards
+
+    def encode(self, documents: Iterable[str]) -> Iterator[Ids]:
+        """Yield the ids of `documents`, a block at a time.
+
+        Raises:
+            UnicodeEncodeError: a ValueError, if a text holds a lone surrogate.
+        """
+        for block in blocks(documents, self._special):
+            if len(self._table) > CACHE_SIZE:
+                self._forget()
+            yield self._encode(block)
+
+    def _encode(self, block: Block) -> Ids:
+        numbers = self._table.number(block)
+        self._learn(self._table.pieces[len(self._first) :])
+        sizes = self._size[numbers]
+        ends = np.cumsum(sizes)
+        first = np.repeat(self._first[numbers] - ends + sizes, sizes)
+        first += np.arange(len(first))
+        ids = self._ids[first]
+        if block.special:
+            places = (ends - 1)[numbers == 0]
+            marked = [None if token is None else self._special_ids[token] for token in block.special]
+            ids[places] = [index or 0 for index in marked]
+            ids = np.delete(ids, places[[index is None for index in marked]])
+        return ids
+
+    def _learn(self, pieces: Sequence[bytes]) -> None:
+        """Encode `pieces`, which are new."""
+        if not pieces:
+            return
+        pre_tokens, owner = pieces, np.arange(len(pieces))
+        if not self._are_pre_tokens:
+            split = [list(pre_tokenize(piece.decode("utf-8"), self._compiled)) for piece in pieces]
+            pre_tokens = [pre_token.encode("utf-8") for pre_token in chain.from_iterable(split)]
+            owner = np.repeat(owner, [len(one) for one in split])
+        ids, sizes = self._merge(pre_tokens)
+        sizes = np.bincount(owner, weights=sizes, minlength=len(pieces)).astype(np.int64)
+        if self._used + len(ids) > len(self._ids):
+            self._ids = np.concatenate([self._ids[: self._used], ids, np.empty(self._used + len(ids), np.uint32)])
+        self._ids[self._used : self._used + len(ids)] = ids
+        self._first = np.append(self._first, self._used + np.cumsum(sizes) - sizes)
+        self._size = np.append(self._size, sizes)
+        self._used += len(ids)
+
+    def _merge(self, pre_tokens: Sequence[bytes]) -> tuple[Integers, Integers]:
+        long = {place: self._encoder.merge(one) for place, one in enumerate(pre_tokens) if len(one) > LONG}
+        if not long:
+            return self._ranks.merge(pre_tokens)
+        # A long one is stood for by a byte, whose id is then replaced by its own ids.
+        ids, sizes = self._ranks.merge([b"\0" if place in long else one for place, one in enumerate(pre_tokens)])
+        first = np.cumsum(sizes) - sizes
+        parts = np.split(ids, sorted([*first[list(long)], *(first[list(long)] + 1)]))
+        parts[1::2] = [np.array(one) for one in long.values()]
+        sizes[list(long)] = [len(one) for one in long.values()]
+        return np.concatenate(parts), sizes

@@ -1,0 +1,141 @@
+"""Finds where pieces start in a whole text at once: GPT-2's pre-tokens, or what stands between fences.
+
+The text is its UTF-8, with the byte `BARRIER`, which UTF-8 never holds, where a special token stood or a document
+ended. For GPT-2, every byte has the class of its character; a pre-token starts where the class changes, but for white
+space, whose last character belongs to what follows it, and for English contractions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import regex
+
+from ..patterns import has_fence, resolve
+
+
+Bytes = npt.NDArray[np.uint8]
+Integers = npt.NDArray[Any]
+
+BARRIER = 0xFF
+OTHER, LETTER, NUMBER, SPACE, WHITE, END, UNKNOWN = range(7)
+"""Classes: those below `SPACE` make words; `SPACE` is U+0020, `WHITE` all other white space."""
+
+Starts = Callable[[bytes, int], Integers]
+"""From UTF-8 with barriers, at least three of them behind the text, and the text's size in bytes to the offsets at which
+its pieces start, ascending, int64. Each barrier is a piece."""
+
+_ENGINE = regex.compile(r"(\p{L})|(\p{N})|( )|(\s)|.", regex.DOTALL)
+
+
+def class_of(character: str) -> int:
+    """Return the class of a character, as the engine has it that the plain path splits with."""
+    match = _ENGINE.match(character)
+    return (match and match.lastindex) or OTHER
+
+
+_CLASS_OF_BYTE = bytes(class_of(chr(code)) for code in range(128)) + bytes([OTHER]) * 127 + bytes([END])
+_class_of_code = np.full(0x110000, UNKNOWN, np.uint8)
+
+
+def starts_for(compiled: regex.Pattern[str]) -> tuple[Starts, bool]:
+    """Return what finds the pieces for a pattern with fences, and whether these are its pre-tokens.
+
+    Raises:
+        ValueError: if the pattern has no fences.
+    """
+    if compiled.pattern == resolve("gpt2").pattern:
+        return gpt2_starts, True
+    if not has_fence(compiled):
+        raise ValueError(f"of the pattern {compiled.pattern!a} no fences are known")
+    return fence_starts, False
+
+
+def fence_starts(padded: bytes, size: int) -> Integers:
+    r"""Return where pieces start that stand between fences: a space between two other characters of ASCII.
+
+    >>> fence_starts(b"I'll  go on" + b"\xff" * 3, 11).tolist()
+    [0, 8]
+    """
+    raw = np.frombuffer(padded, np.uint8)
+    visible = raw - np.uint8(ord("!")) < ord("~") - ord("!") + 1  # below "!" it wraps around
+    found = np.zeros(size, bool)
+    found[:1] = True
+    found[1:] = (raw[1:size] == ord(" ")) & visible[: size - 1] & visible[2 : size + 1]
+    found[1:] |= (raw[1:size] == BARRIER) | (raw[: size - 1] == BARRIER)
+    return np.flatnonzero(found)
+
+
+def gpt2_starts(padded: bytes, size: int) -> Integers:
+    r"""Return where GPT-2's pre-tokens start.
+
+    >>> gpt2_starts(b"I'll  go" + b"\xff" * 3, 8).tolist()
+    [0, 1, 4, 5]
+    """
+    if not size:
+        return np.empty(0, np.int64)
+    raw = np.frombuffer(padded, np.uint8)
+    classes = np.frombuffer(padded.translate(_CLASS_OF_BYTE), np.uint8).copy()
+    wide_white = _classify_wide(raw[:size], classes)
+    before, here, after = classes[: size - 1], classes[1:size], classes[2 : size + 1]
+    white = classes[:size] - np.uint8(SPACE) < 2  # below `SPACE` it wraps around
+    found = np.empty(size, bool)
+    found[0] = True
+    later = found[1:]
+    np.not_equal(here, before, out=later)
+    later &= before != SPACE
+    later &= ~(white[1:] & white[:-1])
+    later |= white[1:] & (after < SPACE)
+    later |= here == END
+    for lead, last in wide_white:
+        # The last character of a run starts a pre-token with its first byte.
+        found[lead] |= found[last]
+        found[last] = False
+    _join_contractions(raw, found)
+    return np.flatnonzero(found)
+
+
+def _classify_wide(raw: Bytes, classes: Bytes) -> list[tuple[Integers, Integers]]:
+    """Set the classes of characters beyond ASCII; return where those that are white space start and end."""
+    lead = np.flatnonzero((raw >= 0xC2) & (raw != BARRIER))
+    white = []
+    for low, high, length in ((0xC2, 0xDF, 2), (0xE0, 0xEF, 3), (0xF0, 0xF4, 4)):
+        here = lead[(raw[lead] >= low) & (raw[lead] <= high)]
+        if not len(here):
+            continue
+        code = raw[here].astype(np.int32) & (0x7F >> length)
+        for offset in range(1, length):
+            code = (code << 6) | (raw[here + offset] & 0x3F)
+        found = _classes_of(code)
+        for offset in range(length):
+            classes[here + offset] = found
+        here = here[found == WHITE]
+        white.append((here, here + length - 1))
+    return white
+
+
+def _classes_of(codes: Integers) -> Bytes:
+    found = _class_of_code[codes]
+    if (found == UNKNOWN).any():
+        for code in np.unique(codes[found == UNKNOWN]).tolist():
+            _class_of_code[code] = class_of(chr(code))
+        found = _class_of_code[codes]
+    return found
+
+
+def _join_contractions(raw: Bytes, found: npt.NDArray[np.bool_]) -> None:
+    """Where a pre-token starts with an apostrophe, make a contraction one pre-token."""
+    size = len(found)
+    quote = np.flatnonzero(raw[:size] == ord("'"))
+    quote = quote[found[quote]]
+    first, second = raw[quote + 1], raw[quote + 2]
+    long = np.zeros(len(quote), bool)
+    for one, two in (b"ll", b"ve", b"re"):
+        long |= (first == one) & (second == two)
+    short = np.isin(first, np.frombuffer(b"sdmt", np.uint8))
+    found[quote[long | short] + 1] = False
+    end = np.concatenate([quote[short] + 2, quote[long] + 3])
+    found[end[end < size]] = True
