@@ -66,7 +66,7 @@ class Handle:
 
         def read() -> None:
             for item in self.instance.encode_iterable(chunks):
-                seen(rebuild_ids("encode_iterable", [item])[0])
+                seen(item if type(item) is int else rebuild_ids("encode_iterable", [item])[0])
 
         call("encode_iterable(...)", read)
 
@@ -99,6 +99,8 @@ def rebuild_ids(what: str, value: Any) -> list[int]:
         Misshapen: if it is no iterable of integers (booleans, floats and strings are refused), or endless.
         Raised: if iterating raises.
     """
+    if type(value) is list and len(value) <= MAX_IDS and all(type(item) is int for item in value):
+        return value[:]
     if not _is_iterable(value):
         raise Misshapen(f"{what} returned {kind(value)}; a list of int is wanted")
     ids: list[int] = []
@@ -135,6 +137,9 @@ def rebuild_vocab(value: Any) -> dict[int, bytes]:
     if len(entries) > MAX_VOCAB:
         raise Misshapen(f"vocab has more than {MAX_VOCAB} entries")
     for key, token in entries:
+        if type(key) is int and type(token) is bytes:
+            vocab[key] = token
+            continue
         if issubclass(type(key), bytes | str):
             shown = f"{type(key).__name__} to {type(token).__name__}"
             raise Misshapen(f"vocab maps {shown}; int to bytes is wanted")
@@ -154,6 +159,9 @@ def rebuild_merges(value: Any) -> list[Merge]:
     if len(pairs) > MAX_VOCAB:
         raise Misshapen(f"merges has more than {MAX_VOCAB} entries")
     for pair in pairs:
+        if type(pair) is tuple and [type(part) for part in pair] == [bytes, bytes]:
+            merges.append(pair)
+            continue
         if not _is_iterable(pair):
             raise Misshapen(f"merges holds {kind(pair)}; {wanted}")
         parts: list[Any] = call("merges", lambda pair=pair: list(itertools.islice(pair, 3)))

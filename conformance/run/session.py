@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import shlex
+import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
@@ -183,6 +184,12 @@ class Run:
         """Note what a worker collected."""
         self.expected |= {name.split("::", 1)[1] for name in ids if name.startswith("conformance::")}
 
+    def _spare_hypothesis(self) -> None:
+        """Drop Hypothesis's plugin where no test used it: for its last word it would import all of Hypothesis."""
+        plugin = self.config.pluginmanager.get_plugin("hypothesispytest")
+        if plugin is not None and "hypothesis" not in sys.modules:
+            self.config.pluginmanager.unregister(plugin)
+
     def pytest_runtest_logreport(self, report: Any) -> None:
         """Keep each item's result."""
         found = getattr(report, "bpe", None)
@@ -192,6 +199,7 @@ class Run:
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
         """Count results against what was collected, and settle the exit status."""
+        self._spare_hypothesis()
         if hasattr(self.config, "workerinput"):
             return
         status = int(session.exitstatus)

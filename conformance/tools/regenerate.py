@@ -1,4 +1,4 @@
-"""Rewrites what is computed: expected values from the textbook oracle, stored ids, and SPEC.md; nothing else."""
+"""Rewrites what is computed: expectations by the textbook oracle, stored ids and merges, SPEC.md; nothing else."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from typing import Any
 from bpe_conformance.fixtures import gpt2_model
 from bpe_conformance.fixtures.flow import write_flow
 from bpe_conformance.fixtures.spec import FOLDER, Case, load_spec
+from bpe_conformance.judging import prose
 from bpe_conformance.judging.expectations import COMPUTED, compute, oracle, value_for
 from bpe_conformance.judging.show import ascii_only
 from bpe_conformance.tools import spec_page
@@ -67,6 +68,7 @@ def regenerate(folder: Path = FOLDER, check: bool = False, witnesses: Sequence[W
     computed = {}
     if (folder / "texts").is_dir():
         computed[folder / "texts" / "gpt2-ids.json"] = stored_ids(folder / "texts")
+        computed[folder / "texts" / prose.FILE.name] = prose.compute(folder / "texts")
     if folder == FOLDER:
         computed[spec_page.FILE] = spec_page.render(load_spec(folder, check_schema=False))
     for file, text in computed.items():
