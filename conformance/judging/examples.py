@@ -33,6 +33,8 @@ SPECIALS = (
 BROAD = "aaab bc  xyz'slltreved0123.,!?-\n\t\r\u00a0\u3000éñß€日本語ก\u0301\u200d🦊👍🏽ΑБאع½²Ⅷ'’"
 NARROW = ("ab", "abc ", "a'sltv ", "ab\n \t", "aé€", "🦊a ", "12 a", "aA'sS ")
 BLANK = (" ", "  ", "\n", "\t ")
+SPLIT_APART = ("1", "23", "a", "B", "'s", "'S", "'ll", " ", "  ", "\n", "\r\n", ".", "/", "\u0301", "é", "日")
+"""What the patterns split differently."""
 
 
 @lru_cache(maxsize=1)
@@ -122,7 +124,10 @@ def encodings(draw: Choices, subject: Subject, special: bool = False, pattern: b
     """A text and a table."""
     special = special and "special" in subject.capabilities
     chosen = specials(draw) if special else []
-    text = strewn(draw, chosen) if special else texts(draw)
+    if pattern and draw.chance(0.5):
+        text = "".join(draw.many(lambda: draw.pick(SPLIT_APART), 12))
+    else:
+        text = strewn(draw, chosen) if special else texts(draw)
     model = tables(draw, text, subject, chosen)
     if pattern:
         names = sorted(name for name in PATTERNS if f"pattern:{name}" in subject.capabilities)
