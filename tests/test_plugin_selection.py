@@ -3,9 +3,12 @@ from __future__ import annotations
 import shutil
 from fnmatch import fnmatch
 from pathlib import Path
+from typing import Any
 
 import pytest
 from conftest import SPEC, Project, states
+
+from bpe_conformance.run.items import spread
 
 
 @pytest.mark.parametrize(
@@ -128,3 +131,11 @@ def test_an_adapter_without_the_suite_is_refused(pytester: pytest.Pytester) -> N
     result = pytester.runpytest_subprocess("--adapter", "textbook")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     result.stderr.fnmatch_lines(["ERROR: --adapter is given, but the suite is not named; write: pytest conformance *"])
+
+
+def test_laws_are_spread_among_the_cases_for_workers() -> None:
+    few: list[Any] = [*"AB"]
+    many: list[Any] = [*"abcdef"]
+    assert spread(few, many) == [*"AabcBdef"]
+    assert spread(few, []) == few
+    assert spread([], many) == many

@@ -97,6 +97,17 @@ def test_the_same_run_gives_the_same_document_with_workers_too(project: Project)
     assert timeless(read(project, "0.json")) == timeless(read(project, "1.json"))
 
 
+def test_laws_that_do_not_hold_are_the_same_with_workers_too(pytester: pytest.Pytester) -> None:
+    wrong = "bpe_conformance.known_bugs.encoding:GreedyLeftToRight"
+    reports = []
+    for number, more in enumerate(((), ("-n", "2"))):
+        options = ("--adapter", wrong, "--bpe-section", "LAW", f"--bpe-report={number}.json")
+        pytester.runpytest_subprocess("conformance", *options, *more)
+        reports.append(timeless(document.read(pytester.path / f"{number}.json")))
+    assert reports[0] == reports[1]
+    assert any(one["kind"] == "law" and one["state"] == "fail" for one in reports[0]["results"])
+
+
 def test_what_it_looks_like_stands_in_it(pytester: pytest.Pytester) -> None:
     wrong = "bpe_conformance.known_bugs.encoding:GreedyLeftToRight"
     options = ("--bpe-clause", "MERGE-ORDER-1", "--bpe-report", "report.json")

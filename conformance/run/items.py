@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -36,14 +37,19 @@ class Suite(pytest.Directory):
     """The installed suite, in place of its folder."""
 
     def collect(self) -> Iterator[pytest.Item]:
-        """Yield what the options select, in the order of the spec."""
+        """Yield what the options select, in the order of the spec; for pytest-xdist, the laws among the cases."""
         run = self.config.stash[RUN]
-        for case in run.cases:
-            yield CaseItem.from_parent(self, name=case.id, case=case)
-        for law in run.laws:
-            yield LawItem.from_parent(self, name=law.id, law=law)
+        cases: list[pytest.Item] = [CaseItem.from_parent(self, name=case.id, case=case) for case in run.cases]
+        laws: list[pytest.Item] = [LawItem.from_parent(self, name=law.id, law=law) for law in run.laws]
+        yield from spread(laws, cases) if hasattr(self.config, "workerinput") else [*cases, *laws]
         for corpus in run.corpora:
             yield CorpusItem.from_parent(self, name=corpus.id, corpus=corpus)
+
+
+def spread(few: list[pytest.Item], many: list[pytest.Item]) -> list[pytest.Item]:
+    """Return both, the few at equal distances among the many: workers are given stretches of what is collected."""
+    placed = [(place / len(group), item) for group in (few, many) for place, item in enumerate(group)]
+    return [item for _, item in sorted(placed, key=itemgetter(0))]
 
 
 class BpeItem(pytest.Item):
