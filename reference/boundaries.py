@@ -19,7 +19,7 @@ from .special_tokens import straddles
 
 WINDOW = 1 << 16
 FENCE = "(?<=[!-~]) (?=[!-~])"
-"""A fence between visible characters of ASCII: the same place in a text and in its bytes, also where these are not UTF-8."""
+"""A fence between visible characters of ASCII is at the same place in a text and in its bytes, be they UTF-8 or not."""
 
 
 def safe_delimiters(special_tokens: Iterable[str]) -> list[str]:

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import os
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import BinaryIO
 
 AnyPath = str | os.PathLike[str]
 
@@ -31,13 +34,20 @@ def read_lines(path: AnyPath) -> list[str]:
 
 
 def write_utf8(path: AnyPath, text: str) -> None:
-    """Write a file as a whole or not at all: to a temporary file beside it, which then takes its name."""
+    """Write a file as a whole or not at all."""
+    with replacing(path) as stream:
+        stream.write(text.encode("utf-8"))
+
+
+@contextmanager
+def replacing(path: AnyPath) -> Iterator[BinaryIO]:
+    """Open a temporary file beside `path`, which takes its name at the end, or vanishes if there is an error."""
     file = Path(path)
     handle, name = tempfile.mkstemp(prefix=f".{file.name}.", dir=file.parent)
     temporary = Path(name)
     try:
         with os.fdopen(handle, "wb") as stream:
-            stream.write(text.encode("utf-8"))
+            yield stream
         # `mkstemp` makes a file for its owner alone; what is written here is as public as any new file.
         mask = os.umask(0)
         os.umask(mask)

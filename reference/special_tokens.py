@@ -63,7 +63,7 @@ class SpecialTokens:
         >>> SpecialTokens(["<|e|>"]).split("a<|e|><|e|>b")
         (['a', '', 'b'], ['<|e|>', '<|e|>'])
         """
-        if not self._any or not any(token in text for token in self.tokens):
+        if not self._split or not any(token in text for token in self.tokens):
             return [text], []
         parts = self._split.split(text)
         return parts[::2], parts[1::2]

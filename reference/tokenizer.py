@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import Executor
-from typing import ClassVar, TypeVar
+from functools import cached_property
+from typing import TYPE_CHECKING, ClassVar, TypeVar
 
 from bpe_conformance.fixtures import Merge, Model
 
@@ -12,13 +13,22 @@ from . import format_gpt2
 from .counting import Source, count_pre_tokens
 from .encoder import Encoder
 from .files import AnyPath
-from .patterns import DEFAULT_PATTERN, pre_tokenize, resolve
+from .patterns import DEFAULT_PATTERN, has_fence, pre_tokenize, resolve
 from .progress import Progress, silent
 from .special_tokens import SpecialTokens
 from .streaming import pieces
 from .trainer import BYTE_ORDERS, TIE_BREAKS, learner
 
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+    from .bulk.encoding import BulkEncoder
+
 Self = TypeVar("Self", bound="Tokenizer")
+
+BULK = 1 << 16
+"""From so many characters on, encoding over arrays (`bulk`) is faster (measured)."""
 
 CONVENTIONS: dict[str, tuple[str, ...]] = {
     "tie_break": TIE_BREAKS,
@@ -43,6 +53,7 @@ class Tokenizer:
         merges: pairs of tokens, in order of rank.
         special_tokens: each once, in the order given.
         pattern: as given, or "gpt2".
+        compiled: the pattern, compiled.
         conventions: what training does otherwise than by default, by name.
 
     Raises:
@@ -71,7 +82,7 @@ class Tokenizer:
         self.vocab: dict[int, bytes] = dict(vocab)
         self.merges: list[Merge] = [(left, right) for left, right in merges]
         self.pattern = DEFAULT_PATTERN if pattern is None else pattern
-        self._compiled = resolve(pattern)
+        self.compiled = resolve(pattern)
         self._special = SpecialTokens(special_tokens)
         _check_table(self.vocab, self.merges)
         ids = {token: index for index, token in reversed(self.vocab.items())}
@@ -82,6 +93,7 @@ class Tokenizer:
                 following += 1
         self._special_ids = {text: ids[text.encode("utf-8")] for text in self._special.tokens}
         self._encoder = Encoder(ids, self.merges)
+        self._idle: list[BulkEncoder] = []
 
     @property
     def special_tokens(self) -> list[str]:
@@ -157,7 +169,49 @@ class Tokenizer:
         Raises:
             UnicodeEncodeError: a ValueError, if the text holds a lone surrogate.
         """
+        if len(text) >= BULK and self._takes_bulk:
+            return [index for ids in self._in_bulk(text) for index in ids.tolist()]
         return list(self._ids_of(self._special.cut(text)))
+
+    def encode_to_numpy(self, text: str) -> npt.NDArray[np.uint32]:
+        """Return the ids of `text` as an array of uint32, for long texts faster than `encode`.
+
+        Raises:
+            UnicodeEncodeError: a ValueError, if the text holds a lone surrogate.
+            OverflowError: if an id does not fit.
+        """
+        import numpy as np  # loaded when it is wanted
+
+        if len(text) >= BULK and self._takes_bulk:
+            return np.concatenate(list(self._in_bulk(text)))
+        return np.array(self.encode(text), np.uint32)
+
+    def encode_file(
+        self, source: AnyPath, target: AnyPath, *, workers: int | None = None, progress: Progress | None = None
+    ) -> int:
+        """Write the ids of the text in a file to another file, little-endian: uint16 if all ids fit, else uint32.
+
+        The text is decoded as UTF-8, with U+FFFD for what is not. Memory stays flat, however large the file is,
+        unless the pattern is none of `patterns.FENCED_PATTERNS` and special tokens are far apart.
+
+        Args:
+            source: the path of a text.
+            target: where the ids go; it is written as a whole or not at all.
+            workers: processes; None is 1.
+            progress: told how many bytes are done, and of how many.
+
+        Returns:
+            int: how many ids were written.
+
+        Raises:
+            ValueError: if a file cannot be read or written, changes while it is read, or an id does not fit.
+            RuntimeError: if a worker dies.
+        """
+        from .file_encoding import encode_file  # it loads NumPy
+
+        if workers is not None and workers < 1:
+            raise ValueError(f"workers is {workers}; at least 1 is wanted")
+        return encode_file(self, source, target, workers or 1, progress or silent)
 
     def encode_batch(self, texts: Iterable[str]) -> list[list[int]]:
         """Return the ids of each text."""
@@ -167,10 +221,29 @@ class Tokenizer:
 
     def encode_iterable(self, chunks: Iterable[str]) -> Iterator[int]:
         """Yield the ids of the joined chunks, lazily, wherever the cuts fall (section STREAM)."""
-        return self._ids_of(pieces(chunks, self._special, self._compiled))
+        return self._ids_of(pieces(chunks, self._special, self.compiled))
+
+    @cached_property
+    def _takes_bulk(self) -> bool:
+        """Whether long texts may be encoded over arrays."""
+        from .bulk.encoding import is_orderly  # it loads NumPy
+
+        fits = min(self.vocab) >= 0 and max(self.vocab) < 1 << 32
+        return fits and has_fence(self.compiled) and is_orderly(self._encoder.ranks)
+
+    def _in_bulk(self, text: str) -> Iterator[npt.NDArray[np.uint32]]:
+        from .bulk.encoding import BulkEncoder  # it loads NumPy
+
+        # What it remembers is for one caller at a time; a second one, in another thread, gets an encoder of its own.
+        try:
+            bulk = self._idle.pop()
+        except IndexError:
+            bulk = BulkEncoder(self._encoder, self._special, self._special_ids, self.compiled)
+        yield from bulk.encode([text])
+        self._idle[:] = [bulk]
 
     def _ids_of(self, segments: Iterable[tuple[str, bool]]) -> Iterator[int]:
-        encode, compiled = self._encoder.encode, self._compiled
+        encode, compiled = self._encoder.encode, self.compiled
         for segment, is_special in segments:
             if is_special:
                 yield self._special_ids[segment]

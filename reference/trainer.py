@@ -123,9 +123,10 @@ BULK = 1 << 16
 
 def learner(counts: Mapping[bytes, int], wanted: int, tie_break: str) -> Callable[..., list[Merge]]:
     """Return what learns these merges fastest: `learn`, or what does the same over arrays (`bulk`)."""
-    if tie_break == "first-seen" or wanted < BULK // 64 or sum(map(len, counts)) < BULK:
+    size = sum(map(len, counts)) + len(counts)
+    if tie_break == "first-seen" or not BULK // 64 <= wanted < 1 << 23 or not BULK <= size < 1 << 31:
         return learn
-    from .bulk import learning  # noqa: PLC0415 (NumPy is loaded when it pays)
+    from .bulk import learning  # NumPy is loaded when it pays
 
     return learning.learn
 

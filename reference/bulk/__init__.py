@@ -1,1 +1,1 @@
-"""NumPy."""
+"""The same results as the plain modules, over arrays of NumPy: for much text, and many merges."""

@@ -33,4 +33,5 @@ def without_overlap(overlaps: Flags) -> Flags:
     """
     index = np.arange(len(overlaps))
     begin = np.maximum.accumulate(np.where(overlaps, 0, index))
-    return (index - begin) % 2 == 0
+    kept: Flags = (index - begin) % 2 == 0
+    return kept

@@ -168,7 +168,8 @@ class BulkEncoder:
         ids, sizes = self._merge(pre_tokens)
         sizes = np.bincount(owner, weights=sizes, minlength=len(pieces)).astype(np.int64)
         if self._used + len(ids) > len(self._ids):
-            self._ids = np.concatenate([self._ids[: self._used], ids, np.empty(self._used + len(ids), np.uint32)])
+            room = np.empty(self._used + 2 * len(ids), np.uint32)
+            self._ids = np.concatenate([self._ids[: self._used], room])
         self._ids[self._used : self._used + len(ids)] = ids
         self._first = np.append(self._first, self._used + np.cumsum(sizes) - sizes)
         self._size = np.append(self._size, sizes)

@@ -93,4 +93,5 @@ class HashTable:
         mixed = head * np.uint64(0x9E3779B97F4A7C15) + tail * np.uint64(0xC2B2AE3D27D4EB4F)
         mixed ^= mixed >> np.uint64(32)
         mixed *= np.uint64(0xD6E8FEB86659FD93)
-        return (mixed >> np.uint64(64 - self._bits)).astype(np.int64)
+        slots: Integers = (mixed >> np.uint64(64 - self._bits)).astype(np.int64)
+        return slots

@@ -3,14 +3,14 @@
 All words stand one after the other in one array of tokens, a wall after each. A merge is applied to all its places at
 once. Merges that come next to one another in order of frequency are applied together where that cannot be told from
 one after the other: no two of them touch a common token, and no pair that the earlier ones create comes before a
-later one. On English that makes about ten merges a step, so that the cost of calling NumPy is shared by them.
+later one. On English that makes about twenty merges a step, so that the cost of calling NumPy is shared by them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from heapq import heapify, heappop, heappush, heapreplace
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -22,13 +22,21 @@ from ..trainer import BYTE_ORDERS, mirrored
 from .arrays import starts_of_runs, without_overlap
 
 Integers = npt.NDArray[Any]
+Entry: TypeAlias = "tuple[int, Any, Any, int]"
+"""Of a heap: minus the count, the keys of both tokens, the pair's number."""
 
+TOKEN_KEYS: dict[str, Callable[[int, bytes], Any]] = {
+    "lex-greater": lambda index, token: mirrored(token),
+    "lex-smaller": lambda index, token: token,
+    "smaller-ids": lambda index, token: index,
+}
+"""Tie-break → key of a token, by its id and bytes. (First-seen depends on where pairs stand: `trainer` has it.)"""
 WALL, GONE = -1, -2
-TOKEN_BITS = 24
-PLACE_BITS = 32
-MOST = 1 << (63 - PLACE_BITS - TOKEN_BITS - 1)
-"""Merges of one step at most: step, side, token and place of a new pair share one 64-bit word."""
-FRONTIER = 4096
+TOKEN_BITS, PLACE_BITS = 24, 32
+MOST = 64
+"""Merges of one step at most. Merge, side, token and place of a new pair are packed into 63 bits."""
+FRONTIER = 1024
+"""Pairs in the heap after its threshold was lowered, about."""
 
 
 class Corpus:
@@ -55,8 +63,10 @@ class Corpus:
         self.preceding = np.arange(-1, size - 1, dtype=np.int32)
         self.pair_at = np.full(size, -1, np.int32)
         self.pairs = 0
-        self.count, self.left, self.right, self.first, self.end = (np.empty(0, np.int64) for _ in range(5))
-        self.places, self.placed = np.empty(0, np.int32), 0
+        self.count, self.left, self.right = (np.empty(0, np.int64) for _ in range(3))
+        # The places of a pair when it came into being; all it ever has, for no later merge creates it anew.
+        self._places, self._placed = np.empty(0, np.int32), 0
+        self._first, self._end = np.empty(0, np.int64), np.empty(0, np.int64)
         here = np.flatnonzero((self.token[:-1] >= 0) & (self.token[1:] >= 0))
         key = (self.token[here].astype(np.uint16) << 8) | self.token[here + 1].astype(np.uint16)
         order = np.argsort(key, kind="stable")
@@ -65,8 +75,8 @@ class Corpus:
         self._number(key[starts] >> 8, key[starts] & 255, here, starts)
 
     def occurrences(self, numbers: Sequence[int]) -> tuple[Integers, Integers]:
-        """Return where the pairs occur, in order of pair and place, without overlap, and the pair's place in `numbers`."""
-        listed = [self.places[self.first[number] : self.end[number]] for number in numbers]
+        """Return where the pairs occur without overlap, pair after pair, and which of `numbers` each is."""
+        listed = [self._places[self._first[number] : self._end[number]] for number in numbers]
         here = np.concatenate(listed)
         which = np.repeat(np.arange(len(numbers)), [len(one) for one in listed])
         still = self.pair_at[here] == np.asarray(numbers, np.int32)[which]
@@ -75,9 +85,8 @@ class Corpus:
         if twins.any():
             overlaps = np.zeros(len(here), bool)
             overlaps[1:] = (self.following[here[:-1]] == here[1:]) & twins[which[1:]] & (which[1:] == which[:-1])
-            if overlaps.any():
-                kept = without_overlap(overlaps)
-                here, which = here[kept], which[kept]
+            kept = without_overlap(overlaps)
+            here, which = here[kept], which[kept]
         return here, which
 
     def neighbours(self, here: Integers, which: Integers) -> NewPairs:
@@ -96,7 +105,18 @@ class Corpus:
         return NewPairs(packed, self.weight)
 
     def merge(self, numbers: Sequence[int], here: Integers, which: Integers, new: NewPairs, first_id: int) -> Integers:
-        """Merge the pairs at `here`, the first of `numbers` into the token `first_id`; return the new pairs' numbers."""
+        """Merge pairs where they occur, and number the pairs that this creates.
+
+        Args:
+            numbers: of the pairs; the first becomes the token `first_id`, and so on.
+            here: from `occurrences`.
+            which: from there, too.
+            new: from `neighbours`.
+            first_id: the first new token.
+
+        Returns:
+            array: the numbers of the new pairs.
+        """
         token, weight = self.token, self.weight[here]
         gone = self.following[here]
         before, after = self.preceding[here], self.following[gone]
@@ -128,26 +148,36 @@ class Corpus:
         self.pairs += fresh
         if self.pairs > len(self.count):
             room = max(self.pairs, 2 * begin)
-            for name in ("count", "left", "right", "first", "end"):
+            for name in ("count", "left", "right", "_first", "_end"):
                 setattr(self, name, np.concatenate([getattr(self, name)[:begin], np.zeros(room - begin, np.int64)]))
-        if self.placed + len(places) > len(self.places):
-            room = max(self.placed + len(places), 2 * self.placed) - self.placed
-            self.places = np.concatenate([self.places[: self.placed], np.empty(room, np.int32)])
+        if self._placed + len(places) > len(self._places):
+            room = max(self._placed + len(places), 2 * self._placed) - self._placed
+            self._places = np.concatenate([self._places[: self._placed], np.empty(room, np.int32)])
         numbers = np.arange(begin, self.pairs)
-        if fresh:
-            self.count[numbers] = np.add.reduceat(self.weight[places], starts)
+        self.count[numbers] = sums(self.weight[places], starts)
         self.left[numbers], self.right[numbers] = left, right
-        self.first[numbers] = starts + self.placed
-        self.end[numbers] = np.append(starts[1:], len(places)) + self.placed
-        self.places[self.placed : self.placed + len(places)] = places
-        self.placed += len(places)
-        self.pair_at[places] = np.repeat(numbers, self.end[numbers] - self.first[numbers])
+        self._first[numbers] = starts + self._placed
+        self._end[numbers] = np.append(starts[1:], len(places)) + self._placed
+        self._places[self._placed : self._placed + len(places)] = places
+        self._placed += len(places)
+        self.pair_at[places] = np.repeat(numbers, self._end[numbers] - self._first[numbers])
         return numbers
 
 
 class NewPairs:
+    """Pairs that merges create, with a token on one side of the new one, in order of merge, side and neighbour.
+
+    Attributes:
+        places: where they start, pair after pair, ascending in each.
+        starts: pair → where its places start among those.
+        which: pair → the merge that creates it, by its place in the step.
+        on_right: pair → whether the neighbour stands at the right of the new token.
+        neighbour: pair → the other token.
+        counts: pair → how often it occurs.
+    """
+
     def __init__(self, packed: Integers, weight: Integers) -> None:
-        self.packed = packed
+        self._packed, self._weight = packed, weight
         self.places = packed & ((1 << PLACE_BITS) - 1)
         key = packed >> PLACE_BITS
         self.starts = starts_of_runs(key)
@@ -155,16 +185,83 @@ class NewPairs:
         self.neighbour = key & ((1 << TOKEN_BITS) - 1)
         self.on_right = (key >> TOKEN_BITS) & 1 == 1
         self.which = key >> (TOKEN_BITS + 1)
-        self.weight = weight
-        self.counts = np.add.reduceat(weight[self.places], self.starts) if len(packed) else np.empty(0, np.int64)
+        self.counts = sums(weight[self.places], self.starts)
 
     def of_first(self, merges: int) -> NewPairs:
         """Return those that the first `merges` merges create."""
-        end = np.searchsorted(self.packed, merges << (TOKEN_BITS + 1 + PLACE_BITS))
-        return self if end == len(self.packed) else NewPairs(self.packed[:end], self.weight)
+        end = np.searchsorted(self._packed, merges << (TOKEN_BITS + 1 + PLACE_BITS))
+        return NewPairs(self._packed[:end], self._weight)
 
 
-STAT = [0, 0, 0]
+def sums(values: Integers, starts: Integers) -> Integers:
+    """Return the sum of each run of `values`; the runs start at `starts`."""
+    return np.add.reduceat(values, starts) if len(starts) else np.empty(0, np.int64)
+
+
+class Frontier:
+    """The most frequent pairs, in a heap.
+
+    Most pairs are never frequent enough to be merged. Those below a threshold stay out of the heap; it is lowered when
+    the heap is empty. A pair never improves, so what the heap says of it is brought up to date when it surfaces.
+
+    Args:
+        corpus: knows the counts.
+        keys: token → what sorts first among equal counts; it grows with the tokens.
+    """
+
+    def __init__(self, corpus: Corpus, keys: Sequence[Any]) -> None:
+        self._corpus, self._keys = corpus, keys
+        self._heap: list[Entry] = []
+        self._lower_threshold()
+
+    def _lower_threshold(self) -> None:
+        count = self._corpus.count[: self._corpus.pairs]
+        beyond = np.count_nonzero(count) - FRONTIER
+        self._threshold = int(np.partition(count, -FRONTIER)[-FRONTIER]) if beyond > 0 else 1
+        self._heap = [self._entry(number) for number in np.flatnonzero(count >= self._threshold).tolist()]
+        heapify(self._heap)
+
+    def _entry(self, number: int) -> Entry:
+        corpus, keys = self._corpus, self._keys
+        return -int(corpus.count[number]), keys[corpus.left[number]], keys[corpus.right[number]], number
+
+    def add(self, numbers: Integers) -> None:
+        """Add pairs, which are new."""
+        for number in numbers[self._corpus.count[numbers] >= self._threshold].tolist():
+            heappush(self._heap, self._entry(number))
+
+    def give_back(self, entries: Iterable[Entry]) -> None:
+        """Add entries that were taken."""
+        for entry in entries:
+            heappush(self._heap, entry)
+
+    def take(self, most: int) -> list[Entry]:
+        """Remove the pairs that come next, at most so many, and none that touches a token which one before merges."""
+        taken: list[Entry] = []
+        lefts: set[int] = set()
+        rights: set[int] = set()
+        corpus = self._corpus
+        while len(taken) < most:
+            if not self._heap and not taken and self._threshold > 1:
+                self._lower_threshold()
+            if not self._heap:
+                break
+            stated, number = self._heap[0][0], self._heap[0][-1]
+            count = int(corpus.count[number])
+            if -stated != count:
+                if count >= self._threshold:
+                    heapreplace(self._heap, (-count, *self._heap[0][1:]))
+                else:
+                    heappop(self._heap)
+                continue
+            left, right = int(corpus.left[number]), int(corpus.right[number])
+            if left in rights or right in lefts:
+                break
+            taken.append(heappop(self._heap))
+            lefts.add(left)
+            rights.add(right)
+        return taken
+
 
 def learn(
     counts: Mapping[bytes, int],
@@ -173,111 +270,50 @@ def learn(
     byte_order: str = "raw",
     progress: Progress = silent,
 ) -> list[Merge]:
+    """Learn merges; the same as `trainer.learn`, for every tie-break of `TOKEN_KEYS`.
+
+    >>> learn({b"low": 1, b"lower": 1}, 10)
+    [(b'o', b'w'), (b'l', b'ow'), (b'low', b'e'), (b'lowe', b'r')]
+    """
     order = BYTE_ORDERS[byte_order]
+    key = TOKEN_KEYS[tie_break]
     tokens = [bytes([byte]) for byte in order]
+    keys = [key(index, token) for index, token in enumerate(tokens)]
     ids = bytes(order.index(byte) for byte in range(256))
     words = [word for word in counts if len(word) > 1]
     corpus = Corpus([word.translate(ids) for word in words], [counts[word] for word in words])
-    keys = [mirrored(token) for token in tokens]
     frontier = Frontier(corpus, keys)
     merges: list[Merge] = []
     most = 1
-    while len(merges) < wanted:
-        batch = frontier.take(min(most, wanted - len(merges)))
-        if not batch:
-            break
-        numbers = [entry[-1] for entry in batch]
+    while taken := frontier.take(min(most, wanted - len(merges))):
+        numbers = [entry[-1] for entry in taken]
         here, which = corpus.occurrences(numbers)
         new = corpus.neighbours(here, which)
-        agreed = _agreed(batch, new)
-        STAT[0] += 1; STAT[1] += len(batch); STAT[2] += agreed
-        if agreed < len(batch):
-            frontier.give_back(batch[agreed:])
-            end = np.searchsorted(which, agreed)
-            numbers, here, which, new = numbers[:agreed], here[:end], which[:end], new.of_first(agreed)
+        together = _together(taken, new)
+        most = min(MOST, 2 * together + 2)
+        if together < len(taken):
+            frontier.give_back(taken[together:])
+            end = np.searchsorted(which, together)
+            numbers, here, which, new = numbers[:together], here[:end], which[:end], new.of_first(together)
         first_id = len(tokens)
         for number in numbers:
             left, right = tokens[corpus.left[number]], tokens[corpus.right[number]]
             merges.append((left, right))
+            keys.append(key(len(tokens), left + right))
             tokens.append(left + right)
-            keys.append(mirrored(left + right))
         frontier.add(corpus.merge(numbers, here, which, new, first_id))
         progress("merging", len(merges), wanted)
-        most = min(MOST, 2 * agreed + 2)
     return merges
 
 
-def _agreed(batch, new) -> int:
-    """how many of the batch may be applied together"""
-    if len(batch) == 1 or not len(new.starts):
-        return len(batch)
-    best = np.zeros(len(batch), np.int64)
-    np.maximum.at(best, new.which, new.counts)
-    best = np.maximum.accumulate(best)
-    counts = np.array([-entry[0] for entry in batch])
-    bad = np.flatnonzero(best[:-1] >= counts[1:])
-    return int(bad[0]) + 1 if len(bad) else len(batch)
+def _together(taken: Sequence[Entry], new: NewPairs) -> int:
+    """Return how many of the first pairs taken may be merged in one step.
 
-
-class Frontier:
-    """The most frequent pairs in a heap."""
-
-    def __init__(self, corpus: Corpus, keys) -> None:
-        self.corpus = corpus
-        self.keys = keys
-        self.heap = []
-        self.threshold = 0
-        self.refill()
-
-    def refill(self) -> None:
-        count = self.corpus.count[: self.corpus.pairs]
-        alive = np.flatnonzero(count)
-        if len(alive) > FRONTIER:
-            self.threshold = int(np.partition(count[alive], len(alive) - FRONTIER)[len(alive) - FRONTIER])
-            alive = np.flatnonzero(count >= self.threshold)
-        else:
-            self.threshold = 1
-        self.heap = [self._entry(number) for number in alive.tolist()]
-        heapify(self.heap)
-
-    def _entry(self, number):
-        c = self.corpus
-        return (-int(c.count[number]), self.keys[c.left[number]], self.keys[c.right[number]], number)
-
-    def add(self, numbers) -> None:
-        c = self.corpus.count[numbers]
-        for number in numbers[c >= self.threshold].tolist():
-            heappush(self.heap, self._entry(number))
-
-    def give_back(self, entries) -> None:
-        for entry in entries:
-            heappush(self.heap, entry)
-
-    def take(self, most):
-        chosen = []
-        lefts, rights = set(), set()
-        corpus, heap = self.corpus, self.heap
-        while len(chosen) < most:
-            if not heap:
-                if chosen:
-                    break
-                if self.threshold == 1:
-                    break
-                self.refill()
-                heap = self.heap
-                if not heap: break
-            entry = heap[0]
-            number = entry[-1]
-            current = int(corpus.count[number])
-            if current != -entry[0]:
-                if current >= self.threshold:
-                    heapreplace(heap, (-current, *entry[1:]))
-                else:
-                    heappop(heap)
-                continue
-            left, right = int(corpus.left[number]), int(corpus.right[number])
-            if left in rights or right in lefts:
-                break
-            chosen.append(heappop(heap))
-            lefts.add(left); rights.add(right)
-        return chosen
+    A pair that an earlier one creates could come before a later one if it is as frequent or more. (It is counted as it
+    stands before the step, so with what the others of the step will take from it.)
+    """
+    largest = np.zeros(len(taken), np.int64)
+    np.maximum.at(largest, new.which, new.counts)
+    before = np.maximum.accumulate(largest)[:-1]
+    late = np.flatnonzero(before >= [-entry[0] for entry in taken[1:]])
+    return int(late[0]) + 1 if len(late) else len(taken)

@@ -43,12 +43,13 @@ class Block(NamedTuple):
     special: Sequence[str | None]
 
 
-def blocks(documents: Iterable[str], special: SpecialTokens, size: int = BLOCK) -> Iterator[Block]:
-    r"""Cut `documents` into blocks whose pre-tokens, one after the other, are those of the documents.
+def blocks(documents: Iterable[str], special: SpecialTokens, size: int | None = None) -> Iterator[Block]:
+    r"""Cut `documents` into blocks of about `size` characters whose pre-tokens are those of the documents.
 
     >>> next(blocks(["a<|e|>", "b"], SpecialTokens(["<|e|>"])))[1:]
     (5, ['<|e|>', None, None])
     """
+    size = size or BLOCK
     parts: list[bytes] = []
     marks: list[str | None] = []
     room = size

@@ -16,7 +16,6 @@ import regex
 
 from ..patterns import has_fence, resolve
 
-
 Bytes = npt.NDArray[np.uint8]
 Integers = npt.NDArray[Any]
 
@@ -25,8 +24,8 @@ OTHER, LETTER, NUMBER, SPACE, WHITE, END, UNKNOWN = range(7)
 """Classes: those below `SPACE` make words; `SPACE` is U+0020, `WHITE` all other white space."""
 
 Starts = Callable[[bytes, int], Integers]
-"""From UTF-8 with barriers, at least three of them behind the text, and the text's size in bytes to the offsets at which
-its pieces start, ascending, int64. Each barrier is a piece."""
+"""From UTF-8 with barriers, at least three of them behind the text, and the text's size in bytes, to the offsets at
+which its pieces start: ascending, int64. Each barrier is a piece."""
 
 _ENGINE = regex.compile(r"(\p{L})|(\p{N})|( )|(\s)|.", regex.DOTALL)
 
@@ -60,10 +59,12 @@ def fence_starts(padded: bytes, size: int) -> Integers:
     >>> fence_starts(b"I'll  go on" + b"\xff" * 3, 11).tolist()
     [0, 8]
     """
+    if not size:
+        return np.empty(0, np.int64)
     raw = np.frombuffer(padded, np.uint8)
     visible = raw - np.uint8(ord("!")) < ord("~") - ord("!") + 1  # below "!" it wraps around
     found = np.zeros(size, bool)
-    found[:1] = True
+    found[0] = True
     found[1:] = (raw[1:size] == ord(" ")) & visible[: size - 1] & visible[2 : size + 1]
     found[1:] |= (raw[1:size] == BARRIER) | (raw[: size - 1] == BARRIER)
     return np.flatnonzero(found)

@@ -1,0 +1,85 @@
+"""Documents, and how they are cut into chunks that may be counted and encoded one by one."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise
+from pathlib import Path
+from typing import NamedTuple
+
+import regex
+
+from .boundaries import fences_are_safe, file_boundaries, safe_delimiters, text_boundaries
+from .patterns import has_fence
+
+CHUNK_SIZE = 1 << 25
+"""Characters or bytes of a chunk at most, about."""
+
+
+class FileChunk(NamedTuple):
+    """A part of a file, in bytes, and the size of the whole file."""
+
+    path: str
+    start: int
+    end: int
+    size: int
+
+    def read(self) -> str:
+        """Return the text; every maximal subpart that is not UTF-8 is U+FFFD.
+
+        Raises:
+            ValueError: if the file cannot be read, or is no longer as large as it was.
+        """
+        try:
+            with Path(self.path).open("rb") as file:
+                size = os.fstat(file.fileno()).st_size
+                file.seek(self.start)
+                data = file.read(self.end - self.start)
+        except OSError as error:
+            raise ValueError(f"{self.path}: cannot be read: {error.strerror or error}") from None
+        if size != self.size:
+            raise ValueError(f"{self.path}: changed from {self.size} to {size} bytes while it was read; try again")
+        return data.decode("utf-8", errors="replace")
+
+
+class Cuts(NamedTuple):
+    """How documents are cut.
+
+    Attributes:
+        width: into how many chunks at least.
+        delimiters: special tokens before which they are cut.
+        fences: whether they are cut at fences.
+    """
+
+    width: int
+    delimiters: Sequence[str]
+    fences: bool
+
+    @classmethod
+    def of(cls, width: int, special_tokens: Iterable[str], compiled: regex.Pattern[str]) -> Cuts:
+        """Return the cuts that change no pre-token."""
+        tokens = list(special_tokens)
+        return cls(width, safe_delimiters(tokens), has_fence(compiled) and fences_are_safe(tokens))
+
+    def of_text(self, text: str) -> Iterator[str]:
+        """Yield the chunks of a text."""
+        chunks = max(self.width, -(-len(text) // CHUNK_SIZE))
+        for start, end in pairwise(text_boundaries(text, chunks, self.delimiters, self.fences)):
+            yield text[start:end]
+
+    def of_file(self, path: os.PathLike[str], largest: int | None = None) -> list[FileChunk]:
+        """Return the chunks of a file, of `largest` bytes at most, about; None is `CHUNK_SIZE`.
+
+        Raises:
+            ValueError: if it cannot be read.
+        """
+        name = os.fspath(path)
+        try:
+            with Path(name).open("rb") as file:
+                size = os.fstat(file.fileno()).st_size
+                chunks = max(self.width, -(-size // (largest or CHUNK_SIZE)))
+                cuts = file_boundaries(file, chunks, self.delimiters, self.fences)
+        except OSError as error:
+            raise ValueError(f"{name}: cannot be read: {error.strerror or error}") from None
+        return [FileChunk(name, start, end, size) for start, end in pairwise(cuts)]

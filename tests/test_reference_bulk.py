@@ -1,0 +1,287 @@
+"""The paths over arrays give what the plain paths give: on hostile text, with any sizes of blocks, caches and steps."""
+
+from __future__ import annotations
+
+import random
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from itertools import pairwise
+
+import numpy as np
+import pytest
+import regex
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bpe_conformance.fixtures import gpt2_model
+from bpe_conformance.reference import Tokenizer, counting, tokenizer, trainer
+from bpe_conformance.reference.bulk import encoding, learning, pieces, splitting
+from bpe_conformance.reference.bulk.encoding import BulkEncoder, is_orderly
+from bpe_conformance.reference.bulk.hash_table import HashTable
+from bpe_conformance.reference.bulk.pieces import PieceTable, blocks
+from bpe_conformance.reference.encoder import Ranks, merge_by_scan
+from bpe_conformance.reference.patterns import FENCED_PATTERNS, pre_tokenize, resolve
+from bpe_conformance.reference.special_tokens import SpecialTokens
+
+BARRIER = bytes([splitting.BARRIER])
+WHITE = [" ", "  ", "\n", "\t", "\r\n", "\u00a0", "\u3000", "\u2028", "\u0085", "\x1c", "\u200b", "\u180e", "\ufeff"]
+WORDS = ["a", "s", "ll", "'", "''", "'s", "'ll", "'ve", "'S", "x's", "don't", "ſ", "é", "日本", "e\u0301", "²", "12345"]
+OTHERS = ["!", "...", "\x00", "\x7f", "\U0001f600", "\U0010ffff", "~", "_", "<|e|>", "<|e", "aa", "<a b>", " x", "b "]
+SPECIAL_TOKENS = [[], ["<|e|>"], ["aa"], ["<|e|>", "<|e|><|e|>"], [" ", "é"], ["<a b>", "b "], [" x", "'"], ["12"]]
+CHARACTERS = st.characters(exclude_categories=["Cs"])
+TEXTS = st.lists(st.sampled_from(WHITE + WORDS + OTHERS) | CHARACTERS, max_size=40).map("".join)
+FENCED = sorted(FENCED_PATTERNS)
+
+
+def starts_of(texts: list[str], compiled: regex.Pattern[str]) -> list[int]:
+    """Return where the pre-tokens of texts with a barrier between them start."""
+    found, place = [], 0
+    for number, text in enumerate(texts):
+        if number:
+            found.append(place)
+            place += 1
+        for pre_token in pre_tokenize(text, compiled):
+            found.append(place)
+            place += len(pre_token.encode())
+    return found
+
+
+@given(st.lists(TEXTS, min_size=1, max_size=4))
+@settings(max_examples=400, deadline=None)
+def test_gpt2_pre_tokens_start_where_the_pattern_says(texts: list[str]) -> None:
+    data = BARRIER.join([text.encode() for text in texts])
+    assert splitting.gpt2_starts(data + BARRIER * 3, len(data)).tolist() == starts_of(texts, resolve("gpt2"))
+
+
+def test_every_character_has_the_class_that_the_pattern_gives_it() -> None:
+    codes = [code for code in range(sys.maxunicode + 1) if not 0xD800 <= code < 0xE000]
+    for step in range(0, len(codes), 1 << 18):
+        some = codes[step : step + (1 << 18) : 1 if step == 0 else 7]
+        text = "".join([f"{chr(code)}a {chr(code)}1{chr(code)}{chr(code)}!" for code in some])
+        data = text.encode()
+        assert splitting.gpt2_starts(data + BARRIER * 3, len(data)).tolist() == starts_of([text], resolve("gpt2"))
+
+
+@pytest.mark.parametrize("name", FENCED)
+@given(texts=st.lists(TEXTS, min_size=1, max_size=3))
+@settings(max_examples=60, deadline=None)
+def test_between_fences_the_pre_tokens_are_those_of_the_whole(name: str, texts: list[str]) -> None:
+    compiled = resolve(name)
+    data = BARRIER.join([text.encode() for text in texts])
+    starts, are_pre_tokens = splitting.starts_for(compiled)
+    begin = starts(data + BARRIER * 3, len(data)).tolist()
+    cut = [data[start:end] for start, end in pairwise([*begin, len(data)])]
+    assert are_pre_tokens == (name == "gpt2")
+    found: list[str] = []
+    for piece in cut:
+        found += ["barrier"] if piece == BARRIER else pre_tokenize(piece.decode(), compiled)
+    wanted: list[str] = []
+    for text in texts:
+        wanted += [*pre_tokenize(text, compiled), "barrier"]
+    assert [*found, "barrier"] == wanted
+
+
+def test_of_other_patterns_no_fences_are_known() -> None:
+    with pytest.raises(ValueError, match="no fences are known"):
+        splitting.starts_for(resolve(r"\S+|\s+"))
+
+
+@given(st.lists(st.tuples(st.integers(0, 6), st.integers(0, 6)), max_size=60), st.integers(0, 3))
+@settings(max_examples=200, deadline=None)
+def test_the_hash_table_numbers_keys_as_a_dictionary_does(keys: list[tuple[int, int]], bits: int) -> None:
+    table, known = HashTable(bits), dict[tuple[int, int], int]()
+    for begin in range(0, len(keys), 20):
+        some = keys[begin : begin + 20]
+        head, tail = (np.array([key[side] for key in some], np.uint64) << np.uint64(60) for side in (0, 1))
+        assert table.find(head, tail).tolist() == [known.get(key, -1) for key in some]
+        fresh = [place for place, key in enumerate(some) if key not in known and key not in some[:place]]
+        numbers, new = table.enter(head, tail, len(known))
+        for key in some:
+            known.setdefault(key, len(known))
+        assert numbers.tolist() == [known[key] for key in some]
+        assert new.tolist() == fresh
+
+
+@pytest.mark.parametrize("special", SPECIAL_TOKENS)
+@given(documents=st.lists(TEXTS, max_size=4), size=st.integers(1, 30))
+@settings(max_examples=40, deadline=None)
+def test_blocks_change_no_pre_token(special: list[str], documents: list[str], size: int) -> None:
+    cutter, compiled = SpecialTokens(special), resolve("gpt2")
+    found: list[bytes | str | None] = []
+    table = PieceTable(splitting.gpt2_starts)
+    for block in blocks(documents, cutter, size):
+        marks = iter(block.special)
+        found += [table.pieces[number] if number else next(marks) for number in table.number(block).tolist()]
+        assert next(marks, "none left") == "none left"
+    wanted: list[bytes | str | None] = []
+    for document in documents:
+        for segment, is_special in cutter.cut(document):
+            wanted += [segment] if is_special else [one.encode() for one in pre_tokenize(segment, compiled)]
+        wanted.append(None)
+    assert found == wanted
+    assert len(set(table.pieces)) == len(table.pieces)
+
+
+@pytest.mark.parametrize("name", FENCED)
+@given(documents=st.lists(TEXTS, max_size=5), special=st.sampled_from(SPECIAL_TOKENS))
+@settings(max_examples=40, deadline=None)
+def test_counts_are_the_plain_ones_and_in_their_order(name: str, documents: list[str], special: list[str]) -> None:
+    plain = counting.count_job([*documents], special, name)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(counting, "BULK", 0)
+        patch.setattr(pieces, "BLOCK", 7)
+        assert list(counting.count_job([*documents], special, name).items()) == list(plain.items())
+
+
+@pytest.fixture(params=[(1, 64), (2, 3), (1024, 1)])
+def steps(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    frontier, most = request.param
+    monkeypatch.setattr(learning, "FRONTIER", frontier)
+    monkeypatch.setattr(learning, "MOST", most)
+
+
+@pytest.mark.usefixtures("steps")
+@pytest.mark.parametrize("tie_break", sorted(learning.TOKEN_KEYS))
+@pytest.mark.parametrize("byte_order", ["raw", "gpt2"])
+def test_merges_are_the_plain_ones(tie_break: str, byte_order: str) -> None:
+    draw = random.Random(f"{tie_break} {byte_order}")
+    for _ in range(120):
+        letters = draw.choice(["a", "ab", "abc", "abcdefgh", "é日a"])
+        longest, largest = draw.choice([(3, 1), (8, 3), (30, 1000)])
+        counts: Counter[bytes] = Counter()
+        for _ in range(draw.randrange(30)):
+            word = "".join(draw.choice(letters) for _ in range(draw.randint(1, longest)))
+            counts[word.encode()] += draw.randint(1, largest)
+        wanted = draw.choice([0, 1, 5, 300])
+        told: list[int] = []
+        merges = learning.learn(counts, wanted, tie_break, byte_order, partial(tell, told))
+        assert merges == trainer.learn(counts, wanted, tie_break, byte_order)
+        assert told[-1:] == [len(merges)] * bool(merges)
+
+
+def tell(told: list[int], phase: str, done: int, total: int) -> None:
+    told.append(done)
+
+
+def test_which_learner_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    many = {b"%d" % number: 1 for number in range(20000)}
+    assert trainer.learner(many, 2000, "lex-greater") is learning.learn
+    assert trainer.learner(many, 2000, "first-seen") is trainer.learn
+    assert trainer.learner(many, 10, "lex-greater") is trainer.learn
+    assert trainer.learner({b"a": 1}, 2000, "lex-greater") is trainer.learn
+
+
+@pytest.fixture(scope="module")
+def gpt2() -> Tokenizer:
+    return Tokenizer.from_model(gpt2_model())
+
+
+@pytest.fixture
+def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tokenizer, "BULK", 0)
+
+
+def plain(one: Tokenizer, text: str) -> list[int]:
+    return list(one.encode_iterable([text]))
+
+
+@pytest.mark.usefixtures("at_once")
+@given(text=TEXTS, long=st.integers(1, 8), cache=st.sampled_from([0, 3, 1000]), size=st.integers(1, 40))
+@settings(max_examples=200, deadline=None)
+def test_gpt2_ids_are_the_plain_ones(gpt2: Tokenizer, text: str, long: int, cache: int, size: int) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(encoding, "LONG", long)
+        patch.setattr(encoding, "CACHE_SIZE", cache)
+        patch.setattr(pieces, "BLOCK", size)
+        assert gpt2.encode(text + "<|endoftext|>" + text) == plain(gpt2, text + "<|endoftext|>" + text)
+
+
+@pytest.mark.usefixtures("at_once")
+@pytest.mark.parametrize("name", FENCED)
+def test_ids_of_trained_tables_are_the_plain_ones(name: str) -> None:
+    draw = random.Random(name)
+    for special in SPECIAL_TOKENS:
+        text = "".join(draw.choice(WHITE + WORDS + OTHERS) for _ in range(600))
+        trained = Tokenizer.train(text, 300, special, pattern=name)
+        for _ in range(20):
+            text = "".join(draw.choice(WHITE + WORDS + OTHERS) for _ in range(60))
+            assert trained.encode(text) == plain(trained, text)
+            assert trained.encode_to_numpy(text).tolist() == plain(trained, text)
+
+
+@pytest.mark.usefixtures("at_once")
+@given(
+    merges=st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), max_size=9, unique=True),
+    text=st.text("abc", max_size=20),
+    swap=st.booleans(),
+)
+@settings(max_examples=300, deadline=None)
+def test_ids_of_any_table_are_the_plain_ones(merges: list[tuple[int, int]], text: str, swap: bool) -> None:
+    tokens = [b"a", b"b", b"c"]
+    pairs = []
+    for left, right in merges:
+        pairs.append((tokens[left % len(tokens)], tokens[right % len(tokens)]))
+        tokens.append(b"".join(pairs[-1]))
+    if swap:
+        pairs.reverse()
+    vocab = dict(enumerate(dict.fromkeys([*(bytes([byte]) for byte in range(256)), *tokens])))
+    one = Tokenizer(vocab, pairs)
+    ids = {token: index for index, token in vocab.items()}
+    ranks = Ranks.of(pairs, ids)
+    raw = list(text.encode())
+    assert one.encode(text) == plain(one, text) == merge_by_scan(raw, ranks)
+    if is_orderly(ranks) and text:
+        bulk = encoding.BulkRanks(ranks, range(256))
+        merged, sizes = bulk.merge([text.encode(), b"ab", text[:1].encode()])
+        assert merged[: sizes[0]].tolist() == merge_by_scan(raw, ranks)
+        assert sizes.sum() == len(merged)
+
+
+def test_a_table_out_of_order_is_encoded_plainly() -> None:
+    """Of "abab" the rank 1 is merged at one place; what that creates comes before the other place."""
+    tokens = [bytes([byte]) for byte in range(256)] + [b"ab", b"aba"]
+    merges = [(b"ab", b"a"), (b"a", b"b")]
+    one = Tokenizer(dict(enumerate(tokens)), merges, pattern="gpt2")
+    text = "abab " * (tokenizer.BULK // 4)
+    assert not is_orderly(Ranks.of(merges, {token: index for index, token in enumerate(tokens)}))
+    assert one.encode(text)[:5] == [257, 98, 32, 257, 98]
+    assert one.encode_to_numpy(text).tolist() == one.encode(text)
+
+
+def test_long_texts_are_encoded_over_arrays(gpt2: Tokenizer, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = "over the lazy dog <|endoftext|>" * (tokenizer.BULK // 30)
+    wanted = plain(gpt2, text)
+    calls: list[int] = []
+    encode = BulkEncoder.encode
+
+    def counted(self: BulkEncoder, documents: list[str]) -> Iterator[np.ndarray]:
+        calls.append(1)
+        return encode(self, documents)
+
+    monkeypatch.setattr(BulkEncoder, "encode", counted)
+    ids = gpt2.encode(text)
+    array = gpt2.encode_to_numpy(text)
+    assert len(calls) == 2
+    assert ids == wanted == array.tolist()
+    assert {type(index) for index in ids} == {int}
+    assert array.dtype == np.uint32
+    with pytest.raises(UnicodeEncodeError):
+        gpt2.encode(text + "\ud800")
+    assert gpt2.encode(text) == wanted
+
+
+def test_ids_beyond_32_bits_are_encoded_plainly() -> None:
+    vocab = {byte: bytes([byte]) for byte in range(256)} | {1 << 40: b"ab"}
+    one = Tokenizer(vocab, [(b"a", b"b")])
+    assert one.encode("ab" * tokenizer.BULK)[-2:] == [1 << 40, 1 << 40]
+    with pytest.raises(OverflowError):
+        one.encode_to_numpy("ab")
+
+
+def test_gpt2_ids_of_threads_that_share_a_tokenizer(gpt2: Tokenizer) -> None:
+    texts = [f"the quick {number} brown fox " * (tokenizer.BULK // 20) for number in range(8)]
+    with ThreadPoolExecutor(4) as pool:
+        assert list(pool.map(gpt2.encode, texts)) == [plain(gpt2, text) for text in texts]
