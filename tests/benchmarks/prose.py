@@ -5,7 +5,10 @@ from __future__ import annotations
 import bz2
 import gzip
 import re
+import struct
+import zlib
 from collections.abc import Iterable, Iterator
+from html import unescape
 from pathlib import Path
 from typing import TypeAlias
 
@@ -17,12 +20,17 @@ SHORTEST = 60
 ENTRIES = 50
 """Paragraphs of a document where the source has no documents of its own."""
 
-_BLOCKS = ("p", "li", "dd", "blockquote", "td")
+_BLOCKS = ("p", "para", "simpara", "div", "li", "dd", "blockquote", "td")
 _NO_PROSE = ("script", "style", "pre", "nav", "header", "footer")
 _UNUSUAL = re.compile(r"[^A-Za-z .,;:'\"!?()’‘“”—-]")
 _NO_LETTER = re.compile(r"[^A-Za-z ]")
 _DICTIONARY_NOISE = re.compile(r"\[(?:syn:[^]]*|ant:[^]]*|[^]]*Webster[^]]*|PJC|WordNet[^]]*)\]|[{}]")
-_WIKI_NOISE = re.compile(r"\{\{[^{}]*\}\}|\{\|.*?\|\}|<ref[^>]*/>|<ref.*?</ref>|<[^>]*>|'{2,}|={2,}[^=\n]*={2,}", re.DOTALL)
+_WIKI_NOISE = re.compile(
+    r"\{\{[^{}]*\}\}|\{\|.*?\|\}|<ref[^>]*/>|<ref.*?</ref>|<[^>]*>|'{2,}|={2,}[^=\n]*={2,}", re.DOTALL
+)
+_POD_CODE = re.compile(r"[A-Z]<+([^<>]*)>+")
+_PARAGRAPH_TAG = re.compile(r"<(?:p|br|lb)\b[^>]*>|\n\n|\0", re.IGNORECASE)
+_TAG = re.compile(r"<[^>]*>")
 _WIKI_LINK = re.compile(r"\[\[(?:[^][|]*\|)?([^][|]*)\]\]")
 
 
@@ -41,6 +49,16 @@ def is_prose(paragraph: str) -> bool:
         and len(_UNUSUAL.findall(paragraph)) <= 0.05 * size
         and len(_NO_LETTER.findall(paragraph)) <= 0.12 * size
     )
+
+
+def is_text(paragraph: str) -> bool:
+    """Return whether `paragraph` reads as words at least: headings, short sentences, lists.
+
+    >>> is_text("Note: see the section above.")
+    True
+    """
+    size = len(paragraph)
+    return 4 * size <= 48 * paragraph.count(" ") and len(_NO_LETTER.findall(paragraph)) <= 0.25 * size
 
 
 def html_page(data: bytes) -> Document:
@@ -66,10 +84,11 @@ def read_html(file: Path) -> list[Document]:
     return [html_page(gzip.decompress(data) if file.suffix == ".gz" else data)]
 
 
-def read_markdown(file: Path) -> list[Document]:
-    """Read a Markdown file: its paragraphs, marks dropped."""
-    text = re.sub(r"[*_#]+", "", file.read_text(encoding="utf-8"))
-    return [[_joined(paragraph) for paragraph in re.split(r"\n{2,}(?=[^\n])", text)]]
+def read_pod(file: Path) -> list[Document]:
+    """Read a manual of Perl: its paragraphs at the margin, formatting codes dropped."""
+    text = file.read_text(encoding="utf-8", errors="replace")
+    paragraphs = [part for part in re.split(r"\n\s*\n", text) if not part[:1].isspace() and part[:1] != "="]
+    return [[_joined(_POD_CODE.sub(r"\1", part)) for part in paragraphs]]
 
 
 def read_play(file: Path) -> list[Document]:
@@ -82,6 +101,14 @@ def read_bible(file: Path) -> list[Document]:
     """Read a bible of `pythonbible`: the longest string of the module, a paragraph on each line."""
     longest = max(file.read_text(encoding="utf-8").split('"""'), key=len)
     return list(_grouped(longest.splitlines()))
+
+
+def read_commentary(file: Path) -> list[Document]:
+    """Read a compressed commentary of SWORD: an index (`*.?zs`) of blocks, which lie in the file `*.?zz` beside it."""
+    packed = file.with_suffix(file.suffix[:-1] + "z").read_bytes()
+    blocks = [packed[start : start + size] for start, size, _ in struct.iter_unpack("<III", file.read_bytes())]
+    texts = [zlib.decompress(block).decode("utf-8", errors="replace") for block in blocks if block]
+    return [[_joined(unescape(_TAG.sub(" ", part))) for part in _PARAGRAPH_TAG.split(text)] for text in texts]
 
 
 def read_dictionary(file: Path) -> list[Document]:
@@ -99,8 +126,6 @@ def read_wiki(file: Path) -> list[Document]:
 
 
 def _wiki_page(page: str) -> Document:
-    from html import unescape
-
     text, before = unescape(page), ""
     while text != before:
         text, before = _WIKI_NOISE.sub("", text), text
