@@ -29,6 +29,8 @@ Self = TypeVar("Self", bound="Tokenizer")
 
 BULK = 1 << 16
 """From so many characters on, encoding over arrays (`bulk`) is faster (measured)."""
+LARGEST_ID = 1 << 22
+"""Tables by id grow with the largest one; above this one, texts are encoded without."""
 
 CONVENTIONS: dict[str, tuple[str, ...]] = {
     "tie_break": TIE_BREAKS,
@@ -170,7 +172,10 @@ class Tokenizer:
             UnicodeEncodeError: a ValueError, if the text holds a lone surrogate.
         """
         if len(text) >= BULK and self._takes_bulk:
-            return [index for ids in self._in_bulk(text) for index in ids.tolist()]
+            result: list[int] = []
+            for ids in self._in_bulk(text):
+                result += self._integers[ids].tolist()
+            return result
         return list(self._ids_of(self._special.cut(text)))
 
     def encode_to_numpy(self, text: str) -> npt.NDArray[np.uint32]:
@@ -228,8 +233,15 @@ class Tokenizer:
         """Whether long texts may be encoded over arrays."""
         from .bulk.encoding import is_orderly  # it loads NumPy
 
-        fits = min(self.vocab) >= 0 and max(self.vocab) < 1 << 32
+        fits = min(self.vocab) >= 0 and max(self.vocab) <= LARGEST_ID
         return fits and has_fence(self.compiled) and is_orderly(self._encoder.ranks)
+
+    @cached_property
+    def _integers(self) -> npt.NDArray[np.object_]:
+        """Each id as an int of Python, to be shared by results: making new ones takes longer than all the rest."""
+        import numpy as np  # loaded when it is wanted
+
+        return np.arange(max(self.vocab) + 1).astype(object)
 
     def _in_bulk(self, text: str) -> Iterator[npt.NDArray[np.uint32]]:
         from .bulk.encoding import BulkEncoder  # it loads NumPy
