@@ -40,7 +40,7 @@ def check_published(published: Matrix, workers: int | None = None) -> Iterator[s
     """Yield a line for each thing in which the published matrix is not what the known bugs do now.
 
     Each bug is judged by the cases that it is said to fail, by those that the matrix does not know yet, and by one in
-    `ONE_IN` of the others. The laws are not tried: another version of Hypothesis draws other examples.
+    `ONE_IN` of the others. The laws are not tried: that takes minutes.
     """
     known = {case for answers in published.answers.values() for case in answers} | set(stands())
     new = {case.id for case in _spec().cases if case.id not in known}

@@ -25,7 +25,6 @@ from importlib.util import spec_from_file_location
 from pathlib import Path
 from types import CodeType, FrameType
 
-import hypothesis  # noqa: F401
 import pytest
 import yaml
 from mutants import REFERENCE, Mutant, mutants
