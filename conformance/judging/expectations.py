@@ -109,10 +109,8 @@ def compute(case: Case, only: Sequence[str] = (*TRAINING_KEYS, *LOOKUP_KEYS)) ->
 def encoded(model: Model, text: str, lookup: str) -> dict[str, Any]:
     """Return tokens and ids of `text` by the oracle."""
     tokenizer = oracle(model, lookup)
-    return {
-        "tokens": [write_token(token) for token in tokenizer.tokens(text)],
-        "ids": tokenizer.encode(text),
-    }
+    ids = tokenizer.encode(text)
+    return {"tokens": [write_token(tokenizer.vocab[index]) for index in ids], "ids": ids}
 
 
 def _decoded(case: Case) -> dict[str, Any]:
