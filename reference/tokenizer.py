@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import Executor
+from contextlib import contextmanager
 from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar, TypeVar
 
@@ -173,8 +174,9 @@ class Tokenizer:
         """
         if len(text) >= BULK and self._takes_bulk:
             result: list[int] = []
-            for ids in self._in_bulk(text):
-                result += self._integers[ids].tolist()
+            with self._bulk() as bulk:
+                for ids in bulk.encode([text]):
+                    result += self._integers[ids].tolist()
             return result
         return list(self._ids_of(self._special.cut(text)))
 
@@ -188,7 +190,8 @@ class Tokenizer:
         import numpy as np  # loaded when it is wanted
 
         if len(text) >= BULK and self._takes_bulk:
-            return np.concatenate(list(self._in_bulk(text)))
+            with self._bulk() as bulk:
+                return np.concatenate(list(bulk.encode([text])))
         return np.array(self.encode(text), np.uint32)
 
     def encode_file(
@@ -222,7 +225,11 @@ class Tokenizer:
         """Return the ids of each text."""
         if isinstance(texts, str):
             raise ValueError("texts is one string; give a list of strings")
-        return [self.encode(text) for text in texts]
+        texts = list(texts)
+        if sum(map(len, texts)) < BULK or not self._takes_bulk:
+            return [self.encode(text) for text in texts]
+        with self._bulk() as bulk:
+            return [self._integers[ids].tolist() for ids in bulk.encode_each(texts)]
 
     def encode_iterable(self, chunks: Iterable[str]) -> Iterator[int]:
         """Yield the ids of the joined chunks, lazily, wherever the cuts fall (section STREAM)."""
@@ -243,7 +250,8 @@ class Tokenizer:
 
         return np.arange(max(self.vocab) + 1).astype(object)
 
-    def _in_bulk(self, text: str) -> Iterator[npt.NDArray[np.uint32]]:
+    @contextmanager
+    def _bulk(self) -> Iterator[BulkEncoder]:
         from .bulk.encoding import BulkEncoder  # it loads NumPy
 
         # What it remembers is for one caller at a time; a second one, in another thread, gets an encoder of its own.
@@ -251,7 +259,7 @@ class Tokenizer:
             bulk = self._idle.pop()
         except IndexError:
             bulk = BulkEncoder(self._encoder, self._special, self._special_ids, self.compiled)
-        yield from bulk.encode([text])
+        yield bulk
         self._idle[:] = [bulk]
 
     def _ids_of(self, segments: Iterable[tuple[str, bool]]) -> Iterator[int]:

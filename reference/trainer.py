@@ -117,14 +117,14 @@ def mirrored(token: bytes) -> str:
     return token.translate(_MIRROR).decode("latin-1") + "\u0100"
 
 
-BULK = 1 << 16
-"""From so many bytes of distinct pre-tokens on, and so many merges times 64, arrays are faster (measured)."""
+BULK = 1 << 15
+"""From so many bytes of distinct pre-tokens on, arrays are faster (measured)."""
 
 
 def learner(counts: Mapping[bytes, int], wanted: int, tie_break: str) -> Callable[..., list[Merge]]:
     """Return what learns these merges fastest: `learn`, or what does the same over arrays (`bulk`)."""
     size = sum(map(len, counts)) + len(counts)
-    if tie_break == "first-seen" or not BULK // 64 <= wanted < 1 << 23 or not BULK <= size < 1 << 31:
+    if tie_break == "first-seen" or wanted >= 1 << 23 or not BULK <= size < 1 << 31:
         return learn
     from .bulk import learning  # NumPy is loaded when it pays
 

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import pytest
@@ -166,12 +167,12 @@ def tell(told: list[int], phase: str, done: int, total: int) -> None:
     told.append(done)
 
 
-def test_which_learner_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
-    many = {b"%d" % number: 1 for number in range(20000)}
-    assert trainer.learner(many, 2000, "lex-greater") is learning.learn
-    assert trainer.learner(many, 2000, "first-seen") is trainer.learn
-    assert trainer.learner(many, 10, "lex-greater") is trainer.learn
-    assert trainer.learner({b"a": 1}, 2000, "lex-greater") is trainer.learn
+def test_which_learner_is_taken() -> None:
+    many = {b"%d" % number: 1 for number in range(trainer.BULK // 4)}
+    assert trainer.learner(many, 10, "lex-greater") is learning.learn
+    assert trainer.learner(many, 10, "first-seen") is trainer.learn
+    assert trainer.learner(many, 1 << 24, "lex-greater") is trainer.learn
+    assert trainer.learner({b"a": 1}, 10, "lex-greater") is trainer.learn
 
 
 @pytest.fixture(scope="module")
@@ -240,6 +241,16 @@ def test_ids_of_any_table_are_the_plain_ones(merges: list[tuple[int, int]], text
         assert sizes.sum() == len(merged)
 
 
+@pytest.mark.usefixtures("at_once")
+@given(texts=st.lists(TEXTS, max_size=6), size=st.integers(1, 60))
+@settings(max_examples=100, deadline=None)
+def test_ids_of_a_batch_are_those_of_each_text(gpt2: Tokenizer, texts: list[str], size: int) -> None:
+    texts.insert(len(texts) // 2, "<|endoftext|>")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(pieces, "BLOCK", size)
+        assert gpt2.encode_batch(iter(texts)) == [plain(gpt2, text) for text in texts]
+
+
 def test_a_table_out_of_order_is_encoded_plainly() -> None:
     """Of "abab" the rank 1 is merged at one place; what that creates comes before the other place."""
     tokens = [bytes([byte]) for byte in range(256)] + [b"ab", b"aba"]
@@ -255,16 +266,17 @@ def test_long_texts_are_encoded_over_arrays(gpt2: Tokenizer, monkeypatch: pytest
     text = "over the lazy dog <|endoftext|>" * (tokenizer.BULK // 30)
     wanted = plain(gpt2, text)
     calls: list[int] = []
-    encode = BulkEncoder.encode
+    encode = BulkEncoder._blocks
 
-    def counted(self: BulkEncoder, documents: list[str]) -> Iterator[np.ndarray]:
+    def counted(self: BulkEncoder, documents: list[str]) -> Iterator[tuple[Any, Any]]:
         calls.append(1)
         return encode(self, documents)
 
-    monkeypatch.setattr(BulkEncoder, "encode", counted)
+    monkeypatch.setattr(BulkEncoder, "_blocks", counted)
     ids = gpt2.encode(text)
     array = gpt2.encode_to_numpy(text)
-    assert len(calls) == 2
+    assert gpt2.encode_batch([text[:200], text[200:]]) == [plain(gpt2, text[:200]), plain(gpt2, text[200:])]
+    assert len(calls) == 3
     assert ids == wanted == array.tolist()
     assert {type(index) for index in ids} == {int}
     assert array.dtype == np.uint32

@@ -136,25 +136,42 @@ class BulkEncoder:
         Raises:
             UnicodeEncodeError: a ValueError, if a text holds a lone surrogate.
         """
+        for ids, _ in self._blocks(documents):
+            yield ids
+
+    def encode_each(self, documents: Iterable[str]) -> Iterator[Ids]:
+        """Yield the ids of each document.
+
+        Raises:
+            UnicodeEncodeError: a ValueError, if a text holds a lone surrogate.
+        """
+        begun: list[Ids] = []
+        for ids, ends in self._blocks(documents):
+            *complete, rest = np.split(ids, ends)
+            for one in complete:
+                yield np.concatenate([*begun, one])
+                begun = []
+            begun.append(rest)
+
+    def _blocks(self, documents: Iterable[str]) -> Iterator[tuple[Ids, Integers]]:
         for block in blocks(documents, self._special):
             if len(self._table) > CACHE_SIZE:
                 self._forget()
             yield self._encode(block)
 
-    def _encode(self, block: Block) -> Ids:
+    def _encode(self, block: Block) -> tuple[Ids, Integers]:
+        """Return the ids of a block, and where in them documents end."""
         numbers = self._table.number(block)
         self._learn(self._table.pieces[len(self._first) :])
         sizes = self._size[numbers]
         ends = np.cumsum(sizes)
-        first = np.repeat(self._first[numbers] - ends + sizes, sizes)
-        first += np.arange(len(first))
-        ids = self._ids[first]
-        if block.special:
-            places = (ends - 1)[numbers == 0]
-            marked = [None if token is None else self._special_ids[token] for token in block.special]
-            ids[places] = [index or 0 for index in marked]
-            ids = np.delete(ids, places[[index is None for index in marked]])
-        return ids
+        source = np.repeat(self._first[numbers] - ends + sizes, sizes)
+        source += np.arange(len(source))
+        ids = self._ids[source]
+        barriers = (ends - 1)[numbers == 0]
+        ids[barriers] = [0 if token is None else self._special_ids[token] for token in block.special]
+        closing = barriers[[token is None for token in block.special]]
+        return np.delete(ids, closing), closing - np.arange(len(closing))
 
     def _learn(self, pieces: Sequence[bytes]) -> None:
         """Encode `pieces`, which are new."""
