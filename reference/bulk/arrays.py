@@ -35,3 +35,14 @@ def without_overlap(overlaps: Flags) -> Flags:
     begin = np.maximum.accumulate(np.where(overlaps, 0, index))
     kept: Flags = (index - begin) % 2 == 0
     return kept
+
+
+def with_room(array: Integers, used: int, fresh: int) -> Integers:
+    """Return `array` with room for `fresh` items behind the first `used`: itself, or a copy of twice the size.
+
+    >>> len(with_room(np.arange(4), 4, 1))
+    8
+    """
+    if used + fresh <= len(array):
+        return array
+    return np.concatenate([array[:used], np.empty(max(used, fresh), array.dtype)])

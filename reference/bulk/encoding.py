@@ -13,7 +13,7 @@ import regex
 from ..encoder import Encoder, Ranks
 from ..patterns import pre_tokenize
 from ..special_tokens import SpecialTokens
-from .arrays import starts_of_runs, without_overlap
+from .arrays import starts_of_runs, with_room, without_overlap
 from .hash_table import HashTable
 from .pieces import Block, PieceTable, blocks
 from .splitting import starts_for
@@ -184,9 +184,7 @@ class BulkEncoder:
             owner = np.repeat(owner, [len(one) for one in split])
         ids, sizes = self._merge(pre_tokens)
         sizes = np.bincount(owner, weights=sizes, minlength=len(pieces)).astype(np.int64)
-        if self._used + len(ids) > len(self._ids):
-            room = np.empty(self._used + 2 * len(ids), np.uint32)
-            self._ids = np.concatenate([self._ids[: self._used], room])
+        self._ids = with_room(self._ids, self._used, len(ids))
         self._ids[self._used : self._used + len(ids)] = ids
         self._first = np.append(self._first, self._used + np.cumsum(sizes) - sizes)
         self._size = np.append(self._size, sizes)

@@ -19,7 +19,7 @@ from bpe_conformance.fixtures import Merge
 
 from ..progress import Progress, silent
 from ..trainer import BYTE_ORDERS, mirrored
-from .arrays import starts_of_runs, without_overlap
+from .arrays import starts_of_runs, with_room, without_overlap
 
 Integers = npt.NDArray[Any]
 Entry: TypeAlias = "tuple[int, Any, Any, int]"
@@ -144,16 +144,11 @@ class Corpus:
 
     def _number(self, left: Integers, right: Integers, places: Integers, starts: Integers) -> Integers:
         """Give numbers to pairs that are new; `places` are theirs, those of pair i from `starts[i]` on."""
-        begin, fresh = self.pairs, len(starts)
-        self.pairs += fresh
-        if self.pairs > len(self.count):
-            room = max(self.pairs, 2 * begin)
-            for name in ("count", "left", "right", "_first", "_end"):
-                setattr(self, name, np.concatenate([getattr(self, name)[:begin], np.zeros(room - begin, np.int64)]))
-        if self._placed + len(places) > len(self._places):
-            room = max(self._placed + len(places), 2 * self._placed) - self._placed
-            self._places = np.concatenate([self._places[: self._placed], np.empty(room, np.int32)])
-        numbers = np.arange(begin, self.pairs)
+        numbers = np.arange(self.pairs, self.pairs + len(starts))
+        for name in ("count", "left", "right", "_first", "_end"):
+            setattr(self, name, with_room(getattr(self, name), self.pairs, len(starts)))
+        self._places = with_room(self._places, self._placed, len(places))
+        self.pairs += len(starts)
         self.count[numbers] = sums(self.weight[places], starts)
         self.left[numbers], self.right[numbers] = left, right
         self._first[numbers] = starts + self._placed
