@@ -87,9 +87,9 @@ def test_every_pattern_is_split_by_and_trained_with() -> None:
 
 
 def test_ids_name_the_seed_and_the_section() -> None:
-    train = [case for case in fresh(7) if case.clause.section == "TRAIN"]
-    assert [case.id for case in train] == [f"seed-7-train-{number:03}" for number in range(1, len(train) + 1)]
-    assert all(case.title.startswith("seed 7: ") and len(case.title) <= 80 for case in fresh(7))
+    train = [case for case in fresh(3) if case.clause.section == "TRAIN"]
+    assert [case.id for case in train] == [f"seed-3-train-{number:03}" for number in range(1, len(train) + 1)]
+    assert all(case.title.startswith("seed 3: ") and len(case.title) <= 80 for case in fresh(3))
 
 
 def test_the_cases_of_seed_1_are_pinned() -> None:
