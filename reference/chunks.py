@@ -18,7 +18,7 @@ CHUNK_SIZE = 1 << 25
 
 
 class FileChunk(NamedTuple):
-    """A part of a file, in bytes, and the size of the whole file."""
+    """A part of a file, in bytes, and the size of the whole file; the path is absolute, for any worker."""
 
     path: str
     start: int
@@ -33,14 +33,23 @@ class FileChunk(NamedTuple):
         """
         try:
             with Path(self.path).open("rb") as file:
-                size = os.fstat(file.fileno()).st_size
                 file.seek(self.start)
                 data = file.read(self.end - self.start)
+                size = os.fstat(file.fileno()).st_size
         except OSError as error:
             raise ValueError(f"{self.path}: cannot be read: {error.strerror or error}") from None
-        if size != self.size:
-            raise ValueError(f"{self.path}: changed from {self.size} to {size} bytes while it was read; try again")
+        check_size(self.path, self.size, size)
         return data.decode("utf-8", errors="replace")
+
+
+def check_size(path: str, planned: int, found: int) -> None:
+    """Check that a file is as large as it was when its chunks were planned.
+
+    Raises:
+        ValueError: if it is not.
+    """
+    if found != planned:
+        raise ValueError(f"{path}: changed from {planned} to {found} bytes while it was read; try again")
 
 
 class Cuts(NamedTuple):
@@ -82,4 +91,5 @@ class Cuts(NamedTuple):
                 cuts = file_boundaries(file, chunks, self.delimiters, self.fences)
         except OSError as error:
             raise ValueError(f"{name}: cannot be read: {error.strerror or error}") from None
-        return [FileChunk(name, start, end, size) for start, end in pairwise(cuts)]
+        absolute = str(Path(name).absolute())
+        return [FileChunk(absolute, start, end, size) for start, end in pairwise(cuts)]

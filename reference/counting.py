@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from concurrent.futures import Executor, ProcessPoolExecutor
+from concurrent.futures import Executor
+from contextlib import closing
 from functools import partial
 from typing import TypeAlias
 
@@ -13,7 +14,7 @@ from .chunks import CHUNK_SIZE, Cuts, FileChunk
 from .patterns import has_fence, pre_tokenize, resolve
 from .progress import Progress, silent
 from .special_tokens import SpecialTokens
-from .workers import in_order
+from .workers import in_order, in_processes
 
 Source: TypeAlias = "str | os.PathLike[str] | Iterable[str | os.PathLike[str]]"
 
@@ -55,7 +56,7 @@ def count_pre_tokens(
     Raises:
         ValueError: if a file cannot be read, an item is neither text nor path, or a text holds a lone
             surrogate.
-        RuntimeError: if a worker dies.
+        RuntimeError: if a worker dies or fails otherwise.
 
     >>> count_pre_tokens("low low<|e|> low", ["<|e|>"])
     Counter({b' low': 2, b'low': 1})
@@ -67,15 +68,17 @@ def count_pre_tokens(
     count = partial(count_job, special_tokens=tokens, pattern=pattern)
     width = workers or ((os.cpu_count() or 1) if executor else 1)
     jobs, total = _plan(source, Cuts.of(width, tokens, compiled))
-    counts: Counter[bytes] = Counter()
     if executor is not None:
         results = in_order(executor, count, jobs, 4 * width)
-        _add_up(counts, results, total, progress)
-    elif width == 1:
-        _add_up(counts, map(count, jobs), total, progress)
+    elif width > 1:
+        results = in_processes(width, count, jobs)
     else:
-        with ProcessPoolExecutor(width) as pool:
-            _add_up(counts, in_order(pool, count, jobs, 4 * width), total, progress)
+        results = (count(job) for job in jobs)
+    counts: Counter[bytes] = Counter()
+    with closing(results):
+        for done, result in enumerate(results, start=1):
+            counts.update(result)
+            progress("counting", done, total)
     return counts
 
 
@@ -93,12 +96,6 @@ def count_job(job: Job, special_tokens: Sequence[str], pattern: str | None) -> C
             if not is_special:
                 counts.update(pre_tokenize(segment, compiled))
     return Counter({pre_token.encode("utf-8"): count for pre_token, count in counts.items()})
-
-
-def _add_up(counts: Counter[bytes], results: Iterable[Counter[bytes]], total: int, progress: Progress) -> None:
-    for done, result in enumerate(results, start=1):
-        counts.update(result)
-        progress("counting", done, total)
 
 
 def _plan(source: Source, cuts: Cuts) -> tuple[Iterable[Job], int]:

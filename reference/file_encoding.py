@@ -3,28 +3,29 @@
 from __future__ import annotations
 
 import codecs
-from collections.abc import Iterator
-from concurrent.futures import ProcessPoolExecutor
-from contextlib import ExitStack
+from collections.abc import Generator, Iterator
+from contextlib import closing
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from .chunks import Cuts, FileChunk
+from bpe_conformance.fixtures import Model
+
+from .chunks import Cuts, FileChunk, check_size
 from .files import AnyPath, replacing
 from .progress import Progress
-from .workers import in_order
-
-if TYPE_CHECKING:
-    from .tokenizer import Tokenizer
+from .tokenizer import Tokenizer
+from .workers import in_processes
 
 CHUNK_SIZE = 1 << 24
 """Bytes of a chunk at most, about."""
 STREAMED = 1 << 16
+
+Ids = npt.NDArray[Any]
 
 _of_worker: list[Tokenizer] = []
 
@@ -32,25 +33,19 @@ _of_worker: list[Tokenizer] = []
 def encode_file(tokenizer: Tokenizer, source: AnyPath, target: AnyPath, workers: int, progress: Progress) -> int:
     """Write the ids of the text in `source` to `target` (see `Tokenizer.encode_file`)."""
     cuts = Cuts.of(workers, tokenizer.special_tokens, tokenizer.compiled)
-    file = cuts.of_file(Path(source), CHUNK_SIZE)
-    size = file[-1].end if file else 0
+    chunks = cuts.of_file(Path(source), CHUNK_SIZE)
     dtype = id_type(tokenizer)
+    if chunks and not cuts.fences:
+        # A chunk could be the whole file; streaming holds back no more than the pattern and the tokens need.
+        parts = _streamed(tokenizer, chunks[0], dtype)
+    else:
+        parts = _in_chunks(tokenizer, chunks, dtype, workers)
     written = 0
-    with ExitStack() as stack:
-        stream = stack.enter_context(replacing(target))
-        if not cuts.fences:
-            # A chunk could be the whole file; streaming holds back no more than the pattern and the tokens need.
-            parts = _streamed(tokenizer, Path(source), dtype)
-        elif workers == 1:
-            parts = (_encode(tokenizer, dtype, chunk) for chunk in file)
-        else:
-            model, kind = tokenizer.model, type(tokenizer)
-            pool = stack.enter_context(ProcessPoolExecutor(workers, initializer=_prepare, initargs=(kind, model)))
-            parts = in_order(pool, partial(_encode_in_worker, dtype), file, 2 * workers)
-        for number, ids in enumerate(parts):
+    with replacing(target) as stream, closing(parts):
+        for done, ids in parts:
             stream.write(ids.tobytes())
             written += len(ids)
-            progress("encoding", file[min(number, len(file) - 1)].end, size)
+            progress("encoding", done, chunks[0].size)
     return written
 
 
@@ -66,30 +61,48 @@ def id_type(tokenizer: Tokenizer) -> npt.DTypeLike:
     return "<u2" if high < 1 << 16 else "<u4"
 
 
-def _encode(tokenizer: Tokenizer, dtype: npt.DTypeLike, chunk: FileChunk) -> npt.NDArray[Any]:
+def _in_chunks(
+    tokenizer: Tokenizer, chunks: list[FileChunk], dtype: npt.DTypeLike, workers: int
+) -> Generator[tuple[int, Ids], None, None]:
+    """Yield ids, and up to which byte they go."""
+    if workers == 1:
+        parts = (_encode(tokenizer, dtype, chunk) for chunk in chunks)
+    else:
+        parts = in_processes(workers, partial(_encode_in_worker, dtype), chunks, partial(_prepare, tokenizer.model))
+    with closing(parts):
+        for chunk, ids in zip(chunks, parts, strict=True):
+            yield chunk.end, ids
+
+
+def _encode(tokenizer: Tokenizer, dtype: npt.DTypeLike, chunk: FileChunk) -> Ids:
     return tokenizer.encode_to_numpy(chunk.read()).astype(dtype)
 
 
-def _prepare(kind: type[Tokenizer], model: Any) -> None:
-    _of_worker[:] = [kind.from_model(model)]
+def _prepare(model: Model) -> None:
+    _of_worker[:] = [Tokenizer.from_model(model)]
 
 
-def _encode_in_worker(dtype: npt.DTypeLike, chunk: FileChunk) -> npt.NDArray[Any]:
+def _encode_in_worker(dtype: npt.DTypeLike, chunk: FileChunk) -> Ids:
     return _encode(_of_worker[0], dtype, chunk)
 
 
-def _streamed(tokenizer: Tokenizer, file: Path, dtype: npt.DTypeLike) -> Iterator[npt.NDArray[Any]]:
-    ids = tokenizer.encode_iterable(_read(file))
+def _streamed(tokenizer: Tokenizer, first: FileChunk, dtype: npt.DTypeLike) -> Generator[tuple[int, Ids], None, None]:
+    """Yield ids, and how many bytes were read."""
+    done = 0
+
+    def read() -> Iterator[str]:
+        nonlocal done
+        decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
+        try:
+            with Path(first.path).open("rb") as stream:
+                while data := stream.read(STREAMED):
+                    done += len(data)
+                    yield decoder.decode(data)
+        except OSError as error:
+            raise ValueError(f"{first.path}: cannot be read: {error.strerror or error}") from None
+        check_size(first.path, first.size, done)
+        yield decoder.decode(b"", final=True)
+
+    ids = tokenizer.encode_iterable(read())
     while len(some := np.fromiter(islice(ids, STREAMED), dtype)):
-        yield some
-
-
-def _read(file: Path) -> Iterator[str]:
-    decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
-    try:
-        with file.open("rb") as stream:
-            while data := stream.read(STREAMED):
-                yield decoder.decode(data)
-    except OSError as error:
-        raise ValueError(f"{file}: cannot be read: {error.strerror or error}") from None
-    yield decoder.decode(b"", final=True)
+        yield done, some

@@ -34,25 +34,39 @@ def read_lines(path: AnyPath) -> list[str]:
 
 
 def write_utf8(path: AnyPath, text: str) -> None:
-    """Write a file as a whole or not at all."""
+    """Write a file as a whole or not at all.
+
+    Raises:
+        ValueError: if it cannot be written.
+    """
+    data = text.encode("utf-8")
     with replacing(path) as stream:
-        stream.write(text.encode("utf-8"))
+        stream.write(data)
 
 
 @contextmanager
 def replacing(path: AnyPath) -> Iterator[BinaryIO]:
-    """Open a temporary file beside `path`, which takes its name at the end, or vanishes if there is an error."""
-    file = Path(path)
-    handle, name = tempfile.mkstemp(prefix=f".{file.name}.", dir=file.parent)
-    temporary = Path(name)
+    """Open a temporary file, which at the end takes the place of `path`, or vanishes if there is an error.
+
+    Raises:
+        ValueError: if it cannot be written, or a folder or a device stands at `path`.
+    """
+    target = Path(os.path.realpath(path))
     try:
-        with os.fdopen(handle, "wb") as stream:
-            yield stream
-        # `mkstemp` makes a file for its owner alone; what is written here is as public as any new file.
-        mask = os.umask(0)
-        os.umask(mask)
-        temporary.chmod(0o666 & ~mask)
-        temporary.replace(file)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
+        if target.exists() and not target.is_file():
+            raise ValueError(f"{path}: cannot be written: no regular file stands there")
+        handle, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
+        temporary = Path(name)
+        try:
+            with os.fdopen(handle, "wb") as stream:
+                yield stream
+            # `mkstemp` makes a file for its owner alone; what is written here is as public as any new file.
+            mask = os.umask(0)
+            os.umask(mask)
+            temporary.chmod(0o666 & ~mask)
+            temporary.replace(target)
+        except BaseException:
+            temporary.unlink(missing_ok=True)
+            raise
+    except OSError as error:
+        raise ValueError(f"{path}: cannot be written: {error.strerror or error}") from None

@@ -1,0 +1,262 @@
+"""A file is encoded as its text is, and the file of ids is written as a whole or not at all."""
+
+from __future__ import annotations
+
+import gc
+import multiprocessing
+import os
+import random
+import tracemalloc
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from bpe_conformance.reference import Tokenizer, boundaries, file_encoding
+from bpe_conformance.reference import tokenizer as tokenizer_module
+from bpe_conformance.reference.patterns import FENCED_PATTERNS
+from bpe_conformance.reference.tokenizer import conventional
+
+PATTERNS = [*sorted(FENCED_PATTERNS), "none", r"\S+|\s+", r"[a-z]+| "]
+SPECIAL_TOKENS = [[], ["<|e|>"], ["<|e|>", "<|e|><|e|>", "x<|e"], ["<a b>", "b "], [" ", "é"], ["\ufffd<", " x"]]
+PARTS = [b"low", b" lower", b" newest", b"<|e|>", b"<a b>", b" x", b"\xc3\xa9", "日本".encode(), b"\n", b"  ", b"\xa0"]
+PARTS += [b"\xff", b"\xe6\x97", b"\xf0\x9f", b"\xed\xa0\x80", b"\xef\xbb\xbf", b"'s", b"12 3", b" ", b"<", b"\xc2\xa0"]
+
+
+def hostile(seed: object, parts: int) -> bytes:
+    draw = random.Random(repr(seed))
+    return b"".join(draw.choice(PARTS) for _ in range(parts))
+
+
+def decoded(data: bytes) -> str:
+    return data.decode("utf-8", errors="replace")
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> Path:
+    file = tmp_path / "text"
+    file.write_bytes(b"low lower newest " * 400)
+    return file
+
+
+@pytest.fixture(scope="module")
+def trained() -> Tokenizer:
+    return Tokenizer.train("low lower newest", 270, ["<|e|>"])
+
+
+@pytest.fixture(autouse=True)
+def small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(file_encoding, "CHUNK_SIZE", 500)
+    monkeypatch.setattr(file_encoding, "STREAMED", 7)
+
+
+def is_clean(folder: Path, *names: str) -> bool:
+    """Return whether nothing but `names` is in the folder, and no process of ours is alive."""
+    return sorted(file.name for file in folder.iterdir()) == sorted(names) and not multiprocessing.active_children()
+
+
+@pytest.mark.parametrize("special", SPECIAL_TOKENS, ids=str)
+@pytest.mark.parametrize("pattern", PATTERNS)
+def test_a_file_is_encoded_as_its_text_is(
+    pattern: str, special: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trained = Tokenizer.train(decoded(hostile("training", 2000)), 330, special, pattern=pattern)
+    source, target = tmp_path / "text", tmp_path / "ids"
+    for number in range(12):
+        data = hostile((pattern, special, number), 120)
+        source.write_bytes(data)
+        monkeypatch.setattr(file_encoding, "CHUNK_SIZE", 5 + 13 * number)
+        monkeypatch.setattr(file_encoding, "STREAMED", 1 + number)
+        monkeypatch.setattr(boundaries, "WINDOW", 1 + number)
+        monkeypatch.setattr(tokenizer_module, "BULK", 0 if number % 2 else 1 << 16)
+        count = trained.encode_file(source, target)
+        ids = np.fromfile(target, "<u2").tolist()
+        assert ids == trained.encode(decoded(data))
+        assert count == len(ids)
+
+
+@pytest.mark.parametrize("special", [["<|e|>"], ["<a b>"]])
+def test_two_workers_write_what_one_writes(special: list[str], tmp_path: Path) -> None:
+    trained = Tokenizer.train(decoded(hostile("training", 2000)), 330, special)
+    source = tmp_path / "text"
+    source.write_bytes(hostile("workers", 1500))
+    told: list[tuple[str, int, int]] = []
+    counts = [trained.encode_file(source, tmp_path / "1", workers=1)]
+    counts.append(trained.encode_file(source, tmp_path / "2", workers=2, progress=lambda *step: told.append(step)))
+    assert counts == [len(trained.encode(decoded(source.read_bytes())))] * 2
+    assert (tmp_path / "1").read_bytes() == (tmp_path / "2").read_bytes()
+    size = source.stat().st_size
+    assert [step[1] for step in told] == sorted(step[1] for step in told)
+    assert len(told) > 5
+    assert told[-1] == ("encoding", size, size)
+    assert told[0][1] < size / 2
+    assert is_clean(tmp_path, "text", "1", "2")
+
+
+def test_tokenizers_of_other_conventions_are_known_in_workers(source: Path, tmp_path: Path) -> None:
+    other = conventional(tie_break="lex-smaller", byte_order="gpt2").train("low lower", 260)
+    other.encode_file(source, tmp_path / "ids", workers=2)
+    assert np.fromfile(tmp_path / "ids", "<u2").tolist() == other.encode(source.read_text("utf-8"))
+
+
+@pytest.mark.parametrize(("highest", "size"), [((1 << 16) - 1, 2), (1 << 16, 4), ((1 << 32) - 1, 4)])
+def test_ids_are_two_bytes_where_they_fit_else_four(highest: int, size: int, tmp_path: Path) -> None:
+    vocab = {byte: bytes([byte]) for byte in range(256)} | {highest: b"ab"}
+    (tmp_path / "text").write_bytes(b"cab")
+    assert Tokenizer(vocab, [(b"a", b"b")]).encode_file(tmp_path / "text", tmp_path / "ids") == 2
+    raw = (tmp_path / "ids").read_bytes()
+    assert [int.from_bytes(raw[place : place + size], "little") for place in range(0, len(raw), size)] == [99, highest]
+
+
+@pytest.mark.parametrize("index", [-1, 1 << 32])
+def test_ids_that_do_not_fit_are_one_clear_line(index: int, source: Path, tmp_path: Path) -> None:
+    vocab = {byte: bytes([byte]) for byte in range(256)} | {index: b"ab"}
+    with pytest.raises(ValueError, match="do not fit into 32 bits"):
+        Tokenizer(vocab, [(b"a", b"b")]).encode_file(source, tmp_path / "ids")
+    assert is_clean(tmp_path, "text")
+
+
+@pytest.mark.parametrize("special", [[], ["a b"]])
+@pytest.mark.parametrize("workers", [1, 2])
+def test_an_empty_file_has_no_ids(special: list[str], workers: int, tmp_path: Path) -> None:
+    (tmp_path / "text").write_bytes(b"")
+    one = Tokenizer.train("", 257, special)
+    assert one.encode_file(tmp_path / "text", tmp_path / "ids", workers=workers) == 0
+    assert (tmp_path / "ids").read_bytes() == b""
+
+
+def test_a_byte_order_mark_is_text(tmp_path: Path, trained: Tokenizer) -> None:
+    (tmp_path / "text").write_bytes(b"\xef\xbb\xbflow")
+    trained.encode_file(tmp_path / "text", tmp_path / "ids")
+    assert np.fromfile(tmp_path / "ids", "<u2").tolist() == trained.encode("\ufefflow")
+
+
+@pytest.mark.parametrize("special", [[], ["a b"]])
+def test_memory_does_not_grow_with_the_file(
+    special: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(file_encoding, "CHUNK_SIZE", 1 << 14)
+    monkeypatch.setattr(file_encoding, "STREAMED", 1 << 12)
+    one = Tokenizer.train("low lower newest", 270, special)
+    (tmp_path / "text").write_bytes(b"low lower newest " * 1000)
+    one.encode_file(tmp_path / "text", tmp_path / "ids")
+    peaks = []
+    for repeats in (3_000, 30_000):
+        (tmp_path / "text").write_bytes(b"low lower newest " * repeats)
+        gc.collect()
+        tracemalloc.start()
+        one.encode_file(tmp_path / "text", tmp_path / "ids")
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+    assert peaks[1] < 1.3 * peaks[0]
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_an_unreadable_source_is_one_clear_line(workers: int, tmp_path: Path, trained: Tokenizer) -> None:
+    for source in (tmp_path / "missing", tmp_path):
+        with pytest.raises(ValueError, match=r"cannot be read: \w+") as caught:
+            trained.encode_file(source, tmp_path / "ids", workers=workers)
+        assert str(caught.value).startswith(f"{source}: ")
+        assert "\n" not in str(caught.value)
+        assert is_clean(tmp_path)
+
+
+def test_a_target_that_cannot_be_written_is_one_clear_line(source: Path, tmp_path: Path, trained: Tokenizer) -> None:
+    (tmp_path / "folder").mkdir()
+    for target in (
+        tmp_path / "none" / "ids",
+        tmp_path / "folder",
+        source / "ids",
+        Path(os.devnull),
+        tmp_path / ("a" * 300),
+    ):
+        told: list[object] = []
+        with pytest.raises(ValueError, match=r"cannot be written: \w+") as caught:
+            trained.encode_file(source, target, progress=lambda *step, told=told: told.append(step))
+        assert str(caught.value).startswith(f"{target}: ")
+        assert "\n" not in str(caught.value)
+        assert not told, "it is said before the work"
+        assert is_clean(tmp_path, "text", "folder")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="only Linux has a device that is always full")
+def test_a_full_disk_is_one_clear_line(
+    source: Path, tmp_path: Path, trained: Tokenizer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "ids").write_bytes(b"old")
+    with Path("/dev/full").open("wb") as full:
+        monkeypatch.setattr(os, "fdopen", lambda handle, mode: os.close(handle) or full)
+        with pytest.raises(ValueError, match=r"ids: cannot be written: No space left on device"):
+            trained.encode_file(source, tmp_path / "ids")
+    assert is_clean(tmp_path, "text", "ids")
+    assert (tmp_path / "ids").read_bytes() == b"old"
+
+
+def test_a_link_is_followed(source: Path, tmp_path: Path, trained: Tokenizer) -> None:
+    (tmp_path / "link").symlink_to("real")
+    trained.encode_file(source, tmp_path / "link")
+    assert (tmp_path / "link").is_symlink()
+    assert np.fromfile(tmp_path / "real", "<u2").tolist() == trained.encode(source.read_text("utf-8"))
+
+
+@pytest.mark.parametrize("special", [["<|e|>"], ["a b"]])
+@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize("change", [b"", b"low " * 2000])
+def test_a_file_that_changes_size_is_one_clear_line(
+    special: list[str], workers: int, change: bytes, source: Path, tmp_path: Path
+) -> None:
+    one = Tokenizer.train("low lower newest", 270, special)
+    size = source.stat().st_size
+
+    def tell(*_: object) -> None:
+        source.write_bytes(change)
+
+    with pytest.raises(ValueError, match=rf"text: changed from {size} to \d+ bytes while it was read; try again"):
+        one.encode_file(source, tmp_path / "ids", workers=workers, progress=tell)
+    assert is_clean(tmp_path, "text")
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_file_that_vanishes_is_one_clear_line(workers: int, source: Path, tmp_path: Path, trained: Tokenizer) -> None:
+    with pytest.raises(ValueError, match="text: cannot be read: No such file"):
+        trained.encode_file(source, tmp_path / "ids", workers=workers, progress=lambda *_: source.unlink(True))
+    assert is_clean(tmp_path)
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize("error", [KeyboardInterrupt, ZeroDivisionError])
+def test_an_interruption_leaves_nothing(
+    workers: int, error: type[BaseException], source: Path, tmp_path: Path, trained: Tokenizer
+) -> None:
+    (tmp_path / "ids").write_bytes(b"old")
+
+    def tell(*_: object) -> None:
+        raise error
+
+    with pytest.raises(error):
+        trained.encode_file(source, tmp_path / "ids", workers=workers, progress=tell)
+    assert is_clean(tmp_path, "text", "ids")
+    assert (tmp_path / "ids").read_bytes() == b"old"
+
+
+def die(*_: Any) -> None:
+    os._exit(1)
+
+
+@pytest.mark.skipif(multiprocessing.get_start_method() != "fork", reason="a forked worker knows what is patched here")
+def test_a_worker_that_dies_leaves_nothing(
+    source: Path, tmp_path: Path, trained: Tokenizer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("encode_to_numpy", "__init__"):
+        monkeypatch.setattr(Tokenizer, name, die)
+        with pytest.raises(RuntimeError, match="a worker died") as caught:
+            trained.encode_file(source, tmp_path / "ids", workers=2)
+        assert "\n" not in str(caught.value)
+        assert is_clean(tmp_path, "text")
+        monkeypatch.undo()
+
+
+def test_workers_below_one_are_refused(source: Path, tmp_path: Path, trained: Tokenizer) -> None:
+    with pytest.raises(ValueError, match="workers is 0"):
+        trained.encode_file(source, tmp_path / "ids", workers=0)
