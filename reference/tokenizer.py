@@ -173,6 +173,7 @@ class Tokenizer:
             UnicodeEncodeError: a ValueError, if the text holds a lone surrogate.
         """
         if len(text) >= BULK and self._takes_bulk:
+            # The whole text at once: between many special tokens, each segment would be short.
             result: list[int] = []
             with self._bulk() as bulk:
                 for ids in bulk.encode([text]):
@@ -267,6 +268,10 @@ class Tokenizer:
         for segment, is_special in segments:
             if is_special:
                 yield self._special_ids[segment]
+            elif len(segment) >= BULK and self._takes_bulk:
+                with self._bulk() as bulk:
+                    for ids in bulk.encode([segment]):
+                        yield from self._integers[ids].tolist()
             else:
                 for pre_token in pre_tokenize(segment, compiled):
                     yield from encode(pre_token)
