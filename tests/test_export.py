@@ -40,6 +40,8 @@ def test_every_document_passes_the_schema(exported: Path) -> None:
     inline = [name for name in documents if name.startswith("models/inline-")]
     for name in inline[10:-10]:  # they are all written alike
         del documents[name]
+    for long in ("vocab", "merges"):  # and so are the lines of a table
+        del documents["models/gpt2.json"][long][1_000:-1_000]
     for name, document in documents.items():
         assert validator.is_valid(document), name
     assert not validator.is_valid({"kind": "model"})
