@@ -11,7 +11,7 @@ from concurrent.futures import BrokenExecutor, Executor, Future, ProcessPoolExec
 from contextlib import contextmanager
 from multiprocessing.connection import wait
 from threading import Thread
-from typing import TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 Job = TypeVar("Job")
 Result = TypeVar("Result")
@@ -48,7 +48,7 @@ def in_order(
         ValueError: as `call` raises it.
         RuntimeError: if a worker dies or fails otherwise.
     """
-    waiting: deque[Future[Result | ValueError]] = deque()
+    waiting: deque[Future[Result | _Refusal]] = deque()
     try:
         yield from _results(executor, call, jobs, ahead, waiting)
     finally:
@@ -61,7 +61,7 @@ def _results(
     call: Callable[[Job], Result],
     jobs: Iterable[Job],
     ahead: int,
-    waiting: deque[Future[Result | ValueError]],
+    waiting: deque[Future[Result | _Refusal]],
 ) -> Iterator[Result]:
     for job in jobs:
         if len(waiting) >= ahead:
@@ -72,19 +72,26 @@ def _results(
         yield _result_of(waiting.popleft())
 
 
-def _attempt(call: Callable[[Job], Result], job: Job) -> Result | ValueError:
+class _Refusal(NamedTuple):
+    """A ValueError of a job, in parts, for not every executor brings one over whole."""
+
+    kind: type[ValueError]
+    arguments: tuple[Any, ...]
+
+
+def _attempt(call: Callable[[Job], Result], job: Job) -> Result | _Refusal:
     """Return the error, too: one that is raised brings the worker's traceback along, and looks like a failed worker."""
     try:
         return call(job)
     except ValueError as error:
-        return error
+        return _Refusal(type(error), error.args)
 
 
-def _result_of(future: Future[Result | ValueError]) -> Result:
+def _result_of(future: Future[Result | _Refusal]) -> Result:
     with _clear_failures():
         result = future.result()
-    if isinstance(result, ValueError):
-        raise result
+    if isinstance(result, _Refusal):
+        raise result.kind(*result.arguments)
     return result
 
 
