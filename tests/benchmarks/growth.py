@@ -1,0 +1,162 @@
+"""How time and memory grow: training with the text and with the vocabulary, encoding with a pre-token's length."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple
+
+import long_pieces as pieces
+from chart import Points
+from table import exponent, markdown, number
+from timing import Measured, measure
+
+MEGABYTE = 10**6
+MEBIBYTE = 1 << 20
+SEPARATOR = b"<|endoftext|>\n"
+
+TRAINERS = ("ours", "HF tokenizers", "rustbpe")
+MEGABYTES = (10, 30, 100, 300)
+VOCABULARIES = (1_000, 3_000, 10_000, 32_000, 100_000)
+LENGTHS = (10**3, 10**4, 10**5, 10**6)
+TOO_LONG = 20.0
+"""Seconds after which no longer pre-token is tried."""
+TOO_SHORT = 1e-4
+"""Seconds below which a time is no part of the slope."""
+
+
+class Grown(NamedTuple):
+    """A table and the panels of its chart."""
+
+    title: str
+    table: str
+    panels: Mapping[str, Mapping[str, Points]]
+    x: str
+    y: str
+
+
+def prefix(text: Path, megabytes: int) -> Path:
+    """Return a file beside `text` with its beginning, cut where a document ends, or `text` if it is no longer."""
+    size = megabytes * MEGABYTE
+    if text.stat().st_size <= size + len(SEPARATOR):
+        return text
+    target = text.with_name(f"{text.stem}-{megabytes}.txt")
+    if not target.exists() or target.stat().st_mtime < text.stat().st_mtime:
+        with text.open("rb") as file:
+            data = file.read(size)
+        end = data.rfind(SEPARATOR)
+        temporary = target.with_name(target.name + ".tmp")
+        temporary.write_bytes(data[: end + len(SEPARATOR)] if end >= 0 else data[: data.rfind(b"\n") + 1])
+        temporary.replace(target)
+    return target
+
+
+def training_by_size(text: Path, workers: int, vocab_size: int) -> Grown:
+    """Training time against the size of the text."""
+    sizes = [size for size in MEGABYTES if text.stat().st_size >= 0.99 * size * MEGABYTE]
+    files = [prefix(text, size) for size in sizes or [max(1, text.stat().st_size // MEGABYTE)]]
+    exact = [file.stat().st_size / MEGABYTE for file in files]
+
+    def run(name: str, place: int) -> Measured:
+        return measure("train", [name, files[place], vocab_size, workers], workers)
+
+    series = _series(TRAINERS, range(len(files)), run)
+    title = f"Training time against the text: {vocab_size:,} tokens, {workers} workers"
+    return _grown(title, "MB", exact, series)
+
+
+def training_by_vocabulary(text: Path, workers: int) -> Grown:
+    """Training time against the size of the vocabulary."""
+
+    def run(name: str, vocab_size: int) -> Measured:
+        return measure("train", [name, text, vocab_size, workers], workers)
+
+    series = _series(TRAINERS, VOCABULARIES, run)
+    size = text.stat().st_size / MEGABYTE
+    return _grown(
+        f"Training time against the vocabulary: {size:.0f} MB, {workers} workers", "tokens", VOCABULARIES, series
+    )
+
+
+def long_pieces() -> Grown:
+    """Encoding time against the length of one pre-token."""
+    rows: list[list[str]] = []
+    panels: dict[str, Mapping[str, Points]] = {}
+    for shape in pieces.SHAPES:
+        series = _series(pieces.ENCODERS, LENGTHS, partial(_run_piece, shape), TOO_LONG)
+        panels[shape] = _points(LENGTHS, series)
+        same = all(
+            len(
+                {
+                    told[place].told["digest"]
+                    for told in series.values()
+                    if place < len(told) and not told[place].failure
+                }
+            )
+            <= 1
+            for place in range(len(LENGTHS))
+        )
+        for name, told in series.items():
+            rows.append([f"{shape}, {name}", *_line(LENGTHS, told), "yes" if same else "no"])
+    columns = ["seconds", *(f"{length:,}" for length in LENGTHS), "exponent", "equal ids"]
+    return Grown("Encoding one pre-token of n bytes", markdown(columns, rows), panels, "bytes", "seconds")
+
+
+def _run_piece(shape: str, name: str, size: int) -> Measured:
+    return measure("piece", [name, shape, size])
+
+
+def streaming(text: Path) -> Grown:
+    """Peak memory of `encode_iterable` against the size of the stream."""
+    files = [prefix(text, size) for size in (1, 10, 100) if text.stat().st_size >= 0.99 * size * MEGABYTE]
+    sizes = [file.stat().st_size / MEGABYTE for file in files]
+    told = [measure("encode", ["ours encode_iterable", file, 1]) for file in files]
+    rows = [
+        [number(size), one.failure or number(one.seconds), number(one.peak / MEBIBYTE)]
+        for size, one in zip(sizes, told, strict=True)
+    ]
+    panels = {"encode_iterable": {"ours": (sizes, [one.peak / MEBIBYTE for one in told])}}
+    table = markdown(["MB", "seconds", "peak, MiB"], rows)
+    return Grown("Memory of a stream", table, panels, "MB", "peak, MiB")
+
+
+def _series(
+    names: Iterable[str],
+    sizes: Sequence[int] | range,
+    run: Callable[[str, int], Measured],
+    too_long: float = float("inf"),
+) -> dict[str, list[Measured]]:
+    """Measure all, in turns; who fails or takes too long is not asked for more."""
+    series: dict[str, list[Measured]] = {name: [] for name in names}
+    for size in sizes:
+        for name, told in series.items():
+            if not told or not (told[-1].failure or told[-1].seconds > too_long):
+                measured = run(name, size)
+                told.append(measured)
+                print(
+                    f"  {size:,}, {name}: {measured.failure or number(measured.seconds)}", file=sys.stderr, flush=True
+                )
+    return series
+
+
+def _grown(title: str, unit: str, sizes: Sequence[float], series: Mapping[str, Sequence[Measured]]) -> Grown:
+    rows = [[name, *_line(sizes, told)] for name, told in series.items()]
+    columns = ["seconds", *(f"{number(size)} {unit}" for size in sizes), "exponent"]
+    return Grown(title, markdown(columns, rows), {title.split(":")[0]: _points(sizes, series)}, unit, "seconds")
+
+
+def _line(sizes: Sequence[float], told: Sequence[Measured]) -> list[str]:
+    cells = [one.failure or number(one.seconds) for one in told]
+    cells += ["–"] * (len(sizes) - len(cells))
+    points = [(size, one.seconds) for size, one in zip(sizes, told, strict=False) if one.seconds >= TOO_SHORT]
+    return [*cells, f"{exponent(*zip(*points, strict=True)):.2f}" if len(points) > 1 else "–"]
+
+
+def _points(sizes: Sequence[float], series: Mapping[str, Sequence[Measured]]) -> dict[str, Points]:
+    points: dict[str, Points] = {}
+    for name, told in series.items():
+        good = [(size, one.seconds) for size, one in zip(sizes, told, strict=False) if not one.failure]
+        points[name] = ([size for size, _ in good], [taken for _, taken in good])
+    return points

@@ -1,0 +1,91 @@
+"""A job of the race, in a process of its own: `job.py KIND ARGUMENTS`. It prints one line of JSON."""
+
+from __future__ import annotations
+
+import gc
+import json
+import sys
+import time
+from collections.abc import Callable, Sequence
+from functools import partial
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import long_pieces
+import peers
+import rungs
+from peers import Absent, Prepared
+
+
+def train(name: str, text: str, vocab_size: str, workers: str) -> dict[str, Any]:
+    """Time a trainer, and tell how many merges it learned, and their digest."""
+    function = peers.TRAINERS[name] if name in peers.TRAINERS else peers.SAME_TIES[name][0]
+    told, merges = _timed(lambda: function(Path(text), int(vocab_size), int(workers)))
+    return {**told, "count": len(merges), "digest": _digest_of_merges(merges)}
+
+
+def encode(name: str, text: str, workers: str) -> dict[str, Any]:
+    """Time an encoder, and tell how many ids it gave, and their digest."""
+    import numpy as np
+
+    told, ids = _timed(lambda: peers.ENCODERS[name](Path(text), int(workers)))
+    array = np.asarray(ids, dtype=np.uint32)
+    return {**told, "count": len(array), "digest": sha256(array.tobytes()).hexdigest()}
+
+
+def piece(name: str, shape: str, size: str) -> dict[str, Any]:
+    """Time one long pre-token, the best of three that differ in length."""
+    prepare = long_pieces.ENCODERS[name]
+    encode_piece, text_of = prepare(long_pieces.SHAPES[shape]()), long_pieces.TEXTS[shape]
+    best, count = float("inf"), 0
+    for more in range(3):
+        text = text_of(int(size) + more)
+        started = time.perf_counter()
+        ids = encode_piece(text)
+        best, count = min(best, time.perf_counter() - started), len(ids)
+    return {
+        "seconds": best,
+        "ended": time.time(),
+        "count": count,
+        "digest": sha256(repr(list(ids)).encode()).hexdigest(),
+    }
+
+
+def rung(name: str, text: str, wanted: str, limit: str) -> dict[str, Any]:
+    """Climb one rung of the ladder: merges until there are enough, or the time is over."""
+    climb = partial(rungs.reference, wanted=int(wanted)) if name == rungs.REFERENCE else rungs.RUNGS[name]
+    merges, moments, started = [], [], time.perf_counter()
+    for merge in climb(Path(text)):
+        merges.append(merge)
+        moments.append(time.perf_counter() - started)
+        if len(merges) == int(wanted) or moments[-1] > float(limit):
+            break
+    # The first merge takes the preparation with it.
+    told = {"seconds": moments[-1], "ended": time.time(), "first": moments[0], "count": len(merges)}
+    return {**told, "merges": [[left.hex(), right.hex()] for left, right in merges]}
+
+
+def _timed(prepare: Callable[[], Prepared]) -> tuple[dict[str, Any], Any]:
+    begun = time.perf_counter()
+    run, outcome = prepare()
+    gc.collect()
+    started = time.perf_counter()
+    result = run()
+    seconds = time.perf_counter() - started
+    told = {"seconds": seconds, "ended": time.time(), "preparation": started - begun}
+    return told, outcome(result)
+
+
+def _digest_of_merges(merges: Sequence[tuple[bytes, bytes]]) -> str:
+    return sha256(b"\n".join(left.hex().encode() + b" " + right.hex().encode() for left, right in merges)).hexdigest()
+
+
+JOBS: dict[str, Callable[..., dict[str, Any]]] = {"train": train, "encode": encode, "piece": piece, "rung": rung}
+
+if __name__ == "__main__":
+    try:
+        answer = JOBS[sys.argv[1]](*sys.argv[2:])
+    except Absent as reason:
+        answer = {"seconds": 0.0, "ended": 0.0, "absent": str(reason)}
+    print(json.dumps(answer))

@@ -1,0 +1,318 @@
+"""What takes part in the race: one small function for each trainer and each encoder.
+
+Each prepares all that is not timed, and returns what is timed and what turns its outcome into bytes to compare.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from bpe_conformance.adapters.packages.ranks import Ranks, merges_of, ranks_of
+from bpe_conformance.adapters.packages.tokenizer_json import write_tokenizer_json
+from bpe_conformance.fixtures import END_OF_TEXT, PATTERNS, Merge, gpt2_model, spell, unspell
+from bpe_conformance.reference import Tokenizer, conventional
+
+SPECIAL = END_OF_TEXT
+GPT2 = PATTERNS["gpt2"]
+BLOCK = 1 << 24
+
+
+class Absent(Exception):
+    """Something that this environment, or this version, does not have."""
+
+
+class Prepared(NamedTuple):
+    """A job that is ready to be timed.
+
+    Attributes:
+        run: the timed part.
+        outcome: turns what `run` returned into merges (training) or ids (encoding).
+    """
+
+    run: Callable[[], Any]
+    outcome: Callable[[Any], Any]
+
+
+def documents(file: Path) -> Iterator[str]:
+    """Yield the parts of a text that lie between special tokens, reading a block of the file at a time."""
+    rest = ""
+    with file.open(encoding="utf-8", newline="") as text:
+        while block := text.read(BLOCK):
+            *whole, rest = (rest + block).split(SPECIAL)
+            yield from whole
+    yield rest
+
+
+def package(name: str) -> Any:
+    try:
+        return importlib.import_module(name)
+    except ImportError:
+        raise Absent(f"{name} is not installed") from None
+
+
+# Trainers: (text, vocabulary size, workers) -> merges
+
+
+def ours(text: Path, vocab_size: int, workers: int) -> Prepared:
+    """The reference, which cuts special tokens out itself."""
+    return Prepared(
+        lambda: Tokenizer.train(text, vocab_size, [SPECIAL], workers=workers),
+        lambda tokenizer: tokenizer.merges,
+    )
+
+
+def ours_as_huggingface(text: Path, vocab_size: int, workers: int) -> Prepared:
+    """The reference with the ties of Hugging Face, gigabpe and gigatoken, to compare merges."""
+    train = conventional(tie_break="smaller-ids", byte_order="gpt2").train
+    return Prepared(
+        lambda: train(text, vocab_size, [SPECIAL], workers=workers),
+        lambda tokenizer: tokenizer.merges,
+    )
+
+
+def ours_as_rustbpe(text: Path, vocab_size: int, workers: int) -> Prepared:
+    """The reference with the ties of rustbpe and bpeasy, to compare merges."""
+    return Prepared(
+        lambda: Tokenizer.train(text, vocab_size, [SPECIAL], workers=workers, tie_break="smaller-ids"),
+        lambda tokenizer: tokenizer.merges,
+    )
+
+
+def huggingface(text: Path, vocab_size: int, workers: int) -> Prepared:
+    """Hugging Face tokenizers, given the documents one by one."""
+    module = package("tokenizers")
+    tokenizer = module.Tokenizer(module.models.BPE())
+    tokenizer.pre_tokenizer = module.pre_tokenizers.ByteLevel(add_prefix_space=False)
+    trainer = module.trainers.BpeTrainer(
+        vocab_size=vocab_size,
+        special_tokens=[SPECIAL],
+        initial_alphabet=sorted(module.pre_tokenizers.ByteLevel.alphabet()),
+        show_progress=False,
+    )
+
+    def merges(_: object) -> list[Merge]:
+        return [(unspell(left), unspell(right)) for left, right in json.loads(tokenizer.to_str())["model"]["merges"]]
+
+    return Prepared(lambda: tokenizer.train_from_iterator(documents(text), trainer), merges)
+
+
+def rustbpe(text: Path, vocab_size: int, workers: int) -> Prepared:
+    """rustbpe, given the documents one by one; it knows no special tokens."""
+    trainer = package("rustbpe").Tokenizer()
+    return Prepared(
+        lambda: trainer.train_from_iterator(documents(text), vocab_size - 1, pattern=GPT2),
+        lambda _: merges_of({bytes(token): rank for token, rank in trainer.get_mergeable_ranks()}),
+    )
+
+
+def gigabpe(text: Path, vocab_size: int, workers: int) -> Prepared:
+    """gigabpe, which reads files: the text with special tokens left out, a file for each worker."""
+    module = package("gigabpe")
+    folder = tempfile.TemporaryDirectory(prefix="race-")
+    files = [Path(folder.name, f"{number}.txt") for number in range(workers)]
+    parts = list(documents(text))
+    for number, file in enumerate(files):
+        file.write_bytes("".join(parts[number::workers]).encode("utf-8"))
+    parts.clear()
+    alphabet = sorted(spell(bytes([byte])) for byte in range(256))
+
+    def run() -> list[tuple[str, str]]:
+        names = [str(file) for file in files]
+        special = [SPECIAL, *alphabet]
+        options = {"pretokenizer": "bytelevel", "threads": workers}
+        merges: list[tuple[str, str]] = module.train_bpe(names, vocab_size, special_tokens=special, **options)[1]
+        return merges
+
+    def outcome(merges: list[tuple[str, str]]) -> list[Merge]:
+        folder.cleanup()
+        return [(unspell(left), unspell(right)) for left, right in merges]
+
+    return Prepared(run, outcome)
+
+
+def gigatoken(text: Path, vocab_size: int, workers: int) -> Prepared:
+    """gigatoken, which cuts the text at a separator itself."""
+    module = package("gigatoken")
+
+    def run() -> Any:
+        return module.train_bpe(text.read_bytes(), vocab_size, [SPECIAL], separator=SPECIAL.encode("utf-8"))
+
+    return Prepared(run, lambda trained: [(bytes(left), bytes(right)) for left, right in trained[1]])
+
+
+def bpeasy(text: Path, vocab_size: int, workers: int) -> Prepared:
+    """bpeasy, given the documents one by one; it knows no special tokens."""
+    module = package("bpeasy")
+    return Prepared(lambda: module.train_bpe(documents(text), GPT2, 1 << 30, vocab_size - 1), merges_of)
+
+
+# Encoders: (text, workers) -> ids, with GPT-2's table and no special tokens
+
+
+def _read(text: Path) -> str:
+    return text.read_bytes().decode("utf-8")
+
+
+def _ranks() -> Ranks:
+    vocab, merges, _ = gpt2_model(None).fresh()
+    learned = {index: token for index, token in vocab.items() if token != SPECIAL.encode("utf-8")}
+    return ranks_of(learned, merges, [])
+
+
+def _tiktoken() -> Any:
+    ranks = dict(_ranks().ordinary)
+    return package("tiktoken").Encoding("gpt2", pat_str=GPT2, mergeable_ranks=ranks, special_tokens={})
+
+
+def _reference(method: str) -> Any:
+    tokenizer = Tokenizer.from_model(gpt2_model(None))
+    if not hasattr(tokenizer, method):
+        raise Absent(f"Tokenizer.{method} is not there")
+    return getattr(tokenizer, method)
+
+
+def _same(ids: Any) -> Any:
+    return ids
+
+
+def tiktoken_encode(text: Path, workers: int) -> Prepared:
+    """tiktoken, a list, with the check for special tokens off."""
+    encoding, string = _tiktoken(), _read(text)
+    return Prepared(lambda: encoding.encode(string, disallowed_special=()), _same)
+
+
+def tiktoken_ordinary(text: Path, workers: int) -> Prepared:
+    """tiktoken, a list."""
+    encoding, string = _tiktoken(), _read(text)
+    return Prepared(lambda: encoding.encode_ordinary(string), _same)
+
+
+def tiktoken_numpy(text: Path, workers: int) -> Prepared:
+    """tiktoken, an array."""
+    encoding, string = _tiktoken(), _read(text)
+    return Prepared(lambda: encoding.encode_to_numpy(string, disallowed_special=()), _same)
+
+
+def riptoken_ordinary(text: Path, workers: int) -> Prepared:
+    """riptoken, a list."""
+    core, string = package("riptoken").CoreBPE(dict(_ranks().ordinary), {}, GPT2), _read(text)
+    return Prepared(lambda: core.encode_ordinary(string), _same)
+
+
+def _tokenizer_json() -> tuple[tempfile.TemporaryDirectory[str], str]:
+    folder = tempfile.TemporaryDirectory(prefix="race-")
+    ranks = _ranks()
+    return folder, write_tokenizer_json(folder.name, ranks.vocab, gpt2_model(None).merges, [], None)
+
+
+def huggingface_encode(text: Path, workers: int) -> Prepared:
+    """Hugging Face tokenizers, given some documents at a time: of the whole text it keeps offsets and strings too."""
+    folder, path = _tokenizer_json()
+    tokenizer = package("tokenizers").Tokenizer.from_file(path)
+    folder.cleanup()
+    first, *others = documents(text)
+    parts = [first, *(SPECIAL + part for part in others)]
+
+    def run() -> list[int]:
+        ids: list[int] = []
+        for start in range(0, len(parts), 1000):
+            for encoding in tokenizer.encode_batch_fast(parts[start : start + 1000], add_special_tokens=False):
+                ids += encoding.ids
+        return ids
+
+    return Prepared(run, _same)
+
+
+def gigatoken_array(text: Path, workers: int) -> Prepared:
+    """gigatoken, an array."""
+    return _gigatoken(text, lambda ids: ids)
+
+
+def gigatoken_list(text: Path, workers: int) -> Prepared:
+    """gigatoken, a list."""
+    return _gigatoken(text, lambda ids: ids.tolist())
+
+
+def _gigatoken(text: Path, form: Callable[[Any], Any]) -> Prepared:
+    module = package("gigatoken")
+    folder, path = _tokenizer_json()
+    tokenizer, string = module.Tokenizer(path), _read(text)
+    folder.cleanup()
+    return Prepared(lambda: form(tokenizer.encode(string)), _same)
+
+
+def ours_list(text: Path, workers: int) -> Prepared:
+    """The reference, a list."""
+    encode, string = _reference("encode"), _read(text)
+    return Prepared(lambda: encode(string), _same)
+
+
+def ours_numpy(text: Path, workers: int) -> Prepared:
+    """The reference, an array."""
+    encode, string = _reference("encode_to_numpy"), _read(text)
+    return Prepared(lambda: encode(string), _same)
+
+
+def ours_file(text: Path, workers: int) -> Prepared:
+    """The reference, from a file to a file."""
+    import numpy as np
+
+    encode = _reference("encode_file")
+    folder = tempfile.TemporaryDirectory(prefix="race-")
+    target = Path(folder.name, "ids.bin")
+
+    def outcome(_: int) -> Any:
+        ids = np.fromfile(target, dtype="<u2")
+        folder.cleanup()
+        return ids
+
+    return Prepared(lambda: encode(text, target, workers=workers), outcome)
+
+
+def ours_stream(text: Path, workers: int) -> Prepared:
+    """The reference, from chunks of a file, ids counted and dropped."""
+    encode = _reference("encode_iterable")
+
+    def chunks() -> Iterator[str]:
+        with text.open(encoding="utf-8", newline="") as file:
+            while chunk := file.read(1 << 16):
+                yield chunk
+
+    return Prepared(lambda: sum(1 for _ in encode(chunks())), lambda count: [count])
+
+
+Trainer = Callable[[Path, int, int], Prepared]
+Encoder = Callable[[Path, int], Prepared]
+
+TRAINERS: dict[str, Trainer] = {
+    "ours": ours,
+    "HF tokenizers": huggingface,
+    "rustbpe": rustbpe,
+    "gigabpe": gigabpe,
+    "gigatoken": gigatoken,
+    "bpeasy": bpeasy,
+}
+SAME_TIES: dict[str, tuple[Trainer, Sequence[str]]] = {
+    "ours as HF": (ours_as_huggingface, ("HF tokenizers", "gigabpe", "gigatoken")),
+    "ours as rustbpe": (ours_as_rustbpe, ("rustbpe", "bpeasy")),
+}
+ENCODERS: dict[str, Encoder] = {
+    "ours encode": ours_list,
+    "tiktoken encode": tiktoken_encode,
+    "tiktoken encode_ordinary": tiktoken_ordinary,
+    "riptoken encode_ordinary": riptoken_ordinary,
+    "HF encode_batch_fast": huggingface_encode,
+    "gigatoken encode, tolist": gigatoken_list,
+    "ours encode_to_numpy": ours_numpy,
+    "tiktoken encode_to_numpy": tiktoken_numpy,
+    "gigatoken encode": gigatoken_array,
+    "ours encode_file": ours_file,
+    "ours encode_file, 2 workers": ours_file,
+    "ours encode_iterable": ours_stream,
+}
+PACKAGES = ("tokenizers", "rustbpe", "gigabpe", "gigatoken", "bpeasy", "tiktoken", "riptoken", "numpy", "regex")
