@@ -6,10 +6,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from table import number
+
 Points = tuple[Sequence[float], Sequence[float]]
 
 
-def bars(file: Path, title: str, unit: str, values: Mapping[str, float]) -> None:
+def bars(file: Path, title: str, unit: str, values: Mapping[str, float], logarithmic: bool = False) -> None:
     """Write one bar for each value; ours are dark.
 
     Args:
@@ -17,15 +19,16 @@ def bars(file: Path, title: str, unit: str, values: Mapping[str, float]) -> None
         title: stands above.
         unit: of the axis.
         values: name → length; what is 0 is left out.
+        logarithmic: whether the axis is.
     """
     figure, axes = _figure(1, 0.4 * len(values) + 1.2)
     shown = {name: value for name, value in values.items() if value}
     names = list(reversed(shown))
     colours = ["#1f4e79" if _is_ours(name) else "#9db8d2" for name in names]
     drawn = axes[0].barh(names, [shown[name] for name in names], color=colours)
-    axes[0].bar_label(drawn, fmt="%.3g", padding=3)
-    axes[0].set(title=title, xlabel=unit)
-    axes[0].margins(x=0.12)
+    axes[0].bar_label(drawn, labels=[number(shown[name]) for name in names], padding=3)
+    axes[0].set(title=title, xlabel=unit, xscale="log" if logarithmic else "linear")
+    axes[0].margins(x=0.15)
     _write(figure, file)
 
 

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import long_pieces as pieces
 from chart import Points
+from peers import STREAM
 from table import exponent, markdown, number
 from timing import Measured, measure
 
@@ -112,7 +113,7 @@ def streaming(text: Path) -> Grown:
     """Peak memory of `encode_iterable` against the size of the stream."""
     files = [prefix(text, size) for size in (1, 10, 100) if text.stat().st_size >= 0.99 * size * MEGABYTE]
     sizes = [file.stat().st_size / MEGABYTE for file in files]
-    told = [measure("encode", ["ours encode_iterable", file, 1]) for file in files]
+    told = [measure("encode", [STREAM, file, 1]) for file in files]
     rows = [
         [number(size), one.failure or number(one.seconds), number(one.peak / MEBIBYTE)]
         for size, one in zip(sizes, told, strict=True)

@@ -313,6 +313,7 @@ ENCODERS: dict[str, Encoder] = {
     "gigatoken encode": gigatoken_array,
     "ours encode_file": ours_file,
     "ours encode_file, 2 workers": ours_file,
-    "ours encode_iterable": ours_stream,
 }
+STREAM = "ours encode_iterable"
+"""Its ids are only counted."""
 PACKAGES = ("tokenizers", "rustbpe", "gigabpe", "gigatoken", "bpeasy", "tiktoken", "riptoken", "numpy", "regex")

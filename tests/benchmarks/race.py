@@ -93,7 +93,8 @@ def train(asked: argparse.Namespace) -> None:
 
     results = interleaved(everybody, asked.rounds, run)
     rivals = {name: told for name, told in results.items() if name in ("HF tokenizers", "rustbpe")}
-    print(f"## Training: {size / MEGABYTE:.0f} MB, {asked.vocab:,} tokens, {asked.workers} workers\n")
+    title = f"Training: {size / MEGABYTE:.0f} MB, {asked.vocab:,} tokens, {asked.workers} workers"
+    print(f"## {title}\n")
     print(markdown(header(rivals, "merges"), [row(name, results[name], size, rivals) for name in everybody]))
     if "ours" in results and asked.check:
         alone = {"ours": results["ours"], "ours, 1 worker": [run("ours", 1)]}
@@ -102,14 +103,13 @@ def train(asked: argparse.Namespace) -> None:
             same = {name: [run(name)], **{their: results[their] for their in theirs if their in results}}
             print(f" Merges {agreement(same)}.", end="")
         print()
-    _finish(asked, "train", "seconds", {name: min(seconds(told), default=0.0) for name, told in results.items()})
+    _finish(asked, "train", title, "seconds", {name: min(seconds(told), default=0.0) for name, told in results.items()})
 
 
 def encode(asked: argparse.Namespace) -> None:
     """Encoding of unseen text with GPT-2's table."""
     text, size = _text(asked, "unseen.txt")
     everybody = _chosen(asked, peers.ENCODERS)
-    everybody = [name for name in everybody if name != "ours encode_iterable" or asked.only]
 
     def run(name: str) -> Measured:
         workers = 2 if name.endswith("2 workers") else 1
@@ -118,13 +118,14 @@ def encode(asked: argparse.Namespace) -> None:
     results = interleaved(everybody, asked.rounds, run)
     wanted = ("tiktoken encode", "tiktoken encode_to_numpy", "ours encode_file")
     rivals = {name: told for name, told in results.items() if name in wanted}
-    print(f"## Encoding: {size / MEGABYTE:.0f} MB, GPT-2's table, cold\n")
+    title = f"Encoding: {size / MEGABYTE:.0f} MB, GPT-2's table, one process unless told, cold"
+    print(f"## {title}\n")
     print(markdown(header(rivals, "ids"), [row(name, results[name], size, rivals) for name in everybody]))
     print(f"\nIds {agreement(results)}. Preparation, not timed (table, text):", end=" ")
     prepared = {name: told[0].told["preparation"] for name, told in results.items() if seconds(told)}
     print(", ".join(f"{name} {number(taken)} s" for name, taken in prepared.items()))
     speeds = {name: size / MEGABYTE / min(seconds(told)) if seconds(told) else 0.0 for name, told in results.items()}
-    _finish(asked, "encode", "MB/s", speeds)
+    _finish(asked, "encode", title, "MB/s", speeds)
 
 
 def grow(asked: argparse.Namespace) -> None:
@@ -166,7 +167,8 @@ def ladder(asked: argparse.Namespace) -> None:
         told = [number(measured.told["first"]), "–" if name == rungs.REFERENCE else number(each * 1000)]
         faster = [f"{number(estimates[other] / taken)} ×" for other in (before, names[0])]
         rows.append([name, f"{measured.told['count']:,}", *told, about + number(taken), *faster])
-    print(f"## The ladder: {size / MEGABYTE:.0f} MB, {wanted:,} merges\n")
+    title = f"The ladder: {size / MEGABYTE:.0f} MB, {wanted:,} merges"
+    print(f"## {title}\n")
     columns = [
         "rung",
         "merges made",
@@ -180,7 +182,7 @@ def ladder(asked: argparse.Namespace) -> None:
     print(
         f"\nAll merges are identical. `~`: after {asked.limit:g} s it was stopped, and the rest reckoned at its pace."
     )
-    _finish(asked, "ladder", "seconds", estimates)
+    _finish(asked, "ladder", title, "seconds", estimates)
 
 
 def whole(measured: Measured, wanted: int) -> float:
@@ -212,11 +214,11 @@ def _chosen(asked: argparse.Namespace, everybody: Mapping[str, object]) -> list[
     return list(asked.only or everybody)
 
 
-def _finish(asked: argparse.Namespace, name: str, unit: str, values: Mapping[str, float]) -> None:
+def _finish(asked: argparse.Namespace, name: str, title: str, unit: str, values: Mapping[str, float]) -> None:
     rounds = "One run" if name == "ladder" or asked.rounds == 1 else f"{asked.rounds} rounds"
     print(f"\n{rounds}; {provenance(peers.PACKAGES)}")
     if asked.chart:
-        chart.bars(asked.chart / f"{name}.svg", name, unit, values)
+        chart.bars(asked.chart / f"{name}.svg", title, unit, values, logarithmic=name == "ladder")
 
 
 COMMANDS = {"train": train, "encode": encode, "growth": grow, "ladder": ladder}
