@@ -16,12 +16,13 @@ from bpe_conformance.judging.subject import Subject
 
 # The examples of the laws are the same in every run, on every platform and version of Python. A change to the
 # generators, to the known characters or to the fixed texts gives others: measure what they catch, and pin them anew.
-EXAMPLES = "2063d068096269a2676e3e55da4257faec9f6105700277f4b76a9ae92a72b096"
+EXAMPLES = "d31fa6588c39190d74b0a16e91501612bc6bbd3d77e8df9ac552145e15700446"
 
 
 def test_the_examples_of_the_laws_are_pinned() -> None:
     subject = Subject("x", Right)
-    drawn = [repr(law.draw(Choices(f"{law.id} {number}"), subject)) for law in LAWS for number in range(law.tries)]
+    laws = [law for law in LAWS if law.id != "law-encode-pattern"]  # it draws from the patterns that there are
+    drawn = [repr(law.draw(Choices(f"{law.id} {number}"), subject)) for law in laws for number in range(law.tries)]
     assert hashlib.sha256("\n".join(drawn).encode()).hexdigest() == EXAMPLES
 
 
@@ -100,8 +101,7 @@ def test_what_does_not_fail_again_stays_as_it_is() -> None:
 def test_a_run_of_the_laws_imports_neither_hypothesis_nor_jsonschema() -> None:
     code = (
         "import sys, pytest;"
-        "status = pytest.main(['conformance', '--adapter', 'textbook', '--bpe-case', 'law-encode', '-q',"
-        " '-p', 'no:hypothesispytest']);"
+        "status = pytest.main(['conformance', '--adapter', 'textbook', '--bpe-case', 'law-encode', '-q']);"
         "print(status, *sorted({'hypothesis', 'jsonschema', 'jinja2'} & set(sys.modules)))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

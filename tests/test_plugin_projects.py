@@ -123,6 +123,17 @@ def test_the_suite_beside_tests_of_ones_own(project: Project) -> None:
     result.stdout.fnmatch_lines(["tests/test_own.py::test_own PASSED*", "*= 19 passed, 5 not claimed*"])
 
 
+def test_hypothesis_has_its_last_word_on_tests_of_ones_own(project: Project) -> None:
+    project.write("tests/test_own.py", "def test_own(): pass\n")
+    project.write(
+        "conftest.py",
+        "def pytest_unconfigure(config): print('last word:', config.pluginmanager.has_plugin('hypothesispytest'))\n",
+    )
+    for more, word in (((), False), (("tests",), True)):
+        done = project.run("mine:Right", *more, "--bpe-case", "merge-priority", "-p", "no:xdist")
+        done.stdout.fnmatch_lines([f"last word: {word}"])
+
+
 def test_a_run_without_the_suite_imports_nothing_of_it(project: Project) -> None:
     project.write(
         "conftest.py",
