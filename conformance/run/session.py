@@ -80,6 +80,7 @@ class Run:
         self.known_failures: dict[str, str] = {}
         self.results: dict[str, dict[str, Any]] = {}
         self.expected: set[str] = set()
+        self.alone = True
         self.missing: list[str] = []
         self.diagnosis = looks_like.Diagnosis()
         self.reports: list[Path] = []
@@ -185,13 +186,14 @@ class Run:
         self.expected |= {name.split("::", 1)[1] for name in ids if name.startswith("conformance::")}
 
     def _spare_hypothesis(self) -> None:
-        """Drop Hypothesis's plugin where no test used it: for its last word it would import all of Hypothesis."""
+        """Drop Hypothesis's plugin where the suite ran alone: for its last word it would import all of Hypothesis."""
         plugin = self.config.pluginmanager.get_plugin("hypothesispytest")
-        if plugin is not None and "hypothesis" not in sys.modules:
+        if plugin is not None and self.alone and "hypothesis" not in sys.modules:
             self.config.pluginmanager.unregister(plugin)
 
     def pytest_runtest_logreport(self, report: Any) -> None:
         """Keep each item's result."""
+        self.alone = self.alone and report.nodeid.startswith("conformance::")
         found = getattr(report, "bpe", None)
         if found is not None:
             self.results[found["id"]] = found
