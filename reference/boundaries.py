@@ -4,7 +4,7 @@ A cut is right where a special token starts, and no special token that started e
 It is then a boundary of pre-tokens in the whole text as well. Both are known from the token alone if no
 special token can straddle the place where it starts; such a token is a safe delimiter.
 
-A cut is right, too, at a fence, a space between two other characters, if the pattern starts a pre-token there (see
+A cut is right, too, at a fence, a space between two visible characters, if the pattern starts a pre-token there (see
 `patterns.has_fence`) and no special token can hold that space behind another character.
 """
 
@@ -20,6 +20,7 @@ from .special_tokens import straddles
 WINDOW = 1 << 16
 FENCE = "(?<=[!-~]) (?=[!-~])"
 """A fence between visible characters of ASCII is at the same place in a text and in its bytes, be they UTF-8 or not."""
+_FENCE_INSIDE = re.compile(r"(?<=[!-~]) (?=[!-~]|\Z)")
 
 
 def safe_delimiters(special_tokens: Iterable[str]) -> list[str]:
@@ -39,10 +40,10 @@ def safe_delimiters(special_tokens: Iterable[str]) -> list[str]:
 def fences_are_safe(special_tokens: Iterable[str]) -> bool:
     """Return whether no special token can reach over a fence.
 
-    >>> fences_are_safe(["<|e|>", " <a>"]), fences_are_safe(["<a >"])
-    (True, False)
+    >>> fences_are_safe(["<|e|>", " <a>"]), fences_are_safe(["<a b>"]), fences_are_safe(["a "])
+    (True, False, False)
     """
-    return not any(" " in token[1:] for token in special_tokens)
+    return not any(_FENCE_INSIDE.search(token) for token in special_tokens)
 
 
 def text_boundaries(text: str, chunks: int, delimiters: Sequence[str], fences: bool = False) -> list[int]:
