@@ -7,8 +7,9 @@ import os
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from bpe_conformance import __version__
 from bpe_conformance.tools.command_error import CommandError
@@ -39,7 +40,8 @@ class Parser(argparse.ArgumentParser):
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit status."""
     try:
-        options = _parser().parse_args(arguments)
+        words = sys.argv[1:] if arguments is None else list(arguments)
+        options = _parser(words).parse_args(words)
         status = _run(options)
         sys.stdout.flush()
     except BrokenPipeError:
@@ -52,7 +54,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return status
 
 
-def _parser() -> Parser:
+def _parser(words: Sequence[str]) -> Parser:
+    """Return the parser of all commands, with the arguments of those that `words` may mean."""
     parser = Parser(
         prog="bpe-conformance",
         description="Tools of the conformance suite for byte-level BPE tokenizers. "
@@ -63,7 +66,8 @@ def _parser() -> Parser:
     for command in COMMANDS:
         shown = f"example: bpe-conformance {command.example}"
         one = commands.add_parser(command.name, help=command.help, description=command.help, epilog=shown)
-        command.arguments(one)
+        if command.name in words:
+            command.arguments(one)
         one.set_defaults(run=command.run)
     return parser
 
@@ -355,6 +359,15 @@ def _pack(options: argparse.Namespace) -> int:
     return 0
 
 
+def _using(module: str, function: str) -> Callable[..., Any]:
+    """Return a function of a module of `using`, which is imported when it is called."""
+
+    def call(given: Any) -> Any:
+        return getattr(import_module(f"bpe_conformance.using.{module}"), function)(given)
+
+    return call
+
+
 COMMANDS = (
     Command(
         "list",
@@ -425,5 +438,33 @@ COMMANDS = (
         "matrix reference mypkg.mymodule:Tokenizer -o page",
         _matrix_arguments,
         _matrix,
+    ),
+    Command(
+        "train",
+        "train a tokenizer on text files, and write it in the formats that others read",
+        "train book.txt --vocab-size 8192 --special '<|endoftext|>' --workers 2 -o mytok",
+        _using("train", "arguments"),
+        _using("train", "run"),
+    ),
+    Command(
+        "encode",
+        "turn text into ids",
+        "encode gpt2 book.txt --as uint16 -o book.ids",
+        _using("encode", "encode_arguments"),
+        _using("encode", "encode"),
+    ),
+    Command(
+        "decode",
+        "turn ids into text",
+        "decode gpt2 book.ids --as uint16",
+        _using("encode", "decode_arguments"),
+        _using("encode", "decode"),
+    ),
+    Command(
+        "compare",
+        "encode one's own text with two tokenizers, and show where they differ; exit 1 if they do",
+        "compare mypkg.mymodule:Tokenizer tiktoken --corpus book.txt",
+        _using("compare", "arguments"),
+        _using("compare", "run"),
     ),
 )

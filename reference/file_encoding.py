@@ -30,11 +30,13 @@ Ids = npt.NDArray[Any]
 _of_worker: list[Tokenizer] = []
 
 
-def encode_file(tokenizer: Tokenizer, source: AnyPath, target: AnyPath, workers: int, progress: Progress) -> int:
+def encode_file(
+    tokenizer: Tokenizer, source: AnyPath, target: AnyPath, bits: int | None, workers: int, progress: Progress
+) -> int:
     """Write the ids of the text in `source` to `target` (see `Tokenizer.encode_file`)."""
     cuts = Cuts.of(workers, tokenizer.special_tokens, tokenizer.compiled)
     chunks = cuts.of_file(Path(source), CHUNK_SIZE)
-    dtype = id_type(tokenizer)
+    dtype = id_type(tokenizer, bits)
     if chunks and not cuts.fences:
         # A chunk could be the whole file; streaming holds back no more than the pattern and the tokens need.
         parts = _streamed(tokenizer, chunks[0], dtype)
@@ -49,16 +51,19 @@ def encode_file(tokenizer: Tokenizer, source: AnyPath, target: AnyPath, workers:
     return written
 
 
-def id_type(tokenizer: Tokenizer) -> npt.DTypeLike:
-    """Return the type in which ids are written: uint16 if all fit, else uint32, little-endian.
+def id_type(tokenizer: Tokenizer, bits: int | None = None) -> npt.DTypeLike:
+    """Return the type in which ids are written: of 16 or 32 bits, little-endian; None is the fewest that hold all.
 
     Raises:
-        ValueError: if an id fits into neither.
+        ValueError: if an id does not fit.
     """
     low, high = min(tokenizer.vocab), max(tokenizer.vocab)
-    if low < 0 or high >= 1 << 32:
-        raise ValueError(f"ids from {low} to {high} do not fit into 32 bits")
-    return "<u2" if high < 1 << 16 else "<u4"
+    bits = bits or (16 if high < 1 << 16 else 32)
+    if bits not in (16, 32):
+        raise ValueError(f"bits is {bits}; 16 or 32 is wanted")
+    if low < 0 or high >= 1 << bits:
+        raise ValueError(f"ids from {low} to {high} do not fit into {bits} bits")
+    return f"<u{bits // 8}"
 
 
 def _in_chunks(

@@ -18,7 +18,7 @@ from .patterns import DEFAULT_PATTERN, has_fence, pre_tokenize, resolve
 from .progress import Progress, silent
 from .special_tokens import SpecialTokens
 from .streaming import pieces
-from .trainer import BYTE_ORDERS, TIE_BREAKS, learner
+from .trainer import BYTE_ORDERS, TIE_BREAKS, learner, number
 
 if TYPE_CHECKING:
     import numpy as np
@@ -158,13 +158,8 @@ class Tokenizer:
         counts = count_pre_tokens(source, special, pattern, workers=workers, executor=executor, progress=tell)
         learn = learner(counts, wanted, chosen["tie_break"])
         merges = learn(counts, wanted, chosen["tie_break"], chosen["byte_order"], tell)
-        groups = {
-            "bytes": [bytes([byte]) for byte in BYTE_ORDERS[chosen["byte_order"]]],
-            "specials": [text.encode("utf-8") for text in special],
-            "merges": [left + right for left, right in merges],
-        }
-        tokens = [token for group in chosen["id_layout"].split("-") for token in groups[group]]
-        return cls(dict(enumerate(tokens)), merges, special, pattern=pattern)
+        vocab = number(merges, special, chosen["byte_order"], chosen["id_layout"])
+        return cls(vocab, merges, special, pattern=pattern)
 
     def encode(self, text: str) -> list[int]:
         """Return the ids of `text`.
@@ -196,9 +191,15 @@ class Tokenizer:
         return np.array(self.encode(text), np.uint32)
 
     def encode_file(
-        self, source: AnyPath, target: AnyPath, *, workers: int | None = None, progress: Progress | None = None
+        self,
+        source: AnyPath,
+        target: AnyPath,
+        *,
+        bits: int | None = None,
+        workers: int | None = None,
+        progress: Progress | None = None,
     ) -> int:
-        """Write the ids of the text in a file to another file, little-endian: uint16 if all ids fit, else uint32.
+        """Write the ids of the text in a file to another file, as unsigned numbers, little-endian.
 
         The text is decoded as UTF-8, with U+FFFD for what is not. Memory stays flat, however large the file is,
         unless the pattern is none of `patterns.FENCED_PATTERNS` and special tokens are far apart.
@@ -206,6 +207,7 @@ class Tokenizer:
         Args:
             source: the path of a text.
             target: where the ids go; it is written as a whole or not at all.
+            bits: of a number, 16 or 32; None is 16 if all ids fit, else 32.
             workers: processes; None is 1.
             progress: told how many bytes are done, and of how many.
 
@@ -220,7 +222,7 @@ class Tokenizer:
 
         if workers is not None and workers < 1:
             raise ValueError(f"workers is {workers}; at least 1 is wanted")
-        return encode_file(self, source, target, workers or 1, progress or silent)
+        return encode_file(self, source, target, bits, workers or 1, progress or silent)
 
     def encode_batch(self, texts: Iterable[str]) -> list[list[int]]:
         """Return the ids of each text."""

@@ -33,14 +33,8 @@ def find(path: str) -> Corpus:
         path: a file; a folder, whose files are all taken; or `stdlib`, the standard library's Python sources.
 
     Raises:
-        SpecError: if there is nothing to read, or tiktoken is not installed.
+        SpecError: if there is nothing to read.
     """
-    try:
-        import tiktoken  # noqa: F401
-    except ImportError:
-        raise SpecError(
-            "--bpe-corpus compares with tiktoken, which is not installed: pip install 'bpe-conformance[tiktoken]'"
-        ) from None
     root = Path(sysconfig.get_path("stdlib")) if path == "stdlib" else Path(path)
     if root.is_file():
         return Corpus(show.ascii_only(f"corpus-{root.name}"), (root,))
@@ -49,7 +43,7 @@ def find(path: str) -> Corpus:
     if path == "stdlib":
         files = [file for file in files if "site-packages" not in file.parts]
     if not files:
-        raise SpecError(f"--bpe-corpus {path}: there is no file here")
+        raise SpecError(f"{path}: there is no text here; name a file, a folder with files, or stdlib")
     return Corpus(show.ascii_only(f"corpus-{path if path == 'stdlib' else root.resolve().name}"), tuple(files))
 
 
@@ -62,6 +56,20 @@ def _tiktoken() -> Callable[[str], list[int]]:
     special = {END_OF_TEXT: 50256}
     engine = tiktoken.Encoding("gpt2", pat_str=PATTERNS["gpt2"], mergeable_ranks=ranks, special_tokens=special)
     return lambda text: list(engine.encode(text, allowed_special="all"))
+
+
+def check_engine() -> None:
+    """See that tiktoken is there.
+
+    Raises:
+        SpecError: if it is not.
+    """
+    try:
+        import tiktoken  # noqa: F401
+    except ImportError:
+        raise SpecError(
+            "--bpe-corpus compares with tiktoken, which is not installed: pip install 'bpe-conformance[tiktoken]'"
+        ) from None
 
 
 def blocks(file: Path) -> Iterator[str]:

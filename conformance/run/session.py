@@ -424,9 +424,10 @@ def _corpora(config: pytest.Config) -> list[Any]:
     paths = config.getoption("--bpe-corpus")
     if not paths:
         return []
-    from bpe_conformance.run.corpus import find
+    from bpe_conformance.run import corpus
 
-    return [find(path) for path in paths]
+    corpus.check_engine()
+    return [corpus.find(path) for path in paths]
 
 
 def _tails(clause: str) -> list[str]:

@@ -11,11 +11,11 @@ from functools import cache
 
 from bpe_conformance.fixtures import PATTERNS, Merge, read_model
 from bpe_conformance.judging import show
-from bpe_conformance.judging.containment import Fault, Raised, TimedOut, call, limits
+from bpe_conformance.judging.containment import Fault, TimedOut
 from bpe_conformance.judging.expectations import TRAINING_KEYS
-from bpe_conformance.judging.subject import CONVENTIONS, MisshapenAdapter, Subject, Trained
+from bpe_conformance.judging.subject import CONVENTIONS, Subject, Trained
 from bpe_conformance.reference import textbook
-from bpe_conformance.tools.command_error import CommandError
+from bpe_conformance.tools import subjects
 
 SPECIAL = ("<|b|>", "<|a|>")
 _HAND_MADE = (
@@ -146,20 +146,8 @@ def find(name: str, time_limit: float = 10.0) -> Report:
     Raises:
         CommandError: if it cannot be used; one line.
     """
-    from bpe_conformance.adapters import AdapterError, resolve
-
     with contextlib.redirect_stdout(sys.stderr):
-        try:
-            with limits(6 * time_limit):
-                target = call("", resolve, name)
-            subject = call("", Subject, name, target, time_limit)
-        except TimedOut as late:
-            raise CommandError(f"{name}: importing it gives {late}") from None
-        except Raised as raised:
-            if isinstance(raised.error, AdapterError | MisshapenAdapter):
-                raise CommandError(str(raised.error)) from None
-            raise CommandError(f"{name}: looking at it{raised}") from None
-        return probe(subject)
+        return probe(subjects.load(name, time_limit))
 
 
 def probe(subject: Subject) -> Report:

@@ -1,0 +1,1 @@
+"""The commands that use tokenizers: train, encode, decode and compare."""

@@ -1,0 +1,37 @@
+"""Progress bars on the terminal."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import NoReturn
+
+from tqdm import tqdm
+
+from bpe_conformance.reference.progress import Progress
+
+
+@contextmanager
+def bars(unit: str) -> Iterator[Progress]:
+    """Give what shows a bar for each phase, on a standard error that is a terminal.
+
+    Args:
+        unit: of what is counted; `B` for bytes, which are shown with their prefixes.
+    """
+    shown: dict[str, tqdm[NoReturn]] = {}
+
+    def tell(phase: str, done: int, total: int) -> None:
+        if phase not in shown:
+            for bar in shown.values():
+                bar.close()
+            shown[phase] = tqdm(
+                desc=phase, total=total or None, unit=unit, unit_scale=unit == "B", disable=None, file=sys.stderr
+            )
+        shown[phase].update(done - shown[phase].n)
+
+    try:
+        yield tell
+    finally:
+        for bar in shown.values():
+            bar.close()

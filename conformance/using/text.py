@@ -1,0 +1,111 @@
+"""Text and bytes in and out of the commands: files, pipes, standard input and output."""
+
+from __future__ import annotations
+
+import codecs
+import sys
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
+from typing import IO, BinaryIO
+
+from bpe_conformance.reference.files import replacing
+from bpe_conformance.tools.command_error import CommandError
+
+CHUNK = 1 << 20
+STANDARD = "-"
+
+
+def shown(source: str) -> str:
+    """Return how to call what is read."""
+    return "standard input" if source == STANDARD else source
+
+
+def opened(source: str) -> AbstractContextManager[BinaryIO]:
+    """Open what a command reads: a path, or `-` for standard input.
+
+    Raises:
+        CommandError: if it is a directory.
+    """
+    if source == STANDARD:
+        return nullcontext(sys.stdin.buffer)
+    if Path(source).is_dir():
+        raise CommandError(f"{source}: is a directory; name a file")
+    return Path(source).open("rb")
+
+
+def is_regular(source: str) -> bool:
+    """Return whether `source` is a file that may be read in parts."""
+    return source != STANDARD and Path(source).is_file()
+
+
+def written(target: str, binary: bool) -> AbstractContextManager[BinaryIO | IO[bytes]]:
+    """Open what a command writes: a path, which is replaced as a whole, or `-` for standard output.
+
+    Raises:
+        CommandError: if it is a directory, lies in none, or `binary` data would go to a terminal.
+    """
+    if target != STANDARD:
+        check_target(target)
+        return replacing(target)
+    if binary and sys.stdout.isatty():
+        raise CommandError("ids as numbers of 16 or 32 bits are not for a terminal; add -o FILE, or pipe them")
+    return nullcontext(sys.stdout.buffer)
+
+
+def check_target(target: str) -> None:
+    """See that a file may be written there.
+
+    Raises:
+        CommandError: if it is a directory, or lies in none.
+    """
+    folder = Path(target).absolute().parent
+    if Path(target).is_dir():
+        raise CommandError(f"{target}: is a directory; name a file")
+    if not folder.is_dir():
+        raise CommandError(f"{target}: there is no folder {folder}")
+
+
+def chunks(stream: IO[bytes], size: int = CHUNK) -> Iterator[bytes]:
+    """Yield what can be read of `stream`, at most `size` bytes at a time, as soon as there is some."""
+    read = getattr(stream, "read1", stream.read)
+    while data := read(size):
+        yield data
+
+
+def decoded(data: Iterator[bytes], name: str, errors: str) -> Iterator[str]:
+    """Decode UTF-8 as it comes.
+
+    Args:
+        data: the bytes.
+        name: of the file, for the error.
+        errors: `strict`, or `replace` for U+FFFD in place of what is not UTF-8.
+
+    Raises:
+        CommandError: where it is not UTF-8, if that is strict.
+    """
+    decoder = codecs.getincrementaldecoder("utf-8")(errors)
+    before = 0
+    try:
+        for part in data:
+            held = len(decoder.getstate()[0])
+            start = before - held
+            yield decoder.decode(part)
+            before += len(part)
+        start = before - len(decoder.getstate()[0])
+        yield decoder.decode(b"", final=True)
+    except UnicodeDecodeError as error:
+        raise CommandError(
+            f"{shown(name)}: not UTF-8 at byte {start + error.start}; --errors replace takes U+FFFD in its place"
+        ) from None
+
+
+def check_utf8(source: str) -> None:
+    """Read a file and see that it is UTF-8.
+
+    Raises:
+        CommandError: where it is not.
+    """
+    with opened(source) as stream:
+        for _ in decoded(chunks(stream, 1 << 24), source, "strict"):
+            pass

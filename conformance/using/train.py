@@ -1,0 +1,166 @@
+"""`bpe-conformance train`: from text files to the files of a tokenizer."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+import time
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from bpe_conformance.fixtures import Model
+from bpe_conformance.judging.show import token
+from bpe_conformance.reference import Tokenizer, format_gpt2, format_huggingface, format_tiktoken
+from bpe_conformance.reference.patterns import resolve
+from bpe_conformance.reference.special_tokens import SpecialTokens
+from bpe_conformance.reference.tokenizer import CONVENTIONS
+from bpe_conformance.tools.command_error import CommandError
+from bpe_conformance.using import text
+from bpe_conformance.using.bars import bars
+
+FORMATS = ("huggingface", "gpt2", "tiktoken")
+SAMPLE = 10_000_000
+"""Bytes of the first file from which the bytes per token are told."""
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments."""
+    parser.add_argument("files", nargs="+", metavar="FILE", help="UTF-8, each a document; - is standard input")
+    parser.add_argument("--vocab-size", type=int, required=True, metavar="N", help="bytes, special tokens and merges")
+    parser.add_argument("-o", dest="folder", type=Path, required=True, metavar="DIR", help="is made if it is absent")
+    parser.add_argument("--special", action="append", default=[], metavar="TEXT", help="a special token; repeatable")
+    parser.add_argument("--pattern", default="gpt2", metavar="NAME_OR_REGEX", help="how text is split; default gpt2")
+    parser.add_argument("--workers", type=int, default=1, metavar="N", help="processes that count; default 1")
+    for name, values in CONVENTIONS.items():
+        option = f"--{name.replace('_', '-')}"
+        parser.add_argument(option, choices=values, default=values[0], help=f"default {values[0]}")
+    parser.add_argument(
+        "--format",
+        action="append",
+        choices=FORMATS,
+        help="what to write: tokenizer.json, vocab.json with merges.txt, or ranks.tiktoken; repeatable; default the "
+        "first two",
+    )
+    parser.add_argument(
+        "--errors", choices=("strict", "replace"), default="strict", help="what to do where a file is not UTF-8"
+    )
+
+
+def run(options: argparse.Namespace) -> int:
+    """Train, write, and tell."""
+    formats = options.format or list(FORMATS[:2])
+    conventions = {name: getattr(options, name) for name in CONVENTIONS}
+    began = time.perf_counter()
+    try:
+        _rehearse(options, formats)
+        sources = [_source(name, options.errors) for name in options.files]
+        with bars("") as progress:
+            trained = Tokenizer.train(
+                sources,
+                options.vocab_size,
+                options.special,
+                pattern=options.pattern,
+                workers=options.workers,
+                progress=progress,
+                **conventions,
+            )
+        seconds = time.perf_counter() - began
+        files = _write(trained.model, options.folder, formats)
+    except (ValueError, RuntimeError) as error:
+        raise CommandError(str(error)) from None
+    read = sum(one.stat().st_size if isinstance(one, Path) else len(one.encode("utf-8")) for one in sources)
+    for line in _summary(trained, sources[0], read, seconds, options):
+        print(line)
+    print(f"wrote         {', '.join(map(str, files))}")
+    return 0
+
+
+def _rehearse(options: argparse.Namespace, formats: Iterable[str]) -> None:
+    """Write a table without merges, so that what cannot be written is told before the training."""
+    special = SpecialTokens(options.special).tokens
+    tokens = [bytes([byte]) for byte in range(256)] + [one.encode("utf-8") for one in special]
+    if options.vocab_size < len(tokens):
+        raise CommandError(f"--vocab-size {options.vocab_size}: bytes and special tokens alone are {len(tokens)}")
+    resolve(options.pattern)
+    if not options.folder.absolute().parent.is_dir():
+        raise CommandError(f"{options.folder}: there is no folder {options.folder.absolute().parent}")
+    if options.folder.exists() and not options.folder.is_dir():
+        raise CommandError(f"{options.folder}: is no folder")
+    with tempfile.TemporaryDirectory(prefix=".bpe-", dir=options.folder.absolute().parent) as folder:
+        _write_into(Path(folder), Model(dict(enumerate(tokens)), (), special, options.pattern), formats)
+
+
+def _source(name: str, errors: str) -> str | Path:
+    if name == text.STANDARD:
+        return "".join(text.decoded(text.chunks(sys.stdin.buffer), name, errors))
+    with text.opened(name):
+        pass
+    if errors == "strict":
+        text.check_utf8(name)
+    return Path(name)
+
+
+def _write(model: Model, folder: Path, formats: Iterable[str]) -> list[Path]:
+    """Write the files beside the folder, and move them into it when all are there."""
+    with tempfile.TemporaryDirectory(prefix=".bpe-", dir=folder.absolute().parent) as temporary:
+        _write_into(Path(temporary), model, formats)
+        folder.mkdir(exist_ok=True)
+        return [file.replace(folder / file.name) for file in sorted(Path(temporary).iterdir())]
+
+
+def _write_into(folder: Path, model: Model, formats: Iterable[str]) -> None:
+    if "huggingface" in formats:
+        format_huggingface.write(folder / "tokenizer.json", model)
+    if "gpt2" in formats:
+        format_gpt2.write(folder, model.vocab, model.merges)
+    if "tiktoken" in formats:
+        format_tiktoken.write(folder / "ranks.tiktoken", model)
+
+
+def _summary(
+    trained: Tokenizer, first: str | Path, read: int, seconds: float, options: argparse.Namespace
+) -> Iterator[str]:
+    merges = len(trained.merges)
+    workers = f" with {options.workers} workers" if options.workers > 1 else ""
+    tokens = f"{len(trained.vocab):,} tokens, {merges:,} of them merges"
+    yield f"trained       {tokens}, on {size(read)} in {seconds:.1f} s{workers}"
+    if len(trained.vocab) < options.vocab_size:
+        yield f"exhausted     no pair is left to merge; --vocab-size {options.vocab_size:,} is not reached"
+    yield from _memory()
+    sample = first[:SAMPLE] if isinstance(first, str) else _head(first)
+    if sample:
+        whole = "" if len(sample.encode("utf-8")) == read else f" on the first {size(len(sample.encode('utf-8')))}"
+        yield f"bytes/token   {len(sample.encode('utf-8')) / len(trained.encode(sample)):.3f}{whole}"
+    longest = sorted(dict.fromkeys(left + right for left, right in trained.merges), key=len, reverse=True)[:3]
+    if longest:
+        yield f"longest       {', '.join(f'{token(one)} ({len(one)} bytes)' for one in longest)}"
+
+
+def _head(file: Path) -> str:
+    with file.open("rb") as stream:
+        return stream.read(SAMPLE).decode("utf-8", "replace")
+
+
+def _memory() -> Iterator[str]:
+    """Tell the most memory that was held, where the system says it."""
+    try:
+        import resource
+    except ImportError:
+        return
+    unit = 1 if sys.platform == "darwin" else 1024
+    own, of_worker = (
+        resource.getrusage(who).ru_maxrss * unit for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
+    )
+    yield f"memory        {size(own)} at most" + (f", the largest worker {size(of_worker)}" if of_worker else "")
+
+
+def size(count: int) -> str:
+    """Return a number of bytes for people.
+
+    >>> size(999), size(12_345_678)
+    ('999 bytes', '12.3 MB')
+    """
+    if count < 1000:
+        return f"{count} bytes"
+    return f"{count / 1e3:.1f} kB" if count < 1_000_000 else f"{count / 1e6:.1f} MB"
