@@ -1,10 +1,12 @@
 from __future__ import annotations
 
+import multiprocessing
 import os
 import random
 from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -134,8 +136,70 @@ def test_a_lone_surrogate_is_refused() -> None:
         count_pre_tokens("a\ud800")
 
 
+@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize("kind", [iter, list])
+def test_files_may_be_given_as_many_paths(text: str, workers: int, kind: Any, tmp_path: Path) -> None:
+    places = [0, 10, 11, 11, 6000, 18000, len(text)]
+    parts = [text[start:end] for start, end in pairwise(places)]
+    files = [tmp_path / str(number) for number in range(len(parts))]
+    for file, part in zip(files, parts, strict=True):
+        file.write_bytes(part.encode())
+    counts = count_pre_tokens(kind(files), ["<|e|>"], workers=workers)
+    assert list(counts.items()) == list(oracle(parts, ["<|e|>"]).items())
+
+
+def test_a_relative_path_is_found_from_any_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "a").write_bytes(b"low")
+    monkeypatch.chdir(tmp_path)
+    with ProcessPoolExecutor(1, initializer=os.chdir, initargs=("/",)) as executor:
+        assert count_pre_tokens([Path("a")], executor=executor) == {b"low": 1}
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize("change", [b"", b"low " * 9000, None])
+def test_a_file_that_changes_is_one_clear_line(change: bytes | None, workers: int, tmp_path: Path) -> None:
+    files = [tmp_path / str(number) for number in range(50)]
+    for file in files:
+        file.write_bytes(b"low " * 2500)
+
+    def tell(*_: object) -> None:
+        if change is None:
+            files[-1].unlink(missing_ok=True)
+        else:
+            files[-1].write_bytes(change)
+
+    told = "cannot be read: No such file" if change is None else r"changed from 10000 to \d+ bytes while it was read"
+    with pytest.raises(ValueError, match=f"49: {told}") as caught:
+        Tokenizer.train(files, 300, workers=workers, progress=tell)
+    assert "\n" not in str(caught.value)
+    assert caught.value.__cause__ is None
+    assert not multiprocessing.active_children()
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize("phase", ["counting", "merging"])
+def test_an_interruption_leaves_no_process(phase: str, workers: int, text: str) -> None:
+    def tell(now: str, *_: object) -> None:
+        if now == phase:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        Tokenizer.train([text] * 20, 300, workers=workers, progress=tell)
+    assert not multiprocessing.active_children()
+
+
 def die(*_: object) -> Counter[bytes]:
     os._exit(1)
+
+
+@pytest.mark.skipif(multiprocessing.get_start_method() != "fork", reason="a forked worker knows what is patched here")
+def test_a_worker_that_dies_leaves_no_process(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(counting, "pre_tokenize", die)
+    monkeypatch.setattr(counting, "BULK", 1 << 30)
+    with pytest.raises(RuntimeError, match=r"^a worker died") as caught:
+        Tokenizer.train([text] * 20, 300, workers=2)
+    assert "\n" not in str(caught.value)
+    assert not multiprocessing.active_children()
 
 
 def test_a_worker_that_dies_is_one_clear_line() -> None:
