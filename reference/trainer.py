@@ -16,6 +16,7 @@ from typing import Any
 
 from bpe_conformance.fixtures import GPT2_BYTE_ORDER, Merge
 
+from .encoder import Encoder
 from .progress import Progress, silent
 
 Pair = tuple[int, int]
@@ -121,10 +122,16 @@ BULK = 1 << 15
 """From so many bytes of distinct pre-tokens on, arrays are faster (measured)."""
 
 
-def learner(counts: Mapping[bytes, int], wanted: int, tie_break: str) -> Callable[..., list[Merge]]:
-    """Return what learns these merges fastest: `learn`, or what does the same over arrays (`bulk`)."""
+def learner(counts: Mapping[bytes, int], merges: int, tie_break: str) -> Callable[..., list[Merge]]:
+    """Return what learns fastest: `learn`, or what does the same over arrays (`bulk`).
+
+    Args:
+        counts: as `learn` takes them.
+        merges: how many there will be, with those learned before.
+        tie_break: as `learn` takes it.
+    """
     size = sum(map(len, counts)) + len(counts)
-    if tie_break == "first-seen" or wanted >= 1 << 23 or not BULK <= size < 1 << 31:
+    if tie_break == "first-seen" or merges >= 1 << 23 or not BULK <= size < 1 << 31:
         return learn
     from .bulk import learning  # NumPy is loaded when it pays
 
@@ -137,6 +144,9 @@ def learn(
     tie_break: str = "lex-greater",
     byte_order: str = "raw",
     progress: Progress = silent,
+    *,
+    merges: Sequence[Merge] = (),
+    allows: Callable[[bytes], bool] | None = None,
 ) -> list[Merge]:
     """Learn merges (section TRAIN of the spec).
 
@@ -146,9 +156,11 @@ def learn(
         tie_break: which of the most frequent pairs wins: one of `TIE_BREAKS` (CONV-TIE-1).
         byte_order: raw or gpt2; matters to smaller-ids only.
         progress: told after each merge.
+        merges: learned before; they are applied first, and training goes on from there.
+        allows: whether a token may be made; None is any.
 
     Returns:
-        list: the merges, in the order in which they were learned.
+        list: the new merges, in the order in which they were learned.
 
     Raises:
         ValueError: if `tie_break` or `byte_order` is unknown.
@@ -161,12 +173,17 @@ def learn(
     order = BYTE_ORDERS[byte_order]
     tokens = [bytes([byte]) for byte in order]
     ids = bytes(order.index(byte) for byte in range(256))
-    corpus = WeightedWords((list(word.translate(ids)), count) for word, count in counts.items())
+    numbered = {token: index for index, token in enumerate(tokens)}
+    for left, right in merges:
+        numbered[left + right] = len(tokens)
+        tokens.append(left + right)
+    start = Encoder(numbered, merges).merge if merges else lambda word: list(word.translate(ids))
+    corpus = WeightedWords((start(word), count) for word, count in counts.items())
     key = _key(tie_break, tokens, corpus)
     heap = [(-count, key(pair), pair) for pair, count in corpus.counts.items()]
     heapify(heap)
-    merges: list[Merge] = []
-    while heap and len(merges) < wanted:
+    learned: list[Merge] = []
+    while heap and len(learned) < wanted:
         surfaced = heappop(heap)
         pair = surfaced[2]
         if pair not in corpus.counts:
@@ -176,12 +193,31 @@ def learn(
             heappush(heap, current)
             continue
         left, right = tokens[pair[0]], tokens[pair[1]]
-        merges.append((left, right))
+        if allows and not allows(left + right):
+            continue
+        learned.append((left, right))
         tokens.append(left + right)
         for created in corpus.merge(pair, len(tokens) - 1):
             heappush(heap, (-corpus.counts[created], key(created), created))
-        progress("merging", len(merges), wanted)
-    return merges
+        progress("merging", len(learned), wanted)
+    return learned
+
+
+def number(merges: Iterable[Merge], special_tokens: Iterable[str], byte_order: str, id_layout: str) -> dict[int, bytes]:
+    """Return the vocabulary of a training, id → bytes (TRAIN-IDS-2).
+
+    Args:
+        merges: in order of rank.
+        special_tokens: each once.
+        byte_order: how the bytes are numbered among themselves, one of `BYTE_ORDERS`.
+        id_layout: the order of the words bytes, specials and merges, joined by hyphens.
+    """
+    groups = {
+        "bytes": [bytes([byte]) for byte in BYTE_ORDERS[byte_order]],
+        "specials": [text.encode("utf-8") for text in special_tokens],
+        "merges": [left + right for left, right in merges],
+    }
+    return dict(enumerate(token for group in id_layout.split("-") for token in groups[group]))
 
 
 def _key(tie_break: str, tokens: list[bytes], corpus: WeightedWords) -> Callable[[Pair], Any]:

@@ -104,6 +104,20 @@ def is_orderly(ranks: Ranks) -> bool:
     return all(rank > made.get(part, -1) for pair, rank in ranks.rank_of.items() for part in pair)
 
 
+def merge_each(pre_tokens: Sequence[bytes], ranks: BulkRanks, encoder: Encoder) -> tuple[Integers, Integers]:
+    """Merge as `BulkRanks.merge` does, long ones by the plain `encoder`."""
+    long = {place: encoder.merge(one) for place, one in enumerate(pre_tokens) if len(one) > LONG}
+    if not long:
+        return ranks.merge(pre_tokens)
+    # A long one is stood for by a byte, whose id is then replaced by its own ids.
+    ids, sizes = ranks.merge([b"\0" if place in long else one for place, one in enumerate(pre_tokens)])
+    first = np.cumsum(sizes) - sizes
+    parts = np.split(ids, sorted([*first[list(long)], *(first[list(long)] + 1)]))
+    parts[1::2] = [np.array(one) for one in long.values()]
+    sizes[list(long)] = [len(one) for one in long.values()]
+    return np.concatenate(parts), sizes
+
+
 class BulkEncoder:
     """Encodes texts in blocks, and remembers pieces.
 
@@ -182,22 +196,10 @@ class BulkEncoder:
             split = [list(pre_tokenize(piece.decode("utf-8"), self._compiled)) for piece in pieces]
             pre_tokens = [pre_token.encode("utf-8") for pre_token in chain.from_iterable(split)]
             owner = np.repeat(owner, [len(one) for one in split])
-        ids, sizes = self._merge(pre_tokens)
+        ids, sizes = merge_each(pre_tokens, self._ranks, self._encoder)
         sizes = np.bincount(owner, weights=sizes, minlength=len(pieces)).astype(np.int64)
         self._ids = with_room(self._ids, self._used, len(ids))
         self._ids[self._used : self._used + len(ids)] = ids
         self._first = np.append(self._first, self._used + np.cumsum(sizes) - sizes)
         self._size = np.append(self._size, sizes)
         self._used += len(ids)
-
-    def _merge(self, pre_tokens: Sequence[bytes]) -> tuple[Integers, Integers]:
-        long = {place: self._encoder.merge(one) for place, one in enumerate(pre_tokens) if len(one) > LONG}
-        if not long:
-            return self._ranks.merge(pre_tokens)
-        # A long one is stood for by a byte, whose id is then replaced by its own ids.
-        ids, sizes = self._ranks.merge([b"\0" if place in long else one for place, one in enumerate(pre_tokens)])
-        first = np.cumsum(sizes) - sizes
-        parts = np.split(ids, sorted([*first[list(long)], *(first[list(long)] + 1)]))
-        parts[1::2] = [np.array(one) for one in long.values()]
-        sizes[list(long)] = [len(one) for one in long.values()]
-        return np.concatenate(parts), sizes

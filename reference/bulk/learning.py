@@ -20,6 +20,7 @@ from bpe_conformance.fixtures import Merge
 from ..progress import Progress, silent
 from ..trainer import BYTE_ORDERS, mirrored
 from .arrays import starts_of_runs, with_room, without_overlap
+from .starting import WALL, bytes_as_tokens, tokens_after
 
 Integers = npt.NDArray[Any]
 Entry: TypeAlias = "tuple[int, Any, Any, int]"
@@ -31,7 +32,7 @@ TOKEN_KEYS: dict[str, Callable[[int, bytes], Any]] = {
     "smaller-ids": lambda index, token: index,
 }
 """Tie-break → key of a token, by its id and bytes. (First-seen depends on where pairs stand: `trainer` has it.)"""
-WALL, GONE = -1, -2
+GONE = -2
 TOKEN_BITS, PLACE_BITS = 24, 32
 MOST = 64
 """Merges of one step at most. Merge, side, token and place of a new pair are packed into 63 bits."""
@@ -42,6 +43,10 @@ FRONTIER = 1024
 class Corpus:
     """The words as flat arrays, and the pairs in them by number.
 
+    Args:
+        tokens: those of the words, one word after the other, a wall before the first and behind each.
+        weights: how often each word occurs.
+
     Attributes:
         token: place → token, `WALL` between words, `GONE` where a merge took the token away.
         pair_at: place → number of the pair that starts there, -1 for none.
@@ -50,15 +55,11 @@ class Corpus:
         pairs: how many pairs have a number; the arrays by pair are longer, to grow.
     """
 
-    def __init__(self, words: Sequence[bytes], weights: Sequence[int]) -> None:
-        sizes = np.fromiter(map(len, words), np.int64, len(words))
-        flat = np.frombuffer(b"".join(words), np.uint8)
-        places = np.arange(len(flat)) + np.repeat(np.arange(1, len(words) + 1), sizes)
-        size = len(flat) + len(words) + 1
-        self.token = np.full(size, WALL, np.int32)
-        self.token[places] = flat
-        self.weight = np.zeros(size, np.int64)
-        self.weight[places] = np.repeat(np.fromiter(weights, np.int64, len(words)), sizes)
+    def __init__(self, tokens: Integers, weights: Sequence[int]) -> None:
+        size = len(tokens)
+        self.token = tokens.astype(np.int32)
+        sizes = np.diff(np.flatnonzero(tokens == WALL), append=size)
+        self.weight = np.repeat(np.array([*weights, 0], np.int64), sizes)
         self.following = np.arange(1, size + 1, dtype=np.int32)
         self.preceding = np.arange(-1, size - 1, dtype=np.int32)
         self.pair_at = np.full(size, -1, np.int32)
@@ -68,11 +69,13 @@ class Corpus:
         self._places, self._placed = np.empty(0, np.int32), 0
         self._first, self._end = np.empty(0, np.int64), np.empty(0, np.int64)
         here = np.flatnonzero((self.token[:-1] >= 0) & (self.token[1:] >= 0))
-        key = (self.token[here].astype(np.uint16) << 8) | self.token[here + 1].astype(np.uint16)
-        order = np.argsort(key, kind="stable")
+        kinds = int(tokens.max(initial=0)) + 1
+        key = self.token[here].astype(np.int64) * kinds + self.token[here + 1]
+        # The narrower the type, the faster the sort.
+        order = np.argsort(key.astype(np.min_scalar_type(kinds**2 - 1)), kind="stable")
         key, here = key[order], here[order]
         starts = starts_of_runs(key)
-        self._number(key[starts] >> 8, key[starts] & 255, here, starts)
+        self._number(key[starts] // kinds, key[starts] % kinds, here, starts)
 
     def occurrences(self, numbers: Sequence[int]) -> tuple[Integers, Integers]:
         """Return where the pairs occur without overlap, pair after pair, and which of `numbers` each is."""
@@ -202,16 +205,17 @@ class Frontier:
     Args:
         corpus: knows the counts.
         keys: token → what sorts first among equal counts; it grows with the tokens.
+        allows: whether a pair may be merged, by its tokens.
     """
 
-    def __init__(self, corpus: Corpus, keys: Sequence[Any]) -> None:
-        self._corpus, self._keys = corpus, keys
+    def __init__(self, corpus: Corpus, keys: Sequence[Any], allows: Callable[[int, int], bool]) -> None:
+        self._corpus, self._keys, self._allows = corpus, keys, allows
         self._heap: list[Entry] = []
         self._lower_threshold()
 
     def _lower_threshold(self) -> None:
         count = self._corpus.count[: self._corpus.pairs]
-        beyond = np.count_nonzero(count) - FRONTIER
+        beyond = np.count_nonzero(count > 0) - FRONTIER
         self._threshold = int(np.partition(count, -FRONTIER)[-FRONTIER]) if beyond > 0 else 1
         self._heap = [self._entry(number) for number in np.flatnonzero(count >= self._threshold).tolist()]
         heapify(self._heap)
@@ -252,7 +256,11 @@ class Frontier:
             left, right = int(corpus.left[number]), int(corpus.right[number])
             if left in rights or right in lefts:
                 break
-            taken.append(heappop(self._heap))
+            entry = heappop(self._heap)
+            if not self._allows(left, right):
+                corpus.count[number] = 0
+                continue
+            taken.append(entry)
             lefts.add(left)
             rights.add(right)
         return taken
@@ -264,6 +272,9 @@ def learn(
     tie_break: str = "lex-greater",
     byte_order: str = "raw",
     progress: Progress = silent,
+    *,
+    merges: Sequence[Merge] = (),
+    allows: Callable[[bytes], bool] | None = None,
 ) -> list[Merge]:
     """Learn merges; the same as `trainer.learn`, for every tie-break of `TOKEN_KEYS`.
 
@@ -273,14 +284,15 @@ def learn(
     order = BYTE_ORDERS[byte_order]
     key = TOKEN_KEYS[tie_break]
     tokens = [bytes([byte]) for byte in order]
+    tokens += [left + right for left, right in merges]
     keys = [key(index, token) for index, token in enumerate(tokens)]
-    ids = bytes(order.index(byte) for byte in range(256))
     words = [word for word in counts if len(word) > 1]
-    corpus = Corpus([word.translate(ids) for word in words], [counts[word] for word in words])
-    frontier = Frontier(corpus, keys)
-    merges: list[Merge] = []
+    start = tokens_after(words, merges, order) if merges else bytes_as_tokens(words, order)
+    corpus = Corpus(start, [counts[word] for word in words])
+    frontier = Frontier(corpus, keys, lambda left, right: allows is None or allows(tokens[left] + tokens[right]))
+    learned: list[Merge] = []
     most = 1
-    while taken := frontier.take(min(most, wanted - len(merges))):
+    while taken := frontier.take(min(most, wanted - len(learned))):
         numbers = [entry[-1] for entry in taken]
         here, which = corpus.occurrences(numbers)
         new = corpus.neighbours(here, which)
@@ -293,12 +305,12 @@ def learn(
         first_id = len(tokens)
         for number in numbers:
             left, right = tokens[corpus.left[number]], tokens[corpus.right[number]]
-            merges.append((left, right))
+            learned.append((left, right))
             keys.append(key(len(tokens), left + right))
             tokens.append(left + right)
         frontier.add(corpus.merge(numbers, here, which, new, first_id))
-        progress("merging", len(merges), wanted)
-    return merges
+        progress("merging", len(learned), wanted)
+    return learned
 
 
 def _together(taken: Sequence[Entry], new: NewPairs) -> int:
