@@ -11,7 +11,7 @@ import regex
 from bpe_conformance.fixtures import PATTERNS
 
 DEFAULT_PATTERN = "gpt2"
-FENCED_PATTERNS = frozenset({"gpt2", "cl100k", "cl100k-2023", "o200k", "llama3", "qwen2"})
+FENCED_PATTERNS = frozenset({"gpt2", "cl100k", "cl100k-2023", "o200k", "llama3", "qwen2", "triads"})
 """Names of the patterns in which a single space between two non-spaces always starts a pre-token."""
 
 _NAMES = ", ".join(PATTERNS)

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import time
+
 import pytest
 import regex
 from hypothesis import given, settings
@@ -12,8 +14,9 @@ from bpe_conformance.reference.patterns import FENCED_PATTERNS, has_fence, pre_t
 PIECES = [
     *" \t\n\r\v\f\u00a0\u2003\u2028\u3000\u001c",
     *"  ",
-    *"aZ9'.,_-/!",
+    *"aZ9'’.,_-/!+e%",
     *"éßſİ中ख़🦊\u0301\u200d\u00ad\ufeff\u0000½٣ǅʰ",
+    *["12", ",678", "_901", ".25", "3.14159", "e-10", "1E5", "50%", "’Ll"],
     *["'s", "'ll", "'S", "'re", "don't", "  ", "\r\n", "\n\n", " \n", "12345", "e\u0301", "x y"],
 ]
 hostile = st.lists(st.sampled_from(PIECES), max_size=24).map("".join)
@@ -64,3 +67,55 @@ def test_a_pattern_that_is_none_is_refused_in_one_line(pattern: str) -> None:
         resolve(pattern)
     assert ascii(pattern) in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+# The pattern of our own
+
+
+def split(text: str) -> list[str]:
+    return list(pre_tokenize(text, resolve("triads")))
+
+
+@pytest.mark.parametrize("size", range(1, 31))
+def test_whole_digits_are_grouped_in_threes_from_the_right(size: int) -> None:
+    number = int("9" * size)
+    with_separators = f"{number:,}"
+    assert split(str(number)) == with_separators.split(",")
+    assert split(with_separators) == [piece for piece in regex.split("(?=,)", with_separators, flags=regex.V1) if piece]
+
+
+@pytest.mark.parametrize("size", range(31, 100))
+def test_of_very_many_digits_the_first_are_cut_off(size: int) -> None:
+    pieces = split("7" * size)
+    rest = next(place for place in range(len(pieces)) if len("".join(pieces[place:])) <= 30)
+    assert pieces[:rest] == ["777"] * rest
+    assert len("".join(pieces[rest:])) > 27
+    assert pieces[rest:] == f"{int('7' * (size - 3 * rest)):,}".split(",")
+
+
+@pytest.mark.parametrize("size", range(1, 19))
+def test_decimals_are_grouped_in_threes_from_the_point(size: int) -> None:
+    digits = "123456789123456789"[:size]
+    assert split(f"0.{digits}") == ["0", f".{digits[:3]}", *(digits[at : at + 3] for at in range(3, size, 3))]
+
+
+@pytest.mark.parametrize("number", [6.02214076e23, 1e-05, 1.5e300, 2.5e-10, 1e16])
+def test_numbers_as_python_prints_them_end_with_their_exponent(number: float) -> None:
+    mantissa, exponent = str(number).split("e")
+    assert split(str(number)) == [*split(mantissa), f"e{exponent}"]
+
+
+@pytest.mark.parametrize("piece", ["1", " 1", "1e", "1%", ",123", ".1", "'", "\n ", "\u0301", "e1 "])
+@pytest.mark.parametrize("name", ["triads"])
+def test_the_time_of_a_split_is_in_proportion_to_the_text(piece: str, name: str) -> None:
+    """A quadratic split of a text that is 16 times as long would take 256 times as long."""
+
+    def fastest(size: int) -> float:
+        text, times = piece * size, []
+        for _ in range(3):
+            start = time.perf_counter()
+            list(pre_tokenize(text, resolve(name)))
+            times.append(time.perf_counter() - start)
+        return min(times)
+
+    assert fastest(16_000) < 64 * fastest(1_000)

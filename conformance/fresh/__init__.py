@@ -6,7 +6,7 @@ version of the suite: another version may draw other cases.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -80,15 +80,39 @@ SPLITS: dict[str, tuple[int, Sequence[str]]] = {
     "llama3": (2, ("LLAMA3-1",) * 7),
     "qwen2": (2, ("QWEN2-1",) * 7),
     "none": (1, ("NONE-1",) * 7),
+    "triads": (3, ("TRIADS-1", "TRIADS-1", "TRIADS-2", "TRIADS-7", "TRIADS-7", "TRIADS-7", "TRIADS-1")),
 }
 """Pattern → how many cases of each kind, and the clauses that fit the kinds of `PIECES`."""
+LATER = ("triads",)
+"""Their kinds stand behind all others, which keep their places, and with them what they draw."""
+EARLIER = tuple(name for name in PATTERNS if name not in LATER)
 
 
-def _splits() -> Iterator[Kind]:
-    for pattern, (count, clauses) in SPLITS.items():
+def _splits(patterns: Iterable[str]) -> Iterator[Kind]:
+    for pattern in patterns:
+        count, clauses = SPLITS[pattern]
         for about, clause in zip(PIECES, clauses, strict=True):
             options = {"pattern": pattern, "about": about}
             yield Kind(f"SPLIT-{clause}", count, f"{about}, split by {pattern}", "encode", split, options)
+
+
+def _trains_by(patterns: Iterable[str]) -> Iterator[Kind]:
+    for name in patterns:
+        if name != "gpt2":
+            yield _trains("TRAIN-SPLIT-1", 2, f"a corpus split by {name}", training.splitting, 3, 25, pattern=name)
+
+
+def _beside(patterns: Iterable[str]) -> Iterator[Kind]:
+    for name in patterns:
+        title = f"beside special tokens, by {name}"
+        yield _kind("SPECIAL-SEGMENT-1", 1, title, "encode", beside, pattern=name)
+
+
+def _streams(patterns: Iterable[str]) -> Iterator[Kind]:
+    for name in patterns:
+        if name != "gpt2":
+            title = f"split by {name}, cut everywhere"
+            yield _kind("STREAM-EQUAL-1", 3, title, "stream", stream, cut="everywhere", pattern=name)
 
 
 def _kind(clause: str, count: int, title: str, op: str, draw: Callable[..., Any], /, **options: Any) -> Kind:
@@ -109,7 +133,7 @@ KINDS = (
     _kind("BYTES-TEXT-1", 6, "composed and decomposed", "encode", plain, pieces=RAW_TEXT[:16]),
     _kind("BYTES-TEXT-2", 10, "what is easily stripped", "encode", plain, pieces=RAW_TEXT, ends=SPACE),
     _kind("BYTES-TEXT-3", 6, "control characters", "encode", plain, pieces=("\ufeff", "\0", "a", r"\p{C}")),
-    *_splits(),
+    *_splits(EARLIER),
     _kind("SPLIT-FENCE-1", 8, "merges that would cross borders", "encode", fence),
     _kind("TRAIN-TIE-1", 24, "a corpus of ties", "train", training.ties),
     _trains("TRAIN-TIE-1", 2, "more than a hundred ties", training.ties_of_many, 4, 8),
@@ -124,11 +148,7 @@ KINDS = (
     _trains("TRAIN-BEST-1", 4, "real text", training.real, 20, 40),
     _trains("TRAIN-LENGTH-1", 4, "long words", training.long_words, 8, 16),
     _trains("TRAIN-SPLIT-1", 10, "a corpus with much to split", training.splitting, 3, 25),
-    *(
-        _trains("TRAIN-SPLIT-1", 2, f"a corpus split by {pattern}", training.splitting, 3, 25, pattern=pattern)
-        for pattern in PATTERNS
-        if pattern != "gpt2"
-    ),
+    *_trains_by(EARLIER),
     _kind("TRAIN-SPECIAL-1", 12, "special tokens that overlap", "train", training.special, about="overlaps"),
     _kind("TRAIN-SPECIAL-2", 5, "special tokens of metacharacters", "train", training.special, about="metacharacters"),
     _kind("TRAIN-SPECIAL-3", 4, "parts of special tokens", "train", training.special, about="parts"),
@@ -157,10 +177,7 @@ KINDS = (
     _kind("SPECIAL-EXACT-1", 8, "near misses of special tokens", "encode", nearly),
     _kind("SPECIAL-LITERAL-1", 6, "special tokens of metacharacters", "encode", literal),
     _kind("SPECIAL-SEGMENT-1", 8, "what stands beside special tokens", "encode", beside),
-    *(
-        _kind("SPECIAL-SEGMENT-1", 1, f"beside special tokens, by {name}", "encode", beside, pattern=name)
-        for name in PATTERNS
-    ),
+    *_beside(EARLIER),
     _kind("SPECIAL-SCAN-1", 1, "very many special tokens", "encode", many_specials),
     _kind("SPECIAL-EMPTY-1", 3, "an empty special token", "encode", entries, listed="with an empty one"),
     _kind("SPECIAL-ID-1", 6, "special tokens with entries anywhere", "encode", entries, listed="once"),
@@ -181,11 +198,7 @@ KINDS = (
     _kind("STREAM-EQUAL-1", 5, "special tokens, cut into characters", "stream", stream, cut="characters", special=True),
     _kind("STREAM-EQUAL-1", 8, "text, cut into chunks", "stream", stream, cut="chunks"),
     _kind("STREAM-EQUAL-1", 8, "special tokens, cut into chunks", "stream", stream, cut="chunks", special=True),
-    *(
-        _kind("STREAM-EQUAL-1", 3, f"split by {name}, cut everywhere", "stream", stream, cut="everywhere", pattern=name)
-        for name in PATTERNS
-        if name != "gpt2"
-    ),
+    *_streams(EARLIER),
     _kind("STREAM-EQUAL-1", 1, "no chunks", "stream", nothing, given={"chunks": []}),
     _kind("STREAM-EQUAL-1", 2, "long pre-tokens in single characters", "stream", long_stream, longest=1),
     _kind("STREAM-EQUAL-1", 2, "long pre-tokens in chunks", "stream", long_stream, longest=300),
@@ -198,6 +211,11 @@ KINDS = (
     _kind("FILE-SPECIAL-1", 4, "entries that look special", "load", file, load=True, special=True),
     _kind("FILE-SAVE-1", 7, "awkward bytes are saved", "save", file, load=False),
     _kind("FILE-SAVE-1", 3, "special tokens are saved", "save", file, load=False, special=True),
+    *_splits(LATER),
+    _kind("SPLIT-TRIADS-3", 16, "numerals, split by triads", "encode", split, pattern="triads", about="numerals"),
+    *_trains_by(LATER),
+    *_beside(LATER),
+    *_streams(LATER),
 )
 
 

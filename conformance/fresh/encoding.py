@@ -75,6 +75,10 @@ PIECES = {
     WHITE: (r"\s", r"\s", r"\s", r"[\x1c-\x1f\u180e\u200b\u2060\ufeff]", "a", "1", "!", " "),
     "characters of all classes": (*CLASSES, *ASTRAL, " ", "'s"),
 }
+NUMERALS = (
+    *("[0-9]", "[0-9][0-9]", "123", "4567", "123456789", ".", ".25", ".14159265", ",", ",", ",678", "_", "_901"),
+    *("e-10", "E5", "e+1234", "e", "%", "%", "%d", "-", "$", "a", "x", " ", " ", "\n", "'S", "’ll", "é", r"\p{N}"),
+)
 RAW_TEXT = (
     *("e\u0301", "é", "ﬁ", "\u212b", "Å", "\u017f", "½", "Ⅷ", "ｱ", "A", "a", "É", "İ", "ß", "가", "\u1100\u1161"),
     *("\r\n", "\r", "\n\n", "\n", "  ", " ", "\t", "\v", "\f", "\u00a0", "\u3000", "\u2028", "\u0085", "x"),
@@ -122,7 +126,7 @@ NOTABLE = (
 
 def split(draw: Draw, about: str, pattern: str = "gpt2") -> Made | None:
     """A text rich in what a clause is about, with a table that shows each border."""
-    text = draw.pieces(PIECES[about], draw.between(4, 12))
+    text = draw.pieces(NUMERALS if about == "numerals" else PIECES[about], draw.between(4, 12))
     if pattern == "none":
         return {**table(draw, text.encode("utf-8"), 12, False), "pattern": pattern}, {"text": text}
     model = showing(text, (), pattern)

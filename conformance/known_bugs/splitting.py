@@ -15,6 +15,7 @@ from bpe_conformance.reference import textbook
 GPT2 = PATTERNS["gpt2"]
 CL100K = PATTERNS["cl100k"]
 O200K = PATTERNS["o200k"]
+TRIADS = PATTERNS["triads"]
 CONTRACTIONS = "'s|'t|'re|'ve|'m|'ll|'d"
 
 
@@ -478,3 +479,75 @@ class NoneAsDefault(_Pattern):
     mend = "Tell none, which asks for no split, from None, which asks for the default."
     name = "none"
     wrong = GPT2
+
+
+class TriadsFromTheLeft(_Pattern):
+    r"""Writes the \p{N}{1,3} of cl100k for digits under triads, so that they are cut from the left."""
+
+    clause = "SPLIT-TRIADS-2"
+    mend = r"Look ahead to the end of the run: \p{N}{1,3}(?=(?:\p{N}{3}){0,9}(?!\p{N}))."
+    name = "triads"
+    wrong = TRIADS.replace(r"(?=(?:\p{N}{3}){0,9}(?!\p{N}))", "")
+
+
+class TriadsContractionsCutOff(_Pattern):
+    """Puts the contractions of cl100k before the words of triads, which cut O'Reilly and 'save as well."""
+
+    clause = "SPLIT-TRIADS-1"
+    mend = "Leave the contractions out: an apostrophe and the letters behind it are a word."
+    name = "triads"
+    wrong = f"['\u2019](?i:[sdmt]|ll|ve|re)|{TRIADS}"
+
+
+class TriadsCurlyApostropheApart(_Pattern):
+    """Allows a straight apostrophe before the words of triads, and takes the curly one for punctuation."""
+
+    clause = "SPLIT-TRIADS-1"
+    mend = r"Let any character stand before a word that is no letter, no number, no CR and no LF."
+    name = "triads"
+    wrong = TRIADS.replace(r"[^\r\n\p{L}\p{N}]?", "[^\\r\\n\\p{L}\\p{N}\u2019]?")
+
+
+class TriadsWithoutMarks(_Pattern):
+    r"""Writes \p{L}+ for the words of triads, as all patterns but o200k have it: a mark ends the word."""
+
+    clause = "SPLIT-TRIADS-1"
+    mend = r"Write \p{L}[\p{L}\p{M}]*."
+    name = "triads"
+    wrong = TRIADS.replace(r"\p{L}[\p{L}\p{M}]*", r"\p{L}+")
+
+
+class TriadsThousandsOfFourDigits(_Pattern):
+    r"""Takes any three digits behind a separator for thousands, also those of 1,2345."""
+
+    clause = "SPLIT-TRIADS-3"
+    mend = r"Look ahead for the end of the digits: [,_]\p{N}{3}(?!\p{N})."
+    name = "triads"
+    wrong = TRIADS.replace(r"[,_]\p{N}{3}(?!\p{N})", r"[,_]\p{N}{3}")
+
+
+class TriadsDecimalsFromTheRight(_Pattern):
+    """Leaves out the look behind that tells decimals from whole digits, as some engines have none."""
+
+    clause = "SPLIT-TRIADS-4"
+    mend = "Cut the digits behind a point from the left: 3 .141 592 65."
+    name = "triads"
+    wrong = regex.sub(r"\(\?<=.*?\)\\p\{N\}\{1,3\}\|", "", TRIADS)
+
+
+class TriadsExponentsAnywhere(_Pattern):
+    """Takes every e before digits for an exponent where a pre-token begins, so that names are cut."""
+
+    clause = "SPLIT-TRIADS-5"
+    mend = r"Look behind: an exponent follows a number, or begins the text, (?<!\P{N})."
+    name = "triads"
+    wrong = TRIADS.replace(r"(?<!\P{N})", "")
+
+
+class TriadsPercentOfFormats(_Pattern):
+    """Takes every percent sign behind digits with them, also that of 5%3 and of 10%d."""
+
+    clause = "SPLIT-TRIADS-6"
+    mend = r"Look ahead: %(?![\p{L}\p{N}])."
+    name = "triads"
+    wrong = TRIADS.replace(r"(?:%(?![\p{L}\p{N}]))?", "%?")
