@@ -149,11 +149,11 @@ def test_workers_end_when_nobody_wants_the_rest(capfd: pytest.CaptureFixture[str
 
 
 SCRIPT = """
-import multiprocessing, sys, time
+import multiprocessing, os, sys, time
 from bpe_conformance.reference.workers import in_processes
 
 def work(job):
-    print("busy", flush=True)
+    os.write(1, b"busy\\n")
     time.sleep(60)
 
 if __name__ == "__main__":
