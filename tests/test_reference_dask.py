@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from bpe_conformance.reference import Tokenizer
+from bpe_conformance.reference import Tokenizer, counting
 from bpe_conformance.reference.counting import count_pre_tokens
 
 distributed = pytest.importorskip("distributed", reason="distributed (Dask) is not installed")
@@ -19,14 +19,19 @@ dask = pytest.importorskip("dask")
 
 
 @pytest.fixture(scope="module")
-def executor() -> Iterator[Executor]:
+def client() -> Iterator[Any]:
     settings = {"distributed.scheduler.allowed-failures": 0}
     with (
         dask.config.set(settings),
         distributed.LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None) as cluster,
         distributed.Client(cluster) as client,
     ):
-        yield client.get_executor()
+        yield client
+
+
+@pytest.fixture
+def executor(client: Any) -> Any:
+    return client.get_executor()
 
 
 @pytest.fixture
@@ -64,17 +69,28 @@ def test_paths_are_found_from_another_folder(
     assert count_pre_tokens(Path("0"), executor=executor, workers=2) == count_pre_tokens(paths[0])
 
 
-def test_an_error_of_a_job_arrives_as_it_is(executor: Executor, paths: list[Path]) -> None:
+def test_an_error_of_a_job_arrives_as_it_is(
+    executor: Executor, paths: list[Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
     with pytest.raises(UnicodeEncodeError, match="surrogates not allowed"):
         count_pre_tokens([*paths, "a\ud800"], executor=executor, workers=2)
 
     def vanish(*_: object) -> None:
         paths[-1].unlink(missing_ok=True)
 
-    many = [file for file in paths for _ in range(500)]
+    monkeypatch.setattr(counting, "BATCH_SIZE", 1)
+    many = [file for file in paths for _ in range(10)]
     with pytest.raises(ValueError, match="4: cannot be read: No such file") as caught:
         count_pre_tokens(many, executor=executor, workers=1, progress=vanish)
     assert "\n" not in str(caught.value)
+
+
+def test_the_readme_shows_how(client: Any, paths: list[Path]) -> None:
+    readme = (Path(__file__).parent.parent / "README.md").read_text("utf-8")
+    shown = next(block for block in readme.split("```") if block.startswith("python\nfrom distributed import"))
+    names: dict[str, Any] = {"Tokenizer": Tokenizer, "paths": paths}
+    exec(shown.removeprefix("python\n").replace("tcp://scheduler:8786", client.scheduler.address), names)
+    assert names["tokenizer"].merges == Tokenizer.train(paths, 32_000).merges
 
 
 class Deadly(Executor):
