@@ -36,7 +36,7 @@ def in_processes(
         RuntimeError: if a worker dies or fails otherwise.
     """
     with _pool(workers, prepare) as pool:
-        yield from _results(pool, call, jobs, 4 * workers, deque())
+        yield from _results(pool, call, jobs, 2 * workers, deque())
 
 
 def in_order(

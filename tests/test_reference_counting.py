@@ -176,6 +176,22 @@ def test_a_file_that_changes_is_one_clear_line(change: bytes | None, workers: in
     assert not multiprocessing.active_children()
 
 
+def test_a_file_is_measured_after_it_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "a"
+    file.write_bytes(b"low")
+    measure = os.fstat
+
+    def measure_and_cut(handle: int) -> os.stat_result:
+        found = measure(handle)
+        os.truncate(file, 1)
+        return found
+
+    monkeypatch.setattr(os, "fstat", measure_and_cut)
+    assert chunks.FileChunk(str(file), 0, 3, 3).read() == "low"
+    with pytest.raises(ValueError, match="a: changed from 3 to 1 bytes"):
+        chunks.FileChunk(str(file), 0, 3, 3).read()
+
+
 @pytest.mark.parametrize("workers", [1, 2])
 @pytest.mark.parametrize("phase", ["counting", "merging"])
 def test_an_interruption_leaves_no_process(phase: str, workers: int, text: str) -> None:
