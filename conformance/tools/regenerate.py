@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -16,11 +16,10 @@ from bpe_conformance.fixtures.spec import FOLDER, Case, load_spec
 from bpe_conformance.judging import prose
 from bpe_conformance.judging.expectations import COMPUTED, compute, oracle, value_for
 from bpe_conformance.judging.show import ascii_only
-from bpe_conformance.tools import spec_page
+from bpe_conformance.tools import extension, spec_page
 from bpe_conformance.tools.atomic import write_text
+from bpe_conformance.tools.splicing import bracketed, splice
 from bpe_conformance.tools.witnesses import HAND, Disagreements, Witness, is_witnessed, load_witnesses, present
-
-WIDTH = 110
 
 
 @dataclass
@@ -71,6 +70,7 @@ def regenerate(folder: Path = FOLDER, check: bool = False, witnesses: Sequence[W
         computed[folder / "texts" / prose.FILE.name] = prose.compute(folder / "texts")
     if folder == FOLDER:
         computed[spec_page.FILE] = spec_page.render(load_spec(folder, check_schema=False))
+        computed |= extension.files()
     for file, text in computed.items():
         if not file.exists() or file.read_bytes().decode("utf-8") != text:
             outcome.differences.append(f"{file.name} differs from what the spec and the oracle give")
@@ -117,12 +117,14 @@ def _expectations(folder: Path, check: bool, everyone: Sequence[Witness], outcom
                 told.pop()
                 continue
             if marks != case.agrees:
-                told[-1].append(f"{file.name}: {case.id} has the marks {_list(case.agrees)}; now {_list(marks)}")
+                told[-1].append(
+                    f"{file.name}: {case.id} has the marks {bracketed(case.agrees)}; now {bracketed(marks)}"
+                )
             if is_witnessed(replace(case, expect=value)):
                 outcome.witnessed[len(marks)] += 1
             else:
                 outcome.rules += 1
-            _splice(lines, case, value, marks)
+            splice(lines, case, value, marks)
         differences = [line for part in reversed(told) for line in part]
         outcome.differences += differences
         text = "\n".join(lines)
@@ -173,10 +175,6 @@ def _plainly(value: Any) -> str:
     return line if len(line) <= 160 else f"{line[:150]} ..."
 
 
-def _list(marks: Sequence[str]) -> str:
-    return f"[{', '.join(marks)}]"
-
-
 def is_computed(case: Case) -> bool:
     """Whether the oracle computes the expectation of `case`; the others state a rule, such as an error."""
     return not case.expect or any(key in case.expect for key in COMPUTED)
@@ -185,59 +183,3 @@ def is_computed(case: Case) -> bool:
 def _short(value: Any) -> str:
     line = "".join(write_flow(value))
     return line if len(line) <= 160 else f"{line[:150]} …"
-
-
-def _splice(lines: list[str], case: Case, value: Any, marks: Sequence[str]) -> None:
-    """Put `value` and `marks` in the place of the case's own; whatever is the same is left as it stands."""
-    assert case.document is not None
-    keys = case.document.keys
-    given, expect, agrees = (keys.get((*case.path, name)) for name in ("input", "expect", "agrees"))
-    assert given is not None
-    column = given.start_mark.column
-    indent = " " * column
-    end = _end(lines, (expect or given).start_mark.line, column)
-    start = expect.start_mark.line if expect else end
-    same = expect is not None and value == case.expect
-    body = lines[start:end] if same else list(_block("expect", value, indent))
-    flow = [f"{indent}agrees: {_list(marks)}"] if marks else []
-    edits = [(start, end, body if agrees else body + flow)]
-    if agrees and tuple(marks) != case.agrees:
-        first = agrees.start_mark.line
-        edits.append((first, _end(lines, first, column), flow))
-    for first, behind, new in sorted(edits, reverse=True):
-        lines[first:behind] = new
-
-
-def _end(lines: Sequence[str], first: int, column: int) -> int:
-    """Return the line behind the entry whose key stands in line `first` at `column`."""
-    last = first
-    for number in range(first + 1, len(lines)):
-        line = lines[number]
-        if line.strip() and not line.lstrip().startswith("#"):
-            if len(line) - len(line.lstrip()) <= column:
-                break
-            last = number
-    return last + 1
-
-
-def _block(key: str, value: Any, indent: str) -> Iterator[str]:
-    flow = f"{indent}{key}: {write_flow(value)}"
-    if len(flow) <= WIDTH:
-        yield flow
-    elif isinstance(value, dict):
-        yield f"{indent}{key}:"
-        for name, part in value.items():
-            yield from _block(name, part, indent + "  ")
-    elif isinstance(value, list):
-        yield f"{indent}{key}: ["
-        line = indent + " "
-        for part in value:
-            piece = f" {write_flow(part)},"
-            if len(line) + len(piece) > WIDTH and line.strip():
-                yield line
-                line = indent + " "
-            line += piece
-        yield line
-        yield f"{indent}]"
-    else:
-        yield flow

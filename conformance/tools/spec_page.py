@@ -58,11 +58,14 @@ returns encodes with the pattern that it was trained with.
 def render(spec: Spec) -> str:
     """Return the page."""
     classes = ", ".join(dict.fromkeys(CLASS_OF_OP.values()))
-    parts = [HEAD.format(classes=classes), *_contents(spec), INTERFACE, *_conventions()]
+    return "\n".join([HEAD.format(classes=classes), *_contents(spec), INTERFACE, *_conventions(), *sections(spec)])
+
+
+def sections(spec: Spec) -> Iterator[str]:
+    """Yield the sections with their clauses."""
     for section in spec.sections:
-        parts.append(f"## {section.name}. {section.title}\n\n{section.intro.strip()}\n")
-        parts += [_clause(clause, spec) for clause in section.clauses]
-    return "\n".join(parts)
+        yield f"## {section.name}. {section.title}\n\n{section.intro.strip()}\n"
+        yield from (_clause(clause, spec) for clause in section.clauses)
 
 
 def _contents(spec: Spec) -> Iterator[str]:

@@ -67,7 +67,8 @@ def tokens_after(words: Sequence[bytes], merges: Sequence[Merge], order: Sequenc
     ends = np.cumsum(size_at)
     source = np.repeat(first[numbers] - ends + size_at, size_at)
     source += np.arange(len(source))
-    return flat[source]
+    tokens: Integers = flat[source]
+    return tokens
 
 
 def _starts(inside: npt.NDArray[np.bool_], padded: bytes, size: int) -> Integers:
