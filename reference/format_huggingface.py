@@ -16,7 +16,7 @@ from typing import Any
 from bpe_conformance.fixtures import PATTERNS, Merge, Model, spell
 
 from .files import AnyPath, read_utf8, write_utf8
-from .format_gpt2 import read_merge, spelled_vocab, vocab_of_entries
+from .format_gpt2 import read_key, read_merge, spelled_vocab, vocab_of_entries
 from .special_tokens import straddles
 
 _REGEXES = {
@@ -119,13 +119,22 @@ def write(path: AnyPath, model: Model) -> None:
     """Write a model.
 
     Raises:
-        ValueError: if the format cannot hold it: two ids for the same bytes, a special token that has no id,
-            whose text spells another token, or that merges build but is not spelled as its text, or an
-            expression with `}+`, which means something else there.
+        ValueError: as `document`, and if the file cannot be written.
+    """
+    write_utf8(path, json.dumps(document(model), ensure_ascii=False, indent=1) + "\n")
+
+
+def document(model: Model) -> dict[str, Any]:
+    """Return what the file holds.
+
+    Raises:
+        ValueError: if the format cannot hold the model: a byte without a token, two ids for the same bytes, a special
+            token that has no id, whose text spells other bytes (it would be decoded as these), or that merges build
+            but is not spelled as its text, or an expression with `}+`, which means something else there.
     """
     keys, added = _keys(model)
     merges = [[spell(left), spell(right)] for left, right in dict.fromkeys(model.merges)]
-    document = {
+    return {
         "version": "1.0",
         "truncation": None,
         "padding": None,
@@ -147,12 +156,15 @@ def write(path: AnyPath, model: Model) -> None:
             "merges": merges,
         },
     }
-    write_utf8(path, json.dumps(document, ensure_ascii=False, indent=1) + "\n")
 
 
 def _keys(model: Model) -> tuple[dict[str, int], dict[str, int]]:
     """Return the keys of the vocabulary, special tokens as plain text, and the special ones among them."""
     keys = spelled_vocab(model.vocab)
+    if missing := [byte for byte in range(256) if spell(bytes([byte])) not in keys]:
+        raise ValueError(
+            f"the vocabulary has no token for the byte {bytes(missing[:1])!r}, which would be dropped there"
+        )
     special = dict.fromkeys(model.special_tokens or ())
     used = {part for left, right in model.merges for part in (left, right, left + right)}
     added: dict[str, int] = {}
@@ -167,6 +179,8 @@ def _keys(model: Model) -> tuple[dict[str, int], dict[str, int]]:
     for text, index in added.items():
         if keys.setdefault(text, index) != index:
             raise ValueError(f"the text of the special token {text!a} is the spelling of another token")
+        if (other := read_key(text, "")) != text.encode("utf-8"):
+            raise ValueError(f"the special token {text!a} spells other bytes, and would be decoded as {other!r} there")
     return keys, added
 
 

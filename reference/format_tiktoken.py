@@ -92,8 +92,8 @@ def read(path: AnyPath, special_tokens: Mapping[str, int] | None = None, pattern
     return Model(vocab, tuple(merges_of_ranks(ranks)), tuple(special_tokens or ()), pattern)
 
 
-def write(path: AnyPath, model: Model) -> None:
-    """Write the ordinary tokens of `model`, special ones left out.
+def ranks_of(model: Model) -> dict[bytes, int]:
+    """Return token → rank for the ordinary tokens of `model`, by rank.
 
     Raises:
         ValueError: if the ranks alone do not give back the merges: ids that are not in merge order, tokens
@@ -109,7 +109,17 @@ def write(path: AnyPath, model: Model) -> None:
         raise ValueError("a byte is missing or is a special token; a rank file needs all 256")
     recovered = merges_of_ranks(ranks)
     unbuilt = ranks.keys() - {left + right for left, right in recovered}
-    if recovered != list(model.merges) or any(len(token) > 1 for token in unbuilt):
+    if recovered != list(dict.fromkeys(model.merges)) or any(len(token) > 1 for token in unbuilt):
         raise ValueError("the merges do not follow from the ids, so a rank file cannot hold this table")
+    return ranks
+
+
+def write(path: AnyPath, model: Model) -> None:
+    """Write the ordinary tokens of `model`, special ones left out.
+
+    Raises:
+        ValueError: as `ranks_of`, and if the file cannot be written.
+    """
+    ranks = ranks_of(model)
     lines = [f"{base64.b64encode(token).decode('ascii')} {rank}\n" for token, rank in ranks.items()]
     write_utf8(path, "".join(lines))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, ClassVar, TypeVar
 
 from bpe_conformance.fixtures import Merge, Model
 
-from . import format_gpt2
+from . import format_gpt2, live
 from .counting import Source, count_pre_tokens
 from .encoder import Encoder
 from .files import AnyPath
@@ -23,6 +23,8 @@ from .trainer import BYTE_ORDERS, TIE_BREAKS, learner, number
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
+    import tiktoken
+    import tokenizers
 
     from .bulk.encoding import BulkEncoder
 
@@ -323,6 +325,27 @@ class Tokenizer:
         """
         vocab, merges = format_gpt2.read_vocab(vocab_path), format_gpt2.read_merges(merges_path)
         return cls(vocab, merges, special_tokens, pattern=pattern)
+
+    def to_tiktoken(self, name: str = "bpe-conformance") -> tiktoken.Encoding:
+        """Return a `tiktoken.Encoding` that gives the same ids, with `allowed_special="all"`.
+
+        Args:
+            name: what the encoding calls itself.
+
+        Raises:
+            ImportError: if tiktoken is not installed.
+            ValueError: if it would encode otherwise; it says why.
+        """
+        return live.to_tiktoken(self.model, name)
+
+    def to_huggingface(self) -> tokenizers.Tokenizer:
+        """Return a `tokenizers.Tokenizer` that gives the same ids, and with `skip_special_tokens=False` the same text.
+
+        Raises:
+            ImportError: if tokenizers is not installed.
+            ValueError: if it would encode or decode otherwise; it says why.
+        """
+        return live.to_huggingface(self.model)
 
 
 def conventional(**conventions: str) -> type[Tokenizer]:

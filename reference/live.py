@@ -1,0 +1,126 @@
+"""Live tokenizers of other packages that give the same ids: tiktoken's `Encoding`, Hugging Face's `Tokenizer`.
+
+What the package would encode otherwise is refused. How its engine reads an expression that is none of `PATTERNS` cannot
+be told by looking; so such a one is tried on a text in which characters of all kinds stand side by side.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Callable, Sequence
+from itertools import chain, permutations, product
+from typing import TYPE_CHECKING
+
+from bpe_conformance.fixtures import PATTERNS, Model
+
+from . import format_huggingface, format_tiktoken
+from .patterns import pre_tokenize, resolve
+
+if TYPE_CHECKING:
+    import tiktoken
+    import tokenizers
+
+LARGEST_ID = 2**32 - 2
+"""Both packages hold ids in 32 bits without a sign; tiktoken keeps the last one for itself."""
+_KINDS = (
+    *"aZsSé日ʰ1٣½²,._'’-+%e$/\u0301\u200d\u001c\0🦊 \t\n\r\v\u00a0\u2028\u3000",
+    *("aa", "AB", "123", "4567", "...", "  ", "\n\n", "\r\n", " \n", "'s", "'LL", "don't", "e\u0301"),
+)
+
+
+def to_tiktoken(model: Model, name: str) -> tiktoken.Encoding:
+    """Return an encoding that gives the ids of `model`, those of special tokens with `allowed_special="all"`.
+
+    Args:
+        model: its pattern is a name or a regular expression.
+        name: what the encoding calls itself.
+
+    Raises:
+        ImportError: if tiktoken is not installed.
+        ValueError: if it would encode otherwise: merges that do not follow from the ids, two ids for the same bytes,
+            a special token that is the start of another, an id that does not fit into 32 bits, or a pattern by which
+            tiktoken splits otherwise.
+    """
+    try:
+        import tiktoken
+    except ImportError:
+        raise ImportError("tiktoken is not installed: pip install 'bpe-conformance[tiktoken]'") from None
+    ranks, special = format_tiktoken.ranks_of(model), _special_ids(model)
+    for longer, start in permutations(special, 2):
+        if longer.startswith(start):
+            what = f"the special token {start!a} is the start of {longer!a}"
+            raise ValueError(f"{what}; which of them tiktoken matches is left to chance")
+    expression = PATTERNS.get(model.pattern, model.pattern)
+
+    # There is no call that splits. Where all pairs of bytes are tokens, a border that is elsewhere gives other ids.
+    def ids(pieces: Sequence[str], pattern: str) -> list[int]:
+        pairs = {bytes(pair): rank for rank, pair in enumerate(product(range(256), repeat=2))}
+        tokens = {bytes([byte]): len(pairs) + byte for byte in range(256)} | pairs
+        encoding = tiktoken.Encoding("split", pat_str=pattern, mergeable_ranks=tokens, special_tokens={})
+        return list(chain.from_iterable(encoding.encode_ordinary_batch(list(pieces))))
+
+    if expression not in PATTERNS.values():
+        _compare("tiktoken", expression, lambda text: ids([text], expression), lambda ours: ids(ours, PATTERNS["none"]))
+    return tiktoken.Encoding(name, pat_str=expression, mergeable_ranks=ranks, special_tokens=special)
+
+
+def to_huggingface(model: Model) -> tokenizers.Tokenizer:
+    """Return a tokenizer that gives the ids of `model`, and with `skip_special_tokens=False` decodes them alike.
+
+    Args:
+        model: its pattern is a name or a regular expression.
+
+    Raises:
+        ImportError: if tokenizers is not installed.
+        ValueError: if `tokenizer.json` cannot hold the model (`format_huggingface.document`), an id does not fit into
+            32 bits, or tokenizers splits otherwise by the pattern.
+    """
+    try:
+        import tokenizers
+    except ImportError:
+        raise ImportError("tokenizers is not installed: pip install 'bpe-conformance[huggingface]'") from None
+    document = format_huggingface.document(model)
+    _special_ids(model)
+
+    def split(text: str) -> list[str]:
+        splitter = tokenizers.pre_tokenizers.Split(tokenizers.Regex(model.pattern), "isolated")
+        return [piece for piece, _ in splitter.pre_tokenize_str(text)]
+
+    if PATTERNS.get(model.pattern, model.pattern) not in PATTERNS.values():
+        _compare("tokenizers", model.pattern, split, list)
+    return tokenizers.Tokenizer.from_str(json.dumps(document))
+
+
+def _special_ids(model: Model) -> dict[str, int]:
+    """Return special token → id, or raise a ValueError if one has none, or some id of the model does not fit."""
+    for index, token in model.vocab.items():
+        if not 0 <= index <= LARGEST_ID:
+            raise ValueError(f"the id {index} of {token!r} does not fit into 32 bits")
+    ids = {token: index for index, token in model.vocab.items()}
+    special: dict[str, int] = {}
+    for text in model.special_tokens or ():
+        if text.encode("utf-8") not in ids:
+            raise ValueError(f"the special token {text!a} is not in the vocabulary")
+        special[text] = ids[text.encode("utf-8")]
+    return special
+
+
+def _compare(
+    package: str,
+    expression: str,
+    theirs: Callable[[str], Sequence[object]],
+    wanted: Callable[[list[str]], Sequence[object]],
+) -> None:
+    """Raise a ValueError if `theirs` of a text is not what is `wanted` of the pieces that we split it into."""
+    draw = random.Random(0)
+    parts = [*chain.from_iterable(product(_KINDS, repeat=2)), *(draw.choice(_KINDS) for _ in range(5000))]
+    text, compiled = "".join(parts), resolve(expression)
+    if any(match.start() == match.end() for match in compiled.finditer(text)):
+        raise ValueError(f"the pattern {expression!a} matches empty text, which {package} takes otherwise")
+    try:
+        same = theirs(text) == wanted(list(pre_tokenize(text, compiled)))
+    except Exception as error:  # tokenizers raises no other
+        raise ValueError(f"{package} refuses the pattern {expression!a}: {' '.join(str(error).split())}") from None
+    if not same:
+        raise ValueError(f"{package} splits otherwise by the pattern {expression!a}")
