@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -45,18 +46,20 @@ def test_the_commands_print_what_is_shown(tmp_path: Path) -> None:
             old = next(found.group() for found in METHOD.finditer(text) if found.group(1) == method)
             (tmp_path / name).write_text(text.replace(old, body.partition("\n")[2] + "\n"), "utf-8")
         elif kind == "console":
-            command, *shown = body.rstrip("\n").split("\n")
-            words = command.removeprefix("$ ").split(" ")
-            done = subprocess.run(
-                [sys.executable, *PROGRAMS[words[0]], *words[1:], *(CACHELESS if words[0] == "pytest" else [])],
-                cwd=tmp_path,
-                capture_output=True,
-                text=True,
-                env={**os.environ, "COLUMNS": "80", "PYTEST_ADDOPTS": ""},
-                check=False,
-            )
-            assert _matches(shown, done.stdout.rstrip("\n").split("\n")), f"{command}\n{done.stdout[-3000:]}"
-            ran += 1
+            for step in re.split(r"^\$ ", body, flags=re.MULTILINE)[1:]:
+                command, *shown = step.rstrip("\n").split("\n")
+                words = shlex.split(command)
+                done = subprocess.run(
+                    [sys.executable, *PROGRAMS[words[0]], *words[1:], *(CACHELESS if words[0] == "pytest" else [])],
+                    cwd=tmp_path,
+                    capture_output=True,
+                    text=True,
+                    env={**os.environ, "COLUMNS": "80", "PYTEST_ADDOPTS": ""},
+                    check=False,
+                )
+                printed = done.stdout.rstrip("\n").split("\n")
+                assert _matches(shown or [""], printed), f"{command}\n{done.stdout[-3000:]}{done.stderr[-3000:]}"
+                ran += 1
     assert ran >= 3
 
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from bpe_conformance.fixtures import Model
 from bpe_conformance.judging import show
 from bpe_conformance.judging.containment import Fault, TimedOut
+from bpe_conformance.judging.handle import Handle
 from bpe_conformance.judging.subject import Subject
 from bpe_conformance.run import corpus
 from bpe_conformance.tools import subjects
@@ -43,24 +44,27 @@ class Side:
         subject: the implementation.
         model: what it is built from, or serves.
         tokens: how many it gave.
-        seconds: how long it took.
+        seconds: how long encoding took.
+        handle: the tokenizer, once it is built.
     """
 
     subject: Subject
     model: Model
     tokens: int = 0
     seconds: float = 0.0
+    handle: Handle | None = None
 
     def encode(self, text: str) -> list[int] | str:
         """Return the ids of `text`, or what went wrong."""
-        began = time.perf_counter()
         try:
             with self.subject.within():
-                ids = self.subject.build(self.model).encode(text)
+                self.handle = self.handle or self.subject.build(self.model)
+                began = time.perf_counter()
+                ids = self.handle.encode(text)
         except (Fault, TimedOut) as fault:
+            self.handle = None  # a process of its own may have ended, and starts again
             return str(fault)
-        finally:
-            self.seconds += time.perf_counter() - began
+        self.seconds += time.perf_counter() - began
         self.tokens += len(ids)
         return ids
 
@@ -165,5 +169,5 @@ def _told(sides: tuple[Side, Side], found: Found, same: bool) -> Iterator[str]:
     yield from found.first
     if all(side.tokens for side in sides):
         yield f"bytes/token   {' and '.join(f'{found.read / side.tokens:.3f}' for side in sides)}"
-    speeds = " and ".join(f"{size(round(found.read / max(side.seconds, 1e-9)))}/s" for side in sides)
-    yield f"speed         {speeds}"
+    if all(side.seconds for side in sides):
+        yield f"speed         {' and '.join(f'{size(round(found.read / side.seconds))}/s' for side in sides)}"
