@@ -199,9 +199,10 @@ def test_an_interruption_leaves_no_process(phase: str, workers: int, text: str) 
         if now == phase:
             raise KeyboardInterrupt
 
-    with pytest.raises(KeyboardInterrupt):
+    with pytest.raises(KeyboardInterrupt) as caught:
         Tokenizer.train([text] * 20, 300, workers=workers, progress=tell)
     assert not multiprocessing.active_children()
+    assert caught.tb, "which holds what would end the processes when it is collected"
 
 
 def die(*_: object) -> Counter[bytes]:

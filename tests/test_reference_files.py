@@ -235,9 +235,10 @@ def test_an_interruption_leaves_nothing(
     def tell(*_: object) -> None:
         raise error
 
-    with pytest.raises(error):
+    with pytest.raises(error) as caught:
         trained.encode_file(source, tmp_path / "ids", workers=workers, progress=tell)
     assert is_clean(tmp_path, "text", "ids")
+    assert caught.tb, "which holds what would end the processes when it is collected"
     assert (tmp_path / "ids").read_bytes() == b"old"
 
 

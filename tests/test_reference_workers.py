@@ -40,6 +40,11 @@ def sleep(job: float) -> float:
     return job
 
 
+def interrupt(job: int) -> int:
+    signal.raise_signal(signal.SIGINT)
+    return job
+
+
 def test_results_come_in_the_order_of_the_jobs() -> None:
     assert list(in_processes(2, sleep, [0.2, 0, 0.1, 0])) == [0.2, 0, 0.1, 0]
     assert list(in_processes(3, double, range(100))) == list(range(0, 200, 2))
@@ -139,6 +144,10 @@ def test_an_error_in_making_the_jobs_arrives_as_it_is() -> None:
     with pytest.raises(ZeroDivisionError):
         list(in_order(executor, sleep, jobs_that_fail(), 4))
     assert executor.futures[2].cancelled()
+
+
+def test_ctrl_c_is_for_the_caller() -> None:
+    assert list(in_processes(2, interrupt, [1, 2, 3])) == [1, 2, 3]
 
 
 def test_workers_end_when_nobody_wants_the_rest(capfd: pytest.CaptureFixture[str]) -> None:
