@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 import random
 import re
 from collections.abc import Callable, Iterator
@@ -11,12 +12,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import tiktoken
 import tokenizers
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tokenizers import models, pre_tokenizers, trainers
 
-from bpe_conformance.fixtures import PATTERNS, Merge, read_text, read_token
+from bpe_conformance.fixtures import PATTERNS, Merge, read_text, read_token, unspell
 from bpe_conformance.fixtures.extension import SUPERBPE, load_extension
 from bpe_conformance.fixtures.spec import FOLDER, Case, load_spec
 from bpe_conformance.fixtures.yaml_file import SpecError
@@ -32,7 +33,8 @@ from bpe_conformance.tools import extension
 PARTS = ["a", "b", "é", "日", " ", "  ", "\n", "\t", "'", "'s", "1", "²", ".", "..", ", ", "<e>", "\u00a0", "\u3000"]
 PARTS += ["🦊", "\r\n", "s", "_", "\u0301", "\x1c", " so", " so", " far"]
 SPECIAL_TOKENS = [[], ["<e>"], ["a"], ["<e>", "<e>"], [", "], ["<e>", "s<e>"]]
-UNIT_PATTERNS = [superbpe.UNITS, r"[\s\S]+", r"[^\n]+", PATTERNS["gpt2"]]
+PUBLISHED = r"\p{N}{1,3}| ?[^\s\p{L}\p{N}]{2,}[\r\n/]*| +(?!\S)"
+UNIT_PATTERNS = [superbpe.UNITS, PUBLISHED, r"[\s\S]+", r"[^\n]+", PATTERNS["gpt2"]]
 SPEC = load_extension()
 TEXT = "\n".join(file.read_text("utf-8") for file in sorted((FOLDER / "texts").glob("*.txt")))
 
@@ -201,19 +203,6 @@ def test_words_are_cut_where_no_merge_reaches(monkeypatch: pytest.MonkeyPatch) -
 # The formats.
 
 
-def _from_huggingface(tokenizer: Tokenizer, folder: Path) -> Callable[[str], list[int]]:
-    format_huggingface.write(folder / "tokenizer.json", tokenizer.model)
-    engine = tokenizers.Tokenizer.from_file(str(folder / "tokenizer.json"))
-    return lambda text: list(engine.encode(text, add_special_tokens=False).ids)
-
-
-def _from_tiktoken(tokenizer: Tokenizer) -> Callable[[str], list[int]]:
-    ids = {token: index for index, token in tokenizer.vocab.items()}
-    special = {text: ids.pop(text.encode()) for text in tokenizer.special_tokens}
-    engine = tiktoken.Encoding("superbpe", pat_str=tokenizer.pattern, mergeable_ranks=ids, special_tokens=special)
-    return lambda text: list(engine.encode(text, allowed_special="all"))
-
-
 @pytest.fixture(scope="module")
 def prose() -> str:
     """Return English that the King James Bible begins with: the longest `\"""` string of a module that is read."""
@@ -225,16 +214,31 @@ def prose() -> str:
     return longest[:600_000]
 
 
-def test_the_engines_give_equal_ids_on_real_text(prose: str, tmp_path: Path) -> None:
+def test_the_engines_give_equal_ids_on_real_text(prose: str) -> None:
     tokenizer = superbpe.train(prose[:500_000], 4000, 3200, ["<|endoftext|>"])
     text = "<|endoftext|>".join([prose[500_000:], TEXT, *PARTS, "".join(PARTS)])
     ids = tokenizer.encode(text)
     assert tokenizer.decode(ids) == text
     assert max(map(superbpe.words_in, tokenizer.vocab.values())) == superbpe.MOST_WORDS
-    assert _from_huggingface(tokenizer, tmp_path)(text) == ids
-    assert _from_tiktoken(tokenizer)(text) == ids
+    assert tokenizer.to_huggingface().encode(text).ids == ids
+    assert tokenizer.to_tiktoken().encode(text, allowed_special="all") == ids
     ordinary = Tokenizer.train(prose[:500_000], 4000, ["<|endoftext|>"])
     assert len(tokenizer.encode(prose[500_000:])) < 0.85 * len(ordinary.encode(prose[500_000:]))
+
+
+def test_a_second_stage_alone_is_hugging_face_s_training_on_units(prose: str) -> None:
+    engine = tokenizers.Tokenizer(models.BPE())
+    split = pre_tokenizers.Split(tokenizers.Regex(superbpe.UNITS), "isolated")
+    engine.pre_tokenizer = pre_tokenizers.Sequence([split, pre_tokenizers.ByteLevel(False, use_regex=False)])
+    alphabet = pre_tokenizers.ByteLevel.alphabet()
+    text = prose[:60_000] + TEXT
+    engine.train_from_iterator(
+        [text], trainers.BpeTrainer(vocab_size=900, initial_alphabet=alphabet, show_progress=False)
+    )
+    merges = [tuple(map(unspell, pair)) for pair in json.loads(engine.to_str())["model"]["merges"]]
+    conventions = {"tie_break": "smaller-ids", "byte_order": "gpt2"}
+    assert superbpe.train(text, 900, 256, most_words=99, **conventions).merges == merges
+    assert any(superbpe.words_in(left + right) > 1 for left, right in merges)
 
 
 def test_files_bring_the_same_tokenizer_back(tmp_path: Path) -> None:
@@ -252,10 +256,14 @@ def test_files_bring_the_same_tokenizer_back(tmp_path: Path) -> None:
     )
 
 
-def test_a_pattern_that_a_format_cannot_hold_is_refused(tmp_path: Path) -> None:
-    tokenizer = superbpe.train("so so so", 259, 257, unit_pattern=r"[^\n]{1,200}+|\n")
+def test_a_pattern_that_a_format_cannot_hold_is_refused(prose: str, tmp_path: Path) -> None:
+    possessive = superbpe.train("so so so", 259, 257, unit_pattern=r"[^\n]{1,200}+|\n")
     with pytest.raises(ValueError, match="is not possessive there"):
-        format_huggingface.write(tmp_path / "tokenizer.json", tokenizer.model)
+        format_huggingface.write(tmp_path / "tokenizer.json", possessive.model)
+    published = superbpe.train(prose[:50_000], 700, 500, unit_pattern=PUBLISHED)
+    with pytest.raises(ValueError, match="tiktoken splits otherwise by the pattern"):
+        published.to_tiktoken()
+    assert published.to_huggingface().encode(prose[:90_000] + TEXT).ids == published.encode(prose[:90_000] + TEXT)
 
 
 # The extension's cases.
