@@ -8,7 +8,7 @@ import os
 import random
 import tracemalloc
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 import pytest
@@ -186,7 +186,12 @@ def test_a_full_disk_is_one_clear_line(
 ) -> None:
     (tmp_path / "ids").write_bytes(b"old")
     with Path("/dev/full").open("wb") as full:
-        monkeypatch.setattr(os, "fdopen", lambda handle, mode: os.close(handle) or full)
+
+        def fill(handle: int, mode: str) -> BinaryIO:
+            os.close(handle)
+            return full
+
+        monkeypatch.setattr(os, "fdopen", fill)
         with pytest.raises(ValueError, match=r"ids: cannot be written: No space left on device"):
             trained.encode_file(source, tmp_path / "ids")
     assert is_clean(tmp_path, "text", "ids")
