@@ -55,15 +55,15 @@ def learn(
     ids = textbook.byte_ids(byte_order)
     merges: list[Merge] = []
     words = [word for text in documents for word in textbook.corpus(text, special, pattern)]
-    _go_on(words, merges, transition - smallest, None, tie_break, ids)
+    go_on(words, merges, transition - smallest, None, tie_break, ids)
     units = [unit for text in documents for unit in textbook.corpus(text, special, unit_pattern)]
     for pair in merges:
         units = [textbook.replace(unit, pair) for unit in units]
-    _go_on(units, merges, vocab_size - smallest, most_words, tie_break, ids)
+    go_on(units, merges, vocab_size - smallest, most_words, tie_break, ids)
     return merges
 
 
-def _go_on(
+def go_on(
     words: list[Word], merges: list[Merge], size: int, most_words: int | None, tie_break: str, ids: dict[bytes, int]
 ) -> None:
     """Add merges until there are `size`, or no pair that may be merged is left."""
