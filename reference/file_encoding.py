@@ -7,6 +7,7 @@ from collections.abc import Generator, Iterator
 from contextlib import closing
 from functools import partial
 from itertools import islice
+from multiprocessing import get_start_method
 from pathlib import Path
 from typing import Any
 
@@ -70,21 +71,25 @@ def _in_chunks(
     tokenizer: Tokenizer, chunks: list[FileChunk], dtype: npt.DTypeLike, workers: int
 ) -> Generator[tuple[int, Ids], None, None]:
     """Yield ids, and up to which byte they go."""
-    if workers == 1:
-        parts = (_encode(tokenizer, dtype, chunk) for chunk in chunks)
-    else:
-        parts = in_processes(workers, partial(_encode_in_worker, dtype), chunks, partial(_prepare, tokenizer.model))
-    with closing(parts):
-        for chunk, ids in zip(chunks, parts, strict=True):
-            yield chunk.end, ids
+    alone = chunks if workers == 1 else chunks[:1]
+    for chunk in alone:
+        yield chunk.end, _encode(tokenizer, dtype, chunk)
+    rest = chunks[len(alone) :]
+    if rest:
+        # A forked worker has what the tokenizer has learned so far; any other gets the model, which is small.
+        given = tokenizer if get_start_method() == "fork" else tokenizer.model
+        parts = in_processes(workers, partial(_encode_in_worker, dtype), rest, partial(_prepare, given))
+        with closing(parts):
+            for chunk, ids in zip(rest, parts, strict=True):
+                yield chunk.end, ids
 
 
 def _encode(tokenizer: Tokenizer, dtype: npt.DTypeLike, chunk: FileChunk) -> Ids:
     return tokenizer.encode_to_numpy(chunk.read()).astype(dtype)
 
 
-def _prepare(model: Model) -> None:
-    _of_worker[:] = [Tokenizer.from_model(model)]
+def _prepare(given: Tokenizer | Model) -> None:
+    _of_worker[:] = [given if isinstance(given, Tokenizer) else Tokenizer.from_model(given)]
 
 
 def _encode_in_worker(dtype: npt.DTypeLike, chunk: FileChunk) -> Ids:
