@@ -85,9 +85,9 @@ def read(
                 raise ValueError(f"{file}: the {name} is already in {found[name][1]}")
             found[name] = value, str(file)
     where = str(path) if merges_path is None else f"{path} and {merges_path}"
-    for name, holder in (("vocab", "vocabulary"), ("merges", "merges")):
+    for name, holder in (("vocab", "the vocabulary is"), ("merges", "the merges are")):
         if name not in found:
-            raise ValueError(f"{where}: there is no {holder}, only {', '.join(sorted(found)) or 'nothing'}")
+            raise ValueError(f"{where}: {holder} missing; there is {', '.join(sorted(found)) or 'nothing'}")
     vocab, spelling = _vocab(*found["vocab"])
     merges = _merges(*found["merges"], vocab, spelling)
     if special_tokens is None and "special_tokens" in found:

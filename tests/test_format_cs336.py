@@ -199,7 +199,7 @@ def test_a_pickle_that_calls_is_refused_and_calls_nothing(tmp_path: Path, protoc
         (b"hello", "'hello' is no merge"),
         (b"a b\n  c\n", ":2: '  c' is no merge"),
         (b"[1, 2]", "merge 0 is no pair of tokens"),
-        (b"[[1, 2]]", "there is no vocabulary, only merges"),
+        (b"[[1, 2]]", "the vocabulary is missing; there is merges"),
         (b"{}", "the vocabulary is dict"),
     ],
 )
@@ -231,7 +231,7 @@ def test_malformed_and_hostile_files(tmp_path: Path, data: bytes, what: str) -> 
         ({"vocab": VOCAB, "merges": MERGES, "pattern": "x"}, "of 'pattern' nothing is known"),
         ({"vocab": VOCAB, "merges": {(1, 2): 3}}, "merges is dict; a list of pairs of tokens is wanted"),
         ((VOCAB, [(b"a", 7)]), "int stands for a token"),
-        ({"vocab": VOCAB}, "there is no merges, only vocab"),
+        ({"vocab": VOCAB}, "the merges are missing; there is vocab"),
         ({"vocab": VOCAB, "vocabulary": VOCAB, "merges": MERGES}, "the vocab is already in"),
         ({"special_tokens": "ab", "vocab": VOCAB, "merges": MERGES}, "special_tokens is str, not a list of strings"),
     ],
@@ -283,14 +283,14 @@ def test_merges_of_another_vocabulary_or_of_two_readings(tmp_path: Path) -> None
 def test_missing_files_and_parts(tmp_path: Path) -> None:
     assert "cannot be read: No such file" in refused(tmp_path / "vocab.pkl")
     merges = save(tmp_path / "merges.pkl", MERGES)
-    assert "there is no vocabulary, only merges" in refused(merges)
+    assert "the vocabulary is missing; there is merges" in refused(merges)
     assert "the merges is already in" in refused(merges, merges)
 
 
 def test_damaged_pickles_are_read_or_refused_in_one_line(tmp_path: Path) -> None:
     draw, file = random.Random(1), tmp_path / "both.pkl"
     whole = pickle.dumps((dict(list(VOCAB.items())[:20]), MERGES[:20]))
-    for _ in range(1500):
+    for _ in range(400):
         data = bytearray(whole)
         for _ in range(draw.randrange(1, 4)):
             data[draw.randrange(2, len(data))] = draw.randrange(256)
