@@ -71,9 +71,13 @@ class Cuts(NamedTuple):
         tokens = list(special_tokens)
         return cls(width, safe_delimiters(tokens), has_fence(compiled) and fences_are_safe(tokens))
 
+    def _many(self, size: int, largest: int) -> int:
+        """Return how many chunks: as many for each worker, and one where it is not worth a process."""
+        return 1 if 8 * size < largest else self.width * max(1, -(-size // (largest * self.width)))
+
     def of_text(self, text: str) -> Iterator[str]:
         """Yield the chunks of a text."""
-        chunks = max(self.width, -(-len(text) // CHUNK_SIZE))
+        chunks = self._many(len(text), CHUNK_SIZE)
         for start, end in pairwise(text_boundaries(text, chunks, self.delimiters, self.fences)):
             yield text[start:end]
 
@@ -87,7 +91,7 @@ class Cuts(NamedTuple):
         try:
             with Path(name).open("rb") as file:
                 size = os.fstat(file.fileno()).st_size
-                chunks = max(self.width, -(-size // (largest or CHUNK_SIZE)))
+                chunks = self._many(size, largest or CHUNK_SIZE)
                 cuts = file_boundaries(file, chunks, self.delimiters, self.fences)
         except OSError as error:
             raise ValueError(f"{name}: cannot be read: {error.strerror or error}") from None
