@@ -57,7 +57,7 @@ def train(
         workers: processes that count; None is 1.
         executor: counts in place of processes of our own.
         progress: told phase, done and total of the first stage, then of the second.
-        tie_break: in both stages (CONV-TIE-1). With "first-seen" texts of megabytes take long.
+        tie_break: in both stages (CONV-TIE-1). With "first-seen" a megabyte takes minutes.
         byte_order: how the bytes are numbered.
         id_layout: in which order the ids are given out.
 
