@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from os.path import commonprefix
+
+FEW = 8
+"""Strings at most that are looked for one by one."""
 
 
 class SpecialTokens:
@@ -26,14 +30,17 @@ class SpecialTokens:
         for place, token in enumerate(self.tokens):
             if not isinstance(token, str) or not token:
                 raise ValueError(f"special token {place} is {token!a}; give a string that is not empty")
-        longest_first = sorted(self.tokens, key=len, reverse=True)
-        # An alternation of nothing would match everywhere, so without tokens there is no expression at all.
-        self._any = re.compile("|".join(map(re.escape, longest_first))) if longest_first else None
-        self._split = re.compile(f"({self._any.pattern})") if self._any else None
-        self._longest = len(longest_first[0]) if longest_first else 0
+        self._longest = max(map(len, self.tokens), default=0)
         self._by_first: dict[str, list[str]] = {}
-        for token in longest_first:
+        for token in sorted(self.tokens, key=len, reverse=True):
             self._by_first.setdefault(token[0], []).append(token)
+        groups = self._by_first.values()
+        # In a group of its own, what tokens begin with alike is compared once.
+        expression = "|".join([f"(?:{'|'.join(map(re.escape, group))})" for group in groups])
+        # An alternation of nothing would match everywhere, so without tokens there is no expression at all.
+        self._any = re.compile(f"({expression})") if expression else None
+        # A text without any of these holds no token. To look for a few is faster than the expression.
+        self._beginnings = [commonprefix(group) for group in groups] if len(groups) <= FEW else [""]  # noqa: RUF071
 
     def find(self, text: str, start: int = 0) -> re.Match[str] | None:
         """Return the leftmost match at or after `start`, the longest at its place, or None."""
@@ -63,9 +70,9 @@ class SpecialTokens:
         >>> SpecialTokens(["<|e|>"]).split("a<|e|><|e|>b")
         (['a', '', 'b'], ['<|e|>', '<|e|>'])
         """
-        if not self._split or not any(token in text for token in self.tokens):
+        if not self._any or not any(beginning in text for beginning in self._beginnings):
             return [text], []
-        parts = self._split.split(text)
+        parts = self._any.split(text)
         return parts[::2], parts[1::2]
 
     def open_at(self, text: str, start: int = 0) -> int:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import random
+import timeit
 from itertools import product
 from typing import Any
 
@@ -16,6 +17,30 @@ def test_cut_is_the_textbook() -> None:
         special = ["".join(draw.choice("ab.|(") for _ in range(draw.randrange(1, 4))) for _ in range(draw.randrange(5))]
         text = "".join(draw.choice("ab.|(x ") for _ in range(draw.randrange(20)))
         assert list(SpecialTokens(special).cut(text)) == textbook.cut_special(text, special), (special, text)
+
+
+def test_split_is_cut_with_what_is_empty() -> None:
+    draw = random.Random(2)
+    for letters in ("ab.|(", "abcdefghij"):
+        for _ in range(1000):
+            special = ["".join(draw.choices(letters, k=draw.randrange(1, 4))) for _ in range(draw.randrange(12))]
+            text = "".join(draw.choices(letters + "x ", k=draw.randrange(20)))
+            segments, marks = SpecialTokens(special).split(text)
+            both = [(segment, False) for segment in segments]
+            for place, mark in enumerate(marks):
+                both.insert(2 * place + 1, (mark, True))
+            assert [one for one in both if one[0]] == textbook.cut_special(text, special), (special, text)
+
+
+def test_thousands_of_special_tokens_cost_a_text_no_more_than_one() -> None:
+    text = "The quick brown fox <b>jumps</b> over [x]. " * 500
+
+    def seconds(special: list[str]) -> float:
+        tokens = SpecialTokens(special)
+        return min(timeit.repeat(lambda: tokens.split(text), number=1, repeat=5))
+
+    many = [f"<|special_{number}|>" for number in range(3000)]
+    assert seconds([*many, "[PAD]"]) < 100 * seconds(["<|special_0|>"])
 
 
 def test_open_at_is_where_more_text_could_complete_a_token() -> None:
