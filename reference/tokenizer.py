@@ -100,6 +100,10 @@ class Tokenizer:
         self._encoder = Encoder(ids, self.merges)
         self._idle: list[BulkEncoder] = []
 
+    def __getstate__(self) -> dict[str, object]:
+        """Return what a copy needs: no encoder over arrays, which is large after use and comes back with the next text."""
+        return {**self.__dict__, "_idle": []}
+
     @property
     def special_tokens(self) -> list[str]:
         """The special tokens, each once, in the order given."""
@@ -190,7 +194,10 @@ class Tokenizer:
         if len(text) >= BULK and self._takes_bulk:
             with self._bulk() as bulk:
                 return np.concatenate(list(bulk.encode([text])))
-        return np.array(self.encode(text), np.uint32)
+        ids = self.encode(text)
+        if ids and not 0 <= min(ids) <= max(ids) < 1 << 32:  # NumPy 1 does not check
+            raise OverflowError(f"ids from {min(ids)} to {max(ids)} do not fit into 32 bits")
+        return np.array(ids, np.uint32)
 
     def encode_file(
         self,

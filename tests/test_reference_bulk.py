@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import random
 import sys
 from collections import Counter
@@ -297,8 +298,17 @@ def test_large_ids_are_encoded_plainly() -> None:
     vocab = {byte: bytes([byte]) for byte in range(256)} | {1 << 40: b"ab"}
     one = Tokenizer(vocab, [(b"a", b"b")])
     assert one.encode("ab" * tokenizer.BULK)[-2:] == [1 << 40, 1 << 40]
-    with pytest.raises(OverflowError):
+    with pytest.raises(OverflowError, match=r"ids from 1099511627776 to 1099511627776 do not fit into 32 bits"):
         one.encode_to_numpy("ab")
+
+
+def test_a_copy_for_another_process_is_no_larger_after_use() -> None:
+    text = " ".join(map(str, range(tokenizer.BULK)))
+    one = Tokenizer.from_model(gpt2_model())
+    size = len(pickle.dumps(one))
+    ids = one.encode(text)
+    assert len(pickle.dumps(one)) < 1.5 * size
+    assert pickle.loads(pickle.dumps(one)).encode(text) == ids
 
 
 def test_gpt2_ids_of_threads_that_share_a_tokenizer(gpt2: Tokenizer) -> None:
