@@ -15,8 +15,6 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from typing import BinaryIO
 
-from .special_tokens import straddles
-
 WINDOW = 1 << 16
 FENCE = "(?<=[!-~]) (?=[!-~])"
 """A fence between visible characters of ASCII is at the same place in a text and in its bytes, be they UTF-8 or not."""
@@ -33,8 +31,16 @@ def safe_delimiters(special_tokens: Iterable[str]) -> list[str]:
     >>> safe_delimiters(["<|a|>", "aa", "x<|b|>y", "<|b|>", "<|a|>!"])
     ['<|a|>', 'x<|b|>y', '<|a|>!']
     """
-    tokens = list(dict.fromkeys(special_tokens))
-    return [token for token in tokens if not any(straddles(other, token) for other in tokens)]
+    # As `special_tokens.straddles` tells of two tokens, for all at once: there may be thousands.
+    tokens = dict.fromkeys(special_tokens)
+    firsts, sizes = {token[0] for token in tokens}, {len(token) for token in tokens}
+    rests = {token[start:] for token in tokens for start in range(1, len(token)) if token[start] in firsts}
+    unsafe = {rest[:size] for rest in rests for size in sizes}
+    return [
+        token
+        for token in tokens
+        if token not in unsafe and rests.isdisjoint(token[:size] for size in range(1, len(token)))
+    ]
 
 
 def fences_are_safe(special_tokens: Iterable[str]) -> bool:

@@ -101,7 +101,7 @@ class Tokenizer:
         self._idle: list[BulkEncoder] = []
 
     def __getstate__(self) -> dict[str, object]:
-        """Return what a copy needs: no encoder over arrays, which is large after use and comes back with the next text."""
+        """Return what a copy needs: no encoder over arrays, which is large after use and is made again."""
         return {**self.__dict__, "_idle": []}
 
     @property

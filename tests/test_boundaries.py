@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import io
 import random
+import time
 from collections import Counter
 from itertools import pairwise, product
 from pathlib import Path
@@ -37,6 +38,13 @@ from bpe_conformance.reference.special_tokens import SpecialTokens, straddles
 )
 def test_which_delimiters_are_safe(special: list[str], safe: list[str]) -> None:
     assert safe_delimiters(special) == safe
+
+
+def test_thousands_of_delimiters_are_told_at_once() -> None:
+    many = [f"<|special_{number}|>" for number in range(3000)]
+    began = time.perf_counter()
+    assert safe_delimiters(many) == many
+    assert time.perf_counter() - began < 2
 
 
 def test_safety_is_exact() -> None:
