@@ -44,7 +44,7 @@ class Corpus:
     """The words as flat arrays, and the pairs in them by number.
 
     Args:
-        tokens: those of the words, one word after the other, a wall before the first and behind each.
+        tokens: those of the words, a wall before the first word and behind each; the array becomes the corpus's own.
         weights: how often each word occurs.
 
     Attributes:
@@ -57,7 +57,7 @@ class Corpus:
 
     def __init__(self, tokens: Integers, weights: Sequence[int]) -> None:
         size = len(tokens)
-        self.token = tokens.astype(np.int32)
+        self.token = tokens
         sizes = np.diff(np.flatnonzero(tokens == WALL), append=size)
         self.weight = np.repeat(np.array([*weights, 0], np.int64), sizes)
         self.following = np.arange(1, size + 1, dtype=np.int32)

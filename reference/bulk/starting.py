@@ -31,7 +31,7 @@ def bytes_as_tokens(words: Sequence[bytes], order: Sequence[int]) -> Integers:
     [-1, 97, 98, -1, 99, -1]
     """
     sizes = np.fromiter(map(len, words), np.int64, len(words))
-    flat = np.argsort(order)[np.frombuffer(b"".join(words), np.uint8)]
+    flat = np.argsort(order).astype(np.uint8)[np.frombuffer(b"".join(words), np.uint8)]
     tokens = np.full(len(flat) + len(words) + 1, WALL, np.int32)
     tokens[np.arange(len(flat)) + np.repeat(np.arange(1, len(words) + 1), sizes)] = flat
     return tokens
@@ -52,7 +52,7 @@ def tokens_after(words: Sequence[bytes], merges: Sequence[Merge], order: Sequenc
     [-1, 97, 256, -1, 256, -1]
     """
     if not words:
-        return np.array([WALL])
+        return np.array([WALL], np.int32)
     ids = {bytes([byte]): index for index, byte in enumerate(order)}
     inside = np.zeros((256, 256), bool)
     for left, right in merges:
@@ -62,7 +62,7 @@ def tokens_after(words: Sequence[bytes], merges: Sequence[Merge], order: Sequenc
     numbers = np.concatenate([np.zeros(1, np.int32), *map(table.number, _blocks(words))])
     encoder = Encoder(ids, merges, cache_size=0)
     flat, sizes = merge_each(table.pieces[1:], BulkRanks(encoder.ranks, encoder.byte_ids), encoder)
-    flat, sizes = np.append(WALL, flat), np.append(1, sizes)
+    flat, sizes = np.append(WALL, flat).astype(np.int32), np.append(1, sizes)
     first, size_at = np.cumsum(sizes) - sizes, sizes[numbers]
     ends = np.cumsum(size_at)
     source = np.repeat(first[numbers] - ends + size_at, size_at)
