@@ -294,6 +294,31 @@ def test_long_texts_are_encoded_over_arrays(gpt2: Tokenizer, monkeypatch: pytest
     assert gpt2.encode(text) == wanted
 
 
+def test_what_a_text_without_fences_repeats_is_merged_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    merged: list[bytes] = []
+    merge = encoding.merge_each
+
+    def told(pre_tokens: list[bytes], *ranks: Any) -> tuple[Any, Any]:
+        merged.extend(pre_tokens)
+        return merge(pre_tokens, *ranks)
+
+    monkeypatch.setattr(encoding, "merge_each", told)
+    one = Tokenizer.train("天地,玄黄", 262, pattern="cl100k")
+    text = "天地,玄黄。" * (tokenizer.BULK // 4)
+    assert one.encode(text) == plain(one, text)
+    assert [pre_token.decode() for pre_token in merged] == ["天地", ",玄黄", "。天地", "。"]
+
+
+def test_what_is_remembered_is_bounded_by_its_ids_not_its_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(encoding, "CACHE_SIZE", 3000)
+    one = Tokenizer(dict(enumerate(bytes([byte]) for byte in range(256))), [], pattern="cl100k")
+    bulk = BulkEncoder(one._encoder, SpecialTokens(), {}, one.compiled)
+    for number in range(8):
+        text = f"{number}," * 1000
+        assert [ids.tolist() for ids in bulk.encode([text])] == [list(text.encode())]
+        assert bulk._used <= 3000 + 2000
+
+
 def test_large_ids_are_encoded_plainly() -> None:
     vocab = {byte: bytes([byte]) for byte in range(256)} | {1 << 40: b"ab"}
     one = Tokenizer(vocab, [(b"a", b"b")])

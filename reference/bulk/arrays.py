@@ -22,6 +22,18 @@ def starts_of_runs(values: Integers) -> Integers:
     return np.flatnonzero(changes)
 
 
+def runs(values: Integers, first: Integers, sizes: Integers) -> Integers:
+    """Return runs of `values`, one after the other: which start at `first`, and are so long as `sizes` says.
+
+    >>> runs(np.array([5, 6, 7]), np.array([2, 0]), np.array([1, 2])).tolist()
+    [7, 5, 6]
+    """
+    source = np.repeat(first - np.cumsum(sizes) + sizes, sizes)
+    source += np.arange(len(source))
+    found: Integers = values[source]
+    return found
+
+
 def without_overlap(overlaps: Flags) -> Flags:
     """Return which of the occurrences of a pair are merged, from the left: of a run of overlapping ones every other.
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -13,7 +12,7 @@ import regex
 from ..encoder import Encoder, Ranks
 from ..patterns import pre_tokenize
 from ..special_tokens import SpecialTokens
-from .arrays import starts_of_runs, with_room, without_overlap
+from .arrays import runs, starts_of_runs, with_room, without_overlap
 from .hash_table import HashTable
 from .pieces import Block, PieceTable, blocks
 from .splitting import starts_for
@@ -23,8 +22,8 @@ Ids = npt.NDArray[np.uint32]
 
 LONG = 64
 """Longer pre-tokens are merged one by one: each of their merges would be a round for all."""
-CACHE_SIZE = 1 << 20
-"""How many pieces are remembered at most; when there are more, all are forgotten."""
+CACHE_SIZE = 1 << 22
+"""How many ids of pieces are remembered at most, about; when there are more, all are forgotten."""
 NO_RANK = 2**31 - 1
 
 
@@ -169,7 +168,7 @@ class BulkEncoder:
 
     def _blocks(self, documents: Iterable[str]) -> Iterator[tuple[Ids, Integers]]:
         for block in blocks(documents, self._special):
-            if len(self._table) > CACHE_SIZE:
+            if self._used > CACHE_SIZE:
                 self._forget()
             yield self._encode(block)
 
@@ -178,10 +177,8 @@ class BulkEncoder:
         numbers = self._table.number(block)
         self._learn(self._table.pieces[len(self._first) :])
         sizes = self._size[numbers]
+        ids = runs(self._ids, self._first[numbers], sizes)
         ends = np.cumsum(sizes)
-        source = np.repeat(self._first[numbers] - ends + sizes, sizes)
-        source += np.arange(len(source))
-        ids = self._ids[source]
         barriers = (ends - 1)[numbers == 0]
         ids[barriers] = [0 if token is None else self._special_ids[token] for token in block.special]
         closing = barriers[[token is None for token in block.special]]
@@ -191,15 +188,26 @@ class BulkEncoder:
         """Encode `pieces`, which are new."""
         if not pieces:
             return
-        pre_tokens, owner = pieces, np.arange(len(pieces))
-        if not self._are_pre_tokens:
-            split = [list(pre_tokenize(piece.decode("utf-8"), self._compiled)) for piece in pieces]
-            pre_tokens = [pre_token.encode("utf-8") for pre_token in chain.from_iterable(split)]
-            owner = np.repeat(owner, [len(one) for one in split])
-        ids, sizes = merge_each(pre_tokens, self._ranks, self._encoder)
-        sizes = np.bincount(owner, weights=sizes, minlength=len(pieces)).astype(np.int64)
+        if self._are_pre_tokens:
+            ids, sizes = merge_each(pieces, self._ranks, self._encoder)
+        else:
+            ids, sizes = self._split_and_merge(pieces)
         self._ids = with_room(self._ids, self._used, len(ids))
         self._ids[self._used : self._used + len(ids)] = ids
         self._first = np.append(self._first, self._used + np.cumsum(sizes) - sizes)
         self._size = np.append(self._size, sizes)
         self._used += len(ids)
+
+    def _split_and_merge(self, pieces: Sequence[bytes]) -> tuple[Integers, Integers]:
+        """Return the ids of `pieces`, and how many each has; what stands in several of them is merged once."""
+        known: dict[str, int] = {}
+        numbers: list[int] = []
+        ends: list[int] = []
+        for piece in pieces:
+            numbers += [
+                known.setdefault(one, len(known)) for one in pre_tokenize(piece.decode("utf-8"), self._compiled)
+            ]
+            ends.append(len(numbers))
+        ids, sizes = merge_each([one.encode("utf-8") for one in known], self._ranks, self._encoder)
+        first, sizes_at = (np.cumsum(sizes) - sizes)[numbers], sizes[numbers]
+        return runs(ids, first, sizes_at), np.diff(np.append(0, np.cumsum(sizes_at))[ends], prepend=0)
