@@ -107,6 +107,23 @@ def test_the_hash_table_numbers_keys_as_a_dictionary_does(keys: list[tuple[int, 
         assert new.tolist() == fresh
 
 
+@pytest.mark.parametrize("name", FENCED)
+@given(text=st.lists(st.sampled_from([*WHITE, *WORDS, *OTHERS, "\n", "a\n", "!\n", "/", "e5", "E"])).map("".join))
+@settings(max_examples=200, deadline=None)
+def test_where_blocks_are_cut_pre_tokens_start(name: str, text: str) -> None:
+    compiled = resolve(name)
+    whole = list(pre_tokenize(text, compiled))
+    for cut in pieces.CUT.finditer(text):
+        begin, end = text[: cut.start()], text[cut.start() :]
+        assert [*pre_tokenize(begin, compiled), *pre_tokenize(end, compiled)] == whole
+
+
+def test_a_text_of_lines_without_spaces_is_cut_into_blocks() -> None:
+    line = "天地玄黄。\n"
+    cut = blocks([line * 100], SpecialTokens(), 50)
+    assert max(block.size for block in cut) == len((line * 9).encode())
+
+
 @pytest.mark.parametrize("special", SPECIAL_TOKENS)
 @given(documents=st.lists(TEXTS, max_size=4), size=st.integers(1, 30))
 @settings(max_examples=40, deadline=None)

@@ -24,7 +24,9 @@ BLOCK = 1 << 20
 """Characters of a block, about: so many that calling NumPy costs little, so few that its arrays stay in the cache."""
 SHORT = 16
 _BARRIERS = bytes([BARRIER]) * SHORT
-_FENCE = re.compile(FENCE)
+CUT = re.compile(rf"{FENCE}|(?<=\S\n)(?=[^\s/eE])")
+"""Where a segment may be cut into blocks: at a fence, or where a line starts behind one that is not empty. (What comes
+before `/` or `e` matters to some patterns.) Chinese has few fences, but it has lines."""
 # The bits of a word behind a piece of 0 to 8 bytes are set: a byte that no piece holds.
 _BEHIND = np.array([(2**64 - 1) >> (8 * size) << (8 * size) for size in range(8)] + [0], np.uint64)
 
@@ -55,11 +57,11 @@ def blocks(documents: Iterable[str], special: SpecialTokens, size: int | None = 
     room = size
     for segment, mark in _segments(documents, special):
         begin = 0
-        while len(segment) - begin > room and (fence := _FENCE.search(segment, begin + room)):
-            parts.append(segment[begin : fence.start()].encode("utf-8"))
+        while len(segment) - begin > room and (cut := CUT.search(segment, begin + room)):
+            parts.append(segment[begin : cut.start()].encode("utf-8"))
             yield _block(parts, marks)
             parts, marks, room = [], [], size
-            begin = fence.start()
+            begin = cut.start()
         parts += [segment[begin:].encode("utf-8"), bytes([BARRIER])]
         marks.append(mark)
         room -= len(segment) - begin
