@@ -119,6 +119,8 @@ def _pool(workers: int, prepare: Callable[[], object] | None) -> Iterator[Execut
         # What a worker is at may take long, and nobody wants it any more.
         for process in list(pool._processes.values()):
             process.kill()
+        # One may have been killed in the midst of a result; whoever waits for the rest learns so from the pipe's end.
+        pool._result_queue._writer.close()  # type: ignore[attr-defined]
         raise
     finally:
         pool.shutdown(cancel_futures=True)

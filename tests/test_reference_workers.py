@@ -40,6 +40,10 @@ def sleep(job: float) -> float:
     return job
 
 
+def large(job: int) -> bytes:
+    return bytes(1 << 24)
+
+
 def interrupt(job: int) -> int:
     signal.raise_signal(signal.SIGINT)
     return job
@@ -61,6 +65,21 @@ def test_an_error_of_a_job_arrives_as_it_is(pool: Any, capfd: pytest.CaptureFixt
             assert caught.value.object == "é".encode()
             assert caught.value.__cause__ is None
     assert capfd.readouterr() == ("", "")
+
+
+ABANDONED = """
+from contextlib import closing
+from bpe_conformance.reference.workers import in_processes
+from tests.test_reference_workers import large
+if __name__ == "__main__":
+    with closing(in_processes(2, large, range(50))) as results:
+        next(results)
+"""
+
+
+def test_workers_that_are_ended_while_they_send_a_result_are_not_waited_for() -> None:
+    root = Path(__file__).parent.parent
+    subprocess.run([sys.executable, "-c", ABANDONED], cwd=root, timeout=60, check=True)
 
 
 def test_a_mistake_in_a_job_is_told_with_its_traceback() -> None:
