@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -238,6 +239,35 @@ def test_what_is_no_utf8_is_replaced_where_that_is_asked(here: Path, capsys: pyt
         assert main(["encode", "gpt2", "bad", "--errors", "replace", *target]) == 0
     out = capsys.readouterr().out
     assert list(map(int, out.split())) == np.fromfile(here / "ids", "<u2").tolist() == GPT2.encode("a\ufffdb\ufffd")
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no named pipes")
+def test_named_pipes_are_read_once_and_written_to(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    os.mkfifo("in")
+    os.mkfifo("out")
+    with ThreadPoolExecutor(2) as pool:
+        pool.submit(Path("in").write_bytes, b"low low")
+        assert main(["train", "in", "--vocab-size", "258", "-o", "tok"]) == 0
+        assert "7 bytes" in capsys.readouterr().out
+        for form in "text", "uint16":
+            ids = pool.submit(Path("out").read_bytes)
+            assert main(["encode", "tok", "text", "--as", form, "-o", "out"]) == 0
+            assert main(["encode", "tok", "text", "--as", form, "-o", "file"]) == 0
+            assert ids.result() == Path("file").read_bytes() != b""
+    assert main(["encode", "gpt2", "text", "-o", os.devnull]) == 0
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no full device")
+def test_what_cannot_be_written_is_one_line(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert refused(capsys, "encode", "gpt2", "text", "-o", "/dev/full") == "No space left on device"
+    Path("link").symlink_to("nowhere/file")
+    told = "link: cannot be written: No such file or directory"
+    for words in (
+        ["encode", "gpt2", "text"],
+        ["encode", "gpt2", "text", "--as", "uint16"],
+        ["decode", "gpt2", os.devnull],
+    ):
+        assert refused(capsys, *words, "-o", "link") == told
 
 
 def test_numbers_are_not_for_a_terminal(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

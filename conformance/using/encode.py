@@ -60,7 +60,8 @@ def encode(options: argparse.Namespace) -> int:
     if options.form in NUMBERS and max(one.vocab) > np.iinfo(NUMBERS[options.form]).max:
         raise CommandError(f"--as {options.form}: the id {max(one.vocab)} does not fit; take uint32")
     with text.opened(options.file) as source:
-        if options.form in NUMBERS and options.target != text.STANDARD and text.is_regular(options.file):
+        to_file = options.target != text.STANDARD and not text.is_special(options.target)
+        if options.form in NUMBERS and to_file and text.is_regular(options.file):
             _encode_file(one, options)
             return 0
         with text.written(options.target, options.form in NUMBERS) as target:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import codecs
 import sys
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import IO, BinaryIO
 
@@ -40,17 +40,31 @@ def is_regular(source: str) -> bool:
 
 
 def written(target: str, binary: bool) -> AbstractContextManager[BinaryIO | IO[bytes]]:
-    """Open what a command writes: a path, which is replaced as a whole, or `-` for standard output.
+    """Open what a command writes: a file, which is replaced as a whole; a device or pipe; or `-` for standard output.
 
     Raises:
-        CommandError: if it is a directory, lies in none, or `binary` data would go to a terminal.
+        CommandError: if it is a directory, lies in none, cannot be written, or `binary` data would go to a terminal.
     """
     if target != STANDARD:
         check_target(target)
-        return replacing(target)
+        return Path(target).open("wb") if is_special(target) else _replaced(target)
     if binary and sys.stdout.isatty():
         raise CommandError("ids as numbers of 16 or 32 bits are not for a terminal; add -o FILE, or pipe them")
     return nullcontext(sys.stdout.buffer)
+
+
+@contextmanager
+def _replaced(target: str) -> Iterator[BinaryIO]:
+    try:
+        with replacing(target) as stream:
+            yield stream
+    except ValueError as error:
+        raise CommandError(str(error)) from None
+
+
+def is_special(target: str) -> bool:
+    """Return whether a device or a pipe stands there, which is written to, not replaced."""
+    return Path(target).exists() and not Path(target).is_file() and not Path(target).is_dir()
 
 
 def check_target(target: str) -> None:

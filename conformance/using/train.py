@@ -94,8 +94,9 @@ def _rehearse(options: argparse.Namespace, formats: Iterable[str]) -> None:
 def _source(name: str, errors: str) -> str | Path:
     if name == text.STANDARD:
         return "".join(text.decoded(text.chunks(sys.stdin.buffer), name, errors))
-    with text.opened(name):
-        pass
+    with text.opened(name) as stream:
+        if not text.is_regular(name):  # a pipe can be read once
+            return "".join(text.decoded(text.chunks(stream), name, errors))
     if errors == "strict":
         text.check_utf8(name)
     return Path(name)
