@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -60,13 +61,19 @@ def replacing(path: AnyPath) -> Iterator[BinaryIO]:
         try:
             with os.fdopen(handle, "wb") as stream:
                 yield stream
-            # `mkstemp` makes a file for its owner alone; what is written here is as public as any new file.
-            mask = os.umask(0)
-            os.umask(mask)
-            temporary.chmod(0o666 & ~mask)
+            temporary.chmod(_mode(target))
             temporary.replace(target)
         except BaseException:
             temporary.unlink(missing_ok=True)
             raise
     except OSError as error:
         raise ValueError(f"{path}: cannot be written: {error.strerror or error}") from None
+
+
+def _mode(target: Path) -> int:
+    """Return the mode of what stands there, else of any new file (`mkstemp` makes one for its owner alone)."""
+    if target.exists():
+        return stat.S_IMODE(target.stat().st_mode)
+    mask = os.umask(0)
+    os.umask(mask)
+    return 0o666 & ~mask

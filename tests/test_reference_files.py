@@ -17,6 +17,7 @@ import pytest
 
 from bpe_conformance.reference import Tokenizer, boundaries, file_encoding
 from bpe_conformance.reference import tokenizer as tokenizer_module
+from bpe_conformance.reference.files import replacing
 from bpe_conformance.reference.patterns import FENCED_PATTERNS
 from bpe_conformance.reference.tokenizer import conventional
 
@@ -285,3 +286,12 @@ if __name__ == "__main__":
 def test_workers_below_one_are_refused(source: Path, tmp_path: Path, trained: Tokenizer) -> None:
     with pytest.raises(ValueError, match="workers is 0"):
         trained.encode_file(source, tmp_path / "ids", workers=0)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="modes are those of POSIX")
+def test_a_file_that_is_replaced_keeps_its_mode(tmp_path: Path) -> None:
+    target = tmp_path / "private"
+    target.touch(mode=0o600)
+    with replacing(target) as stream:
+        stream.write(b"ids")
+    assert target.stat().st_mode & 0o777 == 0o600
