@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from bpe_conformance.reference import Tokenizer, counting
+from bpe_conformance.reference import Tokenizer, chunks, counting
 from bpe_conformance.reference.counting import count_pre_tokens
 
 distributed = pytest.importorskip("distributed", reason="distributed (Dask) is not installed")
@@ -55,7 +55,10 @@ def test_a_cluster_trains_as_one_process_does(executor: Executor, paths: list[Pa
         assert together.vocab == alone.vocab
 
 
-def test_one_file_is_counted_by_both_workers(executor: Executor, paths: list[Path]) -> None:
+def test_one_file_is_counted_by_both_workers(
+    executor: Executor, paths: list[Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(chunks, "CHUNK_SIZE", paths[0].stat().st_size)
     told: list[tuple[int, int]] = []
     counts = count_pre_tokens(paths[0], executor=executor, workers=2, progress=lambda _, *step: told.append(step))
     assert told == [(1, 2), (2, 2)]

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 JOB = Path(__file__).with_name("job.py")
-INTERVAL = 0.05
+INTERVAL = 0.2
 
 
 class Measured(NamedTuple):
