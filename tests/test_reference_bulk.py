@@ -181,6 +181,19 @@ def test_merges_are_the_plain_ones(tie_break: str, byte_order: str) -> None:
         assert told[-1:] == [len(merges)] * bool(merges)
 
 
+@pytest.mark.parametrize(
+    "before",
+    [
+        [(b"a", b"b"), (b"ab", b"c"), (b"b", b"c"), (b"a", b"bc"), (b"x", b"y"), (b"x", b"a")],
+        [(b"a", b"b"), (b"a", b"b"), (b"x", b"y")],
+    ],
+)
+def test_merges_go_on_from_any_table(before: list[tuple[bytes, bytes]]) -> None:
+    """Also from one that makes a token twice, which training itself never does."""
+    counts = {b"abcabcxyab": 3, b"bcaabcd": 5, b"xabcx": 2}
+    assert learning.learn(counts, 20, merges=before) == trainer.learn(counts, 20, merges=before)
+
+
 def tell(told: list[int], phase: str, done: int, total: int) -> None:
     told.append(done)
 

@@ -55,8 +55,8 @@ def tokens_after(words: Sequence[bytes], merges: Sequence[Merge], order: Sequenc
         return np.array([WALL], np.int32)
     ids = {bytes([byte]): index for index, byte in enumerate(order)}
     inside = np.zeros((256, 256), bool)
-    for left, right in merges:
-        ids[left + right] = len(ids)
+    for index, (left, right) in enumerate(merges, start=len(order)):
+        ids[left + right] = index  # of equal concatenations the last one, as the plain path has it
         inside[left[-1], right[0]] = True
     table = PieceTable(partial(_starts, inside))
     numbers = np.concatenate([np.zeros(1, np.int32), *map(table.number, _blocks(words))])
