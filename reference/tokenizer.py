@@ -211,7 +211,8 @@ class Tokenizer:
         """Write the ids of the text in a file to another file, as unsigned numbers, little-endian.
 
         The text is decoded as UTF-8, with U+FFFD for what is not. Memory stays flat, however large the file is,
-        unless the pattern is none of `patterns.FENCED_PATTERNS` and special tokens are far apart.
+        if special tokens or fences (single spaces, with one of `patterns.FENCED_PATTERNS`) are never far apart; what
+        stands between two of them, as a book in Chinese may, is held as a whole.
 
         Args:
             source: the path of a text.
