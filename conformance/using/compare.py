@@ -24,6 +24,8 @@ from bpe_conformance.using.bars import bars
 from bpe_conformance.using.train import size
 
 TIME_LIMIT = 60.0
+LONG_ENOUGH = 5_000_000
+"""Bytes from which the speed is told: below, it is that of getting ready."""
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -163,11 +165,12 @@ def _told(sides: tuple[Side, Side], found: Found, same: bool) -> Iterator[str]:
     yield f"compared      {names} on {size(found.read)} in {files}, table {served}"
     if same or found.different:
         alike = "none" if not found.different else f"{found.different:,}"
-        yield f"different     {alike} of {found.blocks:,} blocks of up to {size(corpus.BLOCK)}"
+        blocks = "the one block" if found.blocks == 1 else f"{found.blocks:,} blocks"
+        yield f"different     {alike} of {blocks}"
     else:
         yield "different     ids of different tables are not compared"
     yield from found.first
     if all(side.tokens for side in sides):
         yield f"bytes/token   {' and '.join(f'{found.read / side.tokens:.3f}' for side in sides)}"
-    if all(side.seconds for side in sides):
+    if found.read >= LONG_ENOUGH and all(side.seconds for side in sides):
         yield f"speed         {' and '.join(f'{size(round(found.read / side.seconds))}/s' for side in sides)}"

@@ -60,7 +60,8 @@ def rung(name: str, text: str, wanted: str, limit: str) -> dict[str, Any]:
     for merge in climb(Path(text)):
         merges.append(merge)
         moments.append(time.perf_counter() - started)
-        if len(merges) == int(wanted) or moments[-1] > float(limit):
+        # The pace is that of the merges behind the first, so there are two at least.
+        if len(merges) == int(wanted) or (len(merges) > 1 and moments[-1] > float(limit)):
             break
     # The first merge takes the preparation with it.
     told = {"seconds": moments[-1], "ended": time.time(), "first": moments[0], "count": len(merges)}
