@@ -71,17 +71,15 @@ def _in_chunks(
     tokenizer: Tokenizer, chunks: list[FileChunk], dtype: npt.DTypeLike, workers: int
 ) -> Generator[tuple[int, Ids], None, None]:
     """Yield ids, and up to which byte they go."""
-    alone = chunks if workers == 1 else chunks[:1]
-    for chunk in alone:
-        yield chunk.end, _encode(tokenizer, dtype, chunk)
-    rest = chunks[len(alone) :]
-    if rest:
+    if workers == 1:
+        parts = (_encode(tokenizer, dtype, chunk) for chunk in chunks)
+    else:
         # A forked worker has what the tokenizer has learned so far; any other gets the model, which is small.
         given = tokenizer if get_start_method() == "fork" else tokenizer.model
-        parts = in_processes(workers, partial(_encode_in_worker, dtype), rest, partial(_prepare, given))
-        with closing(parts):
-            for chunk, ids in zip(rest, parts, strict=True):
-                yield chunk.end, ids
+        parts = in_processes(workers, partial(_encode_in_worker, dtype), chunks, partial(_prepare, given))
+    with closing(parts):
+        for chunk, ids in zip(chunks, parts, strict=True):
+            yield chunk.end, ids
 
 
 def _encode(tokenizer: Tokenizer, dtype: npt.DTypeLike, chunk: FileChunk) -> Ids:
