@@ -14,11 +14,12 @@ from concurrent.futures import Executor
 from functools import partial
 
 from .counting import Source, count_pre_tokens
+from .learners import learner
 from .patterns import resolve
 from .progress import Progress, silent
 from .special_tokens import SpecialTokens
 from .tokenizer import Tokenizer
-from .trainer import learner, number
+from .trainer import number
 
 UNITS = r" ?[^\s\p{N}]+(?: [^\s\p{N}]+)*| ?\p{N}+|\s+(?!\S)|\s+"
 """Words and punctuation that single spaces join are one unit; numbers and other white space stand alone (SUPER-UNIT-2).

@@ -14,11 +14,12 @@ from . import format_gpt2, live
 from .counting import Source, count_pre_tokens
 from .encoder import Encoder
 from .files import AnyPath
+from .learners import learner
 from .patterns import DEFAULT_PATTERN, has_fence, pre_tokenize, resolve
 from .progress import Progress, silent
 from .special_tokens import SpecialTokens
 from .streaming import pieces
-from .trainer import BYTE_ORDERS, TIE_BREAKS, learner, number
+from .trainer import BYTE_ORDERS, TIE_BREAKS, number
 
 if TYPE_CHECKING:
     import numpy as np

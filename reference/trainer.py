@@ -118,26 +118,6 @@ def mirrored(token: bytes) -> str:
     return token.translate(_MIRROR).decode("latin-1") + "\u0100"
 
 
-BULK = 1 << 15
-"""From so many bytes of distinct pre-tokens on, arrays are faster (measured)."""
-
-
-def learner(counts: Mapping[bytes, int], merges: int, tie_break: str) -> Callable[..., list[Merge]]:
-    """Return what learns fastest: `learn`, or what does the same over arrays (`bulk`).
-
-    Args:
-        counts: as `learn` takes them.
-        merges: how many there will be, with those learned before.
-        tie_break: as `learn` takes it.
-    """
-    size = sum(map(len, counts)) + len(counts)
-    if tie_break == "first-seen" or merges >= 1 << 23 or not BULK <= size < 1 << 31:
-        return learn
-    from .bulk import learning  # NumPy is loaded when it pays
-
-    return learning.learn
-
-
 def learn(
     counts: Mapping[bytes, int],
     wanted: int,

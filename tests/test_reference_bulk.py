@@ -19,7 +19,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bpe_conformance.fixtures import gpt2_model
-from bpe_conformance.reference import Tokenizer, counting, tokenizer, trainer
+from bpe_conformance.reference import Tokenizer, counting, learners, tokenizer, trainer
 from bpe_conformance.reference.bulk import encoding, learning, pieces, splitting
 from bpe_conformance.reference.bulk.encoding import BulkEncoder, is_orderly
 from bpe_conformance.reference.bulk.hash_table import HashTable
@@ -199,11 +199,11 @@ def tell(told: list[int], phase: str, done: int, total: int) -> None:
 
 
 def test_which_learner_is_taken() -> None:
-    many = {b"%d" % number: 1 for number in range(trainer.BULK // 4)}
-    assert trainer.learner(many, 10, "lex-greater") is learning.learn
-    assert trainer.learner(many, 10, "first-seen") is trainer.learn
-    assert trainer.learner(many, 1 << 24, "lex-greater") is trainer.learn
-    assert trainer.learner({b"a": 1}, 10, "lex-greater") is trainer.learn
+    many = {b"%d" % number: 1 for number in range(learners.BULK // 4)}
+    assert learners.learner(many, 10, "lex-greater") is learning.learn
+    assert learners.learner(many, 10, "first-seen") is trainer.learn
+    assert learners.learner(many, 1 << 24, "lex-greater") is trainer.learn
+    assert learners.learner({b"a": 1}, 10, "lex-greater") is trainer.learn
 
 
 @pytest.fixture(scope="module")
