@@ -119,8 +119,10 @@ def _pool(workers: int, prepare: Callable[[], object] | None) -> Iterator[Execut
         # What a worker is at may take long, and nobody wants it any more.
         for process in list(pool._processes.values()):
             process.kill()
-        # One may have been killed in the midst of a result; whoever waits for the rest learns so from the pipe's end.
+        # One may have been killed in the midst of a result, or of a job that is longer than a pipe; whoever waits for
+        # the rest, or to send it, learns so from the pipe's end. (Newer Pythons close the second themselves.)
         pool._result_queue._writer.close()  # type: ignore[attr-defined]
+        pool._call_queue._reader.close()  # type: ignore[attr-defined]
         raise
     finally:
         pool.shutdown(cancel_futures=True)
