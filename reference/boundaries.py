@@ -13,7 +13,9 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterable, Sequence
-from typing import BinaryIO
+from typing import AnyStr, BinaryIO
+
+from .automaton import Automaton
 
 WINDOW = 1 << 16
 FENCE = "(?<=[!-~]) (?=[!-~])"
@@ -64,11 +66,10 @@ def text_boundaries(text: str, chunks: int, delimiters: Sequence[str], fences: b
     >>> text_boundaries("aaa|b|cc", 2, ["|"])
     [0, 5, 8]
     """
-    find = re.compile(_expression(delimiters, fences)).search
+    automaton, fence = Automaton(delimiters), re.compile(FENCE) if fences else None
 
     def find_next(start: int) -> int:
-        match = find(text, start)
-        return match.start() if match else len(text)
+        return _first(automaton, fence, text, start)
 
     return _snap(len(text), chunks if delimiters or fences else 1, find_next)
 
@@ -93,24 +94,30 @@ def file_boundaries(
     [0, 5, 8]
     """
     size = file.seek(0, os.SEEK_END)
-    find = re.compile(_expression(delimiters, fences).encode("utf-8")).search
+    encoded = [delimiter.encode("utf-8") for delimiter in delimiters]
+    automaton, fence = Automaton(encoded), re.compile(FENCE.encode()) if fences else None
     # Windows overlap, so that a delimiter that starts in one and ends in the next is found, as is what a fence needs.
-    longest = max([len(delimiter.encode("utf-8")) for delimiter in delimiters] + [2] * fences, default=1)
+    longest = max([*map(len, encoded), *[2] * fences], default=1)
 
     def find_next(start: int) -> int:
         while start < size:
             file.seek(start - 1)
-            match = find(file.read(window + longest), 1)
-            if match and match.start() <= window:
-                return start - 1 + match.start()
+            data = file.read(window + longest)
+            place = _first(automaton, fence, data, 1)
+            if place <= window and place < len(data):
+                return start - 1 + place
             start += window
         return size
 
     return _snap(size, chunks if delimiters or fences else 1, find_next)
 
 
-def _expression(delimiters: Sequence[str], fences: bool) -> str:
-    return "|".join([*map(re.escape, delimiters), *[FENCE] * fences])
+def _first(automaton: Automaton[AnyStr], fence: re.Pattern[AnyStr] | None, text: AnyStr, start: int) -> int:
+    """Return where at or after `start` the first delimiter or fence starts, the length of `text` if there is none."""
+    match = fence.search(text, start) if fence else None
+    end = match.start() if match else len(text)
+    found = automaton.find(text, start, end)
+    return found[0] if found else end
 
 
 def _snap(size: int, chunks: int, find_next: Callable[[int], int]) -> list[int]:

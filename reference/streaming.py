@@ -67,11 +67,12 @@ def fragments(chunks: Iterable[str], special: SpecialTokens) -> Iterator[tuple[s
     for chunk in chunks:
         text = held + chunk
         start, opened = 0, special.open_at(text)
-        while (match := special.find(text, start)) and match.start() < opened:
-            if start < match.start():
-                yield text[start : match.start()], False
-            yield match.group(), True
-            start = match.end()
+        while (found := special.find(text, start)) and found[0] < opened:
+            begin, end = found
+            if start < begin:
+                yield text[start:begin], False
+            yield text[begin:end], True
+            start = end
             opened = special.open_at(text, start) if opened < start else opened
         if start < opened:
             yield text[start:opened], False

@@ -7,18 +7,49 @@ from typing import Any
 
 import pytest
 
-from bpe_conformance.reference import textbook
+from bpe_conformance.reference import automaton, textbook
+from bpe_conformance.reference.automaton import Automaton
 from bpe_conformance.reference.special_tokens import SpecialTokens, straddles
 
 
-def test_cut_is_the_textbook() -> None:
+@pytest.fixture(params=["an alternation of few", "the automaton"])
+def _either_way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    if request.param == "the automaton":
+        monkeypatch.setattr(automaton, "FEW", 0)
+
+
+@pytest.mark.usefixtures("_either_way")
+@pytest.mark.parametrize("letters", ["ab.|(", "ab", "[]^-\\", "aé日🦊\0", "🦊🐻🐼🐨🐯🦁🐮🐷🐸🐵"])
+def test_cut_is_the_textbook(letters: str) -> None:
     draw = random.Random(0)
-    for _ in range(4000):
-        special = ["".join(draw.choice("ab.|(") for _ in range(draw.randrange(1, 4))) for _ in range(draw.randrange(5))]
-        text = "".join(draw.choice("ab.|(x ") for _ in range(draw.randrange(20)))
+    for _ in range(1000):
+        special = ["".join(draw.choices(letters, k=draw.randrange(1, 5))) for _ in range(draw.randrange(15))]
+        text = "".join(draw.choices(letters + "x ", k=draw.randrange(20)))
         assert list(SpecialTokens(special).cut(text)) == textbook.cut_special(text, special), (special, text)
 
 
+def test_bytes_are_found_as_text_is() -> None:
+    draw = random.Random(3)
+    for few in (0, automaton.FEW):
+        for _ in range(500):
+            strings = ["".join(draw.choices("aé\xff^-", k=draw.randrange(1, 4))) for _ in range(draw.randrange(15))]
+            text = "".join(draw.choices("aé\xff^-x", k=draw.randrange(20)))
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setattr(automaton, "FEW", few)
+                parts = Automaton(string.encode("latin-1") for string in strings).split(text.encode("latin-1"))
+            assert Automaton(strings).split(text) == tuple([one.decode("latin-1") for one in part] for part in parts)
+
+
+@pytest.mark.usefixtures("_either_way")
+def test_what_is_found_lies_between_start_and_end() -> None:
+    tokens = Automaton(["ab", "abc", "c"])
+    assert tokens.find("xabc") == (1, 4)
+    assert tokens.find("xabc", 2) == (3, 4)
+    assert tokens.find("xabc", 0, 3) == (1, 3)
+    assert tokens.find("xabc", 0, 2) is None
+
+
+@pytest.mark.usefixtures("_either_way")
 def test_split_is_cut_with_what_is_empty() -> None:
     draw = random.Random(2)
     for letters in ("ab.|(", "abcdefghij"):
@@ -32,15 +63,24 @@ def test_split_is_cut_with_what_is_empty() -> None:
             assert [one for one in both if one[0]] == textbook.cut_special(text, special), (special, text)
 
 
-def test_thousands_of_special_tokens_cost_a_text_no_more_than_one() -> None:
-    text = "The quick brown fox <b>jumps</b> over [x]. " * 500
+NEAR_MISSES = "<|special_x <|special_12 <|s [PAD <<| special_3|> " * 100
 
-    def seconds(special: list[str]) -> float:
-        tokens = SpecialTokens(special)
+
+@pytest.mark.parametrize("text", ["The quick brown fox <b>jumps</b> over [x]. " * 500, NEAR_MISSES])
+def test_how_many_special_tokens_there_are_hardly_matters(text: str) -> None:
+    def seconds(many: int) -> float:
+        tokens = SpecialTokens([*(f"<|special_{number}|>" for number in range(many)), "[PAD]"])
         return min(timeit.repeat(lambda: tokens.split(text), number=1, repeat=5))
 
-    many = [f"<|special_{number}|>" for number in range(3000)]
-    assert seconds([*many, "[PAD]"]) < 100 * seconds(["<|special_0|>"])
+    assert seconds(30_000) < 10 * seconds(300)
+
+
+def test_first_characters_of_every_kind_are_looked_for_at_once() -> None:
+    def seconds(code: int) -> float:
+        tokens = SpecialTokens([chr(code + number) + "x" for number in range(10_000)])
+        return min(timeit.repeat(lambda: tokens.split("The quick brown fox. " * 100), number=1, repeat=5))
+
+    assert seconds(0x20000) < 20 * seconds(0x4E00)
 
 
 def test_open_at_is_where_more_text_could_complete_a_token() -> None:

@@ -1,0 +1,147 @@
+"""Finds which of many strings stand in a text: one automaton for all of them, so that their number hardly matters."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from os.path import commonprefix
+from typing import Any, AnyStr, Generic
+
+FEW = 64
+"""Up to so many strings an alternation finds them faster (measured); its time grows with their number."""
+FEW_BEGINNINGS = 8
+"""Up to so many beginnings are looked for as strings; of more, the first characters."""
+
+_Edges = dict[Any, tuple[Any, bool, dict[Any, Any]]]
+"""A state, as first character → what is to follow in all, whether a string ends behind it, and the state there."""
+
+
+class Automaton(Generic[AnyStr]):
+    """Finds strings, the leftmost first, at one place the longest.
+
+    States are where strings part or end, so they are at most twice as many as the strings. Time is in proportion to the
+    text; where the beginning of a string repeats itself, to how often, too.
+
+    Args:
+        strings: none of them empty; all str or all bytes.
+
+    >>> Automaton(["ab", "abcd", "x"]).split("-abc-abcd")
+    (['-', 'c-', ''], ['ab', 'abcd'])
+    """
+
+    def __init__(self, strings: Iterable[AnyStr]) -> None:
+        listed = sorted(set(strings))
+        self._longest = max(map(len, listed), default=0)
+        self._root = _states(listed)
+        self._exact: re.Pattern[AnyStr] | None = _any_of(listed[::-1]) if len(listed) <= FEW else None
+        beginnings = [label for label, _, _ in self._root.values()]
+        few = len(beginnings) <= FEW_BEGINNINGS
+        # A text without any of these holds no string.
+        self._beginnings: list[AnyStr] = beginnings if few else [listed[0][:0]]
+        self._candidate = _any_of(beginnings) if few else _any_like(list(self._root))
+
+    def find(self, text: AnyStr, start: int = 0, end: int | None = None) -> tuple[int, int] | None:
+        """Return where a string starts and ends in `text[start:end]`: the leftmost, the longest at its place."""
+        end = len(text) if end is None else end
+        if self._exact:
+            match = self._exact.search(text, start, end)
+            return match.span() if match else None
+        while self._candidate and (match := self._candidate.search(text, start, end)):
+            start = match.start()
+            if (behind := self._longest_at(text, start, end)) > start:
+                return start, behind
+            start += 1
+        return None
+
+    def split(self, text: AnyStr) -> tuple[list[AnyStr], list[AnyStr]]:
+        """Return the segments of `text`, empty ones too, and the strings between them."""
+        if not any(beginning in text for beginning in self._beginnings):
+            return [text], []
+        if self._exact:
+            parts = self._exact.split(text)
+            return parts[::2], parts[1::2]
+        segments: list[AnyStr] = []
+        found: list[AnyStr] = []
+        end = 0
+        while span := self.find(text, end):
+            segments.append(text[end : span[0]])
+            found.append(text[span[0] : span[1]])
+            end = span[1]
+        segments.append(text[end:])
+        return segments, found
+
+    def open_at(self, text: AnyStr, start: int = 0) -> int:
+        """Return the first place at or after `start` where more text could complete a string; `len(text)` if none.
+
+        There the rest of `text` is the start of a string, and not all of it.
+
+        >>> Automaton(["<|e|>"]).open_at("a <|")
+        2
+        """
+        size = len(text)
+        places = range(max(start, size - self._longest + 1), size)
+        return next((place for place in places if self._is_open(text, place)), size)
+
+    def _longest_at(self, text: AnyStr, place: int, limit: int) -> int:
+        """Return where the longest string ends that starts at `place`, or `place` if there is none."""
+        end, edges = place, self._root
+        while edge := edges.get(text[place : place + 1]):
+            label, ends, edges = edge
+            if not text.startswith(label, place, limit):
+                break
+            place += len(label)
+            if ends:
+                end = place
+        return end
+
+    def _is_open(self, text: AnyStr, place: int) -> bool:
+        edges = self._root
+        while edge := edges.get(text[place : place + 1]):
+            label, _, edges = edge
+            if len(label) > len(text) - place:
+                return bool(label.startswith(text[place:]))
+            if not text.startswith(label, place):
+                return False
+            place += len(label)
+        return bool(edges) and place == len(text)
+
+
+def _states(strings: list[AnyStr]) -> _Edges:
+    """Return the first state of an automaton for `strings`, which are sorted."""
+    root: _Edges = {}
+    waiting = [(root, 0, 0, len(strings))]
+    while waiting:
+        edges, depth, begin, end = waiting.pop()
+        while begin < end:
+            first = strings[begin]
+            char = first[depth : depth + 1]
+            behind = begin + 1
+            while behind < end and strings[behind][depth : depth + 1] == char:
+                behind += 1
+            label = commonprefix([first[depth:], strings[behind - 1][depth:]])  # noqa: RUF071
+            ends = len(first) == depth + len(label)
+            following: _Edges = {}
+            edges[char] = label, ends, following
+            waiting.append((following, depth + len(label), begin + ends, behind))
+            begin = behind
+    return root
+
+
+def _any_of(strings: Sequence[AnyStr]) -> re.Pattern[AnyStr] | None:
+    """Return what matches, in a group, the first of `strings` that is there; None of none."""
+    return _compiled(f"({'|'.join(map(re.escape, map(_as_str, strings)))})", strings[0]) if strings else None
+
+
+def _any_like(characters: Sequence[AnyStr]) -> re.Pattern[AnyStr]:
+    """Return what matches one of `characters`, or any beyond 16 bits if there is one: of those a set is slow."""
+    near = [_as_str(character) for character in characters if _as_str(character) <= "\uffff"]
+    far = "\U00010000-\U0010ffff" if len(near) < len(characters) else ""
+    return _compiled(f"[{''.join(map(re.escape, near))}{far}]", characters[0])
+
+
+def _as_str(string: AnyStr) -> str:
+    return string if isinstance(string, str) else string.decode("latin-1")
+
+
+def _compiled(expression: str, like: AnyStr) -> re.Pattern[AnyStr]:
+    return re.compile(expression if isinstance(like, str) else expression.encode("latin-1"))
