@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from bpe_conformance.fixtures import Model
 
+from .choosing import Choice
 from .chunks import Cuts, FileChunk, check_size
 from .files import AnyPath, replacing
 from .progress import Progress
@@ -28,21 +29,31 @@ STREAMED = 1 << 16
 
 Ids = npt.NDArray[Any]
 
-_of_worker: list[Tokenizer] = []
+_of_worker: list[tuple[Tokenizer, Choice]] = []
 
 
 def encode_file(
-    tokenizer: Tokenizer, source: AnyPath, target: AnyPath, bits: int | None, workers: int, progress: Progress
+    tokenizer: Tokenizer,
+    choice: Choice,
+    source: AnyPath,
+    target: AnyPath,
+    bits: int | None,
+    workers: int,
+    progress: Progress,
 ) -> int:
-    """Write the ids of the text in `source` to `target` (see `Tokenizer.encode_file`)."""
-    cuts = Cuts.of(workers, tokenizer.special_tokens, tokenizer.compiled)
+    """Write the ids of the text in `source` to `target` (see `Tokenizer.encode_file`).
+
+    The tokenizer is one whose special tokens are those that the choice allows.
+    """
+    # What is refused is not cut either, so that it stands in one chunk.
+    cuts = Cuts.of(workers, [*tokenizer.special_tokens, *choice.refused.tokens], tokenizer.compiled)
     chunks = cuts.of_file(Path(source), CHUNK_SIZE)
     dtype = id_type(tokenizer, bits)
     if chunks and not cuts.fences:
         # A chunk could be the whole file; streaming holds back no more than the pattern and the tokens need.
-        parts = _streamed(tokenizer, chunks[0], dtype)
+        parts = _streamed(tokenizer, choice, chunks[0], dtype)
     else:
-        parts = _in_chunks(tokenizer, chunks, dtype, workers)
+        parts = _in_chunks(tokenizer, choice, chunks, dtype, workers)
     written = 0
     with replacing(target) as stream, closing(parts):
         for done, ids in parts:
@@ -68,33 +79,37 @@ def id_type(tokenizer: Tokenizer, bits: int | None = None) -> npt.DTypeLike:
 
 
 def _in_chunks(
-    tokenizer: Tokenizer, chunks: list[FileChunk], dtype: npt.DTypeLike, workers: int
+    tokenizer: Tokenizer, choice: Choice, chunks: list[FileChunk], dtype: npt.DTypeLike, workers: int
 ) -> Generator[tuple[int, Ids], None, None]:
     """Yield ids, and up to which byte they go."""
     if workers == 1:
-        parts = (_encode(tokenizer, dtype, chunk) for chunk in chunks)
+        parts = (_encode(tokenizer, choice, dtype, chunk) for chunk in chunks)
     else:
         # A forked worker has what the tokenizer has learned so far; any other gets the model, which is small.
         given = tokenizer if get_start_method() == "fork" else tokenizer.model
-        parts = in_processes(workers, partial(_encode_in_worker, dtype), chunks, partial(_prepare, given))
+        parts = in_processes(workers, partial(_encode_in_worker, dtype), chunks, partial(_prepare, given, choice))
     with closing(parts):
         for chunk, ids in zip(chunks, parts, strict=True):
             yield chunk.end, ids
 
 
-def _encode(tokenizer: Tokenizer, dtype: npt.DTypeLike, chunk: FileChunk) -> Ids:
-    return tokenizer.encode_to_numpy(chunk.read()).astype(dtype)
+def _encode(tokenizer: Tokenizer, choice: Choice, dtype: npt.DTypeLike, chunk: FileChunk) -> Ids:
+    text = chunk.read()
+    choice.check(text, f"{chunk.path}, from byte {chunk.start} on,")
+    return tokenizer.encode_to_numpy(text).astype(dtype)
 
 
-def _prepare(given: Tokenizer | Model) -> None:
-    _of_worker[:] = [given if isinstance(given, Tokenizer) else Tokenizer.from_model(given)]
+def _prepare(given: Tokenizer | Model, choice: Choice) -> None:
+    _of_worker[:] = [(given if isinstance(given, Tokenizer) else Tokenizer.from_model(given), choice)]
 
 
 def _encode_in_worker(dtype: npt.DTypeLike, chunk: FileChunk) -> Ids:
-    return _encode(_of_worker[0], dtype, chunk)
+    return _encode(*_of_worker[0], dtype, chunk)
 
 
-def _streamed(tokenizer: Tokenizer, first: FileChunk, dtype: npt.DTypeLike) -> Generator[tuple[int, Ids], None, None]:
+def _streamed(
+    tokenizer: Tokenizer, choice: Choice, first: FileChunk, dtype: npt.DTypeLike
+) -> Generator[tuple[int, Ids], None, None]:
     """Yield ids, and how many bytes were read."""
     done = 0
 
@@ -111,6 +126,6 @@ def _streamed(tokenizer: Tokenizer, first: FileChunk, dtype: npt.DTypeLike) -> G
         check_size(first.path, first.size, done)
         yield decoder.decode(b"", final=True)
 
-    ids = tokenizer.encode_iterable(read())
+    ids = tokenizer.encode_iterable(choice.checked(read(), first.path))
     while len(some := np.fromiter(islice(ids, STREAMED), dtype)):
         yield done, some

@@ -7,7 +7,7 @@ reference, which it judges. Each convention of the spec is a parameter.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import pairwise
 from typing import ClassVar
 
@@ -267,14 +267,31 @@ class Tokenizer:
         merges = learn(text, vocab_size, special_tokens, regex_, tie_break, byte_order)
         return cls(number(merges, special_tokens, byte_order, id_layout), merges, special_tokens, pattern)
 
-    def encode(self, text: str) -> list[int]:
-        """Return the ids of `text`."""
-        return [self._ids[token] for token in self.tokens(text)]
+    def encode(
+        self, text: str, *, allowed_special: Collection[str] = "all", disallowed_special: Collection[str] = "all"
+    ) -> list[int]:
+        """Return the ids of `text`.
 
-    def tokens(self, text: str) -> list[bytes]:
-        """Return the tokens of `text`, as bytes."""
+        Args:
+            text: of any length.
+            allowed_special: the special tokens that are found: "all", or a collection (SPECIAL-ALLOWED-1).
+            disallowed_special: strings that the text must not hold; "all" is all special tokens but those that are
+                allowed (SPECIAL-DISALLOWED-1).
+
+        Raises:
+            ValueError: if it holds one.
+        """
+        allowed = self._special if allowed_special == "all" else [t for t in self._special if t in allowed_special]
+        barred = [t for t in self._special if t not in allowed] if disallowed_special == "all" else disallowed_special
+        for token in barred:
+            if token in text:
+                raise ValueError(f"the text holds {token!a}, which is disallowed")
+        return [self._ids[token] for token in self.tokens(text, allowed)]
+
+    def tokens(self, text: str, special_tokens: Iterable[str] | None = None) -> list[bytes]:
+        """Return the tokens of `text`, as bytes; `special_tokens` are those that are found, None is all."""
         tokens: list[bytes] = []
-        for segment, special in cut_special(text, self._special):
+        for segment, special in cut_special(text, self._special if special_tokens is None else special_tokens):
             if special:
                 tokens.append(segment.encode("utf-8"))
             else:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from concurrent.futures import Executor
 from contextlib import contextmanager
+from copy import copy
 from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar, TypeVar
 
 from bpe_conformance.fixtures import Merge, Model
 
 from . import format_gpt2, live
+from .choosing import Choice, Wanted, wanted_of
 from .counting import Source, count_pre_tokens
 from .encoder import Encoder
 from .files import AnyPath
@@ -33,6 +35,8 @@ Self = TypeVar("Self", bound="Tokenizer")
 
 BULK = 1 << 16
 """From so many characters on, encoding over arrays (`bulk`) is faster (measured)."""
+CHOICES = 16
+"""How many choices of special tokens are remembered."""
 LARGEST_ID = 1 << 22
 """Tables by id grow with the largest one; above this one, texts are encoded without."""
 
@@ -100,10 +104,11 @@ class Tokenizer:
         self._special_ids = {text: ids[text.encode("utf-8")] for text in self._special.tokens}
         self._encoder = Encoder(ids, self.merges)
         self._idle: list[BulkEncoder] = []
+        self._choices: dict[Wanted, tuple[Tokenizer | None, Choice]] = {}
 
     def __getstate__(self) -> dict[str, object]:
-        """Return what a copy needs: no encoder over arrays, which is large after use and is made again."""
-        return {**self.__dict__, "_idle": []}
+        """Return what a copy needs: no encoder over arrays, which is large after use, nor other copies."""
+        return {**self.__dict__, "_idle": [], "_choices": {}}
 
     @property
     def special_tokens(self) -> list[str]:
@@ -168,34 +173,82 @@ class Tokenizer:
         vocab = number(merges, special, chosen["byte_order"], chosen["id_layout"])
         return cls(vocab, merges, special, pattern=pattern)
 
-    def encode(self, text: str) -> list[int]:
+    def encode(
+        self,
+        text: str,
+        *,
+        allowed_special: Collection[str] | None = None,
+        disallowed_special: Collection[str] | None = None,
+    ) -> list[int]:
         """Return the ids of `text`.
+
+        Without the two keywords every special token in the text is found: right for a text of one's own. They say what
+        a text from outside may hold, as tiktoken's do, here and in all that encodes. `allowed_special=set()` refuses
+        special tokens; `allowed_special=set(), disallowed_special=()` has them encoded as plain text.
+
+        Args:
+            text: of any length.
+            allowed_special: the special tokens that are found, "all" or a set of them; none, if only
+                `disallowed_special` is given.
+            disallowed_special: what the text must not hold: strings, special tokens or not; or "all", all special
+                tokens that are not allowed, also if only `allowed_special` is given. What is in both is disallowed.
+
+        Raises:
+            ValueError: if the text holds what is disallowed, before anything is encoded.
+            UnicodeEncodeError: a ValueError, if the text holds a lone surrogate.
+
+        >>> tokenizer = Tokenizer({byte: bytes([byte]) for byte in range(256)}, [], ["<|e|>"])
+        >>> tokenizer.encode("a<|e|>")
+        [97, 256]
+        >>> tokenizer.encode("a<|e|>", allowed_special=set(), disallowed_special=())
+        [97, 60, 124, 101, 124, 62]
+        """
+        chosen, choice = self._choose(allowed_special, disallowed_special)
+        choice.check(text)
+        if len(text) >= BULK and chosen._takes_bulk:
+            # The whole text at once: between many special tokens, each segment would be short.
+            result: list[int] = []
+            with chosen._bulk() as bulk:
+                for ids in bulk.encode([text]):
+                    result += chosen._integers[ids].tolist()
+            return result
+        return list(chosen._ids_of(chosen._special.cut(text)))
+
+    def encode_ordinary(self, text: str) -> list[int]:
+        """Return the ids of `text`, in which special tokens are plain text.
 
         Raises:
             UnicodeEncodeError: a ValueError, if the text holds a lone surrogate.
         """
-        if len(text) >= BULK and self._takes_bulk:
-            # The whole text at once: between many special tokens, each segment would be short.
-            result: list[int] = []
-            with self._bulk() as bulk:
-                for ids in bulk.encode([text]):
-                    result += self._integers[ids].tolist()
-            return result
-        return list(self._ids_of(self._special.cut(text)))
+        return self.encode(text, disallowed_special=())
 
-    def encode_to_numpy(self, text: str) -> npt.NDArray[np.uint32]:
+    def encode_to_numpy(
+        self,
+        text: str,
+        *,
+        allowed_special: Collection[str] | None = None,
+        disallowed_special: Collection[str] | None = None,
+    ) -> npt.NDArray[np.uint32]:
         """Return the ids of `text` as an array of uint32, for long texts faster than `encode`.
 
+        Args:
+            text: of any length.
+            allowed_special: as `encode` has it.
+            disallowed_special: as `encode` has it.
+
         Raises:
+            ValueError: if the text holds what is disallowed.
             UnicodeEncodeError: a ValueError, if the text holds a lone surrogate.
             OverflowError: if an id does not fit.
         """
         import numpy as np  # loaded when it is wanted
 
-        if len(text) >= BULK and self._takes_bulk:
-            with self._bulk() as bulk:
+        chosen, choice = self._choose(allowed_special, disallowed_special)
+        choice.check(text)
+        if len(text) >= BULK and chosen._takes_bulk:
+            with chosen._bulk() as bulk:
                 return np.concatenate(list(bulk.encode([text])))
-        ids = self.encode(text)
+        ids = chosen.encode(text)
         if ids and not 0 <= min(ids) <= max(ids) < 1 << 32:  # NumPy 1 does not check
             raise OverflowError(f"ids from {min(ids)} to {max(ids)} do not fit into 32 bits")
         return np.array(ids, np.uint32)
@@ -208,6 +261,8 @@ class Tokenizer:
         bits: int | None = None,
         workers: int | None = None,
         progress: Progress | None = None,
+        allowed_special: Collection[str] | None = None,
+        disallowed_special: Collection[str] | None = None,
     ) -> int:
         """Write the ids of the text in a file to another file, as unsigned numbers, little-endian.
 
@@ -221,33 +276,90 @@ class Tokenizer:
             bits: of a number, 16 or 32; None is 16 if all ids fit, else 32.
             workers: processes; None is 1.
             progress: told how many bytes are done, and of how many.
+            allowed_special: as `encode` has it.
+            disallowed_special: as `encode` has it.
 
         Returns:
             int: how many ids were written.
 
         Raises:
-            ValueError: if a file cannot be read or written, changes while it is read, or an id does not fit.
+            ValueError: if a file cannot be read or written, changes while it is read, or holds what is disallowed, or
+                an id does not fit.
             RuntimeError: if a worker dies.
         """
         from .file_encoding import encode_file  # it loads NumPy
 
         if workers is not None and workers < 1:
             raise ValueError(f"workers is {workers}; at least 1 is wanted")
-        return encode_file(self, source, target, bits, workers or 1, progress or silent)
+        chosen, choice = self._choose(allowed_special, disallowed_special)
+        return encode_file(chosen, choice, source, target, bits, workers or 1, progress or silent)
 
-    def encode_batch(self, texts: Iterable[str]) -> list[list[int]]:
-        """Return the ids of each text."""
+    def encode_batch(
+        self,
+        texts: Iterable[str],
+        *,
+        allowed_special: Collection[str] | None = None,
+        disallowed_special: Collection[str] | None = None,
+    ) -> list[list[int]]:
+        """Return the ids of each text.
+
+        Args:
+            texts: each is encoded alone: what two of them spell together is no special token.
+            allowed_special: as `encode` has it.
+            disallowed_special: as `encode` has it.
+
+        Raises:
+            ValueError: if a text holds what is disallowed, before anything is encoded.
+            UnicodeEncodeError: a ValueError, if a text holds a lone surrogate.
+        """
         if isinstance(texts, str):
             raise ValueError("texts is one string; give a list of strings")
         texts = list(texts)
-        if sum(map(len, texts)) < BULK or not self._takes_bulk:
-            return [self.encode(text) for text in texts]
-        with self._bulk() as bulk:
-            return [self._integers[ids].tolist() for ids in bulk.encode_each(texts)]
+        chosen, choice = self._choose(allowed_special, disallowed_special)
+        for place, text in enumerate(texts):
+            choice.check(text, f"text {place}")
+        if sum(map(len, texts)) < BULK or not chosen._takes_bulk:
+            return [chosen.encode(text) for text in texts]
+        with chosen._bulk() as bulk:
+            return [chosen._integers[ids].tolist() for ids in bulk.encode_each(texts)]
 
-    def encode_iterable(self, chunks: Iterable[str]) -> Iterator[int]:
-        """Yield the ids of the joined chunks, lazily, wherever the cuts fall (section STREAM)."""
-        return self._ids_of(pieces(chunks, self._special, self.compiled))
+    def encode_iterable(
+        self,
+        chunks: Iterable[str],
+        *,
+        allowed_special: Collection[str] | None = None,
+        disallowed_special: Collection[str] | None = None,
+    ) -> Iterator[int]:
+        """Yield the ids of the joined chunks, lazily, wherever the cuts fall (section STREAM).
+
+        Args:
+            chunks: of any length. They are no boundaries: a special token that several of them spell is one.
+            allowed_special: as `encode` has it.
+            disallowed_special: as `encode` has it.
+
+        Raises:
+            ValueError: while ids are read, if the text holds what is disallowed. The ids of what stands before it may
+                have been yielded; those of a part of it never are.
+            UnicodeEncodeError: a ValueError, while ids are read, if the text holds a lone surrogate.
+        """
+        chosen, choice = self._choose(allowed_special, disallowed_special)
+        return chosen._ids_of(pieces(choice.checked(chunks), chosen._special, chosen.compiled))
+
+    def _choose(
+        self, allowed_special: Collection[str] | None, disallowed_special: Collection[str] | None
+    ) -> tuple[Tokenizer, Choice]:
+        """Return a tokenizer that finds what is allowed, and is otherwise this one; and the choice."""
+        wanted = wanted_of(allowed_special, disallowed_special)
+        known = self._choices.get(wanted)
+        if known is None:
+            if len(self._choices) >= CHOICES:
+                self._choices.clear()
+            choice, narrowed = Choice.of(self._special.tokens, wanted), None
+            if choice.allowed != self._special.tokens:
+                narrowed = copy(self)
+                narrowed._special = SpecialTokens(choice.allowed)
+            known = self._choices[wanted] = narrowed, choice
+        return known[0] or self, known[1]
 
     @cached_property
     def _takes_bulk(self) -> bool:
@@ -332,7 +444,8 @@ class Tokenizer:
         Raises:
             ValueError: with file and line, if they are malformed, or if they do not fit together.
         """
-        vocab, merges = format_gpt2.read_vocab(vocab_path), format_gpt2.read_merges(merges_path)
+        vocab = format_gpt2.read_vocab(vocab_path)
+        merges = format_gpt2.read_merges(merges_path, vocab)
         return cls(vocab, merges, special_tokens, pattern=pattern)
 
     def to_tiktoken(self, name: str = "bpe-conformance") -> tiktoken.Encoding:
