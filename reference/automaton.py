@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from functools import cached_property
 from os.path import commonprefix
 from typing import Any, AnyStr, Generic
 
@@ -30,15 +31,30 @@ class Automaton(Generic[AnyStr]):
     """
 
     def __init__(self, strings: Iterable[AnyStr]) -> None:
-        listed = sorted(set(strings))
-        self._longest = max(map(len, listed), default=0)
-        self._root = _states(listed)
-        self._exact: re.Pattern[AnyStr] | None = _any_of(listed[::-1]) if len(listed) <= FEW else None
-        beginnings = [label for label, _, _ in self._root.values()]
-        few = len(beginnings) <= FEW_BEGINNINGS
-        # A text without any of these holds no string.
-        self._beginnings: list[AnyStr] = beginnings if few else [listed[0][:0]]
-        self._candidate = _any_of(beginnings) if few else _any_like(list(self._root))
+        self._strings: list[AnyStr] = sorted(set(strings))
+        self._longest = max(map(len, self._strings), default=0)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """States may be nested too deep for a pickle, and are made quickly."""
+        return type(self), (self._strings,)
+
+    @cached_property
+    def _root(self) -> _Edges:
+        return _states(self._strings)
+
+    @cached_property
+    def _exact(self) -> re.Pattern[AnyStr] | None:
+        return _any_of(self._strings[::-1]) if len(self._strings) <= FEW else None
+
+    @cached_property
+    def _beginnings(self) -> list[AnyStr]:
+        """A text without any of these holds no string."""
+        return [label for label, _, _ in self._root.values()]
+
+    @cached_property
+    def _candidate(self) -> re.Pattern[AnyStr] | None:
+        few = len(self._beginnings) <= FEW_BEGINNINGS
+        return _any_of(self._beginnings) if few else _any_like(list(self._root))
 
     def find(self, text: AnyStr, start: int = 0, end: int | None = None) -> tuple[int, int] | None:
         """Return where a string starts and ends in `text[start:end]`: the leftmost, the longest at its place."""
@@ -55,7 +71,8 @@ class Automaton(Generic[AnyStr]):
 
     def split(self, text: AnyStr) -> tuple[list[AnyStr], list[AnyStr]]:
         """Return the segments of `text`, empty ones too, and the strings between them."""
-        if not any(beginning in text for beginning in self._beginnings):
+        some = self._beginnings
+        if len(some) <= FEW_BEGINNINGS and not any(beginning in text for beginning in some):
             return [text], []
         if self._exact:
             parts = self._exact.split(text)
@@ -118,11 +135,13 @@ def _states(strings: list[AnyStr]) -> _Edges:
             behind = begin + 1
             while behind < end and strings[behind][depth : depth + 1] == char:
                 behind += 1
-            label = commonprefix([first[depth:], strings[behind - 1][depth:]])  # noqa: RUF071
-            ends = len(first) == depth + len(label)
+            last = strings[behind - 1]
+            size = len(first) if last.startswith(first) else len(commonprefix([first, last]))  # noqa: RUF071
             following: _Edges = {}
-            edges[char] = label, ends, following
-            waiting.append((following, depth + len(label), begin + ends, behind))
+            edges[char] = first[depth:size], len(first) == size, following
+            begin += len(first) == size
+            if begin < behind:
+                waiting.append((following, size, begin, behind))
             begin = behind
     return root
 

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Executor
 from contextlib import closing
-from functools import partial
+from functools import lru_cache, partial
 from typing import TypeAlias
 
 from .chunks import CHUNK_SIZE, Cuts, FileChunk
@@ -84,7 +84,7 @@ def count_pre_tokens(
 
 def count_job(job: Job, special_tokens: Sequence[str], pattern: str | None) -> Counter[bytes]:
     """Count the pre-tokens of a few documents or parts of documents; this is what a worker runs."""
-    special, compiled = SpecialTokens(special_tokens), resolve(pattern)
+    special, compiled = _special_tokens(tuple(special_tokens)), resolve(pattern)
     texts = [document if isinstance(document, str) else document.read() for document in job]
     if has_fence(compiled) and sum(map(len, texts)) >= BULK:
         from .bulk import counting  # NumPy is loaded when it pays
@@ -96,6 +96,12 @@ def count_job(job: Job, special_tokens: Sequence[str], pattern: str | None) -> C
             if not is_special:
                 counts.update(pre_tokenize(segment, compiled))
     return Counter({pre_token.encode("utf-8"): count for pre_token, count in counts.items()})
+
+
+@lru_cache(maxsize=1)
+def _special_tokens(tokens: tuple[str, ...]) -> SpecialTokens:
+    """Return them as they were made for the job before: there may be thousands."""
+    return SpecialTokens(tokens)
 
 
 def _plan(source: Source, cuts: Cuts) -> tuple[Iterable[Job], int]:
