@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import stat
 import tempfile
 from collections.abc import Iterator
@@ -10,7 +11,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
+from bpe_conformance.fixtures.regular_file import read_regular
+
 AnyPath = str | os.PathLike[str]
+SURROGATE = re.compile("[\ud800-\udfff]")
+"""What no UTF-8 holds, and JSON may spell."""
 
 
 def read_utf8(path: AnyPath) -> str:
@@ -21,7 +26,7 @@ def read_utf8(path: AnyPath) -> str:
     """
     file = Path(path)
     try:
-        return file.read_bytes().decode("utf-8").removeprefix("\ufeff")
+        return read_regular(file).decode("utf-8").removeprefix("\ufeff")
     except OSError as error:
         raise ValueError(f"{file}: cannot be read: {error.strerror or error}") from None
     except UnicodeDecodeError as error:

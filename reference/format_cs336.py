@@ -4,44 +4,37 @@ It has no form of its own. Read is what solutions write: pickles; JSON with toke
 hexadecimal digits, base64, Python literals or lists of integers; merges as lines of two such tokens. Which of these it
 is has to be beyond doubt: a token for each of the 256 bytes, and tokens for the parts and the result of each merge.
 
-No file can call anything: pickles are gone through before they are loaded, and hold plain values or are refused.
+No file can call anything: pickles hold plain values or are refused.
 """
 
 from __future__ import annotations
 
-import ast
 import base64
-import io
-import json
-import pickle
-import pickletools
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
-from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 from bpe_conformance.fixtures import Merge, Model
+from bpe_conformance.fixtures.one_line import shortened
+from bpe_conformance.fixtures.regular_file import read_regular
+from bpe_conformance.fixtures.strict_json import parse_json
 
-from .files import AnyPath
-from .format_gpt2 import HEADER, read_key
+from .files import SURROGATE, AnyPath
+from .format_gpt2 import HEADER, read_id, read_key
+from .plain_pickle import load_all
 
-_PLAIN = {
-    *("PROTO", "FRAME", "STOP", "MARK", "MEMOIZE", "PUT", "BINPUT", "LONG_BINPUT", "GET", "BINGET", "LONG_BINGET"),
-    *("EMPTY_DICT", "DICT", "SETITEM", "SETITEMS", "EMPTY_LIST", "LIST", "APPEND", "APPENDS"),
-    *("EMPTY_TUPLE", "TUPLE", "TUPLE1", "TUPLE2", "TUPLE3", "INT", "BININT", "BININT1", "BININT2", "LONG1", "LONG4"),
-    *("SHORT_BINBYTES", "BINBYTES", "BINBYTES8", "SHORT_BINUNICODE", "BINUNICODE", "BINUNICODE8"),
-}
-"""The opcodes of a pickle that make dicts, lists, tuples, integers, bytes and strings, and remember them."""
 _EVERY_BYTE = frozenset(bytes([byte]) for byte in range(256))
-_LITERAL = re.compile(r"""b'(?:[^'\\]|\\.)*'|b"(?:[^"\\]|\\.)*\"""")
+_CHAR = r"[ !#-&(-\[\]-~]|\\(?:[\\'tnr]|x[0-9a-f]{2})"
+_LITERAL = re.compile(rf"""b'(?:{_CHAR}|")*'|b"(?:{_CHAR}|')*\"""")
+"""Bytes as Python's `repr` writes them."""
+_NUMBER = re.compile("0|[1-9][0-9]{0,18}")
 _KEYS = {"vocab": "vocab", "vocabulary": "vocab", "merges": "merges", "special_tokens": "special_tokens"}
 
 
 def _literal(text: str) -> bytes:
     if not _LITERAL.fullmatch(text):
         raise ValueError(text)
-    return bytes(ast.literal_eval(text))
+    return text[2:-1].encode("ascii").decode("unicode_escape").encode("latin-1")
 
 
 def _hexadecimal(text: str) -> bytes:
@@ -94,6 +87,8 @@ def read(
         special_tokens, where = found["special_tokens"]
         if not isinstance(special_tokens, (list, tuple)) or not all(isinstance(text, str) for text in special_tokens):
             raise ValueError(f"{where}: special_tokens is {type(special_tokens).__name__}, not a list of strings")
+        if odd := next(filter(SURROGATE.search, special_tokens), None):
+            raise ValueError(f"{where}: the special token {shortened(odd)} holds a lone surrogate")
     return Model(vocab, merges, None if special_tokens is None else tuple(special_tokens), pattern)
 
 
@@ -105,7 +100,8 @@ def _named(values: Iterable[Any], where: str) -> Iterator[tuple[str, Any]]:
         elif isinstance(value, dict):
             if {"vocab", "merges"} <= value.keys() and len(value) < 256:
                 unknown = next(key for key in value if key not in _KEYS)
-                raise ValueError(f"{where}: of {unknown!a} nothing is known; vocab, merges, special_tokens are read")
+                told = "nothing is known; vocab, merges, special_tokens are read"
+                raise ValueError(f"{where}: of {shortened(unknown)} {told}")
             yield "vocab", value
         elif isinstance(value, (list, tuple)) and len(value) == 2 and isinstance(value[0], dict):
             yield from zip(("vocab", "merges"), value, strict=True)
@@ -121,35 +117,21 @@ def _named(values: Iterable[Any], where: str) -> Iterator[tuple[str, Any]]:
 def _load(path: AnyPath) -> list[Any]:
     """Return the values that a file holds, one after the other."""
     try:
-        data = Path(path).read_bytes()
+        data = read_regular(path)
     except OSError as error:
         raise ValueError(f"{path}: cannot be read: {error.strerror or error}") from None
     if data.startswith(b"\x80"):
-        return list(_pickled(data, str(path)))
+        try:
+            return list(load_all(data))
+        except ValueError as error:
+            raise ValueError(f"{path}: {error}") from None
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError:
         raise ValueError(f"{path}: neither a pickle (of protocol 2 or later) nor UTF-8") from None
     if text.lstrip()[:1] in ("{", "["):
-        return [_json(text, str(path))]
+        return [parse_json(text, str(path))]
     return [_lines(text, str(path))]
-
-
-def _json(text: str, where: str) -> Any:
-    def entries(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        found = dict(pairs)
-        if len(found) < len(pairs):
-            raise ValueError("a key stands twice")
-        return found
-
-    try:
-        return json.loads(text, object_pairs_hook=entries)
-    except json.JSONDecodeError as error:
-        raise ValueError(f"{where}:{error.lineno}: not JSON: {error.msg}") from None
-    except RecursionError:
-        raise ValueError(f"{where}: nested too deep") from None
-    except ValueError as error:
-        raise ValueError(f"{where}: {error}") from None
 
 
 def _lines(text: str, where: str) -> list[list[str]]:
@@ -165,52 +147,8 @@ def _line(line: str, where: str) -> list[str]:
         return literals
     parts = line.split(" ")
     if len(parts) != 2 or not all(parts):
-        raise ValueError(f"{where}: {line[:80]!a} is no merge; two tokens and one space are wanted")
+        raise ValueError(f"{where}: {shortened(line)} is no merge; two tokens and one space are wanted")
     return parts
-
-
-class _Unpickler(pickle.Unpickler):
-    """Refuses whatever is not a plain value; what it is given holds nothing else."""
-
-    def find_class(self, module: str, name: str) -> NoReturn:
-        raise pickle.UnpicklingError(f"{module}.{name} is no plain value")
-
-    def persistent_load(self, pid: Any) -> NoReturn:
-        raise pickle.UnpicklingError("a reference is no plain value")
-
-
-def _pickled(data: bytes, where: str) -> Iterator[Any]:
-    stream = io.BytesIO(data)
-    while stream.tell() < len(data):
-        start = stream.tell()
-        try:
-            _check_opcodes(stream, where)
-            stream.seek(start)
-            yield _Unpickler(stream).load()
-        except _Refused:
-            raise
-        except Exception as error:  # which one, malformed pickles choose
-            raise ValueError(f"{where}: no pickle: {' '.join(str(error).split()) or type(error).__name__}") from None
-
-
-class _Refused(ValueError):
-    pass
-
-
-def _check_opcodes(stream: io.BytesIO, where: str) -> None:
-    """Raise a ValueError if a pickle does more than make plain values, or remembers at places that cost memory."""
-    strings = ["", ""]
-    for count, (opcode, argument, _) in enumerate(pickletools.genops(stream)):
-        if opcode.name not in _PLAIN:
-            named = argument if opcode.name == "GLOBAL" else " ".join(strings[-2:])
-            name = str(named).strip().replace(" ", ".") if "GLOBAL" in opcode.name else ""
-            what = name or f"the opcode {opcode.name}"
-            hint = "; write it with pickle.HIGHEST_PROTOCOL" if what == "_codecs.encode" else ""
-            raise _Refused(f"{where}: the pickle calls for {what}; only plain dicts, lists and bytes are read{hint}")
-        if "PUT" in opcode.name and int(argument or 0) > count:
-            raise _Refused(f"{where}: no pickle: place {argument} of its memory does not come before {count}")
-        if isinstance(argument, str):
-            strings.append(argument)
 
 
 # Tables
@@ -223,13 +161,11 @@ def _vocab(value: Any, where: str) -> tuple[dict[int, bytes], str]:
     by_id = not all(type(index) is int for index in value.values())
     ids = list(value if by_id else value.values())
     tokens = list(value.values() if by_id else value)
-    try:
-        ids = [int(index) if isinstance(index, str) and index.isdecimal() else index for index in ids]
-    except ValueError as error:
-        raise ValueError(f"{where}: {error}") from None
+    ids = [int(index) if isinstance(index, str) and _NUMBER.fullmatch(index) else index for index in ids]
     for index in ids:
         if type(index) is not int:
             raise ValueError(f"{where}: the vocabulary has {_told(index)} for an id")
+        read_id(index, f"{where}: an id of the vocabulary")
     if len(set(ids)) < len(ids):
         raise ValueError(f"{where}: an id of the vocabulary stands twice")
     raw, spelling = _bytes_of(tokens, where), ""
@@ -246,9 +182,8 @@ def _bytes_of(tokens: Sequence[Any], where: str) -> list[bytes] | None:
         return None
     found: list[bytes] = []
     for token in tokens:
-        if isinstance(token, (list, tuple)):
-            with suppress(ValueError, TypeError):
-                token = bytes(token)
+        if isinstance(token, (list, tuple)) and all(type(byte) is int and 0 <= byte < 256 for byte in token):
+            token = bytes(token)
         if not isinstance(token, bytes):
             raise ValueError(f"{where}: {_told(token)} stands for a token; bytes are wanted")
         found.append(token)
@@ -257,7 +192,7 @@ def _bytes_of(tokens: Sequence[Any], where: str) -> list[bytes] | None:
 
 def _told(value: object) -> str:
     """Return a value in a few words; of a container, which may be deep, its type alone."""
-    return f"{type(value).__name__} {value[:40]!a}" if isinstance(value, (str, bytes)) else type(value).__name__
+    return f"{type(value).__name__} {shortened(value)}" if isinstance(value, (str, bytes)) else type(value).__name__
 
 
 def _spelled_vocab(tokens: Sequence[str], where: str) -> tuple[list[bytes], str]:
@@ -276,7 +211,7 @@ def _spelled_vocab(tokens: Sequence[str], where: str) -> tuple[list[bytes], str]
 def _read_as(name: str, tokens: Iterable[str]) -> list[bytes] | None:
     try:
         return [SPELLINGS[name](token) for token in tokens]
-    except (ValueError, SyntaxError):
+    except ValueError:
         return None
 
 
@@ -296,8 +231,8 @@ def _merges(value: Any, where: str, vocab: Mapping[int, bytes], spelling: str) -
         for rank, (left, right) in enumerate(pairs):
             if not known.issuperset((left, right, left + right)):
                 lacks = f"the vocabulary lacks a part or the result of merge {rank}"
-                raise ValueError(f"{where}: {lacks}, {left!r} {right!r}")
-        return pairs
+                raise ValueError(f"{where}: {lacks}, {shortened(left)} {shortened(right)}")
+        return _each_once(pairs, where)
     names = [spelling, *(name for name in SPELLINGS if name != spelling)] if spelling else list(SPELLINGS)
     fitting: dict[str, tuple[Merge, ...]] = {}
     for name in names:
@@ -309,7 +244,15 @@ def _merges(value: Any, where: str, vocab: Mapping[int, bytes], spelling: str) -
         raise ValueError(f"{where}: in no spelling ({', '.join(SPELLINGS)}) are the merges of the vocabulary's tokens")
     if spelling not in fitting and len(set(fitting.values())) > 1:
         raise ValueError(f"{where}: the merges may be {' or '.join(fitting)}; the vocabulary is neither")
-    return next(iter(fitting.values()))
+    return _each_once(next(iter(fitting.values())), where)
+
+
+def _each_once(merges: tuple[Merge, ...], where: str) -> tuple[Merge, ...]:
+    ranks: dict[Merge, int] = {}
+    for rank, merge in enumerate(merges):
+        if ranks.setdefault(merge, rank) != rank:
+            raise ValueError(f"{where}: merge {rank} stands twice, first as merge {ranks[merge]}")
+    return merges
 
 
 def _pairs(parts: Sequence[bytes]) -> tuple[Merge, ...]:

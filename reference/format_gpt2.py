@@ -8,16 +8,20 @@ space, say) can only be that, and is read as its UTF-8 bytes.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from bpe_conformance.fixtures import Merge, spell, unspell
+from bpe_conformance.fixtures.one_line import shortened
+from bpe_conformance.fixtures.strict_json import parse_json
 
 from .files import AnyPath, read_lines, read_utf8, write_utf8
 
 HEADER = "#version"
+LARGEST_ID = 2**32 - 1
+"""Of any format that is read: tiktoken and Hugging Face hold ids as 32 bits without a sign."""
 
 
 def read_vocab(path: AnyPath) -> dict[int, bytes]:
@@ -29,32 +33,31 @@ def read_vocab(path: AnyPath) -> dict[int, bytes]:
     Raises:
         ValueError: with file and line, if it is no JSON object of spelled tokens → ids, each once.
     """
-    text = read_utf8(path)
-    try:
-        entries = json.loads(text, object_pairs_hook=list)
-    except json.JSONDecodeError as error:
-        raise ValueError(f"{path}:{error.lineno}: not JSON: {error.msg}") from None
-    except RecursionError:
-        raise ValueError(f"{path}:1: nested too deep; an object of spelled tokens and ids is wanted") from None
-    if not text.lstrip().startswith("{"):
+    entries = parse_json(read_utf8(path), str(path))
+    if not isinstance(entries, dict):
         raise ValueError(f"{path}:1: an object of spelled tokens and ids is wanted")
-    return vocab_of_entries(entries, str(path))
+    return vocab_of_entries(entries.items(), str(path))
 
 
-def vocab_of_entries(entries: Sequence[tuple[str, Any]], where: str) -> dict[int, bytes]:
-    """Return id → bytes for spelled tokens and ids, or raise a ValueError that begins with `where`."""
+def vocab_of_entries(entries: Iterable[tuple[str, Any]], where: str) -> dict[int, bytes]:
+    """Return id → bytes for spelled tokens, each once, and ids, or raise a ValueError that begins with `where`."""
     vocab: dict[int, bytes] = {}
-    seen: set[str] = set()
-    for key, index in entries:
-        if not isinstance(index, int) or isinstance(index, bool):
-            raise ValueError(f"{where}: the id of {key!a} is {index!a}; an integer is wanted")
-        if key in seen:
-            raise ValueError(f"{where}: the token {key!a} stands twice")
+    for key, value in entries:
+        index = read_id(value, f"{where}: the id of {shortened(key)}")
         if index in vocab:
-            raise ValueError(f"{where}: the id {index} stands for {spell(vocab[index])!a} and for {key!a}")
-        seen.add(key)
+            both = f"{shortened(spell(vocab[index]))} and for {shortened(key)}"
+            raise ValueError(f"{where}: the id {index} stands for {both}")
         vocab[index] = read_key(key, where)
     return vocab
+
+
+def read_id(value: Any, what: str) -> int:
+    """Return an id as it stands in a file, or raise a ValueError that begins with `what`."""
+    if type(value) is not int:
+        raise ValueError(f"{what} is {shortened(value)}; an integer is wanted")
+    if not 0 <= value <= LARGEST_ID:
+        raise ValueError(f"{what} is {shortened(value)}; ids are 0 to {LARGEST_ID}")
+    return value
 
 
 def read_key(key: str, where: str) -> bytes:
@@ -68,28 +71,56 @@ def read_key(key: str, where: str) -> bytes:
     try:
         return key.encode("utf-8")
     except UnicodeEncodeError:
-        raise ValueError(f"{where}: the token {key!a} holds a lone surrogate") from None
+        raise ValueError(f"{where}: the token {shortened(key)} holds a lone surrogate") from None
 
 
-def read_merges(path: AnyPath) -> list[Merge]:
+def read_merges(path: AnyPath, vocab: Mapping[int, bytes] | None = None) -> list[Merge]:
     """Read `merges.txt`; the first line may be a `#version` header, every other one is a merge.
 
+    Args:
+        path: the file.
+        vocab: if it is given, the parts and the result of each merge have to be among its tokens.
+
     Raises:
-        ValueError: with file and line, if a line is not two spelled tokens with a space between them.
+        ValueError: with file and line, if a line is not two spelled tokens with a space between them, or its pair
+            stands in an earlier one.
     """
     lines = read_lines(path)
-    merges: list[Merge] = []
-    for number, line in enumerate(lines, start=1):
-        if number == 1 and (not line or line.startswith(HEADER)):
-            continue
-        merges.append(read_merge(line.split(" "), f"{path}:{number}"))
-    return merges
+    first = 1 if not lines[0] or lines[0].startswith(HEADER) else 0
+    numbered = [(f"{path}:{number}", line.split(" ")) for number, line in enumerate(lines[first:], start=first + 1)]
+    return list(merges_of_entries(numbered, vocab))
+
+
+def merges_of_entries(
+    entries: Iterable[tuple[str, Sequence[str]]], vocab: Mapping[int, bytes] | None = None
+) -> Iterator[Merge]:
+    """Yield the merges of pairs of spelled tokens.
+
+    Args:
+        entries: the place of each, which an error begins with, and its parts.
+        vocab: as `read_merges` takes it.
+
+    Raises:
+        ValueError: if one is no pair, stands twice (GPT-2 and Hugging Face take the last rank, others the first), or
+            is not of the vocabulary's tokens.
+    """
+    ranks: dict[Merge, int] = {}
+    known = None if vocab is None else set(vocab.values())
+    for rank, (where, parts) in enumerate(entries):
+        merge = read_merge(parts, where)
+        if merge in ranks:
+            raise ValueError(f"{where}: {shortened(' '.join(parts))} stands twice, first as merge {ranks[merge]}")
+        ranks[merge] = rank
+        for role, token in (("left part", merge[0]), ("right part", merge[1]), ("result", merge[0] + merge[1])):
+            if known is not None and token not in known:
+                raise ValueError(f"{where}: the vocabulary lacks {shortened(token)}, the {role} of merge {rank}")
+        yield merge
 
 
 def read_merge(parts: Sequence[str], where: str) -> Merge:
     """Return the merge of two spelled tokens, or raise a ValueError that begins with `where`."""
     if len(parts) != 2 or not all(parts):
-        raise ValueError(f"{where}: {' '.join(parts)!a} is no merge; two tokens and one space are wanted")
+        raise ValueError(f"{where}: {shortened(' '.join(parts))} is no merge; two tokens and one space are wanted")
     try:
         return unspell(parts[0]), unspell(parts[1])
     except ValueError as error:

@@ -10,13 +10,16 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from itertools import product
 from typing import Any
 
-from bpe_conformance.fixtures import PATTERNS, Merge, Model, spell
+from bpe_conformance.fixtures import PATTERNS, Model, spell
+from bpe_conformance.fixtures.one_line import shortened
+from bpe_conformance.fixtures.strict_json import parse_json
 
-from .files import AnyPath, read_utf8, write_utf8
-from .format_gpt2 import read_key, read_merge, spelled_vocab, vocab_of_entries
+from .files import SURROGATE, AnyPath, read_utf8, write_utf8
+from .format_gpt2 import merges_of_entries, read_id, read_key, spelled_vocab, vocab_of_entries
 from .special_tokens import straddles
 
 _REGEXES = {
@@ -25,6 +28,8 @@ _REGEXES = {
 }
 _NAMES = {text: name for name, text in PATTERNS.items()} | {text: name for name, text in _REGEXES.items()}
 _UNSET = (None, False, "", 0)
+MIXED = 10_000
+"""Characters of added tokens, some of them `normalized` and some not, that are compared at most."""
 
 
 def read(path: AnyPath) -> Model:
@@ -35,16 +40,11 @@ def read(path: AnyPath) -> Model:
             BPE without further steps.
     """
     where = str(path)
-    try:
-        document = json.loads(read_utf8(path))
-    except json.JSONDecodeError as error:
-        raise ValueError(f"{where}:{error.lineno}: not JSON: {error.msg}") from None
-    except RecursionError:
-        raise ValueError(f"{where}:1: nested too deep") from None
+    document = parse_json(read_utf8(path), where)
     model = _mapping(_mapping(document, where).get("model"), f"{where}: model")
     _refuse(document, where, ("normalizer", "truncation", "padding"))
     if model.get("type", "BPE") != "BPE":
-        raise ValueError(f"{where}: the model is {model['type']!a}; BPE is wanted")
+        raise ValueError(f"{where}: the model is {shortened(model['type'])}; BPE is wanted")
     steps = ("dropout", "continuing_subword_prefix", "end_of_word_suffix", "byte_fallback", "ignore_merges")
     _refuse(model, f"{where}: model", steps)
     added = _added_tokens(document, where)
@@ -54,16 +54,12 @@ def read(path: AnyPath) -> Model:
     ordinary_tokens = set(vocab.values())
     for text, index in added.items():
         token = text.encode("utf-8")
-        if keys.get(text, index) != index or index in vocab or token in ordinary_tokens:
-            what = f"{text!a} or its id {index} stands for something else in the vocab"
+        stated = read_id(keys.get(text, index), f"{where}: model.vocab: the id of {shortened(text)}")
+        if stated != index or index in vocab or token in ordinary_tokens:
+            what = f"{shortened(text)} or its id {index} stands for something else in the vocab"
             raise ValueError(f"{where}: added_tokens: {what}")
         vocab[index] = token
-    merges: list[Merge] = []
-    for number, pair in enumerate(model.get("merges", ())):
-        parts = pair.split(" ") if isinstance(pair, str) else pair
-        if not isinstance(parts, list) or not all(isinstance(part, str) for part in parts):
-            raise ValueError(f"{where}: model.merges[{number}] is no pair of strings")
-        merges.append(read_merge(parts, f"{where}: model.merges[{number}]"))
+    merges = merges_of_entries(_merges(model, f"{where}: model.merges"), vocab)
     pattern = _pattern(document.get("pre_tokenizer"), f"{where}: pre_tokenizer")
     return Model(vocab, tuple(merges), tuple(added), pattern)
 
@@ -80,24 +76,49 @@ def _refuse(settings: Mapping[str, Any], where: str, names: tuple[str, ...]) -> 
             raise ValueError(f"{where}: {name} is set; plain byte-level BPE has none")
 
 
+def _list(value: Any, where: str) -> list[Any]:
+    if not isinstance(value, list):
+        raise ValueError(f"{where}: an array is wanted")
+    return value
+
+
+def _merges(model: Mapping[str, Any], where: str) -> Iterator[tuple[str, list[str]]]:
+    for number, pair in enumerate(_list(model.get("merges", []), where)):
+        parts = pair.split(" ") if isinstance(pair, str) else pair
+        if not isinstance(parts, list) or not all(isinstance(part, str) for part in parts):
+            raise ValueError(f"{where}[{number}] is no pair of strings")
+        yield f"{where}[{number}]", parts
+
+
 def _added_tokens(document: Mapping[str, Any], where: str) -> dict[str, int]:
     added: dict[str, int] = {}
     normalized: dict[str, bool] = {}
-    for number, entry in enumerate(document.get("added_tokens") or ()):
+    for number, entry in enumerate(_list(document.get("added_tokens") or [], f"{where}: added_tokens")):
         here = f"{where}: added_tokens[{number}]"
         token = _mapping(entry, here)
         _refuse(token, here, ("lstrip", "rstrip", "single_word"))
-        text, index = token.get("content"), token.get("id")
-        if not isinstance(text, str) or not text or not isinstance(index, int):
+        text = token.get("content")
+        if not isinstance(text, str) or not text or "id" not in token:
             raise ValueError(f"{here}: a content that is not empty and an id are wanted")
-        added[text], normalized[text] = index, bool(token.get("normalized"))
-    # Those that are not `normalized` are cut out first: leftmost-longest only if none of them overlap.
-    for first, late in normalized.items():
-        for second, other in normalized.items():
-            if late != other and (straddles(first, second) or first.startswith(second)):
-                what = f"{first!a} and {second!a} overlap, and one of them is normalized"
-                raise ValueError(f"{where}: added_tokens: {what}")
+        if SURROGATE.search(text):
+            raise ValueError(f"{here}: {shortened(text)} holds a lone surrogate")
+        if text in added:
+            raise ValueError(f"{here}: {shortened(text)} stands twice")
+        added[text] = read_id(token["id"], f"{here}: the id of {shortened(text)}")
+        normalized[text] = bool(token.get("normalized"))
+    _check_overlaps(normalized, f"{where}: added_tokens")
     return added
+
+
+def _check_overlaps(normalized: Mapping[str, bool], where: str) -> None:
+    """Refuse tokens that are not found leftmost-longest: those that are not `normalized` are cut out first."""
+    kinds = [[text for text, late in normalized.items() if late is kind] for kind in (True, False)]
+    if all(kinds) and sum(map(len, normalized)) > MIXED:
+        raise ValueError(f"{where}: {len(kinds[0])} are normalized and {len(kinds[1])} are not, too many to compare")
+    for first, second in [*product(*kinds), *product(*reversed(kinds))]:
+        if straddles(first, second) or first.startswith(second):
+            both = f"{shortened(first)} and {shortened(second)}"
+            raise ValueError(f"{where}: {both} overlap, and one of them is normalized")
 
 
 def _pattern(value: Any, where: str) -> str:
@@ -106,7 +127,8 @@ def _pattern(value: Any, where: str) -> str:
         steps = value.get("pretokenizers", [])
     match steps:
         case [{"type": "ByteLevel", "add_prefix_space": False, **rest}]:
-            return "gpt2" if rest.get("use_regex", True) else "none"
+            if (used := rest.get("use_regex", True)) in (True, False):
+                return "gpt2" if used else "none"
         case [
             {"type": "Split", "pattern": {"Regex": str(text)}, "behavior": "Isolated", "invert": False},
             {"type": "ByteLevel", "add_prefix_space": False, "use_regex": False},

@@ -7,13 +7,16 @@ are what merging its bytes leaves when only lower ranks may be used.
 from __future__ import annotations
 
 import base64
-import binascii
 from collections.abc import Mapping
+from heapq import heappop, heappush
 from itertools import pairwise
 
 from bpe_conformance.fixtures import Merge, Model
+from bpe_conformance.fixtures.one_line import shortened
 
+from .encoder import LONG
 from .files import AnyPath, read_lines, write_utf8
+from .format_gpt2 import read_id
 
 
 def read_ranks(path: AnyPath) -> dict[bytes, int]:
@@ -30,16 +33,25 @@ def read_ranks(path: AnyPath) -> dict[bytes, int]:
         where = f"{path}:{number}"
         parts = line.split(" ")
         if len(parts) != 2 or not (parts[1].isascii() and parts[1].isdigit()):
-            raise ValueError(f"{where}: {line[:80]!a} is not base64, a space and a rank")
-        try:
-            token, rank = base64.b64decode(parts[0], validate=True), int(parts[1])
-        except (binascii.Error, ValueError) as error:
-            raise ValueError(f"{where}: {line[:80]!a} cannot be read: {error}") from None
+            raise ValueError(f"{where}: {shortened(line)} is not base64, a space and a rank")
+        token, rank = _token(parts[0], where), read_id(int(parts[1][:20]), f"{where}: the rank")
         if not token or token in ranks or rank in taken:
-            raise ValueError(f"{where}: the token {token!r} is empty, or it or the rank {rank} stands twice")
+            what = f"the token {shortened(token)} is empty, or it or the rank {rank} stands twice"
+            raise ValueError(f"{where}: {what}")
         ranks[token] = rank
         taken.add(rank)
     return ranks
+
+
+def _token(written: str, where: str) -> bytes:
+    """Return the bytes of base64 as every encoder writes it; readers differ in what else they take."""
+    try:
+        token = base64.b64decode(written, validate=True)
+    except ValueError as error:
+        raise ValueError(f"{where}: {shortened(written)} is not base64: {error}") from None
+    if base64.b64encode(token).decode("ascii") != written:
+        raise ValueError(f"{where}: {shortened(written)} is not base64 as it is written: bits are left over")
+    return token
 
 
 def merges_of_ranks(ranks: Mapping[bytes, int]) -> list[Merge]:
@@ -62,6 +74,8 @@ def merges_of_ranks(ranks: Mapping[bytes, int]) -> list[Merge]:
 
 
 def _parts(token: bytes, ranks: Mapping[bytes, int], limit: int) -> list[bytes]:
+    if len(token) >= LONG:
+        return _parts_of_long(token, ranks, limit)
     parts = [token[place : place + 1] for place in range(len(token))]
     while True:
         joined = [left + right for left, right in pairwise(parts)]
@@ -70,6 +84,34 @@ def _parts(token: bytes, ranks: Mapping[bytes, int], limit: int) -> list[bytes]:
             return parts
         place = next(place for place, pair in enumerate(joined) if ranks.get(pair) == lowest)
         parts[place : place + 2] = [joined[place]]
+
+
+def _parts_of_long(token: bytes, ranks: Mapping[bytes, int], limit: int) -> list[bytes]:
+    """Return the same with a heap of (rank, start, end) of two neighbours, over a linked list of where parts start."""
+    size = len(token)
+    following = [*range(1, size + 1), size]
+    preceding = list(range(-1, size))
+    heap: list[tuple[int, int, int]] = []
+
+    def look(start: int) -> None:
+        end = following[following[start]]
+        rank = ranks.get(token[start:end], limit)
+        if following[start] < size and rank < limit:
+            heappush(heap, (rank, start, end))
+
+    for start in range(size):
+        look(start)
+    while heap:
+        _, start, end = heappop(heap)
+        middle = following[start]
+        if following[middle] != end or preceding[middle] != start:
+            continue  # one of the two has become part of another
+        following[start], preceding[end], preceding[middle] = end, start, middle
+        look(start)
+        if start:
+            look(preceding[start])
+    starts = [start for start in range(size) if preceding[start] < start]
+    return [token[start : following[start]] for start in starts]
 
 
 def read(path: AnyPath, special_tokens: Mapping[str, int] | None = None, pattern: str = "gpt2") -> Model:

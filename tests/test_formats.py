@@ -85,10 +85,10 @@ class TestGPT2:
             ("", ":1: not JSON"),
             ('{"a": "0"}', ": the id of 'a' is '0'"),
             ('{"a": true}', ": the id of 'a' is True"),
-            ('{"a": 0, "a": 1}', ": the token 'a' stands twice"),
+            ('{"a": 0, "a": 1}', ": the key 'a' stands twice"),
             ('{"a": 0, "b": 0}', ": the id 0 stands for 'a' and for 'b'"),
             ('{"\\ud800": 0}', "lone surrogate"),
-            ("[" * 100_000, "nested too deep"),
+            ("[" * 100_000, "nested deeper than 64 levels"),
         ],
     )
     def test_malformed_vocabulary(self, tmp_path: Path, text: str, what: str) -> None:
@@ -216,7 +216,8 @@ class TestTiktoken:
         [
             ("YQ== 0\nYg==\n", 2, "is not base64, a space and a rank"),
             ("YQ== 0\nYg== x\n", 2, "is not base64, a space and a rank"),
-            ("Y!== 0\n", 1, "cannot be read"),
+            ("Y!== 0\n", 1, "is not base64: "),
+            ("YR== 0\n", 1, "is not base64 as it is written: bits are left over"),
             ("YQ== 0\nYg== 0\n", 2, "stands twice"),
             ("YQ== 0\nYQ== 1\n", 2, "stands twice"),
             ("YQ== ²\n", 1, "is not base64, a space and a rank"),

@@ -71,7 +71,7 @@ def test_the_command_takes_reports_too(folder: Path, capsys: pytest.CaptureFixtu
     [
         ([], "name what to judge, or --all"),
         (["absent.json"], "absent.json: No such file"),
-        (["broken.json"], "broken.json: not JSON"),
+        (["broken.json"], "broken.json:1: not JSON"),
         (["reference", "reference"], "reference is named twice"),
         (["rustbpe", "--only", "rustbpe"], "rustbpe is named twice"),
         (["--only", "rustpbe"], "there is no implementation 'rustpbe'; did you mean rustbpe?"),

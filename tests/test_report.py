@@ -159,7 +159,7 @@ def test_long_answers_are_shortened() -> None:
         ("[1]", "its format is"),
         ('{"format": "bpe-conformance report 9"}', "its format is 'bpe-conformance report 9'"),
         ('{"format": "bpe-conformance report 1"}', "required property"),
-        ("[" * 100_000, "not JSON"),
+        ("[" * 100_000, "nested deeper than 64 levels"),
     ],
 )
 def test_a_file_that_is_no_report_is_one_line(tmp_path: Path, text: str, told: str) -> None:

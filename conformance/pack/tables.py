@@ -5,7 +5,6 @@ from __future__ import annotations
 import gzip
 import hashlib
 import importlib.util
-import json
 import re
 import tempfile
 from collections.abc import Mapping, Sequence
@@ -14,6 +13,8 @@ from pathlib import Path
 
 from bpe_conformance.fixtures import PATTERNS, Model, gpt2_model
 from bpe_conformance.fixtures.models import FOLDER, GPT2_SHA256
+from bpe_conformance.fixtures.regular_file import read_regular
+from bpe_conformance.fixtures.strict_json import parse_json
 from bpe_conformance.pack.patterns import compiled, named
 from bpe_conformance.reference import format_gpt2, format_huggingface, format_tiktoken, textbook
 from bpe_conformance.tools.command_error import CommandError
@@ -146,12 +147,12 @@ def _folder(folder: Path, given: Given) -> Table:
 
 
 def _file(file: Path, given: Given) -> Table:
-    data = file.read_bytes()
+    data = read_regular(file)
     if not data.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"{"):
         return _ranks(file, file.name, file.stem, given)
     try:
-        document = json.loads(data)
-    except (ValueError, RecursionError):
+        document = parse_json(data.decode("utf-8-sig"), str(file))
+    except UnicodeDecodeError:
         document = {}  # the format's reader says what is wrong, and where
     if document and "model" not in document:
         raise CommandError(
@@ -163,8 +164,9 @@ def _file(file: Path, given: Given) -> Table:
 
 
 def _pair(vocab_file: Path, merges_file: Path, given: Given) -> Table:
-    vocab, merges = format_gpt2.read_vocab(vocab_file), tuple(format_gpt2.read_merges(merges_file))
-    sources = {file.name: _sha256(file.read_bytes()) for file in (vocab_file, merges_file)}
+    vocab = format_gpt2.read_vocab(vocab_file)
+    merges = tuple(format_gpt2.read_merges(merges_file, vocab))
+    sources = {file.name: _sha256(read_regular(file)) for file in (vocab_file, merges_file)}
     learned = {*(left + right for left, right in merges), *(bytes([byte]) for byte in range(256))}
     left_over = [token.decode("utf-8", "replace") for token in vocab.values() if token not in learned]
     special = tuple(text for text in left_over if _LIKE_SPECIAL.fullmatch(text))
@@ -176,7 +178,7 @@ def _pair(vocab_file: Path, merges_file: Path, given: Given) -> Table:
 
 
 def _ranks(file: Path, shown: str, stem: str, given: Given) -> Table:
-    digest = _sha256(file.read_bytes())
+    digest = _sha256(read_regular(file))
     known = KNOWN.get(digest)
     if known is None and given.pattern is None:
         raise CommandError(

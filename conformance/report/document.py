@@ -14,7 +14,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bpe_conformance import __version__
+from bpe_conformance.fixtures.one_line import one_line
+from bpe_conformance.fixtures.regular_file import read_regular
 from bpe_conformance.fixtures.spec import FOLDER, Clause
+from bpe_conformance.fixtures.strict_json import parse_json
 from bpe_conformance.report import tally
 
 if TYPE_CHECKING:
@@ -190,19 +193,24 @@ def read(file: Path) -> Document:
         ReportError: if it is no report, or not of this format.
         OSError: if it cannot be read.
     """
+    data = read_regular(file)
     try:
-        document = json.loads(file.read_bytes())
-    except (ValueError, RecursionError) as error:
-        raise ReportError(f"{file}: not JSON: {str(error)[:200]}") from None
+        document = parse_json(data.decode("utf-8-sig"), str(file))
+    except UnicodeDecodeError as error:
+        raise ReportError(f"{file}: not UTF-8 at byte {error.start}") from None
+    except ValueError as error:
+        raise ReportError(str(error)) from None
     found = document.get("format") if isinstance(document, dict) else None
     if found != FORMAT:
-        raise ReportError(f"{file}: its format is {str(found)[:60]!r}; {FORMAT!r} is wanted, as --bpe-report writes it")
+        raise ReportError(
+            f"{file}: its format is {one_line(ascii(found))[:80]}, not {FORMAT!r}, which --bpe-report writes"
+        )
     from jsonschema.exceptions import best_match  # only who reads a report needs it
 
     wrong = best_match(_validator().iter_errors(document))
     if wrong is not None:
         where = ".".join(map(str, wrong.absolute_path)) or "document"
-        raise ReportError(f"{file}: {where}: {' '.join(wrong.message.split())[:200]}")
+        raise ReportError(f"{file}: {one_line(f'{where}: {wrong.message}')}")
     return dict(document)
 
 
