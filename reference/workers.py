@@ -5,11 +5,15 @@ from __future__ import annotations
 import multiprocessing
 import os
 import signal
+import sys
+import traceback
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
-from concurrent.futures import BrokenExecutor, Executor, Future, ProcessPoolExecutor
-from contextlib import contextmanager
-from multiprocessing.connection import wait
+from concurrent.futures import BrokenExecutor, Executor, Future, ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from multiprocessing import Pipe
+from multiprocessing.connection import Connection, wait
+from multiprocessing.process import BaseProcess
 from threading import Thread
 from typing import Any, NamedTuple, TypeVar
 
@@ -112,28 +116,149 @@ def _clear_failures() -> Iterator[None]:
 
 @contextmanager
 def _pool(workers: int, prepare: Callable[[], object] | None) -> Iterator[Executor]:
-    pool = ProcessPoolExecutor(workers, initializer=_begin, initargs=(prepare,))
+    pool = _Processes(workers)
     try:
+        with _clear_failures():
+            pool.start(prepare)
         yield pool
+        pool.shutdown()
     except BaseException:
         # What a worker is at may take long, and nobody wants it any more.
-        for process in list(pool._processes.values()):
-            process.kill()
-        # One may have been killed in the midst of a result, or of a job that is longer than a pipe; whoever waits for
-        # the rest, or to send it, learns so from the pipe's end. (Newer Pythons close the second themselves.)
-        pool._result_queue._writer.close()  # type: ignore[attr-defined]
-        pool._call_queue._reader.close()  # type: ignore[attr-defined]
+        pool.kill()
         raise
-    finally:
-        pool.shutdown(cancel_futures=True)
 
 
-def _begin(prepare: Callable[[], object] | None) -> None:
-    # Ctrl-C reaches every process of a terminal; the one that has workers ends them.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    Thread(target=_end_with_parent, daemon=True).start()
+class _Worker(NamedTuple):
+    process: BaseProcess
+    pipe: Connection
+
+
+class _Processes(Executor):
+    """Processes, each behind a pipe of its own.
+
+    Whoever waits for one learns from the pipe's end that it died, be it in the midst of a result: no other process
+    holds that end, as it would if they shared a queue.
+    """
+
+    def __init__(self, count: int) -> None:
+        self._count = count
+        self._workers: list[_Worker] = []
+        self._idle: list[_Worker] = []
+        self._threads = ThreadPoolExecutor(count)  # its threads begin with the first jobs, when all have forked
+
+    def start(self, prepare: Callable[[], object] | None) -> None:
+        for _ in range(self._count):
+            ours, theirs = Pipe()
+            with theirs, _undisturbed():
+                process = multiprocessing.Process(target=_work, args=(theirs, prepare), daemon=True)
+                process.start()
+                self._workers.append(_Worker(process, ours))
+        self._idle += self._workers
+
+    def submit(self, fn: Callable[..., Result], /, *args: Any, **kwargs: Any) -> Future[Result]:
+        return self._threads.submit(self._ask, fn, args, kwargs)
+
+    def _ask(self, *job: Any) -> Any:
+        worker = self._idle.pop()  # there are as many threads
+        try:
+            worker.pipe.send(job)
+            answer = worker.pipe.recv()
+        except (EOFError, OSError):
+            worker.process.join(1)
+            raise BrokenExecutor(_end_of(worker.process.exitcode)) from None
+        finally:
+            self._idle.append(worker)
+        if isinstance(answer, _Failure):
+            raise answer.error from _RemoteTraceback(answer.traceback)
+        return answer
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+        self._threads.shutdown(wait, cancel_futures=cancel_futures)
+        for worker in self._workers:
+            with suppress(OSError):
+                worker.pipe.send(None)
+        self._end()
+
+    def kill(self) -> None:
+        for worker in self._workers:
+            worker.process.kill()
+        self._threads.shutdown(cancel_futures=True)
+        self._end()
+
+    def _end(self) -> None:
+        for worker in self._workers:
+            worker.process.join()
+            worker.pipe.close()
+
+
+def _end_of(status: int | None) -> str:
+    """Return how a process ended.
+
+    >>> _end_of(-9), _end_of(1)
+    ('ended by SIGKILL', 'exit status 1')
+    """
+    if status is None:
+        return "no answer"
+    return f"ended by {signal.Signals(-status).name}" if status < 0 else f"exit status {status}"
+
+
+class _Failure(NamedTuple):
+    """Another error of a job than a ValueError, and where it was raised."""
+
+    error: Exception
+    traceback: str
+
+
+class _RemoteTraceback(Exception):
+    """Stands as the cause of an error that was raised in another process, and shows where."""
+
+    def __str__(self) -> str:
+        return f"\n\n{self.args[0]}"
+
+
+def _work(pipe: Connection, prepare: Callable[[], object] | None) -> None:
+    """Do jobs until there is none; this is what a worker runs."""
+    _begin()
     if prepare:
         prepare()
+    with suppress(EOFError, OSError):  # there is nobody any more to tell
+        while job := pipe.recv():
+            call, arguments, named = job
+            try:
+                answer = call(*arguments, **named)
+            except Exception as error:
+                answer = _Failure(error, traceback.format_exc())
+            try:
+                pipe.send(answer)
+            except OSError:
+                raise
+            except Exception as error:  # what cannot be pickled
+                pipe.send(_Failure(TypeError(f"{type(error).__name__}: {error}"), ""))
+
+
+STOPPING = {signal.SIGINT, signal.SIGTERM}
+
+
+@contextmanager
+def _undisturbed() -> Iterator[None]:
+    """Hold signals back, here and in what is started, until that knows what to do with them."""
+    if sys.platform == "win32":
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, STOPPING)
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _begin() -> None:
+    # Ctrl-C reaches every process of a terminal; the one that has workers ends them.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    if sys.platform != "win32":
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, STOPPING)
+    Thread(target=_end_with_parent, daemon=True).start()
 
 
 def _end_with_parent() -> None:

@@ -1,0 +1,1 @@
+"""Faults on purpose: what is tried, and how each fault is brought about."""
