@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import os
-import re
-import stat
-import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
+from bpe_conformance.fixtures import saving
 from bpe_conformance.fixtures.regular_file import read_regular
 
 AnyPath = str | os.PathLike[str]
-SURROGATE = re.compile("[\ud800-\udfff]")
-"""What no UTF-8 holds, and JSON may spell."""
 
 
 def read_utf8(path: AnyPath) -> str:
@@ -50,6 +46,26 @@ def write_utf8(path: AnyPath, text: str) -> None:
         stream.write(data)
 
 
+def write_all(folder: AnyPath, texts: Mapping[str, str]) -> None:
+    """Write files into a folder, which is made if it is not there: all of them, or none.
+
+    Raises:
+        ValueError: if one cannot be written.
+    """
+    with _clear_failures():
+        saving.write_files(folder, {name: text.encode("utf-8") for name, text in texts.items()})
+
+
+def check_folder(folder: AnyPath) -> None:
+    """See that files may be written into a folder, or that it may be made.
+
+    Raises:
+        ValueError: if not.
+    """
+    with _clear_failures():
+        saving.check_folder(folder)
+
+
 @contextmanager
 def replacing(path: AnyPath) -> Iterator[BinaryIO]:
     """Open a temporary file, which at the end takes the place of `path`, or vanishes if there is an error.
@@ -57,28 +73,13 @@ def replacing(path: AnyPath) -> Iterator[BinaryIO]:
     Raises:
         ValueError: if it cannot be written, or a folder or a device stands at `path`.
     """
-    target = Path(os.path.realpath(path))
+    with _clear_failures(), saving.replacing(path) as stream:
+        yield stream
+
+
+@contextmanager
+def _clear_failures() -> Iterator[None]:
     try:
-        if target.exists() and not target.is_file():
-            raise ValueError(f"{path}: cannot be written: no regular file stands there")
-        handle, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
-        temporary = Path(name)
-        try:
-            with os.fdopen(handle, "wb") as stream:
-                yield stream
-            temporary.chmod(_mode(target))
-            temporary.replace(target)
-        except BaseException:
-            temporary.unlink(missing_ok=True)
-            raise
-    except OSError as error:
-        raise ValueError(f"{path}: cannot be written: {error.strerror or error}") from None
-
-
-def _mode(target: Path) -> int:
-    """Return the mode of what stands there, else of any new file (`mkstemp` makes one for its owner alone)."""
-    if target.exists():
-        return stat.S_IMODE(target.stat().st_mode)
-    mask = os.umask(0)
-    os.umask(mask)
-    return 0o666 & ~mask
+        yield
+    except saving.NotWritten as error:
+        raise ValueError(f"{error.filename}: cannot be written: {error.strerror}") from None

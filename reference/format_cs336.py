@@ -17,9 +17,9 @@ from typing import Any
 from bpe_conformance.fixtures import Merge, Model
 from bpe_conformance.fixtures.one_line import shortened
 from bpe_conformance.fixtures.regular_file import read_regular
-from bpe_conformance.fixtures.strict_json import parse_json
+from bpe_conformance.fixtures.strict_json import SURROGATE, parse_json
 
-from .files import SURROGATE, AnyPath
+from .files import AnyPath
 from .format_gpt2 import HEADER, read_id, read_key
 from .plain_pickle import load_all
 

@@ -10,14 +10,13 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from pathlib import Path
 from typing import Any
 
 from bpe_conformance.fixtures import Merge, spell, unspell
 from bpe_conformance.fixtures.one_line import shortened
 from bpe_conformance.fixtures.strict_json import parse_json
 
-from .files import AnyPath, read_lines, read_utf8, write_utf8
+from .files import AnyPath, read_lines, read_utf8, write_all
 
 HEADER = "#version"
 LARGEST_ID = 2**32 - 1
@@ -128,17 +127,23 @@ def read_merge(parts: Sequence[str], where: str) -> Merge:
 
 
 def write(folder: AnyPath, vocab: Mapping[int, bytes], merges: Sequence[Merge]) -> None:
-    """Write `vocab.json` and `merges.txt` into `folder`, which is made if it is not there.
+    """Write `vocab.json` and `merges.txt` into `folder`, which is made if it is not there: both, or none.
+
+    Raises:
+        ValueError: as `rendered`, and if they cannot be written.
+    """
+    write_all(folder, rendered(vocab, merges))
+
+
+def rendered(vocab: Mapping[int, bytes], merges: Sequence[Merge]) -> dict[str, str]:
+    """Return name → content of both files.
 
     Raises:
         ValueError: if two ids stand for the same bytes: the format has one id for a token.
     """
     spelled = spelled_vocab(vocab)
-    target = Path(folder)
-    target.mkdir(parents=True, exist_ok=True)
-    write_utf8(target / "vocab.json", json.dumps(spelled, ensure_ascii=False))
     lines = [f"{HEADER}: 0.2", *(f"{spell(left)} {spell(right)}" for left, right in merges)]
-    write_utf8(target / "merges.txt", "\n".join(lines) + "\n")
+    return {"vocab.json": json.dumps(spelled, ensure_ascii=False), "merges.txt": "\n".join(lines) + "\n"}
 
 
 def spelled_vocab(vocab: Mapping[int, bytes]) -> dict[str, int]:

@@ -16,9 +16,9 @@ from typing import Any
 
 from bpe_conformance.fixtures import PATTERNS, Model, spell
 from bpe_conformance.fixtures.one_line import shortened
-from bpe_conformance.fixtures.strict_json import parse_json
+from bpe_conformance.fixtures.strict_json import SURROGATE, parse_json
 
-from .files import SURROGATE, AnyPath, read_utf8, write_utf8
+from .files import AnyPath, read_utf8, write_utf8
 from .format_gpt2 import merges_of_entries, read_id, read_key, spelled_vocab, vocab_of_entries
 from .special_tokens import straddles
 
@@ -143,11 +143,16 @@ def write(path: AnyPath, model: Model) -> None:
     Raises:
         ValueError: as `document`, and if the file cannot be written.
     """
-    write_utf8(path, json.dumps(document(model), ensure_ascii=False, indent=1) + "\n")
+    write_utf8(path, rendered(model))
+
+
+def rendered(model: Model) -> str:
+    """Return what the file holds, or raise a ValueError as `document`."""
+    return json.dumps(document(model), ensure_ascii=False, indent=1) + "\n"
 
 
 def document(model: Model) -> dict[str, Any]:
-    """Return what the file holds.
+    """Return the JSON of the file.
 
     Raises:
         ValueError: if the format cannot hold the model: a byte without a token, two ids for the same bytes, a special

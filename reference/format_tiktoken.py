@@ -162,6 +162,10 @@ def write(path: AnyPath, model: Model) -> None:
     Raises:
         ValueError: as `ranks_of`, and if the file cannot be written.
     """
+    write_utf8(path, rendered(model))
+
+
+def rendered(model: Model) -> str:
+    """Return what the file holds, or raise a ValueError as `ranks_of`."""
     ranks = ranks_of(model)
-    lines = [f"{base64.b64encode(token).decode('ascii')} {rank}\n" for token, rank in ranks.items()]
-    write_utf8(path, "".join(lines))
+    return "".join(f"{base64.b64encode(token).decode('ascii')} {rank}\n" for token, rank in ranks.items())

@@ -10,7 +10,7 @@ import subprocess
 import sys
 import tracemalloc
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import numpy as np
 import pytest
@@ -181,24 +181,6 @@ def test_a_target_that_cannot_be_written_is_one_clear_line(source: Path, tmp_pat
         assert "\n" not in str(caught.value)
         assert not told, "it is said before the work"
         assert is_clean(tmp_path, "text", "folder")
-
-
-@pytest.mark.skipif(not Path("/dev/full").exists(), reason="only Linux has a device that is always full")
-def test_a_full_disk_is_one_clear_line(
-    source: Path, tmp_path: Path, trained: Tokenizer, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / "ids").write_bytes(b"old")
-    with Path("/dev/full").open("wb") as full:
-
-        def fill(handle: int, mode: str) -> BinaryIO:
-            os.close(handle)
-            return full
-
-        monkeypatch.setattr(os, "fdopen", fill)
-        with pytest.raises(ValueError, match=r"ids: cannot be written: No space left on device"):
-            trained.encode_file(source, tmp_path / "ids")
-    assert is_clean(tmp_path, "text", "ids")
-    assert (tmp_path / "ids").read_bytes() == b"old"
 
 
 def test_a_link_is_followed(source: Path, tmp_path: Path, trained: Tokenizer) -> None:

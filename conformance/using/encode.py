@@ -59,13 +59,14 @@ def encode(options: argparse.Namespace) -> int:
     one = tokenizers.tokenizer(options)
     if options.form in NUMBERS and max(one.vocab) > np.iinfo(NUMBERS[options.form]).max:
         raise CommandError(f"--as {options.form}: the id {max(one.vocab)} does not fit; take uint32")
+    text.check_other([options.file], options.target)
     with text.opened(options.file) as source:
         to_file = options.target != text.STANDARD and not text.is_special(options.target)
         if options.form in NUMBERS and to_file and text.is_regular(options.file):
             _encode_file(one, options)
             return 0
         with text.written(options.target, options.form in NUMBERS) as target:
-            decoded = text.decoded(text.chunks(source), options.file, options.errors)
+            decoded = text.decoded(text.chunks(source, options.file), options.file, options.errors)
             for part in _encoded(one, decoded, options):
                 target.write(part)
                 target.flush()
@@ -110,6 +111,7 @@ def _encoded(one: Tokenizer, decoded: Iterator[str], options: argparse.Namespace
 def decode(options: argparse.Namespace) -> int:
     """Run `decode`."""
     one = tokenizers.tokenizer(options)
+    text.check_other([options.file], options.target)
     with text.opened(options.file) as source, text.written(options.target, binary=False) as target:
         for part in _decoded(one, source, options):
             target.write(part)
@@ -118,7 +120,7 @@ def decode(options: argparse.Namespace) -> int:
 
 
 def _decoded(one: Tokenizer, source: IO[bytes], options: argparse.Namespace) -> Iterator[bytes]:
-    data = text.chunks(source)
+    data = text.chunks(source, options.file)
     if options.form == "jsonl":
         for number, line in enumerate(_lines(text.decoded(data, options.file, "strict")), start=1):
             value = _json(line, number, options.file)

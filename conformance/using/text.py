@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import codecs
+import os
+import stat
 import sys
-from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import IO, BinaryIO
 
-from bpe_conformance.reference.files import replacing
+from bpe_conformance.reference.files import AnyPath, replacing
 from bpe_conformance.tools.command_error import CommandError
 
 CHUNK = 1 << 20
@@ -25,9 +27,11 @@ def opened(source: str) -> AbstractContextManager[BinaryIO]:
     """Open what a command reads: a path, or `-` for standard input.
 
     Raises:
-        CommandError: if it is a directory.
+        CommandError: if it is a directory, or standard input is closed.
     """
     if source == STANDARD:
+        if sys.stdin is None:
+            raise CommandError("standard input is closed")
         return nullcontext(sys.stdin.buffer)
     if Path(source).is_dir():
         raise CommandError(f"{source}: is a directory; name a file")
@@ -43,11 +47,14 @@ def written(target: str, binary: bool) -> AbstractContextManager[BinaryIO | IO[b
     """Open what a command writes: a file, which is replaced as a whole; a device or pipe; or `-` for standard output.
 
     Raises:
-        CommandError: if it is a directory, lies in none, cannot be written, or `binary` data would go to a terminal.
+        CommandError: if it is a directory, lies in none, cannot be written, standard output is closed, or `binary`
+            data would go to a terminal.
     """
     if target != STANDARD:
         check_target(target)
         return Path(target).open("wb") if is_special(target) else _replaced(target)
+    if sys.stdout is None:
+        raise CommandError("standard output is closed; add -o FILE")
     if binary and sys.stdout.isatty():
         raise CommandError("ids as numbers of 16 or 32 bits are not for a terminal; add -o FILE, or pipe them")
     return nullcontext(sys.stdout.buffer)
@@ -67,6 +74,19 @@ def is_special(target: str) -> bool:
     return Path(target).exists() and not Path(target).is_file() and not Path(target).is_dir()
 
 
+def check_other(sources: Iterable[str], target: AnyPath) -> None:
+    """See that what is written does not take the place of what is read.
+
+    Raises:
+        CommandError: if it does.
+    """
+    for source in sources:
+        with suppress(OSError):  # one of them is not there
+            read = os.fstat(0) if source == STANDARD else Path(source).stat()
+            if stat.S_ISREG(read.st_mode) and os.path.samestat(read, Path(target).stat()):
+                raise CommandError(f"{target}: is the file that is read; name another one to write")
+
+
 def check_target(target: str) -> None:
     """See that a file may be written there.
 
@@ -80,10 +100,20 @@ def check_target(target: str) -> None:
         raise CommandError(f"{target}: there is no folder {folder}")
 
 
-def chunks(stream: IO[bytes], size: int = CHUNK) -> Iterator[bytes]:
-    """Yield what can be read of `stream`, at most `size` bytes at a time, as soon as there is some."""
+def chunks(stream: IO[bytes], name: str, size: int = CHUNK) -> Iterator[bytes]:
+    """Yield what can be read of `stream`, at most `size` bytes at a time, as soon as there is some.
+
+    Raises:
+        CommandError: with its name, if it cannot be read.
+    """
     read = getattr(stream, "read1", stream.read)
-    while data := read(size):
+    while True:
+        try:
+            data = read(size)
+        except OSError as error:
+            raise CommandError(f"{shown(name)}: cannot be read: {error.strerror or error}") from None
+        if not data:
+            return
         yield data
 
 
@@ -121,5 +151,5 @@ def check_utf8(source: str) -> None:
         CommandError: where it is not.
     """
     with opened(source) as stream:
-        for _ in decoded(chunks(stream, 1 << 24), source, "strict"):
+        for _ in decoded(chunks(stream, source, 1 << 24), source, "strict"):
             pass

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import sys
-import tempfile
 import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -12,6 +11,7 @@ from pathlib import Path
 from bpe_conformance.fixtures import Model
 from bpe_conformance.judging.show import token
 from bpe_conformance.reference import Tokenizer, format_gpt2, format_huggingface, format_tiktoken
+from bpe_conformance.reference.files import check_folder, write_all
 from bpe_conformance.reference.patterns import resolve
 from bpe_conformance.reference.special_tokens import SpecialTokens
 from bpe_conformance.reference.tokenizer import CONVENTIONS
@@ -55,6 +55,7 @@ def run(options: argparse.Namespace) -> int:
     try:
         _rehearse(options, formats)
         sources = [_source(name, options.errors) for name in options.files]
+        read = sum(one.stat().st_size if isinstance(one, Path) else len(one.encode("utf-8")) for one in sources)
         with bars("") as progress:
             trained = Tokenizer.train(
                 sources,
@@ -66,18 +67,18 @@ def run(options: argparse.Namespace) -> int:
                 **conventions,
             )
         seconds = time.perf_counter() - began
-        files = _write(trained.model, options.folder, formats)
+        files = _rendered(trained.model, formats)
+        write_all(options.folder, files)
     except (ValueError, RuntimeError) as error:
         raise CommandError(str(error)) from None
-    read = sum(one.stat().st_size if isinstance(one, Path) else len(one.encode("utf-8")) for one in sources)
     for line in _summary(trained, sources[0], read, seconds, options):
         print(line)
-    print(f"wrote         {', '.join(map(str, files))}")
+    print(f"wrote         {', '.join(str(options.folder / name) for name in sorted(files))}")
     return 0
 
 
 def _rehearse(options: argparse.Namespace, formats: Iterable[str]) -> None:
-    """Write a table without merges, so that what cannot be written is told before the training."""
+    """See, with a table without merges, that what comes of the training can be written."""
     special = SpecialTokens(options.special).tokens
     tokens = [bytes([byte]) for byte in range(256)] + [one.encode("utf-8") for one in special]
     if options.vocab_size < len(tokens):
@@ -87,36 +88,31 @@ def _rehearse(options: argparse.Namespace, formats: Iterable[str]) -> None:
         raise CommandError(f"{options.folder}: there is no folder {options.folder.absolute().parent}")
     if options.folder.exists() and not options.folder.is_dir():
         raise CommandError(f"{options.folder}: is no folder")
-    with tempfile.TemporaryDirectory(prefix=".bpe-", dir=options.folder.absolute().parent) as folder:
-        _write_into(Path(folder), Model(dict(enumerate(tokens)), (), special, options.pattern), formats)
+    files = _rendered(Model(dict(enumerate(tokens)), (), special, options.pattern), formats)
+    for name in files:
+        text.check_other(options.files, options.folder / name)
+    check_folder(options.folder)
 
 
 def _source(name: str, errors: str) -> str | Path:
-    if name == text.STANDARD:
-        return "".join(text.decoded(text.chunks(sys.stdin.buffer), name, errors))
     with text.opened(name) as stream:
         if not text.is_regular(name):  # a pipe can be read once
-            return "".join(text.decoded(text.chunks(stream), name, errors))
+            return "".join(text.decoded(text.chunks(stream, name), name, errors))
     if errors == "strict":
         text.check_utf8(name)
     return Path(name)
 
 
-def _write(model: Model, folder: Path, formats: Iterable[str]) -> list[Path]:
-    """Write the files beside the folder, and move them into it when all are there."""
-    with tempfile.TemporaryDirectory(prefix=".bpe-", dir=folder.absolute().parent) as temporary:
-        _write_into(Path(temporary), model, formats)
-        folder.mkdir(exist_ok=True)
-        return [file.replace(folder / file.name) for file in sorted(Path(temporary).iterdir())]
-
-
-def _write_into(folder: Path, model: Model, formats: Iterable[str]) -> None:
+def _rendered(model: Model, formats: Iterable[str]) -> dict[str, str]:
+    """Return name → content of the files."""
+    files = {}
     if "huggingface" in formats:
-        format_huggingface.write(folder / "tokenizer.json", model)
+        files["tokenizer.json"] = format_huggingface.rendered(model)
     if "gpt2" in formats:
-        format_gpt2.write(folder, model.vocab, model.merges)
+        files |= format_gpt2.rendered(model.vocab, model.merges)
     if "tiktoken" in formats:
-        format_tiktoken.write(folder / "ranks.tiktoken", model)
+        files["ranks.tiktoken"] = format_tiktoken.rendered(model)
+    return files
 
 
 def _summary(
@@ -139,8 +135,11 @@ def _summary(
 
 
 def _head(file: Path) -> str:
-    with file.open("rb") as stream:
-        return stream.read(SAMPLE).decode("utf-8", "replace")
+    try:
+        with file.open("rb") as stream:
+            return stream.read(SAMPLE).decode("utf-8", "replace")
+    except OSError:  # it is trained and written, and this no more than told
+        return ""
 
 
 def _memory() -> Iterator[str]:
