@@ -9,6 +9,7 @@ from functools import lru_cache
 import regex
 
 from bpe_conformance.fixtures import PATTERNS
+from bpe_conformance.fixtures.expression import compile_expression
 
 DEFAULT_PATTERN = "gpt2"
 FENCED_PATTERNS = frozenset({"gpt2", "cl100k", "cl100k-2023", "o200k", "llama3", "qwen2", "triads"})
@@ -34,10 +35,7 @@ def resolve(pattern: str | None = None) -> regex.Pattern[str]:
     name = DEFAULT_PATTERN if pattern is None else pattern
     if name not in PATTERNS and re.fullmatch(r"[\w-]*", name):
         raise ValueError(f"there is no pattern {name!a}; give a regular expression, or one of {_NAMES}")
-    try:
-        return regex.compile(PATTERNS.get(name, name))
-    except regex.error as error:
-        raise ValueError(f"the pattern {name!a} is no regular expression: {error}") from None
+    return compile_expression(PATTERNS.get(name, name))
 
 
 def has_fence(compiled: regex.Pattern[str]) -> bool:

@@ -85,7 +85,7 @@ def test_every_form_of_a_table_gives_the_same_model(tmp_path: Path) -> None:
                     ],
                 }
             ),
-            "the pattern '(a' is no expression for Python's regex: missing )",
+            "the pattern '(a' is no regular expression: missing )",
         ),
     ],
 )

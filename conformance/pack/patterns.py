@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-import warnings
 
 import regex
 
 from bpe_conformance.fixtures import PATTERNS
+from bpe_conformance.fixtures.expression import compile_expression
+from bpe_conformance.fixtures.one_line import shortened
+from bpe_conformance.fixtures.strict_json import SURROGATE
 from bpe_conformance.tools.command_error import CommandError
 
 OWN = "own-"
@@ -22,7 +24,7 @@ def named(pattern: str) -> str:
     ('cl100k', 'cl100k')
 
     Raises:
-        CommandError: one line, if `regex` takes it for no regular expression.
+        CommandError: one line, if `regex` takes it for no regular expression, or a name could not be made of it.
     """
     if pattern in PATTERNS:
         return pattern
@@ -41,10 +43,9 @@ def compiled(name: str) -> regex.Pattern[str]:
 
 
 def _compile(text: str) -> regex.Pattern[str]:
+    if SURROGATE.search(text):
+        raise CommandError(f"the pattern {shortened(text)} holds a lone surrogate")
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            return regex.compile(text)
-    except regex.error as error:
-        shown = text if len(text) < 80 else f"{text[:60]}..."
-        raise CommandError(f"the pattern {shown!a} is no expression for Python's regex: {error}") from None
+        return compile_expression(text)
+    except ValueError as error:
+        raise CommandError(str(error)) from None

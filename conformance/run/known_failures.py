@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 
 from bpe_conformance.fixtures.flow import write_flow
+from bpe_conformance.fixtures.one_line import shortened
 from bpe_conformance.fixtures.yaml_file import read_documents
 from bpe_conformance.tools.atomic import write_text
 
@@ -26,7 +27,7 @@ def read(file: Path, known_ids: Collection[str]) -> dict[str, str]:
             raise document.error((), "a mapping of id to reason is wanted")
         for key, reason in document.value.items():
             if key not in known_ids:
-                raise document.error((key,), f"there is no case or law {key!a}")
+                raise document.error((key,), f"there is no case or law {shortened(key)}")
             if not isinstance(reason, str) or not reason.strip():
                 raise document.error((key,), f"{key} needs a reason, in quotes")
             failures[str(key)] = reason
