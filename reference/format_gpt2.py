@@ -13,14 +13,13 @@ from contextlib import suppress
 from typing import Any
 
 from bpe_conformance.fixtures import Merge, spell, unspell
+from bpe_conformance.fixtures.models import LARGEST_ID
 from bpe_conformance.fixtures.one_line import shortened
 from bpe_conformance.fixtures.strict_json import parse_json
 
 from .files import AnyPath, read_lines, read_utf8, write_all
 
 HEADER = "#version"
-LARGEST_ID = 2**32 - 1
-"""Of any format that is read: tiktoken and Hugging Face hold ids as 32 bits without a sign."""
 
 
 def read_vocab(path: AnyPath) -> dict[int, bytes]:

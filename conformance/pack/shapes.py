@@ -6,9 +6,9 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from bpe_conformance.fixtures.models import LARGEST_ID
 from bpe_conformance.fixtures.strict_json import SURROGATE
 
-LARGEST_ID = 2**32 - 1
 Check = Callable[[Any], bool]
 
 _HEX = re.compile("([0-9a-f]{2})*")
