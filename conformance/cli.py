@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import argparse
 import os
+import signal
 import sys
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
@@ -13,6 +15,7 @@ from typing import Any, NoReturn
 
 from bpe_conformance import __version__
 from bpe_conformance.tools.command_error import CommandError
+from bpe_conformance.tools.ending import Ended, ended_by_signals
 
 BROKEN_PIPE = 141  # what a shell gives for a program that SIGPIPE ended
 INTERRUPTED = 130  # what a shell gives for a program that SIGINT ended
@@ -40,17 +43,34 @@ class Parser(argparse.ArgumentParser):
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit status."""
     try:
-        words = sys.argv[1:] if arguments is None else list(arguments)
-        options = _parser(words).parse_args(words)
-        status = _run(options)
-        sys.stdout.flush()
+        with ended_by_signals():
+            words = sys.argv[1:] if arguments is None else list(arguments)
+            options = _parser(words).parse_args(words)
+            status = _run(options)
     except BrokenPipeError:
-        # what reads our output has closed it, as `| head` does; the interpreter must not flush again at exit
+        status = BROKEN_PIPE  # what reads our output has closed it, as `| head` does
+    except KeyboardInterrupt as error:
+        if isinstance(error, Ended):
+            _tell(f"ended by {signal.Signals(error.number).name}")
+            status = 128 + error.number
+        else:
+            _tell("interrupted")
+            status = INTERRUPTED
+    return _flushed(status)
+
+
+def _flushed(status: int) -> int:
+    """Write what is left for standard output; if that cannot be, the interpreter must not try it again at its end."""
+    if sys.stdout is None:
+        return status
+    try:
+        sys.stdout.flush()
+    except OSError as error:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return BROKEN_PIPE
-    except KeyboardInterrupt:
-        print("bpe-conformance: interrupted", file=sys.stderr)
-        return INTERRUPTED
+        if isinstance(error, BrokenPipeError):
+            return status or BROKEN_PIPE
+        if not status:
+            return _refused(f"standard output: {error.strerror or error}")
     return status
 
 
@@ -88,11 +108,19 @@ def _run(options: argparse.Namespace) -> int:
 
 
 def _refused(message: str) -> int:
-    print(_printable(f"bpe-conformance: {message}", sys.stderr.encoding), file=sys.stderr)
+    _tell(message)
     return 2
 
 
+def _tell(message: str) -> None:
+    with suppress(OSError):  # nobody hears it
+        if sys.stderr is not None:
+            print(_printable(f"bpe-conformance: {message}", sys.stderr.encoding), file=sys.stderr, flush=True)
+
+
 def _print(lines: Iterable[str]) -> None:
+    if sys.stdout is None:
+        raise CommandError("standard output is closed")
     for line in lines:
         print(_printable(line, sys.stdout.encoding))
 
@@ -252,10 +280,10 @@ def _known_bugs_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _known_bugs(options: argparse.Namespace) -> int:
+    from bpe_conformance.fixtures.saving import write_text
     from bpe_conformance.fixtures.spec import load_spec
     from bpe_conformance.known_bugs import matrix
     from bpe_conformance.tools import power
-    from bpe_conformance.tools.atomic import write_text
 
     spec, reasons = load_spec(check_schema=False), power.stands()
     if options.measure:

@@ -12,6 +12,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from bpe_conformance import cli
+from bpe_conformance.fixtures.saving import NotWritten
 from bpe_conformance.fixtures.spec import FOLDER, load_spec
 from bpe_conformance.reference import textbook
 from bpe_conformance.tools.command_error import CommandError
@@ -221,7 +222,8 @@ def test_a_failure_leaves_the_former_export(tmp_path: Path, monkeypatch: pytest.
         return rename(self, to)
 
     monkeypatch.setattr(Path, "rename", refuse)
-    with pytest.raises(PermissionError):
+    with pytest.raises(NotWritten, match="refused") as caught:
         export(SMALL, target)
+    assert caught.value.filename == str(target)
     assert (target / "manifest.json").read_bytes() == before
     assert [file.name for file in tmp_path.iterdir()] == ["out"]

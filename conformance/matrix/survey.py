@@ -12,12 +12,12 @@ from dataclasses import dataclass, field
 from itertools import chain, count
 from pathlib import Path
 
+from bpe_conformance.fixtures.saving import write_text
 from bpe_conformance.matrix.environments import Environments, NotInstalledError
 from bpe_conformance.matrix.implementations import Implementation, findings
 from bpe_conformance.matrix.packs import Packs
 from bpe_conformance.report import document
 from bpe_conformance.report.document import Document, ReportError
-from bpe_conformance.tools.atomic import write_text
 from bpe_conformance.tools.command_error import CommandError
 
 RUN_SECONDS = 1800

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import json
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from bpe_conformance import __version__
 from bpe_conformance.fixtures import PATTERNS, Model
+from bpe_conformance.fixtures.saving import write_folder
 from bpe_conformance.fixtures.spec import FOLDER
 from bpe_conformance.pack.build import Pack, build
 from bpe_conformance.pack.patterns import OWN
@@ -32,15 +32,15 @@ def make(table: Table, seed: int, target: Path) -> list[str]:
 
     Raises:
         CommandError: if `target` holds anything but a pack, or an engine disagrees with the oracle.
+        NotWritten: an OSError, if it cannot be written.
     """
-    shown, target = target, target.resolve()
     _check_target(target)
     pack = build(table.model, seed)
     agreement = agree(table.model, pack.cases)
     files = contents(table, pack, agreement, seed)
-    _put(files, target)
+    write_folder(target, files)
     size = sum(map(len, files.values()))
-    return [*_lines(table, pack, agreement), f"written   {len(pack.cases):,} cases, {size / 1e6:.1f} MB, in {shown}"]
+    return [*_lines(table, pack, agreement), f"written   {len(pack.cases):,} cases, {size / 1e6:.1f} MB, in {target}"]
 
 
 def contents(table: Table, pack: Pack, agreement: Agreement, seed: int) -> dict[str, bytes]:
@@ -137,20 +137,3 @@ def _check_target(target: Path) -> None:
         raise CommandError(
             f"{target} holds {foreign[0]}, which is no part of a pack; name a folder that is new or empty"
         )
-
-
-def _put(files: Mapping[str, bytes], target: Path) -> None:
-    target.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix=f".{target.name}-", dir=target.parent) as temporary:
-        new, old = Path(temporary, "new"), Path(temporary, "old")
-        new.mkdir()
-        for name, data in files.items():
-            (new / name).write_bytes(data)
-        if target.exists():
-            target.rename(old)
-        try:
-            new.rename(target)
-        except OSError:
-            if old.exists():
-                old.rename(target)
-            raise

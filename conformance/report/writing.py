@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from bpe_conformance.fixtures.saving import write_text
 from bpe_conformance.report import badge, document, markdown, page
 from bpe_conformance.report.document import Document, ReportError
-from bpe_conformance.tools.atomic import write_text
 
 Form = Callable[[Sequence[Document]], str]
 ALL = ("report.json", "report.md", "badge.json", "index.html")

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from bpe_conformance.fixtures.flow import write_flow
 from bpe_conformance.fixtures.one_line import shortened
+from bpe_conformance.fixtures.saving import write_text
 from bpe_conformance.fixtures.yaml_file import read_documents
-from bpe_conformance.tools.atomic import write_text
 
 
 def read(file: Path, known_ids: Collection[str]) -> dict[str, str]:
