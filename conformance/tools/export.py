@@ -11,6 +11,7 @@ from typing import Any
 
 from bpe_conformance import __version__
 from bpe_conformance.fixtures import PATTERNS, Merge, Model, read_text, read_token
+from bpe_conformance.fixtures.saving import write_folder
 from bpe_conformance.fixtures.spec import CLASS_OF_OP, FOLDER, Case, Clause, Spec, load_spec
 from bpe_conformance.judging import gpt2_files
 from bpe_conformance.judging.expectations import LOOKUP_KEYS, TRAINING_KEYS, chunkings, expected_ids, whole_text
@@ -28,31 +29,17 @@ Json = dict[str, Any]
 def export(folder: Path, target: Path) -> str:
     """Write the spec in `folder` as JSON to the folder `target`, and return a line that tells of it.
 
-    The files are written beside `target` and put into place at the end; a former export there is replaced.
+    A former export there is replaced, as a whole or not at all.
 
     Raises:
         CommandError: if `target` holds anything but a former export.
+        NotWritten: an OSError, if it cannot be written.
     """
-    target = target.resolve()
     _check_target(target)
     files = contents(load_spec(folder, check_schema=folder != FOLDER))
-    target.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix=f".{target.name}-", dir=target.parent) as temporary:
-        new, old = Path(temporary, "new"), Path(temporary, "old")
-        for name, data in files.items():
-            file = new / name
-            file.parent.mkdir(parents=True, exist_ok=True)
-            file.write_bytes(data)
-        if target.exists():
-            target.rename(old)
-        try:
-            new.rename(target)
-        except OSError:
-            if old.exists():
-                old.rename(target)
-            raise
+    write_folder(target, files)
     size = sum(map(len, files.values()))
-    return f"{len(files)} files, {size / 1e6:.1f} MB, in {target}"
+    return f"{len(files)} files, {size / 1e6:.1f} MB, in {target.resolve()}"
 
 
 def _check_target(target: Path) -> None:
