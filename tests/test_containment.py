@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import contextlib
 import signal
+import subprocess
 import sys
 import threading
 import time
@@ -58,16 +59,103 @@ def end_late() -> None:
         return
 
 
-HANGS = [spin, swallow, swallow_in_a_call, swallow_by_finally, turn_into_another, end_late]
+def swallow_by_name() -> None:
+    def careful() -> None:
+        while True:
+            try:
+                time.sleep(0.001)
+            except BaseException as error:
+                del error
+
+    while True:
+        with contextlib.suppress(BaseException):
+            careful()
+
+
+def swallow_in_loops() -> None:
+    while True:
+        try:
+            while True:
+                try:
+                    while True:
+                        try:
+                            sum(range(100))
+                        except BaseException:
+                            continue
+                except BaseException:
+                    continue
+        except BaseException:
+            continue
+
+
+def swallow_in_calls(depth: int = 5) -> None:
+    while True:
+        with contextlib.suppress(BaseException):
+            swallow_in_calls(depth - 1) if depth else sum(range(100))
+
+
+def swallow_in_handlers() -> None:
+    while True:
+        try:
+            spin()
+        except BaseException:
+            try:
+                spin()
+            except BaseException:
+                continue
+
+
+def keep_what_is_caught() -> None:
+    kept: list[BaseException] = []
+    while True:
+        try:
+            sum(range(100))
+        except BaseException as error:
+            kept.append(error)
+
+
+def stop_the_timer() -> None:
+    signal.setitimer(signal.ITIMER_REAL, 0)
+    swallow_in_a_call()
+
+
+def take_the_alarm() -> None:
+    signal.signal(signal.SIGALRM, signal.SIG_IGN)
+    signal.alarm(1)
+    swallow_by_name()
+
+
+def block_signals() -> None:
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGALRM, signal.SIGINT})
+    spin()
+
+
+HANGS = [
+    spin,
+    swallow,
+    swallow_in_a_call,
+    swallow_by_finally,
+    swallow_by_name,
+    swallow_in_loops,
+    swallow_in_calls,
+    swallow_in_handlers,
+    keep_what_is_caught,
+    turn_into_another,
+    end_late,
+    stop_the_timer,
+    take_the_alarm,
+    block_signals,
+]
 
 
 @pytest.mark.parametrize("hang", HANGS)
 def test_every_hang_ends(hang: Callable[[], None]) -> None:
     handlers = signal.getsignal(signal.SIGALRM), signal.getsignal(signal.SIGINT)
-    tracing = sys.gettrace()
+    tracing, blocked = sys.gettrace(), signal.pthread_sigmask(signal.SIG_BLOCK, [])
     started = time.monotonic()
     with pytest.raises((TimedOut, Raised)) as caught, limits(0.1):
         call("encode(…)", hang)
+    signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
     assert caught.type is TimedOut or hang is turn_into_another
     assert time.monotonic() - started < 3
     assert (signal.getsignal(signal.SIGALRM), signal.getsignal(signal.SIGINT)) == handlers
@@ -78,6 +166,52 @@ def test_every_hang_ends(hang: Callable[[], None]) -> None:
 def test_a_hang_that_ends_in_another_exception_has_timed_out() -> None:
     with pytest.raises(TimedOut, match=r"no answer within 0\.1 s"), limits(0.1):
         turn_into_another()
+
+
+UNSTOPPABLE = """
+import itertools
+from bpe_conformance.judging import alarm
+from bpe_conformance.judging.containment import call, limits
+
+alarm.LEAST_PATIENCE, alarm.PATIENCE = 0.3, 0
+
+def encode():
+    sum(itertools.repeat(0))
+
+while True:
+    with limits(0.2):
+        call("encode(...)", encode)
+"""
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="signals of POSIX")
+def test_what_nothing_interrupts_ends_the_process_and_is_named() -> None:
+    ended = subprocess.run([sys.executable, "-c", UNSTOPPABLE], capture_output=True, text=True, timeout=30)
+    assert ended.returncode == 1
+    assert "Timeout" in ended.stderr
+    assert "in encode" in ended.stderr
+
+
+def test_a_last_resort_that_was_not_needed_is_taken_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("bpe_conformance.judging.alarm.LEAST_PATIENCE", 0.05)
+    monkeypatch.setattr("bpe_conformance.judging.alarm.PATIENCE", 0)
+    for _ in range(3):
+        with limits(0.05):
+            pass
+    time.sleep(0.3)  # this process would be gone
+
+
+def test_cleaning_up_after_a_hang_is_not_interrupted() -> None:
+    def judge_and_clean_up() -> None:
+        with limits(0.1), contextlib.ExitStack() as stack:
+            stack.callback(cleaned.append, True)
+            stack.callback(time.sleep, 0.6)
+            call("encode(…)", spin)
+
+    cleaned: list[bool] = []
+    with pytest.raises(TimedOut):
+        judge_and_clean_up()
+    assert cleaned
 
 
 def test_time_enough() -> None:

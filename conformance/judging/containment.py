@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import signal
-import sys
 import threading
-import time
 import traceback
 import warnings
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from types import FrameType
 from typing import Any, TypeVar
 
+from bpe_conformance.judging.alarm import Alarm, TimedOut, handling, is_ours
+
+__all__ = ["Fault", "Misshapen", "Raised", "TimedOut", "call", "describe", "limits"]
 T = TypeVar("T")
-_OURS = tuple(str(Path(__file__).parents[1] / name) for name in ("judging", "run", "tools"))
 _BRIDGES = f"{__package__.partition('.')[0]}.adapters"
 
 
@@ -47,13 +45,6 @@ class Misshapen(Fault):
     """An answer has the wrong shape."""
 
 
-class TimedOut(BaseException):
-    """A case took longer than its limit. Not an `Exception`, so that an implementation rarely catches it."""
-
-    def __init__(self, seconds: float) -> None:
-        super().__init__(f"no answer within {seconds:g} s")
-
-
 def describe(error: BaseException) -> str:
     """Return the type and the first line of the message of `error`, whatever its `__str__` does."""
     name = type(error).__name__
@@ -66,14 +57,10 @@ def describe(error: BaseException) -> str:
     return f"{name}: {message[0][:300]}" if message else name
 
 
-def _is_ours(filename: str) -> bool:
-    return os.path.dirname(filename) in _OURS  # noqa: PTH120
-
-
 def _frames(error: BaseException) -> list[str]:
     try:
         frames = zip(traceback.walk_tb(error.__traceback__), traceback.extract_tb(error.__traceback__), strict=True)
-        theirs = [frame for (live, _), frame in frames if not (_is_ours(frame.filename) or _is_bridge(live))]
+        theirs = [frame for (live, _), frame in frames if not (is_ours(frame.filename) or _is_bridge(live))]
     except BaseException:
         return []
     return [f"{frame.filename}:{frame.lineno} in {frame.name}: {frame.line or ''}" for frame in theirs[-4:]]
@@ -132,91 +119,22 @@ def limits(seconds: float) -> Iterator[None]:
         if threading.current_thread() is not threading.main_thread():
             yield
             return
-        stack.enter_context(_handler(signal.SIGINT, _on_interrupt))
+        stack.enter_context(handling(signal.SIGINT, _on_interrupt))
         if seconds <= 0 or not hasattr(signal, "setitimer"):
             yield
             return
-        alarm = _Alarm(seconds)
-        stack.enter_context(_handler(signal.SIGALRM, alarm))
-        stack.callback(alarm.disarm)  # once more, should the alarm come while it is being disarmed below
-        alarm.arm()
+        alarm = Alarm(seconds, call)
         try:
-            yield
-        except Exception:
+            with alarm.set():
+                yield
+        except (Exception, TimedOut):
             if alarm.fired:
                 raise TimedOut(seconds) from None
             raise
-        finally:
-            alarm.disarm()
         if alarm.fired:
             raise TimedOut(seconds)
-
-
-class _Alarm:
-    """Raises `TimedOut` in the code that runs; from the second time on, also in the handler that catches it.
-
-    A loop of `try: … except BaseException: continue` would otherwise catch every alarm. While the code is traced,
-    the exception is raised once more at the next line: that of the `except`, which is no longer within its `try`.
-    """
-
-    def __init__(self, seconds: float) -> None:
-        self.seconds = seconds
-        self.armed = True
-        self.fired = 0
-        self._outer = 0.0
-        self._earlier: Any = None
-        self._lines = 0
-
-    def __call__(self, signum: int, frame: Any) -> None:
-        if not self.armed:
-            return
-        self.fired += 1
-        if self.fired > 1:
-            self._trace(frame)
-        raise TimedOut(self.seconds)
-
-    def arm(self) -> None:
-        """Start the timer. Where limits stand within limits, the earlier end counts."""
-        remaining, _ = signal.getitimer(signal.ITIMER_REAL)
-        self._outer = time.monotonic() + remaining if remaining else 0.0
-        signal.setitimer(signal.ITIMER_REAL, min(self.seconds, remaining or self.seconds), 0.25)
-
-    def disarm(self) -> None:
-        """Stop the timer, or go on with the outer one, and put back the trace function that was there."""
-        self.armed = False
-        remaining = max(self._outer - time.monotonic(), 0.001) if self._outer else 0.0
-        signal.setitimer(signal.ITIMER_REAL, remaining, 0.25)
-        if self.fired > 1:
-            sys.settrace(self._earlier)
-
-    def _trace(self, frame: Any) -> None:
-        if self.fired == 2:
-            self._earlier = sys.gettrace()
-        self._lines = (self.fired - 2) % 5  # another line each time: the first may be within a `try` too
-        while frame is not None and not _is_ours(frame.f_code.co_filename):
-            frame.f_trace = self._on_event
-            frame = frame.f_back
-        sys.settrace(self._on_event)
-
-    def _on_event(self, frame: Any, event: str, argument: object) -> Any:
-        if not self.armed or _is_ours(frame.f_code.co_filename):
-            return None
-        if event == "line":
-            if self._lines == 0:
-                raise TimedOut(self.seconds)
-            self._lines -= 1
-        return self._on_event
 
 
 def _on_interrupt(signum: int, frame: Any) -> None:
     _interrupt.set()
     raise KeyboardInterrupt
-
-
-@contextlib.contextmanager
-def _handler(number: int, handler: Callable[[int, Any], None]) -> Iterator[None]:
-    earlier = signal.signal(number, handler)
-    try:
-        yield
-    finally:
-        signal.signal(number, earlier if earlier is not None else signal.SIG_DFL)
