@@ -107,6 +107,17 @@ def test_the_hash_table_numbers_keys_as_a_dictionary_does(keys: list[tuple[int, 
         assert new.tolist() == fresh
 
 
+def test_keys_made_to_collide_in_one_hash_table_do_not_in_another() -> None:
+    one, other = HashTable(), HashTable()
+    of_head, of_tail, _ = map(int, one._factors)
+    draw = random.Random(0)
+    tails = [draw.getrandbits(64) for _ in range(1000)]
+    heads = [-tail * of_tail * pow(of_head, -1, 1 << 64) % (1 << 64) for tail in tails]
+    keys = np.array(heads, np.uint64), np.array(tails, np.uint64)
+    assert len(np.unique(one._slots(*keys))) == 1
+    assert len(np.unique(other._slots(*keys))) > 700
+
+
 @pytest.mark.parametrize("name", FENCED)
 @given(text=st.lists(st.sampled_from([*WHITE, *WORDS, *OTHERS, "\n", "a\n", "!\n", "/", "e5", "E"])).map("".join))
 @settings(max_examples=200, deadline=None)

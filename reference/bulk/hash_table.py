@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,8 @@ class HashTable:
     """
 
     def __init__(self, bits: int = 12) -> None:
+        # Odd, and of each table its own: with known ones, a text could be made whose keys all want the same slot.
+        self._factors = np.frombuffer(os.urandom(24), np.uint64) | np.uint64(1)
         self._allocate(bits)
 
     def _allocate(self, bits: int) -> None:
@@ -90,8 +93,9 @@ class HashTable:
             slot[waiting] = (slot[waiting] + 1) & (len(self._number) - 1)
 
     def _slots(self, head: Integers, tail: Integers) -> Integers:
-        mixed = head * np.uint64(0x9E3779B97F4A7C15) + tail * np.uint64(0xC2B2AE3D27D4EB4F)
+        of_head, of_tail, of_both = self._factors
+        mixed = head * of_head + tail * of_tail
         mixed ^= mixed >> np.uint64(32)
-        mixed *= np.uint64(0xD6E8FEB86659FD93)
+        mixed *= of_both
         slots: Integers = (mixed >> np.uint64(64 - self._bits)).astype(np.int64)
         return slots
