@@ -7,7 +7,7 @@ import json
 import os
 import sys
 import weakref
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -169,6 +169,18 @@ def _encode(self: Remote, text: str) -> list[int]:
     return wire.read_ids(self._call("encode", {"text": self._text(text)}), "encode")
 
 
+def _encode_allowed(
+    self: Remote,
+    text: str,
+    *,
+    allowed_special: Collection[str] | None = None,
+    disallowed_special: Collection[str] | None = None,
+) -> list[int]:
+    given = {"allowed_special": allowed_special, "disallowed_special": disallowed_special}
+    chosen = {name: wire.write_choice(value) for name, value in given.items() if value is not None}
+    return wire.read_ids(self._call("encode", {"text": self._text(text), **chosen}), "encode")
+
+
 def _encode_batch(self: Remote, texts: Sequence[str]) -> list[list[int]]:
     results = self._call("encode_batch", {"texts": [self._text(text) for text in texts]})
     if not isinstance(results, list):
@@ -266,6 +278,8 @@ def bridge(
     }
     if isinstance(model, str):
         space.update(model=model, __init__=_init_fixed)
+    if {"encode", "allowed_special"} <= names:
+        space["encode"] = _encode_allowed
     if "train" in names:
         space["train"] = classmethod(_train_pattern if "train_pattern" in names else _train)
     if "from_files" in names:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import inspect
 import sys
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from .errors import AdapterError
 from .importing import find, one_line
+from .signature import takes
 
 MODELS = {"gpt2": "gpt2", "r50k_base": "gpt2", "cl100k_base": "cl100k", "o200k_base": "o200k"}
 """The name of an encoding → that of its model."""
@@ -25,9 +26,16 @@ class Shaped:
     def __init__(self, encoding: Any) -> None:
         self._encoding = encoding
 
-    def encode(self, text: str) -> list[int]:
-        """Return the ids of `text`."""
-        return list(self._encoding.encode(text, allowed_special="all"))
+    def encode(
+        self, text: str, *, allowed_special: Collection[str] = "all", disallowed_special: Collection[str] | None = None
+    ) -> list[int]:
+        """Return the ids of `text`; `disallowed_special` is for an encoding that has it."""
+        if disallowed_special is None:
+            return list(self._encoding.encode(text, allowed_special=allowed_special))
+        if not takes(self._encoding.encode, "disallowed_special"):
+            raise NotImplementedError("the encoding's encode has no disallowed_special")
+        chosen = {"allowed_special": allowed_special, "disallowed_special": disallowed_special}
+        return list(self._encoding.encode(text, **chosen))
 
     def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
         """Return the ids of each text."""

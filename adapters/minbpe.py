@@ -10,6 +10,7 @@ from bpe_conformance.fixtures import PATTERNS
 
 from .errors import AdapterError
 from .importing import load
+from .signature import takes
 
 Merge = tuple[bytes, bytes]
 Pair = tuple[int, int]

@@ -12,11 +12,12 @@ import queue
 import sys
 import threading
 import traceback
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from . import wire
+from .signature import takes
 
 METHODS = ("encode", "decode", "encode_batch", "decode_bytes", "encode_iterable", "save")
 GIBIBYTES = 4.0
@@ -153,10 +154,12 @@ class Server:
             sample = None
         names = [name for name in METHODS if hasattr(self._adapter, name) or _has(sample, name)]
         names += [name for name in ("train", "from_files") if hasattr(self._adapter, name)]
-        if not fixed and _takes_pattern(self._adapter):
+        if not fixed and _takes(self._adapter, "pattern"):
             names.append("pattern")
-        if "train" in names and _takes_pattern(self._adapter.train):
+        if "train" in names and _takes(self._adapter.train, "pattern"):
             names.append("train_pattern")
+        if _takes(getattr(sample or self._adapter, "encode", None), "allowed_special", "disallowed_special"):
+            names.append("allowed_special")
         return [*names, "surrogates"]
 
     def _keep(self, tokenizer: Any) -> dict[str, int]:
@@ -198,7 +201,8 @@ class Server:
 
     def do_encode(self, request: Mapping[str, Any]) -> list[int]:
         """Encode one text."""
-        return wire.write_ids(self._method(request, "encode")(wire.read_text(request["text"])), "encode")
+        text, chosen = wire.read_text(request["text"]), _choice(request)
+        return wire.write_ids(self._method(request, "encode")(text, **chosen), "encode")
 
     def do_encode_batch(self, request: Mapping[str, Any]) -> list[list[int]]:
         """Encode several texts."""
@@ -299,11 +303,24 @@ def _has(owner: Any, name: str) -> bool:
     return owner is not None and hasattr(owner, name)
 
 
-def _takes_pattern(function: Any) -> bool:
+def _takes(function: Any, *names: str) -> bool:
     try:
-        return "pattern" in inspect.signature(function).parameters
+        parameters = inspect.signature(function).parameters
     except (TypeError, ValueError):
         return False
+    return all(name in parameters for name in names)
+
+
+def _choice(request: Mapping[str, Any]) -> dict[str, Collection[str]]:
+    """Return the arguments that tell special tokens apart, in the types that tiktoken gives them."""
+    chosen = {name: wire.read_choice(request[name]) for name in _CHOICES if name in request}
+    return {name: tokens if tokens == "all" else _CHOICES[name](tokens) for name, tokens in chosen.items()}
+
+
+_CHOICES: dict[str, Callable[[Collection[str]], Collection[str]]] = {
+    "allowed_special": set,
+    "disallowed_special": tuple,
+}
 
 
 def _special(request: Mapping[str, Any]) -> list[str] | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import operator
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from itertools import islice
 from typing import Any, NoReturn
 
@@ -73,6 +73,20 @@ def read_text(value: Any) -> str:
     if isinstance(value, dict) and set(value) == {"code_points"}:
         return "".join(map(chr, value["code_points"]))
     raise ValueError(f"{type(value).__name__} is no text")
+
+
+def write_choice(value: Collection[str]) -> str | list[WireText]:
+    """Return special tokens: "all", or a list of texts."""
+    return "all" if value == "all" else [write_text(text) for text in value]
+
+
+def read_choice(value: Any) -> str | list[str]:
+    """Return the special tokens that `write_choice` spelled.
+
+    Raises:
+        ValueError: if one is no text.
+    """
+    return "all" if value == "all" else [read_text(text) for text in value]
 
 
 def write_table(vocab: Mapping[int, bytes], merges: Iterable[Merge]) -> dict[str, Any]:

@@ -75,7 +75,7 @@ def answer(r):
     op = r["op"]
     if op == "start":
         known = ["encode", "decode", "encode_batch", "decode_bytes", "encode_iterable", "save", "train", "from_files",
-                 "pattern", "train_pattern", "surrogates"]
+                 "pattern", "train_pattern", "surrogates", "allowed_special"]
         hello = {"protocol": 1, "name": "p", "version": "1", "language": "Python", "capabilities": known,
                  "conventions": {}, "model": None}
         if fault == "protocol": hello["protocol"] = "1"
@@ -101,6 +101,9 @@ def answer(r):
         return {"vocab": m["vocab"], "merges": m["merges"]}
     if op == "encode":
         if fault == "strict-members" and len(r) > 4: raise ValueError("what is this?")
+        if fault == "choice" and "allowed_special" in r: return {"ids": []}
+        if r.get("disallowed_special") == "all" and r["allowed_special"] == [] and "<|" in r["text"]:
+            if fault != "allows": raise ValueError("disallowed")
         return encode(r["model"], text_of(r["text"]))
     if op == "encode_batch":
         return [encode(r["model"], text_of(t)) for t in r["texts"] if t or fault != "batch"]
@@ -176,7 +179,7 @@ def run(program: Path, fault: str, limit: float = 20.0) -> list[check_bridge.Out
 def test_a_program_that_speaks_the_protocol_passes_every_step(program):
     outcomes = run(program, "none")
     assert {outcome.state for outcome in outcomes} == {"ok"}, [o for o in outcomes if o.state != "ok"]
-    assert len(outcomes) == 43
+    assert len(outcomes) == 44
 
 
 FAULTS = {
@@ -202,6 +205,7 @@ FAULTS = {
     "big": ("encode: ASCII", "list of integers"),
     "nul": ("U+0000", "until its input ends"),
     "strict-members": ("unknown members", "ignored"),
+    "choice": ("allowed_special", "list of integers"),
     "batch": ("encode_batch", "empty ones"),
     "decode-list": ("decode: ids", "a string"),
     "upper": ("decode_bytes: ids", "lower-case hex"),
@@ -287,6 +291,7 @@ def test_a_program_that_stays_at_the_end_of_its_input(program, monkeypatch):
         ("long", "too long"),
         ("unknown-id-empty", "no error: the suite judges that"),
         ("status", "with status 3"),
+        ("allows", "what is disallowed is no error; the suite judges that"),
         ("refuses", "refused: NUL; the suite judges that"),
         ("no-ids", "refused: nothing to decode"),
     ],
@@ -314,7 +319,7 @@ def test_the_command(program, capfd):
     assert main(["check-bridge", good]) == 0
     out = capfd.readouterr().out.splitlines()
     assert out[0] == "ok    start: one reply, on one line"
-    assert out[-2] == "43 ok"
+    assert out[-2] == "44 ok"
     assert out[-1].endswith(f'pytest conformance --adapter "{good}"') or "..." in out[-1]
     assert main(["check-bridge", bad]) == 1
     out = capfd.readouterr().out.splitlines()

@@ -113,6 +113,9 @@ class Harness:
         if case["op"] == "stream":
             joined = {"".join(map(_text, chunks)) for chunks in given["chunkings"]}
             assert joined == {_text(given["text"])}
+        if case["op"] == "encode_allowed":
+            chosen = {name: _texts(given[name]) for name in ("allowed_special", "disallowed_special")}
+            return tokenizer.encode(_text(given["text"]), **chosen)
         return [] if case["op"] == "construct" else tokenizer.encode(_text(given["text"]))
 
     def tokenizer(self, case: dict[str, Any], conventions: Mapping[str, str]) -> textbook.Tokenizer:
@@ -153,6 +156,10 @@ class Harness:
             vocab.get(index, token) == token for index, token in zip(expect["ids"], expect["tokens"], strict=True)
         )
         return bool(got == expect["ids"])
+
+
+def _texts(value: Any) -> Any:
+    return value if value == "all" else list(map(_text, value))
 
 
 def _text(value: Any) -> str:

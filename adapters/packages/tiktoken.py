@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import ClassVar
+from collections.abc import Collection, Mapping, Sequence, Set
+from typing import ClassVar, Literal
 
 from bpe_conformance.fixtures import END_OF_TEXT, PATTERNS, gpt2
 
@@ -53,9 +53,15 @@ class Tokenizer:
             special_tokens=ranks.special,
         )
 
-    def encode(self, text: str) -> list[int]:
+    def encode(
+        self,
+        text: str,
+        *,
+        allowed_special: Literal["all"] | Set[str] = "all",
+        disallowed_special: Literal["all"] | Collection[str] = "all",
+    ) -> list[int]:
         """Return the ids of `text`."""
-        return self._encoding.encode(text, allowed_special="all")
+        return self._encoding.encode(text, allowed_special=allowed_special, disallowed_special=disallowed_special)
 
     def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
         """Return the ids of each text."""

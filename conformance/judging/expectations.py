@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
-from bpe_conformance.fixtures import PATTERNS, Merge, Model, read_text, read_token, write_token
+from bpe_conformance.fixtures import PATTERNS, Merge, Model, read_choice, read_text, read_token, write_token
 from bpe_conformance.fixtures.spec import FOLDER, Case
 from bpe_conformance.reference import textbook
 
@@ -19,6 +20,11 @@ COMPUTED = ("merges", "tokens", "text", "batch", "by_convention")
 def training_key(tie_break: str, byte_order: str) -> str:
     """Return the key under which a training case holds the value for these conventions."""
     return "smaller-ids/gpt2" if (tie_break, byte_order) == ("smaller-ids", "gpt2") else tie_break
+
+
+def is_computed(case: Case) -> bool:
+    """Whether the oracle computes the expectation of `case`; the others state a rule, such as an error."""
+    return case.op == "encode_allowed" or not case.expect or any(key in case.expect for key in COMPUTED)
 
 
 def value_for(expect: Mapping[str, Any], key: str) -> Mapping[str, Any] | None:
@@ -70,6 +76,22 @@ def whole_text(case: Case) -> str:
     return read_text(case.input["text"])
 
 
+def choice(case: Case) -> dict[str, str | list[str]]:
+    """Return what an `encode_allowed` case passes to `encode` beside the text."""
+    return {name: read_choice(case.input[name]) for name in ("allowed_special", "disallowed_special")}
+
+
+def with_allowed(case: Case) -> Model:
+    """Return the model of an `encode_allowed` case with no other special tokens than those that are allowed.
+
+    Where nothing is disallowed, its tokenizer gives the same ids.
+    """
+    assert case.model is not None
+    allowed = choice(case)["allowed_special"]
+    found = (token for token in case.model.special_tokens or () if allowed == "all" or token in allowed)
+    return replace(case.model, special_tokens=tuple(found))
+
+
 def oracle(model: Model, lookup: str = "pair") -> textbook.Tokenizer:
     """Return the textbook's tokenizer for a model."""
     return _large_oracle(model, lookup) if model.is_large else _oracle(model, lookup)
@@ -103,13 +125,22 @@ def compute(case: Case, only: Sequence[str] = (*TRAINING_KEYS, *LOOKUP_KEYS)) ->
         return {"batch": [encoded(case.model, text, key) for text in texts]}
     text = whole_text(case)
     keys = [key for key in LOOKUP_KEYS if key in only and (key == "pair" or case.model.ranks_by_bytes)]
+    if case.op == "encode_allowed":
+        try:
+            return _merged({key: encoded(case.model, text, key, **choice(case)) for key in keys})
+        except ValueError:
+            return {"error": "disallowed"}
     return _merged({key: encoded(case.model, text, key) for key in keys})
 
 
-def encoded(model: Model, text: str, lookup: str) -> dict[str, Any]:
-    """Return tokens and ids of `text` by the oracle."""
+def encoded(model: Model, text: str, lookup: str, **chosen: Collection[str]) -> dict[str, Any]:
+    """Return tokens and ids of `text` by the oracle.
+
+    Raises:
+        ValueError: if it holds what `chosen` disallows.
+    """
     tokenizer = oracle(model, lookup)
-    ids = tokenizer.encode(text)
+    ids = tokenizer.encode(text, **chosen)
     return {"tokens": [write_token(tokenizer.vocab[index]) for index in ids], "ids": ids}
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import operator
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +24,16 @@ class Handle:
     def encode(self, text: str) -> list[int]:
         """Return the ids of `text`."""
         return self._ids("encode", text)
+
+    def encode_allowed(
+        self, text: str, allowed_special: Collection[str], disallowed_special: Collection[str]
+    ) -> list[int]:
+        """Return the ids of `text`, with both arguments as tiktoken takes them: "all", or a set, or a tuple."""
+        keywords = {
+            "allowed_special": "all" if allowed_special == "all" else set(allowed_special),
+            "disallowed_special": "all" if disallowed_special == "all" else tuple(disallowed_special),
+        }
+        return rebuild_ids("encode", call("encode(...)", lambda: self.instance.encode(text, **keywords)))
 
     def decode(self, ids: Iterable[int]) -> str:
         """Return the text of `ids`."""

@@ -12,7 +12,7 @@ from bpe_conformance.fixtures.spec import Case
 from bpe_conformance.judging import dependence, diagnosis, gpt2_files, show
 from bpe_conformance.judging.containment import Fault, Raised
 from bpe_conformance.judging.difference import Difference, faulty
-from bpe_conformance.judging.expectations import chunkings, whole_text
+from bpe_conformance.judging.expectations import choice, chunkings, whole_text, with_allowed
 from bpe_conformance.judging.handle import Handle
 from bpe_conformance.judging.judge_encoding import judge_ids, model_line
 from bpe_conformance.judging.judge_training import judge_training
@@ -23,6 +23,7 @@ from bpe_conformance.reference import textbook
 NEEDS = {
     "train": "train",
     "encode": "encode",
+    "encode_allowed": "allowed_special",
     "construct": "encode",
     "decode": "decode",
     "stream": "encode_iterable",
@@ -82,11 +83,30 @@ def judge(case: Case, subject: Subject) -> Difference | None:
     text = whole_text(case)
     if case.op == "load":
         return _judge_loading(case, case.model, subject, text)
+    if case.op == "encode_allowed":
+        return _judge_choosing(case, case.model, subject, text)
     return judge_ids(case, case.model, subject, lambda handle: handle.encode(text), show.text_line(text))
 
 
 def _streaming(chunks: list[str]) -> Callable[[Handle], list[int]]:
     return lambda handle: handle.stream(iter(chunks))
+
+
+def _judge_choosing(case: Case, model: Model, subject: Subject, text: str) -> Difference | None:
+    chosen, like = choice(case), with_allowed(case)
+    got: list[int] = []
+
+    def ask(handle: Handle) -> list[int]:
+        got[:] = handle.encode_allowed(text, **chosen)
+        return got
+
+    asked = f", {show.choice(**chosen)}, of the special tokens {list(model.special_tokens or ())!a}"
+    found = judge_ids(case, like, subject, ask, show.text_line(text), lambda: subject.build(model), asked)
+    others = {token.encode("utf-8") for token in {*(model.special_tokens or ())}.difference(like.special_tokens or ())}
+    wrong = next((model.vocab[index] for index in got if model.vocab.get(index) in others), None)
+    if found is None or wrong is None:
+        return found
+    return replace(found, diverges=f"the special token {show.token(wrong)} is found, though it is not allowed")
 
 
 def _judge_loading(case: Case, model: Model, subject: Subject, text: str) -> Difference | None:

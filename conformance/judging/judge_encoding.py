@@ -26,6 +26,7 @@ def judge_ids(
     ask: Callable[[Handle], list[int]],
     shown: str,
     build: Callable[[], Handle] | None = None,
+    asked: str = "",
 ) -> Difference | None:
     """Return how the ids that the implementation gives differ from those that `case` expects.
 
@@ -36,6 +37,7 @@ def judge_ids(
         ask: gets the ids from a tokenizer.
         shown: the input, for people.
         build: gives the tokenizer, where it is not built from `model`.
+        asked: what was asked beside the input, for people.
     """
     expect = value_for(case.expect, subject.conventions["lookup"])
     if expect is None:
@@ -52,12 +54,12 @@ def judge_ids(
         got = fault
     if any(_ids_match(one, model, text, got, spelled) for one in _alternatives(expect)):
         return None
-    line = f"{shown}{_hex(text)}        {model_line(model)}" if case.op != "construct" else model_line(model)
+    line = f"{shown}{_hex(text)}{asked}        {model_line(model)}" if case.op != "construct" else model_line(model)
     if case.op == "construct" and not isinstance(got, Fault):
         return Difference(line, _ids_line(expect, model, got), "the constructor accepted the table", answer=ACCEPTED)
     splitting = case.clause.section == "SPLIT"
     found = _difference(line, _ids_line(expect, model, got), got, model, text, expect, splitting)
-    if case.op in ("stream", "load"):
+    if case.op in ("stream", "load", "encode_allowed"):
         depends = dependence.on_encode(text, model, subject, got)
     elif _encodable(text):
         depends = dependence.on_pieces(text, case.clause.section, model, subject, got)

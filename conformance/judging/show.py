@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from bpe_conformance.fixtures import Merge
 
@@ -34,6 +34,18 @@ def hex_line(data: bytes) -> str:
     '61 62 63'
     """
     return data[:24].hex(" ") + (" ..." if len(data) > 24 else "")
+
+
+def choice(allowed_special: Collection[str], disallowed_special: Collection[str]) -> str:
+    """Return a choice of special tokens as arguments of Python.
+
+    >>> choice("all", []), choice([], ["<|e|>"])
+    ('allowed_special="all", disallowed_special=()', "allowed_special=set(), disallowed_special=('<|e|>',)")
+    """
+    tokens = ", ".join(map(ascii, allowed_special))
+    allowed = '"all"' if allowed_special == "all" else f"{{{tokens}}}" if tokens else "set()"
+    disallowed = '"all"' if disallowed_special == "all" else ascii(tuple(disallowed_special))
+    return f"allowed_special={allowed}, disallowed_special={disallowed}"
 
 
 def token(data: bytes) -> str:

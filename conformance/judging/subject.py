@@ -52,7 +52,8 @@ class Subject:
         conventions: every convention, the declared ones in place of the defaults.
         declared: the declared ones that differ from the defaults.
         fixed_model: the name of the only model that it has, or None if it takes any.
-        capabilities: of `METHODS`, those it offers; `special` and `train-special`, where special tokens are taken
+        capabilities: of `METHODS`, those it offers; `allowed_special`, where `encode` has parameters of the names
+            `allowed_special` and `disallowed_special`; `special` and `train-special`, where special tokens are taken
             by the constructor and by `train`; `pattern` and `train-pattern` with the pattern names behind a colon
             (`pattern:cl100k`).
     """
@@ -259,6 +260,9 @@ class Subject:
         found = [name for name in found if not self._refuses(partial(self._probe, built, name))]
         if callable(getattr(target, "from_files", None)) and not self._refuses(self._probe_loading):
             found.append("from_files")
+        chooses = "encode" in found and _takes(built.instance.encode, "allowed_special", "disallowed_special")
+        if chooses and not self._refuses(lambda: built.encode_allowed("ab", (), ())):
+            found.append("allowed_special")
         return found
 
     def _constructible(self) -> bool:
@@ -324,7 +328,7 @@ class Subject:
 
     def _patterns(self, kind: str, function: Any, probe: Callable[[str], bool]) -> Iterator[str]:
         """Settle which patterns are offered, and whether by exact string or by name."""
-        if not _takes_pattern(function):
+        if not _takes(function, "pattern"):
             return
         prefix = "train-" if kind == "train-pattern" else ""
         for name, string in PATTERNS.items():
@@ -400,11 +404,13 @@ def _check_train(name: str, target: Any) -> None:
         return
 
 
-def _takes_pattern(function: Any) -> bool:
+def _takes(function: Any, *names: str) -> bool:
+    """Whether `function` has parameters of these names; `**keywords` has none."""
     try:
-        return "pattern" in inspect.signature(function).parameters
+        parameters = inspect.signature(function).parameters
     except (TypeError, ValueError):
         return False
+    return all(name in parameters for name in names)
 
 
 __all__ = ["CONVENTIONS", "Handle", "MisshapenAdapter", "Subject", "Trained", "describe"]

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from bpe_conformance.fixtures import Model, read_text
 from bpe_conformance.fixtures.spec import Case, Clause
+from bpe_conformance.judging import show
 from bpe_conformance.judging.difference import Difference
+from bpe_conformance.judging.expectations import choice
 
 if TYPE_CHECKING:
     from bpe_conformance.judging.law import Broken, Law
@@ -120,6 +122,8 @@ def _call(case: Case, chunks: Sequence[str]) -> str:
         return f".encode_batch({[read_text(text) for text in case.input['texts']]!a})"
     if case.op == "stream":
         return f".encode_iterable({list(chunks)!a})"
+    if case.op == "encode_allowed":
+        return f".encode({read_text(case.input['text'])!a}, {show.choice(**choice(case))})"
     return "" if case.op == "construct" else f".encode({read_text(case.input['text'])!a})"
 
 

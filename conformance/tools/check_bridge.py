@@ -225,6 +225,7 @@ def _steps() -> Iterator[Step]:
     yield Step("encode: 1 MB of text", ("encode",), _long)
     yield Step("encode: lone surrogates", ("encode", "surrogates"), _surrogates)
     yield Step("encode: unknown members of a request are ignored", ("encode",), _unknown_member)
+    yield Step("encode: allowed_special and disallowed_special", ("encode", "allowed_special"), _allowed)
     yield Step("encode_batch: no texts, and three", ("encode_batch",), _batch)
     for op, shape in (("decode", "text"), ("decode_bytes", "hex")):
         yield Step(f"{op}: ids, no ids, part of a character", (op,), _decoding(op, shape))
@@ -306,6 +307,16 @@ def _refusal(reply: Reply, shape: str) -> str | None:
 
 def _ascii(program: Program) -> None:
     program.encode("abc bc")
+
+
+def _allowed(program: Program) -> str | None:
+    text = TEXTS["a special token"]
+    for allowed, disallowed in (([], []), (SPECIAL, []), ("all", "all")):
+        chosen = {"allowed_special": allowed, "disallowed_special": disallowed}
+        if note := _refusal(program.ask("encode", model=program.model, text=text, **chosen), "ids"):
+            return note
+    reply = program.ask("encode", model=program.model, text=text, allowed_special=[], disallowed_special="all")
+    return None if reply.kind == "error" or program.fixed else "what is disallowed is no error; the suite judges that"
 
 
 def _encoding(text: str) -> Run:

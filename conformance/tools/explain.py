@@ -14,10 +14,12 @@ from bpe_conformance.judging import show
 from bpe_conformance.judging.expectations import (
     LOOKUP_KEYS,
     TRAINING_KEYS,
+    choice,
     chunkings,
     expected_ids,
     read_merges,
     whole_text,
+    with_allowed,
 )
 from bpe_conformance.judging.law import Law
 from bpe_conformance.judging.laws import LAWS
@@ -202,6 +204,10 @@ def _input(case: Case, view: View) -> Iterator[str]:
         yield from _chunks(case, view)
     elif case.op != "save":
         yield from _value(_text(read_text(given["text"]), view), "text")
+    if case.op == "encode_allowed":
+        for name, tokens in choice(case).items():
+            shown = "all" if tokens == "all" else ", ".join(map(show.text_line, tokens)) or "none"
+            yield from _value(shown, name.removesuffix("_special"))
     files = [f"{key} {_plain(value)}" for key, value in given.items() if case.op == "load" and key != "text"]
     if files:
         yield from _value(", ".join(files), "files")
@@ -330,9 +336,13 @@ def _replay(case: Case, view: View) -> Iterator[str]:
         return
     if view.lookup == "bytes" and not case.model.ranks_by_bytes:
         raise CommandError(f"the table of {case.id} is no list of ranks, which --lookup bytes needs; leave it out")
+    if "disallowed" in case.expect.values():
+        yield "  replay: none, the text is refused before anything is encoded"
+        return
+    model = with_allowed(case) if case.op == "encode_allowed" else case.model
     yield "  replay" if view.lookup == "pair" else "  replay, a pair ranked by the id of its concatenation"
     for text in _texts(case):
-        yield from _replayed(replay.encoding(case.model, text, view.lookup, view.cut))
+        yield from _replayed(replay.encoding(model, text, view.lookup, view.cut))
 
 
 def _texts(case: Case) -> list[str]:

@@ -14,7 +14,14 @@ from bpe_conformance.fixtures import PATTERNS, Merge, Model, read_text, read_tok
 from bpe_conformance.fixtures.saving import write_folder
 from bpe_conformance.fixtures.spec import CLASS_OF_OP, FOLDER, Case, Clause, Spec, load_spec
 from bpe_conformance.judging import gpt2_files
-from bpe_conformance.judging.expectations import LOOKUP_KEYS, TRAINING_KEYS, chunkings, expected_ids, whole_text
+from bpe_conformance.judging.expectations import (
+    LOOKUP_KEYS,
+    TRAINING_KEYS,
+    choice,
+    chunkings,
+    expected_ids,
+    whole_text,
+)
 from bpe_conformance.judging.laws import LAWS
 from bpe_conformance.judging.subject import CONVENTIONS
 from bpe_conformance.tools.command_error import CommandError
@@ -225,6 +232,9 @@ def _input(case: Case) -> Json:
     text = _text(whole_text(case))
     if case.op == "stream":
         return {"text": text, "chunkings": [list(map(_text, chunks)) for chunks in chunkings(case)]}
+    if case.op == "encode_allowed":
+        chosen = {name: "all" if tokens == "all" else list(map(_text, tokens)) for name, tokens in choice(case).items()}
+        return {"text": text, **chosen}
     return {"text": text, "files": _files(case)} if case.op == "load" else {"text": text}
 
 

@@ -15,7 +15,7 @@ from bpe_conformance.fixtures.flow import write_flow
 from bpe_conformance.fixtures.saving import write_text
 from bpe_conformance.fixtures.spec import FOLDER, Case, load_spec
 from bpe_conformance.judging import prose
-from bpe_conformance.judging.expectations import COMPUTED, compute, oracle, value_for
+from bpe_conformance.judging.expectations import compute, is_computed, oracle, value_for
 from bpe_conformance.judging.show import ascii_only
 from bpe_conformance.tools import extension, spec_page
 from bpe_conformance.tools.splicing import bracketed, splice

@@ -1,0 +1,15 @@
+"""What a function takes."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+
+def takes(function: Any, *names: str) -> bool:
+    """Return whether `function` has parameters of these names; one whose signature cannot be read has none."""
+    try:
+        parameters = inspect.signature(function).parameters
+    except (TypeError, ValueError):
+        return False
+    return all(name in parameters for name in names)
