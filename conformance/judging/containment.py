@@ -13,8 +13,9 @@ from typing import Any, TypeVar
 
 from bpe_conformance.judging.alarm import Alarm, TimedOut, handling, is_ours
 
-__all__ = ["Fault", "Misshapen", "Raised", "TimedOut", "call", "describe", "limits"]
+__all__ = ["Fault", "Misshapen", "Raised", "TimedOut", "call", "describe", "limits", "type_name"]
 T = TypeVar("T")
+_LONGEST_NAME = 60
 _BRIDGES = f"{__package__.partition('.')[0]}.adapters"
 
 
@@ -38,16 +39,22 @@ class Raised(Fault):
     @property
     def is_error(self) -> bool:
         """Whether it is an ordinary exception: an exit, an interrupt or a crash is no error message to a caller."""
-        return isinstance(self.error, Exception) and not getattr(self.error, "process_failed", False)
+        return issubclass(type(self.error), Exception) and not _told(self.error, "process_failed")
 
 
 class Misshapen(Fault):
     """An answer has the wrong shape."""
 
 
+def type_name(value: object) -> str:
+    """Return the name of the type of `value`, in one short line, whatever its metaclass does."""
+    name = type.__dict__["__name__"].__get__(type(value))
+    return ascii(str.__add__("", name)[:_LONGEST_NAME])[1:-1]
+
+
 def describe(error: BaseException) -> str:
     """Return the type and the first line of the message of `error`, whatever its `__str__` does."""
-    name = type(error).__name__
+    name = type_name(error)
     try:
         message = str.__add__("", str(error)).strip().splitlines()
     except TimedOut:
@@ -73,13 +80,24 @@ def _is_bridge(frame: FrameType) -> bool:
 
 def _elsewhere(error: BaseException) -> list[str]:
     """Return four lines of what a process of its own told: where it raised, or what it wrote as it ended."""
-    told = str(getattr(error, "traceback", "")) or str(getattr(error, "stderr", ""))
+    told = _told(error, "traceback") or _told(error, "stderr")
     lines = [line.strip() for line in told.splitlines() if line.strip(" ^~")]
     innermost = next((place for place, line in enumerate(lines) if line.startswith("at ")), None)
     if innermost is None:
         return lines[-4:]
     first = max(innermost - 1, 0)  # JavaScript and Java name the error, then the innermost place, then those around it
     return lines[first : first + 4]
+
+
+def _told(error: BaseException, name: str) -> str:
+    """Return an attribute of an exception as text, or "": an implementation's own may do anything when it is asked."""
+    try:
+        value = getattr(error, name, "")
+    except TimedOut:
+        raise
+    except BaseException:
+        return ""
+    return str.__add__("", value) if issubclass(type(value), str) else "yes" if value is True else ""
 
 
 def call(what: str, function: Callable[..., T], *arguments: Any, **keywords: Any) -> T:
@@ -95,7 +113,7 @@ def call(what: str, function: Callable[..., T], *arguments: Any, **keywords: Any
     except (TimedOut, Fault):
         raise
     except BaseException as error:
-        if isinstance(error, KeyboardInterrupt) and _interrupt.is_set():
+        if issubclass(type(error), KeyboardInterrupt) and _interrupt.is_set():
             raise
         raise Raised(what, error) from None
 

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 from bpe_conformance.fixtures import Merge, Model, spell, unspell
+from bpe_conformance.fixtures.regular_file import read_regular
 
 
 def write(
@@ -53,8 +54,9 @@ def read(folder: Path) -> tuple[dict[int, bytes], list[Merge]]:
         ValueError: one line: which file, and what is wrong with it.
     """
     vocab: dict[int, bytes] = {}
+    text = _text(folder / "vocab.json")
     try:
-        entries = json.loads(_text(folder / "vocab.json"))
+        entries = json.loads(text)
         for spelling, index in entries.items():
             if type(index) is not int:
                 raise ValueError(f"the id of {spelling!a} is no integer")
@@ -77,9 +79,11 @@ def read(folder: Path) -> tuple[dict[int, bytes], list[Merge]]:
 
 def _text(file: Path) -> str:
     try:
-        return file.read_bytes().decode("utf-8")
-    except OSError:
+        return read_regular(file).decode("utf-8")
+    except FileNotFoundError:
         raise ValueError(f"there is no file {file.name} in the folder that save was given") from None
+    except OSError as error:
+        raise ValueError(f"{file.name} cannot be read: {error.strerror}") from None
     except UnicodeDecodeError:
         raise ValueError(f"{file.name} is not UTF-8") from None
 

@@ -9,10 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from bpe_conformance.fixtures import Merge
-from bpe_conformance.judging.containment import Misshapen, call
+from bpe_conformance.judging.containment import Misshapen, call, type_name
 
 MAX_IDS = 4_000_000
 MAX_VOCAB = 1_000_000
+MAX_ID = 2**63
 
 
 class Handle:
@@ -110,6 +111,8 @@ def rebuild_ids(what: str, value: Any) -> list[int]:
         Raised: if iterating raises.
     """
     if type(value) is list and len(value) <= MAX_IDS and all(type(item) is int for item in value):
+        if value and (min(value) < -MAX_ID or max(value) >= MAX_ID):
+            raise _too_large(what)
         return value[:]
     if not _is_iterable(value):
         raise Misshapen(f"{what} returned {kind(value)}; a list of int is wanted")
@@ -123,6 +126,8 @@ def rebuild_ids(what: str, value: Any) -> list[int]:
                 index = operator.index(item)
             except TypeError:
                 raise Misshapen(f"{what} returned an id that is {kind(item)}; int is wanted") from None
+            if not -MAX_ID <= index < MAX_ID:
+                raise _too_large(what)
             ids.append(int.__add__(index, 0))
             if len(ids) > MAX_IDS:
                 raise Misshapen(f"{what} returned more than {MAX_IDS} ids")
@@ -147,11 +152,11 @@ def rebuild_vocab(value: Any) -> dict[int, bytes]:
     if len(entries) > MAX_VOCAB:
         raise Misshapen(f"vocab has more than {MAX_VOCAB} entries")
     for key, token in entries:
-        if type(key) is int and type(token) is bytes:
+        if type(key) is int and -MAX_ID <= key < MAX_ID and type(token) is bytes:
             vocab[key] = token
             continue
         if issubclass(type(key), bytes | str):
-            shown = f"{type(key).__name__} to {type(token).__name__}"
+            shown = f"{type_name(key)} to {type_name(token)}"
             raise Misshapen(f"vocab maps {shown}; int to bytes is wanted")
         if issubclass(type(token), str):
             raise Misshapen("vocab maps int to str; int to bytes is wanted: encode the tokens")
@@ -186,14 +191,22 @@ def rebuild_merges(value: Any) -> list[Merge]:
 
 def _is_iterable(value: Any) -> bool:
     """Whether it can be iterated over, and is neither text nor a mapping."""
-    if issubclass(type(value), str | bytes | Mapping):
-        return False
-    return hasattr(type(value), "__iter__") or hasattr(type(value), "__getitem__")
+
+    def look() -> bool:
+        if issubclass(type(value), str | bytes | Mapping):
+            return False
+        return hasattr(type(value), "__iter__") or hasattr(type(value), "__getitem__")
+
+    return call("its type", look)
+
+
+def _too_large(what: str) -> Misshapen:
+    return Misshapen(f"{what} returned an id of more than 64 bits")
 
 
 def kind(value: Any) -> str:
     """Return the type of a value with its article: `a list`."""
     if value is None:
         return "None"
-    name = type(value).__name__
+    name = type_name(value)
     return f"{'an' if name[:1] in 'aeiou' else 'a'} {name}"

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from pathlib import Path
 
 from bpe_conformance.fixtures import PATTERNS, Model, read_text, read_token
 from bpe_conformance.fixtures.spec import Case
@@ -16,6 +14,7 @@ from bpe_conformance.judging.expectations import choice, chunkings, whole_text, 
 from bpe_conformance.judging.handle import Handle
 from bpe_conformance.judging.judge_encoding import judge_ids, model_line
 from bpe_conformance.judging.judge_training import judge_training
+from bpe_conformance.judging.scratch import scratch_folder
 from bpe_conformance.judging.subject import Subject
 from bpe_conformance.judging.without_special import adapted
 from bpe_conformance.reference import textbook
@@ -110,9 +109,9 @@ def _judge_choosing(case: Case, model: Model, subject: Subject, text: str) -> Di
 
 
 def _judge_loading(case: Case, model: Model, subject: Subject, text: str) -> Difference | None:
-    with tempfile.TemporaryDirectory(prefix="bpe-conformance-") as folder:
+    with scratch_folder() as folder:
         options = {key: value for key, value in case.input.items() if key != "text"}
-        vocab, merges = gpt2_files.write(model, Path(folder), **options)
+        vocab, merges = gpt2_files.write(model, folder, **options)
 
         def build() -> Handle:
             return subject.from_files(vocab, merges, model.special_tokens)
@@ -123,10 +122,10 @@ def _judge_loading(case: Case, model: Model, subject: Subject, text: str) -> Dif
 def _judge_saving(model: Model, subject: Subject) -> Difference | None:
     line = f"save of {model_line(model)}"
     expected = "vocab.json and merges.txt that hold the same table"
-    with tempfile.TemporaryDirectory(prefix="bpe-conformance-") as folder:
+    with scratch_folder() as folder:
         try:
-            subject.build(model).save(Path(folder))
-            vocab, merges = gpt2_files.read(Path(folder))
+            subject.build(model).save(folder)
+            vocab, merges = gpt2_files.read(folder)
         except Fault as fault:
             return faulty(line, expected, fault)
         except ValueError as error:

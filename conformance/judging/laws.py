@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import contextlib
-import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 from bpe_conformance.fixtures import PATTERNS, Model, read_model, read_text
@@ -20,6 +18,8 @@ from bpe_conformance.judging.expectations import compute, oracle, training_key
 from bpe_conformance.judging.judge import judge
 from bpe_conformance.judging.judge_encoding import has_new_ids
 from bpe_conformance.judging.law import Example, Law, case_of, fixed
+from bpe_conformance.judging.long_laws import LONG_LAWS
+from bpe_conformance.judging.scratch import scratch_folder
 from bpe_conformance.judging.state_laws import STATE_LAWS
 from bpe_conformance.judging.subject import Subject, constructor_arguments
 from bpe_conformance.reference import textbook
@@ -265,9 +265,9 @@ def _streams_apart(subject: Subject, example: Example) -> Difference | None:
 def _save_load(subject: Subject, example: Example) -> Difference | None:
     handle, text, ids = _encode(subject, example)
     model = _model(example)
-    with tempfile.TemporaryDirectory(prefix="bpe-conformance-") as folder:
-        handle.save(Path(folder))
-        loaded = subject.from_files(Path(folder, "vocab.json"), Path(folder, "merges.txt"), model.special_tokens)
+    with scratch_folder() as folder:
+        handle.save(folder)
+        loaded = subject.from_files(folder / "vocab.json", folder / "merges.txt", model.special_tokens)
         again = loaded.encode(text)
     if again == ids:
         return None

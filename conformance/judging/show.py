@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import TypeVar
 
 from bpe_conformance.fixtures import Merge
 
+T = TypeVar("T")
 LONGEST = 200
 NEAR = 6
 
@@ -81,7 +83,7 @@ def merges(pairs: Sequence[Merge], around: int = 0) -> str:
     >>> merges([(b"b", b"c"), (b"a", b"b")])
     '(b,c) (a,b)'
     """
-    return _window([pair(merge) for merge in pairs], around, " ") or "none"
+    return _window(pairs, pair, around, " ") or "none"
 
 
 def ids(numbers: Sequence[int], vocab: Mapping[int, bytes], around: int = 0) -> str:
@@ -90,15 +92,16 @@ def ids(numbers: Sequence[int], vocab: Mapping[int, bytes], around: int = 0) -> 
     >>> ids([97, 256], {97: b"a", 256: b"bc"})
     "97 'a' | 256 'bc'"
     """
-    shown = [f"{number} {token(vocab[number])}" if number in vocab else f"{number} ?" for number in numbers]
-    return _window(shown, around, " | ") or "no ids"
+
+    def shown(number: int) -> str:
+        return f"{number} {token(vocab[number])}" if number in vocab else f"{number} ?"
+
+    return _window(numbers, shown, around, " | ") or "no ids"
 
 
-def _window(parts: Sequence[str], around: int, between: str) -> str:
-    if len(parts) <= 2 * NEAR:
-        return between.join(parts)
+def _window(parts: Sequence[T], shown: Callable[[T], str], around: int, between: str) -> str:
     start = max(0, min(around - NEAR, len(parts) - 2 * NEAR))
-    window = list(parts[start : start + 2 * NEAR])
+    window = [shown(part) for part in parts[start : start + 2 * NEAR]]
     if start:
         window.insert(0, f"... {start} before")
     if start + 2 * NEAR < len(parts):

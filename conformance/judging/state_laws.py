@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 
 from bpe_conformance.fixtures import PATTERNS, Model, read_model
 from bpe_conformance.judging import diagnosis, prose, show
@@ -14,7 +12,8 @@ from bpe_conformance.judging.containment import Fault, Raised, call
 from bpe_conformance.judging.difference import Difference
 from bpe_conformance.judging.expectations import oracle, training_key
 from bpe_conformance.judging.handle import Handle
-from bpe_conformance.judging.law import Example, Law, fixed
+from bpe_conformance.judging.law import Example, Law, fixed, told
+from bpe_conformance.judging.scratch import scratch_folder
 from bpe_conformance.judging.subject import Subject
 from bpe_conformance.reference import textbook
 
@@ -318,11 +317,11 @@ def _files_again(subject: Subject, example: Example) -> Difference | None:
         ),
     ]
     models = _taken(models, subject)
-    with tempfile.TemporaryDirectory(prefix="bpe-conformance-") as folder:
+    with scratch_folder() as folder:
         for number, model in enumerate(models):
             handle = subject.build(model)
             try:
-                handle.save(Path(folder))
+                handle.save(folder)
             except Raised as raised:
                 if number and raised.is_error:  # to refuse a folder that is in use is no fault
                     return None
@@ -332,7 +331,7 @@ def _files_again(subject: Subject, example: Example) -> Difference | None:
             if found is not None:
                 return found
             names = model.special_tokens
-            loaded = subject.from_files(Path(folder, "vocab.json"), Path(folder, "merges.txt"), names)
+            loaded = subject.from_files(folder / "vocab.json", folder / "merges.txt", names)
             found = _encodings_match(subject, loaded, model, texts, "a tokenizer loaded from a folder used before")
             if found is not None:
                 return found

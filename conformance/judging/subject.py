@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import inspect
 import sys
-import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
@@ -17,6 +16,7 @@ from bpe_conformance.fixtures import PATTERNS, Merge, Model, read_model
 from bpe_conformance.judging import gpt2_files, surroundings
 from bpe_conformance.judging.containment import Fault, Misshapen, Raised, TimedOut, call, describe, limits
 from bpe_conformance.judging.handle import Handle, kind, rebuild_merges, rebuild_vocab
+from bpe_conformance.judging.scratch import scratch_folder
 
 CONVENTIONS: dict[str, tuple[str, ...]] = {
     "tie_break": ("lex-greater", "lex-smaller", "smaller-ids", "first-seen", "unspecified"),
@@ -319,12 +319,12 @@ class Subject:
         elif name == "encode_batch":
             handle.encode_batch(["ab"])
         elif name == "save":
-            with tempfile.TemporaryDirectory(prefix="bpe-conformance-") as folder:
-                handle.save(Path(folder))
+            with scratch_folder() as folder:
+                handle.save(folder)
 
     def _probe_loading(self) -> None:
-        with tempfile.TemporaryDirectory(prefix="bpe-conformance-") as folder:
-            self.from_files(*gpt2_files.write(TRIVIAL, Path(folder)), None)
+        with scratch_folder() as folder:
+            self.from_files(*gpt2_files.write(TRIVIAL, folder), None)
 
     def _patterns(self, kind: str, function: Any, probe: Callable[[str], bool]) -> Iterator[str]:
         """Settle which patterns are offered, and whether by exact string or by name."""
