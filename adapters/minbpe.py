@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Iterable, Mapping, Sequence, Set
 from typing import Any
 
@@ -45,7 +44,7 @@ class Shaped:
 
     def encode(self, text: str) -> list[int]:
         """Return the ids of `text`."""
-        named = {"allowed_special": "all"} if _takes(self._inner.encode, "allowed_special") else {}
+        named = {"allowed_special": "all"} if takes(self._inner.encode, "allowed_special") else {}
         ids: Iterable[int] = self._inner.encode(text, **named)
         return [self._outside[index] for index in ids] if self._outside else list(ids)
 
@@ -74,7 +73,7 @@ def minbpe(spec: str) -> object:
     lacks = [name for name in ("train", "encode", "decode") if not callable(getattr(cls, name, None))]
     if lacks:
         raise AdapterError(f"minbpe:{spec} has no {' and no '.join(lacks)}; wanted is a class in minbpe's shape")
-    splits = _takes(cls, "pattern")
+    splits = takes(cls, "pattern")
 
     def blank(pattern: str | None) -> Any:
         if splits:
@@ -148,10 +147,3 @@ def _outside(tokens: Mapping[int, bytes], vocab: Mapping[int, bytes], special_to
     if absent:
         raise ValueError(f"the vocabulary has no {absent[0]!r}")
     return {index: ids[token] for index, token in tokens.items()}
-
-
-def _takes(function: Any, name: str) -> bool:
-    try:
-        return name in inspect.signature(function).parameters
-    except (TypeError, ValueError):
-        return False

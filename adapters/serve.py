@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import contextlib
 import errno
-import inspect
 import locale
 import os
 import queue
@@ -154,11 +153,11 @@ class Server:
             sample = None
         names = [name for name in METHODS if hasattr(self._adapter, name) or _has(sample, name)]
         names += [name for name in ("train", "from_files") if hasattr(self._adapter, name)]
-        if not fixed and _takes(self._adapter, "pattern"):
+        if not fixed and takes(self._adapter, "pattern"):
             names.append("pattern")
-        if "train" in names and _takes(self._adapter.train, "pattern"):
+        if "train" in names and takes(self._adapter.train, "pattern"):
             names.append("train_pattern")
-        if _takes(getattr(sample or self._adapter, "encode", None), "allowed_special", "disallowed_special"):
+        if takes(getattr(sample or self._adapter, "encode", None), "allowed_special", "disallowed_special"):
             names.append("allowed_special")
         return [*names, "surrogates"]
 
@@ -301,14 +300,6 @@ def _version(adapter: Any) -> str:
 
 def _has(owner: Any, name: str) -> bool:
     return owner is not None and hasattr(owner, name)
-
-
-def _takes(function: Any, *names: str) -> bool:
-    try:
-        parameters = inspect.signature(function).parameters
-    except (TypeError, ValueError):
-        return False
-    return all(name in parameters for name in names)
 
 
 def _choice(request: Mapping[str, Any]) -> dict[str, Collection[str]]:

@@ -84,9 +84,13 @@ def read_choice(value: Any) -> str | list[str]:
     """Return the special tokens that `write_choice` spelled.
 
     Raises:
-        ValueError: if one is no text.
+        ValueError: if it is neither.
     """
-    return "all" if value == "all" else [read_text(text) for text in value]
+    if value == "all":
+        return "all"
+    if not isinstance(value, list):
+        raise ValueError(f'{type(value).__name__} is neither "all" nor a list of texts')
+    return [read_text(text) for text in value]
 
 
 def write_table(vocab: Mapping[int, bytes], merges: Iterable[Merge]) -> dict[str, Any]:

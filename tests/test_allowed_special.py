@@ -12,6 +12,7 @@ import pytest
 from plugin_adapters import Right
 from test_judge import case, like, told
 
+from bpe_conformance.adapters import wire
 from bpe_conformance.adapters.bridge import isolated
 from bpe_conformance.adapters.loading import resolve
 from bpe_conformance.fixtures.spec import load_spec
@@ -151,6 +152,14 @@ def test_objects_in_tiktokens_shape(monkeypatch: pytest.MonkeyPatch) -> None:
     by_id = {one.id: one for one in CASES}
     assert judge(by_id["special-disallowed-gpt2"], subject) is None
     assert judge(by_id["special-allowed-gpt2-all"], subject) is not None
+
+
+def test_what_is_no_choice_is_refused_at_both_ends(there: Any) -> None:
+    for value in ("<|e|>", {"a": 1}, 5, ["a", 5], None):
+        with pytest.raises(ValueError, match="text"):
+            wire.read_choice(value)
+    assert wire.read_choice(["a", {"code_points": [0xD800]}]) == ["a", "\ud800"]
+    assert there(*PLAIN.model.fresh()).encode("<|e|>", allowed_special="all", disallowed_special=()) == [300]
 
 
 # What a wrong answer shows

@@ -175,11 +175,6 @@ def _plainly(value: Any) -> str:
     return line if len(line) <= 160 else f"{line[:150]} ..."
 
 
-def is_computed(case: Case) -> bool:
-    """Whether the oracle computes the expectation of `case`; the others state a rule, such as an error."""
-    return not case.expect or any(key in case.expect for key in COMPUTED)
-
-
 def _short(value: Any) -> str:
     line = "".join(write_flow(value))
     return line if len(line) <= 160 else f"{line[:150]} …"
