@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 from pathlib import Path
@@ -17,13 +18,26 @@ CHUNK_SIZE = 1 << 25
 """Characters or bytes of a chunk at most, about."""
 
 
+class FileState(NamedTuple):
+    """What tells a file from another, and from what it was: its size in bytes, when it was changed, its number."""
+
+    size: int
+    modified: int
+    number: int
+
+    @classmethod
+    def of(cls, found: os.stat_result) -> FileState:
+        """Return the state that the system tells."""
+        return cls(found.st_size, found.st_mtime_ns, found.st_ino)
+
+
 class FileChunk(NamedTuple):
-    """A part of a file, in bytes, and the size of the whole file; the path is absolute, for any worker."""
+    """A part of a file, in bytes, and what the whole file was when it was cut; the path is absolute, for any worker."""
 
     path: str
     start: int
     end: int
-    size: int
+    file: FileState
 
     def read(self) -> str:
         """Return the text; every maximal subpart that is not UTF-8 is U+FFFD.
@@ -38,7 +52,7 @@ class FileChunk(NamedTuple):
                 size = os.fstat(file.fileno()).st_size
         except OSError as error:
             raise ValueError(f"{self.path}: cannot be read: {error.strerror or error}") from None
-        check_size(self.path, self.size, size)
+        check_size(self.path, self.file.size, size)
         return data.decode("utf-8", errors="replace")
 
 
@@ -50,6 +64,23 @@ def check_size(path: str, planned: int, found: int) -> None:
     """
     if found != planned:
         raise ValueError(f"{path}: changed from {planned} to {found} bytes while it was read; try again")
+
+
+def check_unchanged(path: str, planned: FileState) -> None:
+    """Check, on the machine where its chunks were planned, that a file was not replaced or changed since.
+
+    Raises:
+        ValueError: if it was.
+    """
+    try:
+        found = FileState.of(Path(path).stat())
+    except FileNotFoundError:  # all of it was read before
+        return
+    except OSError as error:
+        raise ValueError(f"{path}: cannot be read: {error.strerror or error}") from None
+    check_size(path, planned.size, found.size)
+    if found != planned:
+        raise ValueError(f"{path}: changed while it was read; try again")
 
 
 class Cuts(NamedTuple):
@@ -89,11 +120,16 @@ class Cuts(NamedTuple):
         """
         name = os.fspath(path)
         try:
+            kind = Path(name).stat().st_mode  # before it is opened, for that of a pipe waits
+            if not stat.S_ISREG(kind) and not stat.S_ISDIR(kind):
+                raise ValueError(f"{name}: cannot be read: it is no regular file")
             with Path(name).open("rb") as file:
-                size = os.fstat(file.fileno()).st_size
-                chunks = self._many(size, largest or CHUNK_SIZE)
+                found = FileState.of(os.fstat(file.fileno()))
+                if not found.size and file.read(1):
+                    raise ValueError(f"{name}: cannot be read: the system does not tell its size")
+                chunks = self._many(found.size, largest or CHUNK_SIZE)
                 cuts = file_boundaries(file, chunks, self.delimiters, self.fences)
         except OSError as error:
             raise ValueError(f"{name}: cannot be read: {error.strerror or error}") from None
         absolute = str(Path(name).absolute())
-        return [FileChunk(absolute, start, end, size) for start, end in pairwise(cuts)]
+        return [FileChunk(absolute, start, end, found) for start, end in pairwise(cuts)]

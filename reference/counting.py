@@ -10,7 +10,7 @@ from contextlib import closing
 from functools import lru_cache, partial
 from typing import TypeAlias
 
-from .chunks import CHUNK_SIZE, Cuts, FileChunk
+from .chunks import CHUNK_SIZE, Cuts, FileChunk, FileState, check_unchanged
 from .patterns import has_fence, pre_tokenize, resolve
 from .progress import Progress, silent
 from .special_tokens import SpecialTokens
@@ -54,8 +54,8 @@ def count_pre_tokens(
         Counter: pre-token, UTF-8 → how often it occurs, in order of first occurrence.
 
     Raises:
-        ValueError: if a file cannot be read, an item is neither text nor path, or a text holds a lone
-            surrogate.
+        ValueError: if a file cannot be read or changes meanwhile, an item is neither text nor path, or a text holds a
+            lone surrogate.
         RuntimeError: if a worker dies or fails otherwise.
 
     >>> count_pre_tokens("low low<|e|> low", ["<|e|>"])
@@ -68,6 +68,8 @@ def count_pre_tokens(
     count = partial(count_job, special_tokens=tokens, pattern=pattern)
     width = workers or ((os.cpu_count() or 1) if executor else 1)
     jobs, total = _plan(source, Cuts.of(width, tokens, compiled))
+    files: dict[str, FileState] = {}
+    jobs = _noted(jobs, files)
     if executor is not None:
         results = in_order(executor, count, jobs, 4 * width)
     elif width > 1:
@@ -79,7 +81,16 @@ def count_pre_tokens(
         for done, result in enumerate(results, start=1):
             counts.update(result)
             progress("counting", done, total)
+    for path, state in files.items():
+        check_unchanged(path, state)
     return counts
+
+
+def _noted(jobs: Iterable[Job], files: dict[str, FileState]) -> Iterator[Job]:
+    """Yield the jobs, and put into `files` what each file was when it was planned."""
+    for job in jobs:
+        files.update((part.path, part.file) for part in job if isinstance(part, FileChunk))
+        yield job
 
 
 def count_job(job: Job, special_tokens: Sequence[str], pattern: str | None) -> Counter[bytes]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import codecs
 from collections.abc import Generator, Iterator
-from contextlib import closing
+from contextlib import closing, suppress
 from functools import partial
 from itertools import islice
 from multiprocessing import get_start_method
@@ -17,7 +17,7 @@ import numpy.typing as npt
 from bpe_conformance.fixtures import Model
 
 from .choosing import Choice
-from .chunks import Cuts, FileChunk, check_size
+from .chunks import Cuts, FileChunk, check_size, check_unchanged
 from .files import AnyPath, replacing
 from .progress import Progress
 from .tokenizer import Tokenizer
@@ -49,6 +49,9 @@ def encode_file(
     cuts = Cuts.of(workers, [*tokenizer.special_tokens, *choice.refused.tokens], tokenizer.compiled)
     chunks = cuts.of_file(Path(source), CHUNK_SIZE)
     dtype = id_type(tokenizer, bits)
+    with suppress(OSError):  # the target is not there yet
+        if Path(source).samefile(target):
+            raise ValueError(f"{target}: is the file that is read; name another one to write")
     if chunks and not cuts.fences:
         # A chunk could be the whole file; streaming holds back no more than the pattern and the tokens need.
         parts = _streamed(tokenizer, choice, chunks[0], dtype)
@@ -59,7 +62,9 @@ def encode_file(
         for done, ids in parts:
             stream.write(ids.tobytes())
             written += len(ids)
-            progress("encoding", done, chunks[0].size)
+            progress("encoding", done, chunks[0].file.size)
+        if chunks:
+            check_unchanged(chunks[0].path, chunks[0].file)
     return written
 
 
@@ -123,7 +128,7 @@ def _streamed(
                     yield decoder.decode(data)
         except OSError as error:
             raise ValueError(f"{first.path}: cannot be read: {error.strerror or error}") from None
-        check_size(first.path, first.size, done)
+        check_size(first.path, first.file.size, done)
         yield decoder.decode(b"", final=True)
 
     ids = tokenizer.encode_iterable(choice.checked(read(), first.path))

@@ -187,9 +187,10 @@ def test_a_file_is_measured_after_it_is_read(tmp_path: Path, monkeypatch: pytest
         return found
 
     monkeypatch.setattr(os, "fstat", measure_and_cut)
-    assert chunks.FileChunk(str(file), 0, 3, 3).read() == "low"
+    chunk = chunks.FileChunk(str(file), 0, 3, chunks.FileState(3, 0, 0))
+    assert chunk.read() == "low"
     with pytest.raises(ValueError, match="a: changed from 3 to 1 bytes"):
-        chunks.FileChunk(str(file), 0, 3, 3).read()
+        chunk.read()
 
 
 @pytest.mark.parametrize("workers", [1, 2])
