@@ -83,7 +83,7 @@ class Remote:
             return connection.model(self._key, lambda: self._fields)
         connection.start()
         if self._made[0] != connection.generation:
-            handle = int(connection.request(self._op, self._fields)["model"])
+            handle = wire.read_handle(connection.request(self._op, self._fields), "model")
             self._made = connection.generation, handle
             later = weakref.finalize(self, connection.later, connection.generation, "unload", {"model": handle})
             later.atexit = False
@@ -203,7 +203,7 @@ def _save(self: Remote, folder: str | os.PathLike[str]) -> None:
 def _encode_iterable(self: Remote, chunks: Iterable[str]) -> Iterator[int]:
     connection = self.connection
     with connection.lock:
-        stream = int(self._call("stream_open", {})["stream"])
+        stream = wire.read_handle(self._call("stream_open", {}), "stream")
         generation = connection.generation
 
     def ask(op: str, fields: dict[str, Any]) -> Any:

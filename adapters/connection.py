@@ -112,7 +112,7 @@ class Connection:
             self.start()
             handle = self._models.get(key)
             if handle is None:
-                handle = int(self.request("load", fields())["model"])
+                handle = wire.read_handle(self.request("load", fields()), "model")
                 self._models[key] = handle
                 if len(self._models) > _MODELS_KEPT:
                     self.later(self.generation, "unload", {"model": self._models.popitem(last=False)[1]})

@@ -6,7 +6,9 @@ import json
 import operator
 from collections.abc import Collection, Iterable, Mapping
 from itertools import islice
-from typing import Any, NoReturn
+from typing import Any
+
+from bpe_conformance.fixtures.strict_json import parse_json
 
 PROTOCOL = 1
 MAX_LINE = 64 * 1024 * 1024
@@ -35,17 +37,10 @@ def parse(line: bytes) -> dict[str, Any]:
     Raises:
         ValueError: if it is not one JSON object.
     """
-    try:
-        message = json.loads(line, parse_constant=_no_constant)
-    except RecursionError:
-        raise ValueError("the JSON is nested too deep") from None
+    message = parse_json(line.decode("utf-8"), "line")
     if not isinstance(message, dict):
         raise ValueError("a JSON object is wanted")
     return message
-
-
-def _no_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is not JSON")
 
 
 def is_plain(text: str) -> bool:
@@ -71,7 +66,10 @@ def read_text(value: Any) -> str:
     if isinstance(value, str):
         return value
     if isinstance(value, dict) and set(value) == {"code_points"}:
-        return "".join(map(chr, value["code_points"]))
+        points = value["code_points"]
+        if not isinstance(points, list) or any(type(point) is not int or not 0 <= point < 0x110000 for point in points):
+            raise ValueError("code_points is no list of code points")
+        return "".join(map(chr, points))
     raise ValueError(f"{type(value).__name__} is no text")
 
 
@@ -102,9 +100,19 @@ def write_table(vocab: Mapping[int, bytes], merges: Iterable[Merge]) -> dict[str
 
 
 def read_table(value: Mapping[str, Any]) -> tuple[dict[int, bytes], list[Merge]]:
-    """Return the vocabulary and merges that `write_table` spelled."""
-    vocab = {index: bytes.fromhex(token) for index, token in value["vocab"]}
-    return vocab, [(bytes.fromhex(left), bytes.fromhex(right)) for left, right in value["merges"]]
+    """Return the vocabulary and merges that `write_table` spelled.
+
+    Raises:
+        ValueError: if it is no table, or an id stands twice.
+    """
+    try:
+        vocab = {_id(index, "vocab"): bytes.fromhex(token) for index, token in value["vocab"]}
+        merges = [(bytes.fromhex(left), bytes.fromhex(right)) for left, right in value["merges"]]
+    except (KeyError, TypeError, ValueError, OverflowError) as error:
+        raise ValueError(f"no table of vocab and merges: {type(error).__name__}: {error}") from None
+    if len(vocab) < len(value["vocab"]):
+        raise ValueError("no table of vocab and merges: an id stands twice")
+    return vocab, merges
 
 
 def write_ids(ids: Iterable[Any], what: str) -> list[int]:
@@ -120,6 +128,18 @@ def write_ids(ids: Iterable[Any], what: str) -> list[int]:
     if len(exact) > MAX_IDS:
         raise ValueError(f"{what}: more than {MAX_IDS} ids")
     return exact
+
+
+def read_handle(value: Any, name: str) -> int:
+    """Return the handle that a reply gives a model or a stream.
+
+    Raises:
+        TypeError: if there is none.
+    """
+    handle = value.get(name) if isinstance(value, dict) else None
+    if type(handle) is not int:
+        raise TypeError(f"the reply gives no handle: {name} is to be an integer")
+    return handle
 
 
 def read_ids(value: Any, what: str) -> list[int]:

@@ -37,7 +37,9 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """Print the line and leave with exit status 2."""
-        self.exit(2, f"{self.prog}: {message}; see {self.prog} --help\n")
+        from bpe_conformance.fixtures.one_line import one_line
+
+        self.exit(2, f"{self.prog}: {one_line(message)}; see {self.prog} --help\n")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -108,7 +110,9 @@ def _run(options: argparse.Namespace) -> int:
 
 
 def _refused(message: str) -> int:
-    _tell(message)
+    from bpe_conformance.fixtures.one_line import escaped
+
+    _tell(escaped(message))
     return 2
 
 

@@ -131,6 +131,8 @@ def read(path: AnyPath, special_tokens: Mapping[str, int] | None = None, pattern
         if vocab.get(index, text.encode("utf-8")) != text.encode("utf-8"):
             raise ValueError(f"{path}: the id {index} of {text!a} stands for {vocab[index]!r}")
         vocab[index] = text.encode("utf-8")
+    if missing := [byte for byte in range(256) if bytes([byte]) not in ranks]:
+        raise ValueError(f"{path}: there is no rank for the byte {bytes(missing[:1])!r}; a rank file needs all 256")
     return Model(vocab, tuple(merges_of_ranks(ranks)), tuple(special_tokens or ()), pattern)
 
 

@@ -106,7 +106,7 @@ def test_what_is_no_byte_level_bpe_is_one_line(
         ("YQ== 0\nYg==1\n", "t.tiktoken:2: 'Yg==1' is not base64, a space and a rank"),
         ("YQ== 0\nY! 1\n", "t.tiktoken:2"),
         ("YQ== 0\nYQ== 1\n", "t.tiktoken:2"),
-        ("YQ== 0\n", "t.tiktoken: the vocabulary has no b'\\x00'"),
+        ("YQ== 0\n", "t.tiktoken: there is no rank for the byte b'\\x00'"),
         ('{"model":\n', "t.tiktoken:2: not JSON"),
     ],
 )

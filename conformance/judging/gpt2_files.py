@@ -6,7 +6,9 @@ import json
 from pathlib import Path
 
 from bpe_conformance.fixtures import Merge, Model, spell, unspell
+from bpe_conformance.fixtures.one_line import shortened
 from bpe_conformance.fixtures.regular_file import read_regular
+from bpe_conformance.fixtures.strict_json import parse_json
 
 
 def write(
@@ -54,22 +56,25 @@ def read(folder: Path) -> tuple[dict[int, bytes], list[Merge]]:
         ValueError: one line: which file, and what is wrong with it.
     """
     vocab: dict[int, bytes] = {}
-    text = _text(folder / "vocab.json")
-    try:
-        entries = json.loads(text)
-        for spelling, index in entries.items():
-            if type(index) is not int:
-                raise ValueError(f"the id of {spelling!a} is no integer")
+    entries = parse_json(_text(folder / "vocab.json"), "vocab.json")
+    if not isinstance(entries, dict):
+        raise ValueError("vocab.json: an object of spelled tokens and ids is wanted")
+    for spelling, index in entries.items():
+        if type(index) is not int:
+            raise ValueError(f"vocab.json: the id of {shortened(spelling)} is no integer")
+        if index in vocab:
+            raise ValueError(f"vocab.json: the id {shortened(index)} stands twice")
+        try:
             vocab[index] = _token(spelling)
-    except (AttributeError, ValueError, RecursionError) as error:
-        raise ValueError(f"vocab.json: {error}") from None
+        except ValueError as error:
+            raise ValueError(f"vocab.json: {error}") from None
     merges: list[Merge] = []
     for number, line in enumerate(_text(folder / "merges.txt").replace("\r\n", "\n").split("\n"), 1):
         if not line or (number == 1 and line.startswith("#version")):
             continue
         parts = line.split(" ")
         if len(parts) != 2:
-            raise ValueError(f"merges.txt:{number}: {line!a} is not two spellings with a space between")
+            raise ValueError(f"merges.txt:{number}: {shortened(line)} is not two spellings with a space between")
         try:
             merges.append((unspell(parts[0]), unspell(parts[1])))
         except ValueError as error:

@@ -113,7 +113,7 @@ def read_table(words: Sequence[str], given: Given) -> Table:
         CommandError: one line, if it is malformed, or is no byte-level BPE, or a pattern is missing.
     """
     try:
-        table = _checked(_overridden(_read(words, given), given))
+        table = _checked(_overridden(_read(words, given), given), ", ".join(words))
     except (ValueError, KeyError) as error:
         raise CommandError(str(error)) from None
     return table
@@ -228,9 +228,9 @@ def _overridden(table: Table, given: Given) -> Table:
     return replace(table, model=replace(model, special_tokens=tuple(model.special_tokens or ())))
 
 
-def _checked(table: Table) -> Table:
+def _checked(table: Table, where: str) -> Table:
     """Refuse what the oracle cannot take, or what leaves open how a text is encoded."""
-    model, where = table.model, ", ".join(table.sources)
+    model = table.model
     if not model.name:
         raise CommandError(f"{where}: the model has no name; add --name NAME")
     compiled(model.pattern)

@@ -1,0 +1,153 @@
+"""Writes the valid seeds of the fuzz targets: `python tests/fuzz/make_seeds.py`. Files named `found-*` are kept."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import pickle
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+HERE = Path(__file__).parent
+sys.path[:0] = [str(HERE), str(HERE.parent)]
+
+import sample_reports  # noqa: E402
+from targets import SEEDS, SPEC  # noqa: E402
+
+from bpe_conformance.fixtures.extension import SUPERBPE  # noqa: E402
+from bpe_conformance.pack.tables import Given, read_table  # noqa: E402
+from bpe_conformance.pack.writing import CASES, MANIFEST, TABLE, contents  # noqa: E402
+from bpe_conformance.reference import Tokenizer, format_gpt2, format_huggingface, format_tiktoken  # noqa: E402
+from bpe_conformance.report import document  # noqa: E402
+
+OURS = Tokenizer.train("low lower lowest é é", 262, ["<|e|>"])
+
+
+def tables() -> Iterator[tuple[str, str, bytes]]:
+    """Yield target, name and bytes of one small table in each format."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        plain = Tokenizer(OURS.vocab, OURS.merges)
+        format_gpt2.write(folder, OURS.vocab, OURS.merges)
+        format_tiktoken.write(folder / "x.tiktoken", OURS.model)
+        format_huggingface.write(folder / "tokenizer.json", OURS.model)
+        format_huggingface.write(folder / "plain.json", plain.model)
+        found = {file.name: file.read_bytes() for file in folder.iterdir()}
+    vocab, merges = found["vocab.json"], found["merges.txt"]
+    yield "gpt2_vocab", "table", vocab
+    yield "gpt2_vocab", "small", '{"a": 0, "Ġb": 1, "<a b>": 7}'.encode()
+    yield "gpt2_merges", "table", merges
+    yield "gpt2_pair", "table", vocab + b"\0" + merges
+    yield "tiktoken", "table", found["x.tiktoken"]
+    yield "tiktoken", "small", b"YQ== 0\nYg== 1\nYWI= 2\n"
+    for target in ("huggingface", "table"):
+        yield target, "table", found["tokenizer.json"]
+        yield target, "plain", found["plain.json"]
+    yield "table", "ranks", found["x.tiktoken"]
+    both = (OURS.vocab, OURS.merges)
+    yield "cs336", "pickle", pickle.dumps(both)
+    yield "cs336", "pickle2", pickle.dumps({1: [2, (3,)], 4: "é"}, protocol=2)
+    for way, written in (("latin-1", lambda token: token.decode("latin-1")), ("hex", bytes.hex), ("lists", list)):
+        named = {str(index): written(token) for index, token in OURS.vocab.items()}
+        listed = [[written(left), written(right)] for left, right in OURS.merges]
+        yield "cs336", way, json.dumps({"vocab": named, "merges": listed}).encode()
+    yield "cs336", "lines", b"#version\nb'a' b'\\xff'\n(b'a', b'b')\n61 62\n"
+
+
+def texts() -> Iterator[tuple[str, str, bytes]]:
+    """Yield the seeds of what is YAML, lines or words."""
+    for file in sorted((SPEC / "cases").glob("*.yaml")):
+        yield "spec", file.stem, file.read_bytes()
+    for file in sorted((SPEC / "clauses").glob("*.yaml")):
+        yield "clauses", file.stem, file.read_bytes()
+    yield "yaml", "mixed", b'a: 1\nb: [x, "y\\n", ~, true, 0x1F]\n? c\n: |\n  text\n---\n- {d: -5}\n'
+    yield "model", "merges", b'title: x\nmerges: [["a", "b"]]\nextra: [[900, "z"]]\nremove: [7]\nbyte_ids: gpt2\n'
+    special = (
+        b'special_tokens: [{concat: ["a", {repeat: ["b", 3]}]}, {code_points: [65]}, {file: "01-narrative.txt"}]\n'
+    )
+    yield "model", "shows", b'title: x\nshows: ["abc", "d"]\npattern: cl100k\n' + special
+    yield "sums", "two", b"a" * 64 + b"  x.yaml\n" + b"0" * 64 + b"  y.yaml\n"
+    head, *clauses = SUPERBPE.read_bytes().partition(b"\ncases:\n")[0].split(b"\n  - id: ")
+    case = SUPERBPE.read_bytes().partition(b"\ncases:\n")[2].split(b"\n  - id: ")[0]
+    named = [one for one in clauses if one.split(b"\n")[0] in case]
+    yield "extension", "superbpe", b"\n  - id: ".join([head, *named]) + b"\ncases:\n" + case + b"\n"
+    yield "implementations", "one", b'- name: "x"\n  adapter: "a:B"\n  pip: ["c==1"]\n  about: "d"\n'
+    yield "known_failures", "two", b'merge-priority: "not yet"\nstyle-left: |\n  two\n'
+    for name, text in (("gpt2", r"'s| ?\p{L}+|\s+(?!\S)|\s+"), ("counted", r"(?:a{2,3}b){4}|[^a-z]\p{Lu}(?i:x)")):
+        yield "pattern", name, text.encode()
+    for place, words in enumerate(
+        (
+            ["train", "a", "--vocab-size", "300", "-o", "b", "--special", "<s>=7", "--tie-break", "lex-smaller"],
+            ["encode", "gpt2", "-", "--as", "uint16", "--errors", "replace", "--workers", "2"],
+            ["list", "--section", "MERGE", "--level", "must"],
+            ["matrix", "a:B", "-o", "c", "--only", "x", "--jobs", "2"],
+        )
+    ):
+        yield "arguments", str(place), "\0".join(words).encode()
+    yield "ids", "text", b"\x0097 98 255\n"
+    yield "ids", "jsonl", b'\x01[97, 98]\n"a\\u00e9"\n'
+    yield "ids", "uint16", b"\x02a\0b\0"
+    yield "ids", "uint32", b"\x03a\0\0\0"
+
+
+def documents() -> Iterator[tuple[str, str, bytes]]:
+    """Yield a pack and a report."""
+    with tempfile.TemporaryDirectory() as name:
+        file = Path(name, "x.tiktoken")
+        ranks = {token: index for index, token in OURS.vocab.items() if token != b"<|e|>"}
+        file.write_text("".join(f"{base64.b64encode(token).decode()} {index}\n" for token, index in ranks.items()))
+        table = read_table([str(file)], Given("x", "gpt2", {"<|e|>": 256}))
+    yield "pack", "small", _small_pack(table)
+    yield "report", "small", document.text(sample_reports.report(cases=3, states=sample_reports.failing(1))).encode()
+
+
+def _small_pack(table: object) -> bytes:
+    from bpe_conformance.pack.build import Pack, build
+    from bpe_conformance.pack.witnesses import Agreement
+
+    whole = build(table.model, 0)  # type: ignore[attr-defined]
+    ops: dict[str, dict[str, object]] = {}
+    for case in whole.cases:
+        ops.setdefault(case["op"], case)
+    pack = Pack(**{**vars(whole), "cases": list(ops.values())})
+    files = contents(table, pack, Agreement({}, {}, []), 0)  # type: ignore[arg-type]
+    manifest = files[MANIFEST]
+    for name in (TABLE, CASES):
+        manifest = manifest.replace(hashlib.sha256(files[name]).hexdigest().encode(), f"<{name}>".encode())
+    return b"\0".join([manifest, files[TABLE], files[CASES]])
+
+
+def lines() -> Iterator[tuple[str, str, bytes]]:
+    """Yield what programs say and are asked."""
+    hello = {"protocol": 1, "name": "x", "version": "1", "capabilities": ["encode", "decode", "encode_iterable"]}
+    results = [hello, {"model": 1}, {"ids": []}, {"ids": [97]}]
+    said = [hello, {"model": 1}, [97, 98], "a", {"vocab": [[97, "61"]], "merges": [["61", "61"]]}, {"stream": 1}]
+    said += [{"ids": [1]}, {"ids": []}, {"ids": [2]}]
+    results = [json.dumps({"seq": place, "result": value}) for place, value in enumerate(said, start=1)]
+    yield "replies", "all", "\n".join(results).encode()
+    yield "replies", "error", b"\n".join([results[0].encode(), b'{"seq":2,"error":{"type":"E","message":"m"}}'])
+    yield "replies", "no", b"\n".join([results[0].encode(), b'{"seq":2,"not_claimed":"x"}'])
+    table = {"vocab": [[index, bytes([index]).hex()] for index in range(256)], "merges": []}
+    asked = [
+        {"seq": 2, "op": "load", **table, "special_tokens": None},
+        {"seq": 3, "op": "encode", "model": 1, "text": "a"},
+    ]
+    asked += [{"seq": 4, "op": "decode", "model": 1, "ids": [97]}, {"seq": 5, "op": "stream_open", "model": 1}]
+    asked += [{"seq": 6, "op": "stream_feed", "stream": 2, "text": "ab"}, {"seq": 7, "op": "table", "model": 1}]
+    asked += [{"seq": 8, "op": "train", "text": "aa", "vocab_size": 257, "special_tokens": []}]
+    yield "requests", "all", "\n".join(map(json.dumps, asked)).encode()
+
+
+def main() -> None:
+    for make in (tables, texts, documents, lines):
+        for target, name, data in make():
+            file = SEEDS / target / name
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_bytes(data)
+
+
+if __name__ == "__main__":
+    main()

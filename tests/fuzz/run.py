@@ -1,0 +1,60 @@
+"""Fuzzes one parser with atheris, led by coverage: `python tests/fuzz/run.py TARGET --seconds N` (extra `fuzz`).
+
+What it fails on is written to the current folder, as libFuzzer names it; kept as `seeds/TARGET/found-NAME`, it is tried
+by every run of the tests. `--try FILE` tries one input.
+"""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+
+import atheris
+
+sys.path.insert(0, str(Path(__file__).parent))
+with atheris.instrument_imports(include=["bpe_conformance", "json", "pickletools", "yaml"]):
+    import targets
+
+RSS_MEGABYTES = 3000
+LONGEST = 16_384
+"""Bytes of an input at most."""
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("target", choices=list(targets.TARGETS))
+    parser.add_argument("--seconds", type=int, default=60)
+    parser.add_argument("--try", dest="tried", type=Path, metavar="FILE")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="bpe-fuzz-") as name:
+        corpus, words, place = Path(name, "corpus"), Path(name, "words"), Path(name, "place")
+        corpus.mkdir()
+        for seed in (targets.SEEDS / options.target).iterdir():
+            shutil.copy(seed, corpus)
+        words.write_text("".join(f'"{_escaped(word)}"\n' for word in targets.DICTIONARY if len(word) < 60), "ascii")
+
+        def one(data: bytes) -> None:
+            place.mkdir()
+            try:
+                targets.check(options.target, data, place)
+            finally:
+                shutil.rmtree(place)
+
+        if options.tried:
+            one(options.tried.read_bytes())
+            return
+        flags = [f"-max_total_time={options.seconds}", f"-rss_limit_mb={RSS_MEGABYTES}", f"-max_len={LONGEST}"]
+        flags += [f"-dict={words}", "-timeout=60", "-print_final_stats=1"]
+        atheris.Setup([sys.argv[0], *flags, str(corpus)], one)
+        atheris.Fuzz()
+
+
+def _escaped(word: bytes) -> str:
+    return "".join(f"\\x{byte:02x}" for byte in word)
+
+
+if __name__ == "__main__":
+    main()
