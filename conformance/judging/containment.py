@@ -16,6 +16,7 @@ from bpe_conformance.judging.alarm import Alarm, TimedOut, handling, is_ours
 __all__ = ["Fault", "Misshapen", "Raised", "TimedOut", "call", "describe", "limits", "type_name"]
 T = TypeVar("T")
 _LONGEST_NAME = 60
+_LONGEST_LINE = 500
 _BRIDGES = f"{__package__.partition('.')[0]}.adapters"
 
 
@@ -70,7 +71,8 @@ def _frames(error: BaseException) -> list[str]:
         theirs = [frame for (live, _), frame in frames if not (is_ours(frame.filename) or _is_bridge(live))]
     except BaseException:
         return []
-    return [f"{frame.filename}:{frame.lineno} in {frame.name}: {frame.line or ''}" for frame in theirs[-4:]]
+    told = [f"{frame.filename}:{frame.lineno} in {frame.name}: {frame.line or ''}" for frame in theirs[-4:]]
+    return [line[:_LONGEST_LINE] for line in told]
 
 
 def _is_bridge(frame: FrameType) -> bool:
@@ -81,7 +83,7 @@ def _is_bridge(frame: FrameType) -> bool:
 def _elsewhere(error: BaseException) -> list[str]:
     """Return four lines of what a process of its own told: where it raised, or what it wrote as it ended."""
     told = _told(error, "traceback") or _told(error, "stderr")
-    lines = [line.strip() for line in told.splitlines() if line.strip(" ^~")]
+    lines = [line.strip()[:_LONGEST_LINE] for line in told.splitlines() if line.strip(" ^~")]
     innermost = next((place for place, line in enumerate(lines) if line.startswith("at ")), None)
     if innermost is None:
         return lines[-4:]
@@ -138,6 +140,8 @@ def limits(seconds: float) -> Iterator[None]:
             yield
             return
         stack.enter_context(handling(signal.SIGINT, _on_interrupt))
+        if signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:  # what was begun is cleaned up, and the bridge ended
+            stack.enter_context(handling(signal.SIGTERM, _on_interrupt))
         if seconds <= 0 or not hasattr(signal, "setitimer"):
             yield
             return

@@ -1,4 +1,4 @@
-"""Keeps the process around an item as it was: folder, locale, random numbers, standard streams."""
+"""Keeps the process around an item as it was: folder, locale, random numbers, standard streams, hooks, signals."""
 
 from __future__ import annotations
 
@@ -6,13 +6,17 @@ import contextlib
 import locale
 import os
 import random
+import signal
 import sys
+import threading
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 _CATEGORIES = ("LC_CTYPE", "LC_COLLATE", "LC_TIME", "LC_MONETARY", "LC_NUMERIC", "LC_MESSAGES")
 _REPLACED: list[Any] = []  # a wrapper that is collected closes the stream that it wraps
 _MOST_REPLACED = 64
+_HOOKS = ((sys, "excepthook"), (sys, "unraisablehook"), (threading, "excepthook"))
 _STREAMS = ("stdin", "stdout", "stderr", "__stdout__", "__stderr__")
 
 
@@ -20,20 +24,22 @@ _STREAMS = ("stdin", "stdout", "stderr", "__stdout__", "__stderr__")
 def kept() -> Iterator[list[str]]:
     """Within it an implementation is judged; afterwards its surroundings are as they were before.
 
-    The state of `random` (and of NumPy's global generator, if it is loaded) and the standard streams are put back
-    without a word, for to draw random numbers is no fault. `close` of a stream does nothing. The recursion limit, the
-    environment variables and `sys.path` are left alone: an implementation may set them once, in its first call, and
-    need them ever after.
+    The state of `random` (and of NumPy's global generator, if it is loaded), the standard streams and their
+    descriptors, the hooks for tracing and for errors, the mask of signals and that of new files are put back without
+    a word, for to draw random numbers is no fault. `close` of a stream does nothing. The recursion limit is left alone
+    unless it was lowered, the environment variables and `sys.path` are left alone: an implementation may set them
+    once, in its first call, and need them ever after.
 
     Yields:
         A list. When the block has ended it holds a line for each change that is a fault: of the current folder
         and of the locale.
     """
     told: list[str] = []
-    folder, locales, draws = _folder(), _locale(), list(_draws())
+    folder, locales, settings = _folder(), _locale(), [*_draws(), *_hooks(), *_settings()]
     streams = {name: getattr(sys, name) for name in _STREAMS}
     try:
         with contextlib.ExitStack() as stack:
+            stack.enter_context(_descriptors())
             for stream in streams.values():
                 stack.enter_context(_open(stream))
             yield told
@@ -42,7 +48,7 @@ def kept() -> Iterator[list[str]]:
             _REPLACED.append(getattr(sys, name))
             setattr(sys, name, stream)
         _REPLACED[:] = [one for one in _REPLACED if one not in streams.values()][-_MOST_REPLACED:]
-        for put_back in draws:
+        for put_back in settings:
             with contextlib.suppress(ValueError, TypeError):
                 put_back()
         told += _keep_folder(folder)
@@ -102,7 +108,7 @@ def _keep_locale(before: dict[str, str]) -> Iterator[str]:
         yield f"the locale was changed ({shown}); leave it as it is"
 
 
-def _draws() -> Iterator[Callable[[], None]]:
+def _draws() -> Iterator[Callable[[], object]]:
     """Yield what puts back the state of each global source of random numbers."""
     state = random.getstate()
     yield lambda: random.setstate(state)
@@ -110,3 +116,39 @@ def _draws() -> Iterator[Callable[[], None]]:
     if numpy is not None and hasattr(numpy, "get_state"):
         legacy = numpy.get_state(legacy=False)
         yield lambda: numpy.set_state(legacy)
+
+
+def _hooks() -> Iterator[Callable[[], object]]:
+    """Yield what puts back each function that Python calls by itself."""
+    tracing, profiling = sys.gettrace(), sys.getprofile()
+    yield lambda: sys.setprofile(profiling) if sys.getprofile() is not profiling else None
+    yield lambda: sys.settrace(tracing) if sys.gettrace() is not tracing else None
+    for owner, name in _HOOKS:
+        yield partial(setattr, owner, name, getattr(owner, name))
+
+
+def _settings() -> Iterator[Callable[[], object]]:
+    """Yield what puts back settings of the process without which the suite itself could not go on."""
+    limit, mask = sys.getrecursionlimit(), os.umask(0o077)
+    os.umask(mask)
+    yield lambda: sys.setrecursionlimit(max(limit, sys.getrecursionlimit()))
+    yield partial(sys.setswitchinterval, sys.getswitchinterval())
+    yield partial(os.umask, mask)
+    if hasattr(signal, "pthread_sigmask"):
+        yield partial(signal.pthread_sigmask, signal.SIG_SETMASK, signal.pthread_sigmask(signal.SIG_BLOCK, []))
+
+
+@contextlib.contextmanager
+def _descriptors() -> Iterator[None]:
+    """Within it the descriptors of the standard streams may be closed or moved."""
+    kept = {}
+    for number in range(3):
+        with contextlib.suppress(OSError):
+            kept[number] = os.dup(number)
+    try:
+        yield
+    finally:
+        for number, descriptor in kept.items():
+            with contextlib.suppress(OSError):
+                os.dup2(descriptor, number)
+                os.close(descriptor)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import traceback
 from collections.abc import Iterator
 from operator import itemgetter
 from pathlib import Path
@@ -11,12 +12,12 @@ import pytest
 
 from bpe_conformance.fixtures.spec import Case, Clause
 from bpe_conformance.judging import judge, surroundings
-from bpe_conformance.judging.containment import TimedOut
+from bpe_conformance.judging.containment import TimedOut, describe
 from bpe_conformance.judging.difference import DISTURBED, TIMED_OUT, Difference
 from bpe_conformance.judging.law import Law, check, unmet
 from bpe_conformance.judging.show import ascii_only
 from bpe_conformance.plugin import RUN
-from bpe_conformance.run import failure
+from bpe_conformance.run import failure, output
 
 if TYPE_CHECKING:
     from bpe_conformance.run.session import Run
@@ -108,7 +109,8 @@ class BpeItem(pytest.Item):
         if unmet is not None:
             self.state, self.reason = "not claimed", ascii_only(unmet)
             pytest.skip(f"not claimed: {unmet}")
-        with surroundings.kept() as changes:
+        captured = self.config.getoption("capture") == "fd"
+        with output.bounded(captured), surroundings.kept() as changes:
             text = self.check()
         if text is None and changes:
             self.difference = Difference(
@@ -151,10 +153,11 @@ class BpeItem(pytest.Item):
         raise NotImplementedError
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
-        """Show the failure's own text, without a traceback of the suite."""
+        """Show the failure's own text, without a traceback; of an error of the suite itself, where it happened."""
         if isinstance(excinfo.value, Failed):
             return self.message
-        return ascii_only(str(super().repr_failure(excinfo, style)))
+        lines = traceback.format_tb(excinfo.tb)  # no values: an implementation's own may do anything when shown
+        return ascii_only(f"{''.join(lines)}{describe(excinfo.value)}")
 
 
 class CaseItem(BpeItem):

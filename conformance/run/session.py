@@ -22,7 +22,7 @@ from bpe_conformance.judging.law import Law
 from bpe_conformance.judging.laws import LAWS, bind
 from bpe_conformance.judging.show import ascii_only
 from bpe_conformance.judging.subject import Again, MisshapenAdapter, Subject
-from bpe_conformance.run import failure, known_failures, looks_like, reporting, summary
+from bpe_conformance.run import failure, known_failures, looks_like, output, reporting, summary
 
 STATES = {
     "pass": ("passed", ".", "PASSED"),
@@ -162,6 +162,7 @@ class Run:
 
         if isinstance(item, BpeItem) and (report.when == "call" or report.failed):
             report.bpe = found = item.result(report)
+            report.sections = [(name, output.shown(text)) for name, text in report.sections]
             if report.when == "call":  # what JUnit XML holds beside the outcome
                 names = ("clause", "level", "class", "state")
                 item.user_properties += [(f"bpe_{name}", found[name]) for name in names]
