@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 
 from . import wire
 from .connection import Connection
-from .errors import ProtocolError
+from .errors import MisshapenError, ProtocolError
 
 Merge = tuple[bytes, bytes]
 
@@ -183,9 +183,7 @@ def _encode_allowed(
 
 def _encode_batch(self: Remote, texts: Sequence[str]) -> list[list[int]]:
     results = self._call("encode_batch", {"texts": [self._text(text) for text in texts]})
-    if not isinstance(results, list):
-        raise TypeError("encode_batch returned something else than a list")
-    return [wire.read_ids(ids, "encode_batch") for ids in results]
+    return wire.read_rows(results, "encode_batch")
 
 
 def _decode(self: Remote, ids: Sequence[int]) -> str:
@@ -193,7 +191,7 @@ def _decode(self: Remote, ids: Sequence[int]) -> str:
 
 
 def _decode_bytes(self: Remote, ids: Sequence[int]) -> bytes:
-    return bytes.fromhex(self._call("decode_bytes", {"ids": wire.write_ids(ids, "decode_bytes")}))
+    return wire.read_bytes(self._call("decode_bytes", {"ids": wire.write_ids(ids, "decode_bytes")}), "decode_bytes")
 
 
 def _save(self: Remote, folder: str | os.PathLike[str]) -> None:
@@ -209,7 +207,7 @@ def _encode_iterable(self: Remote, chunks: Iterable[str]) -> Iterator[int]:
     def ask(op: str, fields: dict[str, Any]) -> Any:
         reply = connection.request(op, {"stream": stream, **fields}, generation)
         if not isinstance(reply, dict) or not isinstance(reply.get("ids"), list):
-            raise TypeError(f"{op} returned no ids")
+            raise MisshapenError(f"{op} returned no ids")
         return reply
 
     closed = False

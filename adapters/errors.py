@@ -44,6 +44,18 @@ class ProtocolError(BridgeError):
     """The program's output is not the protocol: no JSON, a wrong sequence number, a line too long."""
 
 
+class MisshapenError(TypeError, ValueError):
+    """An answer has the wrong shape: it is neither an answer nor an exception of the adapter's.
+
+    Attributes:
+        misshapen: the message, by which it is told from an exception that a case may expect.
+    """
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message)
+        self.misshapen = message
+
+
 class RemoteError(Exception):
     """The adapter behind a bridge raised an exception; the program is well.
 
@@ -52,11 +64,13 @@ class RemoteError(Exception):
         message: its message.
         traceback: its traceback, or "".
         process_failed: whether it tells that the call changed its process, which is no answer to bad input.
+        misshapen: the message, if it tells that the answer had the wrong shape, or "".
     """
 
     def __init__(self, type_: str, message: str, traceback: str = "") -> None:
         super().__init__(f"{type_}: {message}")
         self.process_failed = type_ == "Disturbance"
+        self.misshapen = message if type_ == MisshapenError.__name__ else ""
         self.type = type_
         self.message = message
         self.traceback = traceback

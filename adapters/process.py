@@ -1,4 +1,4 @@
-"""One running program: its three pipes drained at once, ended with all its children."""
+"""One running program: its three pipes drained at once, ended with all that it started."""
 
 from __future__ import annotations
 
@@ -8,13 +8,19 @@ import queue
 import signal
 import subprocess
 import threading
+import uuid
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import IO, Any
 
 from . import wire
 
 _STDERR_KEPT = 64 * 1024
 _STDERR_LINES = 20
+_PENDING = 1
+"""Replies that nobody has asked for yet: two of them are no answer to anything, and the rest stays unread."""
+_MARK = "BPE_CONFORMANCE_STARTED_BY"
+_ROUNDS = 10
 _JOIN = 1.0
 _POSIX = os.name == "posix"
 
@@ -36,12 +42,13 @@ class Process:
     """
 
     def __init__(self, argv: Sequence[str], env: Mapping[str, str] | None, cwd: str | None) -> None:
+        self._mark = uuid.uuid4().hex
         self.popen: subprocess.Popen[bytes] = subprocess.Popen(
             argv,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
-            env=None if env is None else {**os.environ, **env},
+            env={**os.environ, **(env or {}), _MARK: self._mark},
             cwd=cwd,
             start_new_session=_POSIX,
             creationflags=0 if _POSIX else getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0),
@@ -72,8 +79,9 @@ class Process:
     def _read(self, stream: IO[bytes]) -> None:
         with contextlib.suppress(OSError, ValueError), stream:
             while line := stream.readline(wire.MAX_LINE + 1):
+                surplus = self.replies.qsize() > _PENDING
                 self.replies.put(line)
-                if len(line) > wire.MAX_LINE:
+                if surplus or len(line) > wire.MAX_LINE:
                     break
         self.replies.put(None)
 
@@ -84,7 +92,7 @@ class Process:
                 del self._tail[:-_STDERR_KEPT]
 
     def stop(self, grace: float = 0.0) -> int | None:
-        """End the program and its process group; return its exit status if it ended by itself."""
+        """End the program and all that it started; return its exit status if it ended by itself."""
         if os.getpid() != self._owner:
             return None  # a fork of the process that started it
         self._requests.put(None)
@@ -98,6 +106,9 @@ class Process:
         elif self.popen.returncode is None:
             subprocess.run(["taskkill", "/T", "/F", "/PID", str(self.popen.pid)], capture_output=True, check=False)
         self.popen.wait()
+        for _ in range(_ROUNDS):
+            if not _kill_marked(f"{_MARK}={self._mark}".encode()):
+                break
         for thread in self._threads:
             thread.join(_JOIN)
         return status
@@ -106,3 +117,17 @@ class Process:
         """Return the last lines of its standard error."""
         text = bytes(self._tail).decode("utf-8", errors="backslashreplace")
         return "\n".join(ascii(line)[1:-1] for line in text.splitlines()[-_STDERR_LINES:])
+
+
+def _kill_marked(mark: bytes) -> int:
+    """Kill the processes that have `mark` in their environment, where the system shows it (Linux); return how many.
+
+    What a program has started in a session of its own, or has left to the system, is no longer of its process group.
+    """
+    killed = 0
+    for folder in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            if mark in (folder / "environ").read_bytes():
+                os.kill(int(folder.name), signal.SIGKILL)
+                killed += 1
+    return killed

@@ -8,20 +8,24 @@ import errno
 import locale
 import os
 import queue
+import signal
 import sys
 import threading
+import time
 import traceback
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from . import wire
+from .errors import MisshapenError
 from .signature import takes
 
 METHODS = ("encode", "decode", "encode_batch", "decode_bytes", "encode_iterable", "save")
 GIBIBYTES = 4.0
 """What the adapter may allocate, unless `--memory` says otherwise."""
 
+_LOOK = 1.0
 _TRACEBACK_LINES = 40
 _SPARE = 16 << 20  # given back when memory is used up, so that the reply can be made
 
@@ -76,7 +80,7 @@ class Stream:
             self._chunks.put(chunk)
             self._wait()
         ids, self._ids = self._ids, []
-        return {"ids": wire.write_ids(ids, "encode_iterable"), "ended": self.ended}
+        return {"ids": wire.write_answer(ids, "encode_iterable"), "ended": self.ended}
 
 
 class Server:
@@ -193,33 +197,34 @@ class Server:
         """Show a tokenizer's vocabulary and merges."""
         tokenizer = self._models[request["model"]]
         if isinstance(tokenizer, tuple) and len(tokenizer) == 2:
-            return wire.write_table(*tokenizer)
+            return wire.write_table_answer(*tokenizer)
         if not (_has(tokenizer, "vocab") and _has(tokenizer, "merges")):
             raise NotImplementedError("the adapter shows no vocab or no merges")
-        return wire.write_table(tokenizer.vocab, tokenizer.merges)
+        return wire.write_table_answer(tokenizer.vocab, tokenizer.merges)
 
     def do_encode(self, request: Mapping[str, Any]) -> list[int]:
         """Encode one text."""
         text, chosen = wire.read_text(request["text"]), _choice(request)
-        return wire.write_ids(self._method(request, "encode")(text, **chosen), "encode")
+        return wire.write_answer(self._method(request, "encode")(text, **chosen), "encode")
 
     def do_encode_batch(self, request: Mapping[str, Any]) -> list[list[int]]:
         """Encode several texts."""
         results = self._method(request, "encode_batch")([wire.read_text(text) for text in request["texts"]])
-        return [wire.write_ids(ids, "encode_batch") for ids in results]
+        rows = wire.write_items(results, "encode_batch", len(request["texts"]) + 1)
+        return [wire.write_answer(ids, "encode_batch") for ids in rows]
 
     def do_decode(self, request: Mapping[str, Any]) -> wire.WireText:
         """Decode ids into text."""
         text = self._method(request, "decode")(request["ids"])
         if not isinstance(text, str):
-            raise TypeError(f"decode returned {type(text).__name__}; a str is wanted")
+            raise MisshapenError(f"decode returned {type(text).__name__}; a str is wanted")
         return wire.write_text(text)
 
     def do_decode_bytes(self, request: Mapping[str, Any]) -> str:
         """Decode ids into bytes."""
         data = self._method(request, "decode_bytes")(request["ids"])
         if not isinstance(data, bytes | bytearray | memoryview):
-            raise TypeError(f"decode_bytes returned {type(data).__name__}; bytes are wanted")
+            raise MisshapenError(f"decode_bytes returned {type(data).__name__}; bytes are wanted")
         return bytes(data).hex()
 
     def do_save(self, request: Mapping[str, Any]) -> None:
@@ -328,9 +333,21 @@ def _describe(error: BaseException) -> dict[str, str]:
         message = str(error)
     except BaseException as again:
         message = f"(its message cannot be made: {type(again).__name__})"
-    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename != __file__]
+    try:
+        frames = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename != __file__]
+    except BaseException:
+        frames = []
     lines = "".join(traceback.format_list(frames)).splitlines()[-_TRACEBACK_LINES:] if frames else []
     return {"type": type(error).__name__, "message": message[:10_000], "traceback": "\n".join(lines)}
+
+
+def _leave_with(parent: int) -> None:
+    """End this process, and what it started, once the one that started it is gone: a hang would outlive it."""
+    while os.getppid() == parent:
+        time.sleep(_LOOK)
+    if os.name == "posix" and os.getpgrp() == os.getpid():
+        os.killpg(0, signal.SIGKILL)
+    os._exit(1)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -352,6 +369,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         adapter = resolve(options.spec)
         return with_trainer(adapter, options.trainer) if options.trainer else adapter
 
+    threading.Thread(target=_leave_with, args=(os.getppid(),), name="parent", daemon=True).start()
     requests, replies = os.fdopen(os.dup(0), "rb"), os.dup(1)
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, 0)

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import operator
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from itertools import islice
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
 from bpe_conformance.fixtures.strict_json import parse_json
+
+from .errors import MisshapenError
 
 PROTOCOL = 1
 MAX_LINE = 64 * 1024 * 1024
 MAX_ID = 2**31
 MAX_IDS = 8_000_000
 
+P = ParamSpec("P")
+T = TypeVar("T")
 Merge = tuple[bytes, bytes]
 WireText = str | dict[str, list[int]]
 
@@ -43,6 +48,19 @@ def parse(line: bytes) -> dict[str, Any]:
     return message
 
 
+def _reading(read: Callable[P, T]) -> Callable[P, T]:
+    """Return the same function, which raises MisshapenError for whatever it cannot read."""
+
+    @functools.wraps(read)
+    def reading(*arguments: P.args, **keywords: P.kwargs) -> T:
+        try:
+            return read(*arguments, **keywords)
+        except (TypeError, ValueError, OverflowError, RecursionError) as error:
+            raise MisshapenError(str(error)) from None
+
+    return reading
+
+
 def is_plain(text: str) -> bool:
     """Return whether `text` has no surrogates, so that a JSON string can hold it."""
     try:
@@ -57,6 +75,7 @@ def write_text(text: str) -> WireText:
     return text if is_plain(text) else {"code_points": [ord(char) for char in text]}
 
 
+@_reading
 def read_text(value: Any) -> str:
     """Return the text that `write_text` spelled.
 
@@ -78,6 +97,7 @@ def write_choice(value: Collection[str]) -> str | list[WireText]:
     return "all" if value == "all" else [write_text(text) for text in value]
 
 
+@_reading
 def read_choice(value: Any) -> str | list[str]:
     """Return the special tokens that `write_choice` spelled.
 
@@ -99,6 +119,7 @@ def write_table(vocab: Mapping[int, bytes], merges: Iterable[Merge]) -> dict[str
     }
 
 
+@_reading
 def read_table(value: Mapping[str, Any]) -> tuple[dict[int, bytes], list[Merge]]:
     """Return the vocabulary and merges that `write_table` spelled.
 
@@ -130,6 +151,7 @@ def write_ids(ids: Iterable[Any], what: str) -> list[int]:
     return exact
 
 
+@_reading
 def read_handle(value: Any, name: str) -> int:
     """Return the handle that a reply gives a model or a stream.
 
@@ -142,6 +164,7 @@ def read_handle(value: Any, name: str) -> int:
     return handle
 
 
+@_reading
 def read_ids(value: Any, what: str) -> list[int]:
     """Return the ids of a reply.
 
@@ -151,6 +174,67 @@ def read_ids(value: Any, what: str) -> list[int]:
     if not isinstance(value, list) or any(type(index) is not int for index in value):
         raise TypeError(f"{what} returned something else than a list of integers")
     return value
+
+
+@_reading
+def read_rows(value: Any, what: str) -> list[list[int]]:
+    """Return the lists of ids of a reply.
+
+    Raises:
+        MisshapenError: if it is no list of lists of integers.
+    """
+    if not isinstance(value, list):
+        raise TypeError(f"{what} returned something else than a list")
+    return [read_ids(row, what) for row in value]
+
+
+@_reading
+def read_bytes(value: Any, what: str) -> bytes:
+    """Return the bytes of a reply.
+
+    Raises:
+        MisshapenError: if they are not spelled in hex.
+    """
+    if not isinstance(value, str):
+        raise TypeError(f"{what} returned something else than bytes in hex")
+    return bytes.fromhex(value)
+
+
+def write_answer(ids: Any, what: str) -> list[int]:
+    """Return the ids that an adapter gave as exact integers.
+
+    Raises:
+        MisshapenError: if they are none; whatever the adapter raises while they are read.
+    """
+    rows = write_items(ids, what, MAX_IDS + 1)
+    try:
+        return write_ids(rows, what)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise MisshapenError(str(error)) from None
+
+
+def write_table_answer(vocab: Any, merges: Any) -> dict[str, Any]:
+    """Return the vocabulary and merges that an adapter shows.
+
+    Raises:
+        MisshapenError: if they are none.
+    """
+    try:
+        return write_table(vocab, merges)
+    except (AttributeError, TypeError, ValueError, OverflowError) as error:
+        raise MisshapenError(f"vocab maps no int to bytes, or merges are no pairs of bytes: {error}") from None
+
+
+def write_items(value: Any, what: str, most: int) -> list[Any]:
+    """Return at most this many items of what an adapter gave.
+
+    Raises:
+        MisshapenError: if it holds none; whatever the adapter raises while they are read.
+    """
+    kind = type(value)
+    if issubclass(kind, str | bytes | Mapping) or not (hasattr(kind, "__iter__") or hasattr(kind, "__getitem__")):
+        raise MisshapenError(f"{what} returned {kind.__name__}; a list is wanted")
+    return list(islice(value, most))
 
 
 def _id(index: Any, what: str) -> int:
@@ -163,5 +247,5 @@ def _id(index: Any, what: str) -> int:
     except TypeError:
         raise TypeError(f"{what}: an id is of type {type(index).__name__}; an int is wanted") from None
     if not -MAX_ID <= exact < MAX_ID:
-        raise OverflowError(f"{what}: the id {exact} does not fit 32 bits")
+        raise OverflowError(f"{what}: an id of {exact.bit_length()} bits does not fit 32")
     return exact

@@ -107,6 +107,7 @@ def call(what: str, function: Callable[..., T], *arguments: Any, **keywords: Any
 
     Raises:
         Raised: for whatever it raises, `SystemExit` and other `BaseException`s too.
+        Misshapen: if that tells of an answer of the wrong shape, from a process of its own.
         TimedOut: if the surrounding `limits` ran out.
         KeyboardInterrupt: if the person at the keyboard interrupted.
     """
@@ -117,6 +118,8 @@ def call(what: str, function: Callable[..., T], *arguments: Any, **keywords: Any
     except BaseException as error:
         if issubclass(type(error), KeyboardInterrupt) and _interrupt.is_set():
             raise
+        if misshapen := _told(error, "misshapen"):
+            raise Misshapen(misshapen.splitlines()[0][:_LONGEST_LINE]) from None
         raise Raised(what, error) from None
 
 
