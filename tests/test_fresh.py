@@ -6,7 +6,7 @@ import os
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -138,7 +138,7 @@ class Wrong(Right):
 
 
 class ListOrder(Right):
-    def tokens(self, text: str) -> list[bytes]:
+    def tokens(self, text: str, special_tokens: Iterable[str] | None = None) -> list[bytes]:
         for token in self._special:
             if token in text:
                 left, _, right = text.partition(token)

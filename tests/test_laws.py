@@ -62,13 +62,23 @@ class OwnPattern(Streaming):
 
 
 class FirstSpecial(Streaming):
-    def tokens(self, text: str) -> list[bytes]:
+    def tokens(self, text: str, special_tokens: Iterable[str] | None = None) -> list[bytes]:
         longest = max(self._special, key=len, default="")
         return (
             [token for part in text.split(longest) for token in super().tokens(part)]
             if longest
             else super().tokens(text)
         )
+
+
+class FindsAll(Streaming):
+    def encode(self, text: str, *, allowed_special: Any = "all", disallowed_special: Any = "all") -> list[int]:
+        return super().encode(text)
+
+
+class NeverRefuses(Streaming):
+    def encode(self, text: str, *, allowed_special: Any = "all", disallowed_special: Any = "all") -> list[int]:
+        return super().encode(text, allowed_special=allowed_special, disallowed_special=())
 
 
 class AddsSpace(Streaming):
@@ -269,6 +279,8 @@ BREAKERS: dict[str, type[Streaming]] = {
     "law-encode-pattern": OwnPattern,
     "law-special": FirstSpecial,
     "law-special-equation": Strips,
+    "law-allowed": FindsAll,
+    "law-disallowed": NeverRefuses,
     "law-idempotent": AddsSpace,
     "law-round-trip": Strips,
     "law-decode": Ignores,

@@ -8,8 +8,11 @@ import shlex
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
+
+from bpe_conformance.reference import Tokenizer
 
 README = (Path(__file__).parent.parent / "README.md").read_text("utf-8")
 BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```$", README, re.MULTILINE | re.DOTALL)
@@ -68,6 +71,19 @@ def test_the_reference_snippet_runs() -> None:
     names: dict[str, object] = {}
     exec(snippet, names)
     assert names["tokenizer"]
+
+
+def test_the_calls_for_text_from_outside() -> None:
+    tokenizer = Tokenizer({byte: bytes([byte]) for byte in range(256)}, [], ["<|endoftext|>", "<|end|>"])
+    snippet = next(body for kind, body in BLOCKS if kind == "python" and "untrusted = " in body)
+    text, plain, found, refused = snippet.splitlines()
+    names: dict[str, Any] = {"tokenizer": tokenizer}
+    exec(text, names)
+    assert eval(plain, names) == list(names["untrusted"].encode())
+    assert eval(found, names)[-1] == 256
+    for line, untrusted in ((refused, names["untrusted"]), (found, "a<|end|>")):
+        with pytest.raises(ValueError, match=r"holds '<\|end(oftext)?\|>' at character \d+"):
+            eval(line, {**names, "untrusted": untrusted})
 
 
 def test_every_option_exists_and_is_told() -> None:

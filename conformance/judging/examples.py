@@ -135,6 +135,23 @@ def encodings(draw: Choices, subject: Subject, special: bool = False, pattern: b
     return {"op": "encode", "model": model, "input": {"text": text}}
 
 
+def chosen_specials(draw: Choices, subject: Subject, barred: bool = False) -> Example:
+    """A text with special tokens, some of them allowed; and with `barred`, some disallowed.
+
+    None begins with another: which of the two is found where one is not allowed is open (SPECIAL-ALLOWED-2).
+    """
+    drawn = specials(draw)
+    special = [one for one in drawn if not any(one != other and one.startswith(other) for other in drawn)]
+    text = strewn(draw, special)
+    model = tables(draw, text, subject, special)
+
+    def some() -> str | list[str]:
+        return "all" if draw.chance(0.3) else [token for token in model["special_tokens"] if draw.chance(0.5)]
+
+    given = {"text": text, "allowed_special": some(), "disallowed_special": some() if barred else []}
+    return {"op": "encode_allowed", "model": model, "input": given}
+
+
 def mixed(draw: Choices, subject: Subject) -> Example:
     """A text and a table, with special tokens or without."""
     return encodings(draw, subject, special=draw.chance(0.5))

@@ -19,6 +19,7 @@ SECTIONS = (
     "splitting",
     "encoding",
     "special",
+    "untrusted",
     "decoding",
     "streaming",
     "files",
