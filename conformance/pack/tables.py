@@ -160,7 +160,11 @@ def _file(file: Path, given: Given) -> Table:
         )
     model = format_huggingface.read(file)
     name = file.parent.resolve().name if file.stem == "tokenizer" else file.stem
-    return Table(replace(model, name=name, pattern=named(model.pattern)), "tokenizer.json", {file.name: _sha256(data)})
+    try:
+        pattern = named(model.pattern)
+    except CommandError as error:
+        raise CommandError(f"{file}: pre_tokenizer: {error}") from None
+    return Table(replace(model, name=name, pattern=pattern), "tokenizer.json", {file.name: _sha256(data)})
 
 
 def _pair(vocab_file: Path, merges_file: Path, given: Given) -> Table:

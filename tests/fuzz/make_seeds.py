@@ -11,17 +11,16 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-HERE = Path(__file__).parent
-sys.path[:0] = [str(HERE), str(HERE.parent)]
+sys.path.insert(0, str(Path(__file__).parent.parent))
 
-import sample_reports  # noqa: E402
-from targets import SEEDS, SPEC  # noqa: E402
+import sample_reports
+from fuzz.targets import SEEDS, SPEC
 
-from bpe_conformance.fixtures.extension import SUPERBPE  # noqa: E402
-from bpe_conformance.pack.tables import Given, read_table  # noqa: E402
-from bpe_conformance.pack.writing import CASES, MANIFEST, TABLE, contents  # noqa: E402
-from bpe_conformance.reference import Tokenizer, format_gpt2, format_huggingface, format_tiktoken  # noqa: E402
-from bpe_conformance.report import document  # noqa: E402
+from bpe_conformance.fixtures.extension import SUPERBPE
+from bpe_conformance.pack.tables import Given, read_table
+from bpe_conformance.pack.writing import CASES, MANIFEST, TABLE, contents
+from bpe_conformance.reference import Tokenizer, format_gpt2, format_huggingface, format_tiktoken
+from bpe_conformance.report import document
 
 OURS = Tokenizer.train("low lower lowest é é", 262, ["<|e|>"])
 

@@ -14,9 +14,9 @@ from pathlib import Path
 
 import atheris
 
-sys.path.insert(0, str(Path(__file__).parent))
+sys.path.insert(0, str(Path(__file__).parent.parent))
 with atheris.instrument_imports(include=["bpe_conformance", "json", "pickletools", "yaml"]):
-    import targets
+    from fuzz import targets
 
 RSS_MEGABYTES = 3000
 LONGEST = 16_384

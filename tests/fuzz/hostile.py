@@ -1,0 +1,445 @@
+"""What parsers are given that nobody should write: for each target, by name, the bytes and what the refusal says."""
+
+from __future__ import annotations
+
+import json
+import pickle
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from fuzz.targets import SEEDS
+
+Tried = tuple[bytes, str]
+
+DIGITS = b"9" * 5000
+DEEP = b"[" * 20_000
+LAUGHS = b"a: &a [x, x]\n" + b"".join(
+    b"%c: &%c [%s]\n" % (new, new, b", ".join([b"*%c" % old] * 9))
+    for old, new in zip(b"abcdefgh", b"bcdefghi", strict=True)
+)
+
+
+def seed(target: str, name: str) -> bytes:
+    """Return the bytes of a valid seed."""
+    return (SEEDS / target / name).read_bytes()
+
+
+def _vocab(entry: bytes) -> bytes:
+    return b'{"a": 0,\n%s}' % entry
+
+
+GPT2_VOCAB: dict[str, Tried] = {
+    "empty": (b"", ":1: not JSON"),
+    "nul": (b"\0", ":1: not JSON"),
+    "nul-in-a-key": (b'{"a\0": 0}', ":1: not JSON"),
+    "cut-short": (b'{"a": 0,\n"b"', ":2: not JSON"),
+    "two-values": (b'{"a": 0}\n{}', ":2: not JSON"),
+    "not-utf8": (b'{"a":\n"\xff"}', ":2: not UTF-8 at byte 7"),
+    "utf16": ('{"a": 0}'.encode("utf-16"), ":1: not UTF-8 at byte 0"),
+    "deep": (DEEP, "nested deeper than 64 levels"),
+    "deep-objects": (b'{"a":' * 50_000, "nested deeper than 64 levels"),
+    "a-little-deep": (b'{"a": ' + b"[" * 65 + b"]" * 65 + b"}", "nested deeper than 64 levels"),
+    "a-list": (b"[]", ":1: an object of spelled tokens"),
+    "key-twice": (_vocab(b'"b": 1, "b": 2'), "the key 'b' stands twice"),
+    "long-key-twice": (_vocab(b'"%s": 1, "%s": 2' % (b"b" * 100_000, b"b" * 100_000)), "bbb... stands twice"),
+    "id-twice": (_vocab(b'"b": 0'), "the id 0 stands for 'a' and for 'b'"),
+    "id-negative": (_vocab(b'"b": -1'), "the id of 'b' is -1; ids are 0 to 4294967295"),
+    "id-too-large": (_vocab(b'"b": 4294967296'), "the id of 'b' is 4294967296; ids are 0 to"),
+    "id-of-4000-digits": (_vocab(b'"b": %s' % DIGITS[:4000]), "the id of 'b' is an integer of 13288 bits"),
+    "id-of-5000-digits": (_vocab(b'"b": %s' % DIGITS), "a number has too many digits"),
+    "id-true": (_vocab(b'"b": true'), "the id of 'b' is True; an integer is wanted"),
+    "id-float": (_vocab(b'"b": 1.0'), "the id of 'b' is 1.0; an integer is wanted"),
+    "id-1e999": (_vocab(b'"b": 1e999'), "the number '1e999' is too large"),
+    "id-nan": (_vocab(b'"b": NaN'), "NaN is not JSON"),
+    "id-infinity": (_vocab(b'"b": -Infinity'), "-Infinity is not JSON"),
+    "id-string": (_vocab(b'"b": "1"'), "the id of 'b' is '1'; an integer is wanted"),
+    "id-null": (_vocab(b'"b": null'), "the id of 'b' is None; an integer is wanted"),
+    "lone-surrogate": (_vocab(b'"\\ud800": 1'), "'\\ud800' holds a lone surrogate"),
+}
+
+GPT2_MERGES: dict[str, Tried] = {
+    "one-token": (b"#version: 0.2\nab\n", ":2: 'ab' is no merge"),
+    "three-tokens": (b"a b\na b c\n", ":2: 'a b c' is no merge"),
+    "empty-line": (b"a b\n\nb c\n", ":2: '' is no merge"),
+    "twice": (b"#version: 0.2\na b\nb c\na b\n", ":4: 'a b' stands twice, first as merge 0"),
+    "nul": (b"a \0\n", ":1: '\\x00' is no character of GPT-2's byte map"),
+    "bom-inside": (b"a b\n\xef\xbb\xbfb c\n", ":2: '\\ufeff' is no character of GPT-2's byte map"),
+    "carriage-returns": (b"a b\rb c\r", ":1: 'a b\\rb c\\r' is no merge"),
+    "not-utf8": (b"a b\nb \xff\n", ":2: not UTF-8 at byte 6"),
+    "long-line": (b"a " * 1_000_000, ":1: 'a a a"),
+}
+
+
+def _pair(merges: bytes) -> bytes:
+    return seed("gpt2_pair", "table").partition(b"\0")[0] + b"\0" + merges
+
+
+GPT2_PAIR: dict[str, Tried] = {
+    "unknown-part": (_pair(b"a zz\n"), "merges.txt:1: the vocabulary lacks b'zz', the right part of merge 0"),
+    "unknown-result": (
+        _pair(b"#version: 0.2\nz q\n"),
+        "merges.txt:2: the vocabulary lacks b'zq', the result of merge 0",
+    ),
+    "no-bytes": (b'{"a": 0}\0', "the vocabulary has no b'\\x00'"),
+    "no-vocab": (b"\0a b", "vocab.json:1: not JSON"),
+}
+
+
+def _ranks(line: bytes) -> bytes:
+    return b"".join(seed("tiktoken", "table").splitlines(keepends=True)[:256]) + line + b"\n"
+
+
+TIKTOKEN: dict[str, Tried] = {
+    "empty": (b"", "no rank for the byte b'\\x00'"),
+    "cut-short": (_ranks(b"YW"), ":257: 'YW' is not base64, a space and a rank"),
+    "base64-cut-short": (_ranks(b"YWI 300"), ":257: 'YWI' is not base64: Incorrect padding"),
+    "base64-of-another-alphabet": (_ranks(b"-_-_ 300"), ":257: '-_-_' is not base64"),
+    "base64-with-bits-left-over": (_ranks(b"YWJ= 300"), ":257: 'YWJ=' is not base64 as it is written"),
+    "base64-in-two": (_ranks(b"YWI=YWI= 300"), ":257: 'YWI=YWI=' is not base64"),
+    "base64-not-ascii": (_ranks("YWIé 300".encode()), ":257: 'YWI\\xe9' is not base64"),
+    "empty-token": (_ranks(b" 300"), ":257: the token b'' is empty"),
+    "rank-missing": (_ranks(b"YWI= "), ":257: 'YWI= ' is not base64, a space and a rank"),
+    "rank-negative": (_ranks(b"YWI= -1"), ":257: 'YWI= -1' is not base64, a space and a rank"),
+    "rank-float": (_ranks(b"YWI= 1e3"), ":257: 'YWI= 1e3' is not base64, a space and a rank"),
+    "rank-of-other-digits": (_ranks("YWI= ３".encode()), "is not base64, a space and a rank"),
+    "rank-too-large": (_ranks(b"YWI= 4294967296"), ":257: the rank is 4294967296; ids are 0 to 4294967295"),
+    "rank-of-5000-digits": (_ranks(b"YWI= " + DIGITS), ":257: the rank is 99999999999999999999; ids are"),
+    "rank-twice": (_ranks(b"YWI= 65"), ":257: the token b'ab' is empty, or it or the rank 65 stands twice"),
+    "token-twice": (_ranks(b"YQ== 300"), ":257: the token b'a' is empty, or it or the rank 300 stands twice"),
+    "byte-missing": (b"YQ== 0\n", "there is no rank for the byte b'\\x00'; a rank file needs all 256"),
+    "nul": (_ranks(b"\0"), ":257: '\\x00' is not base64"),
+    "not-utf8": (_ranks(b"\xff"), ":257: not UTF-8"),
+    "long-line": (_ranks(b"Y" * 4_000_000), ":257: 'YYYY"),
+}
+
+
+def _tokenizer_json(*changes: tuple[str, Any]) -> bytes:
+    document = json.loads(seed("huggingface", "table"))
+    for place, value in changes:
+        *folders, last = place.split(".")
+        inner = document
+        for folder in folders:
+            inner = inner[folder]
+        inner[last] = value
+    return json.dumps(document).encode()
+
+
+def _added(**entry: Any) -> bytes:
+    return _tokenizer_json(("added_tokens", [{"id": 256, "content": "<|e|>"}, entry]))
+
+
+def _split(expression: str) -> bytes:
+    split = {"type": "Split", "pattern": {"Regex": expression}, "behavior": "Isolated", "invert": False}
+    steps = [split, {"type": "ByteLevel", "add_prefix_space": False, "use_regex": False}]
+    return _tokenizer_json(("pre_tokenizer", {"type": "Sequence", "pretokenizers": steps}))
+
+
+MIXED = [{"id": 300 + place, "content": f"<{place}>" + "x" * 99, "normalized": place % 2 == 0} for place in range(200)]
+
+HUGGINGFACE: dict[str, Tried] = {
+    "empty": (b"", ":1: not JSON"),
+    "null": (b"null", "an object is wanted"),
+    "deep": (DEEP, "nested deeper than 64 levels"),
+    "model-twice": (b'{"model": {}, "model": {}}', "the key 'model' stands twice"),
+    "vocab-key-twice": (_tokenizer_json().replace(b'"a": 97', b'"a": 97, "a": 500'), "the key 'a' stands twice"),
+    "vocab-id-negative": (_tokenizer_json(("model.vocab.a", -1)), "model.vocab: the id of 'a' is -1"),
+    "vocab-id-of-a-special-true": (_tokenizer_json(("model.vocab.<|e|>", True)), "the id of '<|e|>' is True"),
+    "merges-an-object": (_tokenizer_json(("model.merges", {"a b": 1})), "model.merges: an array is wanted"),
+    "merges-a-number": (_tokenizer_json(("model.merges", 7)), "model.merges: an array is wanted"),
+    "merges-null": (_tokenizer_json(("model.merges", None)), "model.merges: an array is wanted"),
+    "merge-of-unknown-part": (
+        _tokenizer_json(("model.merges", ["a zz"])),
+        "model.merges[0]: the vocabulary lacks b'zz'",
+    ),
+    "merge-of-unknown-result": (_tokenizer_json(("model.merges", [["a", "q"]])), "lacks b'aq', the result of merge 0"),
+    "merge-twice": (_tokenizer_json(("model.merges", ["o w", "o w"])), "model.merges[1]: 'o w' stands twice, first as"),
+    "merge-of-three": (_tokenizer_json(("model.merges", [["a", "b", "c"]])), "model.merges[0]: 'a b c' is no merge"),
+    "merge-of-numbers": (_tokenizer_json(("model.merges", [[1, 2]])), "model.merges[0] is no pair of strings"),
+    "added-a-number": (_tokenizer_json(("added_tokens", 7)), "added_tokens: an array is wanted"),
+    "added-lone-surrogate": (_added(id=300, content="\ud800"), "added_tokens[1]: '\\ud800' holds a lone surrogate"),
+    "added-twice": (_added(id=300, content="<|e|>"), "added_tokens[1]: '<|e|>' stands twice"),
+    "added-id-taken": (_added(id=97, content="<x>"), "'<x>' or its id 97 stands for something else"),
+    "added-id-true": (_added(id=True, content="<x>"), "added_tokens[1]: the id of '<x>' is True"),
+    "added-id-negative": (_added(id=-1, content="<x>"), "added_tokens[1]: the id of '<x>' is -1"),
+    "added-id-null": (_added(id=None, content="<x>"), "added_tokens[1]: the id of '<x>' is None"),
+    "added-too-many-to-compare": (_tokenizer_json(("added_tokens", MIXED)), "too many to compare"),
+    "use-regex-a-word": (_tokenizer_json(("pre_tokenizer.use_regex", "no")), "pre_tokenizer: neither ByteLevel nor"),
+    "dropout-nan": (b'{"model": {"dropout": NaN}}', "NaN is not JSON"),
+    "type-long": (_tokenizer_json(("model.type", "x" * 1_000_000)), "xxx...; BPE is wanted"),
+}
+
+TABLE: dict[str, Tried] = {
+    "pattern-that-is-none": (_split("(a"), "the pattern '(a' is no regular expression: missing )"),
+    "pattern-deep": (_split("(" * 5000 + ")" * 5000), "is no regular expression: nested too deep"),
+    "pattern-that-copies": (_split("(?:(?:a{1000}){1000}){1000}"), "its repetitions multiply to more than 100000"),
+    "pattern-long": (_split("a" * 100_000), "it has 100000 characters, 65536 at most are taken"),
+    "pattern-lone-surrogate": (_split("\ud800"), "holds a lone surrogate"),
+    "nul": (b"\0\0\0", ":1: '\\x00\\x00\\x00' is not base64"),
+    "an-object": (b'{"a": 1}', "an object without `model` is no tokenizer.json"),
+}
+
+
+def _pickled(body: bytes) -> bytes:
+    return b"\x80\x04" + body + b"."
+
+
+def _json_pair(**changes: Any) -> bytes:
+    pair = json.loads(seed("cs336", "lists"))
+    return json.dumps(pair | changes).encode()
+
+
+def _with_id(index: object) -> bytes:
+    vocab: dict[object, bytes] = {place: bytes([place]) for place in range(256)}
+    return pickle.dumps((vocab | {index: b"xyz"}, []))
+
+
+_BYTES = {str(place): [place] for place in range(256)}
+CS336: dict[str, Tried] = {
+    "empty": (b"", "'' is no merge"),
+    "calls-system": (_pickled(b"cposix\nsystem\n\x8c\x04true\x85R"), "the pickle calls for posix.system"),
+    "stack-global": (_pickled(b"\x8c\x02os\x8c\x06system\x93"), "the pickle calls for os.system"),
+    "builds": (_pickled(b"}}b"), "the pickle calls for the opcode BUILD"),
+    "persistent": (_pickled(b"Pid\n"), "the pickle calls for the opcode PERSID"),
+    "extension": (_pickled(b"\x82\x01"), "the pickle calls for the opcode EXT1"),
+    "next-buffer": (_pickled(b"\x97"), "the pickle calls for the opcode NEXT_BUFFER"),
+    "deep-tuple-as-key": (_pickled(b"})" + b"\x85" * 300_000 + b"K\x01s"), "no pickle: a tuple is a key"),
+    "deep-tuple": (_pickled(b")" + b"\x85" * 300_000), "merge"),
+    "deep-list": (_pickled(b"]" * 100_000 + b"a" * 99_999), "merge"),
+    "key-twice": (_pickled(b"}(K\x01K\x02K\x01K\x03u"), "no pickle: the key 1 stands twice"),
+    "gigantic-bytes": (_pickled(b"\x8e" + b"\xff" * 7 + b"\x7f"), "no pickle"),
+    "gigantic-frame": (_pickled(b"\x95" + b"\xff" * 7 + b"\x7f}"), "no pickle: a frame is cut short"),
+    "memory-far-away": (_pickled(b"}r\xff\xff\xff\x7f"), "the merges are missing"),
+    "memory-that-is-not": (_pickled(b"j\xff\xff\xff\x7f"), "no pickle"),
+    "empty-stack": (_pickled(b"\x86"), "no pickle: the stack is empty"),
+    "no-mark": (_pickled(b"t"), "no pickle"),
+    "cut-short": (pickle.dumps(({0: b"a"}, []))[:-5], "no pickle"),
+    "latest-protocol": (b"\x80\x09}.", "no pickle: its protocol is 9"),
+    "json-deep": (DEEP, "nested deeper than 64 levels"),
+    "json-key-twice": (b'{"vocab": {}, "vocab": {}}', "the key 'vocab' stands twice"),
+    "byte-true": (_json_pair(vocab={**_BYTES, "1": [True]}), "list stands for a token"),
+    "byte-256": (_json_pair(vocab={**_BYTES, "1": [256]}), "list stands for a token"),
+    "id-of-other-digits": (_json_pair(vocab={**_BYTES, "٣٠٠": [9]}), "for an id"),
+    "id-with-zeros": (_json_pair(vocab={**_BYTES, "0300": [9]}), "the vocabulary has str '0300' for an id"),
+    "id-of-4000-digits": (_json_pair(vocab={**_BYTES, "9" * 4000: [9]}), "the vocabulary has str '999"),
+    "id-negative": (_with_id(-1), "an id of the vocabulary is -1; ids are 0 to 4294967295"),
+    "id-too-large": (_with_id(2**32), "an id of the vocabulary is 4294967296; ids are 0 to"),
+    "id-of-100000-bits": (_with_id(2**100_000), "an id of the vocabulary is an integer of 100001 bits"),
+    "merge-twice": (
+        pickle.dumps(({p: bytes([p]) for p in range(256)} | {256: b"ab"}, [(b"a", b"b")] * 2)),
+        "merge 1 stands twice",
+    ),
+    "special-lone-surrogate": (_json_pair(special_tokens=["\ud800"]), "the special token '\\ud800' holds a lone"),
+    "literal-that-warns": (_json_pair(merges=[["b'\\d'", "b'a'"]]), "in no spelling"),
+}
+
+YAML: dict[str, Tried] = {
+    "billion-laughs": (LAUGHS, ":1: anchors and aliases are refused"),
+    "alias-to-itself": (b"a: &a [*a]", ":1: anchors and aliases are refused"),
+    "alias-to-nothing": (b"x: 1\na: *a", ":2: anchors and aliases are refused"),
+    "merge-key": (b"a: {b: 1}\n<<: {c: 2}", ":2: '<<' is read as a merge; quote it"),
+    "object-tag": (
+        b"a: !!python/object/apply:os.system [true]",
+        "the tag tag:yaml.org,2002:python/object/apply:os.system",
+    ),
+    "tag-with-a-line-end": (b"a: !x%0Ay z", ":1: the tag !x y is refused"),
+    "binary": (b"a: !!binary YQ==", "the tag tag:yaml.org,2002:binary is refused"),
+    "deep-flow": (DEEP, ":1: nested deeper than 20 levels"),
+    "deep-mappings": (b"{a: " * 10_000, ":1: nested deeper than 20 levels"),
+    "deep-block": (b"- " * 3000 + b"x", ":1: nested deeper than 20 levels"),
+    "deep-keys": (b"? " * 3000 + b"x", "a key is a string or an integer"),
+    "digits": (b"a: " + DIGITS, "999... is read as a number; quote it"),
+    "hexadecimal-digits": (b"a: 0x" + b"F" * 20_000, "FFF... is read as a number; quote it"),
+    "beyond-64-bits": (b"a: 0x10000000000000000", "'0x10000000000000000' is read as a number"),
+    "infinity": (b"a: .inf", "'.inf' is read as a float"),
+    "nan": (b"a: .NaN", "'.NaN' is read as a float"),
+    "sexagesimal": (b"a: 1:30:00", "'1:30:00' is read as a number"),
+    "octal": (b"a: 0o17\nb: 017", ":2: '017' is read as a number"),
+    "key-twice": (b"a: 1\nb: 2\na: 3", ":3: the key 'a' stands twice"),
+    "key-twice-in-hexadecimal": (b"1: 1\n0x1: 2", ":2: the key 1 stands twice"),
+    "long-key-twice": (b"? " + b"k" * 5000 + b"\n: 1\n? " + b"k" * 5000 + b"\n: 1", "kkk... stands twice"),
+    "nul": (b"a: 1\nb: \0", ":2: the character U+0000 is refused"),
+    "escape": (b"a: \x1b[2J", ":1: the character U+001B is refused"),
+    "bom": (b"\xef\xbb\xbfa: 1", ":1: the character U+FEFF is refused"),
+    "tab": (b"a:\t1", ":1: the character U+0009 is refused"),
+    "surrogate": (b'a: "\\ud800"', ":1: "),
+    "not-utf8": (b"a: 1\nb: \xff", ":2: not UTF-8 at byte 8"),
+    "utf16": ("a: 1".encode("utf-16"), ":1: not UTF-8 at byte 0"),
+    "cut-short": (b'a: "b', "found unexpected end of stream"),
+    "second-document-malformed": (b"a: 1\n---\n[", ":4: did not find expected node content"),
+}
+
+
+def _spec_case(old: bytes, new: bytes) -> bytes:
+    return seed("spec", "encode").replace(old, new, 1)
+
+
+_TEXT = b'input: {text: "abc"}'
+SPEC: dict[str, Tried] = {
+    "path-upward": (_spec_case(_TEXT, b"input: {text: {file: ../spec.py}}"), "cases.0.input.text"),
+    "path-absolute": (_spec_case(_TEXT, b'input: {text: {file: "/etc/passwd"}}'), "cases.0.input.text"),
+    "path-hidden": (_spec_case(_TEXT, b'input: {text: {file: ".git"}}'), "cases.0.input.text"),
+    "path-on-windows": (_spec_case(_TEXT, b'input: {text: {file: "..\\\\x"}}'), "cases.0.input.text"),
+    "model-path": (_spec_case(b'model: {merges: [["a", "a"]]}', b'model: "../../x"'), "there is no model ../../x"),
+}
+MODEL: dict[str, Tried] = {
+    "file-upward": (b"title: x\nspecial_tokens: [{file: ../spec.py}]", "special_tokens.0"),
+    "file-that-is-not": (b"title: x\nspecial_tokens: [{file: none.txt}]", "'none.txt' is not the name of a file"),
+    "file-with-a-line-end": (b'title: x\nspecial_tokens: [{file: "none\\n"}]', "'none\\n' is not the name of a file"),
+    "concat-bomb": (
+        b"title: x\nspecial_tokens: [{concat: [" + b'{repeat: ["a", 1000000]}, ' * 200 + b"]}]",
+        "the text is longer than 1048576 characters",
+    ),
+    "many-long-texts": (
+        b"title: x\nspecial_tokens: [" + b'{repeat: ["a", 1000000]}, ' * 200 + b"]",
+        "the text is longer than 1048576 characters",
+    ),
+    "repeat-bomb": (
+        b"title: x\nspecial_tokens: [{repeat: [{repeat: [{repeat: [a, 1000000]}, 1000000]}, 1000000]}]",
+        "the text is longer than 1048576 characters",
+    ),
+    "shows-too-much": (b'title: x\nshows: ["' + b"ab" * 50_000 + b'"]', "shows holds more than 4096 bytes"),
+    "id-too-large": (
+        b'title: x\nextra: [[4294967296, "x"]]',
+        "the id 4294967296 of b'x' is not one of 0 to 4294967295",
+    ),
+    "id-negative": (b'title: x\nextra: [[-1, "x"]]', "extra.0.0: -1 is less than the minimum of 0"),
+    "id-true": (b'title: x\nextra: [[true, "x"]]', "extra.0.0: True is not of type 'integer'"),
+    "id-of-a-byte": (b'title: x\nextra: [[97, "x"]]', "the id 97 stands for b'a' and for b'x'"),
+    "ids-fewer-than-merges": (b'title: x\nmerges: [["a", "b"]]\nmerge_ids: []', "1 merges, but 0 merge_ids"),
+    "hexadecimal-odd": (b'title: x\nmerges: [[{hex: "abc"}, "b"]]', "merges.0.0"),
+}
+SUMS: dict[str, Tried] = {
+    "no-sum": (b"abc  x.yaml\n", ":1: 'abc  x.yaml' is not a sha256, two spaces and the name of a file"),
+    "not-utf8": (b"a\n\xff", ":2: not UTF-8 at byte 2"),
+    "long-line": (b"a" * 1_000_000, ":1: 'aaa"),
+}
+EXTENSION: dict[str, Tried] = {
+    "empty": (b"", "one document is wanted, not 0"),
+    "a-list": (b"[]", ":1: a mapping is wanted"),
+    "no-clauses": (b"section: A\ntitle: B\nintro: C\ncases: []", ":1: clauses: a list is wanted"),
+    "case-a-number": (b"section: A\ntitle: B\nintro: C\nclauses: []\ncases: [7]", ":5: a mapping is wanted"),
+}
+KNOWN_FAILURES: dict[str, Tried] = {
+    "a-list": (b"- a\n", ":1: a mapping of id to reason is wanted"),
+    "unknown": (b"# x\nno-such: y\n", ":2: there is no case or law 'no-such'"),
+    "number": (b"7: y\n", ":1: there is no case or law 7"),
+    "no-reason": (b"style-left: ~\n", ":1: style-left needs a reason, in quotes"),
+    "twice": (b"style-left: a\nstyle-left: b\n", ":2: the key 'style-left' stands twice"),
+    "bomb": (LAUGHS, ":1: anchors and aliases are refused"),
+}
+IMPLEMENTATIONS: dict[str, Tried] = {
+    "key-with-a-line-end": (b'- "a\\nb": 1', ":1: name is missing"),
+    "name-twice": (b'- {name: "a\\nb", adapter: c}\n' * 2, ":2: the name a b stands twice"),
+    "a-number": (b"7", "a list is wanted"),
+}
+
+
+def _pack(place: int, change: Callable[[Any], Any]) -> bytes:
+    parts = seed("pack", "small").split(b"\0")
+    value = json.loads(parts[place])
+    change(value)
+    parts[place] = json.dumps(value).encode()
+    return b"\0".join(parts)
+
+
+PACK: dict[str, Tried] = {
+    "no-manifest": (b"", "pack.json:1: not JSON"),
+    "manifest-key-twice": (b'{"kind": "pack", "kind": "pack"}', "pack.json: the key 'kind' stands twice"),
+    "manifest-deep": (DEEP, "pack.json: nested deeper than 64 levels"),
+    "manifest-not-utf8": (b"\xff", "pack.json: not UTF-8 at byte 0"),
+    "changed": (seed("pack", "small").replace(b"<cases.json>", b"0" * 64), "cases.json: its sha256 is not the one in"),
+    "pattern-that-is-none": (
+        _pack(0, lambda made: made["pattern"].update(regex="(a")),
+        "pack.json: the pattern '(a' is no",
+    ),
+    "table-id-twice": (_pack(1, lambda table: table["vocab"].append([97, "6161"])), "table.json: an id stands twice"),
+    "table-id-true": (
+        _pack(1, lambda table: table["vocab"].append([True, "6161"])),
+        "table.json: its vocab is no list",
+    ),
+    "table-no-hexadecimal": (
+        _pack(1, lambda table: table["vocab"].append([999, "61 61"])),
+        "table.json: its vocab is no",
+    ),
+    "table-unknown-merge": (
+        _pack(1, lambda table: table["merges"].append(["ff", "fe"])),
+        "a part or the result of merge",
+    ),
+    "special-of-another-id": (
+        _pack(0, lambda made: made["special_tokens"].update({"<x>": 97})),
+        "'<x>' is not that of",
+    ),
+    "case-twice": (_pack(2, lambda made: made["cases"].append(made["cases"][0])), "stands twice"),
+    "case-without-input": (_pack(2, lambda made: made["cases"][0].pop("input")), "cases.json: cases.0 is no case of"),
+    "case-of-another-op": (
+        _pack(2, lambda made: made["cases"][0].update(op="train")),
+        "cases.json: cases.0 is no case",
+    ),
+    "case-lone-surrogate": (
+        _pack(2, lambda made: made["cases"].insert(0, {**made["cases"][0], "id": "\ud800"})),
+        "cases.json: cases.0 is no case of",
+    ),
+    "case-of-no-clause": (_pack(2, lambda made: made["cases"][0].update(clause="X-1")), "belongs to 'X-1', which this"),
+}
+
+
+def _report(change: Callable[[Any], Any]) -> bytes:
+    value = json.loads(seed("report", "small"))
+    change(value)
+    return json.dumps(value).encode()
+
+
+REPORT: dict[str, Tried] = {
+    "empty": (b"", ":1: not JSON"),
+    "deep": (DEEP, "nested deeper than 64 levels"),
+    "key-twice": (b'{"format": "x", "format": "y"}', "the key 'format' stands twice"),
+    "not-utf8": (b'"\xff"', "not UTF-8 at byte 1"),
+    "a-number": (b"7", "its format is None, not"),
+    "format-long": (b'{"format": "%s"}' % (b"x" * 1_000_000), "its format is 'xxx"),
+    "results-a-number": (_report(lambda made: made.update(results=7)), "results: 7 is not of type 'array'"),
+    "seconds-1e999": (
+        seed("report", "small").replace(b'"seconds": 0.1', b'"seconds": 1e999', 1),
+        "'1e999' is too large",
+    ),
+}
+
+
+def _reply(*results: bytes) -> bytes:
+    return b"\n".join(b'{"seq": %d, "result": %s}' % (seq, result) for seq, result in enumerate(results, start=1))
+
+
+REPLIES: dict[str, Tried] = {
+    "nothing": (b"", "start: standard output is not the protocol"),
+    "not-utf8": (b"\xff", "start: standard output is not the protocol"),
+    "utf16": ('{"seq": 1}'.encode("utf-16-le"), "start: standard output is not the protocol"),
+    "deep": (DEEP, "nested deeper than 64 levels"),
+    "key-twice": (b'{"seq": 1, "seq": 1, "result": {}}', "the key 'seq' stands twice"),
+    "seq-true": (b'{"seq": true, "result": {}}', "the reply has sequence number True, not 1"),
+    "seq-of-another": (b'{"seq": 2, "result": {}}', "the reply has sequence number 2, not 1"),
+    "seq-of-5000-digits": (b'{"seq": %s}' % DIGITS, "a number has too many digits"),
+    "infinity": (b'{"seq": 1e999}', "the number '1e999' is too large"),
+    "nan": (b'{"seq": NaN}', "NaN is not JSON"),
+    "neither-result-nor-error": (b'{"seq": 1}', "start: the reply is no result, not_claimed or error"),
+    "another-protocol": (_reply(b'{"protocol": 2}'), "the answer to start does not say protocol 1"),
+    "no-capabilities": (_reply(b'{"protocol": 1}'), "the answer to start lacks capabilities"),
+}
+
+HOSTILE: Mapping[str, Mapping[str, Tried]] = {
+    "gpt2_vocab": GPT2_VOCAB,
+    "gpt2_merges": GPT2_MERGES,
+    "gpt2_pair": GPT2_PAIR,
+    "tiktoken": TIKTOKEN,
+    "huggingface": HUGGINGFACE,
+    "table": TABLE,
+    "cs336": CS336,
+    "yaml": YAML,
+    "spec": SPEC,
+    "model": MODEL,
+    "sums": SUMS,
+    "extension": EXTENSION,
+    "known_failures": KNOWN_FAILURES,
+    "implementations": IMPLEMENTATIONS,
+    "pack": PACK,
+    "report": REPORT,
+    "replies": REPLIES,
+}
