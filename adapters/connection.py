@@ -202,9 +202,10 @@ class Connection:
 
     def _stop(self, grace: float = 0.0) -> int | None:
         process, self._process = self._process, None
+        status = None if process is None else process.stop(grace)
         if self._finalizer is not None:
             self._finalizer.detach()
-        return None if process is None else process.stop(grace)
+        return status
 
     def _trace(self, direction: str, line: bytes) -> None:
         if self.trace is not None:

@@ -97,9 +97,17 @@ class Process:
             return None  # a fork of the process that started it
         self._requests.put(None)
         status = None
-        if grace:
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                status = self.popen.wait(grace)
+        try:
+            if grace:
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    status = self.popen.wait(grace)
+        finally:  # a time limit may run out while it is waited for
+            self._kill()
+        for thread in self._threads:
+            thread.join(_JOIN)
+        return status
+
+    def _kill(self) -> None:
         if _POSIX:
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.killpg(self.popen.pid, signal.SIGKILL)
@@ -109,9 +117,6 @@ class Process:
         for _ in range(_ROUNDS):
             if not _kill_marked(f"{_MARK}={self._mark}".encode()):
                 break
-        for thread in self._threads:
-            thread.join(_JOIN)
-        return status
 
     def stderr_tail(self) -> str:
         """Return the last lines of its standard error."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import shlex
 import sys
+import threading
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
@@ -22,7 +23,7 @@ from bpe_conformance.judging.law import Law
 from bpe_conformance.judging.laws import LAWS, bind
 from bpe_conformance.judging.show import ascii_only
 from bpe_conformance.judging.subject import Again, MisshapenAdapter, Subject
-from bpe_conformance.run import failure, known_failures, looks_like, output, reporting, summary
+from bpe_conformance.run import failure, known_failures, leaving, looks_like, output, reporting, summary
 
 STATES = {
     "pass": ("passed", ".", "PASSED"),
@@ -81,6 +82,8 @@ class Run:
         self.results: dict[str, dict[str, Any]] = {}
         self.expected: set[str] = set()
         self.alone = True
+        self.threads: set[threading.Thread] = set()
+        self.session: pytest.Session | None = None
         self.missing: list[str] = []
         self.diagnosis = looks_like.Diagnosis()
         self.reports: list[Path] = []
@@ -99,13 +102,14 @@ class Run:
                 "name what to judge: pytest conformance --adapter mypkg.mymodule:Tokenizer "
                 "(or --adapter reference, to see a passing run)"
             )
-        folder = config.getoption("--bpe-spec")
+        folder, threads = config.getoption("--bpe-spec"), set(threading.enumerate())
         try:
             spec = load_spec(Path(folder)) if folder else load_spec(check_schema=False)
             spec = _with_fresh_cases(_with_pack(spec, config), config)
             subject = _subject(config, name)
             laws = [] if folder or config.getoption("--bpe-pack") else bind(spec.clauses)
             run = cls(config, spec, subject, laws, _corpora(config))
+            run.threads = threads
             listed, written = config.getoption("--bpe-known-failures"), config.getoption("--bpe-write-known-failures")
             run.reports = reporting.targets(config)
             if written and (Path(written).is_dir() or not Path(written).absolute().parent.is_dir()):
@@ -202,6 +206,7 @@ class Run:
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
         """Count results against what was collected, and settle the exit status."""
+        self.session = session
         self._spare_hypothesis()
         if hasattr(self.config, "workerinput"):
             return
@@ -263,9 +268,16 @@ class Run:
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_terminal_summary(self, terminalreporter: Any) -> Iterator[None]:
         """Print the summary by section, and the verdicts, below all that pytest itself sums up."""
+        for warning in terminalreporter.stats.get("warnings", ()):  # what a thread or a finalizer raised, for one
+            warning.message = output.shown(warning.message)
         yield
         if not self._only_collects():
             summary.write(terminalreporter, self)
+
+    def pytest_unconfigure(self) -> None:
+        """End soon, whatever the implementation has left behind."""
+        if self.alone and self.session is not None:
+            leaving.end_in_time(int(self.session.exitstatus), self.threads)
 
     @property
     def part(self) -> str:
