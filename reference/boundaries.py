@@ -4,8 +4,9 @@ A cut is right where a special token starts, and no special token that started e
 It is then a boundary of pre-tokens in the whole text as well. Both are known from the token alone if no
 special token can straddle the place where it starts; such a token is a safe delimiter.
 
-A cut is right, too, at a fence, a space between two visible characters, if the pattern starts a pre-token there (see
-`patterns.has_fence`) and no special token can hold that space behind another character.
+A cut is right, too, at a fence, if the pattern starts a pre-token there (see `patterns.has_fence`) and no special token
+can reach over it. That is a space between two visible characters, or, for text without spaces, a comma or a full stop
+behind an ideograph.
 """
 
 from __future__ import annotations
@@ -18,9 +19,12 @@ from typing import AnyStr, BinaryIO
 from .automaton import Automaton
 
 WINDOW = 1 << 16
-FENCE = "(?<=[!-~]) (?=[!-~])"
-"""A fence between visible characters of ASCII is at the same place in a text and in its bytes, be they UTF-8 or not."""
-_FENCE_INSIDE = re.compile(r"(?<=[!-~]) (?=[!-~]|\Z)")
+FENCE = "(?<=[!-~]) (?=[!-~])|(?<=[\u5000-\u9fff])[、。，]"
+_FENCE_IN_BYTES = rb"(?<=[!-~]) (?=[!-~])|(?<=[\xe5-\xe9][\x80-\xbf]{2})(?:\xe3\x80[\x81\x82]|\xef\xbc\x8c)"
+"""Of these characters, fences are at the same places in a text and in its bytes, be they UTF-8 or not."""
+_FENCE_BEHIND, _FENCE_AHEAD = 3, 3
+"""Bytes that this looks at, at most: before the place, and from there on."""
+_FENCE_INSIDE = re.compile(FENCE.replace("(?=[!-~])", r"(?=[!-~]|\Z)"))
 
 
 def safe_delimiters(special_tokens: Iterable[str]) -> list[str]:
@@ -95,17 +99,18 @@ def file_boundaries(
     """
     size = file.seek(0, os.SEEK_END)
     encoded = [delimiter.encode("utf-8") for delimiter in delimiters]
-    automaton, fence = Automaton(encoded), re.compile(FENCE.encode()) if fences else None
+    automaton, fence = Automaton(encoded), re.compile(_FENCE_IN_BYTES) if fences else None
     # Windows overlap, so that a delimiter that starts in one and ends in the next is found, as is what a fence needs.
-    longest = max([*map(len, encoded), *[2] * fences], default=1)
+    longest = max([*map(len, encoded), *[_FENCE_AHEAD] * fences], default=1)
 
     def find_next(start: int) -> int:
         while start < size:
-            file.seek(start - 1)
-            data = file.read(window + longest)
-            place = _first(automaton, fence, data, 1)
-            if place <= window and place < len(data):
-                return start - 1 + place
+            begin = max(0, start - _FENCE_BEHIND)
+            file.seek(begin)
+            data = file.read(start - begin + window + longest)
+            place = begin + _first(automaton, fence, data, start - begin)
+            if place < min(start + window, size):
+                return place
             start += window
         return size
 

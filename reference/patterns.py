@@ -13,7 +13,8 @@ from bpe_conformance.fixtures.expression import compile_expression
 
 DEFAULT_PATTERN = "gpt2"
 FENCED_PATTERNS = frozenset({"gpt2", "cl100k", "cl100k-2023", "o200k", "llama3", "qwen2", "triads"})
-"""Names of the patterns in which a single space between two non-spaces always starts a pre-token."""
+"""Names of the patterns in which a single space between two non-spaces always starts a pre-token, and so does a Chinese
+comma or full stop behind an ideograph."""
 
 _NAMES = ", ".join(PATTERNS)
 _FENCED = frozenset(PATTERNS[name] for name in FENCED_PATTERNS)
@@ -39,7 +40,7 @@ def resolve(pattern: str | None = None) -> regex.Pattern[str]:
 
 
 def has_fence(compiled: regex.Pattern[str]) -> bool:
-    """Return whether a single space between two non-spaces always starts a pre-token.
+    """Return whether a single space between two non-spaces always starts a pre-token, as does what Chinese has instead.
 
     It holds for `FENCED_PATTERNS`, proved by property test; of any other expression nothing is known.
     """

@@ -14,7 +14,7 @@ import regex
 from .patterns import has_fence
 from .special_tokens import SpecialTokens
 
-_LAST_FENCE = regex.compile(r"(?r)(?<=\S) (?=\S)")
+_LAST_FENCE = regex.compile(r"(?r)(?<=\S) (?=\S)|(?<=[\u5000-\u9fff])[、。，]")
 
 
 def pieces(chunks: Iterable[str], special: SpecialTokens, compiled: regex.Pattern[str]) -> Iterator[tuple[str, bool]]:

@@ -81,6 +81,11 @@ def test_safety_is_exact() -> None:
         ([" a b"], False),
         (["<|e|>", "<a b>"], False),
         (["a  b", "a  ", "é b", "a é", "a\u00a0b", "a\tb"], True),
+        (["字", "。", "，字", "a。", "。。", "字！", "字."], True),
+        (["字。"], False),
+        (["<e>", "a字，b"], False),
+        (["\u9fff、"], False),
+        (["\ua000、", "\u4fff、"], True),
     ],
 )
 def test_which_special_tokens_fences_are_safe_from(special: list[str], safe: bool) -> None:
@@ -89,12 +94,16 @@ def test_which_special_tokens_fences_are_safe_from(special: list[str], safe: boo
 
 def is_fence(text: str, place: int) -> bool:
     visible = [chr(code) for code in range(0x21, 0x7F)]
-    return 0 < place < len(text) - 1 and text[place] == " " and {text[place - 1], text[place + 1]} <= set(visible)
+    if not 0 < place < len(text) or text[place] not in " 、。，":
+        return False
+    if text[place] != " ":
+        return 0x5000 <= ord(text[place - 1]) < 0xA000
+    return place < len(text) - 1 and {text[place - 1], text[place + 1]} <= set(visible)
 
 
 def test_safety_of_fences_is_exact() -> None:
     """If fences are safe no cut at one changes a segment; if they are not there is one that does."""
-    tokens = ["".join(letters) for length in (1, 2, 3, 4) for letters in product("ab é", repeat=length)]
+    tokens = ["".join(letters) for length in (1, 2, 3, 4) for letters in product("ab 字。", repeat=length)]
     draw = random.Random(0)
     known = set()
     for _ in range(400):
@@ -110,16 +119,17 @@ def test_safety_of_fences_is_exact() -> None:
 
         known.add(fences_are_safe(special))
         if fences_are_safe(special):
-            texts = ("".join(draw.choices([*"ab  é", *special], k=8)) for _ in range(40))
+            texts = ("".join(draw.choices([*"ab  字。", *special], k=8)) for _ in range(40))
             assert not any(differs(text) for text in texts)
         else:
-            assert any(differs(token + following) for token in special for following in ("", "a", "b"))
+            assert any(differs(token + following) for token in special for following in ("", "a", "b", "。"))
     assert known == {True, False}
 
 
 def naive(data: bytes, chunks: int, delimiters: list[bytes], fences: bool) -> list[int]:
     cuts = [0]
-    places = [place for place in range(len(data)) if fences and is_fence(data.decode("latin-1"), place)]
+    text = data.decode()
+    places = [len(text[:place].encode()) for place in range(len(text)) if fences and is_fence(text, place)]
     for number in range(1, chunks):
         start = len(data) * number // chunks
         found = [place for token in delimiters if (place := data.find(token, start)) >= 0]
@@ -134,7 +144,9 @@ def test_windows_find_every_delimiter(window: int, fences: bool) -> None:
     draw = random.Random(window)
     for _ in range(400):
         delimiters = draw.choice([["|"], ["<e>"], ["<e>", "~é~"], ["<e>", "<e>xyz"], [] if fences else ["~"]])
-        text = "".join(draw.choice(["a", "é", "🦊", " ", "<", "<e", "<e>", "~é~", "|"]) for _ in range(30))
+        text = "".join(
+            draw.choice(["a", "é", "🦊", " ", "<", "<e", "<e>", "~é~", "|", "字", "，", "。"]) for _ in range(30)
+        )
         text = text[: draw.randrange(31)]
         data = text.encode()
         chunks = draw.randrange(1, 9)
@@ -212,6 +224,8 @@ HOSTILE = [
     ["<e> <e>", "<e>"],
     ["b x", "x b", " x b"],
     ["\ufffd", "\ufffd x"],
+    ["。", "字"],
+    ["字。", "<e>"],
 ]
 
 
@@ -227,6 +241,7 @@ def test_pre_tokens_of_chunks_cut_at_fences_are_those_of_the_whole(pattern: str,
     draw = random.Random(f"{pattern} {special}")
     parts = [b" ", b" ", b" ", b"x", b"b", b"A", b"1", b"12", b"'s", b"'S", b"!", b"/", b"<e>", b"\n", b"\r\n", b"\t"]
     parts += [b"\xc3\xa9", b"\xc2\xa0", b"\xe3\x80\x80", b"\xff", b"\xe2\x82", b"\xa9", b"\xcc\x81", b"\x7f", b"\x1c"]
+    parts += [one.encode() for one in "字字\u5000\u9fff\u4fff\ua000、。，。，"] + [b"\xe5\xad", b"\x97", b"\xe3\x80"]
     parts += [token.encode() for token in special]
     chunked = 0
     for _ in range(60):

@@ -16,6 +16,7 @@ PIECES = [
     *"  ",
     *"aZ9'’.,_-/!+e%",
     *"éßſİ中ख़🦊\u0301\u200d\u00ad\ufeff\u0000½٣ǅʰ",
+    *"字字\u5000\u9fff。，、",
     *["12", ",678", "_901", ".25", "3.14159", "e-10", "1E5", "50%", "’Ll"],
     *["'s", "'ll", "'S", "'re", "don't", "  ", "\r\n", "\n\n", " \n", "12345", "e\u0301", "x y"],
 ]
@@ -37,8 +38,8 @@ def test_no_text_is_lost_and_each_pre_token_splits_to_itself(name: str, text: st
 @pytest.mark.parametrize("name", sorted(FENCED_PATTERNS))
 @profile
 @given(text=texts)
-def test_a_single_space_between_two_non_spaces_starts_a_pre_token(name: str, text: str) -> None:
-    segments = regex.split(r"(?V1)(?<=\S)(?= \S)", text)
+def test_a_fence_starts_a_pre_token(name: str, text: str) -> None:
+    segments = regex.split(r"(?V1)(?<=\S)(?= \S)|(?<=[\u5000-\u9fff])(?=[、。，])", text)
     apart = [piece for segment in segments for piece in pre_tokenize(segment, resolve(name))]
     assert apart == list(pre_tokenize(text, resolve(name)))
 

@@ -13,7 +13,7 @@ from bpe_conformance.reference.streaming import fragments, pieces
 
 PIECES = [
     *" \t\n\r\u00a0\u2003",
-    *"aSd9'.é\u0301🦊<>|",
+    *"aSd9'.é\u0301🦊<>|字字。，",
     *["  ", "\n ", " \n", "'l", "'ll", "'re", "123", " x", "<a>", "x<a>", "<a><a>", "aa", "<", "<a"],
 ]
 SPECIAL_TOKENS = [
@@ -25,6 +25,7 @@ SPECIAL_TOKENS = [
     ["<a>b<a>", "<a>"],
     ["a ", " a", "a a"],
     [" ", "  "],
+    ["字。", "。"],
     ["'", "'ll"],
     ["<a><b><c>", "<b>", "<a>"],
 ]
@@ -100,15 +101,16 @@ def test_it_is_lazy(name: str) -> None:
     assert taken < 110
 
 
+@pytest.mark.parametrize("text", ["a b  c\n", "天，字。  "])
 @pytest.mark.parametrize("name", sorted(FENCED_PATTERNS))
-def test_what_is_held_back_is_bounded(name: str) -> None:
+def test_what_is_held_back_is_bounded(name: str, text: str) -> None:
     given = yielded = worst = 0
 
     def chunks() -> Iterator[str]:
         nonlocal given
         for place in range(3000):
             given += 2
-            yield "a b  c\n"[place % 3 * 2 :][:2]
+            yield text[place % 3 * 2 :][:2]
 
     for piece, _ in pieces(chunks(), SpecialTokens(["<a>"]), resolve(name)):
         yielded += len(piece)

@@ -26,7 +26,7 @@ SHORT = 16
 _BARRIERS = bytes([BARRIER]) * SHORT
 CUT = re.compile(rf"{FENCE}|(?<=\S\n)(?=[^\s/eE])")
 """Where a segment may be cut into blocks: at a fence, or where a line starts behind one that is not empty. (What comes
-before `/` or `e` matters to some patterns.) Chinese has few fences, but it has lines."""
+before `/` or `e` matters to some patterns.) Text without spaces has few fences, but it has lines."""
 # The bits of a word behind a piece of 0 to 8 bytes are set: a byte that no piece holds.
 _BEHIND = np.array([(2**64 - 1) >> (8 * size) << (8 * size) for size in range(8)] + [0], np.uint64)
 
