@@ -267,8 +267,8 @@ class Tokenizer:
         """Write the ids of the text in a file to another file, as unsigned numbers, little-endian.
 
         The text is decoded as UTF-8, with U+FFFD for what is not. Memory stays flat, however large the file is,
-        if special tokens or fences (single spaces, with one of `patterns.FENCED_PATTERNS`) are never far apart; what
-        stands between two of them, as a book in Chinese may, is held as a whole.
+        if special tokens or fences (single spaces, commas and full stops of Chinese, with one of
+        `patterns.FENCED_PATTERNS`) are never far apart; what stands between two of them is held as a whole.
 
         Args:
             source: the path of a text.
