@@ -226,7 +226,7 @@ def test_what_is_not_installed_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
         peers._reference("no_such_method")
 
 
-@pytest.mark.parametrize("command", ["english.py", "race.py"])
+@pytest.mark.parametrize("command", ["english.py", "race.py", "limits.py"])
 def test_each_command_starts(command: str) -> None:
     done = subprocess.run([sys.executable, HERE / command, "--help"], capture_output=True, text=True, timeout=60)
     assert (done.returncode, done.stderr) == (0, "")

@@ -12,6 +12,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+import limits
 import long_pieces
 import peers
 import rungs
@@ -68,6 +69,13 @@ def rung(name: str, text: str, wanted: str, limit: str) -> dict[str, Any]:
     return {**told, "merges": [[left.hex(), right.hex()] for left, right in merges]}
 
 
+def limit(name: str, size: str) -> dict[str, Any]:
+    """Time a limit at a size, and tell what it found."""
+    run = limits.LIMITS[name].prepare(int(size))
+    told, said = _timed(lambda: Prepared(run, str))
+    return {**told, "said": said}
+
+
 def _timed(prepare: Callable[[], Prepared]) -> tuple[dict[str, Any], Any]:
     begun = time.perf_counter()
     run, outcome = prepare()
@@ -83,7 +91,13 @@ def _digest_of_merges(merges: Sequence[tuple[bytes, bytes]]) -> str:
     return sha256(b"\n".join(left.hex().encode() + b" " + right.hex().encode() for left, right in merges)).hexdigest()
 
 
-JOBS: dict[str, Callable[..., dict[str, Any]]] = {"train": train, "encode": encode, "piece": piece, "rung": rung}
+JOBS: dict[str, Callable[..., dict[str, Any]]] = {
+    "train": train,
+    "encode": encode,
+    "piece": piece,
+    "rung": rung,
+    "limit": limit,
+}
 
 if __name__ == "__main__":
     try:
