@@ -17,6 +17,7 @@ _CATEGORIES = ("LC_CTYPE", "LC_COLLATE", "LC_TIME", "LC_MONETARY", "LC_NUMERIC",
 _REPLACED: list[Any] = []  # a wrapper that is collected closes the stream that it wraps
 _MOST_REPLACED = 64
 _HOOKS = ((sys, "excepthook"), (sys, "unraisablehook"), (threading, "excepthook"))
+_SIGNALS = ("SIGTERM", "SIGHUP", "SIGPIPE", "SIGXFSZ")
 _STREAMS = ("stdin", "stdout", "stderr", "__stdout__", "__stderr__")
 
 
@@ -25,10 +26,10 @@ def kept() -> Iterator[list[str]]:
     """Within it an implementation is judged; afterwards its surroundings are as they were before.
 
     The state of `random` (and of NumPy's global generator, if it is loaded), the standard streams and their
-    descriptors, the hooks for tracing and for errors, the mask of signals and that of new files are put back without
-    a word, for to draw random numbers is no fault. `close` of a stream does nothing. The recursion limit is left alone
-    unless it was lowered, the environment variables and `sys.path` are left alone: an implementation may set them
-    once, in its first call, and need them ever after.
+    descriptors, the hooks for tracing and for errors, the signals that end a process and the mask of new files are put
+    back without a word, for to draw random numbers is no fault. `close` of a stream does nothing. The recursion limit
+    is left alone unless it was lowered; the environment variables and `sys.path` are left alone: an implementation may
+    set them once, in its first call, and need them ever after.
 
     Yields:
         A list. When the block has ended it holds a line for each change that is a fault: of the current folder
@@ -134,6 +135,10 @@ def _settings() -> Iterator[Callable[[], object]]:
     yield lambda: sys.setrecursionlimit(max(limit, sys.getrecursionlimit()))
     yield partial(sys.setswitchinterval, sys.getswitchinterval())
     yield partial(os.umask, mask)
+    for name in _SIGNALS:
+        if hasattr(signal, name) and threading.current_thread() is threading.main_thread():
+            number = getattr(signal, name)
+            yield partial(signal.signal, number, signal.getsignal(number))
     if hasattr(signal, "pthread_sigmask"):
         yield partial(signal.pthread_sigmask, signal.SIG_SETMASK, signal.pthread_sigmask(signal.SIG_BLOCK, []))
 
