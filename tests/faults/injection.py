@@ -1,0 +1,88 @@
+"""Faults brought about in this process: an interrupt at the n-th line, an error of the system at its n-th call."""
+
+from __future__ import annotations
+
+import errno
+import os
+import signal
+import sys
+from collections.abc import Collection
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+CALLS = {"open", "write", "__exit__", "mkdir", "rename", "replace", "link", "chmod"}
+"""Calls in C that may find a disk full, by name; `__exit__` closes a file, and writes what is left of it."""
+SAVING = str(Path("fixtures", "saving.py"))
+
+
+class Fault:
+    """What is to happen at the n-th chance within the block.
+
+    Attributes:
+        n: which chance.
+        seen: how many there were.
+    """
+
+    def __init__(self, n: int) -> None:
+        self.n, self.seen = n, 0
+
+    def __enter__(self) -> Fault:
+        raise NotImplementedError
+
+    def __exit__(self, *_: object) -> None:
+        raise NotImplementedError
+
+    def is_now(self) -> bool:
+        self.seen += 1
+        return self.seen == self.n
+
+
+class Interrupt(Fault):
+    """A KeyboardInterrupt at the n-th line of some files, by the end of their names, as Ctrl-C may bring at any."""
+
+    def __init__(self, n: int, files: Collection[str]) -> None:
+        super().__init__(n)
+        self.files = tuple(files)
+
+    def __enter__(self) -> Fault:
+        sys.settrace(self._trace)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        sys.settrace(None)
+
+    def _trace(self, frame: FrameType, event: str, _: Any) -> Any:
+        if not frame.f_code.co_filename.endswith(self.files):
+            return None
+        # while signals are held back, the moment of one is the first line afterwards
+        if event == "line" and not _held_back() and self.is_now():
+            raise KeyboardInterrupt
+        return self._trace
+
+
+class FullDisk(Fault):
+    """No space left at the n-th of the calls with which something is saved."""
+
+    def __enter__(self) -> Fault:
+        sys.setprofile(self._profile)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        sys.setprofile(None)
+
+    def _profile(self, frame: FrameType, event: str, function: Any) -> None:
+        if event != "c_call" or function.__name__ not in CALLS:
+            return
+        if (function.__name__ == "write" or _is_saving(frame)) and self.is_now():
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+def _is_saving(frame: FrameType | None) -> bool:
+    while frame and not frame.f_code.co_filename.endswith(SAVING):
+        frame = frame.f_back
+    return frame is not None
+
+
+def _held_back() -> bool:
+    return hasattr(signal, "pthread_sigmask") and signal.SIGINT in signal.pthread_sigmask(signal.SIG_BLOCK, ())

@@ -1,0 +1,162 @@
+"""Each way to save, tried with a fault at one moment after the other: all is as before or as after, nothing else."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import stat
+from collections.abc import Callable
+from contextlib import redirect_stderr, redirect_stdout
+from functools import cache
+from io import StringIO
+from pathlib import Path
+
+from bpe_conformance.cli import INTERRUPTED, main
+from bpe_conformance.fixtures import saving
+from bpe_conformance.fixtures.saving import NotWritten
+from bpe_conformance.reference import Tokenizer, file_encoding
+from faults.injection import Fault, FullDisk, Interrupt
+
+TEXT = "low lower lowest newest\n" * 20
+Tree = dict[str, tuple[int, bytes]]
+
+
+@cache
+def tokenizer() -> Tokenizer:
+    return Tokenizer.train(TEXT, 262)
+
+
+def tree(folder: Path) -> Tree:
+    """Return path → mode and content of all that is there, hidden files, too."""
+    found = {}
+    for path in sorted(folder.rglob("*")):
+        data = b"" if path.is_dir() else path.read_bytes()
+        found[path.relative_to(folder).as_posix()] = (stat.S_IMODE(path.stat().st_mode), data)
+    return found
+
+
+def prepare(folder: Path) -> None:
+    """Empty the folder, and put there what stands before a save: earlier files, one private, and what is read."""
+    for path in folder.iterdir():
+        shutil.rmtree(path) if path.is_dir() else path.unlink()
+    (folder / "text").write_text(TEXT, "utf-8")
+    (folder / "numbers").write_text("1 2 3", "utf-8")
+    tokenizer().save(folder / "table")
+    (folder / "tok").mkdir()
+    for name in ("vocab.json", "merges.txt"):
+        (folder / "tok" / name).write_text("earlier", "utf-8")
+    (folder / "tok" / "vocab.json").chmod(0o600)
+    (folder / "ids").write_text("earlier", "utf-8")
+    (folder / "whole" / "deep").mkdir(parents=True)
+    (folder / "whole" / "deep" / "file").write_text("earlier", "utf-8")
+
+
+FILES = {"file": b"new", "deep/other": b"new " * 5000}
+
+
+def _command(*words: str) -> Callable[[], int | None]:
+    def command() -> int:
+        return main(words)
+
+    return command
+
+
+def _api(call: Callable[[], object]) -> Callable[[], int | None]:
+    def api() -> None:
+        call()
+
+    return api
+
+
+def _encode_file() -> None:
+    file_encoding.CHUNK_SIZE, before = 200, file_encoding.CHUNK_SIZE
+    try:
+        tokenizer().encode_file("text", "ids")
+    finally:
+        file_encoding.CHUNK_SIZE = before
+
+
+TRAIN = ("train", "text", "--vocab-size", "262", "--format", "huggingface", "--format", "gpt2", "--format", "tiktoken")
+SAVES: dict[str, Callable[[], int | None]] = {
+    "write_text": _api(lambda: saving.write_text("ids", TEXT)),
+    "write_files": _api(lambda: saving.write_files("tok", {"vocab.json": b"new", "merges.txt": b"new", "more": b"1"})),
+    "write_files of a new folder": _api(lambda: saving.write_files("a/b", {"vocab.json": b"new", "merges.txt": b""})),
+    "write_folder": _api(lambda: saving.write_folder("whole", FILES)),
+    "write_folder anew": _api(lambda: saving.write_folder("a/b", FILES)),
+    "save": _api(lambda: tokenizer().save("tok")),
+    "encode_file": _api(_encode_file),
+    "train": _command(*TRAIN, "-o", "tok"),
+    "train anew": _command(*TRAIN, "-o", "new"),
+    "encode": _command("encode", "table", "text", "-o", "ids"),
+    "encode as numbers": _command("encode", "table", "text", "--as", "uint16", "-o", "ids"),
+    "decode": _command("decode", "table", "numbers", "-o", "ids"),
+}
+"""Each in the current folder; those of the command return its exit status, the others raise."""
+
+FOUNDATION = ("fixtures/saving.py", "reference/files.py", "contextlib.py", "pathlib.py")
+COMMANDS = ("cli.py", "using/train.py", "using/encode.py", "using/text.py", "reference/file_encoding.py")
+EVERY = 1 << 60
+
+
+def states(save: str, folder: Path) -> tuple[Tree, Tree]:
+    """Go to an emptied folder before a save; return what it holds before and after one."""
+    os.chdir(folder)
+    prepare(folder)
+    SAVES[save]()
+    after = tree(folder)
+    prepare(folder)
+    return tree(folder), after
+
+
+def full_disk(save: str, folder: Path, most: int = EVERY) -> int:
+    """Let the disk be full at one call after the other, at `most` about; return how often the save was refused."""
+    before, after = states(save, folder)
+    refused = 0
+    for n in _moments(save, FullDisk(EVERY), most):
+        prepare(folder)
+        outcome, told = _attempt(save, FullDisk(n))
+        found = tree(folder)
+        if outcome in (None, 0):
+            assert found == after, (n, "only a link to the earlier file failed, for which a copy stands in")
+            continue
+        assert outcome in (2, NotWritten, ValueError), n
+        assert "No space left on device" in told, (n, told)
+        assert ".tmp" not in told, (n, told, "the name of what was asked for")
+        # a new folder stands already when what it replaced cannot be removed
+        assert found == before or (save.startswith("write_folder") and found == after), n
+        refused += 1
+    return refused
+
+
+def interrupted(save: str, folder: Path, most: int = EVERY) -> int:
+    """Interrupt at one line after the other, at `most` about; return how often."""
+    both = states(save, folder)
+    files = FOUNDATION if SAVES[save].__name__ == "api" else FOUNDATION + COMMANDS
+    moments = _moments(save, Interrupt(EVERY, files), most)
+    for n in moments:
+        prepare(folder)
+        outcome, told = _attempt(save, Interrupt(n, files))
+        assert tree(folder) in both, n
+        assert (outcome, told) in (
+            (INTERRUPTED, "bpe-conformance: interrupted\n"),
+            (KeyboardInterrupt, ""),
+        ), (n, outcome, told)
+    return len(moments)
+
+
+def _moments(save: str, fault: Fault, most: int) -> range:
+    _attempt(save, fault)
+    return range(1, fault.seen + 1, max(1, fault.seen // most))
+
+
+def _attempt(save: str, fault: Fault) -> tuple[type[BaseException] | int | None, str]:
+    """Return what is raised, and not what holds the frames, or the exit status; and what was told."""
+    with redirect_stdout(StringIO()), redirect_stderr(StringIO()) as told:
+        try:
+            with fault:
+                status = SAVES[save]()
+        except (KeyboardInterrupt, OSError, ValueError) as error:
+            return type(error), str(error)
+    if status:
+        assert told.getvalue().count("\n") == 1, told.getvalue()
+    return status, told.getvalue()
