@@ -116,6 +116,8 @@ def read_table(words: Sequence[str], given: Given) -> Table:
         table = _checked(_overridden(_read(words, given), given), ", ".join(words))
     except (ValueError, KeyError) as error:
         raise CommandError(str(error)) from None
+    except OSError as error:
+        raise CommandError(f"{error.filename or ', '.join(words)}: cannot be read: {error.strerror}") from None
     return table
 
 

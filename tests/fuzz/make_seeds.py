@@ -1,4 +1,7 @@
-"""Writes the valid seeds of the fuzz targets: `python tests/fuzz/make_seeds.py`. Files named `found-*` are kept."""
+"""Writes the seeds of the fuzz targets, `part-*` what is no whole input: `python tests/fuzz/make_seeds.py`.
+
+Files named `found-*`, what a parser once failed on, are left as they are.
+"""
 
 from __future__ import annotations
 
@@ -41,19 +44,19 @@ def tables() -> Iterator[tuple[str, str, bytes]]:
     yield "gpt2_merges", "table", merges
     yield "gpt2_pair", "table", vocab + b"\0" + merges
     yield "tiktoken", "table", found["x.tiktoken"]
-    yield "tiktoken", "small", b"YQ== 0\nYg== 1\nYWI= 2\n"
+    yield "tiktoken", "part-small", b"YQ== 0\nYg== 1\nYWI= 2\n"
     for target in ("huggingface", "table"):
         yield target, "table", found["tokenizer.json"]
         yield target, "plain", found["plain.json"]
     yield "table", "ranks", found["x.tiktoken"]
     both = (OURS.vocab, OURS.merges)
     yield "cs336", "pickle", pickle.dumps(both)
-    yield "cs336", "pickle2", pickle.dumps({1: [2, (3,)], 4: "é"}, protocol=2)
+    yield "cs336", "part-pickle2", pickle.dumps({1: [2, (3,)], 4: "é"}, protocol=2)
     for way, written in (("latin-1", lambda token: token.decode("latin-1")), ("hex", bytes.hex), ("lists", list)):
         named = {str(index): written(token) for index, token in OURS.vocab.items()}
         listed = [[written(left), written(right)] for left, right in OURS.merges]
         yield "cs336", way, json.dumps({"vocab": named, "merges": listed}).encode()
-    yield "cs336", "lines", b"#version\nb'a' b'\\xff'\n(b'a', b'b')\n61 62\n"
+    yield "cs336", "part-lines", b"#version\nb'a' b'\\xff'\n(b'a', b'b')\n61 62\n"
 
 
 def texts() -> Iterator[tuple[str, str, bytes]]:
@@ -127,8 +130,8 @@ def lines() -> Iterator[tuple[str, str, bytes]]:
     said += [{"ids": [1]}, {"ids": []}, {"ids": [2]}]
     results = [json.dumps({"seq": place, "result": value}) for place, value in enumerate(said, start=1)]
     yield "replies", "all", "\n".join(results).encode()
-    yield "replies", "error", b"\n".join([results[0].encode(), b'{"seq":2,"error":{"type":"E","message":"m"}}'])
-    yield "replies", "no", b"\n".join([results[0].encode(), b'{"seq":2,"not_claimed":"x"}'])
+    yield "replies", "part-error", b"\n".join([results[0].encode(), b'{"seq":2,"error":{"type":"E","message":"m"}}'])
+    yield "replies", "part-no", b"\n".join([results[0].encode(), b'{"seq":2,"not_claimed":"x"}'])
     table = {"vocab": [[index, bytes([index]).hex()] for index in range(256)], "merges": []}
     asked = [
         {"seq": 2, "op": "load", **table, "special_tokens": None},

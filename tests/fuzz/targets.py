@@ -13,7 +13,7 @@ import queue
 import shutil
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -464,16 +464,13 @@ TARGETS: dict[str, Target] = {
 }
 
 
-def mutations(data: bytes, draw: Callable[[int], int]) -> Iterator[bytes]:
-    """Yield `data` after one, two and more changes, each at a place and of a kind that `draw` chooses.
+def mutated(data: bytes, draw: Callable[[int], int]) -> bytes:
+    """Return `data` after one change, at a place and of a kind that `draw` chooses.
 
     Args:
-        data: what to begin with.
-        draw: returns a number from 0 to what it is given, without that.
+        data: what to change.
+        draw: returns a number from 0 to what it is given, without that; it is asked six times.
     """
-    while True:
-        start = draw(len(data) + 1)
-        end = min(len(data), start + draw(1 << draw(8)))
-        new = (b"", data[start:end] * 2, DICTIONARY[draw(len(DICTIONARY))], bytes([draw(256)]))[draw(4)]
-        data = data[:start] + new + data[end:]
-        yield data
+    start, length, word, byte, kind = (draw(below) for below in (len(data) + 1, 8, len(DICTIONARY), 256, 4))
+    end = min(len(data), start + draw(1 << length))
+    return data[:start] + (b"", data[start:end] * 2, DICTIONARY[word], bytes([byte]))[kind] + data[end:]

@@ -1,0 +1,100 @@
+"""Lets every reader of a path read what is no file: `python tests/fuzz/kinds.py` prints what each says, as JSON.
+
+It runs in a process of its own, with little memory: a reader that waits, or reads a device to its end, is ended there.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent.parent))
+
+from bpe_conformance.fixtures.extension import load_extension
+from bpe_conformance.fixtures.spec import load_spec
+from bpe_conformance.fixtures.yaml_file import read_documents
+from bpe_conformance.matrix.implementations import implementations
+from bpe_conformance.pack.loading import load_cases
+from bpe_conformance.pack.tables import Given, read_table
+from bpe_conformance.pack.writing import MANIFEST
+from bpe_conformance.reference import format_cs336, format_gpt2, format_huggingface, format_tiktoken
+from bpe_conformance.report import document
+from bpe_conformance.run import known_failures
+
+MEMORY = 4 << 30
+LARGE = 3 << 30
+"""Bytes of a file that takes no room on the disk."""
+
+
+def _linked(path: Path, folder: Path, name: str) -> Path:
+    """Return a folder in which `name` is a link to `path`."""
+    file = folder / name
+    file.parent.mkdir(exist_ok=True)
+    file.symlink_to(path)
+    return folder
+
+
+def _spec(path: Path, folder: Path, name: str) -> object:
+    (folder / "cases").mkdir()
+    return load_spec(_linked(path, folder, name))
+
+
+READERS: dict[str, Callable[[Path, Path], object]] = {
+    "vocab.json": lambda path, _: format_gpt2.read_vocab(path),
+    "merges.txt": lambda path, _: format_gpt2.read_merges(path),
+    "ranks": lambda path, _: format_tiktoken.read(path),
+    "tokenizer.json": lambda path, _: format_huggingface.read(path),
+    "cs336": lambda path, _: format_cs336.read(path),
+    "table": lambda path, _: read_table([str(path)], Given("x", "gpt2")),
+    "yaml": lambda path, _: list(read_documents(path)),
+    "extension": lambda path, _: load_extension(path),
+    "implementations": lambda path, _: implementations(path),
+    "known failures": lambda path, _: known_failures.read(path, []),
+    "report": lambda path, _: document.read(path),
+    "pack": lambda path, folder: load_cases(_linked(path, folder, MANIFEST), {}),
+    "cases": lambda path, folder: _spec(path, folder, "cases/x.yaml"),
+    "clauses": lambda path, folder: _spec(path, folder, "clauses/x.yaml"),
+    "models": lambda path, folder: _spec(path, folder, "models/x.yaml"),
+    "sums": lambda path, folder: _spec(path, folder, "models/SHA256SUMS"),
+}
+
+
+def _kinds(folder: Path) -> dict[str, Path]:
+    """Make what is no file to read; return each by its name."""
+    paths = {name: folder / name for name in ("folder", "pipe", "loop", "dangling", "large", "plain")}
+    paths["folder"].mkdir()
+    os.mkfifo(paths["pipe"])
+    paths["loop"].symlink_to(paths["loop"])
+    paths["dangling"].symlink_to(folder / "absent")
+    paths["plain"].touch()
+    with paths["large"].open("wb") as stream:
+        stream.truncate(LARGE)
+    paths["below a file"] = paths.pop("plain") / "x"
+    return {**paths, "absent": folder / "absent", "device": Path("/dev/zero"), "long name": folder / ("x" * 300)}
+
+
+def main() -> None:
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+    said: dict[str, dict[str, str]] = {}
+    with tempfile.TemporaryDirectory(prefix="bpe-kinds-") as name:
+        (Path(name) / "kinds").mkdir()
+        for kind, path in _kinds(Path(name) / "kinds").items():
+            for reader, read in READERS.items():
+                place = Path(name) / f"{kind}, {reader}"
+                place.mkdir()
+                try:
+                    read(path, place)
+                    told = "read"
+                except BaseException as error:
+                    told = f"{type(error).__name__}: {error}"
+                said.setdefault(kind, {})[reader] = told
+    print(json.dumps(said))
+
+
+if __name__ == "__main__":
+    main()
