@@ -142,10 +142,10 @@ def test_a_file_is_refused_wherever_in_it_the_token_stands(
     monkeypatch.setattr("bpe_conformance.reference.file_encoding.CHUNK_SIZE", 1 << 12)
     source, target = tmp_path / "text", tmp_path / "ids"
     target.write_bytes(b"earlier")
-    for token in (END_OF_TEXT, "<|a b|>", "a b c"):
-        text = "some words " * 2000 + token + " and more" * 2000
+    for token, around in ((END_OF_TEXT, " words"), ("<|a b|>", " words"), ("a b c", " words"), ("a b", "x")):
+        text = around * 2000 + token + around * 2000  # among x it holds the only places where a file may be cut
         source.write_text(text, encoding="utf-8")
-        options: dict[str, Any] = {"allowed_special": {"<s>"}, "disallowed_special": {token}, "workers": workers}
+        options: dict[str, Any] = {"allowed_special": {"<s>"}, "disallowed_special": [token], "workers": workers}
         told = error(tokenizer.encode_file, source, target, **options)
         assert told.startswith(f"{source}")
         assert f"holds {token!a} at character " in told
