@@ -9,7 +9,7 @@ from typing import Any
 
 from bpe_conformance.fixtures.flow import write_flow
 from bpe_conformance.fixtures.spec import Case, Clause, read_case
-from bpe_conformance.judging.containment import TimedOut
+from bpe_conformance.judging.containment import Fault, Raised, TimedOut
 from bpe_conformance.judging.difference import Difference
 from bpe_conformance.judging.draws import Choices, smallest
 from bpe_conformance.judging.expectations import compute
@@ -17,6 +17,7 @@ from bpe_conformance.judging.judge import judge
 from bpe_conformance.judging.subject import Subject
 
 Example = dict[str, Any]
+Test = Callable[[Subject, Example], Difference | None]
 SHRINKING_SECONDS = 5.0
 SECONDS = 30.0
 SIMPLEST = ()
@@ -37,6 +38,7 @@ class Law:
         tries: how many examples are drawn.
         bound: the clause, once the spec is loaded.
         patience: how many times longer than a case an example may take.
+        any_model: whether it can be tried on an implementation that has one model only, GPT-2's.
     """
 
     id: str
@@ -44,10 +46,11 @@ class Law:
     conformance_class: str
     needs: tuple[str, ...]
     draw: Callable[[Choices, Subject], Example]
-    test: Callable[[Subject, Example], Difference | None]
+    test: Test
     tries: int = 100
     bound: Clause | None = None
     patience: int = 1
+    any_model: bool = False
 
     @property
     def clause(self) -> Clause:
@@ -70,9 +73,22 @@ def fixed(**example: Any) -> Callable[[Choices, Subject], Example]:
     return lambda draw, subject: dict(example)
 
 
+def told(test: Test) -> Test:
+    """Turn a fault of the implementation into a difference, of which the docstring says what was asked."""
+
+    def tried(subject: Subject, example: Example) -> Difference | None:
+        try:
+            return test(subject, example)
+        except Fault as fault:
+            where = fault.where if isinstance(fault, Raised) else ()
+            return Difference(test.__doc__ or "", "an answer", str(fault), "", where)
+
+    return tried
+
+
 def unmet(law: Law, subject: Subject) -> str | None:
     """Return what the law needs and the implementation does not claim, or None."""
-    if subject.fixed_model is not None:
+    if subject.fixed_model is not None and not (law.any_model and subject.fixed_model == "gpt2"):
         return "other models than its own"
     for need in law.needs:
         if need == "pattern":

@@ -530,4 +530,5 @@ LAWS: tuple[Law, ...] = (
     Law("law-batch", "LAW-BATCH-1", "batch", ("encode_batch",), examples.batches, _equals_oracle, 60),
     Law("law-save", "LAW-SAVE-1", "files", ("save", "from_files", "encode"), examples.mixed, _save_load, 30),
     *STATE_LAWS,
+    *LONG_LAWS,
 )

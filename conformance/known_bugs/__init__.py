@@ -39,6 +39,7 @@ class KnownBug:
         sentence: what it does, and why people write it.
         mend: how to mend it, in at most two lines.
         varies: whether its answers depend on the process: the hash seed, the locale, the folder, the time.
+        long: whether only long inputs show it, for which there are laws and no golden cases.
         target: the class, for the adapter protocol.
     """
 
@@ -48,6 +49,7 @@ class KnownBug:
     sentence: str
     mend: str
     varies: bool
+    long: bool
     target: type
 
 
@@ -68,5 +70,6 @@ def _in_section(section: str) -> Iterator[KnownBug]:
                 " ".join((target.__doc__ or "").split()),
                 " ".join(vars(target)["mend"].split()),
                 bool(vars(target).get("varies")),
+                bool(vars(target).get("long")),
                 target,
             )

@@ -565,3 +565,69 @@ class CacheHandsItsListOut(Encoder):
         if text not in cache:
             cache[text] = super().encode(text)
         return cache[text]
+
+
+# Long inputs
+
+
+class LongTextsInBlocks(Encoder):
+    """Encodes long texts in blocks of 65,536 characters, wherever a block ends, to bound the memory."""
+
+    clause = "LAW-LONG-1"
+    mend = "Cut a long text where a pre-token begins, or not at all."
+    long = True
+
+    def encode(self, text: str) -> list[int]:
+        if len(text) <= 65_536:
+            return super().encode(text)
+        return [index for start in range(0, len(text), 65_536) for index in super().encode(text[start:][:65_536])]
+
+
+class LongRunsCut(Encoder):
+    """Cuts runs above 25,000 characters, as Llama 3's tokenizer does for engines that are quadratic in them."""
+
+    clause = "LAW-LONG-2"
+    mend = "Merge the whole pre-token; a heap over a linked list takes n log n."
+    long = True
+
+    def split(self, segment: str) -> list[str]:
+        return [
+            pre_token[start : start + 25_000]
+            for pre_token in super().split(segment)
+            for start in range(0, len(pre_token), 25_000)
+        ]
+
+
+class SixteenBitRanks(Encoder):
+    """Keeps ranks in 16 bits, which are enough for GPT-2's table, and wrap in one of more than 65,536 merges."""
+
+    clause = "LAW-ENCODE-1"
+    mend = "Keep ranks in 32 bits."
+    long = True
+
+    def __init__(
+        self,
+        vocab: Mapping[int, bytes],
+        merges: Sequence[Merge],
+        special_tokens: Sequence[str] | None = None,
+        pattern: str | None = None,
+    ) -> None:
+        super().__init__(vocab, merges, special_tokens, pattern)
+        self.ranks = {pair: rank & 0xFFFF for pair, rank in self.ranks.items()}
+
+
+class SixteenBitCache(Encoder):
+    """Numbers the pre-tokens of a text as they come, in 16 bits, and keeps their ids by number."""
+
+    clause = "LAW-LONG-1"
+    mend = "Number them in 32 bits, or look them up by their text."
+    long = True
+
+    def encode_segment(self, segment: str) -> list[int]:
+        numbers: dict[str, int] = {}
+        kept: dict[int, list[int]] = {}
+        for pre_token in (pre_tokens := self.split(segment)):
+            if pre_token not in numbers:
+                numbers[pre_token] = len(numbers) & 0xFFFF
+                kept[numbers[pre_token]] = self.encode_pre_token(pre_token)
+        return [index for pre_token in pre_tokens for index in kept[numbers[pre_token]]]

@@ -1,0 +1,267 @@
+"""Laws about long inputs: past the sizes at which fast implementations cut a text up or take other ways."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+
+from bpe_conformance.fixtures import Model, read_model
+from bpe_conformance.fixtures.models import gpt2_model
+from bpe_conformance.judging import show
+from bpe_conformance.judging.containment import Raised
+from bpe_conformance.judging.difference import Difference
+from bpe_conformance.judging.draws import Draw
+from bpe_conformance.judging.expectations import oracle
+from bpe_conformance.judging.law import Example, Law, fixed, told
+from bpe_conformance.judging.subject import Subject
+
+WORD, BLANKS, SPECIAL = " abé日c", " \n\n", "<|en|>"
+MODEL = read_model(
+    {
+        "merges": [
+            *([" ", "a"], ["b", {"hex": "c3"}], [{"hex": "a9"}, {"hex": "e6"}], [{"hex": "97"}, {"hex": "a5"}]),
+            *([{"hex": "97a5"}, "c"], [" a", {"hex": "62c3"}], [{"hex": "a9e6"}, {"hex": "97a563"}]),
+            *([{"hex": "206162c3"}, {"hex": "a9e697a563"}], [" ", "\n"], [" \n", "\n"]),
+        ],
+        "special_tokens": [SPECIAL],
+        "extra": [[300, SPECIAL]],
+    }
+)
+"""Its pre-tokens and special token are one token each, and multiples of three in characters and in bytes.
+
+So a text of them that is cut at a place that is no such multiple, as no power of two or ten is, has other ids.
+"""
+RUNS = read_model({"merges": [["a", "b"], ["ab", "c"], ["\t", " "], ["\t ", "\n"], ["1", "2"], ["12", "3"]]})
+LENGTHS = (4_300, 17_200, 70_000, 280_000, 1_100_000)
+LONGEST_RUN = 70_000
+DISTINCT = 70_000
+
+
+def _in_time(subject: Subject, law: str, lengths: Sequence[int], growth: int = 1) -> Iterator[int]:
+    """Yield lengths, in rising order, until the time of a next one, if it grows by this power, is above a case's."""
+    before, seconds = 0, 0.0
+    for length in lengths:
+        if before and subject.limit and seconds * (length / before) ** growth > subject.limit:
+            note = f"{law}: inputs of {length:,} characters and more take too long to try"
+            subject.notes += [note] if note not in subject.notes else []
+            return
+        started = time.monotonic()
+        yield length
+        before, seconds = length, time.monotonic() - started
+
+
+def _model(subject: Subject, special: bool) -> tuple[Model, str]:
+    """Return a model that the implementation has, and a part, the ids of which do not depend on what is around it."""
+    if subject.fixed_model is not None:
+        model = gpt2_model()
+        return model, WORD + BLANKS + WORD + (model.special_tokens or ("",))[0] * special
+    if special:
+        return MODEL, WORD + BLANKS + WORD + SPECIAL
+    return Model(MODEL.vocab, MODEL.merges, None), WORD + BLANKS
+
+
+def _ways(subject: Subject) -> list[bool]:
+    """Return whether the parts end in a special token: each way that the implementation has."""
+    return [True, False] if "special" in subject.capabilities or subject.fixed_model is not None else [False]
+
+
+def _differs(asked: str, model: Model, expected: Sequence[int], got: Sequence[int]) -> Difference | None:
+    if got == expected:
+        return None
+    place = show.first_difference(expected, got)
+    near = slice(max(0, place - 4), place + 4)
+    before = len(b"".join(model.vocab[index] for index in expected[:place]).decode("utf-8", "ignore"))
+    return Difference(
+        asked,
+        f"{show.ids(expected[near], model.vocab)}, {len(expected):,} ids in all",
+        f"{show.ids(got[near], model.vocab)}, {len(got):,} ids in all",
+        f"at id {place:,}, character {before:,}",
+    )
+
+
+@told
+def _long_texts(subject: Subject, example: Example) -> Difference | None:
+    """A text of up to a million characters, in which one part stands again and again."""
+    for special in _ways(subject):
+        model, part = _model(subject, special)
+        once, handle = oracle(model, subject.conventions["lookup"]).encode(part), subject.build(model)
+        for length in _in_time(subject, "law-long-texts", LENGTHS[:-1] if special else LENGTHS):
+            before = "x" if length == LENGTHS[-2] else ""  # moves every place that shows a cut
+            times = length // len(part)
+            got = handle.encode(before + part * times)
+            expected = [*oracle(model, subject.conventions["lookup"]).encode(before), *once * times]
+            found = _differs(f"{before!a} and {times:,} times {part!a}", model, expected, got)
+            if found is not None:
+                return found
+    return None
+
+
+@told
+def _many_pre_tokens(subject: Subject, example: Example) -> Difference | None:
+    """A text with 70,000 different pre-tokens, more than a number of 16 bits or most caches hold."""
+    model, part = Model(MODEL.vocab, MODEL.merges, None), WORD + BLANKS
+    right, handle = oracle(model, subject.conventions["lookup"]), subject.build(model)
+    for count in _in_time(subject, "law-many-pre-tokens", (1_000, 10_000, DISTINCT)):
+        numbers = "".join(f" {number}" for number in range(100_000, 100_000 + count))  # no merge has a digit
+        for before, after in ((part, ""), ("", part)):
+            expected = [*right.encode(before), *numbers.encode(), *right.encode(after)]
+            asked = f"{before!a}, the numbers from 100000 to {99_999 + count} and {after!a}"
+            found = _differs(asked, model, expected, handle.encode(f"{before}{numbers}{after}"))
+            if found is not None:
+                return found
+    return None
+
+
+@told
+def _many_special_tokens(subject: Subject, example: Example) -> Difference | None:
+    """A table with 1,100 special tokens, one of them 300 characters long."""
+    special = [f"<{number}>" for number in range(1_099)] + ["-" * 300]
+    model = read_model({"special_tokens": special, "extra": [[400 + place, one] for place, one in enumerate(special)]})
+    handle = subject.build(model)
+    places = [*range(0, 1_100, 13), 1_098, 1_099, 255, 256, 1_000]
+    expected = [index for place in places for index in (97, 400 + place)]
+    text = "".join(f"a{special[place]}" for place in places)
+    return _differs(show.text_line(text), model, expected, handle.encode(text))
+
+
+@lru_cache(maxsize=1)
+def _large_table() -> Model:
+    """Return a table with all 65,536 pairs of bytes, in an order without sense, and 5,000 merges behind them."""
+    pairs = [(bytes([place >> 8]), bytes([place & 255])) for place in (40_503 * one & 0xFFFF for one in range(65_536))]
+    letters = [bytes([letter]) for letter in range(ord("a"), ord("z") + 1)]
+    threes = [(one + other, third) for one in letters for other in letters for third in letters]
+    merges = [*pairs, *(threes[7_919 * place % len(threes)] for place in range(5_000))]
+    vocab = dict(enumerate([*(bytes([byte]) for byte in range(256)), *(left + right for left, right in merges)]))
+    return Model(vocab, tuple(merges), None)
+
+
+@told
+def _large_tables(subject: Subject, example: Example) -> Difference | None:
+    """A table with more merges than 16 bits count."""
+    model, draw = _large_table(), Draw("law-large-table")
+    handle, right = subject.build(model), oracle(model, subject.conventions["lookup"])
+    for _ in range(20):
+        words = ("".join(chr(draw.between(97, 122)) for _ in range(draw.between(3, 9))) for _ in range(10))
+        text = " ".join(words)
+        found = _differs(f"{show.text_line(text)} with 70,536 merges", model, right.encode(text), handle.encode(text))
+        if found is not None:
+            return found
+    return None
+
+
+@told
+def _long_runs(subject: Subject, example: Example) -> Difference | None:
+    """One pre-token of up to 70,000 characters: letters, white space and digits."""
+    if subject.fixed_model is not None:
+        return None
+    handle, right = subject.build(RUNS), oracle(RUNS, subject.conventions["lookup"])
+    lengths = [length for length in LENGTHS if length <= LONGEST_RUN]
+    for part in ("abc", "\t \n", "123"):
+        for length in _in_time(subject, "law-long-runs", lengths, growth=2):
+            before, times = "\n" if length == lengths[-2] else "", length // len(part)
+            try:
+                got = handle.encode(before + part * times)
+            except Raised as raised:
+                if not raised.is_error:
+                    raise
+                subject.notes.append(f"law-long-runs: a pre-token of {length:,} characters: {raised}")
+                return None
+            expected = [*right.encode(before), *right.encode(part) * times]
+            found = _differs(f"{before!a} and {times:,} times {part!a}", RUNS, expected, got)
+            if found is not None:
+                return found
+    return None
+
+
+@told
+def _long_streams(subject: Subject, example: Example) -> Difference | None:
+    """A long stream, in one chunk, in large ones and in small ones."""
+    for special in _ways(subject):
+        model, part = _model(subject, special)
+        once, handle = oracle(model, subject.conventions["lookup"]).encode(part), subject.build(model)
+        for length in _in_time(subject, "law-long-streams", LENGTHS[:-1]):
+            times = length // len(part)
+            text = part * times
+            for size in (length, 65_536, 7):
+                if length // size > 2_500:
+                    continue
+                chunks = [text[start : start + size] for start in range(0, len(text), size)]
+                asked = f"{times:,} times {part!a} in {len(chunks):,} chunks"
+                found = _differs(asked, model, once * times, handle.stream(iter(chunks)))
+                if found is not None:
+                    return found
+    return None
+
+
+@told
+def _large_batches(subject: Subject, example: Example) -> Difference | None:
+    """Batches of as many texts as groups of them hold, of more and of fewer, and a batch of long texts."""
+    for special in _ways(subject):
+        model, part = _model(subject, special)
+        right, handle = oracle(model, subject.conventions["lookup"]), subject.build(model)
+        rows = {text: right.encode(text) for text in (" \n", part, "", f"{part} ", "x\n", "abc")}
+        for count in (64, 511, 512, 513, 1_000, 1_024, 4_096, 5_001):
+            texts = (list(rows) * (count // len(rows) + 1))[:count]
+            got = handle.encode_batch(texts)
+            asked = f"a batch of {count:,} texts"
+            if len(got) != count:
+                return Difference(asked, f"{count:,} rows", f"{len(got):,} rows")
+            for place, text in enumerate(texts):
+                found = _differs(f"{text!a}, text {place:,} of {asked}", model, rows[text], got[place])
+                if found is not None:
+                    return found
+        for length in _in_time(subject, "law-large-batches", LENGTHS[:-1]):
+            times = length // len(part)
+            for text, row in zip(
+                ("x", part * times, part), handle.encode_batch(["x", part * times, part]), strict=True
+            ):
+                expected = rows[part] * (len(text) // len(part)) or right.encode(text)
+                found = _differs(f"{show.text_line(text)} in a batch", model, expected, row)
+                if found is not None:
+                    return found
+    return None
+
+
+@told
+def _long_decoding(subject: Subject, example: Example) -> Difference | None:
+    """Up to a million ids, the characters of which are each made of several."""
+    model = gpt2_model() if subject.fixed_model is not None else Model(MODEL.vocab, MODEL.merges, None)
+    ids = {token: index for index, token in model.vocab.items()}
+    handle = subject.build(model)
+    for character in ("🦊", "日"):
+        for length in _in_time(subject, "law-long-decoding", LENGTHS if character == "🦊" else LENGTHS[:-1]):
+            times = length // 4
+            text = "a" + character * times
+            got = handle.decode([ids[bytes([byte])] for byte in text.encode("utf-8")])
+            if got != text:
+                place = show.first_difference(text, got)
+                return Difference(
+                    f"the bytes of 'a' and {times:,} times U+{ord(character):04X}, as ids",
+                    show.text_line(text[place : place + 4]),
+                    show.text_line(got[place : place + 4]),
+                    f"at character {place:,}",
+                )
+    return None
+
+
+LONG_LAWS: tuple[Law, ...] = (
+    Law("law-long-texts", "LAW-LONG-1", "encoder", ("encode",), fixed(), _long_texts, 1, None, 9, True),
+    Law("law-many-pre-tokens", "LAW-LONG-1", "encoder", ("encode",), fixed(), _many_pre_tokens, 1, None, 9),
+    Law("law-large-table", "LAW-ENCODE-1", "encoder", ("encode",), fixed(), _large_tables, 1, None, 3),
+    Law("law-long-runs", "LAW-LONG-2", "encoder", ("encode",), fixed(), _long_runs, 1, None, 9),
+    Law(
+        "law-many-special",
+        "SPECIAL-SCAN-1",
+        "encoder",
+        ("encode", "special"),
+        fixed(),
+        _many_special_tokens,
+        1,
+        None,
+        3,
+    ),
+    Law("law-long-streams", "LAW-LONG-1", "streaming", ("encode_iterable",), fixed(), _long_streams, 1, None, 9, True),
+    Law("law-large-batches", "LAW-LONG-1", "batch", ("encode_batch",), fixed(), _large_batches, 1, None, 9, True),
+    Law("law-long-decoding", "LAW-LONG-1", "decoder", ("decode",), fixed(), _long_decoding, 1, None, 9, True),
+)

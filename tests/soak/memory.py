@@ -1,0 +1,66 @@
+"""The reference and the suite in one long-lived process, and its memory: `python tests/soak/memory.py [ROUNDS]`."""
+
+from __future__ import annotations
+
+import gc
+import random
+import sys
+from pathlib import Path
+
+import psutil
+
+from bpe_conformance.fixtures.spec import FOLDER, load_spec
+from bpe_conformance.judging.judge import judge, unmet
+from bpe_conformance.judging.law import check
+from bpe_conformance.judging.law import unmet as law_unmet
+from bpe_conformance.judging.laws import bind
+from bpe_conformance.judging.subject import Subject
+from bpe_conformance.reference import Tokenizer
+
+GROWTH = 1.1
+"""What the second half of the rounds may have in addition."""
+
+
+def work(number: int) -> None:
+    """Train, encode in every way, decode, save and load, on another text each time."""
+    draw = random.Random(number)
+    letters = "".join(chr(draw.choice((97, 97, 97, 0x3B1, 0x4E00, 0x1F600)) + draw.randrange(20)) for _ in range(30))
+    text = "".join(draw.choice(letters + "   \n") for _ in range(200_000)) + "<|e|>"
+    trained = Tokenizer.train(text, 400, ["<|e|>"])
+    ids = trained.encode(text)
+    assert trained.decode(ids) == text
+    assert list(trained.encode_iterable(text[at : at + 5_000] for at in range(0, len(text), 5_000))) == ids
+    assert trained.encode_batch([text[:1_000]] * 50) == [trained.encode(text[:1_000])] * 50
+
+
+def suite() -> None:
+    """Judge the reference by every case and law."""
+    spec = load_spec(FOLDER, check_schema=False)
+    subject = Subject("reference", Tokenizer)
+    for case in spec.cases:
+        assert unmet(case, subject) or judge(case, subject) is None, case.id
+    for law in bind(spec.clauses):
+        assert law_unmet(law, subject) or check(law, subject) is None, law.id
+
+
+def main() -> int:
+    """Print the memory after each round; fail if it grows on in the second half."""
+    rounds = int(sys.argv[1]) if len(sys.argv) > 1 else 10
+    process = psutil.Process()
+    sizes = []
+    for number in range(rounds):
+        for step in range(5):
+            work(5 * number + step)
+        suite()
+        gc.collect()
+        sizes.append(process.memory_info().rss >> 20)
+        print(
+            f"round {number + 1}: {sizes[-1]} MiB, {len(process.open_files())} files, {process.num_threads()} threads"
+        )
+    grown = sizes[-1] / sizes[rounds // 2]
+    print(f"{Path(sys.argv[0]).name}: {grown:.3f} of the memory half-way")
+    return int(grown > GROWTH)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,153 @@
+"""The suite, again and again in other surroundings: `python tests/soak/run.py --minutes 60`.
+
+Each run stands in a process of its own and writes a report; all reports of one adapter have to be equal but for times.
+Between the runs the fuzzers take turns, and at the end the memory of one long-lived process is looked at.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import itertools
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).parent
+ADAPTERS = {
+    "reference": 0,
+    "bpe_conformance.known_bugs.encoding:GreedyLeftToRight": 1,
+    "bpe_conformance.known_bugs.streaming:LastTokenHeldBack": 1,
+}
+"""What is judged → the exit code that it has to have."""
+OF_THE_RUN = ("created", "platform", "seconds", "command")
+ASCII = {"LC_ALL": "POSIX", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+
+
+@dataclass(frozen=True)
+class Way:
+    """Surroundings: what a run has in addition, or in place of the usual."""
+
+    name: str
+    options: tuple[str, ...] = ()
+    environment: dict[str, str] = field(default_factory=dict)
+    folder: bool = False
+
+
+def ways(number: int) -> list[Way]:
+    """Return the surroundings for one round."""
+    return [
+        Way("plain"),
+        Way("-n 2", ("-n", "2")),
+        Way("random order", ("-p", "shuffled"), {"SOAK_SEED": str(number), "PYTHONPATH": str(HERE)}),
+        Way("ASCII locale", (), ASCII),
+        Way("hash seed", (), {"PYTHONHASHSEED": str(number % 4_294_967_295)}),
+        Way("another folder", (), {}, folder=True),
+        Way("random order, -n 2", ("-p", "shuffled", "-n", "2"), {"SOAK_SEED": str(-number), "PYTHONPATH": str(HERE)}),
+        Way("isolated", ("--bpe-isolate",)),
+        Way("CI", (), {"CI": "true", "COLUMNS": "40"}),
+    ]
+
+
+def timeless(value: Any) -> Any:
+    """Return a report without what differs from run to run on purpose."""
+    if isinstance(value, dict):
+        return {key: timeless(one) for key, one in value.items() if key not in OF_THE_RUN}
+    return [timeless(one) for one in value] if isinstance(value, list) else value
+
+
+def judged(python: str, adapter: str, way: Way, report: Path) -> tuple[int, str, str]:
+    """Run the suite once, and return its exit code, the digest of its report and the end of what it said."""
+    command = [python, "-m", "pytest", "conformance", "--adapter", adapter, "-q", "-p", "no:cacheprovider"]
+    with tempfile.TemporaryDirectory() as folder:
+        found = subprocess.run(
+            [*command, "--bpe-report", str(report), *way.options],
+            cwd=folder if way.folder else HERE.parents[1],
+            env={**os.environ, **way.environment},
+            capture_output=True,
+            text=True,
+            errors="replace",
+        )
+    told = (found.stdout + found.stderr)[-600:]
+    if not report.exists():
+        return found.returncode, "no report", told
+    data = timeless(json.loads(report.read_text("utf-8")))
+    data["results"].sort(key=lambda one: one["id"])
+    data["run"]["isolated"] = None
+    return found.returncode, hashlib.sha256(json.dumps(data, sort_keys=True).encode()).hexdigest()[:12], told
+
+
+def rounds(pythons: list[str]) -> Iterator[tuple[str, str, Way]]:
+    """Yield Python, adapter and surroundings, without end: the reference in each way, a wrong one in every third."""
+    wrong = itertools.cycle(name for name in ADAPTERS if name != "reference")
+    for number in itertools.count(1):
+        for place, way in enumerate(ways(number)):
+            yield pythons[number % len(pythons)], "reference", way
+            if place % 3 == number % 3:
+                yield pythons[number % len(pythons)], next(wrong), way
+
+
+def soak(minutes: float, runs: int, pythons: list[str], fuzz: float) -> int:
+    """Run until both the time is over and there were enough runs; return how many were not like the first."""
+    until = time.monotonic() + 60 * minutes
+    first: dict[str, str] = {}
+    counts: dict[str, int] = {}
+    failed = 0
+    with tempfile.TemporaryDirectory() as folder:
+        for number, (python, adapter, way) in enumerate(rounds(pythons), 1):
+            report = Path(folder, f"{number}.json")
+            code, digest, told = judged(python, adapter, way, report)
+            counts[way.name] = counts.get(way.name, 0) + 1
+            if code != ADAPTERS[adapter] or digest != first.setdefault(adapter, digest):
+                failed += 1
+                kept = HERE / f"differs-{number}.json"
+                if report.exists():
+                    kept.write_bytes(report.read_bytes())
+                print(
+                    f"run {number}: {python}, {adapter}, {way.name}: exit {code}, report {digest}\n{told}", flush=True
+                )
+            report.unlink(missing_ok=True)
+            if fuzz and number % 10 == 0:
+                failed += fuzzed(fuzz)
+            if number >= runs and time.monotonic() > until:
+                break
+    print(f"{sum(counts.values())} runs, {failed} not as the first of their adapter: {counts}")
+    print(f"Pythons: {', '.join(pythons)}; reports: {first}")
+    return failed
+
+
+def fuzzed(seconds: float) -> int:
+    """Run every fuzz target for some seconds; return 1 if one found something."""
+    found = subprocess.run(
+        [sys.executable, str(HERE.parent / "fuzz" / "run.py"), "all", "--seconds", str(seconds)],
+        capture_output=True,
+        text=True,
+        errors="replace",
+    )
+    if found.returncode:
+        print(f"fuzz: exit {found.returncode}\n{(found.stdout + found.stderr)[-600:]}", flush=True)
+    return int(found.returncode != 0)
+
+
+def main() -> int:
+    """Run, and print what differed."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--minutes", type=float, default=60)
+    parser.add_argument("--runs", type=int, default=100, help="at least so many runs of the suite")
+    parser.add_argument("--python", action="append", help="a Python with the suite installed; may be repeated")
+    parser.add_argument("--fuzz", type=float, default=0, help="seconds for each fuzz target, after every tenth run")
+    options = parser.parse_args()
+    failed = soak(options.minutes, options.runs, options.python or [sys.executable], options.fuzz)
+    subprocess.run([sys.executable, str(HERE / "memory.py")], check=False)
+    return int(failed > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,134 @@
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import pytest
+
+from bpe_conformance.fixtures.spec import load_spec
+from bpe_conformance.judging import long_laws
+from bpe_conformance.judging.law import Law, check
+from bpe_conformance.judging.laws import bind
+from bpe_conformance.judging.long_laws import BLANKS, LENGTHS, LONG_LAWS, MODEL, RUNS, SPECIAL, WORD
+from bpe_conformance.judging.subject import Subject
+from bpe_conformance.known_bugs import known_bugs
+from bpe_conformance.known_bugs.plain import Encoder
+from bpe_conformance.reference import Tokenizer, textbook
+
+BREAKERS = {
+    "law-many-pre-tokens": ["sixteen-bit-cache"],
+    "law-large-table": ["sixteen-bit-ranks"],
+    "law-many-special": ["first-thousand-specials"],
+    "law-train-large": ["rare-words-pruned"],
+    "law-long-texts": ["long-texts-in-blocks", "specials-off-in-long-texts"],
+    "law-long-runs": ["long-runs-cut"],
+    "law-long-streams": ["long-chunks-encoded-alone"],
+    "law-large-batches": ["large-batches-as-lines", "whole-groups-only", "long-texts-in-blocks"],
+    "law-long-decoding": ["decodes-in-blocks"],
+}
+
+
+@pytest.fixture(scope="module")
+def laws() -> dict[str, Law]:
+    return {law.id: law for law in bind(load_spec(check_schema=False).clauses)}
+
+
+@pytest.mark.parametrize(("name", "bug"), [(law, bug) for law, bugs in BREAKERS.items() for bug in bugs])
+def test_what_is_wrong_for_long_inputs_alone_breaks_the_law(laws: dict[str, Law], name: str, bug: str) -> None:
+    target = next(one.target for one in known_bugs() if one.id == bug)
+    found = check(laws[name], Subject("x", target))
+    assert found is not None
+    assert found.difference.expected != found.difference.got
+    assert "no answer" not in found.difference.got
+
+
+def test_every_long_law_has_a_breaker_and_every_long_bug_breaks_one() -> None:
+    assert set(BREAKERS) == {law.id for law in LONG_LAWS} | {"law-train-large"}
+    assert {bug.id for bug in known_bugs() if bug.long} == {bug for bugs in BREAKERS.values() for bug in bugs}
+
+
+@pytest.mark.parametrize("name", BREAKERS)
+def test_the_reference_keeps_the_law(laws: dict[str, Law], name: str) -> None:
+    subject = Subject("x", Tokenizer)
+    assert check(laws[name], subject) is None
+    assert subject.notes == []
+
+
+@pytest.mark.parametrize("part", [WORD + BLANKS, WORD + BLANKS + WORD + SPECIAL])
+def test_a_cut_shows_wherever_it_is_no_multiple_of_three(part: str) -> None:
+    right = textbook.Tokenizer(MODEL.vocab, MODEL.merges, MODEL.special_tokens if SPECIAL in part else None)
+    whole = right.encode(part * 3)
+    assert whole == right.encode(part) * 3
+    for cut in range(1, 3 * len(part)):
+        seen = right.encode((part * 3)[:cut]) + right.encode((part * 3)[cut:]) != whole
+        assert seen or cut % 3 == 0, cut
+    data = (part * 3).encode("utf-8")
+    for cut in range(1, len(data)):
+        try:
+            halves = data[:cut].decode("utf-8"), data[cut:].decode("utf-8")
+        except UnicodeDecodeError:
+            continue
+        assert right.encode(halves[0]) + right.encode(halves[1]) != whole or cut % 3 == 0, cut
+
+
+@pytest.mark.parametrize("part", ["abc", "\t \n", "123"])
+def test_a_long_run_is_its_part_again_and_again_in_one_pre_token(part: str) -> None:
+    right = textbook.Tokenizer(RUNS.vocab, RUNS.merges, None)
+    assert len(right.encode(part)) == 1
+    assert right.encode("\n" + part * 5) == [10, *right.encode(part) * 5]
+    assert max(map(len, textbook.split("\n" + part * 5))) >= 15
+
+
+@pytest.mark.parametrize("size", [*(2**power for power in range(12, 21)), *(10**6, 400_000, 500_000, 25_000, 100_000)])
+def test_the_usual_sizes_of_blocks_are_no_multiples_of_three(size: int) -> None:
+    assert size % 3
+    assert size < LENGTHS[-1]
+
+
+def test_what_is_too_slow_for_long_inputs_is_not_judged_on_them_and_told(
+    laws: dict[str, Law], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(long_laws, "LENGTHS", (40, 160, 10**9))
+
+    class Slow(Encoder):
+        def encode(self, text: str) -> list[int]:
+            time.sleep(0.01)
+            return super().encode(text)
+
+    subject = Subject("x", Slow)
+    assert check(laws["law-long-texts"], subject) is None
+    assert subject.notes == ["law-long-texts: inputs of 1,000,000,000 characters and more take too long to try"]
+
+
+def test_a_long_pre_token_may_be_refused_and_a_long_text_may_not(laws: dict[str, Law]) -> None:
+    class Refuses(Tokenizer):
+        def encode(self, text: str, **options: Any) -> list[int]:
+            if len(text) > 20_000:
+                raise ValueError("too long")
+            return super().encode(text, **options)
+
+    subject = Subject("x", Refuses)
+    assert check(laws["law-long-runs"], subject) is None
+    assert subject.notes == [
+        "law-long-runs: a pre-token of 70,000 characters: encode(...) raised ValueError: too long",
+    ]
+    assert check(laws["law-long-texts"], subject) is not None
+
+
+def test_the_laws_hold_for_an_implementation_of_gpt2_alone(laws: dict[str, Law]) -> None:
+    from bpe_conformance.fixtures.models import gpt2_model
+
+    class OfGpt2(Tokenizer):
+        model = "gpt2"
+
+        def __init__(self, blocks: bool = False) -> None:
+            model = gpt2_model()
+            super().__init__(model.vocab, model.merges, model.special_tokens)
+
+    class InBlocks(OfGpt2):
+        def encode(self, text: str, **options: Any) -> list[int]:
+            parts = [text[start : start + 65_536] for start in range(0, len(text), 65_536)]
+            return [index for part in parts for index in super(InBlocks, self).encode(part)]
+
+    for target, holds in ((OfGpt2, True), (InBlocks, False)):
+        assert (check(laws["law-long-texts"], Subject("x", target)) is None) is holds
