@@ -168,7 +168,8 @@ class Tokenizer:
             raise ValueError(f"vocab_size is {vocab_size}; bytes and special tokens are {vocab_size - wanted}")
         tell = progress or silent
         counts = count_pre_tokens(source, special, pattern, workers=workers, executor=executor, progress=tell)
-        learn = learner(counts, wanted, chosen["tie_break"])
+        most = min(wanted, sum(map(len, counts)))  # each merge makes a word shorter
+        learn = learner(counts, most, chosen["tie_break"])
         merges = learn(counts, wanted, chosen["tie_break"], chosen["byte_order"], tell)
         vocab = number(merges, special, chosen["byte_order"], chosen["id_layout"])
         return cls(vocab, merges, special, pattern=pattern)
