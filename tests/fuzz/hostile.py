@@ -279,6 +279,20 @@ SPEC: dict[str, Tried] = {
     "path-absolute": (_spec_case(_TEXT, b'input: {text: {file: "/etc/passwd"}}'), "cases.0.input.text"),
     "path-hidden": (_spec_case(_TEXT, b'input: {text: {file: ".git"}}'), "cases.0.input.text"),
     "path-on-windows": (_spec_case(_TEXT, b'input: {text: {file: "..\\\\x"}}'), "cases.0.input.text"),
+    "text-of-no-file": (
+        _spec_case(_TEXT, b"input: {text: {file: none.txt}}"),
+        ":8: 'none.txt' is not the name of a file",
+    ),
+    "text-too-long": (
+        _spec_case(_TEXT, b"input: {text: {concat: [" + b'{repeat: ["a", 1000000]}, ' * 3 + b"]}}"),
+        "the text is longer than 1048576 characters",
+    ),
+    "surrogate-beyond": (_spec_case(_TEXT, b"input: {text: {code_points: [1114112]}}"), "cases.0.input.text"),
+    "cut-everywhere": (
+        b"clause: STREAM-EQUAL-1\ncases:\n  - {id: a, title: a long text, since: '1.0', op: stream, model: {merges: []}, "
+        b"input: {text: {repeat: [a, 100000]}, cut: everywhere}, expect: {ids: []}}\n",
+        ":3: a text that is cut everywhere has 4096 characters at most",
+    ),
     "model-path": (_spec_case(b'model: {merges: [["a", "a"]]}', b'model: "../../x"'), "there is no model ../../x"),
 }
 MODEL: dict[str, Tried] = {
