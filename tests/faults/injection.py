@@ -43,7 +43,7 @@ class Interrupt(Fault):
 
     def __init__(self, n: int, files: Collection[str]) -> None:
         super().__init__(n)
-        self.files = tuple(files)
+        self.files, self.process = tuple(files), os.getpid()
 
     def __enter__(self) -> Fault:
         sys.settrace(self._trace)
@@ -53,7 +53,7 @@ class Interrupt(Fault):
         sys.settrace(None)
 
     def _trace(self, frame: FrameType, event: str, _: Any) -> Any:
-        if not frame.f_code.co_filename.endswith(self.files):
+        if os.getpid() != self.process or not frame.f_code.co_filename.endswith(self.files):
             return None
         # while signals are held back, the moment of one is the first line afterwards
         if event == "line" and not _held_back() and self.is_now():
