@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from heapq import heapify, heappop, heappush
@@ -67,8 +68,8 @@ def merge_by_heap(word: Sequence[int], ranks: Ranks) -> list[int]:
     [97, 256]
     """
     tokens, rank_of, size = list(word), ranks.rank_of, len(word)
-    following = list(range(1, size + 1))
-    preceding = list(range(-1, size - 1))
+    following = array("q", range(1, size + 1))  # no larger than it must be: a pre-token may have megabytes
+    preceding = array("q", range(-1, size - 1))
     # The rank of the pair that starts at each place; an entry of the heap that says otherwise is out of date.
     found = [rank_of.get(pair, NO_RANK) for pair in pairwise(tokens)] + [NO_RANK]
     heap = [rank * size + place for place, rank in enumerate(found) if rank != NO_RANK]

@@ -15,6 +15,7 @@ import pytest
 from bpe_conformance.fixtures import PATTERNS, gpt2_model
 from bpe_conformance.reference import Tokenizer, chunks, file_encoding, learners, textbook, tokenizer, trainer
 from bpe_conformance.reference.bulk import counting, encoding, learning, pieces
+from bpe_conformance.reference.encoder import merge_by_heap
 from bpe_conformance.reference.patterns import has_fence, pre_tokenize, resolve
 from bpe_conformance.reference.special_tokens import SpecialTokens
 
@@ -149,6 +150,15 @@ def test_time_of_a_long_pre_token_is_in_proportion(way: str, shape: str, gpt2: T
             learn({word: 1}, 8)
 
     assert growth(run, 2_000, 32_000) < 64
+
+
+@pytest.mark.parametrize("shape", LONG)
+def test_memory_of_a_long_pre_token_is_bounded(shape: str, gpt2: Tokenizer) -> None:
+    word = [gpt2._encoder.byte_ids[byte] for byte in LONG[shape].encode()]
+    tracemalloc.start()
+    merge_by_heap(word, gpt2._encoder.ranks)
+    assert tracemalloc.get_traced_memory()[1] < 100 * len(word)
+    tracemalloc.stop()
 
 
 @pytest.mark.parametrize("way", ["plain", "arrays"])
