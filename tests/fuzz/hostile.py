@@ -289,8 +289,8 @@ SPEC: dict[str, Tried] = {
     ),
     "surrogate-beyond": (_spec_case(_TEXT, b"input: {text: {code_points: [1114112]}}"), "cases.0.input.text"),
     "cut-everywhere": (
-        b"clause: STREAM-EQUAL-1\ncases:\n  - {id: a, title: a long text, since: '1.0', op: stream, model: {merges: []}, "
-        b"input: {text: {repeat: [a, 100000]}, cut: everywhere}, expect: {ids: []}}\n",
+        b"clause: STREAM-EQUAL-1\ncases:\n  - {id: a, title: a long text, since: '1.0', op: stream, "
+        b"model: {merges: []}, input: {text: {repeat: [a, 100000]}, cut: everywhere}, expect: {tokens: [], ids: []}}\n",
         ":3: a text that is cut everywhere has 4096 characters at most",
     ),
     "model-path": (_spec_case(b'model: {merges: [["a", "a"]]}', b'model: "../../x"'), "there is no model ../../x"),
