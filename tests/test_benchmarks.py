@@ -25,6 +25,7 @@ sys.path.insert(0, str(HERE))
 
 import english  # noqa: E402
 import growth  # noqa: E402
+import limits  # noqa: E402
 import long_pieces  # noqa: E402
 import peers  # noqa: E402
 import prose  # noqa: E402
@@ -231,6 +232,24 @@ def test_each_command_starts(command: str) -> None:
     done = subprocess.run([sys.executable, HERE / command, "--help"], capture_output=True, text=True, timeout=60)
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.startswith(f"usage: {command}")
+
+
+@pytest.mark.parametrize(
+    ("name", "size", "said"),
+    [
+        ("special-training", 50, "506 tokens"),
+        ("special-export", 50, "equal ids"),
+        ("vocabulary-save", 2000, "equal tables"),
+        ("vocabulary-json", 2000, "equal tables"),
+        ("vocabulary-ranks", 2000, "equal tables"),
+        ("distinct-counting", 2000, "2,000 counted"),
+    ],
+)
+def test_limits_are_what_they_say_when_they_are_small(name: str, size: int, said: str) -> None:
+    if name == "special-export":
+        pytest.importorskip("tiktoken")
+        pytest.importorskip("tokenizers")
+    assert limits.LIMITS[name].prepare(size)() == said
 
 
 @pytest.mark.parametrize("command", race.COMMANDS)

@@ -125,7 +125,8 @@ def table_of(vocab_size: int) -> tuple[dict[int, bytes], list[Merge]]:
     """
     firsts, seconds = b"ABCDEFGHIJKLMNOPQRSTUVWXYZ", b"abcdefghijklmnopqrstuvwxyz!#$%&*+,-./:;?"
     pairs = [(bytes([first]), bytes([second])) for first, second in product(firsts, seconds)]
-    merges = list(islice(chain(pairs, product(map(b"".join, pairs), repeat=2)), vocab_size - 256))
+    joined = [first + second for first, second in pairs]
+    merges = list(islice(chain(pairs, product(joined, joined)), vocab_size - 256))
     return dict(enumerate([*(bytes([byte]) for byte in range(256)), *map(b"".join, merges)])), merges
 
 
