@@ -8,6 +8,7 @@ import queue
 import signal
 import subprocess
 import threading
+import time
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -20,7 +21,8 @@ _STDERR_LINES = 20
 _PENDING = 1
 """Replies that nobody has asked for yet: two of them are no answer to anything, and the rest stays unread."""
 _MARK = "BPE_CONFORMANCE_STARTED_BY"
-_ROUNDS = 10
+_ROUNDS = 50
+_PAUSE = 0.01
 _JOIN = 1.0
 _POSIX = os.name == "posix"
 
@@ -117,6 +119,7 @@ class Process:
         for _ in range(_ROUNDS):
             if not _kill_marked(f"{_MARK}={self._mark}".encode()):
                 break
+            time.sleep(_PAUSE)
 
     def stderr_tail(self) -> str:
         """Return the last lines of its standard error."""

@@ -90,6 +90,7 @@ class Alarm:
             if self._outer is not None:
                 self._end = min(self._end, self._outer._end)
             stack.enter_context(handling(signal.SIGALRM, self._ring))
+            stack.callback(signal.signal, signal.SIGALRM, signal.SIG_IGN)  # drops one that is on its way
             stack.callback(self._disarm)  # once more, should the alarm come while it is being disarmed below
             self._arm()
             try:

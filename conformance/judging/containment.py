@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import signal
+import sys
 import threading
 import traceback
 import warnings
@@ -103,7 +104,7 @@ def _told(error: BaseException, name: str) -> str:
 
 
 def call(what: str, function: Callable[..., T], *arguments: Any, **keywords: Any) -> T:
-    """Call an implementation.
+    """Call an implementation. What it lets Python call at each step of a program ends with it.
 
     Raises:
         Raised: for whatever it raises, `SystemExit` and other `BaseException`s too.
@@ -111,6 +112,7 @@ def call(what: str, function: Callable[..., T], *arguments: Any, **keywords: Any
         TimedOut: if the surrounding `limits` ran out.
         KeyboardInterrupt: if the person at the keyboard interrupted.
     """
+    tracing, profiling = sys.gettrace(), sys.getprofile()
     try:
         return function(*arguments, **keywords)
     except (TimedOut, Fault):
@@ -121,6 +123,11 @@ def call(what: str, function: Callable[..., T], *arguments: Any, **keywords: Any
         if misshapen := _told(error, "misshapen"):
             raise Misshapen(misshapen.splitlines()[0][:_LONGEST_LINE]) from None
         raise Raised(what, error) from None
+    finally:
+        if sys.getprofile() is not profiling:
+            sys.setprofile(profiling)
+        if sys.gettrace() is not tracing:
+            sys.settrace(tracing)
 
 
 _interrupt = threading.Event()

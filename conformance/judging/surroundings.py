@@ -26,7 +26,7 @@ def kept() -> Iterator[list[str]]:
     """Within it an implementation is judged; afterwards its surroundings are as they were before.
 
     The state of `random` (and of NumPy's global generator, if it is loaded), the standard streams and their
-    descriptors, the hooks for tracing and for errors, the signals that end a process and the mask of new files are put
+    descriptors, the hooks for errors, the signals that end a process and the mask of new files are put
     back without a word, for to draw random numbers is no fault. `close` of a stream does nothing. The recursion limit
     is left alone unless it was lowered; the environment variables and `sys.path` are left alone: an implementation may
     set them once, in its first call, and need them ever after.
@@ -121,9 +121,6 @@ def _draws() -> Iterator[Callable[[], object]]:
 
 def _hooks() -> Iterator[Callable[[], object]]:
     """Yield what puts back each function that Python calls by itself."""
-    tracing, profiling = sys.gettrace(), sys.getprofile()
-    yield lambda: sys.setprofile(profiling) if sys.getprofile() is not profiling else None
-    yield lambda: sys.settrace(tracing) if sys.gettrace() is not tracing else None
     for owner, name in _HOOKS:
         yield partial(setattr, owner, name, getattr(owner, name))
 

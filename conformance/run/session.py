@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import os
 import shlex
 import sys
 import threading
@@ -16,7 +17,7 @@ import pytest
 
 from bpe_conformance.fixtures.spec import SECTIONS, Case, Spec, load_spec
 from bpe_conformance.fixtures.yaml_file import SpecError
-from bpe_conformance.judging import judge
+from bpe_conformance.judging import alarm, judge
 from bpe_conformance.judging.containment import Fault, Raised, TimedOut, call, limits
 from bpe_conformance.judging.difference import FAULTS, Difference
 from bpe_conformance.judging.law import Law
@@ -96,6 +97,7 @@ class Run:
         Raises:
             pytest.UsageError: one line; pytest exits with status 4.
         """
+        alarm.tell_to(os.dup(2))  # pytest's capture stands in its place while a case is judged
         name = config.getoption("--adapter")
         if not name:
             raise pytest.UsageError(
