@@ -126,7 +126,13 @@ def _print(lines: Iterable[str]) -> None:
     if sys.stdout is None:
         raise CommandError("standard output is closed")
     for line in lines:
-        print(_printable(line, sys.stdout.encoding))
+        told = _printable(line, sys.stdout.encoding)
+        try:
+            print(told)
+        except BrokenPipeError:
+            raise
+        except OSError as error:
+            raise CommandError(f"standard output: {error.strerror or error}") from None
 
 
 def _printable(line: str, encoding: str | None) -> str:

@@ -236,7 +236,7 @@ def _work(pipe: Connection, prepare: Callable[[], object] | None) -> None:
                 pipe.send(_Failure(TypeError(f"{type(error).__name__}: {error}"), ""))
 
 
-STOPPING = {signal.SIGINT, signal.SIGTERM}
+STOPPING = {getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)}
 
 
 @contextmanager
@@ -255,7 +255,9 @@ def _undisturbed() -> Iterator[None]:
 def _begin() -> None:
     # Ctrl-C reaches every process of a terminal; the one that has workers ends them.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    for number in STOPPING:
+        if callable(signal.getsignal(number)):  # what a forked worker has from its caller
+            signal.signal(number, signal.SIG_DFL)
     if sys.platform != "win32":
         signal.pthread_sigmask(signal.SIG_UNBLOCK, STOPPING)
     Thread(target=_end_with_parent, daemon=True).start()
