@@ -83,6 +83,29 @@ def test_tables_on_the_command_line(
         assert told in err
 
 
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["<x>=4294967296"], "--special '<x>=4294967296': ids are 0 to 4294967295"),
+        (["<x>=" + "9" * 5000], "99999...: ids are 0 to 4294967295"),
+        (["<x>=7", "<x>=8"], "--special '<x>' is given twice, with two ids"),
+    ],
+)
+def test_special_tokens_on_the_command_line(capsys: pytest.CaptureFixture[str], words: list[str], told: str) -> None:
+    options = [word for one in words for word in ("--special", one)]
+    assert main(["encode", "gpt2", *options]) == 2
+    err = capsys.readouterr().err
+    assert err.count("\n") == 1
+    assert told in err
+
+
+def test_what_stands_where_an_export_goes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for text in ("[" * 20_000, '{"kind": "manifest", "files": 7}', '{"kind": "manifest", "kind": "x"}', "\x00"):
+        (tmp_path / "manifest.json").write_text(text)
+        assert main(["export", str(tmp_path)]) == 2
+        assert "manifest.json, which no export wrote" in capsys.readouterr().err
+
+
 def test_the_two_files_of_gpt2_on_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     vocab, _, merges = table("gpt2_pair", "unknown-part").partition(b"\0")
     (tmp_path / "vocab.json").write_bytes(vocab)

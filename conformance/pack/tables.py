@@ -12,7 +12,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from bpe_conformance.fixtures import PATTERNS, Model, gpt2_model
-from bpe_conformance.fixtures.models import FOLDER, GPT2_SHA256
+from bpe_conformance.fixtures.models import FOLDER, GPT2_SHA256, LARGEST_ID
+from bpe_conformance.fixtures.one_line import shortened
 from bpe_conformance.fixtures.regular_file import read_regular
 from bpe_conformance.fixtures.strict_json import parse_json
 from bpe_conformance.pack.patterns import compiled, named
@@ -98,7 +99,11 @@ def read_special(words: Sequence[str] | None) -> dict[str, int | None] | None:
         numbered = bool(equals and text) and index.isascii() and index.isdigit()
         if not word:
             raise CommandError("--special is empty; a special token is wanted: --special TEXT or --special TEXT=ID")
-        special[text if numbered else word] = int(index) if numbered else None
+        name, number = (text, int(index[:20])) if numbered else (word, None)
+        if number is not None and number > LARGEST_ID:
+            raise CommandError(f"--special {shortened(word)}: ids are 0 to {LARGEST_ID}")
+        if special.setdefault(name, number) != number:
+            raise CommandError(f"--special {shortened(name)} is given twice, with two ids")
     return special
 
 

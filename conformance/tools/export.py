@@ -11,8 +11,10 @@ from typing import Any
 
 from bpe_conformance import __version__
 from bpe_conformance.fixtures import PATTERNS, Merge, Model, read_text, read_token
+from bpe_conformance.fixtures.regular_file import read_regular
 from bpe_conformance.fixtures.saving import write_folder
 from bpe_conformance.fixtures.spec import CLASS_OF_OP, FOLDER, Case, Clause, Spec, load_spec
+from bpe_conformance.fixtures.strict_json import parse_json
 from bpe_conformance.judging import gpt2_files
 from bpe_conformance.judging.expectations import (
     LOOKUP_KEYS,
@@ -63,7 +65,7 @@ def _check_target(target: Path) -> None:
 def _exported(target: Path) -> set[str]:
     """Return the names of the files that a former export wrote here."""
     try:
-        manifest = json.loads((target / MANIFEST).read_bytes())
+        manifest = parse_json(read_regular(target / MANIFEST).decode("utf-8"), MANIFEST)
         return {MANIFEST, *manifest["files"]} if manifest["kind"] == "manifest" else set()
     except (OSError, ValueError, KeyError, TypeError):
         return set()

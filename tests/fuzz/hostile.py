@@ -238,7 +238,7 @@ YAML: dict[str, Tried] = {
     "alias-to-nothing": (b"x: 1\na: *a", ":2: anchors and aliases are refused"),
     "merge-key": (b"a: {b: 1}\n<<: {c: 2}", ":2: '<<' is read as a merge; quote it"),
     "object-tag": (
-        b"a: !!python/object/apply:os.system [true]",
+        b"a: !!python/object/apply:os.system ['true']",
         "the tag tag:yaml.org,2002:python/object/apply:os.system",
     ),
     "tag-with-a-line-end": (b"a: !x%0Ay z", ":1: the tag !x y is refused"),

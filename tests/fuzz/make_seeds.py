@@ -52,7 +52,12 @@ def tables() -> Iterator[tuple[str, str, bytes]]:
     both = (OURS.vocab, OURS.merges)
     yield "cs336", "pickle", pickle.dumps(both)
     yield "cs336", "part-pickle2", pickle.dumps({1: [2, (3,)], 4: "é"}, protocol=2)
-    for way, written in (("latin-1", lambda token: token.decode("latin-1")), ("hex", bytes.hex), ("lists", list)):
+    for way, written in (
+        ("latin-1", lambda token: token.decode("latin-1")),
+        ("hex", bytes.hex),
+        ("lists", list),
+        ("literals", repr),
+    ):
         named = {str(index): written(token) for index, token in OURS.vocab.items()}
         listed = [[written(left), written(right)] for left, right in OURS.merges]
         yield "cs336", way, json.dumps({"vocab": named, "merges": listed}).encode()
@@ -103,7 +108,9 @@ def documents() -> Iterator[tuple[str, str, bytes]]:
         file.write_text("".join(f"{base64.b64encode(token).decode()} {index}\n" for token, index in ranks.items()))
         table = read_table([str(file)], Given("x", "gpt2", {"<|e|>": 256}))
     yield "pack", "small", _small_pack(table)
-    yield "report", "small", document.text(sample_reports.report(cases=3, states=sample_reports.failing(1))).encode()
+    report = sample_reports.report(cases=3, states=sample_reports.failing(1))
+    report |= {"created": "2026-01-01T00:00:00Z", "platform": {"python": "3.11.7", "system": "Linux x86_64"}}
+    yield "report", "small", document.text(report).encode()
 
 
 def _small_pack(table: object) -> bytes:
