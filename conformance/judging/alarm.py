@@ -91,6 +91,8 @@ class Alarm:
                 self._end = min(self._end, self._outer._end)
             stack.enter_context(handling(signal.SIGALRM, self._ring))
             stack.callback(signal.signal, signal.SIGALRM, signal.SIG_IGN)  # drops one that is on its way
+            if self._outer is None:  # should disarming fail in a storm of alarms that the code has set off
+                stack.callback(signal.setitimer, signal.ITIMER_REAL, 0)
             stack.callback(self._disarm)  # once more, should the alarm come while it is being disarmed below
             self._arm()
             try:
@@ -114,6 +116,7 @@ class Alarm:
 
     def _disarm(self) -> None:
         """Stop the timers, or go on with the outer ones, and put back the trace function that was there."""
+        signal.setitimer(signal.ITIMER_REAL, 0)
         self.armed = False
         with Alarm._lock:
             self._take_back()
@@ -124,7 +127,6 @@ class Alarm:
         if self._outer is not None:
             self._outer._start_timers()
         else:
-            signal.setitimer(signal.ITIMER_REAL, 0)
             faulthandler.cancel_dump_traceback_later()
 
     def make_up(self) -> None:
