@@ -98,7 +98,7 @@ def rounds(pythons: list[str]) -> Iterator[tuple[str, str, Way]]:
                 yield pythons[number % len(pythons)], next(wrong), way
 
 
-def soak(minutes: float, runs: int, pythons: list[str], fuzz: float) -> int:
+def soak(minutes: float, runs: int, pythons: list[str], fuzz: int) -> int:
     """Run until the time is over and there were enough runs; return how many were not like the first."""
     until = time.monotonic() + 60 * minutes
     first: dict[str, str] = {}
@@ -109,9 +109,8 @@ def soak(minutes: float, runs: int, pythons: list[str], fuzz: float) -> int:
             report = Path(folder, f"{number}.json")
             code, digest, told = judged(python, adapter, way, report)
             counts[way.name] = counts.get(way.name, 0) + 1
-            if code != ADAPTERS[adapter] or digest != first.setdefault(
-                adapter + " isolated" * (way.name == "isolated"), digest
-            ):
+            alike = adapter + " isolated" * (way.name == "isolated")
+            if code != ADAPTERS[adapter] or digest != first.setdefault(alike, digest):
                 failed += 1
                 kept = HERE / f"differs-{number}.json"
                 if report.exists():
@@ -129,17 +128,17 @@ def soak(minutes: float, runs: int, pythons: list[str], fuzz: float) -> int:
     return failed
 
 
-def fuzzed(seconds: float) -> int:
-    """Run every fuzz target for some seconds; return 1 if one found something."""
-    found = subprocess.run(
-        [sys.executable, str(HERE.parent / "fuzz" / "run.py"), "all", "--seconds", str(seconds)],
-        capture_output=True,
-        text=True,
-        errors="replace",
-    )
-    if found.returncode:
-        print(f"fuzz: exit {found.returncode}\n{(found.stdout + found.stderr)[-600:]}", flush=True)
-    return int(found.returncode != 0)
+def fuzzed(seconds: int) -> int:
+    """Run every fuzz target for some seconds (extra `fuzz`); return how many found something."""
+    fuzz = HERE.parent / "fuzz"
+    failed = 0
+    for target in sorted(path.name for path in (fuzz / "seeds").iterdir()):
+        command = [sys.executable, str(fuzz / "run.py"), target, "--seconds", str(seconds)]
+        found = subprocess.run(command, capture_output=True, text=True, errors="replace")
+        if found.returncode:
+            failed += 1
+            print(f"fuzz {target}: exit {found.returncode}\n{(found.stdout + found.stderr)[-600:]}", flush=True)
+    return failed
 
 
 def main() -> int:
@@ -148,7 +147,7 @@ def main() -> int:
     parser.add_argument("--minutes", type=float, default=60)
     parser.add_argument("--runs", type=int, default=100, help="at least so many runs of the suite")
     parser.add_argument("--python", action="append", help="a Python with the suite installed; may be repeated")
-    parser.add_argument("--fuzz", type=float, default=0, help="seconds for each fuzz target, after every tenth run")
+    parser.add_argument("--fuzz", type=int, default=0, help="seconds for each fuzz target, after every tenth run")
     options = parser.parse_args()
     failed = soak(options.minutes, options.runs, options.python or [sys.executable], options.fuzz)
     subprocess.run([sys.executable, str(HERE / "memory.py")], check=False)
