@@ -35,8 +35,8 @@ Self = TypeVar("Self", bound="Tokenizer")
 
 BULK = 1 << 16
 """From so many characters on, encoding over arrays (`bulk`) is faster (measured)."""
-CHOICES = 16
-"""How many choices of special tokens are remembered."""
+CHOICES = 4
+"""How many choices of special tokens are remembered; each may have an encoder over arrays of its own."""
 LARGEST_ID = 1 << 22
 """Tables by id grow with the largest one; above this one, texts are encoded without."""
 
