@@ -107,8 +107,8 @@ def file_boundaries(
         while start < size:
             begin = max(0, start - _FENCE_BEHIND)
             file.seek(begin)
-            data = file.read(start - begin + window + longest)
-            place = begin + _first(automaton, fence, data, start - begin)
+            # A window has no name, so that it is gone when the next one is read.
+            place = begin + _first(automaton, fence, file.read(start - begin + window + longest), start - begin)
             if place < min(start + window, size):
                 return place
             start += window
