@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import pickle
 import signal
 import sys
 import traceback
@@ -161,7 +162,7 @@ class _Processes(Executor):
     def _ask(self, *job: Any) -> Any:
         worker = self._idle.pop()  # there are as many threads
         try:
-            worker.pipe.send(job)
+            _send(worker.pipe, job)
             answer = worker.pipe.recv()
         except (EOFError, OSError):
             worker.process.join(1)
@@ -176,7 +177,7 @@ class _Processes(Executor):
         self._threads.shutdown(wait, cancel_futures=cancel_futures)
         for worker in self._workers:
             with suppress(OSError):
-                worker.pipe.send(None)
+                _send(worker.pipe, None)
         self._end()
 
     def kill(self) -> None:
@@ -189,6 +190,11 @@ class _Processes(Executor):
         for worker in self._workers:
             worker.process.join()
             worker.pipe.close()
+
+
+def _send(pipe: Connection, value: object) -> None:
+    """Send what `recv` takes; `send` holds a view of a buffer, which Python 3.13 complains of after it failed."""
+    pipe.send_bytes(pickle.dumps(value, pickle.HIGHEST_PROTOCOL))
 
 
 def _end_of(status: int | None) -> str:
@@ -229,11 +235,11 @@ def _work(pipe: Connection, prepare: Callable[[], object] | None) -> None:
             except Exception as error:
                 answer = _Failure(error, traceback.format_exc())
             try:
-                pipe.send(answer)
+                _send(pipe, answer)
             except OSError:
                 raise
             except Exception as error:  # what cannot be pickled
-                pipe.send(_Failure(TypeError(f"{type(error).__name__}: {error}"), ""))
+                _send(pipe, _Failure(TypeError(f"{type(error).__name__}: {error}"), ""))
 
 
 STOPPING = {getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)}

@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 from faults import stops
 
+from bpe_conformance.reference.workers import in_processes
+
 SCRIPT = Path(__file__).parent / "faults" / "killed.py"
 
 
@@ -27,3 +29,20 @@ def test_an_interrupt_at_any_line_leaves_no_worker(work: str, tmp_path: Path, mo
     """At some; `python tests/faults/sweep.py` tries all."""
     monkeypatch.chdir(tmp_path)
     assert stops.interrupted(work, 12) > 11
+
+
+def leave(job: int) -> int:
+    raise SystemExit(job)
+
+
+def unsendable(job: int) -> object:
+    return lambda: job
+
+
+def test_a_job_that_leaves_or_has_no_result_to_send() -> None:
+    with pytest.raises(RuntimeError, match=r"^a worker died \(exit status 3\)"):
+        list(in_processes(2, leave, [3]))
+    with pytest.raises(RuntimeError, match=r"^a worker failed \(TypeError: .*[Pp]ickl") as caught:
+        list(in_processes(2, unsendable, [3, 4]))
+    assert "\n" not in str(caught.value)
+    assert not multiprocessing.active_children()
