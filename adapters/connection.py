@@ -202,7 +202,9 @@ class Connection:
 
     def _stop(self, grace: float = 0.0) -> int | None:
         process, self._process = self._process, None
-        status = None if process is None else process.stop(grace)
+        if process is None:
+            return None
+        status = process.stop(grace)  # where a time limit interrupts it, it is done again at exit
         if self._finalizer is not None:
             self._finalizer.detach()
         return status
