@@ -8,7 +8,7 @@ space, say) can only be that, and is read as its UTF-8 bytes.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -85,17 +85,18 @@ def read_merges(path: AnyPath, vocab: Mapping[int, bytes] | None = None) -> list
     """
     lines = read_lines(path)
     first = 1 if not lines[0] or lines[0].startswith(HEADER) else 0
-    numbered = [(f"{path}:{number}", line.split(" ")) for number, line in enumerate(lines[first:], start=first + 1)]
-    return list(merges_of_entries(numbered, vocab))
+    pairs = (line.split(" ") for line in lines[first:])
+    return list(merges_of_pairs(pairs, lambda rank: f"{path}:{first + rank + 1}", vocab))
 
 
-def merges_of_entries(
-    entries: Iterable[tuple[str, Sequence[str]]], vocab: Mapping[int, bytes] | None = None
+def merges_of_pairs(
+    pairs: Iterable[Sequence[str]], place: Callable[[int], str], vocab: Mapping[int, bytes] | None = None
 ) -> Iterator[Merge]:
     """Yield the merges of pairs of spelled tokens.
 
     Args:
-        entries: the place of each, which an error begins with, and its parts.
+        pairs: each of two tokens.
+        place: from a rank to where that merge stands, which an error begins with.
         vocab: as `read_merges` takes it.
 
     Raises:
@@ -104,25 +105,26 @@ def merges_of_entries(
     """
     ranks: dict[Merge, int] = {}
     known = None if vocab is None else set(vocab.values())
-    for rank, (where, parts) in enumerate(entries):
-        merge = read_merge(parts, where)
-        if merge in ranks:
-            raise ValueError(f"{where}: {shortened(' '.join(parts))} stands twice, first as merge {ranks[merge]}")
-        ranks[merge] = rank
-        for role, token in (("left part", merge[0]), ("right part", merge[1]), ("result", merge[0] + merge[1])):
-            if known is not None and token not in known:
-                raise ValueError(f"{where}: the vocabulary lacks {shortened(token)}, the {role} of merge {rank}")
+    for rank, parts in enumerate(pairs):
+        try:
+            left, right = merge = read_merge(parts)
+        except ValueError as error:
+            raise ValueError(f"{place(rank)}: {error}") from None
+        if ranks.setdefault(merge, rank) != rank:
+            twice = f"{shortened(' '.join(parts))} stands twice, first as merge {ranks[merge]}"
+            raise ValueError(f"{place(rank)}: {twice}")
+        if known is not None and not known.issuperset((left, right, left + right)):
+            roles = {"left part": left, "right part": right, "result": left + right}
+            role, token = next((role, token) for role, token in roles.items() if token not in known)
+            raise ValueError(f"{place(rank)}: the vocabulary lacks {shortened(token)}, the {role} of merge {rank}")
         yield merge
 
 
-def read_merge(parts: Sequence[str], where: str) -> Merge:
-    """Return the merge of two spelled tokens, or raise a ValueError that begins with `where`."""
+def read_merge(parts: Sequence[str]) -> Merge:
+    """Return the merge of two spelled tokens, or raise a ValueError that says what they are."""
     if len(parts) != 2 or not all(parts):
-        raise ValueError(f"{where}: {shortened(' '.join(parts))} is no merge; two tokens and one space are wanted")
-    try:
-        return unspell(parts[0]), unspell(parts[1])
-    except ValueError as error:
-        raise ValueError(f"{where}: {error}") from None
+        raise ValueError(f"{shortened(' '.join(parts))} is no merge; two tokens and one space are wanted")
+    return unspell(parts[0]), unspell(parts[1])
 
 
 def write(folder: AnyPath, vocab: Mapping[int, bytes], merges: Sequence[Merge]) -> None:

@@ -19,7 +19,7 @@ from bpe_conformance.fixtures.one_line import shortened
 from bpe_conformance.fixtures.strict_json import SURROGATE, parse_json
 
 from .files import AnyPath, read_utf8, write_utf8
-from .format_gpt2 import merges_of_entries, read_id, read_key, spelled_vocab, vocab_of_entries
+from .format_gpt2 import merges_of_pairs, read_id, read_key, spelled_vocab, vocab_of_entries
 from .special_tokens import straddles
 
 _REGEXES = {
@@ -59,7 +59,8 @@ def read(path: AnyPath) -> Model:
             what = f"{shortened(text)} or its id {index} stands for something else in the vocab"
             raise ValueError(f"{where}: added_tokens: {what}")
         vocab[index] = token
-    merges = merges_of_entries(_merges(model, f"{where}: model.merges"), vocab)
+    place = f"{where}: model.merges"
+    merges = merges_of_pairs(_pairs(model, place), lambda rank: f"{place}[{rank}]", vocab)
     pattern = _pattern(document.get("pre_tokenizer"), f"{where}: pre_tokenizer")
     return Model(vocab, tuple(merges), tuple(added), pattern)
 
@@ -82,12 +83,12 @@ def _list(value: Any, where: str) -> list[Any]:
     return value
 
 
-def _merges(model: Mapping[str, Any], where: str) -> Iterator[tuple[str, list[str]]]:
+def _pairs(model: Mapping[str, Any], where: str) -> Iterator[list[str]]:
     for number, pair in enumerate(_list(model.get("merges", []), where)):
         parts = pair.split(" ") if isinstance(pair, str) else pair
         if not isinstance(parts, list) or not all(isinstance(part, str) for part in parts):
             raise ValueError(f"{where}[{number}] is no pair of strings")
-        yield f"{where}[{number}]", parts
+        yield parts
 
 
 def _added_tokens(document: Mapping[str, Any], where: str) -> dict[str, int]:

@@ -25,7 +25,7 @@ def inputs(draw: st.DrawFn, name: str) -> bytes:
 
 
 @pytest.mark.parametrize("name", TARGETS)
-@settings(max_examples=30, derandomize=True, deadline=None, database=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=20, derandomize=True, deadline=None, database=None, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
 def test_whatever_stands_in_a_file_is_read_or_refused_in_one_line(
     name: str, data: st.DataObject, tmp_path: Path
