@@ -31,7 +31,7 @@ NOT_FRESH = ("ERROR", "LAW", "SCALE")
 # The ids of a seed are bound to the version of the suite: `seed-1-train-012` of another version is another case. Where
 # a change to the generators, to the known characters or to the fixed texts gives another digest, that is a change
 # for everyone who wrote such an id into a list of known failures: say so in CHANGELOG.md, and pin the new one here.
-SEED_1 = "3f64f36a55e0fcf3ecb55d0651572f791de5ba11c92109d362358d20426731fc"
+SEED_1 = "c4d7e9d99b3a69a8b149ae0ac2549561751210229da8cc4ba4f4ee0928713eef"
 
 
 @cache
@@ -198,7 +198,7 @@ def test_the_cases_keep_the_rules_of_published_ones(seed: int) -> None:
     differences = unicode_tables.engine_differences()
     assert max(Counter(case.id for case in cases).values()) == 1
     for case in cases:
-        assert case.level == "must", case.id
+        assert case.level == ("should" if case.op == "encode_allowed" else "must"), case.id
         assert case.note or "any_of" not in case.expect, case.id
         assert case.model is None or case.model.well_formed, case.id
         merges = case.model is None or case.model.merges

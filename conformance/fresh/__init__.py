@@ -21,6 +21,7 @@ from bpe_conformance.fresh.encoding import (
     beside,
     by_bytes,
     by_id,
+    chosen,
     code_points,
     entries,
     fence,
@@ -216,6 +217,8 @@ KINDS = (
     *_trains_by(LATER),
     *_beside(LATER),
     *_streams(LATER),
+    _kind("SPECIAL-ALLOWED-1", 10, "some special tokens allowed", "encode_allowed", chosen, barred=False),
+    _kind("SPECIAL-DISALLOWED-1", 12, "some special tokens disallowed", "encode_allowed", chosen, barred=True),
 )
 
 

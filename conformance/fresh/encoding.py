@@ -259,6 +259,19 @@ def beside(draw: Draw, pattern: str = "gpt2") -> Made | None:
     return None if model is None else (model, {"text": text})
 
 
+def chosen(draw: Draw, barred: bool) -> Made:
+    """A text with special tokens, some of them allowed, and with `barred` some disallowed; none begins with another."""
+    drawn = special_set(draw)
+    special = [one for one in drawn if not any(one != other and one.startswith(other) for other in drawn)]
+    text = strewn(draw, special, draw.between(3, 10))
+
+    def some() -> str | list[str]:
+        return "all" if draw.chance(0.3) else [token for token in special if draw.chance(0.5)]
+
+    given = {"text": text, "allowed_special": some(), "disallowed_special": some() if barred else []}
+    return table(draw, text.encode("utf-8"), 6, any_ids=False, special=special), given
+
+
 def many_specials(draw: Draw) -> Made:
     """Special tokens by the hundred, long ones among them, in a long text."""
     special = [f"<|{draw.walk('abc', 3)}{number}|>" for number in range(110)]
