@@ -1,7 +1,7 @@
-"""How far things go: each limit at growing sizes, its time and peak memory, each in a process of its own.
+"""How far things go: each limit at growing sizes, its time and its peak memory, each in a process of its own.
 
 `python tests/benchmarks/limits.py [NAME ...]`, all without a name; `--steps 1` takes the smallest sizes only. Texts are
-made from a seed. It prints a table.
+made from a seed. It prints a table. Time is that of the processor.
 """
 
 from __future__ import annotations
