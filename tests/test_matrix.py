@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 import time
 from pathlib import Path
 
+import psutil
 import pytest
 
 from bpe_conformance import cli
@@ -167,6 +170,22 @@ def test_an_interrupt_is_one_line_and_starts_no_more(
     assert cli.main(["matrix", *"abcdef", "-o", "page", "--jobs", "1"]) == 130
     assert capsys.readouterr().err == "bpe-conformance: interrupted\n"
     assert len(begun) < 6
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")
+def test_a_signal_ends_the_runs_too(folder: Path) -> None:
+    (folder / "slow.py").write_text("import time\ntime.sleep(100)\n", "utf-8")
+    command = [sys.executable, "-c", "import sys; from bpe_conformance.cli import main; sys.exit(main())"]
+    with subprocess.Popen(
+        [*command, "matrix", "slow:Tokenizer", "slow:Other", "-o", "page"], cwd=folder, stderr=subprocess.PIPE
+    ) as run:
+        assert run.stderr
+        while not (runs := psutil.Process(run.pid).children()):
+            time.sleep(0.05)
+        run.terminate()
+        assert run.stderr.read() == b"bpe-conformance: ended by SIGTERM\n"
+    assert run.returncode == 143
+    assert not any(one.is_running() for one in runs)
 
 
 def test_names_of_files_stay_in_the_folder_and_are_each_of_one() -> None:

@@ -66,6 +66,7 @@ class Survey:
     packs: Packs | None = None
     jobs: int = field(default_factory=lambda: os.cpu_count() or 1)
     options: Sequence[str] = ()
+    _runs: _Runs = field(default_factory=lambda: _Runs(), repr=False)
 
     def run(self, asked: Sequence[Implementation]) -> Iterator[Judged]:
         """Yield each implementation as its run ends."""
@@ -76,8 +77,12 @@ class Survey:
         try:
             for done in as_completed([pool.submit(self._judged, *row) for row in zip(asked, files, strict=True)]):
                 yield done.result()
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            self._runs.end()
+            raise
         finally:
-            pool.shutdown(cancel_futures=True)  # an interrupt ends what runs, and starts no more
+            pool.shutdown()
 
     def _judged(self, one: Implementation, file: Path) -> Judged:
         try:
@@ -96,7 +101,7 @@ class Survey:
         file.unlink(missing_ok=True)
         said = ""
         for more in self._ways(one):
-            said = _pytest(adapter, [*options, *more, "--bpe-report", str(file)], variables)
+            said = self._runs.pytest(adapter, [*options, *more, "--bpe-report", str(file)], variables)
             if file.exists():
                 return self._renamed(file, one)
             if said.startswith("ERROR: "):
@@ -121,25 +126,44 @@ class Survey:
         return document.read(file)
 
 
-def _pytest(adapter: str, options: Sequence[str], variables: Mapping[str, str]) -> str:
-    """Run the suite in a process of its own, and return what it said last."""
-    command = [sys.executable, "-m", "pytest", "conformance", "--adapter", adapter, *options]
-    command += ["-q", "--no-header", "-p", "no:cacheprovider", "-p", "no:randomly"]
-    try:
-        done = subprocess.run(
+class _Runs:
+    """The runs of the suite that are under way, each in a process of its own."""
+
+    def __init__(self) -> None:
+        self._processes: set[subprocess.Popen[bytes]] = set()
+        self._ended = False
+
+    def end(self) -> None:
+        """End those that are under way, and all that would begin later."""
+        self._ended = True
+        for process in list(self._processes):
+            process.terminate()
+
+    def pytest(self, adapter: str, options: Sequence[str], variables: Mapping[str, str]) -> str:
+        """Run the suite, and return what it said last."""
+        command = [sys.executable, "-m", "pytest", "conformance", "--adapter", adapter, *options]
+        command += ["-q", "--no-header", "-p", "no:cacheprovider", "-p", "no:randomly"]
+        with subprocess.Popen(
             command,
-            capture_output=True,
-            timeout=RUN_SECONDS,
-            check=False,
             stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
             env={**os.environ, "PYTEST_ADDOPTS": "", **variables},
-        )
-    except subprocess.TimeoutExpired:
-        return f"no report within {RUN_SECONDS} seconds"
-    lines = [line for line in (done.stdout + done.stderr).decode("utf-8", "replace").splitlines() if line.strip()]
-    refused = next((line for line in lines if line.startswith("ERROR: ")), "")
-    ended = f"the run ended with status {done.returncode} and wrote no report"
-    return refused or (f"{ended}: {lines[-1][:200]}" if lines else ended)
+        ) as process:
+            self._processes.add(process)
+            try:
+                if self._ended:
+                    process.terminate()
+                out, err = process.communicate(timeout=RUN_SECONDS)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                return f"no report within {RUN_SECONDS} seconds"
+            finally:
+                self._processes.discard(process)
+        lines = [line for line in (out + err).decode("utf-8", "replace").splitlines() if line.strip()]
+        refused = next((line for line in lines if line.startswith("ERROR: ")), "")
+        ended = f"the run ended with status {process.returncode} and wrote no report"
+        return refused or (f"{ended}: {lines[-1][:200]}" if lines else ended)
 
 
 def _file_names(names: Sequence[str]) -> list[str]:
