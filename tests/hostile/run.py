@@ -1,4 +1,4 @@
-"""Try hostile adapters on the suite: `python tests/hostile/run.py`, or with the names of some; exit 1 if one is not held.
+"""Try hostile adapters on the suite: `python tests/hostile/run.py [NAME ...]`; exit 1 if one is not held.
 
 Each attack is tried alone in the process, and with --bpe-isolate; each of tests/hostile/program.py over the wire.
 """
