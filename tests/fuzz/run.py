@@ -27,11 +27,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("target", choices=list(targets.TARGETS))
     parser.add_argument("--seconds", type=int, default=60)
+    parser.add_argument("--corpus", type=Path, metavar="DIR", help="keeps what leads further, for the next run")
     parser.add_argument("--try", dest="tried", type=Path, metavar="FILE")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="bpe-fuzz-") as name:
-        corpus, words, place = Path(name, "corpus"), Path(name, "words"), Path(name, "place")
-        corpus.mkdir()
+        corpus, words, place = options.corpus or Path(name, "corpus"), Path(name, "words"), Path(name, "place")
+        corpus.mkdir(parents=True, exist_ok=True)
         for seed in (targets.SEEDS / options.target).iterdir():
             shutil.copy(seed, corpus)
         words.write_text("".join(f'"{_escaped(word)}"\n' for word in targets.DICTIONARY if len(word) < 60), "ascii")
@@ -47,7 +48,7 @@ def main() -> None:
             one(options.tried.read_bytes())
             return
         flags = [f"-max_total_time={options.seconds}", f"-rss_limit_mb={RSS_MEGABYTES}", f"-max_len={LONGEST}"]
-        flags += [f"-dict={words}", "-timeout=60", "-print_final_stats=1"]
+        flags += [f"-dict={words}", "-len_control=0", "-timeout=60", "-print_final_stats=1"]
         atheris.Setup([sys.argv[0], *flags, str(corpus)], one)
         atheris.Fuzz()
 
