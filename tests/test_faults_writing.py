@@ -208,6 +208,7 @@ def test_what_stands_in_the_way(here: Path) -> None:
         ("encode table none 2>&-", 2, ""),
         ("encode table none 2>/dev/full", 2, ""),
         ("train text --vocab-size 262 -o tok >&-", 0, ""),
+        ("train text --vocab-size 262 -o tok >/dev/full", 2, "standard output: No space left on device"),
     ],
 )
 def test_standard_streams_that_are_closed_or_full(line: str, status: int, said: str) -> None:
