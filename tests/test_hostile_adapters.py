@@ -21,7 +21,16 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="signals, descri
 
 HOSTILE = re.compile(rb"[\x00-\x08\x0b-\x1f\x7f-\xff]")
 """What no terminal is to see."""
-SLOW = {"manyids", "toomanyids", "giganticerror", "endlessprints", "growinglist", "alarmtaken", "silentstream"}
+SLOW = {
+    "busythread",
+    "manyids",
+    "toomanyids",
+    "giganticerror",
+    "endlessprints",
+    "growinglist",
+    "alarmtaken",
+    "silentstream",
+}
 ISOLATED = [
     *("equal", "equalids", "strings", "huge", "lyingclass", "endlessids", "endlessrow", "changingvocab"),
     *("saveddevice", "exit", "odderror", "interruptbyhand", "alarmblocked", "endlessflood", "writeandfail"),

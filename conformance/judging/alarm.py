@@ -71,6 +71,7 @@ class Alarm:
         self._traced = False
         self._lines = 0
         self._made_up = 0
+        self._interval = sys.getswitchinterval()
 
     def _ring(self, signum: int, frame: FrameType | None) -> None:
         if not self.armed or (self.fired and not self._goes_on(frame)):
@@ -133,6 +134,8 @@ class Alarm:
         """Raise `TimedOut` in the main thread if the timer should have done so and has not."""
         with Alarm._lock:
             late = self.armed and time.monotonic() > self._end + LATE
+            if late:  # a long one would let other threads keep the main one from running
+                sys.setswitchinterval(self._interval)
             if late and self.fired == self._made_up:
                 frame = sys._current_frames().get(threading.main_thread().ident or 0)
                 if not self.fired or self._goes_on(frame):
