@@ -7,11 +7,10 @@ import os
 import signal
 import sys
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TextIO
 
 from bpe_conformance import __version__
 from bpe_conformance.tools.command_error import CommandError
@@ -62,13 +61,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _flushed(status: int) -> int:
-    """Write what is left for standard output; if that cannot be, the interpreter must not try it again at its end."""
+    """Write what is left for standard output, and return the exit status."""
     if sys.stdout is None:
         return status
     try:
         sys.stdout.flush()
     except OSError as error:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _silence(sys.stdout)
         if isinstance(error, BrokenPipeError):
             return status or BROKEN_PIPE
         if not status:
@@ -117,9 +116,17 @@ def _refused(message: str) -> int:
 
 
 def _tell(message: str) -> None:
-    with suppress(OSError):  # nobody hears it
-        if sys.stderr is not None:
-            print(_printable(f"bpe-conformance: {message}", sys.stderr.encoding), file=sys.stderr, flush=True)
+    if sys.stderr is None:
+        return
+    try:
+        print(_printable(f"bpe-conformance: {message}", sys.stderr.encoding), file=sys.stderr, flush=True)
+    except OSError:  # nobody hears it
+        _silence(sys.stderr)
+
+
+def _silence(stream: TextIO) -> None:
+    """Lose what could not be written: the interpreter would try it again at its end, and complain."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def _print(lines: Iterable[str]) -> None:

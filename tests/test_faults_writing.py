@@ -213,9 +213,9 @@ def test_what_stands_in_the_way(here: Path) -> None:
 )
 def test_standard_streams_that_are_closed_or_full(line: str, status: int, said: str) -> None:
     words = line.split()
-    done = subprocess.run(
-        ["sh", "-c", f'exec "$@" {words.pop()}', "sh", *COMMAND, *words], capture_output=True, text=True, timeout=60
-    )
+    shell = ["sh", "-c", f'exec "$@" {words.pop()}', "sh", *COMMAND, *words]
+    buffered = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
+    done = subprocess.run(shell, capture_output=True, text=True, timeout=60, env=buffered)
     assert (done.returncode, done.stdout) == (status, "")
     assert done.stderr == (f"bpe-conformance: {said}\n" if said else "")
 
