@@ -28,8 +28,8 @@ def kept() -> Iterator[list[str]]:
     The state of `random` (and of NumPy's global generator, if it is loaded), the standard streams and their
     descriptors, the hooks for errors, the signals that end a process and the mask of new files are put
     back without a word, for to draw random numbers is no fault. `close` of a stream does nothing. The recursion limit
-    is left alone unless it was lowered; the environment variables and `sys.path` are left alone: an implementation may
-    set them once, in its first call, and need them ever after.
+    is left alone unless it was lowered, `sys.path` unless something was taken out of it, and the environment variables
+    are left alone: an implementation may set them once, in its first call, and need them ever after.
 
     Yields:
         A list. When the block has ended it holds a line for each change that is a fault: of the current folder
@@ -127,6 +127,8 @@ def _hooks() -> Iterator[Callable[[], object]]:
 
 def _settings() -> Iterator[Callable[[], object]]:
     """Yield what puts back settings of the process without which the suite itself could not go on."""
+    for entries in (sys.path, sys.meta_path, sys.path_hooks):
+        yield partial(_refill, entries, list(entries))
     limit, mask = sys.getrecursionlimit(), os.umask(0o077)
     os.umask(mask)
     yield lambda: sys.setrecursionlimit(max(limit, sys.getrecursionlimit()))
@@ -138,6 +140,11 @@ def _settings() -> Iterator[Callable[[], object]]:
             yield partial(signal.signal, number, signal.getsignal(number))
     if hasattr(signal, "pthread_sigmask"):
         yield partial(signal.pthread_sigmask, signal.SIG_SETMASK, signal.pthread_sigmask(signal.SIG_BLOCK, []))
+
+
+def _refill(entries: list[Any], before: list[Any]) -> None:
+    """Put back what was taken out of a list; what was put in stays."""
+    entries += [one for one in before if one not in entries]
 
 
 @contextlib.contextmanager

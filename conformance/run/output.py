@@ -36,7 +36,7 @@ def bounded(captured: bool) -> Iterator[None]:
 
 def shown(text: str) -> str:
     """Return captured output as it may be shown: what no terminal, page or XML file obeys or refuses."""
-    return ascii_only(text.replace("\t", "    ")[: KEPT + len(CUT)])
+    return ascii_only(text.replace("\t", "    ")[: KEPT + len(CUT)])[: KEPT + len(CUT)]
 
 
 @contextlib.contextmanager
