@@ -1,4 +1,4 @@
-"""Workers that are killed in the middle: `python tests/faults/killed.py fork|spawn|forkserver`.
+"""Workers that are killed in the middle: `python tests/faults/killed.py fork|spawn|forkserver [TRIAL ...]`.
 
 Each trial wants one clear line, no process left, no file beside those that were there, and the same bytes afterwards.
 A hang is ended, and shown, after `PATIENCE` seconds.
@@ -62,23 +62,30 @@ def trials(folder: Path) -> Iterator[tuple[str, Callable[[], object]]]:
         "in encode_file",
         lambda: trained.encode_file(folder / "text", folder / "ids", workers=2, progress=kill_one),
     )
+
+
+def same_afterwards(folder: Path) -> None:
+    texts = [(folder / "text").read_text("utf-8")] * 2
+    trained = Tokenizer.train(texts, 300)
     assert Tokenizer.train(texts, 300, workers=2).merges == trained.merges
-    trained.encode_file(folder / "text", folder / "two", workers=2)
-    trained.encode_file(folder / "text", folder / "one")
-    assert (folder / "one").read_bytes() == (folder / "two").read_bytes()
+    for workers in (1, 2):
+        trained.encode_file(folder / "text", folder / f"ids{workers}", workers=workers)
+    assert (folder / "ids1").read_bytes() == (folder / "ids2").read_bytes()
 
 
 def kill_with(job: bytes) -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
 
-def main(method: str) -> None:
+def main(method: str, *chosen: str) -> None:
     multiprocessing.set_start_method(method)
     counting.BATCH_SIZE = 1 << 12
     file_encoding.CHUNK_SIZE = 1 << 12
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         for what, call in trials(folder):
+            if chosen and what not in chosen:
+                continue
             faulthandler.dump_traceback_later(PATIENCE, exit=True)
             try:
                 call()
@@ -92,7 +99,9 @@ def main(method: str) -> None:
             assert sorted(file.name for file in folder.iterdir()) == ["ids", "text"], what
             assert (folder / "ids").read_bytes() == b"old"
             print(f"{method:10} {what:20} {told[:40]}")
+        if not chosen:
+            same_afterwards(folder)
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main(*sys.argv[1:])
