@@ -15,6 +15,7 @@ from . import wire
 from .connection import Connection
 from .errors import MisshapenError, ProtocolError
 
+_LONGEST_NAME = 100
 Merge = tuple[bytes, bytes]
 
 
@@ -269,8 +270,8 @@ def bridge(
         "connection": connection,
         "capabilities": names,
         "conventions": conventions,
-        "language": str(hello.get("language", "")),
-        "version": str(hello.get("version", "")),
+        "language": _said(hello, "language"),
+        "version": _said(hello, "version"),
         "__init__": _init_pattern if "pattern" in names else _init,
         **{name: method for name, method in _METHODS.items() if name in names},
     }
@@ -282,7 +283,12 @@ def bridge(
         space["train"] = classmethod(_train_pattern if "train_pattern" in names else _train)
     if "from_files" in names:
         space["from_files"] = classmethod(_from_files)
-    return type(str(hello.get("name") or "Remote"), (Remote,), space)
+    return type(_said(hello, "name") or "Remote", (Remote,), space)
+
+
+def _said(hello: Mapping[str, Any], name: str) -> str:
+    """Return what a program calls itself, in visible ASCII and short."""
+    return ascii(str(hello.get(name) or "")[:_LONGEST_NAME])[1:-1]
 
 
 def isolated(

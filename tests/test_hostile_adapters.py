@@ -154,6 +154,26 @@ def test_a_reply_of_the_wrong_shape_is_no_error(project: Project) -> None:
     result.stdout.fnmatch_lines(WRONG_SHAPE)
 
 
+HELLO = """
+import json, sys
+name = {name}
+for line in sys.stdin:
+    request = json.loads(line)
+    hello = {{"protocol": 1, "name": name, "version": name, "language": name, "capabilities": ["encode", name]}}
+    result = {{"start": hello, "load": {{"model": 1}}}}.get(request["op"], [1])
+    print(json.dumps({{"seq": request["seq"], "result": result}}), flush=True)
+"""
+
+
+@pytest.mark.parametrize("name", ["\0x", "\x1b[2J</script>\n", "\ud800", "'x' * 5_000_000"])
+def test_what_a_program_calls_itself_is_shown_in_visible_ascii_and_short(project: Project, name: str) -> None:
+    program = project.write("hello.py", HELLO.format(name=name if "*" in name else ascii(name)))
+    result = project.judge(f"cmd:{sys.executable} {program}", "--bpe-case", "merge-priority", "--bpe-report", "r/")
+    assert result.ret == pytest.ExitCode.TESTS_FAILED
+    assert max(len(file.read_bytes()) for file in (project.path / "r").iterdir()) < 200_000
+    assert not re.search(r"[^\n -~]", result.stdout.str())
+
+
 def offering(encode: str = "") -> str:
     lines = [
         "class Claiming:",
