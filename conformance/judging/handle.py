@@ -107,7 +107,7 @@ def rebuild_ids(what: str, value: Any) -> list[int]:
     """Return ids as exact ints.
 
     Raises:
-        Misshapen: if it is no iterable of integers (booleans, floats and strings are refused), or endless.
+        Misshapen: if it is no iterable of integers of 64 bits (booleans, floats and strings are refused), or endless.
         Raised: if iterating raises.
     """
     if type(value) is list and len(value) <= MAX_IDS and all(type(item) is int for item in value):
