@@ -83,7 +83,7 @@ def test_attacks_in_the_process(tmp_path: Path, outcome: str, limit: str) -> Non
 
 
 def test_attacks_on_an_isolated_run(tmp_path: Path) -> None:
-    found = try_out(tmp_path, ISOLATED, "--bpe-time-limit", "0.5", *ISOLATE)
+    found = try_out(tmp_path, ISOLATED, "--bpe-time-limit", "1", *ISOLATE)
     attacks = {name: Attack.known[name] for name in ISOLATED}
     check(found, {name: attack.isolated or attack.outcome for name, attack in attacks.items()})
     assert found.processes == []
@@ -91,7 +91,7 @@ def test_attacks_on_an_isolated_run(tmp_path: Path) -> None:
 
 def test_attacks_over_the_wire(tmp_path: Path) -> None:
     names = [name for name in program.ATTACKS if name not in SLOW_PROGRAMS]
-    found = try_out(tmp_path, names, "--bpe-time-limit", "0.5", adapter=trial.PROGRAM)
+    found = try_out(tmp_path, names, "--bpe-time-limit", "1.5", adapter=trial.PROGRAM)
     check(found, dict.fromkeys(names, "fail"), [f"after-{name}" for name in program.SURPLUS])
     assert found.processes == []
 
