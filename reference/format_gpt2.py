@@ -137,13 +137,13 @@ def write(folder: AnyPath, vocab: Mapping[int, bytes], merges: Sequence[Merge]) 
 
 
 def rendered(vocab: Mapping[int, bytes], merges: Sequence[Merge]) -> dict[str, str]:
-    """Return name → content of both files.
+    """Return name → content of both files. A merge that is repeated, and so never applied again, stands once.
 
     Raises:
         ValueError: if two ids stand for the same bytes: the format has one id for a token.
     """
     spelled = spelled_vocab(vocab)
-    lines = [f"{HEADER}: 0.2", *(f"{spell(left)} {spell(right)}" for left, right in merges)]
+    lines = [f"{HEADER}: 0.2", *(f"{spell(left)} {spell(right)}" for left, right in dict.fromkeys(merges))]
     return {"vocab.json": json.dumps(spelled, ensure_ascii=False), "merges.txt": "\n".join(lines) + "\n"}
 
 

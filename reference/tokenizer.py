@@ -204,8 +204,10 @@ class Tokenizer:
         >>> tokenizer.encode("a<|e|>", allowed_special=set(), disallowed_special=())
         [97, 60, 124, 101, 124, 62]
         """
-        chosen, choice = self._choose(allowed_special, disallowed_special)
-        choice.check(text)
+        chosen = self
+        if allowed_special is not None or disallowed_special is not None:
+            chosen, choice = self._choose(allowed_special, disallowed_special)
+            choice.check(text)
         if len(text) >= BULK and chosen._takes_bulk:
             # The whole text at once: between many special tokens, each segment would be short.
             result: list[int] = []
@@ -315,10 +317,11 @@ class Tokenizer:
         """
         if isinstance(texts, str):
             raise ValueError("texts is one string; give a list of strings")
-        texts = list(texts)
-        chosen, choice = self._choose(allowed_special, disallowed_special)
-        for place, text in enumerate(texts):
-            choice.check(text, f"text {place}")
+        texts, chosen = list(texts), self
+        if allowed_special is not None or disallowed_special is not None:
+            chosen, choice = self._choose(allowed_special, disallowed_special)
+            for place, text in enumerate(texts):
+                choice.check(text, f"text {place}")
         if sum(map(len, texts)) < BULK or not chosen._takes_bulk:
             return [chosen.encode(text) for text in texts]
         with chosen._bulk() as bulk:

@@ -259,7 +259,7 @@ def test_named_pipes_are_read_once_and_written_to(here: Path, capsys: pytest.Cap
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no full device")
 def test_what_cannot_be_written_is_one_line(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert refused(capsys, "encode", "gpt2", "text", "-o", "/dev/full") == "No space left on device"
+    assert refused(capsys, "encode", "gpt2", "text", "-o", "/dev/full") == "/dev/full: No space left on device"
     Path("link").symlink_to("nowhere/file")
     told = "link: cannot be written: No such file or directory"
     for words in (
@@ -386,3 +386,17 @@ def test_sizes_for_people() -> None:
         "1000.0 kB",
         "1.2 MB",
     ]
+
+
+def test_train_leaves_no_table_of_another_training_beside_its_own(capsys: pytest.CaptureFixture[str]) -> None:
+    train = ["train", "text.txt", "--vocab-size", "258", "-o", "stale"]
+    Path("text.txt").write_text("abab", encoding="utf-8")
+    assert main([*train, "--format", "gpt2"]) == 0
+    assert main([*train, "--format", "gpt2"]) == 0
+    capsys.readouterr()
+    assert main([*train, "--format", "huggingface"]) == 2
+    assert capsys.readouterr().err == (
+        "bpe-conformance: stale/vocab.json: is of an earlier table; take it out, or add its --format\n"
+    )
+    assert sorted(path.name for path in Path("stale").iterdir()) == ["merges.txt", "vocab.json"]
+    assert main([*train, "--format", "huggingface", "--format", "gpt2"]) == 0

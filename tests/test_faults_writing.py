@@ -125,16 +125,17 @@ def disk(here: Path) -> Iterator[Path]:
 
 @pytest.mark.skipif(shutil.which("mount") is None, reason="nothing can be mounted here")
 def test_a_disk_that_is_full_or_may_not_be_written(disk: Path, here: Path) -> None:
-    tokenizer().save(disk)
+    (disk / "tok").mkdir()
+    tokenizer().save(disk / "tok")
     (disk / "ids").write_text("earlier", "utf-8")
     space = os.statvfs(disk)
     (disk / "much").write_bytes(bytes(space.f_bavail * space.f_frsize - 4096))
     before = tree(disk)
     Path("text").write_text("low lower lowest newest\n" * 5000, "utf-8")
-    for formats in (["huggingface"], ["gpt2"], ["gpt2", "tiktoken"]):
+    for formats in (["gpt2", "huggingface"], ["gpt2"], ["gpt2", "tiktoken"]):
         options = [word for name in formats for word in ("--format", name)]
-        said = told(["train", "text", "--vocab-size", "262", *options, "-o", "disk"])
-        assert said.startswith("disk/")
+        said = told(["train", "text", "--vocab-size", "262", *options, "-o", "disk/tok"])
+        assert said.startswith("disk/tok/")
         assert said.endswith(": cannot be written: No space left on device")
         assert tree(disk) == before
     for form in ("text", "uint16", "jsonl"):
@@ -181,7 +182,7 @@ def test_what_stands_in_the_way(here: Path) -> None:
     Path("tok/tokenizer.json").mkdir()
     Path("tok/tokenizer.json/kept").touch()
     before = sorted(Path().rglob("*"))
-    assert told([*TRAIN, "-o", "tok"]) == "tok/tokenizer.json: cannot be written: no regular file stands there"
+    assert told([*TRAIN, "-o", "tok"]) == "tok/tokenizer.json: cannot be written: what stands there is no regular file"
     assert told([*TRAIN, "-o", "text/tok"]).startswith("text/tok: there is no folder")
     assert told([*TRAIN, "-o", "loop"]) == "loop: cannot be written: Too many levels of symbolic links"
     assert (
@@ -203,7 +204,8 @@ def test_what_stands_in_the_way(here: Path) -> None:
         ("lint --rules >/dev/full", 2, "standard output: No space left on device"),
         ("lint --rules >&-", 2, "standard output is closed"),
         ("encode table text >&-", 2, "standard output is closed; add -o FILE"),
-        ("encode table text >/dev/full", 2, "No space left on device"),
+        ("encode table text >/dev/full", 2, "standard output: No space left on device"),
+        ("encode table text -o /dev/full", 2, "/dev/full: No space left on device"),
         ("encode table <&-", 2, "standard input is closed"),
         ("encode table none 2>&-", 2, ""),
         ("encode table none 2>/dev/full", 2, ""),

@@ -392,3 +392,27 @@ def test_a_file_is_written_as_a_whole_or_not_at_all(tmp_path: Path) -> None:
     plain = tmp_path / "plain"
     plain.touch()
     assert stat.S_IMODE(file.stat().st_mode) == stat.S_IMODE(plain.stat().st_mode)
+
+
+def test_a_merge_that_is_repeated_is_written_once(tmp_path: Path) -> None:
+    bytes_ = {byte: bytes([byte]) for byte in range(256)}
+    tokenizer = Tokenizer({**bytes_, 256: b"ab"}, [(b"a", b"b"), (b"a", b"b")])
+    tokenizer.save(tmp_path)
+    loaded = Tokenizer.from_files(tmp_path / "vocab.json", tmp_path / "merges.txt")
+    assert loaded.encode("abab") == tokenizer.encode("abab") == [256, 256]
+
+
+def test_a_thousand_added_tokens_beside_special_ones(tmp_path: Path) -> None:
+    special = tuple(f"<added {number}>" for number in range(1_000))
+    vocab = {**{byte: bytes([byte]) for byte in range(256)}, **{300 + i: one.encode() for i, one in enumerate(special)}}
+    data = json.loads(format_huggingface.rendered(Model(vocab, (), special)))
+    for place, token in enumerate(data["added_tokens"]):
+        token["normalized"] = place >= 2
+    file = tmp_path / "tokenizer.json"
+    file.write_text(json.dumps(data), encoding="utf-8")
+    assert format_huggingface.read(file).special_tokens == special
+    for token in data["added_tokens"][:500]:
+        token["normalized"] = False
+    file.write_text(json.dumps(data), encoding="utf-8")
+    with pytest.raises(ValueError, match="500 are normalized and 500 are not, too many to compare"):
+        format_huggingface.read(file)

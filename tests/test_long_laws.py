@@ -4,7 +4,9 @@ import time
 from typing import Any
 
 import pytest
+from conftest import Project
 
+from bpe_conformance.fixtures.models import gpt2_model
 from bpe_conformance.fixtures.spec import load_spec
 from bpe_conformance.judging import long_laws
 from bpe_conformance.judging.law import Law, check
@@ -116,8 +118,6 @@ def test_a_long_pre_token_may_be_refused_and_a_long_text_may_not(laws: dict[str,
 
 
 def test_the_laws_hold_for_an_implementation_of_gpt2_alone(laws: dict[str, Law]) -> None:
-    from bpe_conformance.fixtures.models import gpt2_model
-
     class OfGpt2(Tokenizer):
         model = "gpt2"
 
@@ -132,3 +132,24 @@ def test_the_laws_hold_for_an_implementation_of_gpt2_alone(laws: dict[str, Law])
 
     for target, holds in ((OfGpt2, True), (InBlocks, False)):
         assert (check(laws["law-long-texts"], Subject("x", target)) is None) is holds
+
+
+def test_an_implementation_of_gpt2_without_special_tokens_is_asked_for_none(laws: dict[str, Law]) -> None:
+    class Ordinary(Tokenizer):
+        model = "gpt2"
+
+        def __init__(self) -> None:
+            model = gpt2_model()
+            super().__init__(model.vocab, model.merges)
+
+    subject = Subject("x", Ordinary)
+    tried = [laws[name] for name in BREAKERS if laws[name].any_model]
+    assert len(tried) == 4
+    assert [law.id for law in tried if check(law, subject) is not None] == []
+
+
+def test_a_wrong_stream_is_caught_behind_the_bridge(project: Project) -> None:
+    adapter = "bpe_conformance.known_bugs.streaming:LongChunksEncodedAlone"
+    options = ("--adapter", adapter, "--bpe-isolate", "--bpe-case", "law-long-streams")
+    result = project.pytester.runpytest_subprocess("conformance", *options, timeout=120)
+    assert result.ret == pytest.ExitCode.TESTS_FAILED

@@ -28,7 +28,7 @@ def test_one_line_tells_what_and_where(target: str, tried: str, tmp_path: Path) 
         tracemalloc.start()
     try:
         refusal = check(target, data, tmp_path)
-        assert tracemalloc.get_traced_memory()[1] < MOST
+        assert not tracemalloc.is_tracing() or tracemalloc.get_traced_memory()[1] < MOST
     finally:
         tracemalloc.stop()
     assert refusal is not None

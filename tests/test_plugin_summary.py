@@ -36,13 +36,14 @@ def test_a_report_that_cannot_be_written_loses_nothing_else(project: Project, mo
         raise KeyError("a fault of ours")
 
     monkeypatch.setattr("bpe_conformance.report.page.text", broken)
-    project.write("all/report.md.tmp/in the way", "")
+    (project.path / "all").mkdir()
+    (project.path / "all" / "report.md").symlink_to("report.md")
     options = ("--bpe-report", "all/", "--bpe-report", "other.md", "--bpe-case", "decode-euro")
     result = project.judge("mine:Right", *options)
     assert result.ret == pytest.ExitCode.TESTS_FAILED
     told = lines(result, "NOT WRITTEN ")
     assert [line.partition(": the report cannot be written: ")[2] for line in told] == [
-        "Is a directory",
+        "Too many levels of symbolic links",
         "KeyError: 'a fault of ours'",
     ]
     assert "report.md" in told[0]
@@ -68,11 +69,11 @@ def test_a_document_that_cannot_be_made_is_told_for_each_report(
 
 
 def test_known_failures_that_cannot_be_written_are_told_at_the_end(project: Project) -> None:
-    project.write("known.yaml.tmp/in the way", "")
+    (project.path / "known.yaml").symlink_to("known.yaml")
     result = project.judge("mine:Right", "--bpe-write-known-failures", "known.yaml", "--bpe-report", "report.json")
     assert result.ret == pytest.ExitCode.TESTS_FAILED
     (told,) = lines(result, "NOT WRITTEN ")
-    assert told.endswith("known.yaml: the known failures cannot be written: Is a directory")
+    assert told.endswith("known.yaml: the known failures cannot be written: Too many levels of symbolic links")
     assert json.loads((project.path / "report.json").read_text("ascii"))["run"]["exit"] == 1
 
 

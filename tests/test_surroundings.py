@@ -279,3 +279,29 @@ def _offers(name: str) -> bool:
 def test_a_changed_process_behind_the_bridge_is_no_error_that_a_case_may_expect() -> None:
     assert not Raised("encode(...)", RemoteError("Disturbance", "the current folder was changed to /")).is_error
     assert Raised("encode(...)", RemoteError("ValueError", "no such token")).is_error
+
+
+class Asked(str):
+    """An entry that is never equal or unequal to anything."""
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __eq__(self, other: object) -> bool:
+        raise AssertionError("nobody asks")
+
+    __ne__ = __eq__
+
+
+def test_what_is_put_in_is_asked_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    stream, entries = sys.stdout, ["first", "second", "third"]
+    monkeypatch.setattr(sys, "path", entries)
+    mine = Asked("mine")
+    with surroundings.kept() as told:
+        entries.insert(0, mine)
+        entries.pop(2)
+        sys.stdout = mine  # type: ignore[assignment]
+    assert told == []
+    assert sys.stdout is stream
+    assert entries[:3] == ["first", "second", "third"]
+    assert entries[3] is mine
+    assert len(entries) == 4

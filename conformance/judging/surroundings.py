@@ -48,9 +48,11 @@ def kept() -> Iterator[list[str]]:
         for name, stream in streams.items():
             _REPLACED.append(getattr(sys, name))
             setattr(sys, name, stream)
-        _REPLACED[:] = [one for one in _REPLACED if one not in streams.values()][-_MOST_REPLACED:]
+        _REPLACED[:] = [one for one in _REPLACED if all(one is not stream for stream in streams.values())][
+            -_MOST_REPLACED:
+        ]
         for put_back in settings:
-            with contextlib.suppress(ValueError, TypeError):
+            with contextlib.suppress(Exception):
                 put_back()
         told += _keep_folder(folder)
         told += _keep_locale(locales)
@@ -143,8 +145,10 @@ def _settings() -> Iterator[Callable[[], object]]:
 
 
 def _refill(entries: list[Any], before: list[Any]) -> None:
-    """Put back what was taken out of a list; what was put in stays."""
-    entries += [one for one in before if one not in entries]
+    """Put back what was taken out of a list, in its order; what was put in stays, and is asked nothing."""
+    there, known = set(map(id, entries)), set(map(id, before))
+    if not known <= there:
+        entries[:] = [*before, *(one for one in entries if id(one) not in known)]
 
 
 @contextlib.contextmanager

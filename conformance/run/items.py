@@ -109,7 +109,7 @@ class BpeItem(pytest.Item):
         if unmet is not None:
             self.state, self.reason = "not claimed", ascii_only(unmet)
             pytest.skip(f"not claimed: {unmet}")
-        captured = self.config.getoption("capture") == "fd"
+        captured = self.config.getoption("capture", "no") == "fd"
         with output.bounded(captured), surroundings.kept() as changes:
             text = self.check()
         if text is None and changes:

@@ -52,12 +52,25 @@ def written(target: str, binary: bool) -> AbstractContextManager[BinaryIO | IO[b
     """
     if target != STANDARD:
         check_target(target)
-        return Path(target).open("wb") if is_special(target) else _replaced(target)
+        return _told(Path(target).open("wb"), target) if is_special(target) else _replaced(target)
     if sys.stdout is None:
         raise CommandError("standard output is closed; add -o FILE")
     if binary and sys.stdout.isatty():
         raise CommandError("ids as numbers of 16 or 32 bits are not for a terminal; add -o FILE, or pipe them")
-    return nullcontext(sys.stdout.buffer)
+    return _told(nullcontext(sys.stdout.buffer), "standard output")
+
+
+@contextmanager
+def _told(opened: AbstractContextManager[IO[bytes]], name: str) -> Iterator[IO[bytes]]:
+    """Say where it is that cannot be written, but for a pipe that nobody reads any more."""
+    try:
+        with opened as stream:
+            yield stream
+            stream.flush()
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise CommandError(f"{name}: {error.strerror}") from None
 
 
 @contextmanager

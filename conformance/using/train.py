@@ -20,6 +20,7 @@ from bpe_conformance.using import text
 from bpe_conformance.using.bars import bars
 
 FORMATS = ("huggingface", "gpt2", "tiktoken")
+TABLES = ("tokenizer.json", "vocab.json", "merges.txt", "ranks.tiktoken")
 SAMPLE = 10_000_000
 """Bytes of the first file from which the bytes per token are told."""
 
@@ -91,6 +92,8 @@ def _rehearse(options: argparse.Namespace, formats: Iterable[str]) -> None:
     files = _rendered(Model(dict(enumerate(tokens)), (), special, options.pattern), formats)
     for name in files:
         text.check_other(options.files, options.folder / name)
+    for name in (one for one in TABLES if one not in files and (options.folder / one).exists()):
+        raise CommandError(f"{options.folder / name}: is of an earlier table; take it out, or add its --format")
     check_folder(options.folder)
 
 
