@@ -14,10 +14,10 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
 import yaml
-from fuzz.hostile import HOSTILE
-from fuzz.targets import TARGETS, check, seeds
 
 import bpe_conformance
+from fuzz.hostile import HOSTILE
+from fuzz.targets import TARGETS, check, seeds
 
 FORBIDDEN = {"exec", "compile", "import", "pickle.find_class", "code.__new__", "marshal.loads"}
 FORBIDDEN |= {"os.system", "os.exec", "os.fork", "os.forkpty", "os.posix_spawn", "os.spawn", "subprocess.Popen"}

@@ -17,13 +17,13 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
 import sample_reports
-from fuzz.targets import SEEDS, SPEC
 
 from bpe_conformance.fixtures.extension import SUPERBPE
 from bpe_conformance.pack.tables import Given, read_table
 from bpe_conformance.pack.writing import CASES, MANIFEST, TABLE, contents
 from bpe_conformance.reference import Tokenizer, format_gpt2, format_huggingface, format_tiktoken
 from bpe_conformance.report import document
+from fuzz.targets import SEEDS, SPEC
 
 OURS = Tokenizer.train("low lower lowest é é", 262, ["<|e|>"])
 
