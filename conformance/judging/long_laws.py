@@ -43,7 +43,7 @@ def _in_time(subject: Subject, law: str, lengths: Sequence[int], growth: int = 1
     before, seconds = 0, 0.0
     for length in lengths:
         if before and subject.limit and seconds * (length / before) ** growth > subject.limit:
-            note = f"{law}: inputs of {length:,} characters and more take too long to try"
+            note = f"{law}: sizes of {length:,} and more take too long to try"
             subject.notes += [note] if note not in subject.notes else []
             return
         started = time.monotonic()
@@ -249,6 +249,24 @@ def _long_decoding(subject: Subject, example: Example) -> Difference | None:
     return None
 
 
+@told
+def _large_vocabularies(subject: Subject, example: Example) -> Difference | None:
+    """Training on up to 80,000 different characters, to more tokens than 16 bits count."""
+    blocks = (range(0x4E00, 0x9FA6), range(0x3400, 0x4DB6), range(0xAC00, 0xD7A4), range(0x20000, 0x2A6D7))
+    characters = [chr(code) for block in blocks for code in block]
+    for size in _in_time(subject, "law-train-vocabulary", (300, 1_000, 2_000, 8_000, 25_000, 70_000), growth=2):
+        trained = subject.train(" ".join(characters[: 2 * size]), size, [])
+        asked = (
+            f"training on {min(2 * size, len(characters)):,} different ideographs and syllables, vocab_size {size:,}"
+        )
+        if len(trained.merges) != size - 256:
+            return Difference(asked, f"{size - 256:,} merges", f"{len(trained.merges):,} merges")
+        if not Model(trained.vocab, tuple(trained.merges), None).well_formed:
+            wanted = "merges of bytes and earlier results, each new, all of them in the vocabulary"
+            return Difference(asked, wanted, "merges of which this does not hold")
+    return None
+
+
 LONG_LAWS: tuple[Law, ...] = (
     Law("law-long-texts", "LAW-LONG-1", "encoder", ("encode",), fixed(), _long_texts, 1, None, 9, True),
     Law("law-many-pre-tokens", "LAW-LONG-1", "encoder", ("encode",), fixed(), _many_pre_tokens, 1, None, 9),
@@ -265,6 +283,7 @@ LONG_LAWS: tuple[Law, ...] = (
         None,
         3,
     ),
+    Law("law-train-vocabulary", "TRAIN-SIZE-1", "trainer", ("train",), fixed(), _large_vocabularies, 1, None, 9),
     Law("law-long-streams", "LAW-LONG-1", "streaming", ("encode_iterable",), fixed(), _long_streams, 1, None, 9, True),
     Law("law-large-batches", "LAW-LONG-1", "batch", ("encode_batch",), fixed(), _large_batches, 1, None, 9, True),
     Law("law-long-decoding", "LAW-LONG-1", "decoder", ("decode",), fixed(), _long_decoding, 1, None, 9, True),
