@@ -16,12 +16,13 @@ from bpe_conformance.judging.subject import Subject
 
 # The examples of the laws are the same in every run, on every platform and version of Python. A change to the
 # generators, to the known characters or to the fixed texts gives others: measure what they catch, and pin them anew.
-EXAMPLES = "9c6d4e017479b7f9b8559e7d6cf21cc1ef88619f4213d6c7348be5e8f71a45d3"
+EXAMPLES = "f22342d49b7e5e452b0f89e1ef75b36fc2075b0a50b2896c1f651d746c45fcd0"
 
 
 def test_the_examples_of_the_laws_are_pinned() -> None:
     subject = Subject("x", Right)
-    laws = [law for law in LAWS if law.id != "law-encode-pattern"]  # it draws from the patterns that there are
+    apart = "law-encode-pattern"  # it draws from the patterns that there are
+    laws = [law for law in LAWS if law.id != apart and law.tries > 1]
     drawn = [repr(law.draw(Choices(f"{law.id} {number}"), subject)) for law in laws for number in range(law.tries)]
     assert hashlib.sha256("\n".join(drawn).encode()).hexdigest() == EXAMPLES
 
