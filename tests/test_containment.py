@@ -303,3 +303,21 @@ def test_limits_within_limits(outer: float, inner: float) -> None:
         nested()
     assert 0.25 < time.monotonic() - started < 2
     assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
+
+
+def test_code_is_run_and_profiled_as_before_once_an_alarm_was_made_up_for() -> None:
+    """An exception that is taken back by none in its place hangs Python 3.11 at the next call that is profiled."""
+    lines = (
+        "import signal, sys",
+        "from bpe_conformance.judging.containment import TimedOut, limits",
+        "try:",
+        "    with limits(0.1):",
+        "        signal.setitimer(signal.ITIMER_REAL, 0)",
+        "        while True: pass",
+        "except TimedOut: pass",
+        "sys.setprofile(lambda *event: None)",
+        "(lambda: None)()",
+        "print('ended')",
+    )
+    done = subprocess.run([sys.executable, "-c", "\n".join(lines)], capture_output=True, text=True, timeout=30)
+    assert (done.stdout, done.stderr) == ("ended\n", "")

@@ -144,8 +144,15 @@ class Alarm:
                     _interrupt_main(TimedOut)
 
     def _take_back(self) -> None:
+        """Put another in the place of an exception that is on its way, and wait for that.
+
+        To put none in its place leaves Python looking for one at each call, in 3.11 without end where it is profiled.
+        """
         if self._made_up:
-            _interrupt_main(None)
+            with contextlib.suppress(_Nothing):
+                _interrupt_main(_Nothing)
+                while True:
+                    pass
 
     def _goes_on(self, frame: FrameType | None) -> bool:
         while frame is not None:
@@ -196,12 +203,16 @@ def _watch() -> None:
             alarm.make_up()
 
 
-def _interrupt_main(error: type[BaseException] | None) -> None:
-    """Have the main thread raise `error` when it next runs Python code, or take that back."""
+class _Nothing(BaseException):
+    """Is raised and dropped at once."""
+
+
+def _interrupt_main(error: type[BaseException]) -> None:
+    """Have the main thread raise `error` when it next runs Python code, instead of what it would raise then."""
     import ctypes
 
     main = ctypes.c_ulong(threading.main_thread().ident or 0)
-    ctypes.pythonapi.PyThreadState_SetAsyncExc(main, ctypes.py_object(error) if error else None)
+    ctypes.pythonapi.PyThreadState_SetAsyncExc(main, ctypes.py_object(error))
 
 
 @contextlib.contextmanager
