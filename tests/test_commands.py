@@ -14,6 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
+import psutil
 import pytest
 
 from bpe_conformance.cli import BROKEN_PIPE, INTERRUPTED, main
@@ -306,7 +307,10 @@ def test_control_c_while_training(here: Path) -> None:
     words = ["train", "long", "--vocab-size", "100000", "--tie-break", "first-seen", "--workers", "2", "-o", "tok"]
     with subprocess.Popen([*COMMAND, *words], stderr=subprocess.PIPE) as run:
         assert run.stderr
-        time.sleep(2)
+        until = time.monotonic() + 60
+        while not psutil.Process(run.pid).children() and time.monotonic() < until:
+            time.sleep(0.05)
+        time.sleep(0.3)
         run.send_signal(signal.SIGINT)
         assert run.stderr.read().decode().splitlines()[-1:] == ["bpe-conformance: interrupted"]
     assert run.returncode == INTERRUPTED
