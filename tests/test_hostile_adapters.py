@@ -129,8 +129,8 @@ WRONG_SHAPE = ["FAILED  error-table-byte *", "  got * encode returned *", "*8 fa
 
 @pytest.mark.parametrize("options", [(), ISOLATE], ids=["in-process", "isolated"])
 def test_an_answer_of_the_wrong_shape_is_no_error(project: Project, options: tuple[str, ...]) -> None:
-    project.write("shapes.py", SHAPES)
-    arguments = ["conformance", "--adapter", "shapes:Shapes", "--bpe-clause", "ERROR-TABLE-1", *options]
+    project.write("misshapen.py", SHAPES)
+    arguments = ["conformance", "--adapter", "misshapen:Shapes", "--bpe-clause", "ERROR-TABLE-1", *options]
     result = project.pytester.runpytest_inprocess(*arguments)
     assert result.ret == pytest.ExitCode.TESTS_FAILED
     result.stdout.fnmatch_lines(WRONG_SHAPE)

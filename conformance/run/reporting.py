@@ -73,7 +73,7 @@ def of(run: Run, status: int, complete: bool) -> document.Document:
         subject.fixed_model,
         subject.declared,
         subject.capabilities,
-        [ascii_only(note) for note in subject.notes],
+        [ascii_only(note) for note in sorted(subject.notes)],
     )
     place = {entry.id: number for number, entry in enumerate([*run.cases, *run.laws, *run.corpora])}
     results = sorted(run.results.values(), key=lambda one: place.get(one["id"], len(place)))

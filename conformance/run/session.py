@@ -168,6 +168,7 @@ class Run:
 
         if isinstance(item, BpeItem) and (report.when == "call" or report.failed):
             report.bpe = found = item.result(report)
+            report.bpe_notes = list(self.subject.notes)
             report.sections = [(name, output.shown(text)) for name, text in report.sections]
             if report.when == "call":  # what JUnit XML holds beside the outcome
                 names = ("clause", "level", "class", "state")
@@ -204,6 +205,8 @@ class Run:
         found = getattr(report, "bpe", None)
         if found is not None:
             self.results[found["id"]] = found
+            notes = self.subject.notes  # those of a worker come with its reports
+            notes += [note for note in report.bpe_notes if note not in notes]
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:

@@ -38,7 +38,7 @@ def write(terminal: Any, run: Run) -> None:
     missing = folded(one["reason"] for one in results if one["state"] == "not claimed")
     if missing:
         terminal.write_line(f"not claimed   {', '.join(missing)}")
-    for note in subject.notes:
+    for note in sorted(subject.notes):
         terminal.write_line(f"note          {ascii_only(note)}", yellow=True)
     declared = [f"{key}={value}" for key, value in subject.declared.items()]
     terminal.write_line(f"conventions   {', '.join(declared) or 'the defaults'}")
