@@ -101,7 +101,15 @@ def test_laws_that_do_not_hold_are_the_same_with_workers_too(pytester: pytest.Py
     wrong = "bpe_conformance.known_bugs.encoding:GreedyLeftToRight"
     reports = []
     for number, more in enumerate(((), ("-n", "2"))):
-        options = ("--adapter", wrong, "--bpe-section", "LAW", f"--bpe-report={number}.json", "-k", "not law-long or law-long-runs")
+        options = (
+            "--adapter",
+            wrong,
+            "--bpe-section",
+            "LAW",
+            f"--bpe-report={number}.json",
+            "-k",
+            "not law-long or law-long-runs",
+        )
         pytester.runpytest_subprocess("conformance", *options, *more)
         reports.append(timeless(document.read(pytester.path / f"{number}.json")))
     assert reports[0] == reports[1]
