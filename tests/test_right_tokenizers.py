@@ -16,7 +16,7 @@ WHOLE = [
     "arrays:Tokenizer",
     "containers:Lazy",
 ]
-ASKED_FOR_LONG = {"linked:Tokenizer", "arrays:Tokenizer"}
+ASKED_FOR_LONG = {"linked:Tokenizer"}
 """Asked the laws for long inputs, too; with others, some of which are naive, these take up to a minute."""
 SHORT = ("-k", "not (law-long or law-large or law-many or law-train-vocabulary or law-train-large)")
 PARTS = {
