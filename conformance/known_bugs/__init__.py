@@ -25,6 +25,7 @@ SECTIONS = (
     "files",
     "batch",
     "faults",
+    "long_inputs",
 )
 
 
@@ -39,7 +40,6 @@ class KnownBug:
         sentence: what it does, and why people write it.
         mend: how to mend it, in at most two lines.
         varies: whether its answers depend on the process: the hash seed, the locale, the folder, the time.
-        long: whether only long inputs show it, for which there are laws and no golden cases.
         target: the class, for the adapter protocol.
     """
 
@@ -49,8 +49,12 @@ class KnownBug:
     sentence: str
     mend: str
     varies: bool
-    long: bool
     target: type
+
+    @property
+    def long(self) -> bool:
+        """Whether only long inputs show it, for which there are laws and no golden cases."""
+        return self.section == "long_inputs"
 
 
 @lru_cache(maxsize=1)
@@ -70,6 +74,5 @@ def _in_section(section: str) -> Iterator[KnownBug]:
                 " ".join((target.__doc__ or "").split()),
                 " ".join(vars(target)["mend"].split()),
                 bool(vars(target).get("varies")),
-                bool(vars(target).get("long")),
                 target,
             )

@@ -106,27 +106,3 @@ class EmptyBatchRaises(Encoder):
         if not isinstance(texts[0], str):
             raise TypeError("a list of texts is wanted")
         return super().encode_batch(texts)
-
-
-class LargeBatchesAsLines(Encoder):
-    """Hands a batch of more than 1,000 texts to workers as lines, which strip what they read."""
-
-    clause = "LAW-LONG-1"
-    mend = "Hand texts over as they are, for example pickled or as JSON strings."
-    long = True
-
-    def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
-        return super().encode_batch(texts if len(texts) <= 1_000 else [text.strip() for text in texts])
-
-
-class WholeGroupsOnly(Encoder):
-    """Encodes a large batch in groups of 512, and forgets the last group if it is not whole."""
-
-    clause = "LAW-LONG-1"
-    mend = "Step to len(texts): for start in range(0, len(texts), 512)."
-    long = True
-
-    def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
-        if len(texts) < 4_096:
-            return super().encode_batch(texts)
-        return [self.encode(text) for start in range(0, len(texts) - 511, 512) for text in texts[start : start + 512]]

@@ -381,15 +381,3 @@ class IdZeroSkipped(Encoder):
 
     def decode_bytes(self, ids: Iterable[int]) -> bytes:
         return b"".join([self.vocab[index] for index in ids if index])
-
-
-class DecodesInBlocks(Encoder):
-    """Decodes long lists in blocks of 65,536 ids; a character across two blocks becomes U+FFFD twice."""
-
-    clause = "LAW-LONG-1"
-    mend = "Join all bytes before decoding, or use an incremental decoder."
-    long = True
-
-    def decode(self, ids: Iterable[int]) -> str:
-        ids = list(ids)
-        return "".join(super(DecodesInBlocks, self).decode(ids[at : at + 65_536]) for at in range(0, len(ids), 65_536))

@@ -455,25 +455,3 @@ class AbsentSpecialIsText(_Absent):
     def new_ids(self, listed: list[bytes]) -> list[tuple[bytes, int]]:
         self.special = [token for token in self.special if token.encode("utf-8") in self.ids]
         return []
-
-
-class SpecialsOffInLongTexts(Encoder):
-    """Takes a faster way for long texts, which knows no special tokens."""
-
-    clause = "LAW-LONG-1"
-    mend = "Cut the text at its special tokens first, on every way."
-    long = True
-
-    def cut(self, text: str) -> Segments:
-        return super().cut(text) if len(text) < 65_536 else [(text, False)]
-
-
-class FirstThousandSpecials(Encoder):
-    """Has room for a thousand special tokens, and leaves the others out without a word."""
-
-    clause = "SPECIAL-SCAN-1"
-    mend = "Take as many as are given, or raise an error that names the limit."
-    long = True
-
-    def cut(self, text: str) -> Segments:
-        return textbook.cut_special(text, self.special[:1_000])

@@ -267,14 +267,3 @@ class AllChunksJoined(Encoder):
 
     def encode_iterable(self, chunks: Iterable[str]) -> Iterator[int]:
         yield from self.encode("".join(chunks))
-
-
-class LongChunksEncodedAlone(Encoder):
-    """Encodes a chunk above 64 Ki characters at once, for it is long enough, with what was held back before it."""
-
-    clause = "LAW-LONG-1"
-    mend = "Treat every chunk alike: hold back what later text can change."
-    long = True
-
-    def ready(self, held: str) -> int:
-        return len(held) if len(held) >= 65_536 else super().ready(held)

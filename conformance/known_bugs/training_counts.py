@@ -412,16 +412,3 @@ class RepeatedSpecialTokenCounted(Trainer):
     @classmethod
     def specials(cls, special_tokens: list[str]) -> list[str]:
         return special_tokens
-
-
-class RareWordsPruned(Trainer):
-    """Forgets words that occurred once when there are more than 65,536, to bound the memory."""
-
-    clause = "TRAIN-STABLE-1"
-    mend = "Count every pre-token; rare ones decide together."
-    long = True
-
-    @classmethod
-    def words(cls, text: str, special: list[str], pattern: str) -> Words:
-        words = super().words(text, special, pattern)
-        return [(word, count) for word, count in words if count > 1] if len(words) > 65_536 else words
