@@ -82,6 +82,16 @@ class _Refusal(NamedTuple):
 
     kind: type[ValueError]
     arguments: tuple[Any, ...]
+    attributes: dict[str, Any]
+
+    def error(self) -> ValueError:
+        """Return the error as it was raised."""
+        try:
+            error = self.kind(*self.arguments)
+        except TypeError:  # its constructor takes others than it hands on
+            error = self.kind.__new__(self.kind, *self.arguments)
+        vars(error).update(self.attributes)
+        return error
 
 
 def _attempt(call: Callable[[Job], Result], job: Job) -> Result | _Refusal:
@@ -89,14 +99,14 @@ def _attempt(call: Callable[[Job], Result], job: Job) -> Result | _Refusal:
     try:
         return call(job)
     except ValueError as error:
-        return _Refusal(type(error), error.args)
+        return _Refusal(type(error), error.args, vars(error))
 
 
 def _result_of(future: Future[Result | _Refusal]) -> Result:
     with _clear_failures():
         result = future.result()
     if isinstance(result, _Refusal):
-        raise result.kind(*result.arguments)
+        raise result.error()
     return result
 
 

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import os
+import stat
 from pathlib import Path
 
 import pytest
 from faults import saves
+
+from bpe_conformance.fixtures.saving import write_folder
 
 
 @pytest.fixture(autouse=True)
@@ -23,3 +27,14 @@ def test_a_full_disk_at_any_call(save: str, here: Path) -> None:
 def test_an_interrupt_at_any_line(save: str, here: Path) -> None:
     """At some; `python tests/faults/sweep.py` tries all."""
     assert saves.interrupted(save, here, 12) > 11
+
+
+@pytest.mark.skipif(os.name != "posix", reason="rights of POSIX")
+def test_a_folder_that_is_written_again_keeps_its_rights(here: Path) -> None:
+    write_folder("new", {"a": b"1"})
+    (here / "like").mkdir()
+    assert stat.S_IMODE((here / "new").stat().st_mode) == stat.S_IMODE((here / "like").stat().st_mode)
+    (here / "new").chmod(0o750)
+    write_folder("new", {"b/c": b"2"})
+    assert stat.S_IMODE((here / "new").stat().st_mode) == 0o750
+    assert [path.name for path in (here / "new").iterdir()] == ["b"]

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import os
+import subprocess
+import sys
 from collections import Counter
 
 import pytest
@@ -89,6 +93,26 @@ def test_a_bug_that_nothing_catches_and_a_case_that_catches_nothing_are_told(spe
     everything[case] = "00000000"
     lines = list(power.gaps(Matrix({"all": everything}, {}, {}), spec, {case: "a reason"}))
     assert lines == [f"{case} is listed in stands.yaml, and catches a known bug, or does not exist: take it out"]
+
+
+ANSWERS = """
+import json, sys
+from bpe_conformance.tools import power
+print(json.dumps([power._some_answers((bug, cases, {})) for bug, cases in json.load(sys.stdin)]))
+"""
+
+
+@pytest.mark.parametrize("seed", ["1", "2"])
+def test_what_is_answered_does_not_depend_on_the_hash_seed(published: Matrix, seed: str) -> None:
+    """Differences of vocabularies are differences of sets, of which a message names a few tokens."""
+    asked = [
+        (bug, sorted(case for case in published.answers[bug] if case.startswith("train-"))[:5])
+        for bug in ("vocab-padded", "special-token-missing", "bytes-of-the-text-only")
+    ]
+    environment = {**os.environ, "PYTHONHASHSEED": seed}
+    command = [sys.executable, "-c", ANSWERS]
+    told = subprocess.run(command, input=json.dumps(asked), env=environment, capture_output=True, text=True, check=True)
+    assert json.loads(told.stdout) == [{case: published.answers[bug][case] for case in cases} for bug, cases in asked]
 
 
 def test_a_matrix_that_is_not_of_today_is_told(published: Matrix, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -67,6 +67,30 @@ def test_an_error_of_a_job_arrives_as_it_is(pool: Any, capfd: pytest.CaptureFixt
     assert capfd.readouterr() == ("", "")
 
 
+class OfItsOwn(ValueError):
+    """An error whose constructor takes other arguments than its message."""
+
+    def __init__(self, word: str, place: int) -> None:
+        super().__init__(f"{word} at {place}")
+        self.place = place
+
+
+def refuse_in_its_own_way(word: str) -> str:
+    raise OfItsOwn(word, 3)
+
+
+@pytest.mark.parametrize("pool", [ProcessPoolExecutor, ThreadPoolExecutor])
+def test_an_error_arrives_whole_whatever_its_constructor_takes(pool: Any) -> None:
+    with pool(1) as executor:
+        for results in (
+            in_processes(2, refuse_in_its_own_way, ["a"]),
+            in_order(executor, refuse_in_its_own_way, "a", 2),
+        ):
+            with pytest.raises(OfItsOwn, match=r"^a at 3$") as caught:
+                next(results)
+            assert caught.value.place == 3
+
+
 ABANDONED = """
 from contextlib import closing
 from bpe_conformance.reference.workers import in_processes

@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from bpe_conformance.judging.containment import Fault, Raised
+from bpe_conformance.judging.containment import Fault, Raised, type_name
 
 TIMED_OUT = "raised TimedOut"
 DISTURBED = "surroundings"
@@ -46,6 +46,6 @@ class Difference:
 
 def faulty(line: str, expected: str, fault: Fault) -> Difference:
     """Return the difference that a fault is, with the implementation's own frames."""
-    kind = type(fault.error).__name__ if isinstance(fault, Raised) else type(fault).__name__
+    kind = type_name(fault.error if isinstance(fault, Raised) else fault)
     where = fault.where if isinstance(fault, Raised) else ()
     return Difference(line, expected, str(fault), "", where, answer=f"raised {kind}")

@@ -102,8 +102,8 @@ def _judge_vocab(
     if wanted_tokens == got_tokens:
         return None
     missing, extra = wanted_tokens - got_tokens, got_tokens - wanted_tokens
-    told = [f"{show.token(token)} is missing" for token in list(missing)[:3]]
-    told += [f"{show.token(token)} is too many" for token in list(extra)[:3]]
+    told = [f"{show.token(token)} is missing" for token in sorted(missing)[:3]]
+    told += [f"{show.token(token)} is too many" for token in sorted(extra)[:3]]
     return Difference(
         line, f"a vocabulary of {sum(wanted_tokens.values())} tokens", ", ".join(told), "in the vocabulary"
     )

@@ -48,6 +48,9 @@ class Anything:
         return True
 
 
+EQUAL = {"__eq__": Anything.__eq__, "__ne__": Anything.__ne__}
+
+
 class Equal(Attack):
     def encode(self, text: str) -> Any:
         return Anything()
@@ -60,19 +63,19 @@ class EqualIds(Attack):
 
 class EqualList(Attack):
     def encode(self, text: str) -> Any:
-        return type("List", (list, Anything), {"__eq__": Anything.__eq__})([1, 2, 3])
+        return type("List", (list, Anything), EQUAL)([1, 2, 3])
 
 
 class EqualInts(Attack):
     def encode(self, text: str) -> Any:
-        return [type("Int", (int,), {"__eq__": Anything.__eq__, "__hash__": int.__hash__})(5)] * len(text)
+        return [type("Int", (int,), {**EQUAL, "__hash__": int.__hash__})(5)] * len(text)
 
 
 class EqualText(Attack):
     op = "decode"
 
     def decode(self, ids: Sequence[int]) -> Any:
-        return type("Text", (str,), {"__eq__": Anything.__eq__, "__hash__": str.__hash__, "__str__": fail})("no")
+        return type("Text", (str,), {**EQUAL, "__hash__": str.__hash__, "__str__": fail})("no")
 
 
 class Strings(Attack):
@@ -362,7 +365,7 @@ class EqualMerges(Attack):
 
     @classmethod
     def train(cls, text: str, vocab_size: int, special_tokens: Sequence[str]) -> Any:
-        return Anything(), Anything()
+        return Right.train(text, vocab_size, special_tokens).vocab, Anything()
 
 
 class EqualBytes(Attack):
@@ -370,7 +373,7 @@ class EqualBytes(Attack):
 
     @classmethod
     def train(cls, text: str, vocab_size: int, special_tokens: Sequence[str]) -> Any:
-        token = type("Token", (bytes,), {"__eq__": Anything.__eq__, "__hash__": bytes.__hash__})
+        token = type("Token", (bytes,), {**EQUAL, "__hash__": bytes.__hash__})
         right = Right.train(text, vocab_size, special_tokens)
         return {index: token(b"no") for index in right.vocab}, [(token(b"n"), token(b"o")) for _ in right.merges]
 

@@ -104,6 +104,15 @@ class OddError(Attack):
         raise type("Odd", (Exception,), {"__str__": fail, "__repr__": fail, "__traceback__": property(fail)})
 
 
+class HostileKindOfError(Attack):
+    def act(self) -> None:
+        def fail(*_: object) -> NoReturn:
+            raise SystemExit
+
+        meta = type("Meta", (type,), {"__getattribute__": fail, "__instancecheck__": fail, "__eq__": fail})
+        raise meta("Odd", (Exception,), {})
+
+
 class GiganticError(Attack):
     def act(self) -> None:
         raise ValueError("x" * (200 << 20))
@@ -339,6 +348,17 @@ class Tracing(Attack):
 
         sys.settrace(trace)
         threading.settrace(trace)
+
+
+class Watching(Attack):
+    outcome = "pass"
+
+    def act(self) -> None:
+        def trace(frame: Any, event: str, arg: Any) -> None:
+            if "judging" in frame.f_code.co_filename:
+                raise ValueError("traced")
+
+        sys.settrace(trace)
 
 
 class Profiling(Attack):

@@ -11,7 +11,8 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-Act = Callable[[int], None]
+Act = Callable[[int, list[int]], None]
+"""What is done, given the number of the request and the ids that would be right."""
 ATTACKS: dict[str, Act] = {}
 LONG = 1 << 20
 SURPLUS = ("in-advance", "many-lines")
@@ -33,16 +34,19 @@ def reply(seq: Any, **rest: Any) -> None:
 
 
 def raw(result: str) -> Act:
-    return lambda seq: write(b'{"seq": %d, "result": %s}\n' % (seq, result.encode()))
+    return lambda seq, right: write(b'{"seq": %d, "result": %s}\n' % (seq, result.encode()))
 
 
+def spelled(spell: Callable[[int], object]) -> Act:
+    return lambda seq, right: reply(seq, result=[spell(index) for index in right])
+
+
+SPELLED: dict[str, Callable[[int], object]] = {"floats": float, "strings": str, "nested-ids": lambda index: [index]}
+ATTACKS.update({name: spelled(spell) for name, spell in SPELLED.items()})
 RAW = {
     "not-a-number": "[NaN]",
     "infinite": "[1e999]",
-    "floats": "[1.0]",
-    "strings": '["1"]',
     "booleans": "[true]",
-    "nested-ids": "[[1]]",
     "nothing": "null",
     "object": '{"97": 0}',
     "digits": "[" + "9" * 100_000 + "]",
@@ -57,58 +61,58 @@ ATTACKS.update({name: raw(result) for name, result in RAW.items()})
 
 
 @attack
-def next_number(seq: int) -> None:
-    reply(seq + 1, result=[1])
+def next_number(seq: int, right: list[int]) -> None:
+    reply(seq + 1, result=right)
 
 
 @attack
-def last_number(seq: int) -> None:
-    reply(seq - 1, result=[1])
+def last_number(seq: int, right: list[int]) -> None:
+    reply(seq - 1, result=right)
 
 
 @attack
-def no_number(seq: int) -> None:
-    write(b'{"result": [1]}\n')
+def no_number(seq: int, right: list[int]) -> None:
+    write(json.dumps({"result": right}).encode() + b"\n")
 
 
 @attack
-def number_as_text(seq: int) -> None:
-    reply(str(seq), result=[1])
+def number_as_text(seq: int, right: list[int]) -> None:
+    reply(str(seq), result=right)
 
 
 @attack
-def number_as_float(seq: int) -> None:
-    reply(float(seq), result=[1])
+def number_as_float(seq: int, right: list[int]) -> None:
+    reply(float(seq), result=right)
 
 
 @attack
-def in_advance(seq: int) -> None:
+def in_advance(seq: int, right: list[int]) -> None:
     reply(seq, result=[1])
     for number in range(seq + 1, seq + 100):
         reply(number, result=[1])
 
 
 @attack
-def many_lines(seq: int) -> None:
+def many_lines(seq: int, right: list[int]) -> None:
     reply(seq, result=[1])
     while True:
         write(b"{}\n" * LONG)
 
 
 @attack
-def many_gigantic_lines(seq: int) -> None:
+def many_gigantic_lines(seq: int, right: list[int]) -> None:
     while True:
         reply(seq, result=[1] * 10_000_000)
 
 
 @attack
-def endless_line(seq: int) -> None:
+def endless_line(seq: int, right: list[int]) -> None:
     while True:
         write(b"x" * LONG)
 
 
 @attack
-def long_line(seq: int) -> None:
+def long_line(seq: int, right: list[int]) -> None:
     write(b'{"seq": %d, "result": [' % seq)
     for _ in range(1024):
         write(b"1," * (LONG // 2))
@@ -116,101 +120,101 @@ def long_line(seq: int) -> None:
 
 
 @attack
-def half_a_line(seq: int) -> None:
+def half_a_line(seq: int, right: list[int]) -> None:
     write(b'{"seq": %d, "res' % seq)
     time.sleep(1000)
 
 
 @attack
-def drop_by_drop(seq: int) -> None:
+def drop_by_drop(seq: int, right: list[int]) -> None:
     for byte in b'{"seq": %d, "result": [1' % seq + b" " * 10_000:
         write(bytes([byte]))
         time.sleep(0.01)
 
 
 @attack
-def silence(seq: int) -> None:
+def silence(seq: int, right: list[int]) -> None:
     time.sleep(1000)
 
 
 @attack
-def binary(seq: int) -> None:
+def binary(seq: int, right: list[int]) -> None:
     write(bytes(range(256)) * 100 + b"\n")
 
 
 @attack
-def blank_lines(seq: int) -> None:
+def blank_lines(seq: int, right: list[int]) -> None:
     write(b"\n" * 1000)
 
 
 @attack
-def not_utf8(seq: int) -> None:
+def not_utf8(seq: int, right: list[int]) -> None:
     write(b'{"seq": %d, "result": ["\xff\xfe"]}\n' % seq)
 
 
 @attack
-def an_array(seq: int) -> None:
+def an_array(seq: int, right: list[int]) -> None:
     write(b"[1]\n")
 
 
 @attack
-def neither(seq: int) -> None:
+def neither(seq: int, right: list[int]) -> None:
     reply(seq)
 
 
 @attack
-def error_as_text(seq: int) -> None:
+def error_as_text(seq: int, right: list[int]) -> None:
     reply(seq, error="no")
 
 
 @attack
-def hostile_error(seq: int) -> None:
+def hostile_error(seq: int, right: list[int]) -> None:
     told = "\x1b[2J</script>\ud800\n\x00"
     reply(seq, error={"type": told, "message": told * 100_000, "traceback": told * 100_000})
 
 
 @attack
-def objects(seq: int) -> None:
+def objects(seq: int, right: list[int]) -> None:
     write(b'{"seq": %d, "result": [%s[]]}\n' % (seq, b"[]," * 10_000_000))
 
 
 @attack
-def flood_of_errors(seq: int) -> None:
+def flood_of_errors(seq: int, right: list[int]) -> None:
     while True:
         os.write(2, b"\x1b[2J\xff\x00" * LONG)
 
 
 @attack
-def output_closed(seq: int) -> None:
+def output_closed(seq: int, right: list[int]) -> None:
     os.close(1)
     time.sleep(1000)
 
 
 @attack
-def input_closed(seq: int) -> None:
+def input_closed(seq: int, right: list[int]) -> None:
     os.close(0)
     reply(seq, result=[1])
     time.sleep(1000)
 
 
 @attack
-def ends_well(seq: int) -> None:
+def ends_well(seq: int, right: list[int]) -> None:
     os._exit(0)
 
 
 @attack
-def ends_in_the_middle(seq: int) -> None:
+def ends_in_the_middle(seq: int, right: list[int]) -> None:
     write(b'{"seq": %d, "res' % seq)
     os._exit(0)
 
 
 @attack
-def stopped(seq: int) -> None:
+def stopped(seq: int, right: list[int]) -> None:
     os.kill(os.getpid(), signal.SIGSTOP)
 
 
 @attack
-def deaf(seq: int) -> None:
+def deaf(seq: int, right: list[int]) -> None:
     for number in set(signal.Signals) - {signal.SIGKILL, signal.SIGSTOP}:
         signal.signal(number, signal.SIG_IGN)
     while True:
@@ -218,13 +222,13 @@ def deaf(seq: int) -> None:
 
 
 @attack
-def children_hold_the_pipes(seq: int) -> None:
+def children_hold_the_pipes(seq: int, right: list[int]) -> None:
     subprocess.Popen(["sh", "-c", "sleep 1000 & sleep 1000"], start_new_session=True)
     os._exit(0)
 
 
 @attack
-def kills_its_parent(seq: int) -> None:
+def kills_its_parent(seq: int, right: list[int]) -> None:
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     os.killpg(0, signal.SIGTERM)
     reply(seq, result=[1])
@@ -239,7 +243,7 @@ def main() -> None:
         elif op == "load":
             reply(seq, result={"model": 1})
         elif isinstance(text, str) and text.strip() in ATTACKS:
-            ATTACKS[text.strip()](seq)
+            ATTACKS[text.strip()](seq, [*text.encode()])
         else:
             reply(seq, result=[*str(text).encode()] if text != "ab" else [256])
 

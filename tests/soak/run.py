@@ -26,9 +26,10 @@ ADAPTERS = {
     "reference": 0,
     "bpe_conformance.known_bugs.encoding:GreedyLeftToRight": 1,
     "bpe_conformance.known_bugs.streaming:LastTokenHeldBack": 1,
+    "bpe_conformance.known_bugs.training_text:BytesOfTheTextOnly": 1,
 }
 """What is judged → the exit code that it has to have."""
-OF_THE_RUN = ("created", "platform", "seconds", "command", "isolated")
+OF_THE_RUN = ("created", "platform", "seconds", "command", "isolated", "language")
 TIMES = "take too long to try"
 """The end of a note on a law: it depends on the speed of the machine."""
 ASCII = {"LC_ALL": "POSIX", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}

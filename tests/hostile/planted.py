@@ -1,0 +1,268 @@
+"""Takes defences of the suite out, one at a time, to see what notices: `python tests/hostile/planted.py [NAME ...]`.
+
+Each fault is planted in a copy of the package. The attacks that it lets through have to be told as not held by
+tests/hostile/run.py, or the tests that are named have to fail; exit 1 if they do not.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+HERE = Path(__file__).parent
+ROOT = HERE.parents[1]
+PLACES = {"conformance": ".", "adapters": "adapters", "fixtures": "fixtures", "reference": "reference"}
+"""Folder of the clone → where it stands in the package."""
+TIMEOUT = "25"
+
+
+@dataclass(frozen=True)
+class Fault:
+    """A defence taken out.
+
+    Attributes:
+        name: what is missing.
+        file: where, in the package.
+        old: the source of the defence.
+        new: what stands in its place.
+        attacks: the attacks, one after another, that are no longer held.
+        tests: an expression for pytest -k, for what shows in the output or at the end of a run only.
+        module: the tests that it selects from.
+    """
+
+    name: str
+    file: str
+    old: str
+    new: str
+    attacks: str = ""
+    tests: str = ""
+    module: str = "test_hostile_adapters.py"
+
+
+HANDLE, CONTAINMENT, ALARM = "judging/handle.py", "judging/containment.py", "judging/alarm.py"
+AROUND, PROCESS, CONNECTION = "judging/surroundings.py", "adapters/process.py", "adapters/connection.py"
+FAULTS = (
+    Fault(
+        "ids-rebuilt",
+        HANDLE,
+        "    if type(value) is list and len(value) <= MAX_IDS",
+        "    return value\n    if type(value) is list and len(value) <= MAX_IDS",
+        "equal equalids equallist equalints",
+    ),
+    Fault("text-rebuilt", HANDLE, 'return str.__add__("", text)', "return text", "equaltext"),
+    Fault(
+        "rows-counted",
+        HANDLE,
+        'raise Misshapen(f"encode_batch returned {kind(rows)}; a list of lists of int is wanted")',
+        "return rows",
+        "equalrows",
+    ),
+    Fault("tables-rebuilt", HANDLE, "call(what, lambda: bytes(memoryview(value)))", "value", "equalbytes"),
+    Fault(
+        "merges-rebuilt",
+        HANDLE,
+        '        raise Misshapen(f"merges is {kind(value)}; {wanted}")',
+        "        return value",
+        "equalmerges",
+    ),
+    Fault("large-ids-refused", HANDLE, "if value and (min(value)", "if False and (min(value)", "huge"),
+    Fault(
+        "exits-caught",
+        CONTAINMENT,
+        "    except BaseException as error:\n        if issub",
+        "    except Exception as error:\n        if issub",
+        "exit exitwithtext base closing",
+    ),
+    Fault("interrupts-told-apart", CONTAINMENT, "and _interrupt.is_set():", ":", "interrupt"),
+    Fault(
+        "errors-read-safely",
+        CONTAINMENT,
+        '    except BaseException:\n        message = ["',
+        '    except ZeroDivisionError:\n        message = ["',
+        "odderror",
+    ),
+    Fault(
+        "names-read-safely",
+        CONTAINMENT,
+        'name = type.__dict__["__name__"].__get__(type(value))',
+        "name = type(value).__name__",
+        "hostilekindoferror",
+    ),
+    Fault("profiler-put-back", CONTAINMENT, "sys.setprofile(profiling)", "pass", "profiling"),
+    Fault("tracer-put-back", CONTAINMENT, "sys.settrace(tracing)", "pass", "watching"),
+    Fault(
+        "shape-told-over-the-bridge",
+        CONTAINMENT,
+        'if misshapen := _told(error, "misshapen"):',
+        "if misshapen := None:",
+        tests="wrong_shape",
+    ),
+    Fault(
+        "raised-again-and-again",
+        ALARM,
+        "if not self.armed or (self.fired and not self._goes_on(frame)):",
+        "if not self.armed or self.fired:",
+        "swallownested swallowincalls",
+    ),
+    Fault("raised-at-another-line", ALARM, "self.trace(frame, (self.fired - 2) % 5)", "pass", "swallownested"),
+    Fault(
+        "made-up-for",
+        ALARM,
+        "late = self.armed and",
+        "late = False and",
+        "timerstopped alarmignored alarmtaken alarmblocked",
+    ),
+    Fault(
+        "ended-in-the-end",
+        ALARM,
+        "faulthandler.dump_traceback_later(last,",
+        "dict(last=last,",
+        tests="nothing_interrupts",
+        module="test_containment.py",
+    ),
+    Fault("streams-put-back", AROUND, "            setattr(sys, name, stream)", "            pass", "streams"),
+    Fault("descriptors-put-back", AROUND, "os.dup2(descriptor, number)", "pass", "descriptorsclosed descriptorsmoved"),
+    Fault("folder-told", AROUND, 'yield f"{changed}; leave it as it is"', "return", "folder"),
+    Fault("locale-told", AROUND, '        yield f"the locale was', '        f"the locale was', "locale"),
+    Fault("path-put-back", AROUND, "entries[:] = [*before", "[*before", "nopath nofinders"),
+    Fault("mask-put-back", AROUND, "yield partial(os.umask, mask)", "pass", "umask"),
+    Fault(
+        "recursion-limit-put-back",
+        AROUND,
+        "yield lambda: sys.setrecursionlimit(max(limit, sys.getrecursionlimit()))",
+        "pass",
+        "recursionlimit",
+    ),
+    Fault(
+        "folders-gone",
+        "judging/scratch.py",
+        'inner = Path(outer, "saved")',
+        'inner = Path(outer + "-saved")',
+        "savedelsewhere savedlocked",
+    ),
+    Fault(
+        "output-bounded",
+        "run/output.py",
+        "found.st_size > KEPT",
+        "found.st_size > KEPT * 10**9",
+        tests="in_the_process and fail",
+    ),
+    Fault(
+        "output-escaped",
+        "judging/show.py",
+        'return re.sub(r"[^\\n -~]", lambda match: ascii(match.group())[1:-1], text)',
+        "return text",
+        tests="in_the_process and fail",
+    ),
+    Fault("threads-not-waited-for", "run/leaving.py", "if threads or children:", "if False:", "thread"),
+    Fault("group-ended", PROCESS, "os.killpg(self.popen.pid, signal.SIGKILL)", "pass", "spin terminate"),
+    Fault(
+        "sessions-ended",
+        PROCESS,
+        'if not _kill_marked(f"{_MARK}={self._mark}".encode()):',
+        "if True:",
+        "detachedchild daemon children-hold-the-pipes",
+    ),
+    Fault(
+        "numbers-compared",
+        CONNECTION,
+        'if type(reply.get("seq")) is not int or reply["seq"] != self._sequence:',
+        "if False:",
+        "next-number last-number no-number number-as-text number-as-float",
+    ),
+    Fault("kinds-of-numbers-told", CONNECTION, 'type(reply.get("seq")) is not int or ', "", "number-as-float"),
+    Fault(
+        "surplus-noticed",
+        CONNECTION,
+        "if process is not None and not process.replies.empty():",
+        "if False:",
+        "many-lines",
+    ),
+    Fault(
+        "ids-of-replies-checked",
+        "adapters/wire.py",
+        "or any(type(index) is not int for index in value)",
+        "",
+        "floats strings",
+    ),
+    Fault(
+        "time-over-the-wire",
+        CONNECTION,
+        "process.replies.get(timeout=limit)",
+        "process.replies.get()",
+        "silence half-a-line stopped deaf",
+    ),
+    Fault(
+        "errors-drained",
+        PROCESS,
+        "target=target, args=(stream,)",
+        "target=target if stream is not self.popen.stderr else str, args=(stream,)",
+        "flood-of-errors",
+    ),
+    Fault("output-kept-apart", "adapters/serve.py", "    os.dup2(2, 1)", "    pass", "floodout"),
+    Fault(
+        "parent-watched",
+        "adapters/serve.py",
+        "    while os.getppid() == parent:",
+        "    while True:",
+        tests="leaves_nothing",
+    ),
+    Fault("names-shortened", "adapters/bridge.py", "[:_LONGEST_NAME])[1:-1]", ")[1:-1]", tests="calls_itself"),
+)
+
+
+def noticed(fault: Fault, folder: Path) -> list[str]:
+    """Plant a fault in a copy of the package in `folder`, and return the attacks or tests that do not tell."""
+    package = folder / "bpe_conformance"
+    for name, place in PLACES.items():
+        shutil.copytree(ROOT / name, package / place, dirs_exist_ok=True, ignore=shutil.ignore_patterns("__pycache__"))
+    file = package / fault.file
+    source = file.read_text("utf-8")
+    if source.count(fault.old) != 1:
+        raise SystemExit(f"{fault.name}: {fault.file} has {source.count(fault.old)} times {fault.old!r}; 1 is wanted")
+    file.write_text(source.replace(fault.old, fault.new), "utf-8")
+    environment = {**os.environ, "PYTHONPATH": str(folder), "PYTHONDONTWRITEBYTECODE": "1"}
+    if fault.tests:
+        tests = [
+            "-m",
+            "pytest",
+            "-q",
+            "-x",
+            "-p",
+            "no:cacheprovider",
+            str(HERE.parent / fault.module),
+            "-k",
+            fault.tests,
+        ]
+        found = subprocess.run([sys.executable, *tests], capture_output=True, text=True, env=environment, cwd=ROOT)
+        return [] if found.returncode == 1 else [f"-k {fault.tests!r} (exit status {found.returncode})"]
+    attacks = [str(HERE / "run.py"), *fault.attacks.split(), "--timeout", TIMEOUT]
+    told = subprocess.run([sys.executable, *attacks], capture_output=True, text=True, env=environment, cwd=ROOT).stdout
+    broken = {word for line in told.splitlines() if line.startswith("BROKEN") for word in line.split()}
+    return [name for name in fault.attacks.split() if name not in broken]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("names", nargs="*", help="faults; all of them if none is named")
+    names = parser.parse_args().names
+    chosen = [fault for fault in FAULTS if fault.name in names or not names]
+    unnoticed = 0
+    for fault in chosen:
+        with tempfile.TemporaryDirectory() as folder:
+            silent = noticed(fault, Path(folder))
+        unnoticed += bool(silent)
+        by = fault.attacks or f"{fault.module} -k {fault.tests!r}"
+        print(f"{fault.name:30} {'NOT noticed by ' + ', '.join(silent) if silent else 'noticed by ' + by}", flush=True)
+    print(f"{len(chosen)} faults planted, {unnoticed} not noticed")
+    raise SystemExit(1 if unnoticed or not chosen else 0)
+
+
+if __name__ == "__main__":
+    main()
