@@ -1,9 +1,15 @@
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 import time
+from pathlib import Path
 
 import pytest
 from conftest import Project, states
+
+from bpe_conformance.run import output
 
 ACTS = {
     "act-exit": "encode(*) raised SystemExit: 0",
@@ -98,3 +104,19 @@ def test_imports_are_contained(project: Project, statement: str, told: str) -> N
 @pytest.mark.parametrize("limit", ["0", "-1", "nan", "inf"])
 def test_a_time_limit_that_is_none_is_refused(project: Project, limit: str) -> None:
     assert "--bpe-time-limit" in project.refused("mine:Greedy", "--bpe-time-limit", limit)
+
+
+FLOOD = """
+import os
+from bpe_conformance.run import output
+with output.bounded(True):
+    for _ in range(50):
+        os.write(1, b"x" * 100_000)
+"""
+
+
+@pytest.mark.skipif(os.name != "posix", reason="descriptors of POSIX")
+def test_a_flood_of_output_is_cut_before_anyone_reads_it(tmp_path: Path) -> None:
+    with (tmp_path / "out").open("wb") as file:
+        subprocess.run([sys.executable, "-c", FLOOD], stdout=file, check=True)
+    assert (tmp_path / "out").stat().st_size == output.KEPT + len(output.CUT)

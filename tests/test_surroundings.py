@@ -7,7 +7,10 @@ import locale
 import os
 import random
 import re
+import signal
 import sys
+import threading
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -208,6 +211,59 @@ def test_what_is_put_back_without_a_word() -> None:
     assert (sys.stdout, sys.stderr) == streams
     assert not sys.stdout.closed
     assert "close" not in vars(sys.stdout)
+
+
+def settings() -> list[object]:
+    os.umask(mask := os.umask(0))
+    blocked = signal.pthread_sigmask(signal.SIG_BLOCK, [])
+    finders = list(map(id, [*sys.path, *sys.meta_path, *sys.path_hooks]))
+    limits = [sys.getrecursionlimit(), sys.getswitchinterval()]
+    return [mask, blocked, finders, limits, signal.getsignal(signal.SIGTERM), sys.excepthook, threading.excepthook]
+
+
+def blind() -> None:
+    sys.path.pop()
+    sys.meta_path.clear()
+    sys.path_hooks.clear()
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals and masks of POSIX")
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda: os.umask(0o777),
+        lambda: sys.setrecursionlimit(sys.getrecursionlimit() - 100),
+        lambda: sys.setswitchinterval(7),
+        lambda: signal.signal(signal.SIGTERM, signal.SIG_IGN),
+        lambda: signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM]),
+        lambda: setattr(sys, "excepthook", print),
+        lambda: setattr(threading, "excepthook", print),
+        blind,
+    ],
+    ids=["mask", "recursion limit", "switch interval", "handler", "blocked signal", "hook", "threads' hook", "finders"],
+)
+def test_settings_that_the_suite_needs_are_put_back(change: Callable[[], object]) -> None:
+    before = settings()
+    with surroundings.kept() as told:
+        change()
+        assert settings() != before
+    assert settings() == before
+    assert told == []
+
+
+@pytest.mark.parametrize("change", [lambda: os.close(1), lambda: os.dup2(0, 1)], ids=["closed", "moved"])
+def test_the_descriptors_of_the_standard_streams_are_put_back(change: Callable[[], object], tmp_path: Path) -> None:
+    kept = os.dup(1)
+    try:
+        with (tmp_path / "out").open("wb") as file:
+            os.dup2(file.fileno(), 1)
+            with surroundings.kept():
+                change()
+            os.write(1, b"here")
+    finally:
+        os.dup2(kept, 1)
+        os.close(kept)
+    assert (tmp_path / "out").read_bytes() == b"here"
 
 
 def test_numpys_global_generator() -> None:

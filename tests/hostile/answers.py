@@ -75,7 +75,9 @@ class EqualText(Attack):
     op = "decode"
 
     def decode(self, ids: Sequence[int]) -> Any:
-        return type("Text", (str,), {**EQUAL, "__hash__": str.__hash__, "__str__": fail})("no")
+        return type(
+            "Text", (str,), {**EQUAL, "__hash__": str.__hash__, "__str__": fail, "encode": lambda *_: Anything()}
+        )("no")
 
 
 class Strings(Attack):
@@ -373,9 +375,12 @@ class EqualBytes(Attack):
 
     @classmethod
     def train(cls, text: str, vocab_size: int, special_tokens: Sequence[str]) -> Any:
-        token = type("Token", (bytes,), {**EQUAL, "__hash__": bytes.__hash__})
+        def like(token: bytes) -> bytes:
+            return type("Token", (bytes,), {**EQUAL, "__hash__": lambda self: hash(token)})(b"no")
+
         right = Right.train(text, vocab_size, special_tokens)
-        return {index: token(b"no") for index in right.vocab}, [(token(b"n"), token(b"o")) for _ in right.merges]
+        merges = [(like(left), like(second)) for left, second in right.merges]
+        return {index: like(token) for index, token in right.vocab.items()}, merges
 
 
 class EverythingLearned(Attack):
