@@ -16,6 +16,7 @@ import time
 import warnings
 from typing import Any, NoReturn
 
+from . import hangs
 from .attack import Attack
 
 kept: list[Any] = []
@@ -160,35 +161,17 @@ class InterruptByHand(Attack):
 
 class Spin(Attack):
     def act(self) -> None:
-        while True:
-            pass
+        hangs.spin()
 
 
 class SwallowNested(Attack):
     def act(self) -> None:
-        while True:
-            try:
-                while True:
-                    try:
-                        while True:
-                            try:
-                                sum(range(100))
-                            except BaseException:
-                                continue
-                    except BaseException:
-                        continue
-            except BaseException:
-                continue
+        hangs.swallow_in_loops()
 
 
 class SwallowInCalls(Attack):
     def act(self) -> None:
-        def inner(depth: int) -> None:
-            while True:
-                with contextlib.suppress(BaseException):
-                    inner(depth - 1) if depth else sum(range(100))
-
-        inner(5)
+        hangs.swallow_in_calls()
 
 
 class TimerStopped(Attack):
