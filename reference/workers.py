@@ -82,16 +82,14 @@ class _Refusal(NamedTuple):
 
     kind: type[ValueError]
     arguments: tuple[Any, ...]
-    attributes: dict[str, Any]
 
     def error(self) -> ValueError:
-        """Return the error as it was raised."""
-        try:
+        """Return an error of this kind with these arguments, whatever its constructor takes or makes of them."""
+        with suppress(TypeError):
             error = self.kind(*self.arguments)
-        except TypeError:  # its constructor takes others than it hands on
-            error = self.kind.__new__(self.kind, *self.arguments)
-        vars(error).update(self.attributes)
-        return error
+            if error.args == self.arguments:
+                return error
+        return self.kind.__new__(self.kind, *self.arguments)
 
 
 def _attempt(call: Callable[[Job], Result], job: Job) -> Result | _Refusal:
@@ -99,7 +97,7 @@ def _attempt(call: Callable[[Job], Result], job: Job) -> Result | _Refusal:
     try:
         return call(job)
     except ValueError as error:
-        return _Refusal(type(error), error.args, vars(error))
+        return _Refusal(type(error), error.args)
 
 
 def _result_of(future: Future[Result | _Refusal]) -> Result:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 import time
 from typing import Any
 
@@ -117,7 +118,41 @@ def test_what_is_too_slow_for_long_inputs_is_not_judged_on_them_and_told(
 
     subject = Subject("x", Slow)
     assert check(laws["law-long-texts"], subject) is None
-    assert subject.notes == ["law-long-texts: sizes of 1,000,000,000 and more take too long to try"]
+    assert subject.notes == [
+        "law-long-texts, special tokens: sizes of 1,000,000,000 and more take too long to try",
+        "law-long-texts: sizes of 1,000,000,000 and more take too long to try",
+    ]
+
+
+def test_slow_batches_are_judged_on_fewer_texts_and_told(laws: dict[str, Law]) -> None:
+    class Slow(Tokenizer):
+        def encode_batch(self, texts: list[str], **options: Any) -> list[list[int]]:
+            time.sleep(0.0005 * len(texts))
+            return super().encode_batch(texts, **options)
+
+    subject = Subject("x", Slow, time_limit=0.4)
+    assert check(laws["law-large-batches"], subject) is None
+    assert [re.sub(r"[\d,]+ and", "N and", note) for note in subject.notes] == [
+        "law-large-batches, special tokens: sizes of N and more take too long to try",
+        "law-large-batches: sizes of N and more take too long to try",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("took", "size", "seconds"),
+    [
+        ([(10, 1.0)], 40, 16.0),
+        ([(10, 1.0), (40, 4.0)], 160, 16.0),
+        ([(10, 1.0), (40, 16.0)], 160, 256.0),
+        ([(10, 0.01), (40, 16.0)], 160, 256.0),
+        ([(10, 1.0), (40, 0.5)], 160, 2.0),
+        ([(100, 1.0), (511, 5.11), (512, 9.0)], 513, 9.0),
+    ],
+)
+def test_the_time_for_a_size_is_foretold_from_smaller_ones(
+    took: list[tuple[int, float]], size: int, seconds: float
+) -> None:
+    assert long_laws._forecast(took, size) == pytest.approx(seconds, rel=0.01)
 
 
 def test_a_long_pre_token_may_be_refused_and_a_long_text_may_not(laws: dict[str, Law]) -> None:

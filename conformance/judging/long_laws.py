@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -40,17 +41,27 @@ LONGEST_RUN = 70_000
 DISTINCT = 70_000
 
 
-def _in_time(subject: Subject, law: str, lengths: Sequence[int], growth: int = 1) -> Iterator[int]:
-    """Yield lengths, in rising order, until the time of a next one, if it grows by this power, is above a case's."""
-    before, seconds = 0, 0.0
-    for length in lengths:
-        if before and subject.limit and seconds * (length / before) ** growth > subject.limit:
-            note = f"{law}: sizes of {length:,} and more take too long to try"
+def _in_time(subject: Subject, what: str, sizes: Sequence[int]) -> Iterator[int]:
+    """Yield sizes, in rising order, until the next one would take longer than a case may, and tell so."""
+    took: list[tuple[int, float]] = []
+    for size in sizes:
+        if subject.limit and took and _forecast(took, size) > subject.limit:
+            note = f"{what}: sizes of {size:,} and more take too long to try"
             subject.notes += [note] if note not in subject.notes else []
             return
         started = time.monotonic()
-        yield length
-        before, seconds = length, time.monotonic() - started
+        yield size
+        took.append((size, time.monotonic() - started))
+
+
+def _forecast(took: Sequence[tuple[int, float]], size: int) -> float:
+    """Return the seconds for a size: they grow as between the last two sizes far apart, at most with the square."""
+    last, seconds = took[-1]
+    power = 2.0
+    earlier = next((one for one in reversed(took) if 2 * one[0] <= last and one[1] > 0), None)
+    if earlier is not None:
+        power = min(max(1.0, math.log(max(seconds / earlier[1], 1.0)) / math.log(last / earlier[0])), power)
+    return seconds * (size / last) ** power
 
 
 def _model(subject: Subject, special: bool) -> tuple[Model, str]:
@@ -107,7 +118,7 @@ def _repeated(subject: Subject, law: str, lengths: Sequence[int]) -> Iterator[_R
     for special in _ways(subject):
         model, part = _model(subject, special)
         ids, handle = oracle(model, subject.conventions["lookup"]).encode(part), subject.build(model)
-        for length in _in_time(subject, law, lengths):
+        for length in _in_time(subject, law + ", special tokens" * special, lengths):
             yield _Repeated(model, part, ids, length // len(part), handle)
 
 
@@ -184,8 +195,8 @@ def _long_runs(subject: Subject, example: Example) -> Difference | None:
     handle, right = subject.build(RUNS), oracle(RUNS, subject.conventions["lookup"])
     lengths = [length for length in LENGTHS if length <= LONGEST_RUN]
     for part in ("abc", "\t \n", "123"):
-        for length in _in_time(subject, "law-long-runs", lengths, growth=2):
-            before, times = "\n" if length == lengths[-2] else "", length // len(part)
+        for length in _in_time(subject, "law-long-runs", lengths):
+            before, times = "\n" if length == lengths[-2] else "", length // len(part)  # moves places, as above
             try:
                 got = handle.encode(before + part * times)
             except Raised as raised:
@@ -222,7 +233,8 @@ def _large_batches(subject: Subject, example: Example) -> Difference | None:
         model, part = _model(subject, special)
         right, handle = oracle(model, subject.conventions["lookup"]), subject.build(model)
         rows = {text: right.encode(text) for text in (" \n", part, "", f"{part} ", "x\n", "abc")}
-        for count in (64, 511, 512, 513, 1_000, 1_024, 4_096, 5_001):
+        what = "law-large-batches" + ", special tokens" * special
+        for count in _in_time(subject, what, (64, 128, 256, 511, 512, 513, 1_000, 1_024, 4_096, 5_001)):
             texts = (list(rows) * (count // len(rows) + 1))[:count]
             got = handle.encode_batch(texts)
             asked = f"a batch of {count:,} texts"
@@ -277,7 +289,7 @@ def _large_vocabularies(subject: Subject, example: Example) -> Difference | None
     """Training on up to 80,000 different characters, to more tokens than 16 bits count."""
     blocks = (range(0x4E00, 0x9FA6), range(0x3400, 0x4DB6), range(0xAC00, 0xD7A4), range(0x20000, 0x2A6D7))
     characters = [chr(code) for block in blocks for code in block]
-    for size in _in_time(subject, "law-train-vocabulary", (300, 1_000, 2_000, 8_000, 25_000, 70_000), growth=2):
+    for size in _in_time(subject, "law-train-vocabulary", (300, 1_000, 2_000, 8_000, 25_000, 70_000)):
         trained = subject.train(" ".join(characters[: 2 * size]), size, [])
         asked = (
             f"training on {min(2 * size, len(characters)):,} different ideographs and syllables, vocab_size {size:,}"

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -19,7 +20,8 @@ HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
 PLACES = {"conformance": ".", "adapters": "adapters", "fixtures": "fixtures", "reference": "reference"}
 """Folder of the clone → where it stands in the package."""
-TIMEOUT = "25"
+TIMEOUT, TIME_LIMIT = "25", "2"
+"""Seconds of a run, and of a case in it."""
 
 
 @dataclass(frozen=True)
@@ -234,8 +236,8 @@ FAULTS = (
 )
 
 
-def noticed(fault: Fault, folder: Path) -> list[str]:
-    """Plant a fault in a copy of the package in `folder`, and return the attacks or tests that do not tell."""
+def silent(fault: Fault, folder: Path, planted: bool = True) -> list[str]:
+    """Return the attacks or the tests that do not tell of a fault, planted in a copy of the package in `folder`."""
     package = folder / "bpe_conformance"
     for name, place in PLACES.items():
         shutil.copytree(ROOT / name, package / place, dirs_exist_ok=True, ignore=shutil.ignore_patterns("__pycache__"))
@@ -243,42 +245,41 @@ def noticed(fault: Fault, folder: Path) -> list[str]:
     source = file.read_text("utf-8")
     if source.count(fault.old) != 1:
         raise SystemExit(f"{fault.name}: {fault.file} has {source.count(fault.old)} times {fault.old!r}; 1 is wanted")
-    file.write_text(source.replace(fault.old, fault.new), "utf-8")
+    file.write_text(source.replace(fault.old, fault.new if planted else fault.old), "utf-8")
     environment = {**os.environ, "PYTHONPATH": str(folder), "PYTHONDONTWRITEBYTECODE": "1"}
     if fault.tests:
-        tests = [
-            "-m",
-            "pytest",
-            "-q",
-            "-x",
-            "-p",
-            "no:cacheprovider",
-            str(HERE.parent / fault.module),
-            "-k",
-            fault.tests,
-        ]
-        found = subprocess.run([sys.executable, *tests], capture_output=True, text=True, env=environment, cwd=ROOT)
-        return [] if found.returncode == 1 else [f"-k {fault.tests!r} (exit status {found.returncode})"]
-    attacks = [str(HERE / "run.py"), *fault.attacks.split(), "--timeout", TIMEOUT]
-    told = subprocess.run([sys.executable, *attacks], capture_output=True, text=True, env=environment, cwd=ROOT).stdout
-    broken = {word for line in told.splitlines() if line.startswith("BROKEN") for word in line.split()}
+        module = str(HERE.parent / fault.module)
+        arguments = ["-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", module, "-k", fault.tests]
+    else:
+        arguments = [str(HERE / "run.py"), *fault.attacks.split(), "--timeout", TIMEOUT, "--time-limit", TIME_LIMIT]
+    found = subprocess.run([sys.executable, *arguments], capture_output=True, text=True, env=environment, cwd=ROOT)
+    if fault.tests:
+        return [] if found.returncode == 1 else [fault.tests]
+    broken = re.findall(r"^BROKEN +(?:in the process|isolated|over the wire) +(\S+)", found.stdout, re.MULTILINE)
     return [name for name in fault.attacks.split() if name not in broken]
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("names", nargs="*", help="faults; all of them if none is named")
-    names = parser.parse_args().names
-    chosen = [fault for fault in FAULTS if fault.name in names or not names]
-    unnoticed = 0
+    parser.add_argument("names", nargs="*", metavar="NAME", help="faults; all of them if none is named")
+    parser.add_argument("--control", action="store_true", help="plant nothing, and see that nothing is told")
+    options = parser.parse_args()
+    unknown = sorted({*options.names} - {fault.name for fault in FAULTS})
+    if unknown:
+        parser.error(f"no such fault: {', '.join(unknown)} (known: {', '.join(fault.name for fault in FAULTS)})")
+    chosen = [fault for fault in FAULTS if fault.name in options.names or not options.names]
+    wrong = 0
     for fault in chosen:
         with tempfile.TemporaryDirectory() as folder:
-            silent = noticed(fault, Path(folder))
-        unnoticed += bool(silent)
-        by = fault.attacks or f"{fault.module} -k {fault.tests!r}"
-        print(f"{fault.name:30} {'NOT noticed by ' + ', '.join(silent) if silent else 'noticed by ' + by}", flush=True)
-    print(f"{len(chosen)} faults planted, {unnoticed} not noticed")
-    raise SystemExit(1 if unnoticed or not chosen else 0)
+            quiet = silent(fault, Path(folder), planted=not options.control)
+        by = fault.attacks.split() or [fault.tests]
+        told = [name for name in by if name not in quiet]
+        wrong += bool(told if options.control else quiet)
+        print(f"{fault.name:30} told by {', '.join(told) or 'none'}", end="")
+        print(f"; NOT by {', '.join(quiet)}" if quiet and not options.control else "", flush=True)
+    what = "looked for, none planted" if options.control else "planted"
+    print(f"{len(chosen)} faults {what}, {wrong} not as wanted")
+    raise SystemExit(1 if wrong else 0)
 
 
 if __name__ == "__main__":
