@@ -64,6 +64,11 @@ def loads_backwards(cls: Any, vocab: Any, merges: Any, special_tokens: Any = Non
     return Reference.from_files(vocab, merges, special_tokens)
 
 
+def loads_one_header(cls: Any, vocab: Any, merges: Any, special_tokens: Any = None) -> Any:
+    assert Path(merges).read_text("utf-8").startswith("#version: 0.2\n")
+    return Reference.from_files(vocab, merges, special_tokens)
+
+
 def saves(change: Callable[[dict[str, int], list[str]], None]) -> Callable[[Any, str], None]:
     def save(self: Any, folder: str) -> None:
         Reference.save(self, Path(folder))
@@ -96,6 +101,8 @@ LAZY = case("stream", {}, {"repeat_chunks": ["ab cd ", 4000]}, {"lazy": True})
 BATCH = case("batch", PRIORITY, {"texts": ["abc", "", "ab"]})
 SAVE = case("save", SPECIAL, {}, {"table": "same"})
 LOAD = case("load", PRIORITY, {"text": "abc", "newline": "crlf", "key_order": "reversed"})
+HEADER = case("load", PRIORITY, {"text": "abc", "version_line": "#version: 9 - by hand"})
+TUPLE = case("decode", {}, {"ids": [97, 98], "sequence": "tuple"})
 ERROR = case("construct", {"remove": [97]}, {"text": "a"}, {"error": "table"})
 SURROGATE = case(
     "encode", {}, {"text": {"code_points": [97, 0xD800]}}, {"any_of": [{"error": "surrogate"}, {"lossless": True}]}
@@ -152,11 +159,15 @@ SIZE = case("train", None, {"train": {**LOW["train"], "vocab_size": 255}}, {"err
         (SAVE, like(save=fails)),
         (LOAD, like(from_files=classmethod(loads_backwards))),
         (LOAD, like(from_files=classmethod(fails))),
+        (HEADER, like(from_files=classmethod(loads_one_header))),
+        (TUPLE, like(decode=lambda self, ids: Reference.decode(self, ids) if type(ids) is list else "")),
         (ERROR, like(__init__=lambda self, *_: None, encode=lambda self, text: [])),
         (ERROR, like(__init__=exits)),
         (SURROGATE, like(encode=lambda self, text: [97])),
         (SURROGATE, like(encode=exits)),
         (UNKNOWN, like(decode=lambda self, ids: "a")),
+        (UNKNOWN, like(decode=fails, decode_bytes=lambda self, ids: b"a")),
+        (UNKNOWN, like(decode=fails, decode_bytes=exits)),
         (SIZE, like(train=classmethod(lambda cls, text, size, special: Right.train(text, 256, [])))),
     ],
 )

@@ -88,7 +88,12 @@ def test_a_list_that_is_out_of_date_fails_the_run_and_speaks_against_no_class(pr
     report = read(project)
     assert {one["class"]: one["verdict"] for one in report["verdicts"]}["encoder"] == "pass"
     assert [one["id"] for one in report["results"] if one.get("stale")] == ["merge-priority"]
+    done.stdout.fnmatch_lines(
+        ["MERGE  *  -  *", "out of date   1 that pass are listed as known failures: take them out of the list"]
+    )
     done.stdout.fnmatch_lines(["verdict       encoder    PASS: 14 MUST hold; 1 that hold are listed as known failures"])
+    done.stdout.no_fnmatch_line("failures by clause*")
+    assert [one["failed"] for one in report["sections"] if one["section"] == "MERGE"] == [0]
 
 
 def test_the_same_run_gives_the_same_document_with_workers_too(project: Project) -> None:

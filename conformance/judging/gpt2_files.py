@@ -14,7 +14,7 @@ from bpe_conformance.fixtures.strict_json import parse_json
 def write(
     model: Model,
     folder: Path,
-    version_line: bool = True,
+    version_line: bool | str = True,
     newline: str = "lf",
     final_newline: bool = True,
     key_order: str = "ids",
@@ -25,7 +25,7 @@ def write(
     Args:
         model: what to write.
         folder: where; it exists.
-        version_line: whether merges.txt begins with `#version: 0.2`.
+        version_line: whether merges.txt begins with `#version: 0.2`, or the line that it begins with.
         newline: lf or crlf, in merges.txt.
         final_newline: whether merges.txt ends with a line end.
         key_order: ids, reversed or sorted (by spelling).
@@ -42,7 +42,8 @@ def write(
         entries.sort()
     vocab, merges = folder / "vocab.json", folder / "merges.txt"
     vocab.write_bytes(json.dumps(dict(entries), ensure_ascii=ascii).encode("utf-8"))
-    lines = ["#version: 0.2"] if version_line else []
+    header = "#version: 0.2" if version_line is True else version_line
+    lines = [header] if header else []
     lines += [f"{spell(left)} {spell(right)}" for left, right in model.merges]
     end = "\r\n" if newline == "crlf" else "\n"
     merges.write_bytes((end.join(lines) + (end if final_newline else "")).encode("utf-8"))

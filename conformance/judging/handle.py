@@ -37,8 +37,9 @@ class Handle:
         return rebuild_ids("encode", call("encode(...)", lambda: self.instance.encode(text, **keywords)))
 
     def decode(self, ids: Iterable[int]) -> str:
-        """Return the text of `ids`."""
-        text = call("decode(...)", lambda: self.instance.decode(list(ids)))
+        """Return the text of `ids`, which are given as a list, or as a tuple if they are one."""
+        given = ids if type(ids) is tuple else list(ids)
+        text = call("decode(...)", lambda: self.instance.decode(given))
         if not issubclass(type(text), str):
             raise Misshapen(f"decode returned {kind(text)}; str is wanted")
         return str.__add__("", text)

@@ -199,20 +199,25 @@ def _judge_laziness(case: Case, model: Model, subject: Subject) -> Difference | 
 
 def _judge_decoding(case: Case, model: Model, subject: Subject) -> Difference | None:
     ids: list[int] = case.input["ids"]
-    line = f"ids {show.ids(ids, model.vocab)}        {model_line(model)}"
+    named = "a tuple of ids" if case.input.get("sequence") == "tuple" else "ids"
+    line = f"{named} {show.ids(ids, model.vocab)}        {model_line(model)}"
     alternatives = case.expect.get("any_of", (case.expect,))
     wanted = "  or  ".join(
         f"an error ({one['error']})" if "error" in one else show.text_line(read_text(one["text"]))
         for one in alternatives
     )
+    texts = [read_text(one["text"]) for one in alternatives if "text" in one]
+    refuses = len(texts) < len(alternatives)
+    handle: Handle | None = None
     try:
         handle = subject.build(model)
-        got = handle.decode(ids)
+        got = handle.decode(tuple(ids) if case.input.get("sequence") == "tuple" else ids)
     except Fault as fault:
-        if isinstance(fault, Raised) and fault.is_error and any("error" in one for one in alternatives):
+        if not (refuses and isinstance(fault, Raised) and fault.is_error):
+            return faulty(line, wanted, fault)
+        if handle is None or texts or "decode_bytes" not in subject.capabilities:
             return None
-        return faulty(line, wanted, fault)
-    texts = [read_text(one["text"]) for one in alternatives if "text" in one]
+        return _judge_refusal(ids, handle, line, f"{wanted} from decode_bytes as well")
     if got not in texts:
         whole = b"".join(model.vocab.get(index, b"") for index in ids)
         return Difference(line, wanted, show.text_line(got), diagnosis.decoding(whole, texts[0], got) if texts else "")
@@ -227,3 +232,11 @@ def _judge_decoding(case: Case, model: Model, subject: Subject) -> Difference | 
     if got_bytes == data:
         return None
     return Difference(line, f"bytes {show.hex_line(data)}", f"bytes {show.hex_line(got_bytes)} from decode_bytes")
+
+
+def _judge_refusal(ids: list[int], handle: Handle, line: str, wanted: str) -> Difference | None:
+    try:
+        got = handle.decode_bytes(ids)
+    except Fault as fault:
+        return None if isinstance(fault, Raised) and fault.is_error else faulty(line, wanted, fault)
+    return Difference(line, wanted, f"bytes {show.hex_line(got)} from decode_bytes")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import wraps
 from typing import Any
 
 from bpe_conformance.fixtures.flow import write_flow
@@ -76,6 +77,7 @@ def fixed(**example: Any) -> Callable[[Choices, Subject], Example]:
 def told(test: Test) -> Test:
     """Turn a fault of the implementation into a difference, of which the docstring says what was asked."""
 
+    @wraps(test)
     def tried(subject: Subject, example: Example) -> Difference | None:
         try:
             return test(subject, example)

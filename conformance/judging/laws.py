@@ -22,6 +22,7 @@ from bpe_conformance.judging.long_laws import LONG_LAWS
 from bpe_conformance.judging.scratch import scratch_folder
 from bpe_conformance.judging.state_laws import STATE_LAWS
 from bpe_conformance.judging.subject import Subject, constructor_arguments
+from bpe_conformance.judging.ways_laws import WAYS_LAWS
 from bpe_conformance.reference import textbook
 
 
@@ -530,5 +531,6 @@ LAWS: tuple[Law, ...] = (
     Law("law-batch", "LAW-BATCH-1", "batch", ("encode_batch",), examples.batches, _equals_oracle, 60),
     Law("law-save", "LAW-SAVE-1", "files", ("save", "from_files", "encode"), examples.mixed, _save_load, 30),
     *STATE_LAWS,
+    *WAYS_LAWS,
     *LONG_LAWS,
 )

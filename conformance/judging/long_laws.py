@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import chain
 
 from bpe_conformance.fixtures import Model, read_model
 from bpe_conformance.fixtures.models import END_OF_TEXT, gpt2_model
-from bpe_conformance.judging import show
+from bpe_conformance.judging import gpt2_files, show
 from bpe_conformance.judging.containment import Fault, Raised
 from bpe_conformance.judging.difference import Difference
 from bpe_conformance.judging.draws import Draw
 from bpe_conformance.judging.expectations import oracle
 from bpe_conformance.judging.handle import Handle
 from bpe_conformance.judging.law import Example, Law, fixed, told
+from bpe_conformance.judging.scratch import scratch_folder
 from bpe_conformance.judging.subject import Subject
 
 WORD, BLANKS, SPECIAL = " abé日c", " \n\n", "<|en|>"
@@ -35,10 +37,17 @@ MODEL = read_model(
 
 So a text of them that is cut at a place that is no such multiple, as no power of two or ten is, has other ids.
 """
+MIXED = " ab\n\ncd. it's 1234567 IT'S don't \r\n\U0001f98a\u00e9"
+MIXED_TABLE = {"merges": [["\n", "\n"], ["'", "s"], ["'", "S"], ["1", "2"], ["12", "3"], ["a", "b"], [" ", "ab"]]}
+"""What the fast ways of splitting treat apart: line ends, contractions, digits, characters of several bytes."""
 RUNS = read_model({"merges": [["a", "b"], ["ab", "c"], ["\t", " "], ["\t ", "\n"], ["1", "2"], ["12", "3"]]})
+ORDERED = read_model({"merges": [["b", "c"], ["a", "b"], ["ab", "c"]]})
+"""In a run of abc, (b,c) is merged first: the longest tokens are wrong."""
+DOUBLED = read_model({"merges": [["a", "a"], ["\t", "\t"]]})
+"""A run of an odd length is merged from the left, and its last character stays alone."""
 LENGTHS = (4_300, 17_200, 70_000, 280_000, 1_100_000)
 LONGEST_RUN = 70_000
-DISTINCT = 70_000
+DISTINCT = 130_000
 
 
 def _in_time(subject: Subject, what: str, sizes: Sequence[int]) -> Iterator[int]:
@@ -61,7 +70,7 @@ def _forecast(took: Sequence[tuple[int, float]], size: int) -> float:
     earlier = next((one for one in reversed(took) if 2 * one[0] <= last and one[1] > 0), None)
     if earlier is not None:
         power = min(max(1.0, math.log(max(seconds / earlier[1], 1.0)) / math.log(last / earlier[0])), power)
-    return seconds * (size / last) ** power
+    return seconds * math.pow(size / last, power)
 
 
 def _model(subject: Subject, special: bool) -> tuple[Model, str]:
@@ -72,6 +81,16 @@ def _model(subject: Subject, special: bool) -> tuple[Model, str]:
     if special:
         return MODEL, WORD + BLANKS + WORD + SPECIAL
     return Model(MODEL.vocab, MODEL.merges, None), WORD + WORD + BLANKS
+
+
+def _mixed(subject: Subject) -> Iterator[tuple[str, Model, str]]:
+    """Yield models for a part in which all stands that patterns tell apart, and what the note on each says."""
+    if subject.fixed_model is not None:
+        yield ", mixed text", gpt2_model(), MIXED
+        return
+    for name in ("gpt2", "cl100k"):
+        if name == "gpt2" or f"pattern:{name}" in subject.capabilities:
+            yield f", mixed text, {name}", read_model({**MIXED_TABLE, "pattern": name}), MIXED
 
 
 def _ways(subject: Subject) -> list[bool]:
@@ -113,19 +132,26 @@ class _Repeated:
         return f"{self.times:,} times {self.part!a}"
 
 
-def _repeated(subject: Subject, law: str, lengths: Sequence[int]) -> Iterator[_Repeated]:
-    """Yield a part for each way that the implementation has, in each of these lengths for which there is time."""
+def _plain(subject: Subject) -> Iterator[tuple[str, Model, str]]:
     for special in _ways(subject):
-        model, part = _model(subject, special)
+        yield (", special tokens" * special, *_model(subject, special))
+
+
+def _repeated(
+    subject: Subject, law: str, parts: Iterable[tuple[str, Model, str]], lengths: Sequence[int]
+) -> Iterator[_Repeated]:
+    """Yield each part in each of these lengths for which there is time."""
+    for what, model, part in parts:
         ids, handle = oracle(model, subject.conventions["lookup"]).encode(part), subject.build(model)
-        for length in _in_time(subject, law + ", special tokens" * special, lengths):
+        for length in _in_time(subject, law + what, lengths):
             yield _Repeated(model, part, ids, length // len(part), handle)
 
 
 @told
 def _long_texts(subject: Subject, example: Example) -> Difference | None:
     """A text of up to a million characters, in which one part stands again and again."""
-    for long in _repeated(subject, "law-long-texts", LENGTHS):
+    plain = _repeated(subject, "law-long-texts", _plain(subject), LENGTHS)
+    for long in chain(plain, _repeated(subject, "law-long-texts", _mixed(subject), LENGTHS[:4])):
         before = "x" if long.times % 2 else ""  # moves every place that shows a cut
         expected = oracle(long.model, subject.conventions["lookup"]).encode(before) + long.ids * long.times
         got = long.handle.encode(before + long.part * long.times)
@@ -137,12 +163,12 @@ def _long_texts(subject: Subject, example: Example) -> Difference | None:
 
 @told
 def _many_pre_tokens(subject: Subject, example: Example) -> Difference | None:
-    """A text with 70,000 different pre-tokens, more than a number of 16 bits or most caches hold."""
+    """A text with 130,000 different pre-tokens, more than a number of 16 bits or most caches hold."""
     model, part = Model(MODEL.vocab, MODEL.merges, None), WORD + BLANKS
     right, handle = oracle(model, subject.conventions["lookup"]), subject.build(model)
-    for count in _in_time(subject, "law-many-pre-tokens", (1_000, 10_000, DISTINCT)):
+    for count in _in_time(subject, "law-many-pre-tokens", (1_000, 10_000, 70_000, DISTINCT)):
         numbers = "".join(f" {number}" for number in range(100_000, 100_000 + count))  # no merge has a digit
-        for before, after in ((part, ""), ("", part)):
+        for before, after in ((part, part), ("", part)):
             expected = [*right.encode(before), *numbers.encode(), *right.encode(after)]
             asked = f"{before!a}, the numbers from 100000 to {99_999 + count} and {after!a}"
             found = _differs(asked, model, expected, handle.encode(f"{before}{numbers}{after}"))
@@ -174,13 +200,18 @@ def _large_table() -> Model:
     return Model(vocab, tuple(merges), None)
 
 
+def _large_texts(count: int) -> str:
+    draw = Draw("law-large-table")
+    return " ".join("".join(chr(draw.between(97, 122)) for _ in range(draw.between(3, 9))) for _ in range(count))
+
+
 @told
 def _large_tables(subject: Subject, example: Example) -> Difference | None:
     """A table with more merges than 16 bits count."""
-    model, draw = _large_table(), Draw("law-large-table")
+    model = _large_table()
     handle, right = subject.build(model), oracle(model, subject.conventions["lookup"])
     for count in _in_time(subject, "law-large-table", (10, 40, 150)):
-        text = " ".join("".join(chr(draw.between(97, 122)) for _ in range(draw.between(3, 9))) for _ in range(count))
+        text = _large_texts(count)
         found = _differs(f"{show.text_line(text)} with 70,536 merges", model, right.encode(text), handle.encode(text))
         if found is not None:
             return found
@@ -188,24 +219,43 @@ def _large_tables(subject: Subject, example: Example) -> Difference | None:
 
 
 @told
+def _large_files(subject: Subject, example: Example) -> Difference | None:
+    """Files with more merges than 16 bits count."""
+    model, text = _large_table(), _large_texts(40)
+    with scratch_folder() as folder:
+        handle = subject.from_files(*gpt2_files.write(model, folder), None)
+    expected = oracle(model, subject.conventions["lookup"]).encode(text)
+    return _differs(f"{show.text_line(text)}, files of 70,536 merges", model, expected, handle.encode(text))
+
+
+@told
 def _long_runs(subject: Subject, example: Example) -> Difference | None:
     """One pre-token of up to 70,000 characters: letters, white space and digits."""
     if subject.fixed_model is not None:
         return None
-    handle, right = subject.build(RUNS), oracle(RUNS, subject.conventions["lookup"])
     lengths = [length for length in LENGTHS if length <= LONGEST_RUN]
-    for part in ("abc", "\t \n", "123"):
+    for model, part in (
+        (RUNS, "abc"),
+        (RUNS, "\t \n"),
+        (RUNS, "123"),
+        (ORDERED, "abc"),
+        (DOUBLED, "a"),
+        (DOUBLED, "\t"),
+    ):
+        handle, right = subject.build(model), oracle(model, subject.conventions["lookup"])
         for length in _in_time(subject, "law-long-runs", lengths):
-            before, times = "\n" if length == lengths[-2] else "", length // len(part)  # moves places, as above
+            before, times = "\n" if length == lengths[-2] else "", length // len(part) | 1  # moves places, as above
             try:
                 got = handle.encode(before + part * times)
             except Raised as raised:
                 if not raised.is_error:
                     raise
-                subject.notes.append(f"law-long-runs: a pre-token of {length:,} characters: {raised}")
-                return None
-            expected = [*right.encode(before), *right.encode(part) * times]
-            found = _differs(f"{before!a} and {times:,} times {part!a}", RUNS, expected, got)
+                note = f"law-long-runs: a pre-token of {length:,} characters: {raised}"
+                subject.notes += [note] if note not in subject.notes else []
+                break
+            two = right.encode(part * 2)  # of a part of one character, one token
+            expected = [*right.encode(before), *two * (times // 2), *right.encode(part) * (times % 2)]
+            found = _differs(f"{before!a} and {times:,} times {part!a}", model, expected, got)
             if found is not None:
                 return found
     return None
@@ -215,7 +265,7 @@ def _long_runs(subject: Subject, example: Example) -> Difference | None:
 def _long_streams(subject: Subject, example: Example) -> Difference | None:
     """A long stream, in one chunk, in large ones and in small ones."""
     for sizes, lengths in (((10**6, 65_536), LENGTHS[:4]), ((7,), LENGTHS[:3])):
-        for long in _repeated(subject, "law-long-streams", lengths):
+        for long in _repeated(subject, "law-long-streams", _plain(subject), lengths):
             text = long.part * long.times
             for size in sizes:
                 chunks = [text[start : start + size] for start in range(0, len(text), size)]
@@ -223,6 +273,13 @@ def _long_streams(subject: Subject, example: Example) -> Difference | None:
                 found = _differs(f"{long}, in {len(chunks):,} chunks", long.model, long.ids * long.times, got)
                 if found is not None:
                     return found
+    runs = [(", one pre-token", RUNS, "abc")] if subject.fixed_model is None else []
+    for long in _repeated(subject, "law-long-streams", runs, LENGTHS[:3]):
+        text = long.part * long.times
+        got = long.handle.stream([text[start : start + 4_097] for start in range(0, len(text), 4_097)])
+        found = _differs(f"{long}, one pre-token, in chunks of 4,097", long.model, long.ids * long.times, got)
+        if found is not None:
+            return found
     return None
 
 
@@ -250,7 +307,7 @@ def _large_batches(subject: Subject, example: Example) -> Difference | None:
 @told
 def _batches_of_long_texts(subject: Subject, example: Example) -> Difference | None:
     """A batch with a long text between two short ones."""
-    for long in _repeated(subject, "law-long-batches", LENGTHS[:4]):
+    for long in _repeated(subject, "law-long-batches", _plain(subject), LENGTHS[:4]):
         rows = long.handle.encode_batch([long.part, long.part * long.times, long.part])
         if len(rows) != 3:
             return Difference(f"a part, {long}, and the part, in a batch", "3 rows", f"{len(rows):,} rows")
@@ -268,19 +325,70 @@ def _long_decoding(subject: Subject, example: Example) -> Difference | None:
     model = gpt2_model() if subject.fixed_model is not None else Model(MODEL.vocab, MODEL.merges, None)
     ids = {token: index for index, token in model.vocab.items()}
     handle = subject.build(model)
-    for character in ("🦊", "日"):
-        for length in _in_time(subject, "law-long-decoding", LENGTHS if character == "🦊" else LENGTHS[:-1]):
+    for part in ("🦊", "日", "\ufeffé\r\n\x00\u2028\n"):
+        for length in _in_time(subject, "law-long-decoding", LENGTHS if part == "🦊" else LENGTHS[:-1]):
             times = length // 4
-            text = "a" + character * times
-            got = handle.decode([ids[bytes([byte])] for byte in text.encode("utf-8")])
+            data = ("a" + part * times).encode("utf-8") + b"\xe2\x82"
+            text = data.decode("utf-8", "replace")
+            got = handle.decode([ids[bytes([byte])] for byte in data])
             if got != text:
                 place = show.first_difference(text, got)
                 return Difference(
-                    f"the bytes of 'a' and {times:,} times U+{ord(character):04X}, as ids",
+                    f"the bytes of 'a', {times:,} times {part!a}, and the bytes e2 82, as ids",
                     show.text_line(text[place : place + 4]),
                     show.text_line(got[place : place + 4]),
                     f"at character {place:,}",
                 )
+    return None
+
+
+@told
+def _long_and_wrong(subject: Subject, example: Example) -> Difference | None:
+    """What is refused when it is short is refused when it is long: a lone surrogate, and an unknown id."""
+    model, part = _model(subject, False)
+    handle = subject.build(model)
+    ids = oracle(model, subject.conventions["lookup"]).encode(part)
+    unknown = max(model.vocab) + 1
+    for asked, short, encode in (
+        (f"{part!a} and a lone surrogate", lambda times: handle.encode(part * times + "\ud800"), True),
+        (f"the ids of {part!a} and {unknown}", lambda times: handle.decode(ids * times + [unknown]), False),
+    ):
+        if ("encode" if encode else "decode") not in subject.capabilities or not _refused(short, 1):
+            continue
+        for length in _in_time(subject, "law-long-errors", LENGTHS[:3]):
+            if not _refused(short, length // len(part)):
+                return Difference(
+                    f"{asked}, the part {length // len(part):,} times", "an error, as for one", "no error"
+                )
+    return None
+
+
+def _refused(ask: Callable[[int], object], times: int) -> bool:
+    try:
+        ask(times)
+    except Raised as raised:
+        if not raised.is_error:
+            raise
+        return True
+    return False
+
+
+@told
+def _long_choices(subject: Subject, example: Example) -> Difference | None:
+    """In a long text, too, a special token is text where it is not allowed, and an error where it is disallowed."""
+    model, part = _model(subject, True)
+    plain = oracle(Model(model.vocab, model.merges, None), subject.conventions["lookup"]).encode(part)
+    handle = subject.build(model)
+    for length in _in_time(subject, "law-long-choices", LENGTHS[:3]):
+        times = length // len(part)
+        got = handle.encode_allowed(part * times, (), ())
+        found = _differs(f"{times:,} times {part!a}, allowed_special none", model, plain * times, got)
+        if found is not None:
+            return found
+        text = WORD * (length // len(WORD)) + SPECIAL
+        if not _refused(lambda times: handle.encode_allowed(text, (), "all"), 1):  # noqa: B023
+            asked = f"{length // len(WORD):,} times {WORD!a} and {SPECIAL}, disallowed_special all"
+            return Difference(asked, "an error", "no error")
     return None
 
 
@@ -306,6 +414,7 @@ LONG_LAWS: tuple[Law, ...] = (
     Law("law-long-texts", "LAW-LONG-1", "encoder", ("encode",), fixed(), _long_texts, 1, None, 9, True),
     Law("law-many-pre-tokens", "LAW-LONG-1", "encoder", ("encode",), fixed(), _many_pre_tokens, 1, None, 9),
     Law("law-large-table", "LAW-ENCODE-1", "encoder", ("encode",), fixed(), _large_tables, 1, None, 9),
+    Law("law-large-files", "FILE-LOAD-1", "files", ("from_files", "encode"), fixed(), _large_files, 1, None, 9),
     Law("law-long-runs", "LAW-LONG-2", "encoder", ("encode",), fixed(), _long_runs, 1, None, 9),
     Law(
         "law-many-special",
@@ -319,6 +428,18 @@ LONG_LAWS: tuple[Law, ...] = (
         3,
     ),
     Law("law-train-vocabulary", "TRAIN-SIZE-1", "trainer", ("train",), fixed(), _large_vocabularies, 1, None, 9),
+    Law("law-long-errors", "LAW-LONG-1", "encoder", ("encode",), fixed(), _long_and_wrong, 1, None, 9),
+    Law(
+        "law-long-choices",
+        "LAW-LONG-1",
+        "encoder",
+        ("encode", "special", "allowed_special"),
+        fixed(),
+        _long_choices,
+        1,
+        None,
+        9,
+    ),
     Law("law-long-streams", "LAW-LONG-1", "streaming", ("encode_iterable",), fixed(), _long_streams, 1, None, 9, True),
     Law("law-large-batches", "LAW-LONG-1", "batch", ("encode_batch",), fixed(), _large_batches, 1, None, 9, True),
     Law(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 
 from bpe_conformance.fixtures import PATTERNS, Model, read_model
 from bpe_conformance.judging import diagnosis, prose, show
@@ -25,6 +26,8 @@ WORDS = read_model(
     }
 )
 BYTES = read_model({})
+COLLIDING = ("plumless\nbuckeroo", "costarring\nliquid", "declinate\nmacallums", "Aa\nBB", "hetairas\nmentioner")
+"""Words of one CRC-32, FNV-1a of 32 bits, its older form, Java's hash and djb2."""
 
 
 def _encodings_match(
@@ -62,7 +65,8 @@ def _history(subject: Subject, example: Example) -> Difference | None:
     same_ends = [
         f"abcd{'x' * middle}{one}{'y' * middle}abcd" for middle in (8, 40, 90, 150) for one in ("ab", "ba", "cd")
     ]
-    same_ends += [f"{'abcdef' * times}{one}" for times in (4, 8, 20, 50) for one in ("xyz", "xzy", "abz")]
+    same_ends += [f"{'abcdef' * times}{one}" for times in (4, 8, 20, 50, 100) for one in ("xyz", "xzy", "abz")]
+    same_ends += [f"{one} {'abcdef' * 100}" for one in ("xyz", "xzy", "abz")]
     again = ["ab abcd<|e|>xyz", "", "ab abcd<|e|>xyz", "abcd abcd abcd abcd", "ab abcd<|e|>xyz", "AB ab", "ab AB"]
     many = [" ".join(_words(11_000)), " ".join(_words(500))]
     found = _encodings_match(
@@ -70,7 +74,7 @@ def _history(subject: Subject, example: Example) -> Difference | None:
     )
     if found is not None:
         return found
-    calls = [*_words(1_100), ("abcd" * 6 + "abxyzcd" + " ") * 1_400, "plumless\nbuckeroo", *again]
+    calls = [*_words(1_100), ("abcd" * 6 + "abxyzcd" + " ") * 1_400, *COLLIDING, *again]
     return _encodings_match(subject, handle, _words_table(subject), calls, "one tokenizer")
 
 
@@ -133,6 +137,7 @@ def _decode_history(subject: Subject, example: Example) -> Difference | None:
     handle = subject.build(model)
     text = "a€é🦊!" * 1_100
     lists = [list(text.encode()), list(("x" + text).encode()), [0xF0, 0x9F], [0xA6, 0x8A], [256], [257], [0xE2], [97]]
+    lists += [[97] * times + [last] for times in (70, 700, 5_000) for last in (98, 99)]
     lists += [[97, 99], [98, 98], [99, 97], [256, 257] * 40, list(range(256)), [0xF0, 0x9F], list("é".encode())]
     for number, ids in enumerate(lists):
         expected = b"".join(model.vocab[index] for index in ids).decode("utf-8", "replace")
@@ -184,6 +189,9 @@ def _large_training(subject: Subject, example: Example) -> Difference | None:
         (" abcdefghijk" * 12_000, " abcdefghijk", 280, []),
         ("ababab" + " ab" * 65_533 + " cd cd cd", "ababab ab ab ab cd cd cd", 257, []),
         (_rare(70_000), _rare(9), 260, []),
+        ("ab" * 35_000 + " cd" * 9, "ababab cd", 257, []),
+        ("x\n\ny" * 60_000, "x\n\ny" * 3, 259, []),
+        (" ab" * 200_000 + " xy" * 250_000, " ab xy xy", 257, []),
     ]
     if "train-special" in subject.capabilities:  # wherever it is cut into chunks, a special token hides in another
         text = "zy\n" * 84_999 + "abcdef\n" * 170_000 + "zy\n" * 85_000
@@ -197,6 +205,31 @@ def _large_training(subject: Subject, example: Example) -> Difference | None:
             around = show.first_difference(expected, merges)
             return Difference(
                 f"{show.text_line(text)}, vocab_size {size}, special tokens {special!a}",
+                f"merges {show.merges(expected, around)}",
+                f"merges {show.merges(merges, around)}",
+                f"at step {around + 1}",
+            )
+    return None
+
+
+@told
+def _large_pattern_training(subject: Subject, example: Example) -> Difference | None:
+    """Training on a long text splits by the pattern that was asked for."""
+    conventions = subject.conventions
+    if conventions["tie_break"] == "unspecified":
+        return None
+    for name in PATTERNS:
+        if name == "gpt2" or f"train-pattern:{name}" not in subject.capabilities:
+            continue
+        alike, size = "12345 it's IT'S  x\n\ny\r\n" * 3, 260
+        merges = subject.train(alike * 900, size, [], name).merges
+        expected = textbook.learn(
+            alike * 3, size, [], PATTERNS[name], conventions["tie_break"], conventions["byte_order"]
+        )
+        if merges != expected:
+            around = show.first_difference(expected, merges)
+            return Difference(
+                f"{show.text_line(alike * 900)}, vocab_size {size}, pattern {name}",
                 f"merges {show.merges(expected, around)}",
                 f"merges {show.merges(merges, around)}",
                 f"at step {around + 1}",
@@ -299,9 +332,36 @@ def _batch_with_a_bad_text(subject: Subject, example: Example) -> Difference | N
     except Raised:
         got = None
     if got == expected:
-        return None
+        after = handle.encode_batch(["cd"])
+        return None if after == [[99, 100]] else Difference(f"['cd'] after {texts!a}", "[[99, 100]]", f"{after}")
     wanted = "an error, as encode raises" if expected is None else f"{expected}"
     return Difference(f"{texts!a}", wanted, "an error" if got is None else f"{got}")
+
+
+@told
+def _choices_in_turn(subject: Subject, example: Example) -> Difference | None:
+    """One tokenizer is asked with other special tokens allowed each time, with a refusal between."""
+    special = ["<a>", "<b>"]
+    model = read_model({"special_tokens": special, "extra": [[300, "<a>"], [301, "<b>"]]})
+    handle, text = subject.build(model), "x<a>y<b>"
+    for turn in range(2):
+        for allowed in (["<a>"], ["<b>"], [], special, ["<b>"]):
+            right = oracle(replace(model, special_tokens=tuple(allowed)), subject.conventions["lookup"])
+            for how, ask, expected in (
+                (
+                    f"special tokens {allowed!a} allowed",
+                    partial(handle.encode_allowed, text, allowed, ()),
+                    right.encode(text),
+                ),
+                ("nothing said of them", partial(handle.encode, text), [120, 300, 121, 301]),
+            ):
+                with contextlib.suppress(Raised):
+                    handle.encode_allowed(text, (), "all")
+                got = ask()
+                if got != expected:
+                    asked = f"{text!a}, turn {turn + 1}, {how}, after a refusal"
+                    return Difference(asked, show.ids(expected, model.vocab), show.ids(got, model.vocab))
+    return None
 
 
 @told
@@ -344,9 +404,28 @@ STATE_LAWS: tuple[Law, ...] = (
     Law("law-decode-history", "DECODE-BYTES-1", "decoder", ("decode",), fixed(), _decode_history, 1),
     Law("law-train-long", "LAW-TRAIN-1", "trainer", ("train",), fixed(), _long_training, 1, None, 6),
     Law("law-train-large", "TRAIN-STABLE-1", "trainer", ("train",), fixed(), _large_training, 1, None, 6),
+    Law(
+        "law-train-large-pattern",
+        "TRAIN-SPLIT-1",
+        "trainer",
+        ("train",),
+        fixed(),
+        _large_pattern_training,
+        1,
+        patience=6,
+    ),
     Law("law-train-history", "LAW-REPLAY-1", "trainer", ("train",), fixed(), _training_history, 1),
     Law("law-train-pattern", "TRAIN-SPLIT-1", "trainer", ("train", "encode"), fixed(), _trained_pattern, 1),
     Law("law-batch-history", "LAW-BATCH-1", "batch", ("encode_batch",), fixed(), _batch_history, 1),
     Law("law-batch-bad-text", "LAW-BATCH-1", "batch", ("encode", "encode_batch"), fixed(), _batch_with_a_bad_text, 1),
+    Law(
+        "law-choices-in-turn",
+        "LAW-PURE-1",
+        "encoder",
+        ("encode", "special", "allowed_special"),
+        fixed(),
+        _choices_in_turn,
+        1,
+    ),
     Law("law-files-again", "LAW-SAVE-1", "files", ("save", "from_files", "encode"), fixed(), _files_again, 1),
 )

@@ -106,3 +106,13 @@ class EmptyBatchRaises(Encoder):
         if not isinstance(texts[0], str):
             raise TypeError("a list of texts is wanted")
         return super().encode_batch(texts)
+
+
+class PatternLostInBatches(Encoder):
+    """Builds the workers of a batch from vocabulary, merges and special tokens, and forgets the pattern."""
+
+    clause = "BATCH-EQUAL-1"
+    mend = "Hand the pattern to the workers as well."
+
+    def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
+        return Encoder(self.vocab, self.merges, self.special).encode_batch(texts)

@@ -90,6 +90,18 @@ class EmptyListNotDecoded(Encoder):
         return functools.reduce(operator.add, [self.vocab[index] for index in ids])
 
 
+class OnlyListsDecoded(Encoder):
+    """Adds a list to the ids, or asks `isinstance(ids, list)`: a tuple of ids raises."""
+
+    clause = "DECODE-SEQUENCE-1"
+    mend = "Begin with ids = list(ids), or only iterate over them."
+
+    def decode(self, ids: Iterable[int]) -> str:
+        if not isinstance(ids, list):
+            raise TypeError("a list of ids is wanted")
+        return super().decode(ids)
+
+
 class NulAtTokenEndDropped(Encoder):
     """Keeps the tokens in a numpy array of dtype S, which pads with NUL and strips all NULs at the end of a token."""
 
@@ -98,6 +110,17 @@ class NulAtTokenEndDropped(Encoder):
 
     def decode_bytes(self, ids: Iterable[int]) -> bytes:
         return b"".join([self.vocab[index].rstrip(b"\0") for index in ids])
+
+
+class TokenLengthsOfOneByte(Encoder):
+    """Keeps the lengths of tokens in uint8, beside all their bytes in one array: 256 becomes 0, 260 becomes 4."""
+
+    clause = "DECODE-BYTES-1"
+    mend = "Use 32 bits for lengths and offsets."
+
+    def decode_bytes(self, ids: Iterable[int]) -> bytes:
+        tokens = [self.vocab[index] for index in ids]
+        return b"".join([token[: len(token) & 0xFF] for token in tokens])
 
 
 # Malformed bytes
@@ -350,6 +373,19 @@ class UnknownIdsSkipped(Encoder):
 
     def decode_bytes(self, ids: Iterable[int]) -> bytes:
         return b"".join([self.vocab.get(index, b"") for index in ids])
+
+
+class UnknownIdsSkippedInBytes(Encoder):
+    """Looks ids up with `vocab[i]` in decode and with `vocab.get(i, b"")` in decode_bytes, where they are skipped."""
+
+    clause = "DECODE-UNKNOWN-1"
+    mend = "Let decode call decode_bytes, which looks ids up with vocab[i]."
+
+    def decode_bytes(self, ids: Iterable[int]) -> bytes:
+        return b"".join([self.vocab.get(index, b"") for index in ids])
+
+    def decode(self, ids: Iterable[int]) -> str:
+        return super().decode_bytes(ids).decode("utf-8", errors="replace")
 
 
 class UnknownIdsReplaced(Encoder):

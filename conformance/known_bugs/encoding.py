@@ -325,6 +325,36 @@ class PackedPairKey(Encoder):
         return word
 
 
+class PackedPairKeySeventeenBits(PackedPairKey):
+    """Packs two ids as (left << 17) + right, enough for cl100k's 100,277 ids; with o200k's two pairs share a key."""
+
+    clause = "MERGE-RANK-1"
+    mend = "Use the pair itself as the key, or 32 bits for each id."
+
+    def pack(self, left: bytes, right: bytes) -> int:
+        return (self.ids[left] << 17) + self.ids[right]
+
+
+class PackedPairKeyEighteenBits(PackedPairKey):
+    """Packs two ids as left << 18 | right, enough for o200k's 200,019 ids; with more, two pairs share a key."""
+
+    clause = "MERGE-RANK-1"
+    mend = "Use the pair itself as the key, or 32 bits for each id."
+
+    def pack(self, left: bytes, right: bytes) -> int:
+        return self.ids[left] << 18 | self.ids[right]
+
+
+class PairHashAsKey(PackedPairKey):
+    """Takes a hash of 32 bits for the pair itself, left * 100003 + right, which wraps at ids from 43,000 on."""
+
+    clause = "MERGE-RANK-1"
+    mend = "Use the pair itself as the key, or compare it on a hit; 64 bits hold two ids of 32."
+
+    def pack(self, left: bytes, right: bytes) -> int:
+        return (self.ids[left] * 100_003 + self.ids[right]) & 0xFFFFFFFF
+
+
 class WholePreTokenFirst(Encoder):
     """Looks the whole pre-token up in the vocabulary before merging, a shortcut that learned tables allow."""
 

@@ -73,6 +73,18 @@ class HeaderIsMerge(_Reader):
         return [line for line in text.replace("\r\n", "\n").split("\n") if line]
 
 
+class HeaderComparedWhole(_Reader):
+    """Drops the header only if it is `#version: 0.2` and nothing else; Hugging Face's says who trained the table."""
+
+    clause = "FILE-VERSION-1"
+    mend = "Ask whether the first line begins with '#version'."
+
+    @classmethod
+    def lines(cls, text: str) -> list[str]:
+        lines = text.replace("\r\n", "\n").split("\n")
+        return [line for line in lines[lines[0] == "#version: 0.2" :] if line]
+
+
 class NumberSignLinesSkipped(_Reader):
     """Skips lines of merges.txt that begin with `#` as comments, and with them all merges of number signs."""
 
@@ -269,6 +281,18 @@ class LoadedEntriesThatLookSpecial(_Reader):
         return super().from_files(vocab_path, merges_path, [*(special_tokens or ()), *looks])
 
 
+class AbsentSpecialsNotLoaded(_Reader):
+    """Takes of `special_tokens` those that vocab.json holds, and forgets the others, whose text is then split."""
+
+    clause = "SPECIAL-ABSENT-2"
+    mend = "Pass all of them on to the constructor, which gives new ids to those without an entry."
+
+    @classmethod
+    def from_files(cls, vocab_path: str, merges_path: str, special_tokens: Sequence[str] | None = None) -> Encoder:
+        keys = json.loads(Path(vocab_path).read_bytes())
+        return super().from_files(vocab_path, merges_path, [token for token in special_tokens or () if token in keys])
+
+
 # Saving
 
 
@@ -333,6 +357,17 @@ class SavedMergesSorted(_Writer):
 
     def pairs(self) -> Sequence[Merge]:
         return sorted(self.merges)
+
+
+class SavedMergesByRankAsText(_Writer):
+    """Keeps the merges under their ranks in JSON, whose keys are text, and writes them sorted: 10 comes before 2."""
+
+    clause = "FILE-SAVE-1"
+    mend = "Sort by the number: sorted(ranks, key=int); or keep the merges in a list."
+
+    def pairs(self) -> Sequence[Merge]:
+        ranks = sorted(map(str, range(len(self.merges))))
+        return [self.merges[int(rank)] for rank in ranks]
 
 
 class SavedMergesByResultId(_Writer):

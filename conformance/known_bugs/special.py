@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 
-from bpe_conformance.fixtures import Merge
+from bpe_conformance.fixtures import PATTERNS, Merge
 from bpe_conformance.known_bugs.plain import Encoder
 from bpe_conformance.reference import textbook
 
@@ -257,6 +257,16 @@ class TrieWithoutFallback(Encoder):
             else:
                 here += 1
         return [segment for segment in [*segments, (text[start:], False)] if segment[0]]
+
+
+class SpecialsCutUnderOnePattern(Encoder):
+    """Cuts special tokens out in a path of its own for GPT-2's pattern; the general path for others forgets them."""
+
+    clause = "SPECIAL-SCAN-1"
+    mend = "Cut before the paths part: split by special tokens first, whatever the pattern."
+
+    def cut(self, text: str) -> Segments:
+        return super().cut(text) if self.pattern == PATTERNS["gpt2"] else [(text, False)] * bool(text)
 
 
 # Whom it takes for special

@@ -95,10 +95,10 @@ def sections(results: Iterable[Result]) -> list[Section]:
 def _section(name: str, mine: list[Result]) -> Section:
     def kept(level: str) -> Kept:
         judged = [one for one in mine if one["level"] == level and one["state"] != "not claimed"]
-        return Kept(sum(one["state"] == "pass" for one in judged), len(judged))
+        return Kept(sum(one["state"] == "pass" or bool(one.get("stale")) for one in judged), len(judged))
 
     def count(*states: str) -> int:
-        return sum(one["state"] in states for one in mine)
+        return sum(one["state"] in states and not one.get("stale") for one in mine)
 
     return Section(
         name,

@@ -83,7 +83,9 @@ def of(run: Run, status: int, complete: bool) -> document.Document:
         clauses=run.spec.clauses,
         results=results,
         likenesses=[_likeness(one) for one in run.diagnosis.likenesses],
-        not_claimed=summary.folded(one["reason"] for one in results if one["state"] == "not claimed"),
+        not_claimed=summary.folded(
+            (one["reason"] for one in results if one["state"] == "not claimed"), subject.capabilities
+        ),
         missing=run.missing,
         complete=complete,
         options={

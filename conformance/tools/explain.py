@@ -161,7 +161,12 @@ def _law(law: Law, spec: Spec) -> Iterator[str]:
     yield from _headline(law.id, f"{clause.id} ({clause.level.upper()}), {law.conformance_class}")
     yield from _head(clause)
     needs = ", ".join(law.needs)
-    yield from _prose(f"{law.tries} drawn at random, the same in every run, shrunk if one breaks the law", "examples")
+    if law.tries == 1:
+        yield from _prose(" ".join((law.test.__doc__ or "One fixed history of calls.").split()), "asked")
+    else:
+        yield from _prose(
+            f"{law.tries} drawn at random, the same in every run, shrunk if one breaks the law", "examples"
+        )
     yield from _prose(needs, "needs")
     yield from _prose(f"pytest conformance --adapter mypkg:Tokenizer --bpe-case {law.id}", "try it")
 

@@ -19,7 +19,7 @@ from bpe_conformance.tools import unicode_tables
 from .rule import Context, Finding, Rule
 
 TEXT_PARTS = ("model", "input", "expect")
-NAMES = ("pattern", "byte_ids", "cut", "newline", "key_order", "error", "file", "stored", "table")
+NAMES = ("pattern", "byte_ids", "cut", "newline", "key_order", "sequence", "error", "file", "stored", "table")
 IGNORABLE = regex.compile(r"\p{Default_Ignorable_Code_Point}")
 LONGEST_PRE_TOKEN = 1000
 LONGEST_TEXT = 50_000

@@ -1,0 +1,335 @@
+"""Laws about every way through a tokenizer, and about long inputs of every kind: each is broken by what it is for."""
+
+from __future__ import annotations
+
+import codecs
+import io
+from collections import Counter
+from typing import Any
+
+import pytest
+from conftest import Project
+
+from bpe_conformance.fixtures import spell
+from bpe_conformance.fixtures.spec import load_spec
+from bpe_conformance.judging.law import Law, check
+from bpe_conformance.judging.laws import bind
+from bpe_conformance.judging.subject import Subject
+from bpe_conformance.judging.ways_laws import WAYS_LAWS
+from bpe_conformance.known_bugs.plain import Encoder, Trainer, Words
+from bpe_conformance.reference import Tokenizer, format_gpt2
+
+NONE = {"allowed_special": (), "disallowed_special": ()}
+
+
+@pytest.fixture(scope="module")
+def laws() -> dict[str, Law]:
+    return {law.id: law for law in bind(load_spec(check_schema=False).clauses)}
+
+
+class Marked(Tokenizer):
+    """Knows how it was made."""
+
+    made = "built"
+
+    @classmethod
+    def train(cls, *given: Any, **options: Any) -> Any:
+        trained = super().train(*given, **options)
+        trained.made = "trained"
+        return trained
+
+    @classmethod
+    def from_files(cls, *given: Any, **options: Any) -> Any:
+        loaded = super().from_files(*given, **options)
+        loaded.made = "loaded"
+        return loaded
+
+
+class BatchesWithoutPattern(Tokenizer):
+    def encode_batch(self, texts: Any, **choice: Any) -> Any:
+        return Tokenizer(self.vocab, self.merges, self.special_tokens).encode_batch(texts, **choice)
+
+
+class StreamsWithoutSpecialsOnceTrained(Marked):
+    def encode_iterable(self, chunks: Any, **choice: Any) -> Any:
+        return super().encode_iterable(chunks, **(NONE if self.made == "trained" else choice))
+
+
+class DecodesByRankOnceTrained(Marked):
+    def decode(self, ids: Any) -> str:
+        if self.made != "trained":
+            return super().decode(ids)
+        tokens = [*(bytes([byte]) for byte in range(256)), *(left + right for left, right in self.merges)]
+        tokens += [token.encode() for token in self.special_tokens]
+        return b"".join(tokens[index] for index in ids).decode("utf-8", "replace")
+
+
+class SavesWithoutSpecialsOnceTrained(Marked):
+    def save(self, folder: Any) -> None:
+        special = {token.encode() for token in self.special_tokens if self.made == "trained"}
+        format_gpt2.write(folder, {i: token for i, token in self.vocab.items() if token not in special}, self.merges)
+
+
+class OneTrainedAtATime(Tokenizer):
+    latest: Any = None
+
+    @classmethod
+    def train(cls, *given: Any, **options: Any) -> Any:
+        trained = super().train(*given, **options)
+        cls.latest = Tokenizer(trained.vocab, trained.merges, trained.special_tokens, pattern=trained.pattern)
+        return trained
+
+    def encode(self, text: str, **choice: Any) -> list[int]:
+        return (type(self).latest or super()).encode(text, **choice)  # type: ignore[no-any-return]
+
+
+class DecodesSpellingsOnceLoaded(Marked):
+    def decode(self, ids: Any) -> str:
+        return "".join(spell(self.vocab[index]) for index in ids) if self.made == "loaded" else super().decode(ids)
+
+
+class SavesWhatItWasGiven(Tokenizer):
+    def __init__(self, vocab: Any, *given: Any, **options: Any) -> None:
+        self.given = dict(vocab)
+        super().__init__(vocab, *given, **options)
+
+    def save(self, folder: Any) -> None:
+        format_gpt2.write(folder, self.given, self.merges)
+
+
+class CutsBehindLineEnds(Tokenizer):
+    def encode(self, text: str, **choice: Any) -> list[int]:
+        cut = text.rfind("\n", 0, 65_536) + 1 if len(text) > 65_536 else 0
+        if not cut:
+            return super().encode(text, **choice)
+        return [*super().encode(text[:cut], **choice), *self.encode(text[cut:], **choice)]
+
+
+class LongTextsByTheDefaultPattern(Tokenizer):
+    def encode(self, text: str, **choice: Any) -> list[int]:
+        if len(text) < 10_000:
+            return super().encode(text, **choice)
+        return Tokenizer(self.vocab, self.merges, self.special_tokens).encode(text, **choice)
+
+
+class LongRunsByTheLongestToken(Encoder):
+    def encode_pre_token(self, pre_token: str) -> list[int]:
+        data, ids, known = pre_token.encode(), list[int](), {token: index for index, token in self.vocab.items()}
+        if len(data) <= 1_024:
+            return super().encode_pre_token(pre_token)
+        while data:
+            size = next(size for size in range(min(8, len(data)), 0, -1) if data[:size] in known)
+            ids.append(known[data[:size]])
+            data = data[size:]
+        return ids
+
+
+class LongRunsFromTheRight(Encoder):
+    def encode_pre_token(self, pre_token: str) -> list[int]:
+        if len(pre_token) <= 1_000 or set(pre_token) != {"a"} or (b"a", b"a") not in self.ranks:
+            return super().encode_pre_token(pre_token)
+        return [
+            *super().encode_pre_token("a" * (len(pre_token) % 2)),
+            *super().encode_pre_token("aa") * (len(pre_token) // 2),
+        ]
+
+
+class FullBuffersFlushed(Encoder):
+    def ready(self, held: str) -> int:
+        return super().ready(held) or (len(held) if len(held) > 8_192 else 0)
+
+
+class RingWithStaleKeys(Tokenizer):
+    size = 100_000
+
+    def encode(self, text: str, **choice: Any) -> list[int]:
+        if len(text) < self.size:
+            return super().encode(text, **choice)
+        words = text.split(" ")
+        return super().encode(" ".join(words[:-2] + words[-3:-1]), **choice)
+
+
+class UnfinishedDecoder(Tokenizer):
+    def decode(self, ids: Any) -> str:
+        if len(ids) <= 4_096:
+            return super().decode(ids)
+        return codecs.getincrementaldecoder("utf-8")("replace").decode(self.decode_bytes(ids))
+
+
+class LineEndsTranslated(Tokenizer):
+    def decode(self, ids: Any) -> str:
+        data = self.decode_bytes(ids)
+        return data.decode("utf-8", "replace") if len(data) < 8_192 else _read(data)
+
+
+def _read(data: bytes) -> str:
+    return io.TextIOWrapper(io.BytesIO(data), "utf-8", "replace").read()
+
+
+class SurrogatesDropped(Tokenizer):
+    def encode(self, text: str, **choice: Any) -> list[int]:
+        return super().encode(text.encode("utf-8", "ignore").decode() if len(text) >= 4_096 else text, **choice)
+
+
+class UnknownIdsClipped(Tokenizer):
+    def decode(self, ids: Any) -> str:
+        return super().decode([min(index, max(self.vocab)) for index in ids] if len(ids) > 1_024 else ids)
+
+
+class ChoicesOfShortTexts(Tokenizer):
+    def encode(self, text: str, **choice: Any) -> list[int]:
+        return super().encode(text, **choice if len(text) < 16_384 else {})
+
+
+class DisallowedInTheBeginning(Tokenizer):
+    def encode(self, text: str, **choice: Any) -> list[int]:
+        if len(text) > 10_000 and choice:
+            super().encode(text[:10_000], **choice)
+            choice = {**choice, "disallowed_special": ()}
+        return super().encode(text, **choice)
+
+
+class MostMergesRead(Tokenizer):
+    @classmethod
+    def from_files(cls, vocab_path: Any, merges_path: Any, special_tokens: Any = None, **options: Any) -> Any:
+        merges = format_gpt2.read_merges(merges_path)[:50_000]
+        return cls(format_gpt2.read_vocab(vocab_path), merges, special_tokens, **options)
+
+
+class LongWordsSkipped(Trainer):
+    @classmethod
+    def words(cls, text: str, special: list[str], pattern: str) -> Words:
+        return [(word, count) for word, count in super().words(text, special, pattern) if len(word) <= 4_192]
+
+
+class FirstMillionCounted(Trainer):
+    @classmethod
+    def words(cls, text: str, special: list[str], pattern: str) -> Words:
+        return super().words(text[:1_000_000], special, pattern)
+
+
+class CountedInParts(Trainer):
+    @classmethod
+    def words(cls, text: str, special: list[str], pattern: str) -> Words:
+        counted: Counter[Any] = Counter()
+        while text:
+            cut = text.rfind("\n", 0, 100_000) + 1 if len(text) > 100_000 else len(text)
+            for word, count in super().words(text[: cut or None], special, pattern):
+                counted[word] += count
+            text = text[cut:] if cut else ""
+        return list(counted.items())
+
+
+class LongTextsCountedByTheDefaultPattern(Tokenizer):
+    @classmethod
+    def train(cls, text: Any, *given: Any, pattern: str | None = None, **options: Any) -> Any:
+        return super().train(text, *given, pattern=pattern if len(text) < 50_000 else None, **options)
+
+
+class RowsLeft(Tokenizer):
+    def encode_batch(self, texts: Any, **choice: Any) -> Any:
+        self.rows = getattr(self, "rows", [])
+        for text in texts:
+            self.rows.append(self.encode(text, **choice))
+        rows, self.rows = self.rows, []
+        return rows
+
+
+class TextsByTheirBeginning(Tokenizer):
+    def encode(self, text: str, **choice: Any) -> list[int]:
+        if choice:
+            return super().encode(text, **choice)
+        kept = self.__dict__.setdefault("kept", {})
+        return list(kept.setdefault((text[:512], len(text)), super().encode(text)))
+
+
+class IdsByTheirBeginning(Tokenizer):
+    def decode(self, ids: Any) -> str:
+        kept = self.__dict__.setdefault("kept", {})
+        return str(kept.setdefault((len(ids), tuple(ids[:64])), super().decode(ids)))
+
+
+class ChoiceLeftByARefusal(Tokenizer):
+    left: Any = None
+
+    def encode(self, text: str, **choice: Any) -> list[int]:
+        if choice:
+            self.left = choice
+            ids = super().encode(text, **choice)
+            self.left = None
+            return ids
+        return super().encode(text, **{**self.left, "disallowed_special": ()} if self.left else {})
+
+
+BREAKERS = [
+    ("law-built-ways", BatchesWithoutPattern),
+    ("law-trained-ways", StreamsWithoutSpecialsOnceTrained),
+    ("law-trained-ways", DecodesByRankOnceTrained),
+    ("law-trained-ways", SavesWithoutSpecialsOnceTrained),
+    ("law-trained-ways", OneTrainedAtATime),
+    ("law-loaded-ways", DecodesSpellingsOnceLoaded),
+    ("law-saved-numbers", SavesWhatItWasGiven),
+    ("law-long-texts", CutsBehindLineEnds),
+    ("law-long-texts", LongTextsByTheDefaultPattern),
+    ("law-long-runs", LongRunsByTheLongestToken),
+    ("law-long-runs", LongRunsFromTheRight),
+    ("law-long-streams", FullBuffersFlushed),
+    ("law-many-pre-tokens", RingWithStaleKeys),
+    ("law-long-decoding", UnfinishedDecoder),
+    ("law-long-decoding", LineEndsTranslated),
+    ("law-long-errors", SurrogatesDropped),
+    ("law-long-errors", UnknownIdsClipped),
+    ("law-long-choices", ChoicesOfShortTexts),
+    ("law-long-choices", DisallowedInTheBeginning),
+    ("law-large-files", MostMergesRead),
+    ("law-train-large", LongWordsSkipped),
+    ("law-train-large", FirstMillionCounted),
+    ("law-train-large", CountedInParts),
+    ("law-train-large-pattern", LongTextsCountedByTheDefaultPattern),
+    ("law-batch-bad-text", RowsLeft),
+    ("law-history", TextsByTheirBeginning),
+    ("law-decode-history", IdsByTheirBeginning),
+    ("law-choices-in-turn", ChoiceLeftByARefusal),
+]
+
+
+@pytest.mark.parametrize(("name", "target"), BREAKERS, ids=lambda one: getattr(one, "__name__", one))
+def test_what_is_wrong_in_one_way_alone_breaks_the_law(laws: dict[str, Law], name: str, target: type) -> None:
+    found = check(laws[name], Subject("x", target))
+    assert found is not None
+    assert found.difference.expected != found.difference.got
+    assert "raised" not in found.difference.got or "raised" in found.difference.expected
+
+
+@pytest.mark.parametrize("law", [law for law in WAYS_LAWS if "new process" not in law.needs], ids=lambda law: law.id)
+def test_the_reference_keeps_the_law(laws: dict[str, Law], law: Law) -> None:
+    assert check(laws[law.id], Subject("x", Tokenizer)) is None
+
+
+SAVING = """
+import json
+from pathlib import Path
+from bpe_conformance.fixtures import spell
+from bpe_conformance.reference import Tokenizer
+
+class ByTheLocale(Tokenizer):
+    def save(self, folder):
+        with open(Path(folder, "vocab.json"), "w") as file:
+            json.dump({spell(token): index for index, token in self.vocab.items()}, file, ensure_ascii=False)
+        with open(Path(folder, "merges.txt"), "w") as file:
+            file.write("".join(f"{spell(left)} {spell(right)}\\n" for left, right in self.merges))
+"""
+
+
+def test_files_in_the_encoding_of_the_locale_are_told(project: Project) -> None:
+    project.write("saving.py", SAVING)
+    for adapter, failed in (("saving:ByTheLocale", 1), ("reference", 0)):
+        options = ("--adapter", adapter, "--bpe-case", "law-saved-elsewhere")
+        done = project.pytester.runpytest_subprocess("conformance", *options, timeout=60)
+        done.assert_outcomes(failed=failed, passed=1 - failed)
+
+
+def test_every_law_of_this_module_has_a_breaker() -> None:
+    assert {law.id for law in WAYS_LAWS} == {law for law, _ in BREAKERS if law in {one.id for one in WAYS_LAWS}} | {
+        "law-saved-elsewhere"
+    }
