@@ -26,7 +26,7 @@ from bpe_conformance.run.looks_like import ranked
 
 STANDS = Path(matrix.__file__).with_name("stands.yaml")
 SEEDS = (1, 2, 3)
-ONE_IN = 16
+ONE_IN = 32
 Answers = dict[str, str]
 
 
