@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import multiprocessing
+import re
 import subprocess
 import sys
+import threading
+from io import StringIO
 from pathlib import Path
 
 import pytest
 from faults import stops
 
+from bpe_conformance.cli import main as command
 from bpe_conformance.reference.workers import in_processes
 
 SCRIPT = Path(__file__).parent / "faults" / "killed.py"
@@ -31,6 +35,34 @@ def test_an_interrupt_at_any_line_leaves_no_worker(work: str, tmp_path: Path, mo
     """At some; `python tests/faults/sweep.py` tries all."""
     monkeypatch.chdir(tmp_path)
     assert stops.interrupted(work, 12) > 11
+
+
+class Terminal(StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_no_command_has_a_thread(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A signal's exception may leave any lock of Python's own modules taken, and a thread would wait for it for ever.
+
+    That is, unless no thread is there: neither for the workers nor for the bars.
+    """
+    monkeypatch.chdir(tmp_path)
+    terminal, begun, start = Terminal(), [], threading.Thread.start
+
+    def begin(thread: threading.Thread) -> None:
+        begun.append(thread.name)
+        start(thread)
+
+    monkeypatch.setattr("sys.stderr", terminal)
+    monkeypatch.setattr("threading.Thread.start", begin)
+    Path("text").write_text("".join(stops.TEXTS), "utf-8")
+    assert command(["train", "text", "--vocab-size", "270", "--workers", "2", "-o", "tok"]) == 0
+    assert command(["encode", "tok", "text", "--as", "uint16", "--workers", "2", "-o", "ids"]) == 0
+    assert command(["decode", "tok", "ids", "--as", "uint16", "-o", "again"]) == 0
+    assert Path("again").read_text("utf-8") == "".join(stops.TEXTS)
+    assert {"counting", "merging", "encoding"} <= set(re.findall(r"(\w+): +\d+%", terminal.getvalue()))
+    assert not begun
 
 
 def leave(job: int) -> int:
