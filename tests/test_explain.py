@@ -211,3 +211,13 @@ def test_a_long_table_is_cut_with_a_count(spec: Spec) -> None:
     case = next(case for case in spec.cases if case.id.startswith("real-text-"))
     assert "more pre-tokens (--all shows them)" in _shown(spec, case.id)
     assert "--all shows them" not in _shown(spec, case.id, None, None, True)
+
+
+def test_a_law_of_one_history_tells_what_it_asks(spec: Spec) -> None:
+    assert "asked      Processes with different hash seeds train" in _shown(spec, "law-hash-seed")
+    for law in LAWS:
+        assert ("  asked      " in _shown(spec, law.id)) == (law.tries == 1)
+
+
+def test_how_ids_are_given_is_told(spec: Spec) -> None:
+    assert "             as a tuple\n" in _shown(spec, "decode-sequence-tuple")

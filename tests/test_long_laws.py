@@ -10,6 +10,7 @@ from conftest import Project
 from bpe_conformance.fixtures.models import gpt2_model
 from bpe_conformance.fixtures.spec import load_spec
 from bpe_conformance.judging import long_laws
+from bpe_conformance.judging.in_time import forecast
 from bpe_conformance.judging.law import Law, check
 from bpe_conformance.judging.laws import bind
 from bpe_conformance.judging.long_laws import BLANKS, LENGTHS, LONG_LAWS, MODEL, RUNS, SPECIAL, WORD
@@ -156,7 +157,7 @@ def test_slow_batches_are_judged_on_fewer_texts_and_told(laws: dict[str, Law]) -
 def test_the_time_for_a_size_is_foretold_from_smaller_ones(
     took: list[tuple[int, float]], size: int, seconds: float
 ) -> None:
-    assert long_laws._forecast(took, size) == pytest.approx(seconds, rel=0.01)
+    assert forecast(took, size) == pytest.approx(seconds, rel=0.01)
 
 
 def test_a_long_pre_token_may_be_refused_and_a_long_text_may_not(laws: dict[str, Law]) -> None:

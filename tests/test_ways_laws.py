@@ -5,7 +5,8 @@ from __future__ import annotations
 import codecs
 import io
 from collections import Counter
-from typing import Any
+from typing import Any, ClassVar
+from unicodedata import normalize
 
 import pytest
 from conftest import Project
@@ -17,7 +18,7 @@ from bpe_conformance.judging.laws import bind
 from bpe_conformance.judging.subject import Subject
 from bpe_conformance.judging.ways_laws import WAYS_LAWS
 from bpe_conformance.known_bugs.plain import Encoder, Trainer, Words
-from bpe_conformance.reference import Tokenizer, format_gpt2
+from bpe_conformance.reference import Tokenizer, format_gpt2, textbook
 
 NONE = {"allowed_special": (), "disallowed_special": ()}
 
@@ -140,13 +141,21 @@ class FullBuffersFlushed(Encoder):
 
 
 class RingWithStaleKeys(Tokenizer):
-    size = 100_000
+    """Keeps ids in a ring of 2^16 slots, and a pre-token's place in it when the slot is used anew."""
+
+    def __init__(self, *given: Any, **options: Any) -> None:
+        super().__init__(*given, **options)
+        self.places: dict[str, int] = {}
+        self.slots: list[list[int]] = [[]] * 65_536
 
     def encode(self, text: str, **choice: Any) -> list[int]:
-        if len(text) < self.size:
-            return super().encode(text, **choice)
-        words = text.split(" ")
-        return super().encode(" ".join(words[:-2] + words[-3:-1]), **choice)
+        ids: list[int] = []
+        for pre_token in textbook.split(text):
+            if pre_token not in self.places:
+                self.places[pre_token] = len(self.places) % 65_536
+                self.slots[self.places[pre_token]] = super().encode(pre_token, **choice)
+            ids += self.slots[self.places[pre_token]]
+        return ids
 
 
 class UnfinishedDecoder(Tokenizer):
@@ -249,6 +258,43 @@ class IdsByTheirBeginning(Tokenizer):
         return str(kept.setdefault((len(ids), tuple(ids[:64])), super().decode(ids)))
 
 
+class LongTextsWithoutCase(Tokenizer):
+    def encode_batch(self, texts: Any, **choice: Any) -> Any:
+        rows: dict[str, list[int]] = {}
+        keys = [text.casefold() if len(text) > 40 else text for text in texts]
+        return [rows.setdefault(key, self.encode(text, **choice)) for key, text in zip(keys, texts, strict=True)]
+
+
+class TextsByTheirWords(Tokenizer):
+    def encode(self, text: str, **choice: Any) -> list[int]:
+        if len(text) < 100 or choice:
+            return super().encode(text, **choice)
+        return list(self.__dict__.setdefault("kept", {}).setdefault(tuple(text.split()), super().encode(text)))
+
+
+class ChunksByTheirNormalForm(Tokenizer):
+    def encode_iterable(self, chunks: Any, **choice: Any) -> Any:
+        kept = self.__dict__.setdefault("kept", {})
+        return super().encode_iterable((kept.setdefault(normalize("NFC", one), one) for one in chunks), **choice)
+
+
+class TrainingsByTheirLetters(Tokenizer):
+    kept: ClassVar[dict[Any, Any]] = {}
+
+    @classmethod
+    def train(cls, text: Any, size: int, special: Any = (), **options: Any) -> Any:
+        key = "".join(sorted(text)), size, tuple(special or ()), *options.items()
+        if key not in cls.kept:
+            cls.kept[key] = super().train(text, size, special, **options)
+        return cls.kept[key]
+
+
+class IdsByTheirNumber(Tokenizer):
+    def decode(self, ids: Any) -> str:
+        key = tuple(sorted(ids)) if len(ids) > 500 else tuple(ids)
+        return str(self.__dict__.setdefault("kept", {}).setdefault(key, super().decode(ids)))
+
+
 class ChoiceLeftByARefusal(Tokenizer):
     left: Any = None
 
@@ -289,6 +335,11 @@ BREAKERS = [
     ("law-batch-bad-text", RowsLeft),
     ("law-history", TextsByTheirBeginning),
     ("law-decode-history", IdsByTheirBeginning),
+    ("law-history", TextsByTheirWords),
+    ("law-batch-history", LongTextsWithoutCase),
+    ("law-stream-history", ChunksByTheirNormalForm),
+    ("law-train-history", TrainingsByTheirLetters),
+    ("law-decode-history", IdsByTheirNumber),
     ("law-choices-in-turn", ChoiceLeftByARefusal),
 ]
 
@@ -298,7 +349,7 @@ def test_what_is_wrong_in_one_way_alone_breaks_the_law(laws: dict[str, Law], nam
     found = check(laws[name], Subject("x", target))
     assert found is not None
     assert found.difference.expected != found.difference.got
-    assert "raised" not in found.difference.got or "raised" in found.difference.expected
+    assert "raised" not in found.difference.got
 
 
 @pytest.mark.parametrize("law", [law for law in WAYS_LAWS if "new process" not in law.needs], ids=lambda law: law.id)
@@ -329,7 +380,5 @@ def test_files_in_the_encoding_of_the_locale_are_told(project: Project) -> None:
         done.assert_outcomes(failed=failed, passed=1 - failed)
 
 
-def test_every_law_of_this_module_has_a_breaker() -> None:
-    assert {law.id for law in WAYS_LAWS} == {law for law, _ in BREAKERS if law in {one.id for one in WAYS_LAWS}} | {
-        "law-saved-elsewhere"
-    }
+def test_every_law_on_ways_has_a_breaker() -> None:
+    assert {law.id for law in WAYS_LAWS} - {law for law, _ in BREAKERS} == {"law-saved-elsewhere"}  # tested above

@@ -22,6 +22,7 @@ from bpe_conformance.judging.long_laws import LONG_LAWS
 from bpe_conformance.judging.scratch import scratch_folder
 from bpe_conformance.judging.state_laws import STATE_LAWS
 from bpe_conformance.judging.subject import Subject, constructor_arguments
+from bpe_conformance.judging.training_laws import TRAINING_LAWS
 from bpe_conformance.judging.ways_laws import WAYS_LAWS
 from bpe_conformance.reference import textbook
 
@@ -344,6 +345,7 @@ HASH_SEED_TEXT = "the cat sat on the mat, that rat ate the oat; a bat at bay ate
 
 
 def _hash_seeds(subject: Subject, example: Example) -> Difference | None:
+    """Processes with different hash seeds train on the same text: merges and vocabulary are the same."""
     special = ["<|a|>", "<|a|><|a|>", "<|b|>", "at", "ate"] if "train-special" in subject.capabilities else []
     found = []
     for seed in example["seeds"]:
@@ -369,6 +371,7 @@ HASH_SEED_SPECIALS = ("<|a|>", "<|a|><|a|>", "<|a", "|><|", "a|>x", "aa", "aaa",
 
 
 def _hash_seeds_of_encoding(subject: Subject, example: Example) -> Difference | None:
+    """Processes with different hash seeds encode with special tokens that overlap, named in several orders."""
     count = len(HASH_SEED_SPECIALS)
     for seed in example["seeds"]:
         try:
@@ -531,6 +534,7 @@ LAWS: tuple[Law, ...] = (
     Law("law-batch", "LAW-BATCH-1", "batch", ("encode_batch",), examples.batches, _equals_oracle, 60),
     Law("law-save", "LAW-SAVE-1", "files", ("save", "from_files", "encode"), examples.mixed, _save_load, 30),
     *STATE_LAWS,
+    *TRAINING_LAWS,
     *WAYS_LAWS,
     *LONG_LAWS,
 )

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -17,6 +15,7 @@ from bpe_conformance.judging.difference import Difference
 from bpe_conformance.judging.draws import Draw
 from bpe_conformance.judging.expectations import oracle
 from bpe_conformance.judging.handle import Handle
+from bpe_conformance.judging.in_time import in_time
 from bpe_conformance.judging.law import Example, Law, fixed, told
 from bpe_conformance.judging.scratch import scratch_folder
 from bpe_conformance.judging.subject import Subject
@@ -48,29 +47,6 @@ DOUBLED = read_model({"merges": [["a", "a"], ["\t", "\t"]]})
 LENGTHS = (4_300, 17_200, 70_000, 280_000, 1_100_000)
 LONGEST_RUN = 70_000
 DISTINCT = 130_000
-
-
-def _in_time(subject: Subject, what: str, sizes: Sequence[int]) -> Iterator[int]:
-    """Yield sizes, in rising order, until the next one would take longer than a case may, and tell so."""
-    took: list[tuple[int, float]] = []
-    for size in sizes:
-        if subject.limit and took and _forecast(took, size) > subject.limit:
-            note = f"{what}: sizes of {size:,} and more take too long to try"
-            subject.notes += [note] if note not in subject.notes else []
-            return
-        started = time.monotonic()
-        yield size
-        took.append((size, time.monotonic() - started))
-
-
-def _forecast(took: Sequence[tuple[int, float]], size: int) -> float:
-    """Return the seconds for a size: they grow as between the last two sizes far apart, at most with the square."""
-    last, seconds = took[-1]
-    power = 2.0
-    earlier = next((one for one in reversed(took) if 2 * one[0] <= last and one[1] > 0), None)
-    if earlier is not None:
-        power = min(max(1.0, math.log(max(seconds / earlier[1], 1.0)) / math.log(last / earlier[0])), power)
-    return seconds * math.pow(size / last, power)
 
 
 def _model(subject: Subject, special: bool) -> tuple[Model, str]:
@@ -143,7 +119,7 @@ def _repeated(
     """Yield each part in each of these lengths for which there is time."""
     for what, model, part in parts:
         ids, handle = oracle(model, subject.conventions["lookup"]).encode(part), subject.build(model)
-        for length in _in_time(subject, law + what, lengths):
+        for length in in_time(subject, law + what, lengths):
             yield _Repeated(model, part, ids, length // len(part), handle)
 
 
@@ -166,7 +142,7 @@ def _many_pre_tokens(subject: Subject, example: Example) -> Difference | None:
     """A text with 130,000 different pre-tokens, more than a number of 16 bits or most caches hold."""
     model, part = Model(MODEL.vocab, MODEL.merges, None), WORD + BLANKS
     right, handle = oracle(model, subject.conventions["lookup"]), subject.build(model)
-    for count in _in_time(subject, "law-many-pre-tokens", (1_000, 10_000, 70_000, DISTINCT)):
+    for count in in_time(subject, "law-many-pre-tokens", (1_000, 3_000, 10_000, 30_000, 70_000, DISTINCT)):
         numbers = "".join(f" {number}" for number in range(100_000, 100_000 + count))  # no merge has a digit
         for before, after in ((part, part), ("", part)):
             expected = [*right.encode(before), *numbers.encode(), *right.encode(after)]
@@ -210,7 +186,7 @@ def _large_tables(subject: Subject, example: Example) -> Difference | None:
     """A table with more merges than 16 bits count."""
     model = _large_table()
     handle, right = subject.build(model), oracle(model, subject.conventions["lookup"])
-    for count in _in_time(subject, "law-large-table", (10, 40, 150)):
+    for count in in_time(subject, "law-large-table", (10, 40, 150)):
         text = _large_texts(count)
         found = _differs(f"{show.text_line(text)} with 70,536 merges", model, right.encode(text), handle.encode(text))
         if found is not None:
@@ -243,7 +219,7 @@ def _long_runs(subject: Subject, example: Example) -> Difference | None:
         (DOUBLED, "\t"),
     ):
         handle, right = subject.build(model), oracle(model, subject.conventions["lookup"])
-        for length in _in_time(subject, "law-long-runs", lengths):
+        for length in in_time(subject, "law-long-runs", lengths):
             before, times = "\n" if length == lengths[-2] else "", length // len(part) | 1  # moves places, as above
             try:
                 got = handle.encode(before + part * times)
@@ -291,7 +267,7 @@ def _large_batches(subject: Subject, example: Example) -> Difference | None:
         right, handle = oracle(model, subject.conventions["lookup"]), subject.build(model)
         rows = {text: right.encode(text) for text in (" \n", part, "", f"{part} ", "x\n", "abc")}
         what = "law-large-batches" + ", special tokens" * special
-        for count in _in_time(subject, what, (64, 128, 256, 511, 512, 513, 1_000, 1_024, 4_096, 5_001)):
+        for count in in_time(subject, what, (64, 128, 256, 511, 512, 513, 1_000, 1_024, 4_096, 5_001)):
             texts = (list(rows) * (count // len(rows) + 1))[:count]
             got = handle.encode_batch(texts)
             asked = f"a batch of {count:,} texts"
@@ -326,7 +302,7 @@ def _long_decoding(subject: Subject, example: Example) -> Difference | None:
     ids = {token: index for index, token in model.vocab.items()}
     handle = subject.build(model)
     for part in ("🦊", "日", "\ufeffé\r\n\x00\u2028\n"):
-        for length in _in_time(subject, "law-long-decoding", LENGTHS if part == "🦊" else LENGTHS[:-1]):
+        for length in in_time(subject, "law-long-decoding", LENGTHS if part == "🦊" else LENGTHS[:-1]):
             times = length // 4
             data = ("a" + part * times).encode("utf-8") + b"\xe2\x82"
             text = data.decode("utf-8", "replace")
@@ -355,7 +331,7 @@ def _long_and_wrong(subject: Subject, example: Example) -> Difference | None:
     ):
         if ("encode" if encode else "decode") not in subject.capabilities or not _refused(short, 1):
             continue
-        for length in _in_time(subject, "law-long-errors", LENGTHS[:3]):
+        for length in in_time(subject, "law-long-errors", LENGTHS[:3]):
             if not _refused(short, length // len(part)):
                 return Difference(
                     f"{asked}, the part {length // len(part):,} times", "an error, as for one", "no error"
@@ -379,7 +355,7 @@ def _long_choices(subject: Subject, example: Example) -> Difference | None:
     model, part = _model(subject, True)
     plain = oracle(Model(model.vocab, model.merges, None), subject.conventions["lookup"]).encode(part)
     handle = subject.build(model)
-    for length in _in_time(subject, "law-long-choices", LENGTHS[:3]):
+    for length in in_time(subject, "law-long-choices", LENGTHS[:3]):
         times = length // len(part)
         got = handle.encode_allowed(part * times, (), ())
         found = _differs(f"{times:,} times {part!a}, allowed_special none", model, plain * times, got)
@@ -389,24 +365,6 @@ def _long_choices(subject: Subject, example: Example) -> Difference | None:
         if not _refused(lambda times: handle.encode_allowed(text, (), "all"), 1):  # noqa: B023
             asked = f"{length // len(WORD):,} times {WORD!a} and {SPECIAL}, disallowed_special all"
             return Difference(asked, "an error", "no error")
-    return None
-
-
-@told
-def _large_vocabularies(subject: Subject, example: Example) -> Difference | None:
-    """Training on up to 80,000 different characters, to more tokens than 16 bits count."""
-    blocks = (range(0x4E00, 0x9FA6), range(0x3400, 0x4DB6), range(0xAC00, 0xD7A4), range(0x20000, 0x2A6D7))
-    characters = [chr(code) for block in blocks for code in block]
-    for size in _in_time(subject, "law-train-vocabulary", (300, 1_000, 2_000, 8_000, 25_000, 70_000)):
-        trained = subject.train(" ".join(characters[: 2 * size]), size, [])
-        asked = (
-            f"training on {min(2 * size, len(characters)):,} different ideographs and syllables, vocab_size {size:,}"
-        )
-        if len(trained.merges) != size - 256:
-            return Difference(asked, f"{size - 256:,} merges", f"{len(trained.merges):,} merges")
-        if not Model(trained.vocab, tuple(trained.merges), None).well_formed:
-            wanted = "merges of bytes and earlier results, each new, all of them in the vocabulary"
-            return Difference(asked, wanted, "merges of which this does not hold")
     return None
 
 
@@ -427,7 +385,6 @@ LONG_LAWS: tuple[Law, ...] = (
         None,
         3,
     ),
-    Law("law-train-vocabulary", "TRAIN-SIZE-1", "trainer", ("train",), fixed(), _large_vocabularies, 1, None, 9),
     Law("law-long-errors", "LAW-LONG-1", "encoder", ("encode",), fixed(), _long_and_wrong, 1, None, 9),
     Law(
         "law-long-choices",

@@ -162,7 +162,8 @@ def _law(law: Law, spec: Spec) -> Iterator[str]:
     yield from _head(clause)
     needs = ", ".join(law.needs)
     if law.tries == 1:
-        yield from _prose(" ".join((law.test.__doc__ or "One fixed history of calls.").split()), "asked")
+        assert law.test.__doc__, f"{law.id} tells nobody what it asks"
+        yield from _prose(law.test.__doc__, "asked")
     else:
         yield from _prose(
             f"{law.tries} drawn at random, the same in every run, shrunk if one breaks the law", "examples"
@@ -202,6 +203,8 @@ def _input(case: Case, view: View) -> Iterator[str]:
     elif case.op == "decode":
         assert case.model is not None
         yield from _value(_ids(given["ids"], case.model.vocab, view), "ids")
+        if "sequence" in given:
+            yield from _value(f"as a {given['sequence']}")
     elif case.op == "batch":
         for number, text in enumerate(given["texts"]):
             yield from _value(_text(read_text(text), view), "" if number else "texts")

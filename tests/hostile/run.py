@@ -36,6 +36,9 @@ def main() -> None:
     parser.add_argument("--time-limit", default="1", help="--bpe-time-limit; default 1")
     parser.add_argument("--timeout", type=float, default=100, help="seconds that a run may take")
     options = parser.parse_args()
+    unknown = sorted({*options.names} - {*Attack.known, *program.ATTACKS})
+    if unknown:
+        parser.error(f"no such attack: {', '.join(unknown)}")
     broken = tried = 0
     longest = 0.0
     for name, mode, more, adapter, expected in plans(options.names):

@@ -1,0 +1,62 @@
+"""What laws about histories of calls have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from bpe_conformance.fixtures import Model
+from bpe_conformance.judging import diagnosis, show
+from bpe_conformance.judging.difference import Difference
+from bpe_conformance.judging.expectations import oracle
+from bpe_conformance.judging.handle import Handle
+from bpe_conformance.judging.subject import Subject
+
+NEARLY_ALIKE = tuple(
+    one * times
+    for times in (1, 8, 9, 60)
+    for one in (
+        "ab cd xyz\u00e9 ",
+        "AB cd xyz\u00e9 ",
+        "ab  cd xyz\u00e9 ",
+        "ab\tcd xyz\u00e9\n",
+        " ab cd xyz\u00e9",
+        "ab cd xyze\u0301 ",
+        "ab cd xyze ",
+        "ab cd xyz ",
+        "\uff41b cd xyz\u00e9 ",
+        "ab, cd xyz\u00e9 ",
+        "ab cd xyz\u200b\u00e9 ",
+        "cd ab xyz\u00e9 ",
+        "ba cd xyz\u00e9 ",
+    )
+)
+"""Texts, short and long, that differ in case, white space, accents, normal form, signs, order or repetition only.
+
+What keeps results by less than the whole text takes some of them for one another.
+"""
+
+
+def encodings_match(
+    subject: Subject, handle: Handle, model: Model, texts: Iterable[str], told: str
+) -> Difference | None:
+    """Return how the first of these texts that is encoded otherwise than by the oracle differs.
+
+    Args:
+        subject: the implementation.
+        handle: its tokenizer, which has this model.
+        model: the model.
+        texts: what is encoded, one after the other.
+        told: what these calls are calls of.
+    """
+    right = oracle(model, subject.conventions["lookup"])
+    for number, text in enumerate(texts):
+        expected, got = right.encode(text), handle.encode(text)
+        if got != expected:
+            around = show.first_difference(expected, got)
+            return Difference(
+                f"{show.text_line(text)}, call {number + 1} of {told}",
+                show.ids(expected, model.vocab, around),
+                show.ids(got, model.vocab, around),
+                diagnosis.encoding(model, text, expected, got),
+            )
+    return None

@@ -1,0 +1,32 @@
+"""As much of a law as there is time for."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterator, Sequence
+
+from bpe_conformance.judging.subject import Subject
+
+
+def in_time(subject: Subject, what: str, sizes: Sequence[int]) -> Iterator[int]:
+    """Yield sizes, in rising order, until the next one would take longer than a case may, and tell so."""
+    took: list[tuple[int, float]] = []
+    for size in sizes:
+        if subject.limit and took and forecast(took, size) > subject.limit:
+            note = f"{what}: sizes of {size:,} and more take too long to try"
+            subject.notes += [note] if note not in subject.notes else []
+            return
+        started = time.monotonic()
+        yield size
+        took.append((size, time.monotonic() - started))
+
+
+def forecast(took: Sequence[tuple[int, float]], size: int) -> float:
+    """Return the seconds for a size: they grow as between the last two sizes far apart, at most with the square."""
+    last, seconds = took[-1]
+    power = 2.0
+    earlier = next((one for one in reversed(took) if 2 * one[0] <= last and one[1] > 0), None)
+    if earlier is not None:
+        power = min(max(1.0, math.log(max(seconds / earlier[1], 1.0)) / math.log(last / earlier[0])), power)
+    return seconds * math.pow(size / last, power)

@@ -1,0 +1,179 @@
+"""Laws about training: for long, on long texts, again, and with patterns; each is one fixed history of calls."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from bpe_conformance.fixtures import PATTERNS, Model
+from bpe_conformance.judging import diagnosis, prose, show
+from bpe_conformance.judging.containment import Raised
+from bpe_conformance.judging.difference import Difference
+from bpe_conformance.judging.expectations import training_key
+from bpe_conformance.judging.histories import NEARLY_ALIKE, encodings_match
+from bpe_conformance.judging.in_time import in_time
+from bpe_conformance.judging.law import Example, Law, fixed, told
+from bpe_conformance.judging.subject import Subject
+from bpe_conformance.reference import textbook
+
+
+@told
+def _long_training(subject: Subject, example: Example) -> Difference | None:
+    """Training on prose goes on for hundreds of merges."""
+    text, size = prose.text(), prose.SIZE
+    trained = subject.train(text, size, [])
+    key = training_key(subject.conventions["tie_break"], subject.conventions["byte_order"])
+    if key == "unspecified":
+        return None
+    expected = prose.merges(key)
+    if trained.merges == expected:
+        return None
+    around = show.first_difference(expected, trained.merges)
+    return Difference(
+        f"{show.text_line(text)}, vocab_size {size}",
+        f"merges {show.merges(expected, around)}",
+        f"merges {show.merges(trained.merges, around)}",
+        diagnosis.training(textbook.corpus(text, (), PATTERNS["gpt2"]), expected, trained.merges),
+    )
+
+
+class _Run(NamedTuple):
+    """A training.
+
+    Attributes:
+        alike: a shorter text with the same merges, where the text is long.
+    """
+
+    text: str
+    size: int
+    special: tuple[str, ...] = ()
+    pattern: str = "gpt2"
+    alike: str | None = None
+
+    def __str__(self) -> str:
+        told = f"{show.text_line(self.text)}, vocab_size {self.size}"
+        told += f", special tokens {list(self.special)!a}" if self.special else ""
+        return told + (f", pattern {self.pattern}" if self.pattern != "gpt2" else "")
+
+
+def _trainings_match(subject: Subject, runs: Iterable[_Run]) -> Difference | None:
+    """Train one after the other as far as the implementation can; a size below 256 is to fail and leave nothing."""
+    tie_break, byte_order = subject.conventions["tie_break"], subject.conventions["byte_order"]
+    if tie_break == "unspecified":
+        return None
+    for number, run in enumerate(runs, start=1):
+        text, size, special, name, alike = run
+        if special and "train-special" not in subject.capabilities:
+            continue
+        if name != "gpt2" and f"train-pattern:{name}" not in subject.capabilities:
+            continue
+        if size < 256:
+            with contextlib.suppress(Raised):
+                subject.train(text, size, special, name)
+            continue
+        merges = subject.train(text, size, special, name).merges
+        expected = textbook.learn(alike or text, size, special, PATTERNS[name], tie_break, byte_order)
+        if merges != expected:
+            around = show.first_difference(expected, merges)
+            return Difference(
+                f"{run}, training {number} in this process",
+                f"merges {show.merges(expected, around)}",
+                f"merges {show.merges(merges, around)}",
+                f"at step {around + 1}"
+                if alike
+                else diagnosis.training(textbook.corpus(text, special, PATTERNS[name]), expected, merges),
+            )
+    return None
+
+
+def _rare(count: int) -> str:
+    """Return a text of that many words that occur once, all with one pair, and of half as many that are alike."""
+    letters = "abcdefghilmnoprstuvwxyABCDEFGHIJKLMNOPQRSTUVWXYZ"
+    words = (
+        " qz" + "".join(letters[8 * place + (number * 112_233 >> 3 * place & 7)] for place in range(6))
+        for number in range(count)
+    )
+    return "".join(f"{word}{' jk' * (place % 2)}" for place, word in enumerate(words))
+
+
+@told
+def _large_training(subject: Subject, example: Example) -> Difference | None:
+    """Training on a text longer than buffers and counters are wide keeps every word whole and every count."""
+    lines = "zy\n" * 84_999 + "abcdef\n" * 170_000 + "zy\n" * 85_000
+    runs = [
+        _Run(" abcdefghijk" * 12_000, 280, alike=" abcdefghijk"),
+        _Run("ababab" + " ab" * 65_533 + " cd cd cd", 257, alike="ababab ab ab ab cd cd cd"),
+        _Run(_rare(70_000), 260, alike=_rare(9)),
+        _Run("ab" * 35_000 + " cd" * 9, 257, alike="ababab cd"),
+        _Run("x\n\ny" * 60_000, 259, alike="x\n\ny" * 3),
+        _Run(" ab" * 200_000 + " xy" * 250_000, 257, alike=" ab xy xy"),
+        # wherever it is cut into chunks, a special token hides in another
+        _Run(lines, 260, ("cdef", "abcd"), alike="zy\n" + "abcdef\n" * 2),
+    ]
+    return _trainings_match(subject, runs)
+
+
+@told
+def _large_by_pattern(subject: Subject, example: Example) -> Difference | None:
+    """Training on a long text splits by the pattern that was asked for."""
+    part = "12345 it's IT'S  x\n\ny\r\n" * 3
+    others = [name for name in PATTERNS if name != "gpt2"]
+    return _trainings_match(subject, [_Run(part * 900, 260, pattern=name, alike=part * 3) for name in others])
+
+
+@told
+def _training_history(subject: Subject, example: Example) -> Difference | None:
+    """A text is trained on again with other sizes and special tokens, after a training that failed, and after others.
+
+    The others differ from one another in case, white space, order or normal form only.
+    """
+    text = "abcd abcd abab cdcd<|e|>abcd<|f|>cdab dada<|e|>bcbc bcbc"
+    again = [(266, ()), (262, ()), (266, ("<|e|>",)), (266, ("<|f|>",)), (100, ()), (266, ())]
+    runs = [_Run(text, size, special) for size, special in again]
+    return _trainings_match(subject, [*runs, *(_Run(text, 264) for text in NEARLY_ALIKE)])
+
+
+@told
+def _trained_pattern(subject: Subject, example: Example) -> Difference | None:
+    """A tokenizer that was trained with a pattern encodes with it."""
+    text = "it's 1234567 o'clock, IT'S 12 o'clock\n\n it's 1234567 o'clock  now"
+    for name in PATTERNS:
+        if f"train-pattern:{name}" not in subject.capabilities:
+            continue
+        trained = subject.train(text, 290, [], name)
+        if trained.handle is None or not hasattr(trained.handle.instance, "encode"):
+            return None
+        model = Model(trained.vocab, tuple(trained.merges), None, name)
+        found = encodings_match(subject, trained.handle, model, [text], f"a tokenizer trained with the pattern {name}")
+        if found is not None:
+            return found
+    return None
+
+
+@told
+def _large_vocabularies(subject: Subject, example: Example) -> Difference | None:
+    """Training on up to 80,000 different characters, to more tokens than 16 bits count."""
+    blocks = (range(0x4E00, 0x9FA6), range(0x3400, 0x4DB6), range(0xAC00, 0xD7A4), range(0x20000, 0x2A6D7))
+    characters = [chr(code) for block in blocks for code in block]
+    for size in in_time(subject, "law-train-vocabulary", (300, 1_000, 2_000, 8_000, 25_000, 70_000)):
+        trained = subject.train(" ".join(characters[: 2 * size]), size, [])
+        asked = (
+            f"training on {min(2 * size, len(characters)):,} different ideographs and syllables, vocab_size {size:,}"
+        )
+        if len(trained.merges) != size - 256:
+            return Difference(asked, f"{size - 256:,} merges", f"{len(trained.merges):,} merges")
+        if not Model(trained.vocab, tuple(trained.merges), None).well_formed:
+            wanted = "merges of bytes and earlier results, each new, all of them in the vocabulary"
+            return Difference(asked, wanted, "merges of which this does not hold")
+    return None
+
+
+TRAINING_LAWS: tuple[Law, ...] = (
+    Law("law-train-long", "LAW-TRAIN-1", "trainer", ("train",), fixed(), _long_training, 1, None, 6),
+    Law("law-train-large", "TRAIN-STABLE-1", "trainer", ("train",), fixed(), _large_training, 1, None, 6),
+    Law("law-train-large-pattern", "TRAIN-SPLIT-1", "trainer", ("train",), fixed(), _large_by_pattern, 1, None, 6),
+    Law("law-train-history", "LAW-REPLAY-1", "trainer", ("train",), fixed(), _training_history, 1),
+    Law("law-train-pattern", "TRAIN-SPLIT-1", "trainer", ("train", "encode"), fixed(), _trained_pattern, 1),
+    Law("law-train-vocabulary", "TRAIN-SIZE-1", "trainer", ("train",), fixed(), _large_vocabularies, 1, None, 9),
+)
