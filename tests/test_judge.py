@@ -304,6 +304,22 @@ def test_where_it_diverges(made: Case, answer: Sequence[int], diverges: str) -> 
     assert diverges in difference.diverges
 
 
+@pytest.mark.parametrize(
+    ("text", "answer", "diverges"),
+    [
+        (" ab", [32, 97, 98], "at token 0, byte 0: the pre-token ' ab' is a token, and emitted whole (lookup: bytes"),
+        ("xdeab", [120, 100, 101, 97, 98], "at token 1, byte 1: (d,e) of rank 256 at byte 1 did not merge"),
+        ("xcde", [120, 258, 101], "at token 1, byte 1: (c,d) of rank 258 merged before (d,e) of rank 256 at byte 2"),
+    ],
+)
+def test_where_it_diverges_by_the_bytes_of_tokens(text: str, answer: Sequence[int], diverges: str) -> None:
+    model = {"merges": [["d", "e"], ["c", "d"]], "merge_ids": [256, 258], "extra": [[257, " ab"]]}
+    made = case("encode", model, {"text": text})
+    difference = told(made, like(encode=lambda self, text: list(answer), conventions={"lookup": "bytes"}))
+    assert difference is not None
+    assert difference.diverges.startswith(diverges)
+
+
 def test_where_training_and_decoding_diverge() -> None:
     smaller = told(TRAIN, undeclared(tie_break="lex-smaller"))
     assert smaller is not None

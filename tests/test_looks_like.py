@@ -216,7 +216,7 @@ def test_each_cause_is_told_with_its_mend_and_what_is_left() -> None:
     assert lines[2] == "  mend   Look at all adjacent pairs, merge the one of the lowest rank, and begin again."
     assert lines[3] == "  rule   MERGE-ORDER-1: bpe-conformance explain MERGE-ORDER-1"
     assert lines[4] == "1 of the other 2 looks like `tie-first-seen` or `tie-last-seen`:"
-    assert lines[-1] == "1 of the failing cases look like none of the known bugs."
+    assert lines[-1] == "1 of the failing cases looks like none of the known bugs."
     assert _lines(failing={"a"}) == []
 
 

@@ -10,7 +10,14 @@ from bpe_conformance.judging import show
 from bpe_conformance.reference import textbook
 
 
-def encoding(model: Model, text: str, expected: Sequence[int], got: Sequence[int], splitting: bool = False) -> str:
+def encoding(
+    model: Model,
+    text: str,
+    expected: Sequence[int],
+    got: Sequence[int],
+    splitting: bool = False,
+    lookup: str = "pair",
+) -> str:
     """Say where two encodings of `text` part, and which merge, boundary or special token is behind it.
 
     Args:
@@ -19,6 +26,7 @@ def encoding(model: Model, text: str, expected: Sequence[int], got: Sequence[int
         expected: the right ids.
         got: the ids that came back.
         splitting: whether the case is about pre-tokens, so that a merge that is missing shows a wrong boundary.
+        lookup: the declared convention.
     """
     place = show.first_difference(expected, got)
     unknown = next((index for index in got if index not in model.vocab), None)
@@ -37,14 +45,24 @@ def encoding(model: Model, text: str, expected: Sequence[int], got: Sequence[int
         return where
     if got[place] not in model.vocab:
         return f"{where}: the id {got[place]} is a new one, and does not stand here"
-    if splitting and (cut := _wrong_boundary(model, text, _cuts(model, got))) is not None:
+    tokens = _ranked_tokens(model) if lookup == "bytes" else None
+    if splitting and (cut := _wrong_boundary(model, text, _cuts(model, got), tokens)) is not None:
         return f"{where}: {cut}"
-    return f"{where}: {_merge_in_words(model, text, expected[place], got[place], offset, got)}"
+    return f"{where}: {_merge_in_words(model, text, expected[place], got[place], offset, got, tokens)}"
 
 
-def _wrong_boundary(model: Model, text: str, cuts: set[int]) -> str | None:
+_Tokens = Mapping[bytes, int] | None
+"""Tokens and their ids where the lookup is by their bytes."""
+
+
+def _ranked_tokens(model: Model) -> dict[bytes, int]:
+    special = {name.encode("utf-8") for name in model.special_tokens or ()}
+    return {token: index for index, token in model.vocab.items() if token not in special}
+
+
+def _wrong_boundary(model: Model, text: str, cuts: set[int], tokens: _Tokens) -> str | None:
     """Say which pre-token is cut where it is whole, if one is."""
-    missed = _missed_merge(model, text, cuts)
+    missed = _missed_merge(model, text, cuts, tokens)
     if missed is None:
         return None
     rank, pair, byte = missed
@@ -58,7 +76,9 @@ def _wrong_boundary(model: Model, text: str, cuts: set[int]) -> str | None:
     return None
 
 
-def _merge_in_words(model: Model, text: str, wanted: int, given: int, offset: int, got: Sequence[int]) -> str:
+def _merge_in_words(
+    model: Model, text: str, wanted: int, given: int, offset: int, got: Sequence[int], tokens: _Tokens
+) -> str:
     boundaries = _boundaries(model, text)
     token = model.vocab[given]
     crossed = next((cut for cut in boundaries if offset < cut < offset + len(token)), None)
@@ -71,12 +91,16 @@ def _merge_in_words(model: Model, text: str, wanted: int, given: int, offset: in
         return f"the special token {show.token(model.vocab[wanted])} stands here"
     if token in special:
         return f"the special token {show.token(token)} does not stand here"
-    missed = _missed_merge(model, text, _cuts(model, got))
+    if tokens is not None and (whole := _cut_token(model, text, _cuts(model, got), tokens)) is not None:
+        return f"the pre-token {show.text_line(whole)} is a token, and emitted whole (lookup: bytes, MERGE-LOOKUP-1)"
+    missed = _missed_merge(model, text, _cuts(model, got), tokens)
     chosen = next(((rank, pair) for pair, rank in model.ranks.items() if pair[0] + pair[1] == token), None)
+    if chosen is not None and tokens is not None:
+        chosen = tokens[token], chosen[1]
     if missed is None:
         if chosen is None:
             return f"{show.token(token)} is no merge's result here"
-        proper = _missed_merge(model, text, set(range(offset + 1, offset + len(token))))
+        proper = _missed_merge(model, text, set(range(offset + 1, offset + len(token))), tokens)
         first = f"; {show.pair(proper[1])} of rank {proper[0]} at byte {proper[2]} comes first" if proper else ""
         return f"{show.pair(chosen[1])} of rank {chosen[0]} merged out of order{first}"
     rank, merge, byte = missed
@@ -112,14 +136,29 @@ def _pieces(model: Model, text: str) -> list[tuple[str, bool]]:
     return pieces
 
 
-def _missed_merge(model: Model, text: str, cuts: set[int]) -> tuple[int, Merge, int] | None:
+def _cut_token(model: Model, text: str, cuts: set[int], tokens: Mapping[bytes, int]) -> str | None:
+    """Return the first pre-token that is a token, and across which there is a boundary."""
+    start = 0
+    for piece, special in _pieces(model, text):
+        end = start + len(piece.encode("utf-8"))
+        if not special and piece.encode("utf-8") in tokens and any(start < cut < end for cut in cuts):
+            return piece
+        start = end
+    return None
+
+
+def _missed_merge(model: Model, text: str, cuts: set[int], tokens: _Tokens) -> tuple[int, Merge, int] | None:
     """Return the first merge of the right encoding across which the given one has a boundary."""
     ranks = model.ranks
     start = 0
     for piece, special in _pieces(model, text):
         word = textbook.atoms(piece)
         while not special:
-            found = [(ranks[pair], i) for i, pair in enumerate(pairwise(word)) if pair in ranks]
+            if tokens is None:
+                found = [(ranks[pair], i) for i, pair in enumerate(pairwise(word)) if pair in ranks]
+            else:
+                joined = [left + right for left, right in pairwise(word)]
+                found = [(tokens[token], i) for i, token in enumerate(joined) if token in tokens]
             if not found:
                 break
             rank, here = min(found)

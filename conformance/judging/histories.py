@@ -48,7 +48,8 @@ def encodings_match(
         texts: what is encoded, one after the other.
         told: what these calls are calls of.
     """
-    right = oracle(model, subject.conventions["lookup"])
+    lookup = subject.conventions["lookup"]
+    right = oracle(model, lookup)
     for number, text in enumerate(texts):
         expected, got = right.encode(text), handle.encode(text)
         if got != expected:
@@ -57,6 +58,6 @@ def encodings_match(
                 f"{show.text_line(text)}, call {number + 1} of {told}",
                 show.ids(expected, model.vocab, around),
                 show.ids(got, model.vocab, around),
-                diagnosis.encoding(model, text, expected, got),
+                diagnosis.encoding(model, text, expected, got, lookup=lookup),
             )
     return None

@@ -58,7 +58,8 @@ def judge_ids(
     if case.op == "construct" and not isinstance(got, Fault):
         return Difference(line, _ids_line(expect, model, got), "the constructor accepted the table", answer=ACCEPTED)
     splitting = case.clause.section == "SPLIT"
-    found = _difference(line, _ids_line(expect, model, got), got, model, text, expect, splitting)
+    lookup = subject.conventions["lookup"]
+    found = _difference(line, _ids_line(expect, model, got), got, model, text, expect, splitting, lookup)
     if case.op in ("stream", "load", "encode_allowed"):
         depends = dependence.on_encode(text, model, subject, got)
     elif _encodable(text):
@@ -140,6 +141,7 @@ def _difference(
     text: str,
     expect: Mapping[str, Any],
     splitting: bool,
+    lookup: str,
 ) -> Difference:
     if isinstance(got, Fault):
         return faulty(line, expected, got)
@@ -149,7 +151,7 @@ def _difference(
         ids = expected_ids(plain)
         around = show.first_difference(ids, got)
         diverges = (
-            diagnosis.encoding(model, text, ids, got, splitting) if text.isprintable() or _encodable(text) else ""
+            diagnosis.encoding(model, text, ids, got, splitting, lookup) if text.isprintable() or _encodable(text) else ""
         )
     return Difference(line, expected, show.ids(got, model.vocab, around), diverges)
 

@@ -195,7 +195,7 @@ def told(diagnosis: Diagnosis) -> Iterator[str]:
             yield from _described(bug)
         left -= likeness.cases
     if diagnosis.likenesses and left:
-        yield f"{len(left)} of the {diagnosis.word} look like none of the known bugs."
+        yield f"{len(left)} of the {diagnosis.word} look{'s' if len(left) == 1 else ''} like none of the known bugs."
     for error in diagnosis.errors:
         among = "these" if diagnosis.likenesses else f"{len(left)} {diagnosis.word}"
         yield f"{len(error.cases)} of {among} raise the same error: {error.got}; first in {error.cases[0]}"
