@@ -101,6 +101,12 @@ def test_imports_are_contained(project: Project, statement: str, told: str) -> N
     assert line.isprintable()
 
 
+def test_a_program_that_does_not_start_is_told_as_one(project: Project) -> None:
+    project.write("silent.py", "import sys\nsys.stdin.read()\n")
+    line = project.refused(f"cmd:{sys.executable} silent.py", "--bpe-time-limit", "0.2")
+    assert "the program gives no answer within 1.2 s to start; bpe-conformance check-bridge" in line
+
+
 @pytest.mark.parametrize("limit", ["0", "-1", "nan", "inf"])
 def test_a_time_limit_that_is_none_is_refused(project: Project, limit: str) -> None:
     assert "--bpe-time-limit" in project.refused("mine:Greedy", "--bpe-time-limit", limit)

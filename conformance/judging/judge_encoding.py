@@ -151,7 +151,9 @@ def _difference(
         ids = expected_ids(plain)
         around = show.first_difference(ids, got)
         diverges = (
-            diagnosis.encoding(model, text, ids, got, splitting, lookup) if text.isprintable() or _encodable(text) else ""
+            diagnosis.encoding(model, text, ids, got, splitting, lookup)
+            if text.isprintable() or _encodable(text)
+            else ""
         )
     return Difference(line, expected, show.ids(got, model.vocab, around), diverges)
 

@@ -34,6 +34,18 @@ class MisshapenAdapter(Exception):
     """What `--adapter` names cannot be judged. The message is one line: what is wrong, and the mend."""
 
 
+def unanswered(name: str, late: str) -> str:
+    """Return the line on an adapter that cannot be had in time.
+
+    Args:
+        name: as `--adapter` names it.
+        late: what came instead of it.
+    """
+    if name.startswith("cmd:"):
+        return f"{name}: the program gives {late} to start; bpe-conformance check-bridge shows what goes to and fro"
+    return f"{name}: importing it gives {late}"
+
+
 @dataclass(frozen=True)
 class Trained:
     """What training returned: id → bytes, merges in order, and the tokenizer if there is one."""

@@ -23,7 +23,7 @@ from bpe_conformance.judging.difference import FAULTS, Difference
 from bpe_conformance.judging.law import Law
 from bpe_conformance.judging.laws import LAWS, bind
 from bpe_conformance.judging.show import ascii_only
-from bpe_conformance.judging.subject import Again, MisshapenAdapter, Subject
+from bpe_conformance.judging.subject import Again, MisshapenAdapter, Subject, unanswered
 from bpe_conformance.run import failure, known_failures, leaving, looks_like, output, reporting, summary
 
 STATES = {
@@ -344,7 +344,7 @@ def _subject(config: pytest.Config, name: str) -> Subject:
             target = call("", _resolve, config, name)
         return call("", Subject, name, target, limit, _again(config, name))
     except TimedOut as late:
-        raise MisshapenAdapter(f"{name}: importing it gives {late}") from None
+        raise MisshapenAdapter(unanswered(name, str(late))) from None
     except Raised as raised:
         if isinstance(raised.error, MisshapenAdapter | pytest.UsageError):
             raise raised.error from None

@@ -6,7 +6,7 @@ import contextlib
 import sys
 
 from bpe_conformance.judging.containment import Raised, TimedOut, call, limits
-from bpe_conformance.judging.subject import MisshapenAdapter, Subject
+from bpe_conformance.judging.subject import MisshapenAdapter, Subject, unanswered
 from bpe_conformance.tools.command_error import CommandError
 
 
@@ -24,7 +24,7 @@ def load(name: str, time_limit: float = 10.0) -> Subject:
                 target = call("", resolve, name)
             subject: Subject = call("", Subject, name, target, time_limit)
         except TimedOut as late:
-            raise CommandError(f"{name}: importing it gives {late}") from None
+            raise CommandError(unanswered(name, str(late))) from None
         except Raised as raised:
             if isinstance(raised.error, AdapterError | MisshapenAdapter):
                 raise CommandError(str(raised.error)) from None
