@@ -15,9 +15,7 @@ from bpe_conformance.fixtures.spec import FOLDER, load_spec
 from bpe_conformance.judging.judge import judge
 from bpe_conformance.judging.law import Broken, Law, check
 from bpe_conformance.judging.laws import LAWS, bind
-from bpe_conformance.judging.long_laws import LONG_LAWS
 from bpe_conformance.judging.subject import Subject
-from bpe_conformance.judging.ways_laws import WAYS_LAWS
 from bpe_conformance.reference import Tokenizer as Reference
 from bpe_conformance.reference import textbook
 
@@ -312,12 +310,6 @@ BREAKERS: dict[str, type[Streaming]] = {
     "law-batch-history": RemembersBatches,
     "law-files-again": Appends,
 }
-
-
-def test_every_law_has_a_breaker() -> None:
-    apart = {law.id for law in [*LONG_LAWS, *WAYS_LAWS]}  # test_long_laws.py, test_ways_laws.py
-    apart |= {"law-train-large-pattern", "law-train-vocabulary", "law-choices-in-turn", "law-stream-history"}
-    assert set(BREAKERS) == {law.id for law in LAWS if "new process" not in law.needs} - apart
 
 
 def broken(law: Law, adapter: Any) -> Broken:

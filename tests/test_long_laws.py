@@ -13,7 +13,7 @@ from bpe_conformance.judging import long_laws
 from bpe_conformance.judging.in_time import forecast
 from bpe_conformance.judging.law import Law, check
 from bpe_conformance.judging.laws import bind
-from bpe_conformance.judging.long_laws import BLANKS, LENGTHS, LONG_LAWS, MODEL, RUNS, SPECIAL, WORD
+from bpe_conformance.judging.long_laws import BLANKS, LENGTHS, MODEL, RUNS, SPECIAL, WORD
 from bpe_conformance.judging.subject import Subject
 from bpe_conformance.known_bugs import known_bugs
 from bpe_conformance.known_bugs.plain import Encoder
@@ -33,10 +33,6 @@ BREAKERS = {
 }
 
 
-ELSEWHERE = {"law-train-vocabulary", "law-long-errors", "law-long-choices", "law-large-files"}
-"""Laws that no known bug breaks; the first is tested below, the others in test_ways_laws.py."""
-
-
 @pytest.fixture(scope="module")
 def laws() -> dict[str, Law]:
     return {law.id: law for law in bind(load_spec(check_schema=False).clauses)}
@@ -51,25 +47,7 @@ def test_what_is_wrong_for_long_inputs_alone_breaks_the_law(laws: dict[str, Law]
     assert "no answer" not in found.difference.got
 
 
-class SixteenBitVocabulary(Tokenizer):
-    """Numbers tokens in 16 bits while it trains."""
-
-    @classmethod
-    def train(cls, *given: Any, **options: Any) -> Any:
-        trained = super().train(*given, **options)
-        return cls({index & 0xFFFF: token for index, token in trained.vocab.items()}, trained.merges)
-
-
-def test_a_vocabulary_of_more_than_16_bits(laws: dict[str, Law]) -> None:
-    found = check(laws["law-train-vocabulary"], Subject("x", SixteenBitVocabulary))
-    assert found is not None
-    subject = Subject("x", Tokenizer)
-    assert check(laws["law-train-vocabulary"], subject) is None
-    assert subject.notes == []
-
-
-def test_every_long_law_has_a_breaker_and_every_long_bug_breaks_one() -> None:
-    assert set(BREAKERS) == {law.id for law in LONG_LAWS} - ELSEWHERE | {"law-train-large"}
+def test_every_long_bug_breaks_a_law() -> None:
     assert {bug.id for bug in known_bugs() if bug.long} == {bug for bugs in BREAKERS.values() for bug in bugs}
 
 
