@@ -595,6 +595,3 @@ class CacheHandsItsListOut(Encoder):
         if text not in cache:
             cache[text] = super().encode(text)
         return cache[text]
-
-
-# Long inputs
