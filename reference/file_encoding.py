@@ -3,25 +3,25 @@
 from __future__ import annotations
 
 import codecs
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import closing, suppress
 from functools import partial
 from itertools import islice
 from multiprocessing import get_start_method
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
-
-from bpe_conformance.fixtures import Model
 
 from .choosing import Choice
 from .chunks import Cuts, FileChunk, check_size, check_unchanged
 from .files import AnyPath, replacing
 from .progress import Progress
-from .tokenizer import Tokenizer
 from .workers import in_processes
+
+if TYPE_CHECKING:
+    from .tokenizer import Tokenizer
 
 CHUNK_SIZE = 1 << 22
 """Bytes of a chunk at most, about: so few that workers end at about the same time."""
@@ -91,8 +91,9 @@ def _in_chunks(
         parts = (_encode(tokenizer, choice, dtype, chunk) for chunk in chunks)
     else:
         # A forked worker has what the tokenizer has learned so far; any other gets the model, which is small.
-        given = tokenizer if get_start_method() == "fork" else tokenizer.model
-        parts = in_processes(workers, partial(_encode_in_worker, dtype), chunks, partial(_prepare, given, choice))
+        again = partial(type(tokenizer).from_model, tokenizer.model)
+        get = (lambda: tokenizer) if get_start_method() == "fork" else again
+        parts = in_processes(workers, partial(_encode_in_worker, dtype), chunks, partial(_prepare, get, choice))
     with closing(parts):
         for chunk, ids in zip(chunks, parts, strict=True):
             yield chunk.end, ids
@@ -104,8 +105,8 @@ def _encode(tokenizer: Tokenizer, choice: Choice, dtype: npt.DTypeLike, chunk: F
     return tokenizer.encode_to_numpy(text).astype(dtype)
 
 
-def _prepare(given: Tokenizer | Model, choice: Choice) -> None:
-    _of_worker[:] = [(given if isinstance(given, Tokenizer) else Tokenizer.from_model(given), choice)]
+def _prepare(get: Callable[[], Tokenizer], choice: Choice) -> None:
+    _of_worker[:] = [(get(), choice)]
 
 
 def _encode_in_worker(dtype: npt.DTypeLike, chunk: FileChunk) -> Ids:
