@@ -38,16 +38,22 @@ class Handle:
 
     def decode(self, ids: Iterable[int]) -> str:
         """Return the text of `ids`, which are given as a list, or as a tuple if they are one."""
-        given = ids if type(ids) is tuple else list(ids)
-        text = call("decode(...)", lambda: self.instance.decode(given))
+        return self.decode_itself(ids if type(ids) is tuple else list(ids))
+
+    def decode_itself(self, ids: Sequence[int]) -> str:
+        """Return the text of exactly this list, which the implementation could change."""
+        text = call("decode(...)", lambda: self.instance.decode(ids))
         if not issubclass(type(text), str):
             raise Misshapen(f"decode returned {kind(text)}; str is wanted")
         return str.__add__("", text)
 
     def decode_bytes(self, ids: Iterable[int]) -> bytes:
         """Return the bytes of `ids`."""
-        data = call("decode_bytes(...)", lambda: self.instance.decode_bytes(list(ids)))
-        return rebuild_bytes("decode_bytes", data)
+        return self.decode_bytes_itself(list(ids))
+
+    def decode_bytes_itself(self, ids: list[int]) -> bytes:
+        """Return the bytes of exactly this list, which the implementation could change."""
+        return rebuild_bytes("decode_bytes", call("decode_bytes(...)", lambda: self.instance.decode_bytes(ids)))
 
     def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
         """Return the ids of each text."""

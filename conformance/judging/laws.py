@@ -195,6 +195,7 @@ def _results_unshared(subject: Subject, example: Example) -> Difference | None:
 def _after_an_error(subject: Subject, example: Example) -> Difference | None:
     handle, text, ids = _encode(subject, example)
     bad: list[tuple[str, Any]] = [("encode", "a\ud800 \udfff"), ("decode", [10**9]), ("decode", [-1])]
+    bad += [("decode", [*ids, 10**9]), ("decode_bytes", [*ids, 10**9])]
     for name, argument in bad:
         with contextlib.suppress(Raised):
             if name in subject.capabilities:
@@ -206,6 +207,9 @@ def _after_an_error(subject: Subject, example: Example) -> Difference | None:
         return Difference(_shown(example), show.ids(ids, vocab), told)
     if "decode" in subject.capabilities and (back := handle.decode(ids)) != text:
         return Difference(_shown(example), show.text_line(text), f"{show.text_line(back)} after calls with bad input")
+    if "decode_bytes" in subject.capabilities and (data := handle.decode_bytes(ids)) != text.encode("utf-8"):
+        told = f"{show.hex_line(data)} after calls with bad input"
+        return Difference(_shown(example), show.hex_line(text.encode("utf-8")), told)
     return None
 
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 from bpe_conformance.fixtures import PATTERNS, Model, read_model
 from bpe_conformance.judging import diagnosis, show
@@ -100,6 +101,7 @@ def _instances(subject: Subject, example: Example) -> Difference | None:
         read_model({"merges": first}),
         read_model({"merges": other, "merge_ids": [257, 256, 258]}),
         read_model({"merges": other, **special}),
+        read_model({"merges": first, "special_tokens": ["<|e|>"], "extra": [[301, "<|e|>"]]}),
         read_model({"merges": first, "byte_ids": "reversed"}),
         read_model({"special_tokens": ["abc"], "extra": [[300, "abc"]]}),
     ]
@@ -114,6 +116,79 @@ def _instances(subject: Subject, example: Example) -> Difference | None:
             if found is not None:
                 return found
     return None
+
+
+@told
+def _lists_of_the_caller(subject: Subject, example: Example) -> Difference | None:
+    """The caller changes every list that it got, goes on with every list that it passed, and asks again."""
+    model = _words_table(subject)
+    right, handle = oracle(model, subject.conventions["lookup"]), subject.build(model)
+    texts = ["ab abcd xyz", "abcd", "xyz\u00e9 ab<|e|>"]
+    wanted = [right.encode(text) for text in texts]
+
+    def told(asked: str, expected: Sequence[int], got: Sequence[int]) -> Difference | None:
+        return (
+            None if got == expected else Difference(asked, show.ids(expected, model.vocab), show.ids(got, model.vocab))
+        )
+
+    found: list[Difference | None] = []
+    for method in ("encode_batch", "encode"):
+        if method not in subject.capabilities:
+            continue
+        for _ in range(2):
+            if method == "encode":
+                rows: Any = [call("encode(...)", handle.instance.encode, text) for text in texts]
+            else:
+                given = list(texts)
+                rows = call("encode_batch(...)", handle.instance.encode_batch, given)
+                found.append(_unchanged(method, given, texts))
+            for row in [*rows, rows] if type(rows) is list else ():
+                if type(row) is list:
+                    row.reverse()
+                    row.append(0)
+            for text, ids in zip(texts, wanted, strict=True):
+                asked = f"{text!a} after the caller changed what {method} had returned"
+                found.append(told(asked, ids, handle.encode(text)))
+    if "encode_iterable" in subject.capabilities:
+        chunks = ["ab ab", "cd", " x", "yz"]
+        handle.stream(chunks)
+        found.append(_unchanged("encode_iterable", chunks, ["ab ab", "cd", " x", "yz"]))
+        found.append(told("the same chunks again", right.encode("ab abcd xyz"), handle.stream(chunks)))
+    if "decode" in subject.capabilities:
+        found.append(
+            _growing("decode", handle.decode_itself, lambda data: data.decode("utf-8", "replace"), model, wanted)
+        )
+    if "decode_bytes" in subject.capabilities:
+        found.append(_growing("decode_bytes", handle.decode_bytes_itself, bytes, model, wanted))
+    return next((one for one in found if one is not None), None)
+
+
+def _growing(
+    method: str,
+    ask: Callable[[list[int]], str | bytes],
+    expect: Callable[[bytes], str | bytes],
+    model: Model,
+    rows: list[list[int]],
+) -> Difference | None:
+    """Ask for one and the same list, which grows in the middle of a character, and is turned round."""
+    ids: list[int] = []
+    for more in (rows[0], [0xF0, 0x9F], [0xA6, 0x8A], rows[1]):
+        ids += more
+        before, expected = list(ids), expect(b"".join(model.vocab[index] for index in ids))
+        got = ask(ids)
+        if (found := _unchanged(method, ids, before)) is not None:
+            return found
+        if got != expected:
+            return Difference(f"{method} of {before}, a list that was shorter before", f"{expected!a}", f"{got!a}")
+    ids.reverse()
+    expected, got = expect(b"".join(model.vocab[index] for index in ids)), ask(ids)
+    return None if got == expected else Difference(f"{method} of a list turned round", f"{expected!a}", f"{got!a}")
+
+
+def _unchanged(method: str, given: list[Any], before: list[Any]) -> Difference | None:
+    if given == before:
+        return None
+    return Difference(f"{method} of {before!a}", "the caller's list unchanged", f"the caller's list is {given!a}")
 
 
 @told
@@ -236,7 +311,7 @@ def _choices_in_turn(subject: Subject, example: Example) -> Difference | None:
 @told
 def _files_again(subject: Subject, example: Example) -> Difference | None:
     """Several tokenizers are saved into one folder, one after the other, and loaded."""
-    special = ["<|\u00e9|>", "a b"]
+    special = ["a b", "<|\u00e9|>"]
     models = [
         read_model({"merges": [["a", "b"], ["b", "c"], ["ab", "c"]]}),
         read_model({"merges": [["b", "c"], ["c", "d"]], "merge_ids": [257, 258], "extra": [[256, "zz"]]}),
@@ -258,8 +333,10 @@ def _files_again(subject: Subject, example: Example) -> Difference | None:
             found = encodings_match(subject, handle, model, texts, "a tokenizer that was saved")
             if found is not None:
                 return found
-            names = model.special_tokens
+            names = None if model.special_tokens is None else list(model.special_tokens)
             loaded = subject.from_files(folder / "vocab.json", folder / "merges.txt", names)
+            if names is not None and names != list(model.special_tokens or ()):
+                return _unchanged("from_files", names, list(model.special_tokens or ()))
             found = encodings_match(subject, loaded, model, texts, "a tokenizer loaded from a folder used before")
             if found is not None:
                 return found
@@ -268,6 +345,7 @@ def _files_again(subject: Subject, example: Example) -> Difference | None:
 
 STATE_LAWS: tuple[Law, ...] = (
     Law("law-history", "MERGE-STATE-1", "encoder", ("encode",), fixed(), _history, 1, patience=3),
+    Law("law-lists", "ERROR-STATE-1", "encoder", ("encode", "shared memory"), fixed(), _lists_of_the_caller, 1),
     Law("law-characters", "BYTES-ALPHABET-1", "encoder", ("encode",), fixed(), _characters, 1, patience=3),
     Law("law-instances", "ERROR-STATE-1", "encoder", ("encode",), fixed(), _instances, 1),
     Law("law-decode-history", "DECODE-BYTES-1", "decoder", ("decode",), fixed(), _decode_history, 1),

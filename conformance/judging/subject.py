@@ -185,10 +185,10 @@ class Subject:
         return Handle(call(f"{self._short}(...)", self._target, *arguments))
 
     def from_files(self, vocab: Path, merges: Path, special_tokens: Sequence[str] | None) -> Handle:
-        """Return a tokenizer loaded from `vocab.json` and `merges.txt`."""
+        """Return a tokenizer loaded from `vocab.json` and `merges.txt`; a list is passed on itself, not a copy."""
         arguments: list[Any] = [str(vocab), str(merges)]
         if special_tokens is not None:
-            arguments.append(list(special_tokens))
+            arguments.append(special_tokens if type(special_tokens) is list else list(special_tokens))
         return Handle(call("from_files(...)", self._target.from_files, *arguments))
 
     def train(self, text: str, vocab_size: int, special_tokens: Sequence[str], pattern: str = "gpt2") -> Trained:
