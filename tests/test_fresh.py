@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from plugin_adapters import Greedy, Right
 
-from bpe_conformance.fixtures import PATTERNS, read_text
+from bpe_conformance.fixtures import PATTERNS, characters, read_text
 from bpe_conformance.fixtures.spec import SECTIONS, Case, load_spec
 from bpe_conformance.fresh import KINDS, fresh_cases
 from bpe_conformance.judging.expectations import chunkings
@@ -22,7 +22,6 @@ from bpe_conformance.judging.judge import judge, unmet
 from bpe_conformance.judging.subject import Subject
 from bpe_conformance.reference import Tokenizer as Reference
 from bpe_conformance.reference import textbook
-from bpe_conformance.tools import unicode_tables
 from bpe_conformance.tools.lint.texts import LONGEST_PRE_TOKEN, LONGEST_TEXT, split_texts
 
 SEEDS = (1, 2, 3)
@@ -195,7 +194,7 @@ def test_wrong_ones_fail_where_they_are_wrong(target: Any, clause: str, seed: in
 @pytest.mark.parametrize("seed", SEEDS)
 def test_the_cases_keep_the_rules_of_published_ones(seed: int) -> None:
     cases = fresh(seed)
-    differences = unicode_tables.engine_differences()
+    differences = characters.engine_differences()
     assert max(Counter(case.id for case in cases).values()) == 1
     for case in cases:
         assert case.level == ("should" if case.op == "encode_allowed" else "must"), case.id
@@ -209,7 +208,7 @@ def test_the_cases_keep_the_rules_of_published_ones(seed: int) -> None:
             words = textbook.corpus(text, special, PATTERNS[pattern])
             assert max(map(len, words), default=0) <= LONGEST_PRE_TOKEN, case.id
             if merges:
-                assert all(map(unicode_tables.is_in_unicode_12, text)), case.id
+                assert all(map(characters.is_in_unicode_12, text)), case.id
                 assert not [char for char in text if char in differences], case.id
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from bpe_conformance import cli
+from bpe_conformance.fixtures import characters
 from bpe_conformance.fixtures.spec import FOLDER
 from bpe_conformance.tools import unicode_tables
 from bpe_conformance.tools.lint import RULES, lint
@@ -102,12 +103,12 @@ def test_no_folder_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str
     ],
 )
 def test_the_table_of_unicode_12(char: str, known: bool) -> None:
-    assert unicode_tables.is_in_unicode_12(char) is known
+    assert characters.is_in_unicode_12(char) is known
 
 
 @pytest.mark.skipif(not PYTHON38.exists(), reason="needs a Python 3.8, whose character data is that of Unicode 12.1")
 def test_the_table_of_unicode_12_is_what_python_3_8_gives() -> None:
-    assert unicode_tables.UNICODE_12.read_text("utf-8") == unicode_tables.unicode_12_table(str(PYTHON38))
+    assert characters.UNICODE_12.read_text("utf-8") == unicode_tables.unicode_12_table(str(PYTHON38))
 
 
 def test_another_python_is_refused() -> None:
@@ -120,7 +121,7 @@ def test_another_python_is_refused() -> None:
     reason="needs tiktoken and tokenizers",
 )
 def test_the_table_of_engine_differences_holds_what_is_measured() -> None:
-    known = unicode_tables.engine_differences()
+    known = characters.engine_differences()
     measured = unicode_tables.measured_differences()
     missing = [(name, hex(code)) for name, codes in measured.items() for code in codes if chr(code) not in known]
     assert missing == []
@@ -131,7 +132,7 @@ def test_ranges_there_and_back() -> None:
     codes = [0, 1, 2, 7, 0x10FFFE, 0x10FFFF]
     spelled = unicode_tables.write_ranges(codes)
     assert spelled == "0000-0002 0007 10FFFE-10FFFF"
-    assert [code for first, last in unicode_tables.read_ranges(spelled) for code in range(first, last + 1)] == codes
+    assert [code for first, last in characters.read_ranges(spelled) for code in range(first, last + 1)] == codes
 
 
 def test_a_closed_pipe_is_quiet() -> None:

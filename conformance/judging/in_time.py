@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TypeVar
 
 from bpe_conformance.judging.subject import Subject
+
+Item = TypeVar("Item")
 
 
 def in_time(subject: Subject, what: str, sizes: Sequence[int]) -> Iterator[int]:
@@ -20,6 +23,20 @@ def in_time(subject: Subject, what: str, sizes: Sequence[int]) -> Iterator[int]:
         started = time.monotonic()
         yield size
         took.append((size, time.monotonic() - started))
+
+
+def as_many_as(subject: Subject, what: str, items: Iterable[Item], patience: int) -> Iterator[Item]:
+    """Yield items until one more could take what is left of the time of a law of this patience, and tell so."""
+    all_of_them = list(items)
+    began, longest = time.monotonic(), 0.0
+    for number, item in enumerate(all_of_them):
+        started = time.monotonic()
+        if subject.limit and started - began + 2 * longest > 0.8 * patience * subject.limit:
+            note = f"{what}: {len(all_of_them) - number} of {len(all_of_them)} steps take too long to try"
+            subject.notes += [note] if note not in subject.notes else []
+            return
+        yield item
+        longest = max(longest, time.monotonic() - started)
 
 
 def forecast(took: Sequence[tuple[int, float]], size: int) -> float:

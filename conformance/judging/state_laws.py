@@ -14,6 +14,7 @@ from bpe_conformance.judging.containment import Raised, call
 from bpe_conformance.judging.difference import Difference
 from bpe_conformance.judging.expectations import oracle
 from bpe_conformance.judging.histories import NEARLY_ALIKE, encodings_match
+from bpe_conformance.judging.in_time import as_many_as
 from bpe_conformance.judging.law import Example, Law, fixed, told
 from bpe_conformance.judging.scratch import scratch_folder
 from bpe_conformance.judging.subject import Subject
@@ -26,8 +27,11 @@ WORDS = read_model(
     }
 )
 BYTES = read_model({})
-COLLIDING = ("plumless\nbuckeroo", "costarring\nliquid", "declinate\nmacallums", "Aa\nBB", "hetairas\nmentioner")
-"""Words of one CRC-32, FNV-1a of 32 bits, its older form, Java's hash and djb2."""
+COLLIDING = (
+    *("plumless\nbuckeroo", "costarring\nliquid", "declinate\nmacallums", "Aa\nBB", "hetairas\nmentioner"),
+    *("aavjr\nabrul", "aamvm\naeraa", "urmfetsu\nrmanpzqf", "azpcsgid\nodkzfrif"),
+)
+"""Words of one 32-bit hash: CRC-32, FNV-1a, its older form, Java, djb2; MurmurHash3, one-at-a-time, sdbm, xxHash."""
 
 
 def _words(count: int) -> Iterator[str]:
@@ -52,17 +56,16 @@ def _history(subject: Subject, example: Example) -> Difference | None:
     same_ends += [f"{one} {'abcdef' * 100}" for one in ("xyz", "xzy", "abz")]
     again = ["ab abcd<|e|>xyz", "", "ab abcd<|e|>xyz", "abcd abcd abcd abcd", "ab abcd<|e|>xyz", "AB ab", "ab AB"]
     many = [" ".join(_words(11_000)), " ".join(_words(500))]
-    found = encodings_match(
-        subject,
-        handle,
-        _words_table(subject),
-        [*again, *NEARLY_ALIKE, *same_ends, *same_ends, *many, *again],
-        "one tokenizer",
-    )
+    with contextlib.suppress(Raised):  # it may refuse lone surrogates, but not take them for what replaces them
+        handle.encode("ab\ud800 \ud800 ab")
+    again += ["ab? ? ab", "ab\ufffd \ufffd ab"]
+    calls = [*again, *NEARLY_ALIKE, *same_ends, *same_ends, *many, *again]
+    found = encodings_match(subject, handle, _words_table(subject), calls, "one tokenizer")
     if found is not None:
         return found
-    calls = [*_words(1_100), ("abcd" * 6 + "abxyzcd" + " ") * 1_400, *COLLIDING, *again]
-    return encodings_match(subject, handle, _words_table(subject), calls, "one tokenizer")
+    calls = [*_words(4_200), ("abcd" * 6 + "abxyzcd" + " ") * 1_400, *COLLIDING, *again]
+    texts = as_many_as(subject, "law-history", calls, 6)
+    return encodings_match(subject, handle, _words_table(subject), texts, "one tokenizer")
 
 
 @told
@@ -227,7 +230,7 @@ def _batch_history(subject: Subject, example: Example) -> Difference | None:
         list(NEARLY_ALIKE),
         [f"{word} ab{place % 7}" for place, word in enumerate([*_words(130)] * 20)],
     ]
-    for number, texts in enumerate(batches):
+    for number, texts in enumerate(as_many_as(subject, "law-batch-history", batches, 9)):
         given = list(texts)
         rows = call("encode_batch(...)", handle.instance.encode_batch, given)
         shown = f"batch {number + 1}: {show.text_line(repr(texts))}"
@@ -344,13 +347,15 @@ def _files_again(subject: Subject, example: Example) -> Difference | None:
 
 
 STATE_LAWS: tuple[Law, ...] = (
-    Law("law-history", "MERGE-STATE-1", "encoder", ("encode",), fixed(), _history, 1, patience=3),
+    Law("law-history", "MERGE-STATE-1", "encoder", ("encode",), fixed(), _history, 1, patience=6),
     Law("law-lists", "ERROR-STATE-1", "encoder", ("encode", "shared memory"), fixed(), _lists_of_the_caller, 1),
     Law("law-characters", "BYTES-ALPHABET-1", "encoder", ("encode",), fixed(), _characters, 1, patience=3),
-    Law("law-instances", "ERROR-STATE-1", "encoder", ("encode",), fixed(), _instances, 1),
+    Law("law-instances", "ERROR-STATE-1", "encoder", ("encode",), fixed(), _instances, 1, patience=6),
     Law("law-decode-history", "DECODE-BYTES-1", "decoder", ("decode",), fixed(), _decode_history, 1),
-    Law("law-batch-history", "LAW-BATCH-1", "batch", ("encode_batch",), fixed(), _batch_history, 1),
-    Law("law-stream-history", "LAW-STREAM-1", "streaming", ("encode_iterable",), fixed(), _stream_history, 1),
+    Law("law-batch-history", "LAW-BATCH-1", "batch", ("encode_batch",), fixed(), _batch_history, 1, patience=9),
+    Law(
+        "law-stream-history", "LAW-STREAM-1", "streaming", ("encode_iterable",), fixed(), _stream_history, 1, patience=3
+    ),
     Law("law-batch-bad-text", "LAW-BATCH-1", "batch", ("encode", "encode_batch"), fixed(), _batch_with_a_bad_text, 1),
     Law(
         "law-choices-in-turn",
@@ -361,5 +366,7 @@ STATE_LAWS: tuple[Law, ...] = (
         _choices_in_turn,
         1,
     ),
-    Law("law-files-again", "LAW-SAVE-1", "files", ("save", "from_files", "encode"), fixed(), _files_again, 1),
+    Law(
+        "law-files-again", "LAW-SAVE-1", "files", ("save", "from_files", "encode"), fixed(), _files_again, 1, patience=6
+    ),
 )

@@ -1,4 +1,4 @@
-"""Two tables of Unicode facts that ship with the spec, and how they are made.
+"""How the two tables of Unicode facts that ship with the spec are made (`bpe_conformance.fixtures.characters`).
 
 `python -m bpe_conformance.tools.unicode_tables PYTHON3.8` writes both anew: a Python 3.8 has the character data of
 Unicode 12.1, and tiktoken and tokenizers have to be installed.
@@ -9,20 +9,15 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from bisect import bisect_right
 from collections.abc import Iterable, Iterator
-from functools import cache
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
 
 import regex
-import yaml
 
-from bpe_conformance.fixtures.spec import FOLDER
+from bpe_conformance.fixtures import characters
+from bpe_conformance.fixtures.characters import DIFFERENCES, UNICODE_12, is_in_unicode_12
 
-UNICODE_12 = FOLDER / "unicode12.yaml"
-DIFFERENCES = FOLDER / "engine_differences.yaml"
 CLASSES = {
     "L": r"\p{L}",
     "N": r"\p{N}",
@@ -40,46 +35,10 @@ NEW_IN_12_1 = 0x32FF
 NONCHARACTERS = frozenset(
     [*range(0xFDD0, 0xFDF0), *(plane * 0x10000 + last for plane in range(17) for last in (0xFFFE, 0xFFFF))]
 )
-Ranges = list[tuple[int, int]]
-
-
-def is_in_unicode_12(char: str) -> bool:
-    """Whether Unicode 12.0 gives `char` a meaning; surrogates, private use and noncharacters have theirs."""
-    firsts, lasts = _unicode_12()
-    place = bisect_right(firsts, ord(char)) - 1
-    return place >= 0 and ord(char) <= lasts[place]
-
-
-@cache
-def engine_differences() -> dict[str, list[str]]:
-    """Return the characters of Unicode 12 on whose classes the engines differ, and those classes."""
-    table: dict[str, Any] = yaml.safe_load(DIFFERENCES.read_text("utf-8"))
-    found: dict[str, list[str]] = {}
-    for name, spelled in table["differences"].items():
-        for first, last in read_ranges(spelled):
-            for code in range(first, last + 1):
-                found.setdefault(chr(code), []).append(name)
-    return found
-
-
-@cache
-def _unicode_12() -> tuple[list[int], list[int]]:
-    ranges = read_ranges(yaml.safe_load(UNICODE_12.read_text("utf-8"))["ranges"])
-    return [first for first, _ in ranges], [last for _, last in ranges]
-
-
-def read_ranges(spelled: str) -> Ranges:
-    """Return the ranges that a table spells.
-
-    >>> read_ranges("0041-005A 00AA")
-    [(65, 90), (170, 170)]
-    """
-    ends = [part.partition("-") for part in spelled.split()]
-    return [(int(first, 16), int(last or first, 16)) for first, _, last in ends]
 
 
 def write_ranges(codes: Iterable[int]) -> str:
-    """Return code points as ranges. The inverse of `read_ranges`.
+    """Return code points as ranges. The inverse of `characters.read_ranges`.
 
     >>> write_ranges([65, 66, 67, 170])
     '0041-0043 00AA'
@@ -91,9 +50,6 @@ def write_ranges(codes: Iterable[int]) -> str:
         else:
             ranges.append([code, code])
     return " ".join(f"{first:04X}-{last:04X}" if last > first else f"{first:04X}" for first, last in ranges)
-
-
-# How the tables are made
 
 
 def unicode_12_table(python: str) -> str:
@@ -177,5 +133,5 @@ if __name__ == "__main__":
     if len(sys.argv) != 2:
         sys.exit("usage: python -m bpe_conformance.tools.unicode_tables PYTHON3.8")
     Path(UNICODE_12).write_text(unicode_12_table(sys.argv[1]), "utf-8")
-    _unicode_12.cache_clear()
+    characters.unicode_12.cache_clear()
     Path(DIFFERENCES).write_text(engine_table(), "utf-8")

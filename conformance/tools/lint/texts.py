@@ -9,12 +9,11 @@ from typing import Any
 import regex
 import yaml
 
-from bpe_conformance.fixtures import PATTERNS, read_text
+from bpe_conformance.fixtures import PATTERNS, characters, read_text
 from bpe_conformance.fixtures.spec import Case
 from bpe_conformance.fixtures.yaml_file import Document, PathOf
 from bpe_conformance.judging.expectations import whole_text
 from bpe_conformance.reference import textbook
-from bpe_conformance.tools import unicode_tables
 
 from .rule import Context, Finding, Rule
 
@@ -89,7 +88,7 @@ class UnicodeTwelve(Rule):
     def check(self, context: Context) -> Iterator[Finding]:
         """Look every character of every input up."""
         for case in context.spec.cases:
-            char = next((char for char in _characters(case) if not unicode_tables.is_in_unicode_12(char)), None)
+            char = next((char for char in _characters(case) if not characters.is_in_unicode_12(char)), None)
             if char is not None:
                 message = f"U+{ord(char):04X} is not in Unicode 12; engines with older tables split it otherwise"
                 yield self.at_case(case, "input", f"{message}: take another character")
@@ -103,7 +102,7 @@ class EnginesAgree(Rule):
 
     def check(self, context: Context) -> Iterator[Finding]:
         """Look every character of every input up."""
-        differences = unicode_tables.engine_differences()
+        differences = characters.engine_differences()
         for case in context.spec.cases:
             char = next((char for char in _characters(case) if char in differences), None)
             if char is not None:
