@@ -12,7 +12,17 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from . import wire
-from .errors import AdapterError, BridgeError, CrashError, HangError, OutOfMemoryError, ProtocolError, RemoteError
+from .errors import (
+    AdapterError,
+    AdapterUnavailable,
+    BridgeError,
+    CrashError,
+    HangError,
+    OutOfMemoryError,
+    ProtocolError,
+    RemoteError,
+)
+from .importing import one_line
 from .process import Process
 
 _MODELS_KEPT = 64  # some real tokenizers take 20 MB each, of the 4 GiB that their process may use
@@ -141,7 +151,7 @@ class Connection:
             hello = self._exchange("start", {"protocol": wire.PROTOCOL}, self.start_limit)
         except (RemoteError, NotImplementedError) as error:
             self._stop()
-            raise AdapterError(getattr(error, "message", str(error))) from None
+            raise AdapterError(_refusal(error)) from None
         if not isinstance(hello, dict) or hello.get("protocol") != wire.PROTOCOL:
             raise self._fail(ProtocolError, f"the answer to start does not say protocol {wire.PROTOCOL}")
         if self._hello and hello != self._hello:
@@ -212,6 +222,17 @@ class Connection:
     def _trace(self, direction: str, line: bytes) -> None:
         if self.trace is not None:
             self.trace(direction, line)
+
+
+def _refusal(error: RemoteError | NotImplementedError) -> str:
+    """Return the line on what was answered to start; that of an AdapterError says it all."""
+    if not isinstance(error, RemoteError):
+        return f"the adapter, started in a process of its own, claims nothing: {one_line(str(error))}"
+    if error.type in (AdapterError.__name__, AdapterUnavailable.__name__):
+        return error.message
+    place = f" ({one_line(error.place)})" if error.place else ""
+    told = one_line(f"{error.type}: {error.message}")
+    return f"the adapter, started in a process of its own, raised {told}{place}"
 
 
 def _excerpt(value: object) -> str:

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import re
+
+_PYTHON_PLACE = re.compile(r' *File "([^"]+)", line (\d+)')
+
 
 class AdapterError(Exception):
     """What was named as an adapter cannot be used; the message is one line."""
@@ -74,3 +78,12 @@ class RemoteError(Exception):
         self.type = type_
         self.message = message
         self.traceback = traceback
+
+    @property
+    def place(self) -> str:
+        """file:line of the innermost place in the traceback, or ""."""
+        lines = self.traceback.splitlines()
+        if python := [found for line in lines if (found := _PYTHON_PLACE.match(line))]:
+            return f"{python[-1][1]}:{python[-1][2]}"
+        named = [line.split() for line in lines if line.lstrip().startswith("at ")]
+        return named[0][-1].strip("()") if named else ""  # JavaScript and Java name the innermost first

@@ -8,7 +8,7 @@ from typing import Any
 from bpe_conformance.fixtures import PATTERNS
 
 from .errors import AdapterError
-from .importing import load
+from .importing import load, one_line
 from .signature import takes
 
 Merge = tuple[bytes, bytes]
@@ -38,7 +38,8 @@ class Shaped:
     @property
     def vocab(self) -> dict[int, bytes]:
         """Id → bytes, special tokens included."""
-        special = getattr(self._inner, "special_tokens", None) or {}
+        named = getattr(self._inner, "special_tokens", None)
+        special = named if isinstance(named, Mapping) else {}
         entries = {**self._inner.vocab, **{index: token.encode("utf-8") for token, index in special.items()}}
         return {self._outside.get(index, index): bytes(token) for index, token in entries.items()}
 
@@ -61,7 +62,7 @@ def minbpe(spec: str) -> object:
 
     A class that takes a `pattern` gets GPT-2's, or the one that is asked for; one that takes none splits as it
     likes. Special tokens are registered where the class has `register_special_tokens`; one that has not claims
-    none, and no trainer in this shape does.
+    none, and no trainer in this shape does. One whose `merges` and `vocab` cannot be set is a trainer only.
 
     Args:
         spec: `MODULE:Class`, or `Class` of a module named minbpe.
@@ -92,9 +93,14 @@ def minbpe(spec: str) -> object:
         special = list(dict.fromkeys(special_tokens or ()))
         if special and not hasattr(inner, "register_special_tokens"):
             raise NotImplementedError(f"{cls.__name__} has no register_special_tokens")
-        inner.merges, inner.vocab = _numbered(
-            merges, set(vocab.values()) - {token.encode("utf-8") for token in special}
-        )
+        pairs, entries = _numbered(merges, set(vocab.values()) - {token.encode("utf-8") for token in special})
+        try:
+            inner.merges, inner.vocab = pairs, entries
+        except AttributeError as error:
+            raise NotImplementedError(
+                f"minbpe: {cls.__name__} needs `vocab` and `merges` that can be set; the encoder is not judged "
+                f"({one_line(str(error))})"
+            ) from None
         tokens = {**inner.vocab, **_register(inner, special)}
         return Shaped(inner, _outside(tokens, vocab, special))
 

@@ -14,7 +14,6 @@ import threading
 import time
 import traceback
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 from . import wire
@@ -140,13 +139,14 @@ class Server:
         if self._adapter is None:
             self._adapter = self._load()
         model = getattr(self._adapter, "model", None)
+        conventions = getattr(self._adapter, "conventions", None)
         return {
             "protocol": wire.PROTOCOL,
             "name": getattr(self._adapter, "__name__", type(self._adapter).__name__),
             "version": _version(self._adapter),
             "language": f"Python {sys.version_info.major}.{sys.version_info.minor}",
             "capabilities": self._capabilities(isinstance(model, str)),
-            "conventions": dict(getattr(self._adapter, "conventions", None) or {}),
+            "conventions": {} if conventions is None else dict(conventions),
             "model": model if isinstance(model, str) else None,
         }
 
@@ -161,7 +161,8 @@ class Server:
             names.append("pattern")
         if "train" in names and takes(self._adapter.train, "pattern"):
             names.append("train_pattern")
-        if takes(getattr(sample or self._adapter, "encode", None), "allowed_special", "disallowed_special"):
+        shown = self._adapter if sample is None else sample
+        if takes(getattr(shown, "encode", None), "allowed_special", "disallowed_special"):
             names.append("allowed_special")
         return [*names, "surrogates"]
 
@@ -186,8 +187,8 @@ class Server:
 
     def do_from_files(self, request: Mapping[str, Any]) -> dict[str, int]:
         """Read a tokenizer from two files."""
-        paths = Path(request["vocab_path"]), Path(request["merges_path"])
-        return self._keep(self._adapter.from_files(*paths, _special(request)))
+        vocab, merges = str(request["vocab_path"]), str(request["merges_path"])
+        return self._keep(self._adapter.from_files(vocab, merges, _special(request)))
 
     def do_unload(self, request: Mapping[str, Any]) -> None:
         """Forget a tokenizer."""
@@ -196,11 +197,11 @@ class Server:
     def do_table(self, request: Mapping[str, Any]) -> dict[str, Any]:
         """Show a tokenizer's vocabulary and merges."""
         tokenizer = self._models[request["model"]]
+        if _has(tokenizer, "vocab") and _has(tokenizer, "merges"):
+            return wire.write_table_answer(tokenizer.vocab, tokenizer.merges)
         if isinstance(tokenizer, tuple) and len(tokenizer) == 2:
             return wire.write_table_answer(*tokenizer)
-        if not (_has(tokenizer, "vocab") and _has(tokenizer, "merges")):
-            raise NotImplementedError("the adapter shows no vocab or no merges")
-        return wire.write_table_answer(tokenizer.vocab, tokenizer.merges)
+        raise NotImplementedError("the adapter shows no vocab or no merges")
 
     def do_encode(self, request: Mapping[str, Any]) -> list[int]:
         """Encode one text."""
@@ -229,7 +230,7 @@ class Server:
 
     def do_save(self, request: Mapping[str, Any]) -> None:
         """Write a tokenizer's files."""
-        self._method(request, "save")(Path(request["folder"]))
+        self._method(request, "save")(str(request["folder"]))
 
     def do_stream_open(self, request: Mapping[str, Any]) -> dict[str, int]:
         """Begin an `encode_iterable`."""
@@ -300,7 +301,8 @@ def limit_memory(gibibytes: float) -> None:
 
 def _version(adapter: Any) -> str:
     package = str(getattr(adapter, "__module__", "")).partition(".")[0]
-    return str(getattr(adapter, "version", None) or getattr(sys.modules.get(package), "__version__", ""))
+    own, packaged = getattr(adapter, "version", None), getattr(sys.modules.get(package), "__version__", "")
+    return own if isinstance(own, str) and own else str(packaged)
 
 
 def _has(owner: Any, name: str) -> bool:

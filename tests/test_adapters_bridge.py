@@ -92,11 +92,41 @@ class Tokenizer(Textbook):
         return [super(Tokenizer, self).encode(text) for text in texts]
 
     def save(self, folder):
-        (folder / "vocab.json").write_text("saved")
+        with open(folder + "/vocab.json", "w") as file: file.write("saved")
 
     @classmethod
     def from_files(cls, vocab_path, merges_path, special_tokens=None):
+        if [type(vocab_path), type(merges_path)] != [str, str]: raise TypeError(type(vocab_path))
         return cls({i: bytes([i]) for i in range(256)}, [], special_tokens)
+"""
+
+ODD = """
+from collections import UserDict
+from typing import NamedTuple
+from bpe_conformance.reference.textbook import Tokenizer as Textbook
+
+class Untrue:
+    def __bool__(self): raise TypeError("no truth value")
+
+class Declared(UserDict, Untrue):
+    __bool__ = Untrue.__bool__
+
+class Odd(Textbook, Untrue):
+    conventions = Declared()
+    version = Untrue()
+
+class Named(NamedTuple):
+    merges: list
+    vocab: dict
+
+class Swapped(Textbook):
+    @classmethod
+    def train(cls, text, vocab_size, special_tokens):
+        trained = Textbook.train(text, vocab_size, special_tokens)
+        return Named(trained.merges, trained.vocab)
+
+class Failing(Textbook):
+    conventions = [5]
 """
 
 RAW = """
@@ -159,6 +189,64 @@ def alive(pid: int) -> bool:
 
 def gone(pid: int) -> bool:
     return any(not alive(pid) or time.sleep(0.05) for _ in range(100))
+
+
+@pytest.fixture
+def odd(tmp_path, monkeypatch):
+    (tmp_path / "odd.py").write_text(ODD, encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.mark.usefixtures("odd")
+def test_objects_without_a_truth_value_are_served():
+    adapter = isolated("odd:Odd")
+    assert {"encode", "decode", "train", "pattern"} <= adapter.capabilities
+    assert (adapter.conventions, adapter.version) == ({}, "")
+    assert adapter(VOCAB, MERGES).encode("abc") == [97, 256]
+    adapter.close()
+
+
+@pytest.mark.usefixtures("odd")
+def test_a_named_tuple_shows_vocab_and_merges_by_their_names():
+    adapter = isolated("odd:Swapped")
+    trained = adapter.train("abab", 257, [])
+    assert trained.merges == [(b"a", b"b")]
+    assert trained.vocab[256] == b"ab"
+    adapter.close()
+
+
+@pytest.mark.usefixtures("odd")
+def test_a_start_that_raises_tells_type_and_place(tmp_path):
+    (tmp_path / "raising.py").write_text(
+        "class Meta(type):\n    @property\n    def model(cls): raise ValueError('no\\nmodel')\n"
+        "class Raising(metaclass=Meta): pass\n"
+    )
+    head = "the adapter, started in a process of its own,"
+    with pytest.raises(AdapterError) as caught:
+        isolated("raising:Raising")
+    assert str(caught.value) == f"{head} raised ValueError: no model ({tmp_path / 'raising.py'}:3)"
+    with pytest.raises(AdapterError, match=f"^{head} raised TypeError: cannot convert"):
+        isolated("odd:Failing")
+    with pytest.raises(AdapterError, match=r"^odd has no 'Old'"):
+        isolated("odd:Old")
+    (tmp_path / "refusing.py").write_text(
+        'import json; print(json.dumps({"seq": 1, "not_claimed": "no start"}), flush=True); input()'
+    )
+    with pytest.raises(AdapterError, match=f"^{head} claims nothing: no start$"):
+        bridge([sys.executable, str(tmp_path / "refusing.py")])
+
+
+@pytest.mark.parametrize(
+    ("told", "place"),
+    [
+        ('  File "a b.py", line 3, in f\n    x\n  File "c.py", line 4, in g\n    y', "c.py:4"),
+        ("TypeError: no\n    at f (t.js:1:2)\n    at g (t.js:9:9)", "t.js:1:2"),
+        ("at " + "x" * 99_999, "x" * 99_999),
+        ("", ""),
+    ],
+)
+def test_the_innermost_place_of_a_traceback(told, place):
+    assert RemoteError("E", "m", told).place == place
 
 
 def test_what_comes_through_is_what_stands_behind(textbook):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from fnmatch import fnmatchcase
 from pathlib import Path
 
 import pytest
@@ -135,6 +136,23 @@ class Regex(Basic):
             else:
                 ids += [i for word in regex.findall(self.pattern, part) for i in super(Regex, self).encode(word)]
         return ids
+
+
+class Computed(Basic):
+    def __init__(self):
+        pass
+
+    @property
+    def vocab(self):
+        vocab = {i: bytes([i]) for i in range(256)}
+        for (left, right), index in self.merges.items():
+            vocab[index] = vocab[left] + vocab[right]
+        return vocab
+
+    def train(self, text, vocab_size):
+        other = Basic()
+        other.train(text, vocab_size)
+        self.merges = other.merges
 """
 ENCODING = """
 class Encoding:
@@ -190,6 +208,16 @@ def test_a_class_in_minbpes_shape_without_a_pattern() -> None:
     subject = Subject("x", resolve("minbpe:minbpe_like:Basic"))
     assert not any("pattern" in capability for capability in subject.capabilities)
     assert subject.train("abab", 258, []).merges == [(b"a", b"b"), (b"ab", b"ab")]
+
+
+@pytest.mark.usefixtures("modules")
+def test_a_class_in_minbpes_shape_whose_vocabulary_cannot_be_set_is_a_trainer() -> None:
+    subject = Subject("x", resolve("minbpe:minbpe_like:Computed"))
+    assert subject.capabilities & {"train", "encode", "decode"} == {"train"}
+    assert subject.train("abab", 258, []).vocab[257] == b"abab"
+    (note,) = subject.notes
+    told = "minbpe: Computed needs `vocab` and `merges` that can be set; the encoder is not judged (*vocab*)"
+    assert fnmatchcase(note, f"the constructor refuses: {told}")
 
 
 @pytest.mark.usefixtures("modules")

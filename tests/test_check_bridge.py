@@ -98,6 +98,7 @@ def answer(r):
     if op == "table":
         if fault == "hex-table": return {"vocab": [[0, "0X"]], "merges": []}
         m = models[r["model"]]
+        if fault == "hash-order": return {"vocab": sorted(m["vocab"], key=lambda _: os.urandom(8)), "merges": []}
         return {"vocab": m["vocab"], "merges": m["merges"]}
     if op == "encode":
         if fault == "strict-members" and len(r) > 4: raise ValueError("what is this?")
@@ -239,6 +240,11 @@ def test_a_broken_rule_is_named_at_the_step_that_shows_it(program, monkeypatch, 
     assert any(part in told for part in words.split("|")), failed
     assert "mend   " in told
     assert told.isascii()
+
+
+def test_a_vocabulary_in_another_order_is_the_same(program, monkeypatch):
+    monkeypatch.setattr(check_bridge, "LONG", "abc")
+    assert {outcome.state for outcome in run(program, "hash-order")} == {"ok"}
 
 
 def test_silence_is_told_from_a_reply_that_is_not_flushed(program, monkeypatch):

@@ -117,6 +117,20 @@ def test_defaults_are_named():
     assert "nothing to declare: the defaults" in list(find("reference").lines)
 
 
+def test_of_what_only_decodes_nothing_can_be_told():
+    class DecodeOnly:
+        def __init__(self, vocab, merges, special_tokens=None):
+            self.vocab = vocab
+
+        def decode(self, ids):
+            return b"".join(self.vocab[index] for index in ids).decode("utf-8", "replace")
+
+    for declared in ({}, {"lookup": "bytes"}):
+        report = report_of(type("Declaring", (DecodeOnly,), {"conventions": declared}))
+        assert list(report.lines)[5:] == ["nothing can be told: no convention shows in what it offers"]
+        assert report.status == 0
+
+
 class Undeclared(Tokenizer):
     @classmethod
     def train(cls, text, vocab_size, special_tokens, pattern=None):

@@ -87,6 +87,13 @@ def test_what_is_named_is_what_runs(project: Project, options: list[str], ids: s
     assert set(states(result)) == ids
 
 
+def test_kinds_of_options_that_have_nothing_in_common_are_told_to_narrow(project: Project) -> None:
+    result = project.judge("reference", "--bpe-case", "merge-priority", "--bpe-section", "FILE")
+    assert result.ret == pytest.ExitCode.NO_TESTS_COLLECTED
+    told = "--bpe-section and --bpe-case narrow one another, and have nothing in common; leave all but one out"
+    result.stdout.fnmatch_lines([f"nothing was judged: {told}"])
+
+
 def test_a_node_id_runs_that_item(project: Project) -> None:
     result = project.pytester.runpytest_inprocess(
         "conformance::merge-priority", "--adapter", "textbook", f"--bpe-spec={SPEC}", "-v"

@@ -194,6 +194,30 @@ def test_a_declared_convention_is_not_doubted(project: Project) -> None:
     assert not lines(project.judge("other:T", "--bpe-clause", "MERGE"), "note  ")
 
 
+MODEL = "class T:\n    model = {model!r}\n    def encode(self, text): return []\n"
+
+
+def test_a_model_that_no_case_has_is_told(project: Project) -> None:
+    project.write("prose.py", MODEL.format(model="byte-level \u00e9" + "x" * 99))
+    result = project.judge("prose:T")
+    assert result.ret == pytest.ExitCode.NO_TESTS_COLLECTED
+    (told,) = lines(result, "note  ")
+    head = f"note          model, 'byte-level \\xe9{'x' * 48}', is taken for the name of a fixed vocabulary, "
+    assert told.startswith(head + "which has no cases here: rename it if the class takes any table")
+    assert not lines(project.judge("mine:TrainOnly", "--bpe-section", "DECODE"), "note  ")
+
+
+def test_what_the_constructor_says_as_it_refuses_is_told_first_and_last(project: Project) -> None:
+    project.write(
+        "refuses.py",
+        "import mine\n\nclass T(mine.TrainOnly):\n    def encode(self, text): return []\n"
+        "    def __init__(self, *_): raise NotImplementedError('no table')\n",
+    )
+    result = project.judge("refuses:T", "--bpe-section", "TRAIN")
+    told = "the constructor refuses: no table"
+    result.stdout.fnmatch_lines([f"bpe-conformance: {told}", f"note          {told}"])
+
+
 def lookups() -> list[tuple[Case, dict[str, Any]]]:
     """Return cases that tell the lookups apart, each failed with the answer of the lookup by bytes."""
     (case,) = [case for case in load_spec(SPEC, check_schema=False).cases if case.id == "merge-lookup"]

@@ -1,9 +1,10 @@
 from __future__ import annotations
 
 import itertools
+from collections import UserDict
 from collections.abc import Callable, Iterator, Mapping
 from types import MappingProxyType, SimpleNamespace
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 import pytest
@@ -372,12 +373,66 @@ def test_what_training_returns() -> None:
     assert (pair.vocab, pair.merges, pair.handle) == ({0: b"a"}, [(b"a", b"b")], None)
     answers[0] = SimpleNamespace(vocab={0: b"a"}, merges=[])
     assert subject.train("", 256, []).handle is not None
-    answers[0] = None
-    with pytest.raises(Misshapen, match="returned None without vocab; a Tokenizer is wanted"):
-        subject.train("", 256, [])
+    for answers[0], told in ((None, "None"), ([{}, []], "a list")):
+        wanted = rf"returned {told} without vocab; a Tokenizer or a tuple \(vocab, merges\) is wanted"
+        with pytest.raises(Misshapen, match=wanted):
+            subject.train("", 256, [])
     answers[0] = SimpleNamespace(vocab={})
     with pytest.raises(Misshapen, match="without merges"):
         subject.train("", 256, [])
+
+
+class Pair(NamedTuple):
+    merges: Any
+    vocab: Any
+
+
+class EncodingPair(Pair):
+    def encode(self, text: str) -> list[int]:
+        return [len(text)]
+
+
+def test_a_named_tuple_is_read_by_its_names_and_is_a_tokenizer_if_it_encodes() -> None:
+    for kind in (Pair, EncodingPair):
+        train = classmethod(lambda cls, *_, kind=kind: kind([(b"a", b"b")], {0: b"a"}))
+        trained = Subject("x", type("A", (), {"train": train})).train("", 256, [])
+        assert (trained.vocab, trained.merges) == ({0: b"a"}, [(b"a", b"b")])
+        assert (trained.handle is not None) is (kind is EncodingPair)
+
+
+class Untrue:
+    def __bool__(self) -> bool:
+        raise TypeError("no truth value")
+
+
+def test_objects_without_a_truth_value_are_judged() -> None:
+    declared = type("Declared", (Untrue, UserDict), {})({"lookup": "pair"})
+    odd = type("Odd", (Untrue, Right), {"conventions": declared, "version": Untrue()})
+    subject = Subject("mine:Odd", odd)
+    assert subject.conventions["lookup"] == "pair"
+    assert {"train", "encode", "decode", "special"} <= subject.capabilities
+
+    class Factory(Untrue):
+        __name__ = Untrue()
+
+        def __call__(self, vocab: Any, merges: Any, special_tokens: Any = None) -> Any:
+            return odd(vocab, merges, special_tokens)
+
+    named = Subject("cmd:Factory", Factory())
+    assert named.title == "Factory"
+    assert named.build(MODEL).encode("ab") == [256]
+
+
+def test_why_a_constructor_refuses_is_noted() -> None:
+    def refusing(told: str) -> Any:
+        def refuse(self: Any, vocab: Any, merges: Any, special_tokens: Any = None) -> NoReturn:
+            raise NotImplementedError(told)
+
+        return type("Refusing", (Right,), {"__init__": refuse, "train": TrainOnly.train})
+
+    assert Subject("x", refusing("no table is\ntaken")).notes == ["the constructor refuses: no table is"]
+    for told in ("", "NotImplementedError"):
+        assert Subject("x", refusing(told)).notes == []
 
 
 @pytest.mark.parametrize(

@@ -55,7 +55,7 @@ def _tables(subject: Subject) -> Iterator[tuple[str, Model]]:
         if name != "none" and (name == "gpt2" or f"pattern:{name}" in subject.capabilities):
             if "special" in subject.capabilities:
                 yield f", {name}, special tokens", everything(subject, name, True)
-            if name in ("gpt2", "cl100k") or "special" not in subject.capabilities:
+            if name in ("gpt2", "cl100k", "triads") or "special" not in subject.capabilities:
                 yield f", {name}", everything(subject, name, False)
 
 

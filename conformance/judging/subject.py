@@ -203,18 +203,22 @@ class Subject:
     def train_from(self, text: str, vocab_size: int, special_tokens: list[str], **keywords: str) -> Trained:
         """The same with exactly this list, so that a law can look at it afterwards."""
         result = call("train(...)", self._target.train, text, vocab_size, special_tokens, **keywords)
-        if isinstance(result, tuple) and len(result) == 2:
+        missing = [name for name in ("vocab", "merges") if not call(f"train(...).{name}", hasattr, result, name)]
+        pair = issubclass(type(result), tuple) and tuple.__len__(result) == 2
+        if missing and pair:
             return Trained(rebuild_vocab(result[0]), rebuild_merges(result[1]))
-        for name in ("vocab", "merges"):
-            if not call(f"train(...).{name}", hasattr, result, name):
-                raise Misshapen(f"train(...) returned {kind(result)} without {name}; a Tokenizer is wanted")
+        if missing:
+            wanted = "a Tokenizer or a tuple (vocab, merges) is wanted"
+            raise Misshapen(f"train(...) returned {kind(result)} without {missing[0]}; {wanted}")
         vocab = rebuild_vocab(call("train(...).vocab", getattr, result, "vocab"))
         merges = rebuild_merges(call("train(...).merges", getattr, result, "merges"))
-        return Trained(vocab, merges, Handle(result))
+        bare = pair and not any(call("train(...)", hasattr, result, name) for name in ("encode", "decode"))
+        return Trained(vocab, merges, None if bare else Handle(result))
 
     @property
     def _short(self) -> str:
-        return getattr(self._target, "__name__", None) or self.name.rpartition(":")[2]
+        name = getattr(self._target, "__name__", None)
+        return name if isinstance(name, str) and name else self.name.rpartition(":")[2]
 
     def _settle(self) -> Iterator[str]:
         if self._again is not None:
@@ -258,6 +262,9 @@ class Subject:
                 handle: Handle | None = self._build(TRIVIAL)
         except Raised as raised:
             if isinstance(raised.error, NotImplementedError):
+                told = describe(raised.error).partition(": ")[2]
+                if told not in ("", NotImplementedError.__name__):
+                    self.notes.append(f"the constructor refuses: {told}")
                 return []
             handle = None
         except KeyboardInterrupt:
@@ -384,7 +391,8 @@ def _fixed_model(target: Any) -> str | None:
 
 
 def _conventions(name: str, target: Any) -> tuple[dict[str, str], dict[str, str]]:
-    declared = getattr(target, "conventions", None) or {}
+    declared = getattr(target, "conventions", None)
+    declared = {} if declared is None else declared
     if not isinstance(declared, Mapping):
         raise MisshapenAdapter(f"{name}: conventions is {kind(declared)}; a mapping is wanted")
     values = {key: options[0] for key, options in CONVENTIONS.items()}

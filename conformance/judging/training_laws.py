@@ -135,7 +135,8 @@ def _large_by_pattern(subject: Subject, example: Example) -> Difference | None:
     part = "12345 it's IT'S  x\n\ny\r\n" * 3
     others = [name for name in PATTERNS if name != "gpt2" and f"train-pattern:{name}" in subject.capabilities]
     # what stands behind a special token is split as the beginning of a text is
-    found = _trainings_match(subject, [_Run("<a b>e1 #12x " * 3, 264, SPECIALS, name) for name in others])
+    short = [_Run("<a b>e1 #12x " * 3, 264, SPECIALS, name) for name in others]
+    found = _trainings_match(subject, [*short, *(_Run("abcdefgh", 300, (), name) for name in others)])
     sizes = [_Run(part * times, 260, pattern=name, alike=part * 3) for name in others[:1] for times in (60, 240)]
     runs = [_Run(part * 900, 260, pattern=name, alike=part * 3) for name in others]
     runs += [_Run(PART * 320, 275, SPECIALS, name, PART * 3) for name in others if name != "none"]

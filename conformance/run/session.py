@@ -153,7 +153,8 @@ class Run:
         declared = [f"{key}={value}" for key, value in self.subject.declared.items()]
         return [
             f"bpe-conformance: judging {ascii_only(self.subject.name)}; {len(self.cases)} cases{self._seed()}, "
-            f"{len(self.laws)} laws; conventions declared: {', '.join(declared) or 'none'}"
+            f"{len(self.laws)} laws; conventions declared: {', '.join(declared) or 'none'}",
+            *(f"bpe-conformance: {ascii_only(note)}" for note in self.subject.notes),
         ]
 
     def _seed(self) -> str:

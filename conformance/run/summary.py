@@ -19,6 +19,7 @@ Result = dict[str, Any]
 
 SHOWN = 10
 """Advisories that are shown in full."""
+LONGEST_NAME = 60
 
 
 def write(terminal: Any, run: Run) -> None:
@@ -45,10 +46,11 @@ def write(terminal: Any, run: Run) -> None:
         shown = ", ".join(run.missing[:5]) + (" ..." if len(run.missing) > 5 else "")
         terminal.write_line(f"NO RESULT     {len(run.missing)} of {len(run.expected)}: {shown}", red=True)
     _convention_note(terminal, run, results)
+    _model_note(terminal, run, results)
     for verdict in tally.verdicts(results):
         _verdict(terminal, verdict, run.part)
     if not any(one["state"] != "not claimed" for one in results):
-        terminal.write_line("nothing was judged", red=True)
+        terminal.write_line(f"nothing was judged{_narrowed(run, results)}", red=True)
     for line in run.unwritten:
         terminal.write_line(f"NOT WRITTEN   {line}", red=True)
 
@@ -145,6 +147,27 @@ def _convention_note(terminal: Any, run: Run, results: Iterable[Result]) -> None
             f"bpe-conformance conventions {adapter} says which to declare",
             yellow=True,
         )
+
+
+def _model_note(terminal: Any, run: Run, results: Iterable[Result]) -> None:
+    """Say what `model` is taken for, where nothing was judged because no case has one of that name."""
+    model = run.subject.fixed_model
+    if model is None or any(one["state"] != "not claimed" for one in results):
+        return
+    if not any(case.model is not None and case.model.name == model for case in run.spec.cases):
+        terminal.write_line(
+            f"note          model, {model[:LONGEST_NAME]!a}, is taken for the name of a fixed vocabulary, which has no "
+            "cases here: rename it if the class takes any table; cases of one of its own come by --bpe-pack",
+            yellow=True,
+        )
+
+
+def _narrowed(run: Run, results: Collection[Result]) -> str:
+    """Return why nothing is selected, where several kinds of options select, or ""."""
+    kinds = list(dict.fromkeys(run.command.selecting[::2]))
+    if results or run.missing or len(kinds) < 2:
+        return ""
+    return f": {' and '.join(kinds)} narrow one another, and have nothing in common; leave all but one out"
 
 
 def _verdict(terminal: Any, verdict: tally.Verdict, part: str) -> None:

@@ -493,7 +493,8 @@ _TRAINING = {"text": "low lower \u20ac\u20ac\0", "vocab_size": 261, "special_tok
 
 def _trained(program: Program, **more: Any) -> Any:
     model = program.result("train", "modelResult", **{**_TRAINING, **more})["model"]
-    table = program.result("table", "tableResult", model=model)
+    table = dict(program.result("table", "tableResult", model=model))
+    table["vocab"] = dict(table["vocab"])  # its order says nothing
     if program.capabilities & {"encode"}:
         program.encode("low", model)
     program.result("unload", "nothing", model=model)

@@ -123,13 +123,15 @@ class Report:
         contradictions = list(self.contradictions)
         if any(finding.broken for finding in self.findings):
             yield "nothing that can be declared describes it"
+        elif not self.found:
+            yield "nothing can be told: no convention shows in what it offers"
         elif to_declare:
             yield f"declare: conventions = {{{literal}}}"
         else:
             yield "nothing to declare: the defaults"
         if contradictions:
             yield from (f"CONTRADICTION {line}" for line in contradictions)
-        else:
+        elif self.found:
             yield "what is declared fits"
             if self.declared.get("tie_break") == "unspecified" != self.found.get("tie_break", "unspecified"):
                 yield f"tie_break {self.found['tie_break']} says more than unspecified, and is judged exactly"
