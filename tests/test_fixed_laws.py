@@ -515,6 +515,25 @@ def test_files_in_the_encoding_of_the_locale_are_told(project: Project) -> None:
         done.assert_outcomes(failed=failed, passed=1 - failed)
 
 
+TUPLES = """
+from bpe_conformance.reference import Tokenizer
+
+class Pairs(Tokenizer):
+    @classmethod
+    def train(cls, *given, **options):
+        trained = Tokenizer.train(*given, **options)
+        return trained.vocab, trained.merges
+"""
+
+
+def test_a_trainer_that_returns_a_tuple_is_not_asked_to_encode_behind_the_bridge_either(project: Project) -> None:
+    project.write("tuples.py", TUPLES)
+    laws = [f"--bpe-case=law-{name}" for name in ("train-encode", "trained-ways", "train-pattern")]
+    for options in ((), ("--bpe-isolate",)):
+        done = project.pytester.runpytest_subprocess("conformance", "--adapter=tuples:Pairs", *laws, *options)
+        done.assert_outcomes(passed=3)
+
+
 def test_every_law_has_a_breaker() -> None:
     """But for those that begin new processes: law-hash-seed and its like in test_laws.py, law-saved-elsewhere above."""
     broken = {*test_laws.BREAKERS, *test_long_laws.BREAKERS, *(law for law, _ in BREAKERS)}

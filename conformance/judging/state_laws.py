@@ -321,6 +321,8 @@ def _files_again(subject: Subject, example: Example) -> Difference | None:
         read_model(
             {"merges": [["a", "b"]], "special_tokens": special, "extra": [[300, special[0]], [299, special[1]]]}
         ),
+        read_model({"merges": [["a", "b"], ["c", "d"]]}),  # of the same size as the next
+        read_model({"merges": [["a", "c"], ["b", "d"]]}),
     ]
     models = _taken(models, subject)
     with scratch_folder() as folder:
@@ -332,7 +334,7 @@ def _files_again(subject: Subject, example: Example) -> Difference | None:
                 if number and raised.is_error:  # to refuse a folder that is in use is no fault
                     return None
                 raise
-            texts = ["abc abcd", "bcd", "ab<|\u00e9|>a b"]
+            texts = ["abc abcd", "bcd", "ab<|\u00e9|>a b", "acbd"]
             found = encodings_match(subject, handle, model, texts, "a tokenizer that was saved")
             if found is not None:
                 return found

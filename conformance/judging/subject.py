@@ -54,6 +54,18 @@ class Trained:
     merges: list[Merge]
     handle: Handle | None = field(default=None, compare=False)
 
+    def tokenizer(self) -> Handle | None:
+        """Return the tokenizer if it encodes; one behind a pipe tells only when it is asked."""
+        if self.handle is None or not call("hasattr", hasattr, self.handle.instance, "encode"):
+            return None
+        try:
+            self.handle.encode("")
+        except Raised as raised:
+            if isinstance(raised.error, NotImplementedError):
+                return None
+            raise
+        return self.handle
+
 
 class Subject:
     """The implementation under test.

@@ -164,10 +164,11 @@ def _trained_pattern(subject: Subject, example: Example) -> Difference | None:
         if f"train-pattern:{name}" not in subject.capabilities:
             continue
         trained = subject.train(text, 290, [], name)
-        if trained.handle is None or not hasattr(trained.handle.instance, "encode"):
+        handle = trained.tokenizer()
+        if handle is None:
             return None
         model = Model(trained.vocab, tuple(trained.merges), None, name)
-        found = encodings_match(subject, trained.handle, model, [text], f"a tokenizer trained with the pattern {name}")
+        found = encodings_match(subject, handle, model, [text], f"a tokenizer trained with the pattern {name}")
         if found is not None:
             return found
     return None
