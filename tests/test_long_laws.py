@@ -121,6 +121,19 @@ def test_slow_batches_are_judged_on_fewer_texts_and_told(laws: dict[str, Law]) -
     ]
 
 
+def test_a_slow_trainer_is_judged_on_fewer_texts_and_told(laws: dict[str, Law]) -> None:
+    class Slow(Tokenizer):
+        @classmethod
+        def train(cls, *given: Any, **options: Any) -> Any:
+            time.sleep(0.05)
+            return super().train(*given, **options)
+
+    subject = Subject("x", Slow, time_limit=0.3)
+    assert check(laws["law-train-history"], subject) is None
+    assert len(subject.notes) == 1
+    assert re.fullmatch(r"law-train-history: \d+ of \d+ steps take too long to try", subject.notes[0])
+
+
 @pytest.mark.parametrize(
     ("took", "size", "seconds"),
     [
@@ -151,6 +164,20 @@ def test_a_long_pre_token_may_be_refused_and_a_long_text_may_not(laws: dict[str,
         "law-long-runs: a pre-token of 70,000 characters: encode(...) raised ValueError: too long",
     ]
     assert check(laws["law-long-texts"], subject) is not None
+
+
+def test_a_long_pre_token_may_be_refused_in_a_stream_too(laws: dict[str, Law]) -> None:
+    class Refuses(Tokenizer):
+        def encode_iterable(self, chunks: Any, **options: Any) -> Any:
+            text = "".join(chunks)
+            if re.search(r"[abc!?.]{20001}|[ ]{20001}", text):
+                raise ValueError("too long")
+            return super().encode_iterable([text], **options)
+
+    subject = Subject("x", Refuses)
+    assert check(laws["law-long-streams"], subject) is None
+    assert len(subject.notes) == 1
+    assert subject.notes[0].endswith(" characters: encode_iterable(...) raised ValueError: too long")
 
 
 def test_the_laws_hold_for_an_implementation_of_gpt2_alone(laws: dict[str, Law]) -> None:

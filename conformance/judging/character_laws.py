@@ -85,8 +85,9 @@ def _classes(subject: Subject, example: Example) -> Difference | None:
             started, groups = time.monotonic(), list(_texts(sample(name)))
             for number, chars in enumerate(groups):
                 if subject.limit and time.monotonic() - started > subject.limit / 2:
-                    note = f"law-split-classes, {name}: of {len(groups)} texts all but {number} take too long to try"
-                    subject.notes += [note] if note not in subject.notes else []
+                    subject.note(
+                        f"law-split-classes, {name}: of {len(groups)} texts all but {number} take too long to try"
+                    )
                     break
                 text = "".join(map(PROBES.format, chars))
                 if handle.encode(text) != right.encode(text):

@@ -17,8 +17,7 @@ def in_time(subject: Subject, what: str, sizes: Sequence[int]) -> Iterator[int]:
     took: list[tuple[int, float]] = []
     for size in sizes:
         if subject.limit and took and forecast(took, size) > subject.limit:
-            note = f"{what}: sizes of {size:,} and more take too long to try"
-            subject.notes += [note] if note not in subject.notes else []
+            subject.note(f"{what}: sizes of {size:,} and more take too long to try")
             return
         started = time.monotonic()
         yield size
@@ -32,8 +31,7 @@ def as_many_as(subject: Subject, what: str, items: Iterable[Item], patience: int
     for number, item in enumerate(all_of_them):
         started = time.monotonic()
         if subject.limit and started - began + 2 * longest > 0.8 * patience * subject.limit:
-            note = f"{what}: {len(all_of_them) - number} of {len(all_of_them)} steps take too long to try"
-            subject.notes += [note] if note not in subject.notes else []
+            subject.note(f"{what}: {len(all_of_them) - number} of {len(all_of_them)} steps take too long to try")
             return
         yield item
         longest = max(longest, time.monotonic() - started)

@@ -226,6 +226,13 @@ def _large_files(subject: Subject, example: Example) -> Difference | None:
     return _differs(asked, model, expected, handle.encode(text))
 
 
+def _limit(subject: Subject, asked: str, raised: Raised) -> None:
+    """Note an error, which a limit may be; anything else is raised again."""
+    if not raised.is_error:
+        raise raised
+    subject.note(f"{asked}: {raised}")
+
+
 @told
 def _long_runs(subject: Subject, example: Example) -> Difference | None:
     """One pre-token of up to 70,000 characters: letters, white space, digits and signs, letters with each pattern."""
@@ -248,10 +255,7 @@ def _long_runs(subject: Subject, example: Example) -> Difference | None:
             try:
                 got = handle.encode(before + part * times)
             except Raised as raised:
-                if not raised.is_error:
-                    raise
-                note = f"law-long-runs: a pre-token of {length:,} characters: {raised}"
-                subject.notes += [note] if note not in subject.notes else []
+                _limit(subject, f"law-long-runs: a pre-token of {length:,} characters", raised)
                 break
             two = right.encode(part * 2)  # of a part of one character, one token
             expected = [*right.encode(before), *two * (times // 2), *right.encode(part) * (times % 2)]
@@ -279,10 +283,7 @@ def _long_streams(subject: Subject, example: Example) -> Difference | None:
         try:
             got = long.handle.stream([text[start : start + 4_097] for start in range(0, len(text), 4_097)])
         except Raised as raised:
-            if not raised.is_error:
-                raise
-            note = f"law-long-streams: a pre-token of {len(text):,} characters: {raised}"
-            subject.notes += [note] if note not in subject.notes else []
+            _limit(subject, f"law-long-streams: a pre-token of {len(text):,} characters", raised)
             break
         found = _differs(f"{long}, one pre-token, in chunks of 4,097", long.model, long.ids * long.times, got)
         if found is not None:

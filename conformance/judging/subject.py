@@ -182,6 +182,11 @@ class Subject:
         text = f"{self._short}({', '.join(['vocab', 'merges', 'special_tokens'][: len(arguments)])})"
         return Handle(call(text, self._target, *arguments, **keywords))
 
+    def note(self, told: str) -> None:
+        """Have the reader told something, once."""
+        if told not in self.notes:
+            self.notes.append(told)
+
     @contextlib.contextmanager
     def in_new_process(self, environment: Mapping[str, str]) -> Iterator[Subject]:
         """Give the same implementation in a process of its own, with other environment variables."""
