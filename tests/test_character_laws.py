@@ -129,10 +129,10 @@ def test_what_shows_in_no_single_character_is_told_too(law: Law) -> None:
 def test_a_slow_tokenizer_is_judged_on_fewer_texts_and_that_is_told(law: Law) -> None:
     class Slow(Tokenizer):
         def encode(self, text: str, **options: Any) -> list[int]:
-            time.sleep(0.2)
+            time.sleep(0.04)
             return super().encode(text, **options)
 
-    subject = Subject("x", Slow, time_limit=1)
+    subject = Subject("x", Slow, time_limit=0.2)
     assert check(law, subject) is None
     assert regex.match(r"law-split-classes, gpt2: of \d+ texts all but \d take too long to try$", subject.notes[0])
 

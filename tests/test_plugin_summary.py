@@ -198,8 +198,8 @@ MODEL = "class T:\n    model = {model!r}\n    def encode(self, text): return []\
 
 
 def test_a_model_that_no_case_has_is_told(project: Project) -> None:
-    project.write("prose.py", MODEL.format(model="byte-level \u00e9" + "x" * 99))
-    result = project.judge("prose:T")
+    project.write("a_prose_model.py", MODEL.format(model="byte-level \u00e9" + "x" * 99))
+    result = project.judge("a_prose_model:T")
     assert result.ret == pytest.ExitCode.NO_TESTS_COLLECTED
     (told,) = lines(result, "note  ")
     head = f"note          model, 'byte-level \\xe9{'x' * 48}', is taken for the name of a fixed vocabulary, "
