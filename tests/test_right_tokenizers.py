@@ -26,6 +26,8 @@ PARTS = {
     "declared:FirstSeen": ["TRAIN"],
     "declared:Unspecified": ["TRAIN"],
     "declared:LookupBytes": ["MERGE", "SPECIAL", "LAW"],
+    "files:AsText": ["FILE", "LAW"],
+    "files:SpelledOnly": ["FILE", "LAW"],
     "shapes:Subclass": ["TRAIN"],
     "shapes:Wrapping": ["SPECIAL", "DECODE", "STREAM", "FILE"],
     "shapes:Delegating": ["SPECIAL", "LAW", "ERROR"],

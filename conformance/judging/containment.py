@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import os
+import re
 import signal
 import sys
 import threading
@@ -18,6 +20,7 @@ __all__ = ["Fault", "Misshapen", "Raised", "TimedOut", "call", "describe", "limi
 T = TypeVar("T")
 _LONGEST_NAME = 60
 _LONGEST_LINE = 500
+_PYTHON_FILE = re.compile('(?<=^File ")[^"]+')
 _BRIDGES = f"{__package__.partition('.')[0]}.adapters"
 
 
@@ -72,8 +75,14 @@ def _frames(error: BaseException) -> list[str]:
         theirs = [frame for (live, _), frame in frames if not (is_ours(frame.filename) or _is_bridge(live))]
     except BaseException:
         return []
-    told = [f"{frame.filename}:{frame.lineno} in {frame.name}: {frame.line or ''}" for frame in theirs[-4:]]
+    told = [f"{_as_imported(frame.filename)}:{frame.lineno} in {frame.name}: {frame.line or ''}" for frame in theirs[-4:]]
     return [line[:_LONGEST_LINE] for line in told]
+
+
+def _as_imported(filename: str) -> str:
+    """Return a file's path from the folder that it is imported from: a report is the same wherever that stands."""
+    folders = {os.path.join(os.path.abspath(folder), "") for folder in [*sys.path, ""]}  # noqa: PTH100, PTH118
+    return filename[max((len(folder) for folder in folders if filename.startswith(folder)), default=0) :]
 
 
 def _is_bridge(frame: FrameType) -> bool:
@@ -84,7 +93,8 @@ def _is_bridge(frame: FrameType) -> bool:
 def _elsewhere(error: BaseException) -> list[str]:
     """Return four lines of what a process of its own told: where it raised, or what it wrote as it ended."""
     told = _told(error, "traceback") or _told(error, "stderr")
-    lines = [line.strip()[:_LONGEST_LINE] for line in told.splitlines() if line.strip(" ^~")]
+    lines = [line.strip() for line in told.splitlines() if line.strip(" ^~")]
+    lines = [_PYTHON_FILE.sub(lambda found: _as_imported(found[0]), line)[:_LONGEST_LINE] for line in lines]
     innermost = next((place for place, line in enumerate(lines) if line.startswith("at ")), None)
     if innermost is None:
         return lines[-4:]

@@ -314,7 +314,7 @@ def _choices_in_turn(subject: Subject, example: Example) -> Difference | None:
 @told
 def _files_again(subject: Subject, example: Example) -> Difference | None:
     """Several tokenizers are saved into one folder, one after the other, and loaded."""
-    special = ["a b", "<|\u00e9|>", "\u00b6"]  # the last is how the byte B6 is spelled
+    special = ["a b", "<|\u00e9|>", "\u00b6\u00b6"]  # the last is how the bytes B6 B6 are spelled
     models = [
         read_model({"merges": [["a", "b"], ["b", "c"], ["ab", "c"]]}),
         read_model({"merges": [["b", "c"], ["c", "d"]], "merge_ids": [257, 258], "extra": [[256, "zz"]]}),
@@ -338,7 +338,7 @@ def _files_again(subject: Subject, example: Example) -> Difference | None:
                 if number and raised.is_error:  # to refuse a folder that is in use is no fault
                     return None
                 raise
-            texts = ["abc abcd", "bcd", "ab<|\u00e9|>a b\u00b6", "acbd\u00f6"]
+            texts = ["abc abcd", "bcd", "ab<|\u00e9|>a b\u00b6\u00b6", "acbd\u00f6"]
             found = encodings_match(subject, handle, model, texts, "a tokenizer that was saved")
             if found is not None:
                 return found
