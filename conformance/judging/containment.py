@@ -75,7 +75,9 @@ def _frames(error: BaseException) -> list[str]:
         theirs = [frame for (live, _), frame in frames if not (is_ours(frame.filename) or _is_bridge(live))]
     except BaseException:
         return []
-    told = [f"{_as_imported(frame.filename)}:{frame.lineno} in {frame.name}: {frame.line or ''}" for frame in theirs[-4:]]
+    told = [
+        f"{_as_imported(frame.filename)}:{frame.lineno} in {frame.name}: {frame.line or ''}" for frame in theirs[-4:]
+    ]
     return [line[:_LONGEST_LINE] for line in told]
 
 

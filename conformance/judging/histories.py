@@ -34,6 +34,15 @@ NEARLY_ALIKE = tuple(
 
 What keeps results by less than the whole text takes some of them for one another.
 """
+SAME_ENDS = (
+    *(f"abcd{'x' * middle}{one}{'y' * middle}abcd" for middle in (8, 40, 90, 150) for one in ("ab", "ba", "cd")),
+    *(f"{'abcdef' * times}{one}" for times in (4, 8, 20, 50, 100) for one in ("xyz", "xzy", "abz")),
+    *(f"{one} {'abcdef' * 100}" for one in ("xyz", "xzy", "abz")),
+    *(f"{'abcdef ' * 600}{one}" for one in ("xyz", "xzy")),
+    *(f"{one}{' abcdef' * 600}" for one in ("xyz", "xzy")),
+    *(f"{'abcdef ' * 300}{one}{' abcdef' * 300}" for one in ("xyz", "xzy")),
+)
+"""Texts of one length that begin or end alike, or both: up to 4,200 characters are the same."""
 
 
 def encodings_match(

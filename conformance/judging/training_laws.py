@@ -11,7 +11,7 @@ from bpe_conformance.judging import diagnosis, prose, show
 from bpe_conformance.judging.containment import Raised
 from bpe_conformance.judging.difference import Difference
 from bpe_conformance.judging.expectations import training_key
-from bpe_conformance.judging.histories import NEARLY_ALIKE, encodings_match
+from bpe_conformance.judging.histories import NEARLY_ALIKE, SAME_ENDS, encodings_match
 from bpe_conformance.judging.in_time import as_many_as, in_time
 from bpe_conformance.judging.law import Example, Law, fixed, told
 from bpe_conformance.judging.rich_laws import PART, SPECIALS
@@ -147,12 +147,12 @@ def _large_by_pattern(subject: Subject, example: Example) -> Difference | None:
 def _training_history(subject: Subject, example: Example) -> Difference | None:
     """A text is trained on again with other sizes and special tokens, after a training that failed, and after others.
 
-    The others differ from one another in case, white space, order or normal form only.
+    The others differ from one another in case, white space, order, normal form or one word only.
     """
     text = "abcd abcd abab cdcd<|e|>abcd<|f|>cdab dada<|e|>bcbc bcbc"
     again = [(266, ()), (262, ()), (266, ("<|e|>",)), (266, ("<|f|>",)), (100, ()), (266, ())]
     runs = [_Run(text, size, special) for size, special in again]
-    runs += [_Run(text, 264) for text in NEARLY_ALIKE]
+    runs += [_Run(text, 264) for text in (*NEARLY_ALIKE, *SAME_ENDS)]
     return _trainings_match(subject, as_many_as(subject, "law-train-history", runs, PATIENCE))
 
 
