@@ -134,7 +134,7 @@ def test_a_slow_tokenizer_is_judged_on_fewer_texts_and_that_is_told(law: Law) ->
 
     subject = Subject("x", Slow, time_limit=0.2)
     assert check(law, subject) is None
-    assert regex.match(r"law-split-classes, gpt2: of \d+ texts all but \d take too long to try$", subject.notes[0])
+    assert regex.match(r"law-split-classes, gpt2: \d+ of \d+ steps take too long to try$", subject.notes[0])
 
 
 def test_the_table_suits_implementations_that_look_ranks_up_by_bytes() -> None:

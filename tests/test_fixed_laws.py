@@ -26,6 +26,7 @@ def laws() -> dict[str, Law]:
 
 BREAKERS = [
     ("law-train-vocabulary", wrong_tokenizers.SixteenBitVocabulary),
+    ("law-train-vocabulary", wrong_tokenizers.SixteenBitWords),
     ("law-built-ways", wrong_tokenizers.BatchesWithoutPattern),
     ("law-trained-ways", wrong_tokenizers.StreamsWithoutSpecialsOnceTrained),
     ("law-trained-ways", wrong_tokenizers.DecodesByRankOnceTrained),

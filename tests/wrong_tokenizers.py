@@ -408,6 +408,18 @@ class SixteenBitVocabulary(Tokenizer):
         return {index & 0xFFFF: token for index, token in trained.vocab.items()}, trained.merges
 
 
+class SixteenBitWords(Tokenizer):
+    """Numbers the tokens of its words in 16 bits while it trains."""
+
+    @classmethod
+    def train(cls, *given: Any, **options: Any) -> Any:
+        trained = super().train(*given, **options)
+        held = {token: trained.vocab[index & 0xFFFF] for index, token in trained.vocab.items()}
+        merges = [(held[left], held[right]) for left, right in trained.merges]
+        rest = dict(list(trained.vocab.items())[: len(trained.vocab) - len(merges)])
+        return rest | {len(rest) + rank: left + right for rank, (left, right) in enumerate(merges)}, merges
+
+
 class RowsByTheirBeginning(Tokenizer):
     def encode_batch(self, texts: Any, **choice: Any) -> Any:
         rows: dict[Any, list[int]] = {}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 import unicodedata
 from collections.abc import Iterator
 from dataclasses import replace
@@ -13,10 +12,12 @@ from typing import Any
 import regex
 
 from bpe_conformance.fixtures import PATTERNS, Model, characters, read_model
-from bpe_conformance.judging import diagnosis, show
+from bpe_conformance.judging import show
 from bpe_conformance.judging.difference import Difference
 from bpe_conformance.judging.expectations import oracle
 from bpe_conformance.judging.handle import Handle
+from bpe_conformance.judging.histories import encodings_match
+from bpe_conformance.judging.in_time import as_many_as
 from bpe_conformance.judging.law import Example, Law, fixed, told
 from bpe_conformance.judging.subject import Subject
 
@@ -82,13 +83,8 @@ def _classes(subject: Subject, example: Example) -> Difference | None:
         if name != "none" and (name == "gpt2" or f"pattern:{name}" in subject.capabilities):
             model = replace(MODEL, pattern=name)
             handle, right = subject.build(model), oracle(model, subject.conventions["lookup"])
-            started, groups = time.monotonic(), list(_texts(sample(name)))
-            for number, chars in enumerate(groups):
-                if subject.limit and time.monotonic() - started > subject.limit / 2:
-                    subject.note(
-                        f"law-split-classes, {name}: of {len(groups)} texts all but {number} take too long to try"
-                    )
-                    break
+            groups = as_many_as(subject, f"law-split-classes, {name}", _texts(sample(name)), patience=0.6)
+            for chars in groups:
                 text = "".join(map(PROBES.format, chars))
                 if handle.encode(text) != right.encode(text):
                     return _narrowed(subject, model, handle, chars)
@@ -97,20 +93,11 @@ def _classes(subject: Subject, example: Example) -> Difference | None:
 
 def _narrowed(subject: Subject, model: Model, handle: Handle, chars: list[str]) -> Difference | None:
     """Return how the first of these characters is encoded otherwise than by the oracle, or all of them together."""
-    lookup = subject.conventions["lookup"]
-    right = oracle(model, lookup)
-    for few in ([char] for char in chars), [chars]:
-        for some in few:
-            text = "".join(map(PROBES.format, some))
-            expected, got = right.encode(text), handle.encode(text)
-            if got != expected:
-                around = show.first_difference(expected, got)
-                return Difference(
-                    f"{_described(some)} in {show.text_line(text)}, pattern {model.pattern}",
-                    show.ids(expected, model.vocab, around),
-                    show.ids(got, model.vocab, around),
-                    diagnosis.encoding(model, text, expected, got, splitting=True, lookup=lookup),
-                )
+    for some in [*([char] for char in chars), chars]:
+        text = "".join(map(PROBES.format, some))
+        found = encodings_match(subject, handle, model, [text], "one tokenizer", splitting=True)
+        if found is not None:
+            return replace(found, input=f"{_described(some)} in {show.text_line(text)}, pattern {model.pattern}")
     return None
 
 

@@ -46,7 +46,7 @@ SAME_ENDS = (
 
 
 def encodings_match(
-    subject: Subject, handle: Handle, model: Model, texts: Iterable[str], told: str
+    subject: Subject, handle: Handle, model: Model, texts: Iterable[str], told: str, splitting: bool = False
 ) -> Difference | None:
     """Return how the first of these texts that is encoded otherwise than by the oracle differs.
 
@@ -56,6 +56,7 @@ def encodings_match(
         model: the model.
         texts: what is encoded, one after the other.
         told: what these calls are calls of.
+        splitting: whether the texts are there for their pre-tokens.
     """
     lookup = subject.conventions["lookup"]
     right = oracle(model, lookup)
@@ -67,6 +68,6 @@ def encodings_match(
                 f"{show.text_line(text)}, call {number + 1} of {told}",
                 show.ids(expected, model.vocab, around),
                 show.ids(got, model.vocab, around),
-                diagnosis.encoding(model, text, expected, got, lookup=lookup),
+                diagnosis.encoding(model, text, expected, got, splitting=splitting, lookup=lookup),
             )
     return None

@@ -24,8 +24,8 @@ def in_time(subject: Subject, what: str, sizes: Sequence[int]) -> Iterator[int]:
         took.append((size, time.monotonic() - started))
 
 
-def as_many_as(subject: Subject, what: str, items: Iterable[Item], patience: int) -> Iterator[Item]:
-    """Yield items until one more could take what is left of the time of a law of this patience, and tell so."""
+def as_many_as(subject: Subject, what: str, items: Iterable[Item], patience: float) -> Iterator[Item]:
+    """Yield items until one more could take what is left of this many times the limit of a case, and tell so."""
     all_of_them = list(items)
     began, longest = time.monotonic(), 0.0
     for number, item in enumerate(all_of_them):
