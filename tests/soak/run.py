@@ -69,8 +69,8 @@ def timeless(value: Any) -> Any:
     return value
 
 
-def judged(python: str, adapter: str, way: Way, report: Path) -> tuple[int, str, str]:
-    """Run the suite once, and return its exit code, the digest of its report and the end of what it said."""
+def judged(python: str, adapter: str, way: Way, report: Path) -> tuple[int, Any, str]:
+    """Run the suite once, and return its exit code, its report without times and the end of what it said."""
     command = [python, "-m", "pytest", "conformance", "--adapter", adapter, "-q", "-p", "no:cacheprovider"]
     with tempfile.TemporaryDirectory() as folder:
         found = subprocess.run(
@@ -86,7 +86,24 @@ def judged(python: str, adapter: str, way: Way, report: Path) -> tuple[int, str,
         return found.returncode, "no report", told
     data = timeless(json.loads(report.read_text("utf-8")))
     data["results"].sort(key=lambda one: one["id"])
-    return found.returncode, hashlib.sha256(json.dumps(data, sort_keys=True).encode()).hexdigest()[:12], told
+    return found.returncode, data, told
+
+
+def digest(data: Any) -> str:
+    """Return a short name for what a run reported."""
+    return hashlib.sha256(json.dumps(data, sort_keys=True).encode()).hexdigest()[:12]
+
+
+def unlike(first: Any, other: Any, where: str = "") -> Iterator[str]:
+    """Yield a line for each place in which two reports differ."""
+    if isinstance(first, dict) and isinstance(other, dict) and first.keys() == other.keys():
+        for key in first:
+            yield from unlike(first[key], other[key], f"{where} {first.get('id', '')} {key}")
+    elif isinstance(first, list) and isinstance(other, list) and len(first) == len(other):
+        for place, (one, two) in enumerate(zip(first, other, strict=True)):
+            yield from unlike(one, two, f"{where}[{place}]")
+    elif first != other:
+        yield f"{where}: {first!r} in the first, {other!r} in this run"
 
 
 def rounds(pythons: list[str]) -> Iterator[tuple[str, str, Way]]:
@@ -102,30 +119,26 @@ def rounds(pythons: list[str]) -> Iterator[tuple[str, str, Way]]:
 def soak(minutes: float, runs: int, pythons: list[str], fuzz: int) -> int:
     """Run until the time is over and there were enough runs; return how many were not like the first."""
     until = time.monotonic() + 60 * minutes
-    first: dict[str, str] = {}
+    first: dict[str, Any] = {}
     counts: dict[str, int] = {}
     failed = 0
     with tempfile.TemporaryDirectory() as folder:
         for number, (python, adapter, way) in enumerate(rounds(pythons), 1):
             report = Path(folder, f"{number}.json")
-            code, digest, told = judged(python, adapter, way, report)
+            code, data, told = judged(python, adapter, way, report)
             counts[way.name] = counts.get(way.name, 0) + 1
             alike = adapter + " isolated" * (way.name == "isolated")
-            if code != ADAPTERS[adapter] or digest != first.setdefault(alike, digest):
+            if code != ADAPTERS[adapter] or data != first.setdefault(alike, data):
                 failed += 1
-                kept = HERE / f"differs-{number}.json"
-                if report.exists():
-                    kept.write_bytes(report.read_bytes())
-                print(
-                    f"run {number}: {python}, {adapter}, {way.name}: exit {code}, report {digest}\n{told}", flush=True
-                )
+                lines = [f"run {number}: {python}, {adapter}, {way.name}: exit {code}", told]
+                print("\n".join([*lines, *unlike(first[alike], data)]), flush=True)
             report.unlink(missing_ok=True)
             if fuzz and number % 10 == 0:
                 failed += fuzzed(fuzz)
             if number >= runs and time.monotonic() > until:
                 break
     print(f"{sum(counts.values())} runs, {failed} not as the first of their adapter: {counts}")
-    print(f"Pythons: {', '.join(pythons)}; reports: {first}")
+    print(f"Pythons: {', '.join(pythons)}; reports: { {name: digest(data) for name, data in first.items()} }")
     return failed
 
 
