@@ -74,7 +74,8 @@ def _long_ways(subject: Subject, example: Example) -> Difference | None:
             times = length // len(PART)
             for way, expected, got in _answers(subject, handle, model, ids, times):
                 if got != expected:
-                    return _difference(f"{times:,} times {PART!a}{what}, {way}", model, expected, got)
+                    asked = f"{__name__}.PART * {times}, of {times * len(PART):,} characters{what}, {way}"
+                    return _difference(asked, model, expected, got)
     return None
 
 
@@ -109,7 +110,8 @@ def _difference(asked: str, model: Model, expected: Sequence[object], got: Seque
     near = slice(max(0, place - 4), place + 4)
     if isinstance(expected, list) and isinstance(got, list):
         wanted, given = (show.ids(one[near], model.vocab) for one in (expected, got))
-        return Difference(asked, wanted, given, f"at id {place:,}")
+        held = b"".join(model.vocab.get(index, b"") for index in expected[max(0, place - 8) : place + 8])
+        return Difference(asked, wanted, given, f"at id {place:,}, near {held.decode('utf-8', 'replace')!a}")
     return Difference(asked, f"{expected[near]!a}", f"{got[near]!a}", f"at place {place:,}")
 
 
