@@ -1,4 +1,4 @@
-"""Laws of one fixed history: what is wrong in one way, for one kind of long input, or after one call breaks its law."""
+"""What is wrong in one way alone, for one kind of input or after one call, breaks its law; what is right keeps it."""
 
 from __future__ import annotations
 
@@ -27,6 +27,8 @@ def laws() -> dict[str, Law]:
 BREAKERS = [
     ("law-train-vocabulary", wrong_tokenizers.SixteenBitVocabulary),
     ("law-train-vocabulary", wrong_tokenizers.SixteenBitWords),
+    ("law-special-absent", wrong_tokenizers.BatchesWithoutNewSpecials),
+    ("law-special-absent", wrong_tokenizers.StreamsWithoutNewSpecials),
     ("law-built-ways", wrong_tokenizers.BatchesWithoutPattern),
     ("law-trained-ways", wrong_tokenizers.StreamsWithoutSpecialsOnceTrained),
     ("law-trained-ways", wrong_tokenizers.DecodesByRankOnceTrained),

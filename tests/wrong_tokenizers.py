@@ -450,3 +450,20 @@ class IdsByTheirEnd(Tokenizer):
     def decode(self, ids: Any) -> str:
         key = len(ids), tuple(ids[-500:])
         return str(self.__dict__.setdefault("kept", {}).setdefault(key, super().decode(ids)))
+
+
+class BatchesWithoutNewSpecials(Tokenizer):
+    def __init__(self, vocab: Any, merges: Any, special_tokens: Any = None, **options: Any) -> None:
+        super().__init__(vocab, merges, special_tokens, **options)
+        listed = [token for token in special_tokens or () if token.encode() in set(vocab.values())]
+        self.without = Tokenizer(vocab, merges, listed, **options)
+
+    def encode_batch(self, texts: Any, **choice: Any) -> Any:
+        return self.without.encode_batch(texts, **choice)
+
+
+class StreamsWithoutNewSpecials(BatchesWithoutNewSpecials):
+    encode_batch = Tokenizer.encode_batch
+
+    def encode_iterable(self, chunks: Any, **choice: Any) -> Any:
+        return self.without.encode_iterable(chunks, **choice)

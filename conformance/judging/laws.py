@@ -166,6 +166,14 @@ def _absent_specials(subject: Subject, example: Example) -> Difference | None:
         return Difference(_shown(example), f"{shown}, each special token with a new id", show.ids(ids, model.vocab))
     if "decode" in subject.capabilities and (back := handle.decode(ids)) != text:
         return Difference(_shown(example), show.text_line(text), show.text_line(back))
+    others: list[tuple[str, list[int]]] = []
+    if "encode_batch" in subject.capabilities:
+        others += [("in a batch", row) for row in handle.encode_batch([text, text])]
+    if "encode_iterable" in subject.capabilities:
+        others.append(("as a stream", handle.stream([text[:3], text[3:]])))
+    for told, found in others:
+        if found != ids:
+            return Difference(_shown(example), show.ids(ids, model.vocab), f"{show.ids(found, model.vocab)} {told}")
     return None
 
 
