@@ -8,6 +8,7 @@ import threading
 import time
 import warnings
 from collections.abc import Callable
+from pathlib import Path
 from typing import NoReturn
 
 import pytest
@@ -115,9 +116,9 @@ def test_whatever_is_raised_is_wrapped(error: BaseException) -> None:
     assert caught.value.error is error
     assert caught.value.is_error == isinstance(error, Exception)
     assert str(caught.value).startswith(f"encode('a') raised {type(error).__name__}")
-    assert caught.value.where[-1].startswith(f"{__file__}:")
+    assert caught.value.where[-1].startswith(f"{Path(__file__).name}:")
     assert "in fail: raise error" in caught.value.where[-1]
-    assert not any("/conformance/judging/containment.py" in line for line in caught.value.where)
+    assert not any("judging/containment.py" in line for line in caught.value.where)
 
 
 def test_the_person_at_the_keyboard_is_heard() -> None:
