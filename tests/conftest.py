@@ -10,7 +10,7 @@ import pytest
 
 import bpe_conformance.run.session  # noqa: F401  pytester forgets what a run in this process imports first
 
-pytest_plugins = ["pytester"]
+pytest_plugins = ["pytester", "bridge_adapters"]
 
 HERE = Path(__file__).parent
 SPEC = HERE / "spec"

@@ -1,4 +1,4 @@
-"""Bridges to packages: each judges a handful of cases where its package is installed, and says what to install."""
+"""`minbpe:` and `encoding:`: classes in the shape of minbpe's, and objects in that of `tiktoken.Encoding`."""
 
 from __future__ import annotations
 
@@ -8,79 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from bpe_conformance.adapters.errors import AdapterError, AdapterUnavailable
-from bpe_conformance.adapters.loading import BUILT_IN, resolve
+from bpe_conformance.adapters.errors import AdapterError
+from bpe_conformance.adapters.loading import resolve
 from bpe_conformance.fixtures.spec import load_spec
 from bpe_conformance.judging.judge import judge, unmet
 from bpe_conformance.judging.subject import Subject
 
 SPEC_CASES = {case.id: case for case in load_spec(check_schema=False).cases}
-PACKAGES = {
-    "bpe-openai-cl100k": "bpe_openai",
-    "bpe-openai-o200k": "bpe_openai",
-    "fastokens": "fastokens",
-    "fastokens-ranks": "fastokens",
-    "gigabpe": "gigabpe",
-    "gigatoken": "gigatoken",
-    "huggingface-ignore-merges": "tokenizers",
-    "onnxruntime-extensions": "onnxruntime_extensions",
-    "pytorch-tokenizers": "pytorch_tokenizers",
-    "riptoken": "riptoken",
-    "splintr": "splintr",
-    "splintr-cl100k": "splintr",
-    "splintr-json": "splintr",
-    "splintr-o200k": "splintr",
-    "tiktoken-gpt2": "tiktoken",
-    "tokie": "tokie",
-    "transformers": "transformers",
-    "uni-tokenizer": "uni_tokenizer",
-    "uni-tokenizer-largest-content": "uni_tokenizer",
-}
-
-CASES = (
-    "merge-priority-beats-leftmost",
-    "merge-order-not-longest-left",
-    "merge-gpt2-sentence",
-    "merge-long-100",
-    "split-default-not-cl100k",
-    "special-scan-double",
-    "decode-text-leading-space",
-    "batch-order",
-    "train-low-lower-essay",
-    "train-end-one-merge-short",
-)
-FAULTS = {
-    "gigatoken": {"train-end-one-merge-short"},
-    "huggingface-ignore-merges": {"merge-order-not-longest-left"},
-    "onnxruntime-extensions": {"merge-order-not-longest-left"},
-    "pytorch-tokenizers": {"merge-order-not-longest-left"},
-    "riptoken": {"merge-long-100"},
-    "tokie": {"merge-order-not-longest-left", "split-default-not-cl100k"},
-    "uni-tokenizer": {"special-scan-double"},
-    "uni-tokenizer-largest-content": {"special-scan-double"},
-}
-"""The cases of those above that a package fails, each a fault of its own: conformance/matrix/findings.yaml."""
-
-
-@pytest.mark.parametrize("name", PACKAGES)
-def test_a_handful_of_cases(name: str) -> None:
-    try:
-        subject = Subject(name, resolve(name))
-    except AdapterUnavailable as absent:
-        pytest.skip(str(absent))
-    judged = [case for case in map(SPEC_CASES.__getitem__, CASES) if unmet(case, subject) is None]
-    assert judged or subject.fixed_model not in (None, "gpt2")
-    failed = {case.id for case in judged if judge(case, subject) is not None}
-    assert failed == FAULTS.get(name, set())
-
-
-@pytest.mark.parametrize("name", PACKAGES)
-def test_a_missing_package_is_one_line(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delitem(sys.modules, BUILT_IN[name].partition(":")[0], raising=False)
-    monkeypatch.setitem(sys.modules, PACKAGES[name], None)
-    with pytest.raises(AdapterUnavailable, match=rf"^{PACKAGES[name]} is not installed; install it: pip install \S+$"):
-        resolve(name)
-
 
 MINBPE = """
 import regex
@@ -154,6 +88,7 @@ class Computed(Basic):
         other.train(text, vocab_size)
         self.merges = other.merges
 """
+
 ENCODING = """
 class Encoding:
     name = "r50k_base"
