@@ -154,7 +154,7 @@ class Connection:
             raise AdapterError(_refusal(error)) from None
         if not isinstance(hello, dict) or hello.get("protocol") != wire.PROTOCOL:
             raise self._fail(ProtocolError, f"the answer to start does not say protocol {wire.PROTOCOL}")
-        if self._hello and hello != self._hello:
+        if self._hello and _announced(hello) != _announced(self._hello):
             raise self._fail(ProtocolError, "started again, it announced something else than at first")
         if not self._hello:
             self.start_limit = min(self.start_limit, _RESTART + 3 * (time.monotonic() - started))
@@ -238,3 +238,9 @@ def _refusal(error: RemoteError | NotImplementedError) -> str:
 def _excerpt(value: object) -> str:
     text = ascii(value[:120] if isinstance(value, bytes) else value)
     return text if len(text) <= 130 else text[:127] + "..."
+
+
+def _announced(hello: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the answer to start without the order of its capabilities: a set has another in each process."""
+    names = hello.get("capabilities")
+    return {**hello, "capabilities": sorted(map(str, names))} if isinstance(names, list) else dict(hello)

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from bridge_adapters import MERGES, RAW, VOCAB
 
-from bpe_conformance.adapters import CrashError, HangError, RemoteError
+from bpe_conformance.adapters import CrashError, HangError, ProtocolError, RemoteError
 from bpe_conformance.adapters.bridge import bridge, isolated
 from bpe_conformance.reference.textbook import Tokenizer
 
@@ -97,6 +97,23 @@ def test_a_program_that_leaves_between_calls_is_started_again(raw):
     assert tokenizer.encode("leave") == [1]
     time.sleep(0.3)
     assert tokenizer.encode("a") == [5]
+
+
+@pytest.mark.parametrize(("again", "taken"), [(["decode", "encode"], True), (["encode"], False)])
+def test_a_program_started_again_announces_the_same_in_any_order(tmp_path, again, taken):
+    program = tmp_path / "raw.py"
+    program.write_text(RAW, encoding="utf-8")
+    adapter = bridge([sys.executable, str(program)], time_limit=20)
+    tokenizer = adapter(VOCAB, MERGES)
+    program.write_text(RAW.replace('["encode", "decode"]', str(again)), encoding="utf-8")
+    assert tokenizer.encode("leave") == [1]
+    time.sleep(0.3)
+    if taken:
+        assert tokenizer.encode("a") == [5]
+    else:
+        with pytest.raises(ProtocolError, match="announced something else than at first"):
+            tokenizer.encode("a")
+    adapter.close()
 
 
 def test_a_hang_is_ended_with_its_children(naughty):
