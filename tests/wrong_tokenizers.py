@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import codecs
 import io
+import re
 from collections import Counter
 from typing import Any, ClassVar
 from unicodedata import normalize
@@ -467,3 +468,40 @@ class StreamsWithoutNewSpecials(BatchesWithoutNewSpecials):
 
     def encode_iterable(self, chunks: Any, **choice: Any) -> Any:
         return self.without.encode_iterable(chunks, **choice)
+
+
+class WordsCountedIn16Bits(Trainer):
+    """A pre-token's number is cut off at 16 bits."""
+
+    @classmethod
+    def words(cls, text: str, special: list[str], pattern: str) -> Words:
+        return [(word, number & 0xFFFF) for word, number in super().words(text, special, pattern)]
+
+
+class WordsCountedTo65535(Trainer):
+    @classmethod
+    def words(cls, text: str, special: list[str], pattern: str) -> Words:
+        return [(word, min(number, 0xFFFF)) for word, number in super().words(text, special, pattern)]
+
+
+class AllButTheLastPreTokenFlushed(Encoder):
+    """Emits a stream without white space once it is long, but for its last pre-token."""
+
+    def encode_iterable(self, chunks: Any) -> Any:
+        held = ""
+        for chunk in chunks:
+            held += chunk
+            if len(held) > 131_072 and not any(letter.isspace() for letter in held):
+                *ready, held = self.split(held)
+                yield from (index for pre_token in ready for index in self.encode_pre_token(pre_token))
+        yield from self.encode(held)
+
+
+class LongTextsBySmallerTables(Tokenizer):
+    """Splits long texts with the standard library's classes of characters."""
+
+    def encode(self, text: str, **choice: Any) -> list[int]:
+        if len(text) < 100_000 or self.special_tokens:
+            return super().encode(text, **choice)
+        words = re.findall(r"'(?:[stmd]|re|ve|ll)| ?[^\W\d_]+| ?\d+| ?(?:[^\s\w]|_)+|\s+(?!\S)|\s+", text)
+        return [index for word in words for index in super(LongTextsBySmallerTables, self).encode(word)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from itertools import chain
+from itertools import chain, pairwise
 
 from bpe_conformance.fixtures import PATTERNS, Model, read_model
 from bpe_conformance.fixtures.models import END_OF_TEXT, gpt2_model
@@ -58,6 +58,8 @@ ORDERED = read_model({"merges": [["b", "c"], ["a", "b"], ["ab", "c"]]})
 """In a run of abc, (b,c) is merged first: the longest tokens are wrong."""
 DOUBLED = read_model({"merges": [["a", "a"], ["\t", "\t"]]})
 """A run of an odd length is merged from the left, and its last character stays alone."""
+CONTRACTED = read_model({"merges": [["'", "l"], ["'l", "l"], ["a", "b"]]})
+"""A chunk that ends in the midst of a contraction: its last pre-token is not the only one that may change."""
 LENGTHS = (4_300, 17_200, 70_000, 280_000, 1_100_000)
 LONGEST_RUN = 70_000
 DISTINCT = 130_000
@@ -287,6 +289,14 @@ def _long_streams(subject: Subject, example: Example) -> Difference | None:
             break
         found = _differs(f"{long}, one pre-token, in chunks of 4,097", long.model, long.ids * long.times, got)
         if found is not None:
+            return found
+    unspaced = [(", no white space", CONTRACTED, "ab'll")] if subject.fixed_model is None else []
+    for long in _repeated(subject, "law-long-streams", unspaced, LENGTHS[:4]):
+        text = long.part * long.times
+        ends = [0, *range(4, len(text), 4_095), len(text)]
+        got = long.handle.stream([text[start:end] for start, end in pairwise(ends)])
+        asked = f"{long}, in chunks that end behind \"ab'l\""
+        if (found := _differs(asked, long.model, long.ids * long.times, got)) is not None:
             return found
     return None
 

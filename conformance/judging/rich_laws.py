@@ -26,7 +26,7 @@ PART = (
     "\u212b\ufb01 ab"
 )
 """It begins with a space and a letter and ends with a letter, so that its ids do not depend on what is around it."""
-LENGTHS = (17_200, 70_000)
+LENGTHS = (17_200, 70_000, 1_100_000)
 
 
 def everything(subject: Subject, pattern: str, special: bool, turned: bool = False) -> Model:
@@ -60,7 +60,7 @@ def _tables(subject: Subject) -> Iterator[tuple[str, Model, Sequence[int]]]:
             told = f", {name}{', special tokens' * special}"
             most = special or "special" not in subject.capabilities
             if most or name in ("gpt2", "cl100k", "triads"):
-                yield told, everything(subject, name, special), LENGTHS
+                yield told, everything(subject, name, special), LENGTHS[: 3 if name == "gpt2" else 2]
             if most:
                 yield told, everything(subject, name, special, True), LENGTHS[:1]
 
@@ -85,7 +85,7 @@ def _answers(
     """Yield each method with what it is to give and what it gives; chunks end elsewhere for each table."""
     text, long = PART * times, ids * times
     yield "encode", long, handle.encode(text)
-    if len(text) > LENGTHS[0] and model.pattern not in ("gpt2", "cl100k"):
+    if len(text) > LENGTHS[1] or (len(text) > LENGTHS[0] and model.pattern not in ("gpt2", "cl100k")):
         return  # the time is better spent elsewhere
     if "encode_iterable" in subject.capabilities:
         number = list(PATTERNS).index(model.pattern)

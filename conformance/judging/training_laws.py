@@ -123,6 +123,7 @@ def _large_training(subject: Subject, example: Example) -> Difference | None:
         _Run("ab" * 35_000 + " cd" * 9, 257, alike="ababab cd"),
         _Run("x\n\ny" * 60_000, 259, alike="x\n\ny" * 3),
         _Run(" ab" * 200_000 + " xy" * 250_000, 257, alike=" ab xy xy"),
+        _Run(" xy" * 150_000 + " ab" * 200_000, 257, alike=" ab ab xy"),  # in 16 bits xy wins
         # wherever it is cut into chunks, a special token hides in another
         _Run(lines, 260, ("cdef", "abcd"), alike="zy\n" + "abcdef\n" * 2),
     ]
