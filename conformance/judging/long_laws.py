@@ -295,7 +295,7 @@ def _long_streams(subject: Subject, example: Example) -> Difference | None:
         text = long.part * long.times
         ends = [0, *range(4, len(text), 4_095), len(text)]
         got = long.handle.stream([text[start:end] for start, end in pairwise(ends)])
-        asked = f"{long}, in chunks that end behind \"ab'l\""
+        asked = f'{long}, in chunks that end behind "ab\'l"'
         if (found := _differs(asked, long.model, long.ids * long.times, got)) is not None:
             return found
     return None
