@@ -505,3 +505,46 @@ class LongTextsBySmallerTables(Tokenizer):
             return super().encode(text, **choice)
         words = re.findall(r"'(?:[stmd]|re|ve|ll)| ?[^\W\d_]+| ?\d+| ?(?:[^\s\w]|_)+|\s+(?!\S)|\s+", text)
         return [index for word in words for index in super(LongTextsBySmallerTables, self).encode(word)]
+
+
+class CutBehindFullStops(Encoder):
+    """Emits a stream without white space up to the last ideographic full stop."""
+
+    def encode_iterable(self, chunks: Any) -> Any:
+        held = ""
+        for chunk in chunks:
+            held += chunk
+            end = held.rfind("\u3002", 0, -1) + 1
+            if len(held) > 8_192 and end:
+                yield from self.encode(held[:end])
+                held = held[end:]
+        yield from self.encode(held)
+
+
+class LongTextsWithoutMark(Tokenizer):
+    def encode(self, text: str, **choice: Any) -> list[int]:
+        data = text.encode("utf-8", "surrogatepass")
+        return super().encode(data.decode("utf-8-sig", "surrogatepass") if len(text) > 8_192 else text, **choice)
+
+
+class LongTextsWithoutNulAtTheEnd(Tokenizer):
+    def encode(self, text: str, **choice: Any) -> list[int]:
+        return super().encode(text.rstrip("\0") if len(text) > 8_192 else text, **choice)
+
+
+class LongAsciiBySmallerTables(Tokenizer):
+    """Takes the separators U+001C to U+001F for white space in long texts of ASCII alone."""
+
+    def encode(self, text: str, **choice: Any) -> list[int]:
+        found = re.findall(r"'(?:[stmd]|re|ve|ll)| ?[A-Za-z]+| ?\d+| ?[^\sA-Za-z0-9]+|\s+(?!\S)|\s+", text)
+        if len(text) > 20_000 and text.isascii() and not self.special_tokens:
+            return [index for word in found for index in super(LongAsciiBySmallerTables, self).encode(word)]
+        return super().encode(text, **choice)
+
+
+class LongChunksReplaced(Tokenizer):
+    """Puts a question mark in place of a lone surrogate in a long chunk."""
+
+    def encode_iterable(self, chunks: Any, **choice: Any) -> Any:
+        taken = (one.encode("utf-8", "replace").decode() if len(one) > 4_096 else one for one in chunks)
+        return super().encode_iterable(taken, **choice)

@@ -58,8 +58,8 @@ ORDERED = read_model({"merges": [["b", "c"], ["a", "b"], ["ab", "c"]]})
 """In a run of abc, (b,c) is merged first: the longest tokens are wrong."""
 DOUBLED = read_model({"merges": [["a", "a"], ["\t", "\t"]]})
 """A run of an odd length is merged from the left, and its last character stays alone."""
-CONTRACTED = read_model({"merges": [["'", "l"], ["'l", "l"], ["a", "b"]]})
-"""A chunk that ends in the midst of a contraction: its last pre-token is not the only one that may change."""
+UNSPACED = read_model({"merges": [["'", "l"], ["'l", "l"], ["a", "b"], [{"hex": "82"}, {"hex": "e3"}]]})
+"""Where a text without white space is cut behind a pre-token or a full stop, other ids show."""
 LENGTHS = (4_300, 17_200, 70_000, 280_000, 1_100_000)
 LONGEST_RUN = 70_000
 DISTINCT = 130_000
@@ -290,13 +290,17 @@ def _long_streams(subject: Subject, example: Example) -> Difference | None:
         found = _differs(f"{long}, one pre-token, in chunks of 4,097", long.model, long.ids * long.times, got)
         if found is not None:
             return found
-    unspaced = [(", no white space", CONTRACTED, "ab'll")] if subject.fixed_model is None else []
-    for long in _repeated(subject, "law-long-streams", unspaced, LENGTHS[:4]):
+    parts = [("ab'll", LENGTHS[:4]), ("日本。」", LENGTHS[:3])] if subject.fixed_model is None else []
+    unspaced = (
+        _repeated(subject, "law-long-streams", [(f", {part!a} again and again", UNSPACED, part)], lengths)
+        for part, lengths in parts
+    )
+    for long in chain.from_iterable(unspaced):
         text = long.part * long.times
-        ends = [0, *range(4, len(text), 4_095), len(text)]
+        ends = [0, *range(4, len(text), 4_095), len(text)]  # the first behind "ab'l", as all others
         got = long.handle.stream([text[start:end] for start, end in pairwise(ends)])
-        asked = f'{long}, in chunks that end behind "ab\'l"'
-        if (found := _differs(asked, long.model, long.ids * long.times, got)) is not None:
+        found = _differs(f"{long}, in chunks of 4 and of 4,095", long.model, long.ids * long.times, got)
+        if found is not None:
             return found
     return None
 
@@ -367,11 +371,14 @@ def _long_and_wrong(subject: Subject, example: Example) -> Difference | None:
     handle = subject.build(model)
     ids = oracle(model, subject.conventions["lookup"]).encode(part)
     unknown = max(model.vocab) + 1
-    for asked, short, encode in (
-        (f"{part!a} and a lone surrogate", lambda times: handle.encode(part * times + "\ud800"), True),
-        (f"the ids of {part!a} and {unknown}", lambda times: handle.decode(ids * times + [unknown]), False),
+    surrogate, decoded = f"{part!a} and a lone surrogate", f"the ids of {part!a} and {unknown}"
+    for method, asked, short in (
+        ("encode", surrogate, lambda times: handle.encode(part * times + "\ud800")),
+        ("encode_batch", f"{surrogate}, in a batch", lambda times: handle.encode_batch([part * times + "\ud800"])),
+        ("encode_iterable", f"{surrogate}, as a stream", lambda times: handle.stream([part * times + "\ud800"])),
+        ("decode", decoded, lambda times: handle.decode(ids * times + [unknown])),
     ):
-        if ("encode" if encode else "decode") not in subject.capabilities or not _refused(short, 1):
+        if method not in subject.capabilities or not _refused(short, 1):
             continue
         for length in in_time(subject, "law-long-errors", LENGTHS[:3]):
             if not _refused(short, length // len(part)):

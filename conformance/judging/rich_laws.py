@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import pairwise
+from dataclasses import dataclass
+from itertools import groupby, pairwise
 from typing import Any
 
 from bpe_conformance.fixtures import PATTERNS, Model, read_model, write_token
@@ -14,6 +15,7 @@ from bpe_conformance.judging.handle import Handle
 from bpe_conformance.judging.in_time import in_time
 from bpe_conformance.judging.law import Example, Law, fixed, told
 from bpe_conformance.judging.subject import Subject
+from bpe_conformance.reference import textbook
 
 SPECIALS = ("<a", "<a b>", "é|", "#1", "\t <")
 """Each in an order in which a plain alternation finds the shorter one."""
@@ -26,6 +28,9 @@ PART = (
     "\u212b\ufb01 ab"
 )
 """It begins with a space and a letter and ends with a letter, so that its ids do not depend on what is around it."""
+ALL = 0x110000
+ENDS = (("\ufeff", "\0"), ("\n  ", " \n"), ("\0", "\ufeff"), ("\r\n", "\t"), ("'", "'"))
+"""What is lost or changed where a text is read, stripped, or put together from lines."""
 LENGTHS = (17_200, 70_000, 1_100_000)
 
 
@@ -51,58 +56,107 @@ def everything(subject: Subject, pattern: str, special: bool, turned: bool = Fal
     return read_model(table)
 
 
-def _tables(subject: Subject) -> Iterator[tuple[str, Model, Sequence[int]]]:
-    """Yield tables, in which lengths each is tried, and what the note on it says."""
-    for name in PATTERNS:
+def part(below: int) -> str:
+    """Return the characters of the part that have a lower code point: some have ways of their own for these."""
+    return "".join(char for char in PART if ord(char) < below)
+
+
+@dataclass(frozen=True)
+class _Text:
+    """A part many times over, between a beginning and an end, none of which changes the ids of another.
+
+    Attributes:
+        what: what a note says of it.
+        model: the table.
+        lengths: how long it is, in characters.
+        chunks: the sizes of the chunks in which it is streamed; without any, it is asked of `encode` alone.
+        behind: how many parts stand before it in a batch.
+        below: of the part, only characters with a lower code point.
+        before: the beginning.
+        after: the end.
+    """
+
+    what: str
+    model: Model
+    lengths: Sequence[int]
+    chunks: Sequence[int] = ()
+    behind: int = 64
+    below: int = ALL
+    before: str = ""
+    after: str = ""
+
+    def told(self, times: int) -> str:
+        """Return the text as Python writes it."""
+        part = "PART" if self.below == ALL else f"part(0x{self.below:x})"
+        before, after = f"{self.before!a} + " * bool(self.before), f" + {self.after!a}" * bool(self.after)
+        return f"{before}{__name__}.{part} * {times}{after}"
+
+
+def _texts(subject: Subject) -> Iterator[_Text]:
+    """Yield what is encoded; chunks end elsewhere for each pattern."""
+    short, long, longest = LENGTHS
+    for number, name in enumerate(PATTERNS):
         if name == "none" or (name != "gpt2" and f"pattern:{name}" not in subject.capabilities):
             continue
         for special in (True, False) if "special" in subject.capabilities else (False,):
-            told = f", {name}{', special tokens' * special}"
+            what, model = f", {name}{', special tokens' * special}", everything(subject, name, special)
             most = special or "special" not in subject.capabilities
             if most or name in ("gpt2", "cl100k", "triads"):
-                yield told, everything(subject, name, special), LENGTHS[: 3 if name == "gpt2" else 2]
+                yield _Text(what, model, [short], (7 + number, 4_097 - 64 * number))
+                yield _Text(what, model, [long], (4_097 + 64 * number,) if name in ("gpt2", "cl100k") else ())
+            if name == "gpt2":
+                yield _Text(what, model, [long, longest])
             if most:
-                yield told, everything(subject, name, special, True), LENGTHS[:1]
+                turned = everything(subject, name, special, turned=True)
+                yield _Text(what, turned, [short], (7 + number, 4_097 - 64 * number))
+    plain = everything(subject, "gpt2", special=False)
+    for below in (0x80, 0x100, 0x10000):
+        yield _Text(f", below U+{below:04X}", plain, [short], (4_097,), 1, below)
+        yield _Text(f", below U+{below:04X}", plain, [long], (), 1, below)
+    for before, after in ENDS:
+        yield _Text(f", between {before!a} and {after!a}", plain, [short], (4_097,), 1, ALL, before, after)
+        yield _Text(f", between {before!a} and {after!a}", plain, [long], (), 1, ALL, before, after)
 
 
 @told
 def _long_ways(subject: Subject, example: Example) -> Difference | None:
     """A long text in which everything occurs that tokenizers treat apart, by each pattern, in every method."""
-    for what, model, lengths in _tables(subject):
-        handle, ids = subject.build(model), oracle(model, subject.conventions["lookup"]).encode(PART)
-        for length in in_time(subject, f"law-long-ways{what}", lengths):
-            times = length // len(PART)
-            for way, expected, got in _answers(subject, handle, model, ids, times):
-                if got != expected:
-                    asked = f"{__name__}.PART * {times}, of {times * len(PART):,} characters{what}, {way}"
-                    return _difference(asked, model, expected, got)
+    for model, texts in groupby(_texts(subject), lambda one: one.model):
+        handle, right = subject.build(model), oracle(model, subject.conventions["lookup"])
+        for one in texts:
+            first, ids, last = (right.encode(text) for text in (one.before, part(one.below), one.after))
+            for length in in_time(subject, f"law-long-ways{one.what}", one.lengths):
+                times = length // len(part(one.below))
+                text, long = one.before + part(one.below) * times + one.after, [*first, *ids * times, *last]
+                for way, expected, got in _answers(subject, handle, right, one, text, long):
+                    if got != expected:
+                        asked = f"{one.told(times)}, of {len(text):,} characters{one.what}, {way}"
+                        return _difference(asked, model, expected, got)
     return None
 
 
 def _answers(
-    subject: Subject, handle: Handle, model: Model, ids: list[int], times: int
+    subject: Subject, handle: Handle, right: textbook.Tokenizer, one: _Text, text: str, ids: list[int]
 ) -> Iterator[tuple[str, Sequence[object], Sequence[object]]]:
-    """Yield each method with what it is to give and what it gives; chunks end elsewhere for each table."""
-    text, long = PART * times, ids * times
-    yield "encode", long, handle.encode(text)
-    if len(text) > LENGTHS[1] or (len(text) > LENGTHS[0] and model.pattern not in ("gpt2", "cl100k")):
-        return  # the time is better spent elsewhere
+    """Yield each method with what it is to give and what it gives."""
+    yield "encode", ids, handle.encode(text)
+    if not one.chunks:
+        return
     if "encode_iterable" in subject.capabilities:
-        number = list(PATTERNS).index(model.pattern)
-        for size in (4_097 + 64 * number,) if len(text) > LENGTHS[0] else (7 + number, 4_097 - 64 * number):
+        for size in one.chunks:
             chunks = [text[start : start + size] for start in range(0, len(text), size)]
-            yield f"encode_iterable in chunks of {size:,}", long, handle.stream(chunks)
+            yield f"encode_iterable in chunks of {size:,}", ids, handle.stream(chunks)
     if "encode_batch" in subject.capabilities:
-        rows = handle.encode_batch([PART] * 64 + [text])
-        yield "the number of rows of encode_batch", [65], [len(rows)]
-        for row, expected in zip(rows, [ids] * 64 + [long], strict=False):
-            yield "encode_batch behind 64 times the part", expected, row
+        rows = handle.encode_batch([*[PART] * one.behind, text])
+        yield "the number of rows of encode_batch", [one.behind + 1], [len(rows)]
+        for row, expected in zip(rows, [right.encode(PART)] * one.behind + [ids], strict=False):
+            yield f"encode_batch behind {one.behind} times the part", expected, row
     if "decode" in subject.capabilities:
-        yield "decode of its ids", text, handle.decode(long)
-        byte_ids = {token: index for index, token in model.vocab.items() if len(token) == 1}
-        yield "decode of the ids of its bytes", text, handle.decode([byte_ids[bytes([one])] for one in text.encode()])
+        yield "decode of its ids", text, handle.decode(ids)
+        byte_ids = {token: index for index, token in one.model.vocab.items() if len(token) == 1}
+        yield "decode of the ids of its bytes", text, handle.decode([byte_ids[bytes([byte])] for byte in text.encode()])
     if "decode_bytes" in subject.capabilities:
-        yield "decode_bytes of its ids", text.encode("utf-8"), handle.decode_bytes(long)
+        yield "decode_bytes of its ids", text.encode("utf-8"), handle.decode_bytes(ids)
 
 
 def _difference(asked: str, model: Model, expected: Sequence[object], got: Sequence[object]) -> Difference:
