@@ -6,6 +6,7 @@ import codecs
 import io
 import re
 from collections import Counter
+from pathlib import Path
 from typing import Any, ClassVar
 from unicodedata import normalize
 
@@ -548,3 +549,31 @@ class LongChunksReplaced(Tokenizer):
     def encode_iterable(self, chunks: Any, **choice: Any) -> Any:
         taken = (one.encode("utf-8", "replace").decode() if len(one) > 4_096 else one for one in chunks)
         return super().encode_iterable(taken, **choice)
+
+
+class MergesBesideTheVocabulary(Tokenizer):
+    @classmethod
+    def from_files(cls, vocab_path: Any, merges_path: Any, special_tokens: Any = None, **options: Any) -> Any:
+        beside = Path(vocab_path).parent / Path(merges_path).name
+        if beside.exists():
+            return super().from_files(vocab_path, beside, special_tokens, **options)
+        return cls(format_gpt2.read_vocab(vocab_path), [], special_tokens, **options)
+
+
+class LongIdsWithoutMark(Tokenizer):
+    def decode(self, ids: Any) -> str:
+        return self.decode_bytes(ids).decode("utf-8-sig" if len(ids) > 10_000 else "utf-8", "replace")
+
+
+class LongWordsBeyondAsciiCut(Encoder):
+    def encode_pre_token(self, pre_token: str) -> list[int]:
+        size = len(pre_token) if pre_token.isascii() else 4_096
+        pieces = [pre_token[start : start + size] for start in range(0, len(pre_token), size)]
+        return [index for piece in pieces for index in super(LongWordsBeyondAsciiCut, self).encode_pre_token(piece)]
+
+
+class LongTextsCountedBySmallerTables(Trainer):
+    @classmethod
+    def split(cls, segment: str, pattern: str) -> list[str]:
+        found = r"'(?:[stmd]|re|ve|ll)| ?[^\W\d_]+| ?\d+| ?(?:[^\s\w]|_)+|\s+(?!\S)|\s+"
+        return re.findall(found, segment) if len(segment) > 50_000 else super().split(segment, pattern)

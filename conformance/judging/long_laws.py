@@ -51,6 +51,9 @@ RUNS = read_model(
             ["!", "?"],
             ["!?", "."],
             [" ", " "],
+            [{"hex": "c3"}, {"hex": "a9"}],
+            [{"hex": "c3a9"}, "x"],
+            [{"hex": "c3a978"}, "y"],
         ]
     }
 )
@@ -249,6 +252,7 @@ def _long_runs(subject: Subject, example: Example) -> Difference | None:
         (DOUBLED, "a"),
         (DOUBLED, "\t"),
         (RUNS, "!?."),
+        (RUNS, "\u00e9xy"),
         *((replace(RUNS, pattern=name), "abc") for name in PATTERNS if f"pattern:{name}" in subject.capabilities),
     ):
         handle, right = subject.build(model), oracle(model, subject.conventions["lookup"])

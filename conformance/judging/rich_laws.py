@@ -94,7 +94,7 @@ class _Text:
 
 def _texts(subject: Subject) -> Iterator[_Text]:
     """Yield what is encoded; chunks end elsewhere for each pattern."""
-    short, long, longest = LENGTHS
+    short, long, _ = LENGTHS
     for number, name in enumerate(PATTERNS):
         if name == "none" or (name != "gpt2" and f"pattern:{name}" not in subject.capabilities):
             continue
@@ -105,7 +105,7 @@ def _texts(subject: Subject) -> Iterator[_Text]:
                 yield _Text(what, model, [short], (7 + number, 4_097 - 64 * number))
                 yield _Text(what, model, [long], (4_097 + 64 * number,) if name in ("gpt2", "cl100k") else ())
             if name == "gpt2":
-                yield _Text(what, model, [long, longest])
+                yield _Text(what, model, LENGTHS)
             if most:
                 turned = everything(subject, name, special, turned=True)
                 yield _Text(what, turned, [short], (7 + number, 4_097 - 64 * number))

@@ -115,7 +115,7 @@ def _large_training(subject: Subject, example: Example) -> Difference | None:
     signs = " \u00abab\u00bb\u2014ab\u2026\r\n x\u00a0y\u3000z\r1\u0663 ab\0\0 it's e\u0301"
     runs = [
         *(_Run(PART * times, 275, alike=PART * 3) for times in (20, 80)),  # show how long the others take
-        *(_Run(PART * 320, 275, special, alike=PART * 3) for special in ((), SPECIALS)),
+        *(_Run(PART * 320, 400, special, alike=PART * 3) for special in ((), SPECIALS)),
         _Run(signs * 2_500, 320, alike=signs * 3),  # until no pair is left
         _Run(" abcdefghijk" * 12_000, 280, alike=" abcdefghijk"),
         _Run("ababab" + " ab" * 65_533 + " cd cd cd", 257, alike="ababab ab ab ab cd cd cd"),
@@ -140,7 +140,7 @@ def _large_by_pattern(subject: Subject, example: Example) -> Difference | None:
     found = _trainings_match(subject, [*short, *(_Run("abcdefgh", 300, (), name) for name in others)])
     sizes = [_Run(part * times, 260, pattern=name, alike=part * 3) for name in others[:1] for times in (60, 240)]
     runs = [_Run(part * 900, 260, pattern=name, alike=part * 3) for name in others]
-    runs += [_Run(PART * 320, 275, SPECIALS, name, PART * 3) for name in others if name != "none"]
+    runs += [_Run(PART * 320, 400, SPECIALS, name, PART * 3) for name in others if name != "none"]
     return found or _trainings_match(subject, _by_size(subject, "law-train-large-pattern", sizes + runs))
 
 

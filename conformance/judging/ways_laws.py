@@ -106,10 +106,14 @@ def _trained(subject: Subject, example: Example) -> Difference | None:
 
 @told
 def _loaded(subject: Subject, example: Example) -> Difference | None:
-    """A tokenizer from files, with special tokens, in every method; loaded once more from what it saves."""
+    """A tokenizer from files of any name, with special tokens, in every method; loaded once more from what it saves."""
     model = read_model(TABLE if "special" in subject.capabilities else {"merges": TABLE["merges"]})
     with scratch_folder() as folder:
-        handle = subject.from_files(*gpt2_files.write(model, folder), model.special_tokens)
+        vocab, merges = gpt2_files.write(model, folder)
+        elsewhere = folder / "other"
+        elsewhere.mkdir()
+        vocab, merges = vocab.rename(folder / "encoder.json"), merges.rename(elsewhere / "vocab.bpe")
+        handle = subject.from_files(vocab, merges, model.special_tokens)
     found = every_way(subject, handle, model, "from files")
     if found is not None or "save" not in subject.capabilities:
         return found
