@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import signal
 import subprocess
 import sys
@@ -190,3 +191,25 @@ def test_code_is_run_and_profiled_as_before_once_an_alarm_was_made_up_for() -> N
     )
     done = subprocess.run([sys.executable, "-c", "\n".join(lines)], capture_output=True, text=True, timeout=30)
     assert (done.stdout, done.stderr) == ("ended\n", "")
+
+
+def _in_a_child() -> bool:
+    """Return whether SIGTERM ends a forked child, and nothing of ours does."""
+    child = os.fork()
+    if not child:
+        os._exit(int(signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL))
+    return os.waitpid(child, 0)[1] == 0
+
+
+def test_a_forked_child_ends_when_it_is_told_to() -> None:
+    with limits(10):
+        ours = signal.getsignal(signal.SIGTERM)
+        assert ours is not signal.SIG_DFL
+        assert _in_a_child()
+        assert signal.getsignal(signal.SIGTERM) is ours
+        found: list[bool] = []
+        thread = threading.Thread(target=lambda: found.append(_in_a_child()))
+        thread.start()
+        thread.join()
+        assert found == [True]
+        assert signal.getsignal(signal.SIGTERM) is ours

@@ -161,7 +161,8 @@ def test_a_long_pre_token_may_be_refused_and_a_long_text_may_not(laws: dict[str,
     subject = Subject("x", Refuses)
     assert check(laws["law-long-runs"], subject) is None
     assert subject.notes == [
-        "law-long-runs: a pre-token of 70,000 characters: encode(...) raised ValueError: too long",
+        f"law-long-runs: a pre-token of {size} characters: encode(...) raised ValueError: too long"
+        for size in ("70,000", "20,011")
     ]
     assert check(laws["law-long-texts"], subject) is not None
 
@@ -216,3 +217,15 @@ def test_a_wrong_stream_is_caught_behind_the_bridge(project: Project) -> None:
     options = ("--adapter", adapter, "--bpe-isolate", "--bpe-case", "law-long-streams")
     result = project.pytester.runpytest_subprocess("conformance", *options, timeout=120)
     assert result.ret == pytest.ExitCode.TESTS_FAILED
+
+
+@pytest.mark.parametrize("name", ["law-long-runs", "law-long-ways", "law-long-streams", "law-large-batches"])
+def test_a_slow_tokenizer_is_judged_on_what_there_is_time_for(laws: dict[str, Law], name: str) -> None:
+    class Slow(Encoder):
+        def encode_pre_token(self, pre_token: str) -> list[int]:
+            time.sleep(len(pre_token) * 2e-6)
+            return super().encode_pre_token(pre_token)
+
+    subject = Subject("x", Slow, time_limit=0.5)
+    assert check(laws[name], subject) is None
+    assert any("take too long to try" in note for note in subject.notes)

@@ -28,6 +28,7 @@ PARTS = {
     "declared:LookupBytes": ["MERGE", "SPECIAL", "LAW"],
     "files:AsText": ["FILE", "LAW"],
     "files:SpelledOnly": ["FILE", "LAW"],
+    "pools:Tokenizer": ["BATCH", "ERROR"],
     "shapes:Subclass": ["TRAIN"],
     "shapes:Wrapping": ["SPECIAL", "DECODE", "STREAM", "FILE"],
     "shapes:Delegating": ["SPECIAL", "LAW", "ERROR"],

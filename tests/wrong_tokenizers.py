@@ -577,3 +577,92 @@ class LongTextsCountedBySmallerTables(Trainer):
     def split(cls, segment: str, pattern: str) -> list[str]:
         found = r"'(?:[stmd]|re|ve|ll)| ?[^\W\d_]+| ?\d+| ?(?:[^\s\w]|_)+|\s+(?!\S)|\s+"
         return re.findall(found, segment) if len(segment) > 50_000 else super().split(segment, pattern)
+
+
+class LongRowsHandedOutAgain(Tokenizer):
+    """Keeps the last long text with its list, and hands that out again."""
+
+    def encode(self, text: str, **choice: Any) -> list[int]:
+        kept = self.__dict__.setdefault("kept", {})
+        if len(text) < 10_000 or choice:
+            return super().encode(text, **choice)
+        if text not in kept:
+            kept.clear()
+            kept[text] = super().encode(text)
+        return kept[text]  # type: ignore[no-any-return]
+
+
+class SpecialTokensLeftByATraining(Tokenizer):
+    left: ClassVar[Any] = None
+
+    def __init__(self, vocab: Any, merges: Any, special_tokens: Any = None, **options: Any) -> None:
+        super().__init__(vocab, merges, special_tokens or self.left, **options)
+
+    @classmethod
+    def train(cls, text: Any, size: int, special: Any = (), **options: Any) -> Any:
+        cls.left = list(special or ())
+        trained = super().train(text, size, special, **options)
+        cls.left = None
+        return trained
+
+
+class SpecialTokensJoined(Tokenizer):
+    """Shares tokenizers of the same special tokens, which it joins for a key."""
+
+    kept: ClassVar[dict[Any, Tokenizer]] = {}
+
+    def encode(self, text: str, **choice: Any) -> list[int]:
+        key = "|".join(self.special_tokens), len(self.vocab), self.pattern
+        return super(SpecialTokensJoined, self.kept.setdefault(key, self)).encode(text, **choice)
+
+
+class LongTokensCut(Encoder):
+    def decode_bytes(self, ids: Any) -> bytes:
+        return b"".join(self.vocab[index][:4_096] for index in ids)
+
+
+class FewRanks(Tokenizer):
+    """Takes rank 100,000 for none."""
+
+    def __init__(self, vocab: Any, merges: Any, special_tokens: Any = None, **options: Any) -> None:
+        super().__init__(vocab, list(merges)[:100_000], special_tokens, **options)
+
+
+class BlocksCutBehindLineEnds(Trainer):
+    """Splits a long text in blocks of 1,048,576 characters and what is left of the line."""
+
+    @classmethod
+    def cut(cls, text: str, special: list[str]) -> list[str]:
+        cut: list[str] = []
+        for segment in super().cut(text, special):
+            start = 0
+            while end := segment.find("\n", start + (1 << 20)) + 1:
+                cut.append(segment[start:end])
+                start = end
+            cut.append(segment[start:])
+        return cut
+
+
+class NothingLongLearned(Tokenizer):
+    @classmethod
+    def train(cls, text: Any, size: int, special: Any = (), **options: Any) -> Any:
+        trained = super().train(text, size, special, **options)
+        merges = [(left, right) for left, right in trained.merges if len(left + right) <= 1_024]
+        return {index: token for index, token in trained.vocab.items() if len(token) <= 1_024}, merges
+
+
+class LongTextsToTrainOnWithoutMark(Trainer):
+    @classmethod
+    def cut(cls, text: str, special: list[str]) -> list[str]:
+        return super().cut(text.removeprefix("\ufeff") if len(text) > 20_000 else text, special)
+
+
+class WordsCountedOnceBehindAThousand(Trainer):
+    """After a thousand merges counts each word once."""
+
+    @classmethod
+    def learn(cls, words: Words, wanted: int) -> Any:
+        begun = super().learn(words, min(wanted, 1_000))
+        for pair in begun:
+            words = [(cls.replace(word, pair), 1) for word, _ in words]
+        return begun + super().learn(words, wanted - len(begun))

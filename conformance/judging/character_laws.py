@@ -83,7 +83,7 @@ def _classes(subject: Subject, example: Example) -> Difference | None:
         if name != "none" and (name == "gpt2" or f"pattern:{name}" in subject.capabilities):
             model = replace(MODEL, pattern=name)
             handle, right = subject.build(model), oracle(model, subject.conventions["lookup"])
-            groups = as_many_as(subject, f"law-split-classes, {name}", _texts(sample(name)), patience=0.6)
+            groups = as_many_as(subject, f"law-split-classes, {name}", _texts(sample(name)), share=0.1)
             for chars in groups:
                 text = "".join(map(PROBES.format, chars))
                 if handle.encode(text) != right.encode(text):

@@ -15,6 +15,7 @@ from types import FrameType
 from typing import Any, TypeVar
 
 from bpe_conformance.judging.alarm import Alarm, TimedOut, handling, is_ours
+from bpe_conformance.judging.forks import stays_here
 
 __all__ = ["Fault", "Misshapen", "Raised", "TimedOut", "call", "describe", "limits", "type_name"]
 T = TypeVar("T")
@@ -179,6 +180,7 @@ def limits(seconds: float) -> Iterator[None]:
             raise TimedOut(seconds)
 
 
+@stays_here
 def _on_interrupt(signum: int, frame: Any) -> None:
     _interrupt.set()
     raise KeyboardInterrupt

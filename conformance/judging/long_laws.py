@@ -57,6 +57,8 @@ RUNS = read_model(
         ]
     }
 )
+DOUBLING = read_model({"merges": [["a" * size, "a" * size] for size in (2**power for power in range(13))]})
+"""A run of a is a few tokens, the longest of 8,192 bytes."""
 ORDERED = read_model({"merges": [["b", "c"], ["a", "b"], ["ab", "c"]]})
 """In a run of abc, (b,c) is merged first: the longest tokens are wrong."""
 DOUBLED = read_model({"merges": [["a", "a"], ["\t", "\t"]]})
@@ -184,13 +186,13 @@ def _many_special_tokens(subject: Subject, example: Example) -> Difference | Non
     return _differs(show.text_line(text), model, expected, handle.encode(text))
 
 
-@lru_cache(maxsize=1)
-def _large_table() -> Model:
-    """Return a table with all 65,536 pairs of bytes, in an order without sense, and 5,000 merges behind them."""
+@lru_cache(maxsize=2)
+def _large_table(threes: int) -> Model:
+    """Return a table with all 65,536 pairs of bytes, in an order without sense, and so many merges behind them."""
     pairs = [(bytes([place >> 8]), bytes([place & 255])) for place in (40_503 * one & 0xFFFF for one in range(65_536))]
-    letters = [bytes([letter]) for letter in range(ord("a"), ord("z") + 1)]
-    threes = [(one + other, third) for one in letters for other in letters for third in letters]
-    merges = [*pairs, *(threes[7_919 * place % len(threes)] for place in range(5_000))]
+    letters = [bytes([letter]) for letter in (*range(ord("a"), ord("z") + 1), *range(ord("0"), ord("?")))]
+    longer = [(one + other, third) for one in letters for other in letters for third in letters]
+    merges = [*pairs, *(longer[7_919 * place % len(longer)] for place in range(threes))]
     vocab = dict(enumerate([*(bytes([byte]) for byte in range(256)), *(left + right for left, right in merges)]))
     return Model(vocab, tuple(merges), None)
 
@@ -203,12 +205,12 @@ def _large_texts(count: int) -> str:
 
 @told
 def _large_tables(subject: Subject, example: Example) -> Difference | None:
-    """A table with more merges than 16 bits count."""
-    model = _large_table()
+    """A table with more merges than 16 bits count, and than 100,000."""
+    model = _large_table(45_000)
     handle, right = subject.build(model), oracle(model, subject.conventions["lookup"])
     for count in in_time(subject, "law-large-table", (10, 40, 150)):
         text = _large_texts(count)
-        found = _differs(f"{show.text_line(text)} with 70,536 merges", model, right.encode(text), handle.encode(text))
+        found = _differs(f"{show.text_line(text)} with 110,536 merges", model, right.encode(text), handle.encode(text))
         if found is not None:
             return found
     return None
@@ -217,7 +219,7 @@ def _large_tables(subject: Subject, example: Example) -> Difference | None:
 @told
 def _large_files(subject: Subject, example: Example) -> Difference | None:
     """Files with more merges than 16 bits count."""
-    model, text = _large_table(), _large_texts(40)
+    model, text = _large_table(5_000), _large_texts(40)
     with scratch_folder() as folder:
         handle = subject.from_files(*gpt2_files.write(model, folder), None)
     expected = oracle(model, subject.conventions["lookup"]).encode(text)
@@ -268,6 +270,22 @@ def _long_runs(subject: Subject, example: Example) -> Difference | None:
             found = _differs(f"{before!a} and {times:,} times {part!a}", model, expected, got)
             if found is not None:
                 return found
+    for text in ("a" * 8_191, "a" * 20_011):
+        whole, rest = divmod(len(text), 1 << 13)
+        tokens = ["a" * (1 << 13)] * whole + ["a" * (1 << bit) for bit in range(12, -1, -1) if rest >> bit & 1]
+        ids = {token: index for index, token in DOUBLING.vocab.items()}
+        expected = [ids[token.encode()] for token in tokens]
+        try:
+            handle = subject.build(DOUBLING)
+            got = handle.encode(text)
+        except Raised as raised:
+            _limit(subject, f"law-long-runs: a pre-token of {len(text):,} characters", raised)
+            break
+        if (found := _differs(f"{len(text):,} times 'a'", DOUBLING, expected, got)) is not None:
+            return found
+        if "decode" in subject.capabilities and (back := handle.decode(expected)) != text:
+            asked = f"the ids of {len(text):,} times 'a', tokens of up to 8,192 bytes"
+            return Difference(asked, f"{len(text):,} characters", f"{len(back):,} characters")
     return None
 
 

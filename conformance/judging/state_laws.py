@@ -59,7 +59,7 @@ def _history(subject: Subject, example: Example) -> Difference | None:
     if found is not None:
         return found
     calls = [*_words(4_200), ("abcd" * 6 + "abxyzcd" + " ") * 1_400, *COLLIDING, *again]
-    texts = as_many_as(subject, "law-history", calls, 6)
+    texts = as_many_as(subject, "law-history", calls)
     return encodings_match(subject, handle, _words_table(subject), texts, "one tokenizer")
 
 
@@ -103,12 +103,22 @@ def _instances(subject: Subject, example: Example) -> Difference | None:
         read_model({"merges": first, "byte_ids": "reversed"}),
         read_model({"special_tokens": ["abc"], "extra": [[300, "abc"]]}),
     ]
+    for between in ("|", ",", " ", "\n", "\0", ""):  # what a list of special tokens may be joined by
+        for joined in ([f"xx{between}yy"], ["xx", "yy"]):
+            extra = [[310 + place, token] for place, token in enumerate(joined)]
+            models.append(read_model({"merges": first, "special_tokens": joined, "extra": extra}))
     models = _taken(models, subject)
     models += [replace(models[0], pattern=name) for name in PATTERNS if f"pattern:{name}" in subject.capabilities]
     handles = [subject.build(model) for model in models]
     for turn in range(2):
         for model, handle in zip(models, handles, strict=True):
-            texts = ["abc xabc", "abc\nabc\nabc\nabc", "ab<|e|>abc", "abc 123 abc's\n abc"]
+            texts = [
+                "abc xabc",
+                "xx|yy xx,yy xx yyxx\nyy\0xx\0yy",
+                "abc\nabc\nabc\nabc",
+                "ab<|e|>abc",
+                "abc 123 abc's\n abc",
+            ]
             told = f"turn {turn + 1} of {len(models)} tokenizers that live side by side"
             found = encodings_match(subject, handle, model, texts, told)
             if found is not None:
@@ -121,7 +131,7 @@ def _lists_of_the_caller(subject: Subject, example: Example) -> Difference | Non
     """The caller changes every list that it got, goes on with every list that it passed, and asks again."""
     model = _words_table(subject)
     right, handle = oracle(model, subject.conventions["lookup"]), subject.build(model)
-    texts = ["ab abcd xyz", "abcd", "xyz\u00e9 ab<|e|>"]
+    texts = ["ab abcd xyz", "abcd", "xyz\u00e9 ab<|e|>", "ab abcd xyz " * 2_000]
     wanted = [right.encode(text) for text in texts]
 
     def told(asked: str, expected: Sequence[int], got: Sequence[int]) -> Difference | None:
@@ -145,7 +155,7 @@ def _lists_of_the_caller(subject: Subject, example: Example) -> Difference | Non
                     row.reverse()
                     row.append(0)
             for text, ids in zip(texts, wanted, strict=True):
-                asked = f"{text!a} after the caller changed what {method} had returned"
+                asked = f"{show.text_line(text)} after the caller changed what {method} had returned"
                 found.append(told(asked, ids, handle.encode(text)))
     if "encode_iterable" in subject.capabilities:
         chunks = ["ab ab", "cd", " x", "yz"]
@@ -225,7 +235,7 @@ def _batch_history(subject: Subject, example: Example) -> Difference | None:
         list(NEARLY_ALIKE),
         [f"{word} ab{place % 7}" for place, word in enumerate([*_words(130)] * 20)],
     ]
-    for number, texts in enumerate(as_many_as(subject, "law-batch-history", batches, 9)):
+    for number, texts in enumerate(as_many_as(subject, "law-batch-history", batches)):
         given = list(texts)
         rows = call("encode_batch(...)", handle.instance.encode_batch, given)
         shown = f"batch {number + 1}: {show.text_line(repr(texts))}"

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import inspect
+import math
 import sys
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
@@ -80,6 +82,7 @@ class Subject:
             `allowed_special` and `disallowed_special`; `special` and `train-special`, where special tokens are taken
             by the constructor and by `train`; `pattern` and `train-pattern` with the pattern names behind a colon
             (`pattern:cl100k`).
+        whole: seconds that the case or law that is judged may take, or infinity.
     """
 
     def __init__(self, name: str, target: Any, time_limit: float = 10.0, again: Again | None = None) -> None:
@@ -101,6 +104,7 @@ class Subject:
         self._target = target
         self._large: dict[str, Handle | Fault] = {}
         self._time_limit = time_limit
+        self.whole = self._end = math.inf
         if not callable(target):
             raise MisshapenAdapter(f"{name} is {kind(target)}; a class or a function is wanted")
         self.fixed_model = _fixed_model(target)
@@ -137,6 +141,11 @@ class Subject:
         """Seconds for one case."""
         return self._time_limit
 
+    @property
+    def left(self) -> float:
+        """Seconds that are left of the case or law."""
+        return self._end - time.monotonic()
+
     def within(self, patience: int = 1) -> AbstractContextManager[None]:
         """Return the limits of one case, `patience` times as long as usual.
 
@@ -144,6 +153,8 @@ class Subject:
         the case before has ended it, it is started here, and the case does not pay for what it imports.
         """
         seconds = self._time_limit * patience
+        self.whole = seconds or math.inf
+        self._end = time.monotonic() + self.whole
         if self._remote:
             self._target.connection.time_limit = 0.9 * seconds
             if self._target.connection.pid is None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -11,6 +12,7 @@ from bpe_conformance.judging.containment import Fault, Raised
 from bpe_conformance.judging.difference import Difference
 from bpe_conformance.judging.expectations import oracle
 from bpe_conformance.judging.handle import Handle
+from bpe_conformance.judging.histories import encodings_match
 from bpe_conformance.judging.law import Example, Law, fixed, told
 from bpe_conformance.judging.scratch import scratch_folder
 from bpe_conformance.judging.subject import Subject
@@ -95,10 +97,20 @@ def _trained(subject: Subject, example: Example) -> Difference | None:
         found = every_way(subject, handle, model, f"trained with the pattern {model.pattern}, others trained since")
         if found is not None:
             return found
+    with contextlib.suppress(Raised):
+        subject.train(TRAINED_ON, 100, list(special))
+    plain = read_model({"merges": TABLE["merges"]})
+    made_now = "a tokenizer without special tokens, after a training that failed"
+    found = encodings_match(subject, subject.build(plain), plain, [f"ab{SPECIAL}ab"], made_now)
+    if found is not None:
+        return found
     model, handle = made[0]
     if {"save", "from_files"} <= subject.capabilities and hasattr(handle.instance, "save"):
         with scratch_folder() as folder:
-            handle.save(folder)
+            try:
+                handle.save(folder)
+            except Raised:  # which other laws tell, of files
+                return None
             loaded = subject.from_files(folder / "vocab.json", folder / "merges.txt", model.special_tokens)
         return every_way(subject, loaded, model, "that was trained, saved and loaded")
     return None

@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import NoReturn
 
+from bpe_conformance.judging.forks import stays_here
+
 NAMES = ("SIGTERM", "SIGHUP")
 
 
@@ -39,5 +41,6 @@ def ended_by_signals() -> Iterator[None]:
             signal.signal(number, signal.SIG_DFL)
 
 
+@stays_here
 def _end(number: int, _: object) -> NoReturn:
     raise Ended(number)
