@@ -223,7 +223,7 @@ def test_a_wrong_stream_is_caught_behind_the_bridge(project: Project) -> None:
 def test_a_slow_tokenizer_is_judged_on_what_there_is_time_for(laws: dict[str, Law], name: str) -> None:
     class Slow(Encoder):
         def encode_pre_token(self, pre_token: str) -> list[int]:
-            time.sleep(len(pre_token) * 2e-6)
+            time.sleep(len(pre_token) * 1e-5)
             return super().encode_pre_token(pre_token)
 
     subject = Subject("x", Slow, time_limit=0.5)

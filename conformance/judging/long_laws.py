@@ -270,7 +270,8 @@ def _long_runs(subject: Subject, example: Example) -> Difference | None:
             found = _differs(f"{before!a} and {times:,} times {part!a}", model, expected, got)
             if found is not None:
                 return found
-    for text in ("a" * 8_191, "a" * 20_011):
+    for length in in_time(subject, "law-long-runs, tokens that double", (1_023, 8_191, 20_011)):
+        text = "a" * length
         whole, rest = divmod(len(text), 1 << 13)
         tokens = ["a" * (1 << 13)] * whole + ["a" * (1 << bit) for bit in range(12, -1, -1) if rest >> bit & 1]
         ids = {token: index for index, token in DOUBLING.vocab.items()}
