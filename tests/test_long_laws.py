@@ -219,13 +219,13 @@ def test_a_wrong_stream_is_caught_behind_the_bridge(project: Project) -> None:
     assert result.ret == pytest.ExitCode.TESTS_FAILED
 
 
-@pytest.mark.parametrize("name", ["law-long-runs", "law-long-ways", "law-long-streams", "law-large-batches"])
+@pytest.mark.parametrize("name", ["law-long-runs", "law-long-ways", "law-long-streams"])
 def test_a_slow_tokenizer_is_judged_on_what_there_is_time_for(laws: dict[str, Law], name: str) -> None:
     class Slow(Encoder):
         def encode_pre_token(self, pre_token: str) -> list[int]:
-            time.sleep(len(pre_token) * 1e-5)
+            time.sleep(len(pre_token) * 2e-5)
             return super().encode_pre_token(pre_token)
 
-    subject = Subject("x", Slow, time_limit=0.5)
+    subject = Subject("x", Slow, time_limit=1)
     assert check(laws[name], subject) is None
     assert any("take too long to try" in note for note in subject.notes)

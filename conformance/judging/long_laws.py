@@ -15,7 +15,7 @@ from bpe_conformance.judging.difference import Difference
 from bpe_conformance.judging.draws import Draw
 from bpe_conformance.judging.expectations import oracle
 from bpe_conformance.judging.handle import Handle
-from bpe_conformance.judging.in_time import in_time
+from bpe_conformance.judging.in_time import as_many_as, in_time
 from bpe_conformance.judging.law import Example, Law, fixed, told
 from bpe_conformance.judging.scratch import scratch_folder
 from bpe_conformance.judging.subject import Subject
@@ -138,7 +138,7 @@ def _repeated(
     subject: Subject, law: str, parts: Iterable[tuple[str, Model, str]], lengths: Sequence[int]
 ) -> Iterator[_Repeated]:
     """Yield each part in each of these lengths for which there is time."""
-    for what, model, part in parts:
+    for what, model, part in as_many_as(subject, law, parts):
         ids, handle = oracle(model, subject.conventions["lookup"]).encode(part), subject.build(model)
         for length in in_time(subject, law + what, lengths):
             yield _Repeated(model, part, ids, length // len(part), handle)
@@ -246,7 +246,7 @@ def _long_runs(subject: Subject, example: Example) -> Difference | None:
     if subject.fixed_model is not None:
         return None
     lengths = [length for length in LENGTHS if length <= LONGEST_RUN]
-    for model, part in (
+    tables = (
         (RUNS, "abc"),
         (RUNS, "\t \n"),
         (RUNS, "123"),
@@ -256,7 +256,8 @@ def _long_runs(subject: Subject, example: Example) -> Difference | None:
         (RUNS, "!?."),
         (RUNS, "\u00e9xy"),
         *((replace(RUNS, pattern=name), "abc") for name in PATTERNS if f"pattern:{name}" in subject.capabilities),
-    ):
+    )
+    for model, part in as_many_as(subject, "law-long-runs", tables):
         handle, right = subject.build(model), oracle(model, subject.conventions["lookup"])
         for length in in_time(subject, "law-long-runs", lengths if model.pattern == "gpt2" else lengths[:1]):
             before, times = "\n" if length == lengths[-2] else "", length // len(part) | 1  # moves places, as above

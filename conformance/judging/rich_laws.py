@@ -12,7 +12,7 @@ from bpe_conformance.judging import show
 from bpe_conformance.judging.difference import Difference
 from bpe_conformance.judging.expectations import oracle
 from bpe_conformance.judging.handle import Handle
-from bpe_conformance.judging.in_time import in_time
+from bpe_conformance.judging.in_time import as_many_as, in_time
 from bpe_conformance.judging.law import Example, Law, fixed, told
 from bpe_conformance.judging.subject import Subject
 from bpe_conformance.reference import textbook
@@ -121,7 +121,8 @@ def _texts(subject: Subject) -> Iterator[_Text]:
 @told
 def _long_ways(subject: Subject, example: Example) -> Difference | None:
     """A long text in which everything occurs that tokenizers treat apart, by each pattern, in every method."""
-    for model, texts in groupby(_texts(subject), lambda one: one.model):
+    every = as_many_as(subject, "law-long-ways", _texts(subject))
+    for model, texts in groupby(every, lambda one: one.model):
         handle, right = subject.build(model), oracle(model, subject.conventions["lookup"])
         for one in texts:
             first, ids, last = (right.encode(text) for text in (one.before, part(one.below), one.after))
