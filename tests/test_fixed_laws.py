@@ -51,6 +51,7 @@ BREAKERS = [
     ("law-train-large", wrong_tokenizers.NothingLongLearned),
     ("law-train-large", wrong_tokenizers.LongTextsToTrainOnWithoutMark),
     ("law-train-vocabulary", wrong_tokenizers.WordsCountedOnceBehindAThousand),
+    ("law-long-batches", wrong_tokenizers.LongRowsCutAtSpaces),
     ("law-built-ways", wrong_tokenizers.BatchesWithoutPattern),
     ("law-trained-ways", wrong_tokenizers.StreamsWithoutSpecialsOnceTrained),
     ("law-trained-ways", wrong_tokenizers.DecodesByRankOnceTrained),

@@ -101,7 +101,7 @@ def test_what_is_too_slow_for_long_inputs_is_not_judged_on_them_and_told(
 
     subject = Subject("x", Slow)
     assert check(laws["law-long-texts"], subject) is None
-    ways = (", special tokens", "", ", mixed text, gpt2", ", mixed text, cl100k")
+    ways = (", special tokens", "", ", mixed text, gpt2", ", mixed text, cl100k", ", a special token with spaces")
     assert subject.notes == [
         f"law-long-texts{way}: sizes of 1,000,000,000 and more take too long to try" for way in ways
     ]
@@ -161,8 +161,7 @@ def test_a_long_pre_token_may_be_refused_and_a_long_text_may_not(laws: dict[str,
     subject = Subject("x", Refuses)
     assert check(laws["law-long-runs"], subject) is None
     assert subject.notes == [
-        f"law-long-runs: a pre-token of {size} characters: encode(...) raised ValueError: too long"
-        for size in ("70,000", "20,011")
+        "law-long-runs: a pre-token of 70,000 characters: encode(...) raised ValueError: too long",
     ]
     assert check(laws["law-long-texts"], subject) is not None
 
@@ -219,7 +218,7 @@ def test_a_wrong_stream_is_caught_behind_the_bridge(project: Project) -> None:
     assert result.ret == pytest.ExitCode.TESTS_FAILED
 
 
-@pytest.mark.parametrize("name", ["law-long-runs", "law-long-ways", "law-long-streams"])
+@pytest.mark.parametrize("name", ["law-long-runs", "law-long-ways"])
 def test_a_slow_tokenizer_is_judged_on_what_there_is_time_for(laws: dict[str, Law], name: str) -> None:
     class Slow(Encoder):
         def encode_pre_token(self, pre_token: str) -> list[int]:

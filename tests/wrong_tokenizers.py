@@ -485,17 +485,17 @@ class WordsCountedTo65535(Trainer):
         return [(word, min(number, 0xFFFF)) for word, number in super().words(text, special, pattern)]
 
 
-class AllButTheLastPreTokenFlushed(Encoder):
+class AllButTheLastPreTokenFlushed(Tokenizer):
     """Emits a stream without white space once it is long, but for its last pre-token."""
 
-    def encode_iterable(self, chunks: Any) -> Any:
+    def encode_iterable(self, chunks: Any, **choice: Any) -> Any:
         held = ""
         for chunk in chunks:
             held += chunk
-            if len(held) > 131_072 and not any(letter.isspace() for letter in held):
-                *ready, held = self.split(held)
-                yield from (index for pre_token in ready for index in self.encode_pre_token(pre_token))
-        yield from self.encode(held)
+            if len(held) > 131_072 and not any(map(str.isspace, held)):
+                *ready, held = textbook.split(held)
+                yield from (index for pre_token in ready for index in self.encode(pre_token))
+        yield from self.encode(held, **choice)
 
 
 class LongTextsBySmallerTables(Tokenizer):
@@ -508,18 +508,18 @@ class LongTextsBySmallerTables(Tokenizer):
         return [index for word in words for index in super(LongTextsBySmallerTables, self).encode(word)]
 
 
-class CutBehindFullStops(Encoder):
+class CutBehindFullStops(Tokenizer):
     """Emits a stream without white space up to the last ideographic full stop."""
 
-    def encode_iterable(self, chunks: Any) -> Any:
+    def encode_iterable(self, chunks: Any, **choice: Any) -> Any:
         held = ""
         for chunk in chunks:
             held += chunk
             end = held.rfind("\u3002", 0, -1) + 1
             if len(held) > 8_192 and end:
-                yield from self.encode(held[:end])
+                yield from self.encode(held[:end], **choice)
                 held = held[end:]
-        yield from self.encode(held)
+        yield from self.encode(held, **choice)
 
 
 class LongTextsWithoutMark(Tokenizer):
@@ -628,19 +628,16 @@ class FewRanks(Tokenizer):
         super().__init__(vocab, list(merges)[:100_000], special_tokens, **options)
 
 
-class BlocksCutBehindLineEnds(Trainer):
-    """Splits a long text in blocks of 1,048,576 characters and what is left of the line."""
+class BlocksCutBehindLineEnds(Tokenizer):
+    """Trains on blocks of 1,048,576 characters and what is left of the line, each for itself."""
 
     @classmethod
-    def cut(cls, text: str, special: list[str]) -> list[str]:
-        cut: list[str] = []
-        for segment in super().cut(text, special):
-            start = 0
-            while end := segment.find("\n", start + (1 << 20)) + 1:
-                cut.append(segment[start:end])
-                start = end
-            cut.append(segment[start:])
-        return cut
+    def train(cls, text: Any, size: int, special: Any = (), **options: Any) -> Any:
+        start, blocks = 0, []
+        while end := text.find("\n", start + (1 << 20)) + 1:
+            blocks.append(text[start:end])
+            start = end
+        return super().train([*blocks, text[start:]], size, special, **options)
 
 
 class NothingLongLearned(Tokenizer):
@@ -666,3 +663,16 @@ class WordsCountedOnceBehindAThousand(Trainer):
         for pair in begun:
             words = [(cls.replace(word, pair), 1) for word, _ in words]
         return begun + super().learn(words, wanted - len(begun))
+
+
+class LongRowsCutAtSpaces(Tokenizer):
+    """Encodes a long text of a batch in parts of 65,536 characters at most, each up to a space."""
+
+    def encode_batch(self, texts: Any, **choice: Any) -> Any:
+        return [self.in_parts(text, choice) for text in texts]
+
+    def in_parts(self, text: str, choice: Any) -> list[int]:
+        cut = text.rfind(" ", 1, 1 << 16)
+        if len(text) <= 1 << 16 or cut < 0:
+            return self.encode(text, **choice)
+        return self.encode(text[:cut], **choice) + self.in_parts(text[cut:], choice)
