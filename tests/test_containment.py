@@ -16,6 +16,7 @@ import pytest
 from hostile.hangs import HANGS, spin, turn_into_another
 
 from bpe_conformance.judging.containment import Fault, Misshapen, Raised, TimedOut, call, describe, limits
+from bpe_conformance.tools.ending import ended_by_signals
 
 
 @pytest.mark.parametrize("hang", HANGS)
@@ -213,3 +214,10 @@ def test_a_forked_child_ends_when_it_is_told_to() -> None:
         thread.join()
         assert found == [True]
         assert signal.getsignal(signal.SIGTERM) is ours
+
+
+def test_a_command_that_forks_itself_keeps_its_handler() -> None:
+    with ended_by_signals():
+        assert not _in_a_child()
+        with limits(10):
+            assert _in_a_child()

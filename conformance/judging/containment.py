@@ -15,7 +15,7 @@ from types import FrameType
 from typing import Any, TypeVar
 
 from bpe_conformance.judging.alarm import Alarm, TimedOut, handling, is_ours
-from bpe_conformance.judging.forks import stays_here
+from bpe_conformance.judging.forks import of_foreign_code, stays_here
 
 __all__ = ["Fault", "Misshapen", "Raised", "TimedOut", "call", "describe", "limits", "type_name"]
 T = TypeVar("T")
@@ -159,6 +159,7 @@ def limits(seconds: float) -> Iterator[None]:
     _interrupt.clear()
     with warnings.catch_warnings(), contextlib.ExitStack() as stack:
         warnings.simplefilter("ignore")
+        stack.enter_context(of_foreign_code())
         if threading.current_thread() is not threading.main_thread():
             yield
             return

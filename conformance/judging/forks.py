@@ -1,21 +1,33 @@
-"""Handlers of signals that no forked child inherits: it would not end when it is told to, as a pool's workers are."""
+"""Handlers of signals that no child of foreign code inherits: it would not end when it is told to."""
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
 Handler = TypeVar("Handler", bound=Callable[[int, Any], object])
 _ENDING = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
 _ours: list[Callable[[int, Any], object]] = []
 _away: list[tuple[int, Any]] = []
+_foreign: list[None] = []
+
+
+@contextlib.contextmanager
+def of_foreign_code() -> Iterator[None]:
+    """Within it, forks are another's: commands that fork themselves clean up when a signal comes, at any moment."""
+    _foreign.append(None)
+    try:
+        yield
+    finally:
+        _foreign.pop()
 
 
 def stays_here(handler: Handler) -> Handler:
-    """Have every fork put the default in the place of this handler: a decorator.
+    """Have every fork of foreign code put the default in the place of this handler: a decorator.
 
     What is put back in the child alone comes too late: a signal that arrives before that is lost (Python drops what is
     pending in a child), and `multiprocessing.Pool` waits for ever for a worker that it has told to end.
@@ -25,7 +37,7 @@ def stays_here(handler: Handler) -> Handler:
 
 
 def _is_ours(number: int) -> bool:
-    return any(signal.getsignal(number) is one for one in _ours)
+    return bool(_foreign) and any(signal.getsignal(number) is one for one in _ours)
 
 
 def _before() -> None:
