@@ -52,6 +52,8 @@ BREAKERS = [
     ("law-train-large", wrong_tokenizers.LongTextsToTrainOnWithoutMark),
     ("law-train-vocabulary", wrong_tokenizers.WordsCountedOnceBehindAThousand),
     ("law-long-batches", wrong_tokenizers.LongRowsCutAtSpaces),
+    ("law-decode-history", wrong_tokenizers.OneIdWithoutMark),
+    ("law-batch-history", wrong_tokenizers.BlankRowsChanged),
     ("law-built-ways", wrong_tokenizers.BatchesWithoutPattern),
     ("law-trained-ways", wrong_tokenizers.StreamsWithoutSpecialsOnceTrained),
     ("law-trained-ways", wrong_tokenizers.DecodesByRankOnceTrained),

@@ -676,3 +676,16 @@ class LongRowsCutAtSpaces(Tokenizer):
         if len(text) <= 1 << 16 or cut < 0:
             return self.encode(text, **choice)
         return self.encode(text[:cut], **choice) + self.in_parts(text[cut:], choice)
+
+
+class OneIdWithoutMark(Tokenizer):
+    def decode(self, ids: Any) -> str:
+        return super().decode(ids).removeprefix("\ufeff" if len(ids) == 1 else "")
+
+
+class BlankRowsChanged(Tokenizer):
+    """Takes the white space at the end of a batch of one blank text for a space."""
+
+    def encode_batch(self, texts: Any, **choice: Any) -> Any:
+        blank = len(texts) == 1 and len(texts[0]) > 3 and texts[0].isspace()
+        return super().encode_batch([texts[0][:-1] + " "] if blank else texts, **choice)

@@ -202,13 +202,23 @@ def _unchanged(method: str, given: list[Any], before: list[Any]) -> Difference |
 @told
 def _decode_history(subject: Subject, example: Example) -> Difference | None:
     """One tokenizer decodes long lists of ids, and halves of characters in separate calls."""
-    model = read_model({"merges": [[{"hex": "e2"}, {"hex": "82"}], [{"hex": "ac"}, "!"]]})
+    model = read_model(
+        {
+            "merges": [
+                [{"hex": "e2"}, {"hex": "82"}],
+                [{"hex": "ac"}, "!"],
+                [{"hex": "ef"}, {"hex": "bb"}],
+                [{"hex": "efbb"}, {"hex": "bf"}],
+            ]
+        }
+    )
     handle = subject.build(model)
     text = "a€é🦊!" * 1_100
     lists = [list(text.encode()), list(("x" + text).encode()), [0xF0, 0x9F], [0xA6, 0x8A], [256], [257], [0xE2], [97]]
     lists += [[97] * times + [last] for times in (70, 700, 5_000) for last in (98, 99)]
     lists += [[first] + [97] * times for times in (70, 700, 5_000) for first in (98, 99)]
     lists += [[97, 98] * 300, [98, 97] * 300, [97] * 300 + [98] * 300]
+    lists += [[259], [259, 97], [97, 259], [0], [10], [32]]  # 259 is U+FEFF
     lists += [[97, 99], [98, 98], [99, 97], [256, 257] * 40, list(range(256)), [0xF0, 0x9F], list("é".encode())]
     for number, ids in enumerate(lists):
         expected = b"".join(model.vocab[index] for index in ids).decode("utf-8", "replace")
@@ -232,6 +242,7 @@ def _batch_history(subject: Subject, example: Example) -> Difference | None:
         ["abcd xyz " * 160, "abcd" * 60, "x"],
         ["ab cd"],
         ["cd ab"],
+        *([blank] for blank in ("\n\n\n\n", " \t\r\n", "    ", "\ufeff", "")),
         list(NEARLY_ALIKE),
         [f"{word} ab{place % 7}" for place, word in enumerate([*_words(130)] * 20)],
     ]
