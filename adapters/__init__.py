@@ -14,7 +14,7 @@ from .errors import (
 )
 from .importing import load
 from .loading import BUILT_IN, resolve
-from .trainer import with_trainer
+from .shapes.functions import with_trainer
 
 __all__ = [
     "BUILT_IN",

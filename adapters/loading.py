@@ -79,15 +79,15 @@ def resolve(spec: str) -> object:
     if spec.startswith("cmd:"):
         return _command(spec)
     if spec.startswith("cs336:"):
-        from .cs336 import cs336
+        from .shapes.cs336 import cs336
 
         return cs336(spec.removeprefix("cs336:"))
     if spec.startswith("minbpe:"):
-        from .minbpe import minbpe
+        from .shapes.minbpe import minbpe
 
         return minbpe(spec.removeprefix("minbpe:"))
     if spec.startswith("encoding:"):
-        from .encoding import shaped
+        from .shapes.tiktoken_encoding import shaped
 
         return shaped(spec.removeprefix("encoding:"))
     if ":" not in spec:
@@ -98,7 +98,7 @@ def resolve(spec: str) -> object:
 
 
 def _command(spec: str) -> object:
-    from .bridge import bridge
+    from .bridge.client import bridge
 
     try:
         argv = shlex.split(spec.removeprefix("cmd:"), posix=os.name == "posix")

@@ -12,9 +12,9 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, NoReturn, TextIO
 
-from bpe_conformance import __version__
-from bpe_conformance.tools.command_error import CommandError
-from bpe_conformance.tools.ending import Ended, ended_by_signals
+from . import __version__
+from .command_error import CommandError
+from .signals import Ended, ended_by_signals
 
 BROKEN_PIPE = 141  # what a shell gives for a program that SIGPIPE ended
 INTERRUPTED = 130  # what a shell gives for a program that SIGINT ended
@@ -146,7 +146,7 @@ def _printable(line: str, encoding: str | None) -> str:
     """Return the line as it is for a UTF-8 terminal, and in ASCII for any other."""
     if (encoding or "").lower().replace("-", "") == "utf8":
         return line.encode("utf-8", "backslashreplace").decode("utf-8")
-    from bpe_conformance.judging.show import ascii_only
+    from .terminal.show import ascii_only
 
     return ascii_only(line)
 
@@ -171,7 +171,7 @@ def _regenerate_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _regenerate(options: argparse.Namespace) -> int:
-    from bpe_conformance.tools.regenerate import regenerate
+    from .spec_tools.regenerate import regenerate
 
     outcome = regenerate(_folder(options), options.check)
     differences, refusals = outcome.differences, outcome.refusals
@@ -189,7 +189,7 @@ def _lint_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _lint(options: argparse.Namespace) -> int:
-    from bpe_conformance.tools import lint
+    from .spec_tools import lint
 
     if options.rules:
         _print(f"{rule.name:20}{rule.wants}" for rule in lint.RULES)
@@ -211,7 +211,8 @@ def _list_arguments(parser: argparse.ArgumentParser) -> None:
 
 def _list(options: argparse.Namespace) -> int:
     from bpe_conformance.fixtures.spec import load_spec
-    from bpe_conformance.tools import listing
+
+    from .spec_tools import listing
 
     spec = load_spec(_folder(options))
     filters = {name: getattr(options, name) for name in ("clause", "section", "level", "op")}
@@ -232,7 +233,8 @@ def _explain_arguments(parser: argparse.ArgumentParser) -> None:
 
 def _explain(options: argparse.Namespace) -> int:
     from bpe_conformance.fixtures.spec import load_spec
-    from bpe_conformance.tools import explain
+
+    from .spec_tools import explain
 
     view = explain.View.checked(options.tie_break, options.lookup, options.all)
     _print(explain.explain(load_spec(_folder(options), options.spec is not None), options.id, view))
@@ -245,7 +247,7 @@ def _export_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _export(options: argparse.Namespace) -> int:
-    from bpe_conformance.tools.export import export
+    from .spec_tools.export import export
 
     _print([export(_folder(options), options.folder)])
     return 0
@@ -256,7 +258,7 @@ def _conventions_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _conventions(options: argparse.Namespace) -> int:
-    from bpe_conformance.tools.conventions import find
+    from .spec_tools.conventions import find
 
     report = find(options.adapter)
     _print(report.lines)
@@ -269,16 +271,16 @@ def _check_bridge_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _check_bridge(options: argparse.Namespace) -> int:
-    from bpe_conformance.tools import check_bridge
+    from bpe_conformance.adapters.bridge import check
 
-    if not 0 < options.time_limit <= check_bridge.LONGEST_LIMIT:
+    if not 0 < options.time_limit <= check.LONGEST_LIMIT:
         raise CommandError(f"--time-limit {options.time_limit:g}: seconds above 0 are wanted, a day at most")
     outcomes = []
-    for outcome in check_bridge.check(options.adapter, options.time_limit):
+    for outcome in check.check(options.adapter, options.time_limit):
         outcomes.append(outcome)
         _print(outcome.text)
         sys.stdout.flush()
-    _print(check_bridge.tally(outcomes, options.adapter))
+    _print(check.tally(outcomes, options.adapter))
     return 1 if any(outcome.state == "FAIL" for outcome in outcomes) else 0
 
 
@@ -299,22 +301,22 @@ def _known_bugs_arguments(parser: argparse.ArgumentParser) -> None:
 def _known_bugs(options: argparse.Namespace) -> int:
     from bpe_conformance.fixtures.saving import write_text
     from bpe_conformance.fixtures.spec import load_spec
-    from bpe_conformance.known_bugs import matrix
-    from bpe_conformance.tools import power
 
-    spec, reasons = load_spec(check_schema=False), power.stands()
+    from .known_bugs import matrix, mutation_score
+
+    spec, reasons = load_spec(check_schema=False), mutation_score.stands()
     if options.measure:
-        found = power.compute()
+        found = mutation_score.compute()
         write_text(matrix.FILE, matrix.text(found))
     else:
         found = matrix.read()
-    wrong = list(power.check_published(found)) if options.check else []
+    wrong = list(mutation_score.check_published(found)) if options.check else []
     if not options.check and not options.measure:
-        _print(power.listed(found))
-    wrong += power.gaps(found, spec, reasons)
-    _print(power.totals(found, spec, reasons))
+        _print(mutation_score.listed(found))
+    wrong += mutation_score.gaps(found, spec, reasons)
+    _print(mutation_score.totals(found, spec, reasons))
     if options.measure:
-        _print(power.seeds())
+        _print(mutation_score.seeds())
     _print(wrong)
     return 1 if wrong and (options.check or options.measure) else 0
 
@@ -340,11 +342,11 @@ def _matrix_arguments(parser: argparse.ArgumentParser) -> None:
 def _matrix(options: argparse.Namespace) -> int:
     from importlib.resources import files
 
-    from bpe_conformance.matrix import survey
-    from bpe_conformance.matrix.environments import Environments
-    from bpe_conformance.matrix.implementations import implementations
-    from bpe_conformance.matrix.packs import Packs
-    from bpe_conformance.tools.command_error import unknown
+    from .command_error import unknown
+    from .survey import survey
+    from .survey.environments import Environments
+    from .survey.implementations import implementations
+    from .survey.packs import Packs
 
     asked, judged = survey.named(options.words)
     environments = packs = None
@@ -352,7 +354,7 @@ def _matrix(options: argparse.Namespace) -> int:
         listed = {one.name: one for one in implementations()}
         for name in options.only or ():
             if name not in listed:
-                raise unknown("implementation", name, listed, "conformance/matrix/implementations.yaml")
+                raise unknown("implementation", name, listed, "conformance/survey/implementations.yaml")
         asked += [listed[name] for name in options.only or listed]
         environments = Environments(options.environments or options.folder / "packages")
         packs = Packs(environments)
@@ -395,7 +397,7 @@ def _pack_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _pack(options: argparse.Namespace) -> int:
-    from bpe_conformance.pack import tables, writing
+    from .packs import tables, writing
 
     if options.seed < 0:
         raise CommandError(f"--seed is {options.seed}; an integer of 0 or more is wanted")
@@ -408,7 +410,7 @@ def _using(module: str, function: str) -> Callable[..., Any]:
     """Return a function of a module of `using`, which is imported when it is called."""
 
     def call(given: Any) -> Any:
-        return getattr(import_module(f"bpe_conformance.using.{module}"), function)(given)
+        return getattr(import_module(f"bpe_conformance.commands.{module}"), function)(given)
 
     return call
 

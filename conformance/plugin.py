@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
-    from bpe_conformance.run.session import Run
+    from .session.run import Run
 
 SUITE = Path(__file__).parent
 NAME = "conformance"
@@ -76,7 +76,7 @@ def pytest_configure(config: pytest.Config) -> None:
     """Replace the word `conformance` among the arguments by the installed suite, and resolve the adapter."""
     if not _name_suite(config):
         return
-    from bpe_conformance.run.session import Run
+    from .session.run import Run
 
     config.stash[RUN] = Run.configure(config)
     config.pluginmanager.register(config.stash[RUN], "bpe-conformance-run")
@@ -136,7 +136,7 @@ def pytest_collect_directory(path: Path, parent: pytest.Collector) -> pytest.Col
     run = parent.config.stash.get(RUN, None)
     if run is None or path != SUITE:
         return None
-    from bpe_conformance.run.items import Suite
+    from .session.items import Suite
 
     suite: Any = Suite.from_parent(parent, path=path, nodeid=NAME)
     return suite  # type: ignore[no-any-return]

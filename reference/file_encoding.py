@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from .choosing import Choice
 from .chunks import Cuts, FileChunk, check_size, check_unchanged
 from .files import AnyPath, replacing
 from .progress import Progress
+from .special_token_policy import Choice
 from .workers import in_processes
 
 if TYPE_CHECKING:

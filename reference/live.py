@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING
 
 from bpe_conformance.fixtures import PATTERNS, Model
 
-from . import format_huggingface, format_tiktoken
+from .formats import huggingface
+from .formats import tiktoken as format_tiktoken
 from .patterns import pre_tokenize, resolve
 
 if TYPE_CHECKING:
@@ -80,7 +81,7 @@ def to_huggingface(model: Model) -> tokenizers.Tokenizer:
         import tokenizers
     except ImportError:
         raise ImportError("tokenizers is not installed: pip install 'bpe-conformance[huggingface]'") from None
-    document = format_huggingface.document(model)
+    document = huggingface.document(model)
     _special_ids(model)
 
     def split(text: str) -> list[str]:

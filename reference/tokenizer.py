@@ -11,14 +11,15 @@ from typing import TYPE_CHECKING, ClassVar, TypeVar
 
 from bpe_conformance.fixtures import Merge, Model
 
-from . import format_gpt2, live
-from .choosing import Choice, Wanted, wanted_of
+from . import live
 from .counting import Source, count_pre_tokens
 from .encoder import Encoder
 from .files import AnyPath
+from .formats import gpt2
 from .learners import learner
 from .patterns import DEFAULT_PATTERN, has_fence, pre_tokenize, resolve
 from .progress import Progress, silent
+from .special_token_policy import Choice, Wanted, wanted_of
 from .special_tokens import SpecialTokens
 from .streaming import pieces
 from .trainer import BYTE_ORDERS, TIE_BREAKS, number
@@ -432,7 +433,7 @@ class Tokenizer:
         Raises:
             ValueError: if two ids stand for the same bytes, which the format cannot hold.
         """
-        format_gpt2.write(folder, self.vocab, self.merges)
+        gpt2.write(folder, self.vocab, self.merges)
 
     @classmethod
     def from_files(
@@ -448,8 +449,8 @@ class Tokenizer:
         Raises:
             ValueError: with file and line, if they are malformed, or if they do not fit together.
         """
-        vocab = format_gpt2.read_vocab(vocab_path)
-        merges = format_gpt2.read_merges(merges_path, vocab)
+        vocab = gpt2.read_vocab(vocab_path)
+        merges = gpt2.read_merges(merges_path, vocab)
         return cls(vocab, merges, special_tokens, pattern=pattern)
 
     def to_tiktoken(self, name: str = "bpe-conformance") -> tiktoken.Encoding:

@@ -2,53 +2,14 @@
 
 from __future__ import annotations
 
-import re
-import shutil
 from pathlib import Path
 
 import pytest
+from helpers.project import Project
 
-import bpe_conformance.run.session  # noqa: F401  pytester forgets what a run in this process imports first
+import bpe_conformance.session.run  # noqa: F401  pytester forgets what a run in this process imports first
 
-pytest_plugins = ["pytester", "bridge_adapters"]
-
-HERE = Path(__file__).parent
-SPEC = HERE / "spec"
-
-
-class Project:
-    """A user's project: a folder with adapters in `mine.py` (tests/plugin_adapters.py), where pytest is run."""
-
-    def __init__(self, pytester: pytest.Pytester) -> None:
-        self.pytester = pytester
-        self.path = pytester.path
-        shutil.copy(HERE / "plugin_adapters.py", self.path / "mine.py")
-
-    def write(self, name: str, text: str) -> Path:
-        file = self.path / name
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(text, encoding="utf-8")
-        return file
-
-    def run(self, adapter: str, *options: str) -> pytest.RunResult:
-        """Judge `adapter` in a process of its own, against the small spec."""
-        arguments = ["conformance", "--adapter", adapter, f"--bpe-spec={SPEC}", *options]
-        return self.pytester.runpytest_subprocess(*arguments, timeout=60)
-
-    def judge(self, adapter: str, *options: str) -> pytest.RunResult:
-        """The same in this process, which is faster."""
-        return self.pytester.runpytest_inprocess("conformance", "--adapter", adapter, f"--bpe-spec={SPEC}", *options)
-
-    def refused(self, adapter: str, *options: str) -> str:
-        """Return the one line with which the plugin refuses to judge at all."""
-        arguments = ["--adapter", adapter] if adapter else []
-        spec = [] if "--bpe-spec" in options else [f"--bpe-spec={SPEC}"]
-        result = self.pytester.runpytest_inprocess("conformance", *arguments, *spec, *options)
-        assert result.ret == pytest.ExitCode.USAGE_ERROR, result.ret
-        said = [line for line in [*result.outlines, *result.errlines] if line.strip()]
-        assert len(said) == 1, said
-        assert said[0].startswith("ERROR: ")
-        return said[0]
+pytest_plugins = ["pytester", "helpers.bridge_adapters"]
 
 
 @pytest.fixture(scope="session")
@@ -62,18 +23,3 @@ def project(pytester: pytest.Pytester, bytecode: Path, monkeypatch: pytest.Monke
     monkeypatch.delenv("PYTHONDONTWRITEBYTECODE", raising=False)
     monkeypatch.setenv("PYTHONPYCACHEPREFIX", str(bytecode))
     return Project(pytester)
-
-
-def states(result: pytest.RunResult) -> dict[str, str]:
-    """Return what each id came to in a run with `-v`, with xdist or without."""
-    found = {}
-    for line in result.outlines:
-        if xdist := re.match(r"\[gw\d+\] (?:\[ *\d+%\] )?([A-Z ]+) \S*conformance::(\S+)", line):
-            found[xdist[2]] = xdist[1]
-            continue
-        head, separator, tail = line.partition("::")
-        if separator and head.endswith("conformance") and " " not in head:
-            name, _, word = tail.partition(" ")
-            if word.strip():
-                found[name] = word.partition("[")[0].partition("(")[0].strip()
-    return found

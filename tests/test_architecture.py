@@ -50,7 +50,7 @@ def test_fixtures_import_nothing_of_ours(file: Path) -> None:
 @pytest.mark.parametrize("file", _files("reference"), ids=lambda file: file.name)
 def test_the_reference_imports_fixtures_at_most_and_never_the_oracle(file: Path) -> None:
     names = _imports(file)
-    oracles = ("bpe_conformance.reference.textbook", "bpe_conformance.reference.superbpe_textbook")
+    oracles = ("bpe_conformance.reference.textbook", "bpe_conformance.reference.superbpe.textbook")
     if file.name == "textbook.py":
         assert all(_under(name, "bpe_conformance.fixtures") for name in names)
     elif file.name == "superbpe_textbook.py":
@@ -59,7 +59,7 @@ def test_the_reference_imports_fixtures_at_most_and_never_the_oracle(file: Path)
     else:
         assert all(_under(name, "bpe_conformance.fixtures", "bpe_conformance.reference") for name in names)
         assert not any(_under(name, *oracles) for name in names)
-        assert file.name == "superbpe.py" or "bpe_conformance.reference.superbpe" not in names
+        assert file.name == "superbpe.py" or "bpe_conformance.reference.superbpe.trainer" not in names
 
 
 @pytest.mark.parametrize("file", _files("conformance"), ids=lambda file: file.name)
@@ -67,16 +67,16 @@ def test_the_suite_reaches_an_implementation_only_through_the_protocol(file: Pat
     for name in _imports(file):
         if _under(name, "bpe_conformance.reference") and file.parent.name != "using":
             formats = file.parent.name == "pack" and name.startswith("bpe_conformance.reference.format_")
-            oracles = ("bpe_conformance.reference.textbook", "bpe_conformance.reference.superbpe_textbook")
+            oracles = ("bpe_conformance.reference.textbook", "bpe_conformance.reference.superbpe.textbook")
             textbook = _under(name, *oracles)
             assert textbook or formats or name == "bpe_conformance.reference", name
         if file.name not in ("session.py", "subjects.py", "witnesses.py", "check_bridge.py", "talk.py"):
             assert not _under(name, "bpe_conformance.adapters"), name
         if file.parent.name == "judging":
-            assert not _under(name, "bpe_conformance.run"), name
-            assert not _under(name, "bpe_conformance.tools"), name
+            assert not _under(name, "bpe_conformance.session"), name
+            assert not _under(name, "bpe_conformance.spec_tools"), name
         if file.name != "cli.py" and file.parent.name != "using":
-            assert not _under(name, "bpe_conformance.using"), name
+            assert not _under(name, "bpe_conformance.commands"), name
 
 
 @pytest.mark.parametrize("file", sorted((ROOT / "conformance" / "known_bugs").glob("*.py")), ids=lambda file: file.name)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from bpe_conformance.adapters.errors import AdapterUnavailable
+from ..errors import AdapterUnavailable
 
 
 def unavailable(package: str, error: ImportError, install: str = "") -> AdapterUnavailable:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from ..encoding import Shaped
+from ..shapes.tiktoken_encoding import Shaped
 from . import unavailable
 
 try:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from bpe_conformance.fixtures import PATTERNS
-from bpe_conformance.reference import format_gpt2
+from bpe_conformance.reference.formats import gpt2
 
 from . import unavailable
 from .ranks import Merge
@@ -62,7 +62,7 @@ class Tokenizer:
             path = Path(folder, "merges.txt")
             model.save_merges_txt(path)
             lines = path.read_text("utf-8").splitlines()
-        merges = [format_gpt2.read_merge(line.split(" ")[:2]) for line in lines]
+        merges = [gpt2.read_merge(line.split(" ")[:2]) for line in lines]
         tokenizer = cls.__new__(cls)
         tokenizer.vocab = {index: token for token, index in model.vocab.items()}
         tokenizer.merges = merges

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from importlib.metadata import version
 from typing import ClassVar
 
-from ..trainer import Trained
+from ..shapes.functions import Trained
 from . import unavailable
 from .tokenizer_json import Merge, write_tokenizer_json
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from bpe_conformance.fixtures import Model
-from bpe_conformance.reference import format_huggingface
+from bpe_conformance.reference.formats import huggingface
 
 Merge = tuple[bytes, bytes]
 
@@ -38,5 +38,5 @@ def write_tokenizer_json(
             free += 1
     table = {index: token for token, index in ids.items()}
     path = Path(folder, "tokenizer.json")
-    format_huggingface.write(path, Model(table, tuple(merges), tuple(special), "gpt2" if pattern is None else pattern))
+    huggingface.write(path, Model(table, tuple(merges), tuple(special), "gpt2" if pattern is None else pattern))
     return str(path)

@@ -9,7 +9,7 @@ from typing import ClassVar
 
 from bpe_conformance.fixtures import PATTERNS, unspell
 
-from ..trainer import Trained
+from ..shapes.functions import Trained
 from . import unavailable
 
 try:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from bpe_conformance.known_bugs.plain import Encoder
+from .plain import Encoder
 
 
 class RowsByLength(Encoder):

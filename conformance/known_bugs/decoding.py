@@ -9,7 +9,7 @@ import re
 import unicodedata
 from collections.abc import Iterable
 
-from bpe_conformance.known_bugs.plain import Encoder
+from .plain import Encoder
 
 # Joining
 

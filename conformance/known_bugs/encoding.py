@@ -11,9 +11,10 @@ from itertools import pairwise
 from typing import ClassVar
 
 from bpe_conformance.fixtures import Merge, spell, unspell
-from bpe_conformance.known_bugs.plain import Encoder
 from bpe_conformance.reference import textbook
 from bpe_conformance.reference.textbook import Word
+
+from .plain import Encoder
 
 
 def _join(word: Word, here: int) -> Word:

@@ -13,9 +13,10 @@ from threading import Lock
 from typing import Any, ClassVar
 
 from bpe_conformance.fixtures import Merge
-from bpe_conformance.known_bugs.plain import Encoder, Trainer, Words
 from bpe_conformance.reference import textbook
 from bpe_conformance.reference.textbook import Word
+
+from .plain import Encoder, Trainer, Words
 
 # The caller's objects
 

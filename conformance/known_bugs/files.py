@@ -7,7 +7,8 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from bpe_conformance.fixtures import GPT2_BYTE_ORDER, Merge, spell, unspell
-from bpe_conformance.known_bugs.plain import Encoder
+
+from .plain import Encoder
 
 
 class _Reader(Encoder):

@@ -9,8 +9,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 
 from bpe_conformance.fixtures import Merge
-from bpe_conformance.known_bugs.plain import Encoder, Trainer, Words
 from bpe_conformance.reference import textbook
+
+from .plain import Encoder, Trainer, Words
 
 Segments = list[tuple[str, bool]]
 

@@ -6,8 +6,9 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 
 from bpe_conformance.fixtures import PATTERNS, Merge
-from bpe_conformance.known_bugs.plain import Encoder
 from bpe_conformance.reference import textbook
+
+from .plain import Encoder
 
 Segments = list[tuple[str, bool]]
 

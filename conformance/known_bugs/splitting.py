@@ -9,8 +9,9 @@ from itertools import pairwise
 import regex
 
 from bpe_conformance.fixtures import PATTERNS
-from bpe_conformance.known_bugs.plain import Encoder
 from bpe_conformance.reference import textbook
+
+from .plain import Encoder
 
 GPT2 = PATTERNS["gpt2"]
 CL100K = PATTERNS["cl100k"]

@@ -6,7 +6,7 @@ import itertools
 import re
 from collections.abc import Iterable, Iterator
 
-from bpe_conformance.known_bugs.plain import Encoder
+from .plain import Encoder
 
 # Holding text back
 

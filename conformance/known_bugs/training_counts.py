@@ -7,8 +7,9 @@ from collections.abc import Mapping
 from struct import pack, unpack
 
 from bpe_conformance.fixtures import Merge
-from bpe_conformance.known_bugs.plain import Trainer, Words
 from bpe_conformance.reference.textbook import Word
+
+from .plain import Trainer, Words
 
 # Counting
 

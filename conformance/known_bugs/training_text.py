@@ -7,9 +7,10 @@ import unicodedata
 from collections import Counter
 
 from bpe_conformance.fixtures import Merge
-from bpe_conformance.known_bugs.plain import Trainer, Words
 from bpe_conformance.reference import textbook
 from bpe_conformance.reference.textbook import Word
+
+from .plain import Trainer, Words
 
 # Special tokens
 

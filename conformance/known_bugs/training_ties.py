@@ -6,7 +6,8 @@ from collections import Counter
 from collections.abc import Mapping
 
 from bpe_conformance.fixtures import Merge, spell
-from bpe_conformance.known_bugs.plain import Trainer
+
+from .plain import Trainer
 
 # Ties
 

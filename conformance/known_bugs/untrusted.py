@@ -6,8 +6,9 @@ import re
 import unicodedata
 from collections.abc import Collection
 
-from bpe_conformance.known_bugs.plain import Encoder
 from bpe_conformance.reference import textbook
+
+from .plain import Encoder
 
 Segments = list[tuple[str, bool]]
 

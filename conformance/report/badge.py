@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 
-from bpe_conformance.report.document import Document
+from .document import Document
 
 LABEL = "byte-level BPE"
 

@@ -13,12 +13,13 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bpe_conformance import __version__
 from bpe_conformance.fixtures.one_line import one_line
 from bpe_conformance.fixtures.regular_file import read_regular
 from bpe_conformance.fixtures.spec import FOLDER, Clause
 from bpe_conformance.fixtures.strict_json import parse_json
-from bpe_conformance.report import tally
+
+from .. import __version__
+from . import tally
 
 if TYPE_CHECKING:
     from jsonschema import Draft202012Validator

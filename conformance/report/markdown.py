@@ -6,7 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from bpe_conformance.fixtures.spec import CLASSES
-from bpe_conformance.report.document import Document
+
+from .document import Document
 
 SHOWN = 20
 """Failures told in full; a CI job's summary holds about a megabyte, its reader less."""

@@ -6,8 +6,9 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from bpe_conformance.fixtures.saving import write_text
-from bpe_conformance.report import badge, document, markdown, page
-from bpe_conformance.report.document import Document, ReportError
+
+from . import badge, document, markdown, page
+from .document import Document, ReportError
 
 Form = Callable[[Sequence[Document]], str]
 ALL = ("report.json", "report.md", "badge.json", "index.html")

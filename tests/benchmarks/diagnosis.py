@@ -13,14 +13,14 @@ from concurrent.futures import ProcessPoolExecutor
 from functools import cache
 from multiprocessing import get_context
 
+from bpe_conformance.cases.judging import judge, unmet
 from bpe_conformance.fixtures.spec import Spec, load_spec
-from bpe_conformance.judging.containment import TimedOut
-from bpe_conformance.judging.difference import TIMED_OUT, Difference
-from bpe_conformance.judging.judge import judge, unmet
-from bpe_conformance.judging.subject import Subject
+from bpe_conformance.implementation.containment import TimedOut
+from bpe_conformance.implementation.implementation import Subject
 from bpe_conformance.known_bugs import KnownBug, known_bugs, matrix
+from bpe_conformance.known_bugs.likely_bugs import ranked
 from bpe_conformance.known_bugs.plain import Encoder, Trainer
-from bpe_conformance.run.looks_like import ranked
+from bpe_conformance.outcome import TIMED_OUT, Difference
 
 HOW_MANY = {2: 60, 3: 30, 5: 20}
 """Faults in one class → how many classes."""

@@ -19,8 +19,9 @@ from table import markdown, number, provenance
 from timing import measure
 
 from bpe_conformance.fixtures import Merge, gpt2_model
-from bpe_conformance.reference import Tokenizer, format_huggingface, format_tiktoken
+from bpe_conformance.reference import Tokenizer
 from bpe_conformance.reference.counting import count_pre_tokens
+from bpe_conformance.reference.formats import huggingface, tiktoken
 
 MEBIBYTE = 1 << 20
 MILLION = 10**6
@@ -256,14 +257,14 @@ def _save_and_load(tokenizer: Tokenizer) -> str:
 
 def _tokenizer_json(tokenizer: Tokenizer) -> str:
     path = _folder() / "tokenizer.json"
-    format_huggingface.write(path, tokenizer.model)
-    return "equal tables" if format_huggingface.read(path) == tokenizer.model else "other tables"
+    huggingface.write(path, tokenizer.model)
+    return "equal tables" if huggingface.read(path) == tokenizer.model else "other tables"
 
 
 def _rank_file(tokenizer: Tokenizer) -> str:
     path = _folder() / "ranks.tiktoken"
-    format_tiktoken.write(path, tokenizer.model)
-    return "equal tables" if format_tiktoken.read(path) == tokenizer.model else "other tables"
+    tiktoken.write(path, tokenizer.model)
+    return "equal tables" if tiktoken.read(path) == tokenizer.model else "other tables"
 
 
 def _trained_to(vocab_size: int) -> Run:

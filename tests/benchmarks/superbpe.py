@@ -19,11 +19,12 @@ from typing import NamedTuple
 from table import markdown, provenance
 
 from bpe_conformance.fixtures import END_OF_TEXT
-from bpe_conformance.reference import Tokenizer, superbpe
+from bpe_conformance.reference import Tokenizer
+from bpe_conformance.reference.superbpe import trainer
 
 MEGABYTE = 10**6
 UNITS = {
-    "ours": superbpe.UNITS,
+    "ours": trainer.UNITS,
     "published": r"\p{N}{1,3}| ?[^\s\p{L}\p{N}]{2,}[\r\n/]*| +(?!\S)",
     "without signs": r" ?\p{L}+(?: \p{L}+)*| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+",
 }
@@ -99,13 +100,13 @@ def measure(row: Row, train: Path, vocab_size: int, workers: int, documents: Seq
     else:
         transition = round(vocab_size * row.part)
         units = UNITS[row.units]
-        tokenizer = superbpe.train(train, vocab_size, transition, [END_OF_TEXT], unit_pattern=units, workers=workers)
+        tokenizer = trainer.train(train, vocab_size, transition, [END_OF_TEXT], unit_pattern=units, workers=workers)
     seconds = time.perf_counter() - start
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
     ids = tokenizer.encode_batch(documents)
     if any(tokenizer.decode(mine) != document for mine, document in zip(ids, documents, strict=True)):
         raise AssertionError(f"{row.name} loses text")
-    superwords = sum(superbpe.words_in(token) > 1 for token in tokenizer.vocab.values())
+    superwords = sum(trainer.words_in(token) > 1 for token in tokenizer.vocab.values())
     return Measured(sum(map(len, ids)), superwords, seconds, peak)
 
 

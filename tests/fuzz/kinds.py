@@ -18,13 +18,13 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 from bpe_conformance.fixtures.extension import load_extension
 from bpe_conformance.fixtures.spec import load_spec
 from bpe_conformance.fixtures.yaml_file import read_documents
-from bpe_conformance.matrix.implementations import implementations
-from bpe_conformance.pack.loading import load_cases
-from bpe_conformance.pack.tables import Given, read_table
-from bpe_conformance.pack.writing import MANIFEST
-from bpe_conformance.reference import format_cs336, format_gpt2, format_huggingface, format_tiktoken
+from bpe_conformance.packs.loading import load_cases
+from bpe_conformance.packs.tables import Given, read_table
+from bpe_conformance.packs.writing import MANIFEST
+from bpe_conformance.reference.formats import cs336, gpt2, huggingface, tiktoken
 from bpe_conformance.report import document
-from bpe_conformance.run import known_failures
+from bpe_conformance.session import known_failures
+from bpe_conformance.survey.implementations import implementations
 
 MEMORY = 4 << 30
 LARGE = 3 << 30
@@ -45,11 +45,11 @@ def _spec(path: Path, folder: Path, name: str) -> object:
 
 
 READERS: dict[str, Callable[[Path, Path], object]] = {
-    "vocab.json": lambda path, _: format_gpt2.read_vocab(path),
-    "merges.txt": lambda path, _: format_gpt2.read_merges(path),
-    "ranks": lambda path, _: format_tiktoken.read(path),
-    "tokenizer.json": lambda path, _: format_huggingface.read(path),
-    "cs336": lambda path, _: format_cs336.read(path),
+    "vocab.json": lambda path, _: gpt2.read_vocab(path),
+    "merges.txt": lambda path, _: gpt2.read_merges(path),
+    "ranks": lambda path, _: tiktoken.read(path),
+    "tokenizer.json": lambda path, _: huggingface.read(path),
+    "cs336": lambda path, _: cs336.read(path),
     "table": lambda path, _: read_table([str(path)], Given("x", "gpt2")),
     "yaml": lambda path, _: list(read_documents(path)),
     "extension": lambda path, _: load_extension(path),

@@ -16,12 +16,13 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
-import sample_reports
+from helpers import sample_reports
 
 from bpe_conformance.fixtures.extension import SUPERBPE
-from bpe_conformance.pack.tables import Given, read_table
-from bpe_conformance.pack.writing import CASES, MANIFEST, TABLE, contents
-from bpe_conformance.reference import Tokenizer, format_gpt2, format_huggingface, format_tiktoken
+from bpe_conformance.packs.tables import Given, read_table
+from bpe_conformance.packs.writing import CASES, MANIFEST, TABLE, contents
+from bpe_conformance.reference import Tokenizer
+from bpe_conformance.reference.formats import gpt2, huggingface, tiktoken
 from bpe_conformance.report import document
 from fuzz.targets import SEEDS, SPEC
 
@@ -33,10 +34,10 @@ def tables() -> Iterator[tuple[str, str, bytes]]:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         plain = Tokenizer(OURS.vocab, OURS.merges)
-        format_gpt2.write(folder, OURS.vocab, OURS.merges)
-        format_tiktoken.write(folder / "x.tiktoken", OURS.model)
-        format_huggingface.write(folder / "tokenizer.json", OURS.model)
-        format_huggingface.write(folder / "plain.json", plain.model)
+        gpt2.write(folder, OURS.vocab, OURS.merges)
+        tiktoken.write(folder / "x.tiktoken", OURS.model)
+        huggingface.write(folder / "tokenizer.json", OURS.model)
+        huggingface.write(folder / "plain.json", plain.model)
         found = {file.name: file.read_bytes() for file in folder.iterdir()}
     vocab, merges = found["vocab.json"], found["merges.txt"]
     yield "gpt2_vocab", "table", vocab
@@ -114,8 +115,8 @@ def documents() -> Iterator[tuple[str, str, bytes]]:
 
 
 def _small_pack(table: object) -> bytes:
-    from bpe_conformance.pack.build import Pack, build
-    from bpe_conformance.pack.witnesses import Agreement
+    from bpe_conformance.packs.build import Pack, build
+    from bpe_conformance.packs.witnesses import Agreement
 
     whole = build(table.model, 0)  # type: ignore[attr-defined]
     ops: dict[str, dict[str, object]] = {}

@@ -1,6 +1,6 @@
 """Each of our parsers as a function of bytes: it refuses them in one line that names the file, or what it read holds.
 
-Hypothesis (`tests/test_parsers_fuzzed.py`) and atheris (`tests/fuzz/run.py`) drive them.
+Hypothesis (`tests/slow/test_parsers_fuzzed.py`) and atheris (`tests/fuzz/run.py`) drive them.
 """
 
 from __future__ import annotations
@@ -23,24 +23,26 @@ from unittest import mock
 import yaml
 
 from bpe_conformance import cli
-from bpe_conformance.adapters import connection, serve
-from bpe_conformance.adapters.bridge import bridge
+from bpe_conformance.adapters.bridge import connection
+from bpe_conformance.adapters.bridge import server as serve
+from bpe_conformance.adapters.bridge.client import bridge
 from bpe_conformance.adapters.errors import AdapterError, RemoteError
 from bpe_conformance.adapters.loading import resolve
+from bpe_conformance.command_error import CommandError
 from bpe_conformance.fixtures import PATTERNS, Model
 from bpe_conformance.fixtures.expression import compile_expression
 from bpe_conformance.fixtures.extension import load_extension
 from bpe_conformance.fixtures.models import LARGEST_ID
 from bpe_conformance.fixtures.spec import load_spec
 from bpe_conformance.fixtures.yaml_file import SpecError, read_documents
-from bpe_conformance.matrix.implementations import findings, implementations
-from bpe_conformance.pack import tables
-from bpe_conformance.pack.loading import load_cases
-from bpe_conformance.pack.writing import CASES, MANIFEST, TABLE
-from bpe_conformance.reference import Tokenizer, format_cs336, format_gpt2, format_huggingface, format_tiktoken
+from bpe_conformance.packs import tables
+from bpe_conformance.packs.loading import load_cases
+from bpe_conformance.packs.writing import CASES, MANIFEST, TABLE
+from bpe_conformance.reference import Tokenizer
+from bpe_conformance.reference.formats import cs336, gpt2, huggingface, tiktoken
 from bpe_conformance.report import document, markdown
-from bpe_conformance.run import known_failures
-from bpe_conformance.tools.command_error import CommandError
+from bpe_conformance.session import known_failures
+from bpe_conformance.survey.implementations import findings, implementations
 
 SPEC = Path(__file__).parent.parent / "spec"
 SEEDS = Path(__file__).parent / "seeds"
@@ -163,17 +165,17 @@ def _back(write: Callable[[Path], object], read: Callable[[Path], object], file:
 
 def _gpt2_vocab(data: bytes, folder: Path) -> None:
     file = _put(folder, "vocab.json", data)
-    vocab = format_gpt2.read_vocab(file)
+    vocab = gpt2.read_vocab(file)
     _check_model(Model(vocab, ()))
-    _back(lambda path: format_gpt2.write(path.parent, vocab, []), format_gpt2.read_vocab, file, vocab)
+    _back(lambda path: gpt2.write(path.parent, vocab, []), gpt2.read_vocab, file, vocab)
 
 
 def _gpt2_merges(data: bytes, folder: Path) -> None:
     file = _put(folder, "merges.txt", data)
-    merges = format_gpt2.read_merges(file)
+    merges = gpt2.read_merges(file)
     vocab = dict(enumerate({part for left, right in merges for part in (left, right, left + right)}))
     _check_model(Model(vocab, tuple(merges)))
-    _back(lambda path: format_gpt2.write(path.parent, vocab, merges), format_gpt2.read_merges, file, merges)
+    _back(lambda path: gpt2.write(path.parent, vocab, merges), gpt2.read_merges, file, merges)
 
 
 def _gpt2_pair(data: bytes, folder: Path) -> None:
@@ -190,27 +192,27 @@ def _gpt2_pair(data: bytes, folder: Path) -> None:
 
 def _tiktoken(data: bytes, folder: Path) -> None:
     file = _put(folder, "x.tiktoken", data)
-    model = format_tiktoken.read(file)
+    model = tiktoken.read(file)
     _check_model(model)
-    _back(lambda path: format_tiktoken.write(path, model), format_tiktoken.read, file, model)
+    _back(lambda path: tiktoken.write(path, model), tiktoken.read, file, model)
 
 
 def _huggingface(data: bytes, folder: Path) -> None:
     file = _put(folder, "tokenizer.json", data)
-    model = format_huggingface.read(file)
+    model = huggingface.read(file)
     _check_model(model)
     try:
-        format_huggingface.write(file, model)
+        huggingface.write(file, model)
     except ValueError as error:
         _check_refusal(error, None)
         return
-    back = format_huggingface.read(file)
+    back = huggingface.read(file)
     _hold((back.vocab, back.merges) == (model.vocab, model.merges), "what was read is written as something else")
     _hold(set(back.special_tokens or ()) == set(model.special_tokens or ()), "other special tokens")
 
 
 def _cs336(data: bytes, folder: Path) -> None:
-    model = format_cs336.read(_put(folder, "both.pkl", data))
+    model = cs336.read(_put(folder, "both.pkl", data))
     _check_model(model, complete=False)
     _hold(set(model.vocab.values()) >= {bytes([byte]) for byte in range(256)}, "a byte is missing")
 
@@ -421,7 +423,7 @@ def _ids(data: bytes, folder: Path) -> None:
     form = FORMS[data[0] % 4] if data else FORMS[0]
     table = folder / "bytes.tiktoken"
     if not table.exists():
-        format_tiktoken.write(table, Tokenizer.train("", 256).model)
+        tiktoken.write(table, Tokenizer.train("", 256).model)
     file = _put(folder, "ids", data[1:])
     for command in ("decode", "encode"):
         status, _, said = _run(command, str(table), str(file), "--pattern", "gpt2", "--as", form)

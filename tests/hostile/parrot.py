@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from bpe_conformance.cases.expectations import expected_ids, value_for, whole_text
 from bpe_conformance.fixtures.spec import load_spec
-from bpe_conformance.judging.expectations import expected_ids, value_for, whole_text
 
 
 def table(vocab: Any, merges: Any) -> int:

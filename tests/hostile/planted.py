@@ -48,7 +48,7 @@ class Fault:
 
 
 HANDLE, CONTAINMENT, ALARM = "judging/handle.py", "judging/containment.py", "judging/alarm.py"
-AROUND, PROCESS, CONNECTION = "judging/surroundings.py", "adapters/process.py", "adapters/connection.py"
+AROUND, PROCESS, CONNECTION = "judging/surroundings.py", "adapters/bridge/process.py", "adapters/bridge/connection.py"
 FAULTS = (
     Fault(
         "ids-rebuilt",
@@ -224,15 +224,15 @@ FAULTS = (
         "target=target if stream is not self.popen.stderr else str, args=(stream,)",
         "flooderror",
     ),
-    Fault("output-kept-apart", "adapters/serve.py", "    os.dup2(2, 1)", "    pass", "floodout"),
+    Fault("output-kept-apart", "adapters/bridge/server.py", "    os.dup2(2, 1)", "    pass", "floodout"),
     Fault(
         "parent-watched",
-        "adapters/serve.py",
+        "adapters/bridge/server.py",
         "    while os.getppid() == parent:",
         "    while True:",
         tests="leaves_nothing",
     ),
-    Fault("names-shortened", "adapters/bridge.py", "[:_LONGEST_NAME])[1:-1]", ")[1:-1]", tests="calls_itself"),
+    Fault("names-shortened", "adapters/bridge/client.py", "[:_LONGEST_NAME])[1:-1]", ")[1:-1]", tests="calls_itself"),
 )
 
 

@@ -30,8 +30,8 @@ import yaml
 from mutants import REFERENCE, Mutant, mutants
 
 from bpe_conformance.fixtures.spec import load_spec
-from bpe_conformance.run import items as _items  # noqa: F401
-from bpe_conformance.run import session
+from bpe_conformance.session import items as _items  # noqa: F401
+from bpe_conformance.session import run
 
 MODULES = ("trainer", "encoder", "special_tokens", "streaming", "tokenizer", "patterns", "format_gpt2", "counting")
 COMMAND = ("conformance", "--bpe-strict", "-q", "-p", "no:cacheprovider", "--adapter")
@@ -202,7 +202,7 @@ def main() -> int:
     asked = options.modules or MODULES
     found = [mutant for module in asked for mutant in mutants(module, known["unreached"].get(module, ()))]
     spec = load_spec(check_schema=False)
-    session.load_spec = lambda *_, **__: spec
+    run.load_spec = lambda *_, **__: spec
     tally = {module: Counter[str]() for module in asked}
     if not options.listed:
         for mutant in found:

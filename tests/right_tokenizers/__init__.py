@@ -1,1 +1,1 @@
-"""Right tokenizers of different build: the suite raises no alarm about any of them (tests/test_right_tokenizers.py)."""
+"""Correct tokenizers of many builds; the suite must pass each one (tests/slow/test_right_tokenizers.py)."""

@@ -9,12 +9,12 @@ from pathlib import Path
 
 import psutil
 
+from bpe_conformance.cases.judging import judge, unmet
 from bpe_conformance.fixtures.spec import FOLDER, load_spec
-from bpe_conformance.judging.judge import judge, unmet
-from bpe_conformance.judging.law import check
-from bpe_conformance.judging.law import unmet as law_unmet
-from bpe_conformance.judging.laws import bind
-from bpe_conformance.judging.subject import Subject
+from bpe_conformance.implementation.implementation import Subject
+from bpe_conformance.properties.basic import bind
+from bpe_conformance.properties.engine import check
+from bpe_conformance.properties.engine import unmet as law_unmet
 from bpe_conformance.reference import Tokenizer
 
 GROWTH = 1.1

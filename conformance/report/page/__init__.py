@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from bpe_conformance.report.document import Document
+from ..document import Document
 
 FOLDER = Path(__file__).parent
 
@@ -27,7 +27,7 @@ def text(documents: Sequence[Document], findings: Sequence[Mapping[str, Any]] = 
     """
     import jinja2
 
-    from bpe_conformance.report.page import data, markup, view
+    from . import data, markup, view
 
     environment = jinja2.Environment(
         autoescape=True,

@@ -7,10 +7,10 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from bpe_conformance.report.page.installed import case_texts
-from bpe_conformance.report.page.states import STATES
-from bpe_conformance.report.page.view import Implementation, Page, clause_of
-from bpe_conformance.report.page.visible import visible
+from .installed import case_texts
+from .states import STATES
+from .view import Implementation, Page, clause_of
+from .visible import visible
 
 TOLD = ("input", "expected", "got", "diverges", "depends", "reason")
 LABEL = re.compile(r"  (the same as a case(?=, ready to paste:)|\S+(?: \S+)?)(.*)")

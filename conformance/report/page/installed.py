@@ -7,8 +7,9 @@ from typing import Any
 
 from bpe_conformance.fixtures.flow import write_flow
 from bpe_conformance.fixtures.spec import FOLDER, Case, Spec, load_spec
-from bpe_conformance.judging.judge_encoding import model_line
-from bpe_conformance.report import document
+
+from ...cases.encoding import model_line
+from .. import document
 
 LONGEST = 360
 

@@ -8,10 +8,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from bpe_conformance.fixtures.spec import CLASSES, LEVELS, SECTIONS
-from bpe_conformance.report.document import Document, repeating
-from bpe_conformance.report.page.installed import clause_order, section_titles
-from bpe_conformance.report.page.states import LEGEND, OFF, STATES, Cell
-from bpe_conformance.report.page.visible import shown, visible
+
+from ..document import Document, repeating
+from .installed import clause_order, section_titles
+from .states import LEGEND, OFF, STATES, Cell
+from .visible import shown, visible
 
 CORPUS = "corpus"
 FINDINGS = ("bug", "limit", "convention", "open")

@@ -6,7 +6,7 @@ import re
 import unicodedata
 from typing import Any
 
-from bpe_conformance.report.document import Document
+from ..document import Document
 
 TABLE = re.compile(r" {8}(?=(?:merges|model) )")
 """Where an input that a report tells in one line goes over to its table."""

@@ -1,0 +1,68 @@
+"""`cs336:MODULE`: a module with the functions that Stanford CS336's first assignment asks for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ..errors import AdapterError
+from ..importing import load_module
+from .functions import Trained, is_written, train_by_file
+
+
+def cs336(module_name: str) -> object:
+    """Return an adapter over `run_train_bpe` and `get_tokenizer` of a module; either may be absent.
+
+    A function that raises NotImplementedError, as the assignment's skeleton does, claims nothing. What
+    `get_tokenizer` makes is handed on as it is, with the methods that it has.
+
+    Args:
+        module_name: a module, `tests.adapters` in the assignment's own layout.
+
+    Raises:
+        AdapterError: if there is no such module, or it has neither function, or neither is written.
+    """
+    if not module_name:
+        raise AdapterError('"cs336:" names no module; write cs336:module, as in cs336:tests.adapters')
+    module = load_module(module_name)
+    get_tokenizer: Any = getattr(module, "get_tokenizer", None)
+    run_train_bpe: Any = getattr(module, "run_train_bpe", None)
+    if not callable(get_tokenizer) and not callable(run_train_bpe):
+        raise AdapterError(
+            f"{module_name} has neither get_tokenizer(vocab, merges, special_tokens) nor "
+            "run_train_bpe(input_path, vocab_size, special_tokens); name the module that holds them"
+        )
+
+    trains = callable(run_train_bpe) and is_written(run_train_bpe, f"{module_name}:run_train_bpe")
+    if not trains and not _makes(get_tokenizer):
+        there = [name for name in ("get_tokenizer", "run_train_bpe") if callable(getattr(module, name, None))]
+        both = "both raise NotImplementedError; fill in one of them" if there[1:] else "raises NotImplementedError"
+        raise AdapterError(f"{module_name}: {' and '.join(there)} {both}")
+
+    def make(vocab: Any, merges: Any, special_tokens: Sequence[str] | None = None) -> Any:
+        if not callable(get_tokenizer):
+            raise NotImplementedError(f"{module_name} has no get_tokenizer")
+        return get_tokenizer(vocab, merges, special_tokens)
+
+    def train(text: str, vocab_size: int, special_tokens: Sequence[str]) -> Trained:
+        return train_by_file(run_train_bpe, make, text, vocab_size, special_tokens)
+
+    adapter: Any = make
+    adapter.__name__ = adapter.__qualname__ = module_name
+    adapter.conventions = dict(getattr(module, "conventions", {}))
+    if trains:
+        adapter.train = train
+    return adapter
+
+
+def _makes(get_tokenizer: Any) -> bool:
+    """Whether `get_tokenizer` is there and written, as a first call shows."""
+    if not callable(get_tokenizer):
+        return False
+    try:
+        get_tokenizer({byte: bytes([byte]) for byte in range(256)}, [], None)
+    except NotImplementedError:
+        return False
+    except (Exception, SystemExit):
+        return True  # the cases tell
+    return True

@@ -1,0 +1,157 @@
+"""`--bpe-trainer`: a function `(input_path, vocab_size, special_tokens) -> (vocab, merges)` as `train`."""
+
+from __future__ import annotations
+
+import copy
+import functools
+import inspect
+import tempfile
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from ..errors import AdapterError
+from ..importing import load
+
+TrainingFunction = Callable[[Path, int, list[str]], object]
+_CARRIED = ("conventions", "model", "from_files")
+
+
+class Trained:
+    """What a training function returned; the tokenizer is made when something else is first asked for.
+
+    So a trainer is judged on its own even where the encoder cannot take its result.
+
+    Args:
+        vocab: as the function returned it.
+        merges: as the function returned it.
+        make: makes the tokenizer, given copies of both.
+    """
+
+    def __init__(self, vocab: Any, merges: Any, make: Callable[[Any, Any], object]) -> None:
+        self.vocab = vocab
+        self.merges = merges
+        self._make = make
+        self._tokenizer: object = None
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        if self._tokenizer is None:
+            self._tokenizer = self._make(copy.copy(self.vocab), copy.copy(self.merges))
+        return getattr(self._tokenizer, name)
+
+
+def is_written(function: TrainingFunction, name: str) -> bool:
+    """Whether a training function does not raise NotImplementedError, as a first call with the least input shows.
+
+    Args:
+        function: what is to be called.
+        name: how the user named it.
+
+    Raises:
+        AdapterError: if it cannot be called with three arguments, or returns no pair.
+    """
+    wanted = "(input_path, vocab_size, special_tokens) -> (vocab, merges)"
+    try:
+        inspect.signature(function).bind(Path(), 256, [])
+    except TypeError as error:
+        raise AdapterError(f"{name} cannot be called as {wanted}: {error}") from None
+    except ValueError:
+        pass  # a builtin that shows no signature
+    try:
+        _call(function, "a", 256, [])
+    except NotImplementedError:
+        return False
+    except NoPair as error:
+        raise AdapterError(f"{name} returned {error}; wanted is {wanted}") from None
+    except (Exception, SystemExit):
+        return True  # the cases tell
+    return True
+
+
+class NoPair(TypeError):
+    """A training function returned something else than (vocab, merges); the message is what."""
+
+
+def _call(function: TrainingFunction, text: str, vocab_size: int, special_tokens: Sequence[str]) -> tuple[Any, Any]:
+    """Write `text` to a temporary file, byte for byte its UTF-8, and train on that.
+
+    Raises:
+        NoPair: if the function does not return a pair.
+    """
+    data = text.encode("utf-8")
+    with tempfile.TemporaryDirectory(prefix="bpe-conformance-") as folder:
+        path = Path(folder, "corpus.txt")
+        path.write_bytes(data)
+        result: Any = function(path, vocab_size, list(special_tokens))
+    try:
+        vocab, merges = result
+    except (TypeError, ValueError):
+        raise NoPair("None" if result is None else type(result).__name__) from None
+    return vocab, merges
+
+
+def train_by_file(
+    function: TrainingFunction,
+    make: Callable[..., object],
+    text: str,
+    vocab_size: int,
+    special_tokens: Sequence[str],
+) -> Trained:
+    """Train on a file that holds `text`, and have the tokenizer made when it is first asked for.
+
+    Raises:
+        TypeError: if the function does not return a pair.
+    """
+    try:
+        vocab, merges = _call(function, text, vocab_size, special_tokens)
+    except NoPair as error:
+        name = getattr(function, "__name__", "the training function")
+        raise TypeError(f"{name} returned {error}; a pair (vocab, merges) is wanted") from None
+    special = list(special_tokens)
+    return Trained(vocab, merges, lambda vocab, merges: make(vocab, merges, special))
+
+
+def with_trainer(target: object, spec: str) -> object:
+    """Return an adapter like `target` whose `train` is the function that `spec` names.
+
+    Conventions that the function carries as its attribute `conventions` are added to those of `target`.
+
+    Args:
+        target: an adapter.
+        spec: `pkg.module:function`: `(input_path, vocab_size, special_tokens) -> (vocab, merges)`.
+
+    Raises:
+        AdapterError: if `spec` names no function, or one that cannot be called so or returns no pair, or `target`
+            is nothing that can be called.
+    """
+    function: Any = load(spec)
+    is_written(function, spec)
+    conventions = {**getattr(target, "conventions", {}), **getattr(function, "conventions", {})}
+    adapter = _like(target)
+
+    def train(text: str, vocab_size: int, special_tokens: Sequence[str]) -> Trained:
+        return train_by_file(function, adapter, text, vocab_size, special_tokens)
+
+    adapter.train = staticmethod(train) if inspect.isclass(adapter) else train
+    adapter.conventions = conventions
+    return adapter
+
+
+def _like(target: Any) -> Any:
+    if inspect.isclass(target):
+        try:
+            metaclass: Any = type(target)
+            return metaclass(target.__name__, (target,), {"__module__": target.__module__})
+        except TypeError:
+            pass  # a class that cannot be derived from is wrapped, as a function is
+
+    @functools.wraps(target, updated=())
+    def make(*arguments: Any, **named: Any) -> Any:
+        return target(*arguments, **named)
+
+    for name in _CARRIED:
+        if hasattr(target, name):
+            setattr(make, name, getattr(target, name))
+    return make

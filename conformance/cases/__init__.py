@@ -1,0 +1,1 @@
+"""Tests a golden case: asks the implementation, compares, and finds where the answers part."""

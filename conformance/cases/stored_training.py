@@ -1,0 +1,47 @@
+"""Training on prose: hundreds of merges, more than a case holds. The oracle learns them once; they are stored."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from bpe_conformance.fixtures import PATTERNS, Merge, write_token
+from bpe_conformance.fixtures.values import TEXTS
+from bpe_conformance.reference import textbook
+
+from .expectations import TRAINING_KEYS, read_merges
+
+FILE = TEXTS / "prose-merges.json"
+TEXT_FILES = 14
+SIZE = 256 + 760
+
+
+def text(folder: Path = TEXTS) -> str:
+    """Return the first of the fixed texts, one after the other."""
+    return "".join(file.read_bytes().decode("utf-8") for file in sorted(folder.glob("*.txt"))[:TEXT_FILES])
+
+
+def merges(key: str) -> list[Merge]:
+    """Return the merges that the oracle learns from it under the convention `key`."""
+    return read_merges(_stored()[key])
+
+
+def compute(folder: Path = TEXTS) -> str:
+    """Return the JSON of the file: the digest of the text, and a line of merges for each convention."""
+    given = text(folder)
+    rows: dict[str, Any] = {"sha256": hashlib.sha256(given.encode("utf-8")).hexdigest()}
+    for key in TRAINING_KEYS:
+        tie_break, _, byte_order = key.partition("/")
+        learned = textbook.learn(given, SIZE, (), PATTERNS["gpt2"], tie_break, byte_order or "raw")
+        rows[key] = [[write_token(left), write_token(right)] for left, right in learned]
+    return "{\n" + ",\n".join(f"{json.dumps(key)}: {json.dumps(row)}" for key, row in rows.items()) + "\n}\n"
+
+
+@cache
+def _stored() -> Mapping[str, Any]:
+    stored: Mapping[str, Any] = json.loads(FILE.read_text("utf-8"))
+    return stored

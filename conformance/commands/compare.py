@@ -1,0 +1,177 @@
+"""`bpe-conformance compare`: two tokenizers on one's own text."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import accumulate
+from pathlib import Path
+
+from bpe_conformance.fixtures import Model
+
+from ..command_error import CommandError
+from ..implementation import loading
+from ..implementation.containment import Fault, TimedOut
+from ..implementation.implementation import Subject
+from ..implementation.proxy import Handle
+from ..session import corpus
+from ..terminal import show
+from . import tokenizers
+from .bars import bars
+from .train import size
+
+TIME_LIMIT = 60.0
+LONG_ENOUGH = 5_000_000
+"""Bytes from which the speed is told: below, it is that of getting ready."""
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments."""
+    parser.add_argument("adapters", nargs=2, metavar="ADAPTER", help="as --adapter of the suite takes it")
+    parser.add_argument("--corpus", required=True, metavar="PATH", help="a text, a folder, or stdlib")
+    parser.add_argument(
+        "--table", metavar="TABLE", help="of which both are built, as for encode; default what they serve, or gpt2"
+    )
+    tokenizers.options(parser)
+
+
+@dataclass
+class Side:
+    """One of the two.
+
+    Attributes:
+        subject: the implementation.
+        model: what it is built from, or serves.
+        tokens: how many it gave.
+        seconds: how long encoding took.
+        handle: the tokenizer, once it is built.
+    """
+
+    subject: Subject
+    model: Model
+    tokens: int = 0
+    seconds: float = 0.0
+    handle: Handle | None = None
+
+    def encode(self, text: str) -> list[int] | str:
+        """Return the ids of `text`, or what went wrong."""
+        try:
+            with self.subject.within():
+                self.handle = self.handle or self.subject.build(self.model)
+                began = time.perf_counter()
+                ids = self.handle.encode(text)
+        except (Fault, TimedOut) as fault:
+            self.handle = None  # a process of its own may have ended, and starts again
+            return str(fault)
+        self.seconds += time.perf_counter() - began
+        self.tokens += len(ids)
+        return ids
+
+
+@dataclass
+class Found:
+    """What the comparison has come to.
+
+    Attributes:
+        files: read.
+        read: bytes.
+        blocks: encoded by both.
+        different: of those, how many differ.
+        first: the first difference, told.
+    """
+
+    files: int = 0
+    read: int = 0
+    blocks: int = 0
+    different: int = 0
+    first: list[str] = field(default_factory=list)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Compare, and tell; the status is 1 if they differ."""
+    texts = corpus.find(options.corpus)
+    found = Found()
+    with contextlib.redirect_stdout(sys.stderr):
+        left, right = (loading.load(name, TIME_LIMIT) for name in options.adapters)
+        sides = _sides(left, right, options)
+        same = sides[0].model == sides[1].model
+        with bars("file") as progress:
+            for number, file in enumerate(texts.files, start=1):
+                _compare(file, sides, found, same)
+                progress("comparing", number, len(texts.files))
+    for line in _told(sides, found, same):
+        print(line)
+    return 1 if found.different else 0
+
+
+def _sides(left: Subject, right: Subject, options: argparse.Namespace) -> tuple[Side, Side]:
+    for one in (left, right):
+        if "encode" not in one.capabilities:
+            raise CommandError(f"{one.name}: does not encode; name a tokenizer that does")
+    return _side(left, right, options), _side(right, left, options)
+
+
+def _side(one: Subject, other: Subject, options: argparse.Namespace) -> Side:
+    asked = options.table or one.fixed_model or other.fixed_model or "gpt2"
+    model = tokenizers.read(asked, options).model
+    if one.fixed_model not in (None, model.name):
+        raise CommandError(f"{one.name}: serves {one.fixed_model} only; leave --table {asked} out")
+    if f"pattern:{model.pattern}" not in one.capabilities and model.pattern != "gpt2" and one.fixed_model is None:
+        raise CommandError(f"{one.name}: does not take the pattern {model.pattern}")
+    return Side(one, model)
+
+
+def _compare(file: Path, sides: tuple[Side, Side], found: Found, same: bool) -> None:
+    found.files += 1
+    line = 1
+    for text in corpus.blocks(file):
+        answers = [side.encode(text) for side in sides]
+        found.read += len(text.encode("utf-8"))
+        found.blocks += 1
+        broken = [answer for answer in answers if isinstance(answer, str)]
+        if broken or (same and answers[0] != answers[1]):
+            found.different += 1
+            if not found.first:
+                found.first = list(_difference(file, line, text, sides, answers))
+        line += text.count("\n")
+
+
+def _difference(
+    file: Path, line: int, text: str, sides: tuple[Side, Side], answers: Sequence[list[int] | str]
+) -> Iterator[str]:
+    lists = [answer for answer in answers if not isinstance(answer, str)]
+    if len(lists) < 2:
+        yield f"first         {file}, line {line} and following"
+        for side, answer in zip(sides, answers, strict=True):
+            told = answer if isinstance(answer, str) else f"{len(answer)} ids"
+            yield f"  {side.subject.title:<11} {told}"
+        return
+    place = show.first_difference(lists[0], lists[1])
+    ends = [0, *accumulate(len(sides[0].model.vocab.get(index, b"")) for index in lists[0][:place])]
+    before = text.encode("utf-8")[: ends[-1]]
+    yield f"first         {file}, line {line + before.count(10)}"
+    yield f"  after       {show.text_line(before[-40:].decode('utf-8', 'replace'))}"
+    for side, ids in zip(sides, lists, strict=True):
+        yield f"  {side.subject.title:<11} {show.ids(ids, side.model.vocab, place)}"
+
+
+def _told(sides: tuple[Side, Side], found: Found, same: bool) -> Iterator[str]:
+    names = " and ".join(side.subject.title for side in sides)
+    served = sides[0].model.name if same else " and ".join(side.model.name for side in sides)
+    files = "1 file" if found.files == 1 else f"{found.files:,} files"
+    yield f"compared      {names} on {size(found.read)} in {files}, table {served}"
+    if same or found.different:
+        alike = "none" if not found.different else f"{found.different:,}"
+        blocks = "the one block" if found.blocks == 1 else f"{found.blocks:,} blocks"
+        yield f"different     {alike} of {blocks}"
+    else:
+        yield "different     ids of different tables are not compared"
+    yield from found.first
+    if all(side.tokens for side in sides):
+        yield f"bytes/token   {' and '.join(f'{found.read / side.tokens:.3f}' for side in sides)}"
+    if found.read >= LONG_ENOUGH and all(side.seconds for side in sides):
+        yield f"speed         {' and '.join(f'{size(round(found.read / side.seconds))}/s' for side in sides)}"

@@ -1,0 +1,198 @@
+"""`bpe-conformance encode` and `decode`: text to ids and back, for files and pipes of any size."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Iterable, Iterator
+from itertools import chain, islice
+from typing import IO, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from bpe_conformance.reference import Tokenizer
+
+from ..command_error import CommandError
+from . import streams, tokenizers
+from .bars import bars
+
+NUMBERS: dict[str, npt.DTypeLike] = {"uint16": "<u2", "uint32": "<u4"}
+FORMS = ("text", "jsonl", *NUMBERS)
+BATCH = 1 << 16
+LONGEST = 20
+"""Digits of an id at most."""
+
+
+def encode_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of `encode`."""
+    _arguments(parser, "UTF-8")
+    parser.add_argument(
+        "--errors", choices=("strict", "replace"), default="strict", help="what to do where the text is not UTF-8"
+    )
+    parser.add_argument("--workers", type=int, default=1, metavar="N", help="processes, for a file as uint16 or uint32")
+
+
+def decode_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of `decode`."""
+    _arguments(parser, "ids")
+
+
+def _arguments(parser: argparse.ArgumentParser, kind: str) -> None:
+    tokenizers.arguments(parser)
+    parser.add_argument(
+        "file", nargs="?", default=streams.STANDARD, metavar="FILE", help=f"{kind}; default standard input"
+    )
+    parser.add_argument("-o", dest="target", default=streams.STANDARD, metavar="FILE", help="default standard output")
+    parser.add_argument(
+        "--as",
+        dest="form",
+        choices=FORMS,
+        default="text",
+        help="ids between white space; a JSON string of text and a JSON array of ids a line; or little-endian numbers",
+    )
+
+
+def encode(options: argparse.Namespace) -> int:
+    """Run `encode`."""
+    if options.workers < 1:
+        raise CommandError(f"--workers {options.workers}: one at least is wanted")
+    one = tokenizers.tokenizer(options)
+    if options.form in NUMBERS and max(one.vocab) > np.iinfo(NUMBERS[options.form]).max:
+        raise CommandError(f"--as {options.form}: the id {max(one.vocab)} does not fit; take uint32")
+    streams.check_other([options.file], options.target)
+    with streams.opened(options.file) as source:
+        to_file = options.target != streams.STANDARD and not streams.is_special(options.target)
+        if options.form in NUMBERS and to_file and streams.is_regular(options.file):
+            _encode_file(one, options)
+            return 0
+        with streams.written(options.target, options.form in NUMBERS) as target:
+            decoded = streams.decoded(streams.chunks(source, options.file), options.file, options.errors)
+            for part in _encoded(one, decoded, options):
+                target.write(part)
+                target.flush()
+    return 0
+
+
+def _encode_file(one: Tokenizer, options: argparse.Namespace) -> None:
+    if options.errors == "strict":
+        streams.check_utf8(options.file)
+    streams.check_target(options.target)
+    bits = 16 if options.form == "uint16" else 32
+    try:
+        with bars("B") as progress:
+            one.encode_file(options.file, options.target, bits=bits, workers=options.workers, progress=progress)
+    except (ValueError, RuntimeError) as error:
+        raise CommandError(str(error)) from None
+
+
+def _encoded(one: Tokenizer, decoded: Iterator[str], options: argparse.Namespace) -> Iterator[bytes]:
+    if options.form == "jsonl":
+        for number, line in enumerate(_lines(decoded), start=1):
+            value = _json(line, number, options.file)
+            if not isinstance(value, str):
+                raise _malformed(options.file, number, f"{line[:40]!a} is no JSON string")
+            try:
+                yield f"{json.dumps(one.encode(value), separators=(',', ':'))}\n".encode("ascii")
+            except UnicodeEncodeError:
+                raise _malformed(options.file, number, "the text holds a lone surrogate") from None
+        return
+    ids = one.encode_iterable(decoded)
+    between = b""
+    while some := list(islice(ids, BATCH)):
+        if options.form == "text":
+            yield between + " ".join(map(str, some)).encode("ascii")
+            between = b" "
+        else:
+            yield np.array(some, NUMBERS[options.form]).tobytes()
+    if options.form == "text":
+        yield b"\n"
+
+
+def decode(options: argparse.Namespace) -> int:
+    """Run `decode`."""
+    one = tokenizers.tokenizer(options)
+    streams.check_other([options.file], options.target)
+    with streams.opened(options.file) as source, streams.written(options.target, binary=False) as target:
+        for part in _decoded(one, source, options):
+            target.write(part)
+            target.flush()
+    return 0
+
+
+def _decoded(one: Tokenizer, source: IO[bytes], options: argparse.Namespace) -> Iterator[bytes]:
+    data = streams.chunks(source, options.file)
+    if options.form == "jsonl":
+        for number, line in enumerate(_lines(streams.decoded(data, options.file, "strict")), start=1):
+            value = _json(line, number, options.file)
+            if not isinstance(value, list) or not all(type(index) is int for index in value):
+                raise _malformed(options.file, number, f"{line[:40]!a} is no JSON array of ids")
+            try:
+                yield f"{json.dumps(one.decode(value), ensure_ascii=False)}\n".encode()
+            except ValueError as error:
+                raise _malformed(options.file, number, str(error)) from None
+        return
+    known = 0
+    batches = _numbers(data, options) if options.form in NUMBERS else _written(data, options.file)
+    for ids in batches:
+        try:
+            yield one.decode_bytes(ids)
+        except ValueError:
+            place = next(place for place, index in enumerate(ids) if index not in one.vocab)
+            where = f"{streams.shown(options.file)}: the id {ids[place]}, number {known + place} from 0"
+            raise CommandError(f"{where}, is not in the vocabulary") from None
+        known += len(ids)
+
+
+def _numbers(data: Iterable[bytes], options: argparse.Namespace) -> Iterator[list[int]]:
+    kind = np.dtype(NUMBERS[options.form])
+    held = b""
+    for part in data:
+        held += part
+        whole = len(held) // kind.itemsize * kind.itemsize
+        yield np.frombuffer(held[:whole], kind).tolist()
+        held = held[whole:]
+    if held:
+        where = streams.shown(options.file)
+        raise CommandError(f"{where}: its size is no multiple of {kind.itemsize}; is it {options.form}?")
+
+
+def _written(data: Iterable[bytes], name: str) -> Iterator[list[int]]:
+    """Yield ids that stand between white space."""
+    held = b""
+    known = 0
+    for part in chain(data, [b" "]):
+        words = (held + part).split()
+        held = b"" if part[-1:].isspace() else words.pop()
+        if held[LONGEST:]:
+            words.append(held)
+        for word in words:
+            if not word.isdigit() or word[LONGEST:]:
+                shown = word[:40].decode("utf-8", "replace")
+                raise CommandError(f"{streams.shown(name)}: {shown!a}, number {known} from 0, is no id")
+            known += 1
+        yield list(map(int, words))
+
+
+def _lines(decoded: Iterable[str]) -> Iterator[str]:
+    """Yield lines, split at LF only, without it; an empty one at the end is none."""
+    held: list[str] = []
+    for part in decoded:
+        *complete, rest = part.split("\n")
+        for line in complete:
+            yield "".join([*held, line])
+            held = []
+        held.append(rest)
+    if any(held):
+        yield "".join(held)
+
+
+def _json(line: str, number: int, name: str) -> Any:
+    try:
+        return json.loads(line)
+    except (ValueError, RecursionError) as error:
+        raise _malformed(name, number, f"no JSON: {getattr(error, 'msg', 'nested too deep')}") from None
+
+
+def _malformed(name: str, number: int, what: str) -> CommandError:
+    return CommandError(f"{streams.shown(name)}:{number}: {what}")

@@ -1,0 +1,46 @@
+"""The tokenizer that a command's options name."""
+
+from __future__ import annotations
+
+import argparse
+
+from bpe_conformance.reference import Tokenizer
+
+from ..packs import tables
+
+
+def arguments(parser: argparse.ArgumentParser, name: str = "tokenizer") -> None:
+    """Add the arguments that name a table."""
+    parser.add_argument(
+        name,
+        metavar="TABLE",
+        help="gpt2, cl100k or o200k; a folder that train wrote, or with vocab.json and merges.txt; "
+        "a rank file (base64 rank); a tokenizer.json",
+    )
+    options(parser)
+
+
+def options(parser: argparse.ArgumentParser) -> None:
+    """Add what may be said beside a table."""
+    parser.add_argument("--pattern", metavar="NAME_OR_REGEX", help="where the table does not say how text is split")
+    parser.add_argument(
+        "--special",
+        action="append",
+        metavar="TEXT[=ID]",
+        help="a special token, where the table does not say; repeatable",
+    )
+
+
+def read(word: str, options: argparse.Namespace) -> tables.Table:
+    """Read the table.
+
+    Raises:
+        CommandError: one line, if it cannot be read.
+    """
+    given = tables.Given(pattern=options.pattern, special=tables.read_special(options.special))
+    return tables.read_table([word], given)
+
+
+def tokenizer(options: argparse.Namespace) -> Tokenizer:
+    """Return the tokenizer."""
+    return Tokenizer.from_model(read(options.tokenizer, options).model)

@@ -1,0 +1,171 @@
+"""`bpe-conformance train`: from text files to the files of a tokenizer."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from bpe_conformance.fixtures import Model
+from bpe_conformance.reference import Tokenizer
+from bpe_conformance.reference.files import check_folder, write_all
+from bpe_conformance.reference.formats import gpt2, huggingface, tiktoken
+from bpe_conformance.reference.patterns import resolve
+from bpe_conformance.reference.special_tokens import SpecialTokens
+from bpe_conformance.reference.tokenizer import CONVENTIONS
+
+from ..command_error import CommandError
+from ..terminal.show import token
+from . import streams
+from .bars import bars
+
+FORMATS = ("huggingface", "gpt2", "tiktoken")
+TABLES = ("tokenizer.json", "vocab.json", "merges.txt", "ranks.tiktoken")
+SAMPLE = 10_000_000
+"""Bytes of the first file from which the bytes per token are told."""
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments."""
+    parser.add_argument("files", nargs="+", metavar="FILE", help="UTF-8, each a document; - is standard input")
+    parser.add_argument("--vocab-size", type=int, required=True, metavar="N", help="bytes, special tokens and merges")
+    parser.add_argument("-o", dest="folder", type=Path, required=True, metavar="DIR", help="is made if it is absent")
+    parser.add_argument("--special", action="append", default=[], metavar="TEXT", help="a special token; repeatable")
+    parser.add_argument("--pattern", default="gpt2", metavar="NAME_OR_REGEX", help="how text is split; default gpt2")
+    parser.add_argument("--workers", type=int, default=1, metavar="N", help="processes that count; default 1")
+    for name, values in CONVENTIONS.items():
+        option = f"--{name.replace('_', '-')}"
+        parser.add_argument(option, choices=values, default=values[0], help=f"default {values[0]}")
+    parser.add_argument(
+        "--format",
+        action="append",
+        choices=FORMATS,
+        help="what to write: tokenizer.json, vocab.json with merges.txt, or ranks.tiktoken; repeatable; default the "
+        "first two",
+    )
+    parser.add_argument(
+        "--errors", choices=("strict", "replace"), default="strict", help="what to do where a file is not UTF-8"
+    )
+
+
+def run(options: argparse.Namespace) -> int:
+    """Train, write, and tell."""
+    formats = options.format or list(FORMATS[:2])
+    conventions = {name: getattr(options, name) for name in CONVENTIONS}
+    began = time.perf_counter()
+    try:
+        _rehearse(options, formats)
+        sources = [_source(name, options.errors) for name in options.files]
+        read = sum(one.stat().st_size if isinstance(one, Path) else len(one.encode("utf-8")) for one in sources)
+        with bars("") as progress:
+            trained = Tokenizer.train(
+                sources,
+                options.vocab_size,
+                options.special,
+                pattern=options.pattern,
+                workers=options.workers,
+                progress=progress,
+                **conventions,
+            )
+        seconds = time.perf_counter() - began
+        files = _rendered(trained.model, formats)
+        write_all(options.folder, files)
+    except (ValueError, RuntimeError) as error:
+        raise CommandError(str(error)) from None
+    for line in _summary(trained, sources[0], read, seconds, options):
+        print(line)
+    print(f"wrote         {', '.join(str(options.folder / name) for name in sorted(files))}")
+    return 0
+
+
+def _rehearse(options: argparse.Namespace, formats: Iterable[str]) -> None:
+    """See, with a table without merges, that what comes of the training can be written."""
+    special = SpecialTokens(options.special).tokens
+    tokens = [bytes([byte]) for byte in range(256)] + [one.encode("utf-8") for one in special]
+    if options.vocab_size < len(tokens):
+        raise CommandError(f"--vocab-size {options.vocab_size}: bytes and special tokens alone are {len(tokens)}")
+    resolve(options.pattern)
+    if not options.folder.absolute().parent.is_dir():
+        raise CommandError(f"{options.folder}: there is no folder {options.folder.absolute().parent}")
+    if options.folder.exists() and not options.folder.is_dir():
+        raise CommandError(f"{options.folder}: is no folder")
+    files = _rendered(Model(dict(enumerate(tokens)), (), special, options.pattern), formats)
+    for name in files:
+        streams.check_other(options.files, options.folder / name)
+    for name in (one for one in TABLES if one not in files and (options.folder / one).exists()):
+        raise CommandError(f"{options.folder / name}: is of an earlier table; take it out, or add its --format")
+    check_folder(options.folder)
+
+
+def _source(name: str, errors: str) -> str | Path:
+    with streams.opened(name) as stream:
+        if not streams.is_regular(name):  # a pipe can be read once
+            return "".join(streams.decoded(streams.chunks(stream, name), name, errors))
+    if errors == "strict":
+        streams.check_utf8(name)
+    return Path(name)
+
+
+def _rendered(model: Model, formats: Iterable[str]) -> dict[str, str]:
+    """Return name → content of the files."""
+    files = {}
+    if "huggingface" in formats:
+        files["tokenizer.json"] = huggingface.rendered(model)
+    if "gpt2" in formats:
+        files |= gpt2.rendered(model.vocab, model.merges)
+    if "tiktoken" in formats:
+        files["ranks.tiktoken"] = tiktoken.rendered(model)
+    return files
+
+
+def _summary(
+    trained: Tokenizer, first: str | Path, read: int, seconds: float, options: argparse.Namespace
+) -> Iterator[str]:
+    merges = len(trained.merges)
+    workers = f" with {options.workers} workers" if options.workers > 1 else ""
+    tokens = f"{len(trained.vocab):,} tokens, {merges:,} of them merges"
+    yield f"trained       {tokens}, on {size(read)} in {seconds:.1f} s{workers}"
+    if len(trained.vocab) < options.vocab_size:
+        yield f"exhausted     no pair is left to merge; --vocab-size {options.vocab_size:,} is not reached"
+    yield from _memory()
+    sample = first[:SAMPLE] if isinstance(first, str) else _head(first)
+    if sample:
+        whole = "" if len(sample.encode("utf-8")) == read else f" on the first {size(len(sample.encode('utf-8')))}"
+        yield f"bytes/token   {len(sample.encode('utf-8')) / len(trained.encode(sample)):.3f}{whole}"
+    longest = sorted(dict.fromkeys(left + right for left, right in trained.merges), key=len, reverse=True)[:3]
+    if longest:
+        yield f"longest       {', '.join(f'{token(one)} ({len(one)} bytes)' for one in longest)}"
+
+
+def _head(file: Path) -> str:
+    try:
+        with file.open("rb") as stream:
+            return stream.read(SAMPLE).decode("utf-8", "replace")
+    except OSError:  # it is trained and written, and this no more than told
+        return ""
+
+
+def _memory() -> Iterator[str]:
+    """Tell the most memory that was held, where the system says it."""
+    try:
+        import resource
+    except ImportError:
+        return
+    unit = 1 if sys.platform == "darwin" else 1024
+    own, of_worker = (
+        resource.getrusage(who).ru_maxrss * unit for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
+    )
+    yield f"memory        {size(own)} at most" + (f", the largest worker {size(of_worker)}" if of_worker else "")
+
+
+def size(count: int) -> str:
+    """Return a number of bytes for people.
+
+    >>> size(999), size(12_345_678)
+    ('999 bytes', '12.3 MB')
+    """
+    if count < 1000:
+        return f"{count} bytes"
+    return f"{count / 1e3:.1f} kB" if count < 1_000_000 else f"{count / 1e6:.1f} MB"

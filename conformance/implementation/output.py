@@ -1,0 +1,58 @@
+"""What an implementation writes while it is judged: bounded on the disk, in memory and on the screen."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import stat
+from collections.abc import Iterator
+
+from ..terminal.show import ascii_only
+
+KEPT = 64 * 1024
+"""Bytes that are kept of what one item writes to its standard output, and of its standard error."""
+LARGEST_FILE = 1 << 30
+"""Bytes that a file may grow to meanwhile."""
+CUT = b"\n... the rest is cut\n"
+
+
+@contextlib.contextmanager
+def bounded(captured: bool) -> Iterator[None]:
+    """Within it no file grows without end; afterwards the captured output is cut, before anyone reads it.
+
+    Args:
+        captured: whether the standard streams go to temporary files, which are read when the item has ended.
+    """
+    with _file_size_limit():
+        yield
+    for descriptor in (1, 2) if captured else ():
+        with contextlib.suppress(OSError):
+            found = os.fstat(descriptor)
+            if stat.S_ISREG(found.st_mode) and found.st_size > KEPT:
+                os.ftruncate(descriptor, KEPT)
+                os.lseek(descriptor, 0, os.SEEK_END)
+                os.write(descriptor, CUT)
+
+
+def shown(text: str) -> str:
+    """Return captured output as it may be shown: what no terminal, page or XML file obeys or refuses."""
+    return ascii_only(text.replace("\t", "    ")[: KEPT + len(CUT)])[: KEPT + len(CUT)]
+
+
+@contextlib.contextmanager
+def _file_size_limit() -> Iterator[None]:
+    """Let no write go beyond `LARGEST_FILE` (POSIX): a flood into a captured stream would fill the disk."""
+    try:
+        import resource
+    except ImportError:
+        yield
+        return
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    least = min((one for one in (soft, hard) if one != resource.RLIM_INFINITY), default=LARGEST_FILE)
+    with contextlib.suppress(OSError, ValueError):
+        resource.setrlimit(resource.RLIMIT_FSIZE, (min(least, LARGEST_FILE), hard))
+    try:
+        yield
+    finally:
+        with contextlib.suppress(OSError, ValueError):
+            resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))

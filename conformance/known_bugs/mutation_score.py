@@ -1,0 +1,227 @@
+"""How well the suite tells right from wrong: golden cases, laws and fresh cases against every known bug."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from functools import lru_cache
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
+
+from bpe_conformance.fixtures.spec import Case, Spec, load_spec
+from bpe_conformance.fixtures.yaml_file import read_documents
+
+from ..cases.judging import judge, unmet
+from ..implementation.containment import TimedOut
+from ..implementation.implementation import Subject
+from ..outcome import TIMED_OUT, Difference
+from ..properties.basic import bind
+from ..properties.engine import Law, check
+from ..properties.engine import unmet as law_unmet
+from . import known_bugs, matrix
+from .likely_bugs import ranked
+from .matrix import Matrix
+
+STANDS = Path(matrix.__file__).with_name("stands.yaml")
+SEEDS = (1, 2, 3)
+ONE_IN = 32
+Answers = dict[str, str]
+
+
+def compute(workers: int | None = None) -> Matrix:
+    """Return the whole matrix: every golden case and every law against every known bug."""
+    goldens, laws = _each(_answers, workers), _each(_law, workers)
+    return _matrix(goldens, laws)
+
+
+def check_published(published: Matrix, workers: int | None = None) -> Iterator[str]:
+    """Yield a line for each thing in which the published matrix is not what the known bugs do now.
+
+    Each bug is judged by the cases that it is said to fail, by those that the matrix does not know yet, and by one in
+    `ONE_IN` of the others. The laws are not tried: that takes minutes.
+    """
+    known = {case for answers in published.answers.values() for case in answers} | set(stands())
+    new = {case.id for case in _spec().cases if case.id not in known}
+    jobs = []
+    for number, bug in enumerate(known_bugs()):
+        if bug.id not in published.laws:
+            yield f"{bug.id}: has no row yet"
+            continue
+        if bug.varies != (bug.id in published.varying):
+            yield f"{bug.id}: whether its answers vary is not as published"
+        if not bug.varies:
+            row = published.answers.get(bug.id, {})
+            some = {case.id for place, case in enumerate(_spec().cases) if (place + number) % ONE_IN == 0}
+            jobs.append((bug.id, {*row, *some, *new}, row))
+    for bug_id in sorted({*published.laws} - {bug.id for bug in known_bugs()}):
+        yield f"{bug_id}: has a row, and is gone"
+    with _pool(workers) as pool:
+        for (bug_id, _, row), now in zip(jobs, pool.map(_some_answers, jobs), strict=True):
+            if changed := sorted(case for case in {*row, *now} if row.get(case) != now.get(case)):
+                yield f"{bug_id}: {len(changed)} answers are not the published ones, first that to {changed[0]}"
+
+
+def _matrix(goldens: Mapping[str, Answers], laws: Mapping[str, str]) -> Matrix:
+    varying = {bug.id: min(goldens[bug.id], default="") for bug in known_bugs() if bug.varies}
+    return Matrix({bug: found for bug, found in goldens.items() if bug not in varying}, varying, laws)
+
+
+def fresh(seed: int, workers: int | None = None) -> list[str]:
+    """Return the known bugs that the fresh cases of one seed catch."""
+    from ..properties.fresh import fresh_cases
+
+    cases = fresh_cases(seed, _spec().clauses)
+    with _pool(workers) as pool:
+        caught = pool.map(_catches, [(bug.id, cases) for bug in known_bugs()])
+        return [bug.id for bug, found in zip(known_bugs(), caught, strict=True) if found]
+
+
+def seeds(workers: int | None = None) -> Iterator[str]:
+    """Yield a line for each of a few seeds: how many known bugs its fresh cases catch."""
+    for seed in SEEDS:
+        yield f"caught by --bpe-seed {seed:<8} {len(fresh(seed, workers))} of {len(known_bugs())}"
+
+
+def diagnosed(found: Matrix) -> list[str]:
+    """Return the known bugs that are told by name when each is run as an unknown one."""
+    spec = _spec()
+    clauses = {**{bug.id: bug.clause for bug in known_bugs()}, **{case.id: case.clause.id for case in spec.cases}}
+    told = []
+    for bug, answers in found.answers.items():
+        likely = ranked(answers, [case.id for case in spec.cases], found, clauses)
+        if likely and bug in likely[0].bugs:
+            told.append(bug)
+    return told
+
+
+def stands(file: Path = STANDS) -> dict[str, str]:
+    """Return the golden cases that stand though they catch no known bug, each with the reason."""
+    documents = list(read_documents(file))
+    return {case: one["reason"] for document in documents for one in document.value for case in one["cases"]}
+
+
+def gaps(found: Matrix, spec: Spec, reasons: Mapping[str, str]) -> Iterator[str]:
+    """Yield a line for each known bug that no golden case catches, and each case that stands without a reason.
+
+    A law suffices for a bug that only long inputs show.
+    """
+    by_law = {bug.id for bug in known_bugs() if bug.long and found.laws.get(bug.id)}
+    for bug, answers in found.answers.items():
+        if not answers and bug not in by_law:
+            yield f"{bug} is caught by no golden case: write one"
+    for bug, caught_by in found.varying.items():
+        if not caught_by:
+            yield f"{bug} is caught by no golden case: write one"
+    catching = found.catching()
+    for case in spec.cases:
+        if not catching.get(case.id) and case.level == "must" and case.id not in reasons:
+            yield f"{case.id} catches no known bug: write the bug, or say in {STANDS.name} why the case stands"
+    for name in reasons:
+        if catching.get(name) or name not in {case.id for case in spec.cases}:
+            yield f"{name} is listed in {STANDS.name}, and catches a known bug, or does not exist: take it out"
+
+
+def listed(found: Matrix) -> Iterator[str]:
+    """Yield a line for each known bug: how many golden cases and laws catch it, and what it does."""
+    section = ""
+    for bug in known_bugs():
+        if bug.section != section:
+            section = bug.section
+            yield f"{section}"
+        caught = len(found.answers.get(bug.id, ()))
+        cases = f"{caught} case{'' if caught == 1 else 's'}" if bug.id in found.answers else "varies"
+        law = found.laws.get(bug.id) or "no law"
+        yield f"  {bug.id:<38}{cases:>10}, {law:<22}{bug.clause}"
+        yield f"      {bug.sentence}"
+
+
+def totals(found: Matrix, spec: Spec, reasons: Mapping[str, str]) -> Iterator[str]:
+    """Yield the numbers: bugs caught by golden cases and by laws, cases that catch one, bugs told by name."""
+    bugs = known_bugs()
+    golden = sum(bool(found.answers.get(bug.id) or found.varying.get(bug.id)) for bug in bugs)
+    laws = sum(bool(found.laws.get(bug.id)) for bug in bugs)
+    catching = found.catching()
+    musts = [case.id for case in spec.cases if case.level == "must"]
+    caught = sum(bool(catching.get(case)) for case in musts)
+    yield f"caught by a golden case      {golden} of {len(bugs)} known bugs"
+    yield f"caught by a law              {laws} of {len(bugs)}"
+    told = sum(map(bool, found.answers.values()))
+    yield f"told by name when unknown    {len(diagnosed(found))} of {told}, the rest vary or need long inputs"
+    yield f"cases that catch a bug       {caught} of {len(musts)} MUST; by reasons stand {len(reasons)} more"
+
+
+# In worker processes
+
+
+@lru_cache(maxsize=1)
+def _spec() -> Spec:
+    return load_spec(check_schema=False)
+
+
+@lru_cache(maxsize=1)
+def _bound() -> dict[str, Law]:
+    return {law.id: law for law in bind(_spec().clauses)}
+
+
+def _subject(bug: str) -> Subject:
+    target = next(one.target for one in known_bugs() if one.id == bug)
+    return Subject(bug, target)
+
+
+def _answers(bug: str) -> Answers:
+    return _answers_to(_spec().cases, bug)
+
+
+def _some_answers(job: tuple[str, Collection[str], Answers]) -> Answers:
+    return _answers_to([case for case in _spec().cases if case.id in job[1]], job[0])
+
+
+def _answers_to(cases: Iterable[Case], bug: str) -> Answers:
+    subject = _subject(bug)
+    found = {case.id: difference for case in cases if (difference := _judged(case, subject)) is not None}
+    return {case: one.fingerprint for case, one in found.items() if one.answer != TIMED_OUT}
+
+
+def _judged(case: Case, subject: Subject) -> Difference | None:
+    if unmet(case, subject):
+        return None
+    try:
+        with subject.within():
+            return judge(case, subject)
+    except TimedOut:
+        return Difference("", "", "", answer=TIMED_OUT)
+
+
+def _law(bug: str) -> str:
+    subject = _subject(bug)
+    judged = (law for law in _bound().values() if not law_unmet(law, subject))
+    return next((law.id for law in judged if check(law, subject, shrink=False)), "")
+
+
+def _catches(job: tuple[str, Sequence[Case]]) -> bool:
+    subject = _subject(job[0])
+    return any(_judged(case, subject) is not None for case in job[1])
+
+
+def _each(work: Callable[[str], Any], workers: int | None) -> dict[str, Any]:
+    names = [bug.id for bug in known_bugs()]
+    with _pool(workers) as pool:
+        return dict(zip(names, pool.map(work, names), strict=True))
+
+
+@contextlib.contextmanager
+def _pool(workers: int | None) -> Iterator[ProcessPoolExecutor]:
+    """Give new processes with a fixed hash seed, so that a bug that depends on it gives the same in every run."""
+    earlier = os.environ.get("PYTHONHASHSEED")
+    os.environ["PYTHONHASHSEED"] = "0"
+    try:
+        with ProcessPoolExecutor(workers or os.cpu_count(), mp_context=get_context("spawn")) as pool:
+            yield pool
+    finally:
+        if earlier is None:
+            del os.environ["PYTHONHASHSEED"]
+        else:
+            os.environ["PYTHONHASHSEED"] = earlier

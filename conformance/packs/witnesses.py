@@ -1,0 +1,162 @@
+"""The independent engines that compute a pack's values too, each where the table lies in its conventions."""
+
+from __future__ import annotations
+
+import importlib.metadata
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import regex
+
+from bpe_conformance.adapters import AdapterError, resolve
+from bpe_conformance.fixtures import PATTERNS, Model, read_token
+from bpe_conformance.reference import textbook
+
+from ..cases.expectations import value_for
+from ..command_error import CommandError
+from ..terminal.show import text_line
+
+Json = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Engine:
+    """An independent implementation: its adapter, its package, and the lookup that it computes by."""
+
+    adapter: str
+    package: str
+    lookup: str
+
+
+ENGINES = (Engine("tiktoken", "tiktoken", "bytes"), Engine("huggingface", "tokenizers", "pair"))
+
+
+@dataclass
+class Agreement:
+    """What the engines said.
+
+    Attributes:
+        asked: package → version, the lookup it computes by, how many cases it agrees with.
+        not_asked: package → why it was not asked at all.
+        differs: the cases in which an engine differs for a known reason.
+    """
+
+    asked: dict[str, Json] = field(default_factory=dict)
+    not_asked: dict[str, str] = field(default_factory=dict)
+    differs: list[Json] = field(default_factory=list)
+
+    def lines(self) -> list[str]:
+        """Return what is printed."""
+        told = [
+            f"agrees    {name} {one['version']} ({one['lookup']} lookup) in {one['agrees']:,} cases"
+            for name, one in self.asked.items()
+        ]
+        told += [f"not asked {name}: {why}" for name, why in self.not_asked.items()]
+        for reason in dict.fromkeys(one["reason"] for one in self.differs):
+            cases = [one for one in self.differs if one["reason"] == reason]
+            told.append(f"differs   {cases[0]['engine']} in {len(cases)} cases: {reason}")
+        return told
+
+
+def agree(model: Model, cases: Sequence[Json], engines: Sequence[Engine] = ENGINES) -> Agreement:
+    """Ask every engine that is here for every value that it computes.
+
+    Raises:
+        CommandError: if one differs for no known reason: then nobody knows what is right.
+    """
+    agreement = Agreement()
+    for engine in engines:
+        built = _built(engine, model)
+        if isinstance(built, str):
+            agreement.not_asked[engine.package] = built
+            continue
+        agreed = 0
+        for case in cases:
+            expected = _expected(case, engine.lookup)
+            got = _asked(built, case)
+            if got == expected:
+                agreed += 1
+                continue
+            reason = _reason(engine, model, case)
+            if reason is None:
+                raise CommandError(
+                    f"{case['id']}: {engine.package} gives {_short(got)}, the textbook {_short(expected)} "
+                    f"for {_short(case['input'])}; no pack is written where they disagree"
+                )
+            agreement.differs.append({"engine": engine.package, "case": case["id"], "reason": reason})
+        version = importlib.metadata.version(engine.package)
+        agreement.asked[engine.package] = {"version": version, "lookup": engine.lookup, "agrees": agreed}
+    return agreement
+
+
+def _built(engine: Engine, model: Model) -> Any:
+    """Return the engine with the table, or why it has none."""
+    if engine.lookup == "bytes" and not model.ranks_by_bytes:
+        return "its lookup by bytes cannot hold this table"
+    try:
+        target: Any = resolve(engine.adapter)
+    except AdapterError as error:
+        return str(error)
+    keywords = {"pattern": PATTERNS[model.pattern]} if model.pattern != "gpt2" else {}
+    try:
+        return target(dict(model.vocab), list(model.merges), list(model.special_tokens or ()), **keywords)
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # a panic of native code is no Exception
+        return f"it refuses the table or the pattern: {' '.join(str(error).split())[:160]}"
+
+
+def _expected(case: Mapping[str, Any], lookup: str) -> Any:
+    if case["op"] == "decode":
+        return case["expect"]["text"]
+    if case["op"] == "batch":
+        return [row["ids"] for row in case["expect"]["batch"]]
+    found = value_for(case["expect"], lookup)
+    assert found is not None
+    return found["ids"]
+
+
+def _asked(tokenizer: Any, case: Mapping[str, Any]) -> Any:
+    given = case["input"]
+    try:
+        if case["op"] == "decode":
+            text = tokenizer.decode(list(given["ids"]))
+            data = tokenizer.decode_bytes(list(given["ids"])) if hasattr(tokenizer, "decode_bytes") else None
+            wanted = read_token(case["expect"].get("bytes", case["expect"]["text"]))
+            return text if data in (None, wanted) else data
+        if case["op"] == "batch":
+            return [list(tokenizer.encode(text)) for text in given["texts"]]
+        return list(tokenizer.encode(given["text"] if "text" in given else "".join(given["chunks"])))
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # a panic of native code is no Exception
+        return f"{type(error).__name__}: {error}"
+
+
+def _reason(engine: Engine, model: Model, case: Mapping[str, Any]) -> str | None:
+    """Return why an engine may differ in a case, or None."""
+    given = case["input"]
+    texts = given.get("texts") or [given.get("text", "".join(given.get("chunks", ())))]
+    special = model.special_tokens or ()
+    for text in texts:
+        if engine.package == "tiktoken" and _ambiguous(text, special):
+            return "where two special tokens begin at one place it takes one by the order of a hash"
+        if engine.package == "tiktoken" and _unmatched(text, model):
+            return "it drops text that the pattern does not match"
+    return None
+
+
+def _ambiguous(text: str, special: Sequence[str]) -> bool:
+    met = [token for token in dict.fromkeys(special) if token in text]
+    return any(one != other and one.startswith(other) for one in met for other in met)
+
+
+def _unmatched(text: str, model: Model) -> bool:
+    parts = [part for part, special in textbook.cut_special(text, model.special_tokens or ()) if not special]
+    pattern = PATTERNS[model.pattern]
+    return any(sum(len(match.group()) for match in regex.finditer(pattern, part)) < len(part) for part in parts)
+
+
+def _short(value: Any) -> str:
+    return text_line(str(value))

@@ -1,0 +1,1 @@
+"""One pytest run: loading the adapter, selection, items, known failures, exit status."""

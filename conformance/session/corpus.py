@@ -1,0 +1,115 @@
+"""Real text of any size: GPT-2 ids by the implementation and by tiktoken's engine, side by side."""
+
+from __future__ import annotations
+
+import sysconfig
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+from bpe_conformance.fixtures import END_OF_TEXT, PATTERNS, gpt2, gpt2_model
+from bpe_conformance.fixtures.yaml_file import SpecError
+
+from ..implementation.containment import Fault, TimedOut
+from ..implementation.implementation import Subject
+from ..terminal import show
+
+BLOCK = 1 << 16
+PATIENCE = 60
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """Files to compare, under one name."""
+
+    id: str
+    files: tuple[Path, ...]
+
+
+def find(path: str) -> Corpus:
+    """Return the corpus that `--bpe-corpus` names.
+
+    Args:
+        path: a file; a folder, whose files are all taken; or `stdlib`, the standard library's Python sources.
+
+    Raises:
+        SpecError: if there is nothing to read.
+    """
+    root = Path(sysconfig.get_path("stdlib")) if path == "stdlib" else Path(path)
+    if root.is_file():
+        return Corpus(show.ascii_only(f"corpus-{root.name}"), (root,))
+    pattern = "*.py" if path == "stdlib" else "*"
+    files = [file for file in sorted(root.rglob(pattern)) if file.is_file()]
+    if path == "stdlib":
+        files = [file for file in files if "site-packages" not in file.parts]
+    if not files:
+        raise SpecError(f"{path}: there is no text here; name a file, a folder with files, or stdlib")
+    return Corpus(show.ascii_only(f"corpus-{path if path == 'stdlib' else root.resolve().name}"), tuple(files))
+
+
+@lru_cache(maxsize=1)
+def _tiktoken() -> Callable[[str], list[int]]:
+    import tiktoken
+
+    vocab, _ = gpt2()
+    ranks = {token: index for index, token in vocab.items() if index < 50256}
+    special = {END_OF_TEXT: 50256}
+    engine = tiktoken.Encoding("gpt2", pat_str=PATTERNS["gpt2"], mergeable_ranks=ranks, special_tokens=special)
+    return lambda text: list(engine.encode(text, allowed_special="all"))
+
+
+def check_engine() -> None:
+    """See that tiktoken is there.
+
+    Raises:
+        SpecError: if it is not.
+    """
+    try:
+        import tiktoken  # noqa: F401
+    except ImportError:
+        raise SpecError(
+            "--bpe-corpus compares with tiktoken, which is not installed: pip install 'bpe-conformance[tiktoken]'"
+        ) from None
+
+
+def blocks(file: Path) -> Iterator[str]:
+    """Yield the text of a file in blocks that end at a line end, invalid UTF-8 replaced, newlines untranslated."""
+    text = file.read_bytes().decode("utf-8", "replace")
+    start = 0
+    while start < len(text):
+        end = text.find("\n", start + BLOCK) + 1 or len(text)
+        yield text[start:end]
+        start = end
+
+
+def compare(corpus: Corpus, subject: Subject) -> str | None:
+    """Return the first difference, with its context, or None.
+
+    Each block of about 64 kB is encoded on its own by both.
+    """
+    engine = _tiktoken()
+    model = gpt2_model()
+    for file in corpus.files:
+        for text in blocks(file):
+            expected = engine(text)
+            try:
+                with subject.within(PATIENCE):
+                    got = subject.build(model).encode(text)
+            except (Fault, TimedOut) as fault:
+                return f"FAILED  {corpus.id}: {file}: {fault}"
+            if got != expected:
+                place = show.first_difference(expected, got)
+                before = b"".join(model.vocab[index] for index in expected[:place])
+                line = before.count(b"\n") + 1
+                context = before[-40:].decode("utf-8", "replace")
+                return "\n".join(
+                    [
+                        f"FAILED  {corpus.id}",
+                        f"  file       {file}, line {line} of the block, token {place}",
+                        f"  after      {show.text_line(context)}",
+                        f"  tiktoken   {show.ids(expected, model.vocab, place)}",
+                        f"  got        {show.ids(got, model.vocab, place)}",
+                    ]
+                )
+    return None

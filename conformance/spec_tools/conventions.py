@@ -1,0 +1,342 @@
+"""Finds out by probing which conventions an implementation follows, and what it should declare."""
+
+from __future__ import annotations
+
+import contextlib
+import random
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+
+from bpe_conformance.fixtures import PATTERNS, Merge, read_model
+from bpe_conformance.reference import textbook
+
+from ..cases.expectations import TRAINING_KEYS
+from ..implementation import loading
+from ..implementation.containment import Fault, TimedOut
+from ..implementation.implementation import CONVENTIONS, Subject, Trained
+from ..terminal import show
+
+SPECIAL = ("<|b|>", "<|a|>")
+_HAND_MADE = (
+    ("ab\nba", 1),
+    ("ba\nab", 1),
+    ("ĭ\nĮ", 1),
+    ("Į\nĭ", 1),
+    ("daad", 3),
+    ("aab\nbbc\ncca", 3),
+    ("abcd\ncdab\nbcda", 4),
+    ("zab\nzab\nbz\nbz\ncab", 3),
+)
+_WITHOUT_TIES = (
+    ("aaa\naaa\naaa\nzy\nzy", 2),
+    ("zyzyzy\nzyzyzy\nab\nab\nab", 3),
+    ("aaaaa\naaaaa\nzy\nzy\nzy", 2),
+    ("abc\nabc\nabc\nab\nab\nbc\nzy\nzy", 3),
+    ("zab\nzab\nzab\nabc\nabc\nxy", 3),
+)
+"""Every rule gives the same: a merge changes what stands beside it, and who goes on with earlier counts is wrong."""
+_GENERATED = 24
+_LOOKUP_MODEL = {"merges": [["b", "c"], ["a", "b"], ["ab", "c"]]}
+_LOOKUP_TEXTS = ("abc", "xabc")
+
+
+@dataclass(frozen=True)
+class Probe:
+    """A training small enough to be read: a text, and how many merges are asked for."""
+
+    text: str
+    merges: int
+
+    def expected(self, key: str) -> list[Merge]:
+        """Return the merges under one of the known rules."""
+        tie_break, _, byte_order = key.partition("/")
+        return textbook.learn(self.text, 256 + self.merges, (), PATTERNS["gpt2"], tie_break, byte_order or "raw")
+
+    def told(self, merges: Sequence[Merge], until: int) -> str:
+        """Return what a training gave, up to the merge that matters."""
+        return f"{show.text_line(self.text)} gives {show.merges(list(merges)[: until + 1])}"
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What the probes say about one convention.
+
+    Attributes:
+        name: of the convention.
+        value: what was found, or None: it cannot be told, or nothing known fits.
+        why: the probe that showed it, or why nothing can be told.
+        broken: whether none of the values that could be declared fits.
+    """
+
+    name: str
+    value: str | None
+    why: str
+    broken: bool = False
+
+    @property
+    def line(self) -> str:
+        """The finding as one line."""
+        unknown = f"no known {self.name.replace('_', '-')}"
+        return f"{self.name:11} {self.value or (unknown if self.broken else 'cannot be told'):22} {self.why}"
+
+
+@dataclass(frozen=True)
+class Report:
+    """The findings about one implementation, and what it declares."""
+
+    name: str
+    declared: Mapping[str, str]
+    findings: Sequence[Finding] = field(default_factory=list)
+
+    @property
+    def found(self) -> dict[str, str]:
+        """Every convention for which a value was found."""
+        return {finding.name: finding.value for finding in self.findings if finding.value is not None}
+
+    @property
+    def to_declare(self) -> dict[str, str]:
+        """What differs from the defaults; what cannot be told is left as it is declared."""
+        kept = {finding.name: self.declared.get(finding.name) for finding in self.findings}
+        values = {name: self.found.get(name, kept[name]) for name in CONVENTIONS if name in kept}
+        return {name: value for name, value in values.items() if value and value != CONVENTIONS[name][0]}
+
+    @property
+    def contradictions(self) -> Iterator[str]:
+        """One line for each convention that is not what is declared, or that nothing known fits."""
+        for finding in self.findings:
+            says = self.declared.get(finding.name, CONVENTIONS[finding.name][0])
+            stated = f"declared is {says}" if finding.name in self.declared else f"the default, {says}, is in force"
+            if finding.broken:
+                yield f"{finding.name}: {stated}, but nothing that can be declared fits"
+            elif finding.value not in (None, says) and (finding.name, says) != ("tie_break", "unspecified"):
+                yield f"{finding.name}: {stated}, but it is {finding.value}"
+
+    @property
+    def lines(self) -> Iterator[str]:
+        """The whole report."""
+        yield f"{self.name}: what it does, by probing"
+        for finding in self.findings:
+            yield f"  {finding.line}"
+        to_declare = self.to_declare
+        literal = ", ".join(f'"{name}": "{value}"' for name, value in to_declare.items())
+        contradictions = list(self.contradictions)
+        if any(finding.broken for finding in self.findings):
+            yield "nothing that can be declared describes it"
+        elif not self.found:
+            yield "nothing can be told: no convention shows in what it offers"
+        elif to_declare:
+            yield f"declare: conventions = {{{literal}}}"
+        else:
+            yield "nothing to declare: the defaults"
+        if contradictions:
+            yield from (f"CONTRADICTION {line}" for line in contradictions)
+        elif self.found:
+            yield "what is declared fits"
+            if self.declared.get("tie_break") == "unspecified" != self.found.get("tie_break", "unspecified"):
+                yield f"tie_break {self.found['tie_break']} says more than unspecified, and is judged exactly"
+
+    @property
+    def status(self) -> int:
+        """0 if what is declared fits what was found, else 1."""
+        return 1 if list(self.contradictions) else 0
+
+
+def find(name: str, time_limit: float = 10.0) -> Report:
+    """Probe the adapter that `name` names.
+
+    Raises:
+        CommandError: if it cannot be used; one line.
+    """
+    with contextlib.redirect_stdout(sys.stderr):
+        return probe(loading.load(name, time_limit))
+
+
+def probe(subject: Subject) -> Report:
+    """Return what probing `subject` shows."""
+    tie_break, byte_order_of_ties = _tie_break(subject)
+    numbering = _numbering(subject, byte_order_of_ties)
+    return Report(subject.name, subject.declared, [tie_break, *numbering, _lookup(subject)])
+
+
+@cache
+def probes() -> tuple[Probe, ...]:
+    """Return the trainings, the most readable first; under every known rule each has as many merges as it asks for."""
+    found = [Probe(text, merges) for text, merges in _HAND_MADE]
+    source = random.Random(20)
+    while len(found) < len(_HAND_MADE) + _GENERATED:
+        text = "".join("abcd é\n"[int(7 * source.random())] for _ in range(10 + len(found)))
+        one = Probe(text, 3 + len(found) % 4)
+        if all(len(one.expected(key)) == one.merges for key in TRAINING_KEYS):
+            found.append(one)
+    return (*found, *(Probe(text, merges) for text, merges in _WITHOUT_TIES))
+
+
+def _tie_break(subject: Subject) -> tuple[Finding, str | None]:
+    """Return the tie-break, and the byte order if it shows in the choice among equals."""
+    if "train" not in subject.capabilities:
+        return Finding("tie_break", None, "it does not claim train"), None
+    trained: dict[Probe, list[Merge]] = {}
+    fault = ""
+    for one in probes():
+        answer = _ask(subject, lambda one=one: subject.train(one.text, 256 + one.merges, []))  # type: ignore[misc]
+        if isinstance(answer, Trained):
+            trained[one] = answer.merges
+        else:
+            fault = fault or f"training {show.text_line(one.text)} to {256 + one.merges}: {answer}"
+    if not trained:
+        return Finding("tie_break", None, fault), None
+    failed = {key: _first_failure(key, trained) for key in TRAINING_KEYS}
+    fitting = [key for key, evidence in failed.items() if not evidence]
+    note = f"; {fault}" if fault else ""
+    if len(fitting) == 1:
+        tie_break, _, byte_order = fitting[0].partition("/")
+        shown = "; ".join(_told_apart(fitting[0], trained))
+        is_by_ids = tie_break == "smaller-ids"
+        return Finding("tie_break", tie_break, shown + note), (byte_order or "raw") if is_by_ids else None
+    if fitting:
+        return Finding("tie_break", None, f"the probes do not tell {' from '.join(fitting)}{note}"), None
+    for one in sorted(trained, key=lambda one: (len(one.text), one.text)):
+        wrong = not_a_maximum(one, trained[one])
+        if wrong:
+            return Finding("tie_break", None, wrong, broken=True), None
+    shown = "; ".join(dict.fromkeys(f"{failed[key]}, not {key}" for key in TRAINING_KEYS))
+    return Finding("tie_break", "unspecified", f"each merge has the highest count; {shown}{note}"), None
+
+
+def _first_failure(key: str, trained: Mapping[Probe, Sequence[Merge]]) -> str:
+    for one, merges in trained.items():
+        expected = one.expected(key)
+        if merges != expected:
+            return one.told(merges, show.first_difference(expected, merges))
+    return ""
+
+
+def _told_apart(found: str, trained: Mapping[Probe, Sequence[Merge]]) -> Iterator[str]:
+    """Yield the probes that exclude the other rules, each with those that it is the first to exclude."""
+    left = [key for key in TRAINING_KEYS if key != found]
+    for one, merges in trained.items():
+        excluded = {key: one.expected(key) for key in left if one.expected(key) != merges}
+        if excluded:
+            left = [key for key in left if key not in excluded]
+            until = max(show.first_difference(expected, merges) for expected in excluded.values())
+            yield f"{one.told(merges, until)}, not {', '.join(excluded)}"
+
+
+def not_a_maximum(one: Probe, merges: Sequence[Merge]) -> str:
+    """Return the step at which a training merged a pair that had not the highest count, or ""."""
+    words = textbook.corpus(one.text, (), PATTERNS["gpt2"])
+    for step, pair in enumerate(merges):
+        counts = textbook.count_pairs(words)
+        most = max(counts.values(), default=0)
+        if step >= one.merges or counts[pair] < most:
+            best = show.merges([other for other, count in counts.items() if count == most])
+            given = f"{show.text_line(one.text)}: merge {step + 1} is {show.pair(pair)} with count {counts[pair]}"
+            return f"{given}; the highest is {most}: {best}" if step < one.merges else f"{given}; one too many"
+        words = [textbook.replace(word, pair) for word in words]
+    if len(merges) < one.merges:
+        return f"{show.text_line(one.text)}: {len(merges)} merges of {one.merges}, though pairs are left"
+    return ""
+
+
+def _numbering(subject: Subject, byte_order_of_ties: str | None) -> Iterator[Finding]:
+    """Yield byte order and layout of the ids."""
+    if "train" not in subject.capabilities:
+        yield Finding("byte_order", None, "it does not claim train")
+        yield Finding("id_layout", None, "it does not claim train")
+        return
+    special: list[str] = list(SPECIAL)
+    answer = _ask(subject, lambda: subject.train("abab\ncd", 260, special))
+    fault = ""
+    if not isinstance(answer, Trained):
+        fault, special = f"training with special tokens: {answer}", []
+        answer = _ask(subject, lambda: subject.train("abab\ncd", 258, []))
+    if not isinstance(answer, Trained):
+        yield Finding("byte_order", byte_order_of_ties, "by its ties; " * bool(byte_order_of_ties) + str(answer))
+        yield Finding("id_layout", None, str(answer))
+        return
+    fitting = [
+        (order, layout)
+        for order in CONVENTIONS["byte_order"]
+        for layout in CONVENTIONS["id_layout"]
+        if textbook.number(answer.merges, special, order, layout) == answer.vocab
+    ]
+    orders, layouts = (list(dict.fromkeys(kind)) for kind in zip(*fitting, strict=True)) if fitting else ([], [])
+    yield _byte_order(answer, orders, byte_order_of_ties)
+    yield _layout(answer, special, layouts, fault)
+
+
+def _byte_order(trained: Trained, orders: Sequence[str], of_ties: str | None) -> Finding:
+    ids = [index for index, token in sorted(trained.vocab.items()) if len(token) == 1]
+    as_found = [trained.vocab[index] for index in ids]
+    known = [order for order in CONVENTIONS["byte_order"] if list(textbook.byte_ids(order)) == as_found]
+    found = (list(orders) or known)[:1]
+    index = {token: index for index, token in trained.vocab.items()}
+    shown = ", ".join(f"{show.token(byte)} has id {index.get(byte, 'none')}" for byte in (b" ", b"!"))
+    if of_ties and found and found[0] != of_ties:
+        return Finding("byte_order", of_ties, f"by its ties; its ids are in {found[0]} order: {shown}")
+    if found:
+        return Finding("byte_order", found[0], shown)
+    if of_ties:
+        return Finding("byte_order", of_ties, f"by its ties; its ids are in neither order: {shown}")
+    return Finding("byte_order", None, f"ids in neither order: {shown}", broken=True)
+
+
+def _layout(trained: Trained, special: Sequence[str], layouts: Sequence[str], fault: str) -> Finding:
+    if not layouts:
+        groups = {
+            "bytes": [bytes([byte]) for byte in range(256)],
+            "specials": [token.encode() for token in special],
+            "merges": [left + right for left, right in trained.merges],
+        }
+        ids = {token: index for index, token in trained.vocab.items()}
+        told = []
+        for name, tokens in groups.items():
+            at = sorted(ids[token] for token in tokens if token in ids)
+            lost = f", {len(tokens) - len(at)} without" if len(at) < len(tokens) else ""
+            told += [f"{name} {at[0]} to {at[-1]}{lost}" if at else f"{name} none"] if tokens else []
+        return Finding("id_layout", None, f"the ids are {'; '.join(told)}", broken=True)
+    if len(layouts) > 1:
+        return Finding("id_layout", None, fault or f"the probe does not tell {' from '.join(layouts)}")
+    shown = [
+        f"{show.token(token)} has id {index}"
+        for index, token in sorted(trained.vocab.items())
+        if token in (b"\0", SPECIAL[0].encode(), b"".join(trained.merges[0] if trained.merges else ()))
+    ]
+    return Finding("id_layout", layouts[0], ", ".join(shown))
+
+
+def _lookup(subject: Subject) -> Finding:
+    if "encode" not in subject.capabilities:
+        return Finding("lookup", None, "it does not claim encode")
+    if subject.fixed_model is not None:
+        return Finding("lookup", None, f"it has one table, {subject.fixed_model}; on that both give the same")
+    model = read_model(_LOOKUP_MODEL)
+    kinds = {kind: textbook.with_conventions(lookup=kind)(*model.fresh()) for kind in CONVENTIONS["lookup"]}
+    rows: list[list[int]] = []
+    for text in _LOOKUP_TEXTS:
+        answer = _ask(subject, lambda text=text: subject.build(model).encode(text))  # type: ignore[misc]
+        if not isinstance(answer, list):
+            return Finding(
+                "lookup", None, f"encoding {show.text_line(text)} with {show.merges(model.merges)}: {answer}"
+            )
+        rows.append(answer)
+    shown = "; ".join(
+        f"{show.text_line(text)} gives {show.ids(row, model.vocab)}"
+        for text, row in zip(_LOOKUP_TEXTS, rows, strict=True)
+    )
+    shown = f"merges {show.merges(model.merges)}: {shown}"
+    for kind, tokenizer in kinds.items():
+        if rows == [tokenizer.encode(text) for text in _LOOKUP_TEXTS]:
+            return Finding("lookup", kind, shown)
+    return Finding("lookup", None, shown, broken=True)
+
+
+def _ask(subject: Subject, question: Callable[[], object]) -> object:
+    """Return the answer, or the fault as a text."""
+    try:
+        with subject.within():
+            return question()
+    except (Fault, TimedOut) as fault:
+        return show.ascii_only(" ".join(str(fault).split()))

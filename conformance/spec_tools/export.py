@@ -1,0 +1,313 @@
+"""The whole spec as plain JSON, for harnesses in other languages: nothing in it has to be computed or looked up."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from bpe_conformance.fixtures import PATTERNS, Merge, Model, read_text, read_token
+from bpe_conformance.fixtures.regular_file import read_regular
+from bpe_conformance.fixtures.saving import write_folder
+from bpe_conformance.fixtures.spec import CLASS_OF_OP, FOLDER, Case, Clause, Spec, load_spec
+from bpe_conformance.fixtures.strict_json import parse_json
+
+from .. import __version__
+from ..cases.expectations import LOOKUP_KEYS, TRAINING_KEYS, choice, chunkings, expected_ids, whole_text
+from ..command_error import CommandError
+from ..implementation import gpt2_files
+from ..implementation.implementation import CONVENTIONS
+from ..properties.basic import LAWS
+
+SCHEMA = "export.schema.json"
+MANIFEST = "manifest.json"
+FORMAT = 1
+LISTED = ("cases", "sections", "laws", "conventions", "patterns", "files", "vocab", "merges")
+Json = dict[str, Any]
+
+
+def export(folder: Path, target: Path) -> str:
+    """Write the spec in `folder` as JSON to the folder `target`, and return a line that tells of it.
+
+    A former export there is replaced, as a whole or not at all.
+
+    Raises:
+        CommandError: if `target` holds anything but a former export.
+        NotWritten: an OSError, if it cannot be written.
+    """
+    _check_target(target)
+    files = contents(load_spec(folder, check_schema=folder != FOLDER))
+    write_folder(target, files)
+    size = sum(map(len, files.values()))
+    return f"{len(files)} files, {size / 1e6:.1f} MB, in {target.resolve()}"
+
+
+def _check_target(target: Path) -> None:
+    if not target.exists():
+        return
+    if not target.is_dir():
+        raise CommandError(f"{target} is a file; name a folder")
+    found = {file.relative_to(target).as_posix() for file in target.rglob("*") if not file.is_dir()}
+    foreign = sorted(found - _exported(target))
+    if foreign:
+        raise CommandError(f"{target} holds {foreign[0]}, which no export wrote; name a folder that is new or empty")
+
+
+def _exported(target: Path) -> set[str]:
+    """Return the names of the files that a former export wrote here."""
+    try:
+        manifest = parse_json(read_regular(target / MANIFEST).decode("utf-8"), MANIFEST)
+        return {MANIFEST, *manifest["files"]} if manifest["kind"] == "manifest" else set()
+    except (OSError, ValueError, KeyError, TypeError):
+        return set()
+
+
+def contents(spec: Spec) -> dict[str, bytes]:
+    """Return file name → bytes: the same for the same spec, whatever the machine."""
+    models = _Models()
+    documents: dict[str, Json] = {"clauses.json": _clauses(spec), "conventions.json": _conventions()}
+    for section in spec.sections:
+        cases = [_case(case, models) for case in spec.cases if case.clause.section == section.name]
+        if cases:
+            documents[f"cases/{section.name}.json"] = {"kind": "cases", "section": section.name, "cases": cases}
+    documents |= {f"models/{name}.json": _model(name, model) for name, model in models.named.items()}
+    files = {name: _written(document) for name, document in documents.items()}
+    files[SCHEMA] = (FOLDER / "schemas" / SCHEMA).read_bytes()
+    files |= {f"texts/{name}": read_text({"file": name}).encode("utf-8") for name in sorted(_texts(spec))}
+    files[MANIFEST] = _written(_manifest(spec, models, files))
+    return dict(sorted(files.items()))
+
+
+def _written(document: Json) -> bytes:
+    """Return the JSON of a document: ASCII, one line for each entry of what is long."""
+    parts = [
+        f" {_dumped(key)}: {_listed(value) if key in LISTED else _dumped(value)}" for key, value in document.items()
+    ]
+    return ("{\n" + ",\n".join(parts) + "\n}\n").encode("ascii")
+
+
+def _listed(value: Any) -> str:
+    if isinstance(value, list):
+        return "[\n" + ",\n".join(f"  {_dumped(row)}" for row in value) + "\n ]"
+    return "{\n" + ",\n".join(f"  {_dumped(key)}: {_dumped(row)}" for key, row in value.items()) + "\n }"
+
+
+def _dumped(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=True)
+
+
+def _manifest(spec: Spec, models: _Models, files: Mapping[str, bytes]) -> Json:
+    return {
+        "kind": "manifest",
+        "format": FORMAT,
+        "name": "bpe-conformance",
+        "version": __version__,
+        "counts": {"clauses": len(spec.clauses), "cases": len(spec.cases), "models": len(models.named)},
+        "files": {name: hashlib.sha256(data).hexdigest() for name, data in sorted(files.items())},
+    }
+
+
+def _clauses(spec: Spec) -> Json:
+    sections = [
+        {"name": part.name, "title": part.title, "intro": part.intro, "clauses": list(map(_clause, part.clauses))}
+        for part in spec.sections
+    ]
+    laws = [
+        {"id": law.id, "clause": law.clause_id, "class": law.conformance_class, "needs": list(law.needs)}
+        for law in LAWS
+        if law.clause_id in spec.clauses
+    ]
+    return {"kind": "clauses", "sections": sections, "laws": laws}
+
+
+def _clause(clause: Clause) -> Json:
+    return {
+        "id": clause.id,
+        "level": clause.level,
+        "statement": clause.statement.strip(),
+        "rationale": clause.rationale.strip(),
+        "sources": list(clause.sources),
+        "uncased": clause.uncased,
+    }
+
+
+def _conventions() -> Json:
+    return {
+        "kind": "conventions",
+        "conventions": {name: list(values) for name, values in CONVENTIONS.items()},
+        "training_keys": list(TRAINING_KEYS),
+        "lookup_keys": list(LOOKUP_KEYS),
+        "patterns": PATTERNS,
+    }
+
+
+# Models
+
+
+class _Models:
+    """Gives each distinct model a name: that of the spec, or one made from its content."""
+
+    def __init__(self) -> None:
+        self.named: dict[str, Model] = {}
+        self._names: dict[tuple[str, int], str] = {}
+
+    def name(self, model: Model) -> str:
+        known = self._names.get((model.name, id(model)))
+        if known is None:
+            known = model.name or f"inline-{hashlib.sha256(_dumped(_model('', model)).encode()).hexdigest()[:12]}"
+            if self.named.setdefault(known, model) != model:
+                raise CommandError(f"two models have the name {known}; give one of them another")
+            self._names[model.name, id(model)] = known
+        return known
+
+
+def _model(name: str, model: Model) -> Json:
+    special = model.special_tokens
+    return {
+        "kind": "model",
+        "name": name,
+        "pattern": model.pattern,
+        "special_tokens": None if special is None else list(map(_text, special)),
+        "well_formed": model.well_formed,
+        "ranks_by_bytes": model.ranks_by_bytes,
+        "vocab": [[index, token.hex()] for index, token in model.vocab.items()],
+        "merges": [_merge(merge) for merge in model.merges],
+    }
+
+
+def _merge(merge: Merge) -> list[str]:
+    return [part.hex() for part in merge]
+
+
+# Cases
+
+
+def _case(case: Case, models: _Models) -> Json:
+    return {
+        "id": case.id,
+        "title": case.title,
+        "since": case.since,
+        "clause": case.clause.id,
+        "level": case.level,
+        "class": CLASS_OF_OP[case.op],
+        "op": case.op,
+        "model": None if case.model is None else models.name(case.model),
+        "input": _input(case),
+        "expect": _expect(case.expect, case),
+        "agrees": list(case.agrees),
+        "by_hand": case.by_hand,
+        "source": case.source,
+        "note": case.note,
+    }
+
+
+def _text(text: str) -> str | Json:
+    """Return a text as JSON can hold it: a string, or code points if a surrogate is among them.
+
+    >>> _text("a"), _text(chr(0xD800))
+    ('a', {'code_points': [55296]})
+    """
+    if any(0xD800 <= ord(char) < 0xE000 for char in text):
+        return {"code_points": [ord(char) for char in text]}
+    return text
+
+
+def _input(case: Case) -> Json:
+    given = case.input
+    if case.op == "train":
+        return _training_input(given["train"])
+    if case.op == "decode":
+        return {"ids": given["ids"]}
+    if case.op == "save":
+        return {}
+    if case.op == "batch":
+        return {"texts": [_text(read_text(text)) for text in given["texts"]]}
+    text = _text(whole_text(case))
+    if case.op == "stream":
+        return {"text": text, "chunkings": [list(map(_text, chunks)) for chunks in chunkings(case)]}
+    if case.op == "encode_allowed":
+        chosen = {name: "all" if tokens == "all" else list(map(_text, tokens)) for name, tokens in choice(case).items()}
+        return {"text": text, **chosen}
+    return {"text": text, "files": _files(case)} if case.op == "load" else {"text": text}
+
+
+def _training_input(given: Mapping[str, Any]) -> Json:
+    return {
+        "text": _text(read_text(given["text"])),
+        "vocab_size": given["vocab_size"],
+        "special_tokens": [_text(read_text(token)) for token in given["special_tokens"]],
+        "pattern": given.get("pattern", "gpt2"),
+    }
+
+
+def _files(case: Case) -> Json:
+    """Return the exact content of the files that a loading case reads."""
+    assert case.model is not None
+    options = {key: value for key, value in case.input.items() if key != "text"}
+    with tempfile.TemporaryDirectory(prefix="bpe-conformance-") as folder:
+        written = gpt2_files.write(case.model, Path(folder), **options)
+        return {file.name: file.read_bytes().decode("utf-8") for file in written}
+
+
+def _expect(expect: Mapping[str, Any], case: Case) -> Json:
+    if "any_of" in expect:
+        return {"any_of": [_expect(one, case) for one in expect["any_of"]]}
+    if "by_convention" in expect:
+        return {"by_convention": {key: _value(one, case) for key, one in expect["by_convention"].items()}}
+    value = _value(expect, case)
+    if "merges" in value:
+        return {"by_convention": dict.fromkeys(TRAINING_KEYS, value)}
+    if "ids" in value:
+        assert case.model is not None
+        return {"by_convention": dict.fromkeys(_lookups(case.model), value)}
+    return value
+
+
+def _lookups(model: Model) -> Sequence[str]:
+    return LOOKUP_KEYS if model.ranks_by_bytes else LOOKUP_KEYS[:1]
+
+
+def _value(expect: Mapping[str, Any], case: Case) -> Json:
+    """Return one value with everything spelled out: tokens in hexadecimal, stored ids in place."""
+    if "merges" in expect:
+        merges = [_merge((read_token(left), read_token(right))) for left, right in expect["merges"]]
+        ids = {"ids": [[index, read_token(token).hex()] for index, token in expect["ids"]]} if "ids" in expect else {}
+        return {"merges": merges, **ids}
+    if "batch" in expect:
+        return {"batch": [_encoded(row, case) for row in expect["batch"]]}
+    if "ids" in expect or "stored" in expect:
+        return _encoded(expect, case)
+    if "text" in expect:
+        text = read_text(expect["text"])
+        data = read_token(expect["bytes"]) if "bytes" in expect else text.encode("utf-8")
+        return {"text": _text(text), "bytes": data.hex()}
+    if "with_new_ids" in expect:
+        return {"with_new_ids": [read_token(token).hex() for token in expect["with_new_ids"]]}
+    return dict(expect)
+
+
+def _encoded(expect: Mapping[str, Any], case: Case) -> Json:
+    ids = expected_ids(expect)
+    if "tokens" in expect:
+        return {"ids": ids, "tokens": [read_token(token).hex() for token in expect["tokens"]]}
+    assert case.model is not None
+    return {"ids": ids, "tokens": [case.model.vocab[index].hex() for index in ids]}
+
+
+def _texts(spec: Spec) -> set[str]:
+    """Return the names of the files of texts that cases use."""
+    return {name for case in spec.cases for name in _named_files(case.input)}
+
+
+def _named_files(value: Any) -> Iterator[str]:
+    if isinstance(value, Mapping):
+        if set(value) == {"file"}:
+            yield value["file"]
+        for part in value.values():
+            yield from _named_files(part)
+    elif isinstance(value, list):
+        for part in value:
+            yield from _named_files(part)

@@ -1,0 +1,174 @@
+"""How text is written in the YAML, and which characters a case may use."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Iterator
+from typing import Any
+
+import regex
+import yaml
+
+from bpe_conformance.fixtures import PATTERNS, characters, read_text
+from bpe_conformance.fixtures.spec import Case
+from bpe_conformance.fixtures.yaml_file import Document, PathOf
+from bpe_conformance.reference import textbook
+
+from ...cases.expectations import whole_text
+from .rule import Context, Finding, Rule
+
+TEXT_PARTS = ("model", "input", "expect")
+NAMES = ("pattern", "byte_ids", "cut", "newline", "key_order", "sequence", "error", "file", "stored", "table")
+IGNORABLE = regex.compile(r"\p{Default_Ignorable_Code_Point}")
+LONGEST_PRE_TOKEN = 1000
+LONGEST_TEXT = 50_000
+
+
+class TextQuoted(Rule):
+    """Text is double-quoted, so that nothing in it means anything else."""
+
+    name = "text-quoted"
+    wants = "text and tokens are double-quoted in the source"
+
+    def check(self, context: Context) -> Iterator[Finding]:
+        """Look at how each text is quoted."""
+        for document, node in _text_nodes(context):
+            if node.style != '"':
+                yield self.at_node(document, node, f"the text {node.value[:40]!a} is not double-quoted; quote it")
+
+
+class TextEscaped(Rule):
+    """What a reader could not see, or could take for something else, is escaped."""
+
+    name = "text-escaped"
+    wants = "astral, control, invisible and non-NFC characters of a text are written as escapes"
+
+    def check(self, context: Context) -> Iterator[Finding]:
+        """Look at the characters of each text as they stand in the file."""
+        for document, node in _text_nodes(context):
+            source = context.sources[document.file][node.start_mark.index + 1 : node.end_mark.index - 1]
+            fault = _unescaped(source) if node.style == '"' and source else None
+            if fault:
+                char, why = fault
+                yield self.at_node(document, node, f"U+{ord(char):04X} {why}; write it as {_escape(char)}")
+
+
+def _unescaped(source: str) -> tuple[str, str] | None:
+    """Return the first character of a quoted text that is to be an escape, and why."""
+    if source.isascii() and source.isprintable():
+        return None
+    for char in source:
+        if ord(char) > 0xFFFF:
+            return char, "stands beyond the Basic Multilingual Plane"
+        if char != " " and (unicodedata.category(char)[0] in "CZ" or IGNORABLE.match(char)):
+            return char, "is invisible"
+        if unicodedata.normalize("NFC", char) != char:
+            return char, "is not NFC"
+    if unicodedata.category(source[0])[0] == "M":
+        return source[0], "is a mark that would sit on the quote"
+    for place, char in enumerate(source):
+        if unicodedata.normalize("NFC", source[: place + 1]) != source[: place + 1]:
+            return char, "would be composed with what stands before it by NFC"
+    return None
+
+
+def _escape(char: str) -> str:
+    code = ord(char)
+    if code < 0x100:
+        return {"\n": "\\n", "\t": "\\t"}.get(char, f"\\x{code:02x}")
+    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+
+
+class UnicodeTwelve(Rule):
+    """Every engine knows the characters of a case."""
+
+    name = "unicode-12"
+    wants = "a text holds code points of Unicode 12 at the latest"
+
+    def check(self, context: Context) -> Iterator[Finding]:
+        """Look every character of every input up."""
+        for case in context.spec.cases:
+            char = next((char for char in _characters(case) if not characters.is_in_unicode_12(char)), None)
+            if char is not None:
+                message = f"U+{ord(char):04X} is not in Unicode 12; engines with older tables split it otherwise"
+                yield self.at_case(case, "input", f"{message}: take another character")
+
+
+class EnginesAgree(Rule):
+    """Every engine puts the characters of a case into the same classes."""
+
+    name = "engines-agree"
+    wants = "a text holds no code point on whose class the engines differ (fixtures/engine_differences.yaml)"
+
+    def check(self, context: Context) -> Iterator[Finding]:
+        """Look every character of every input up."""
+        differences = characters.engine_differences()
+        for case in context.spec.cases:
+            char = next((char for char in _characters(case) if char in differences), None)
+            if char is not None:
+                told = ", ".join(differences[char])
+                message = f"engines differ on whether U+{ord(char):04X} is in {told}; take another character"
+                yield self.at_case(case, "input", message)
+
+
+class TextSize(Rule):
+    """A naive tokenizer gets through in time."""
+
+    name = "text-size"
+    wants = f"no must case has a pre-token above {LONGEST_PRE_TOKEN} bytes, or a text above {LONGEST_TEXT}"
+
+    def check(self, context: Context) -> Iterator[Finding]:
+        """Measure the texts of must cases."""
+        for case in context.spec.cases:
+            if case.level != "must":
+                continue
+            for text in split_texts(case):
+                size = len(text.encode("utf-8", "surrogatepass"))
+                if size > LONGEST_TEXT:
+                    yield self.at_case(case, "input", f"a text has {size} bytes; {LONGEST_TEXT} are the most")
+                elif size > LONGEST_PRE_TOKEN and (longest := _longest(case, text)) > LONGEST_PRE_TOKEN:
+                    message = f"a pre-token has {longest} bytes; {LONGEST_PRE_TOKEN} are the most: make it shorter"
+                    yield self.at_case(case, "input", message)
+
+
+def _longest(case: Case, text: str) -> int:
+    given = case.input.get("train", {})
+    pattern = case.model.pattern if case.model else given.get("pattern", "gpt2")
+    special = case.model.special_tokens or () if case.model else map(read_text, given["special_tokens"])
+    return max((len(word) for word in textbook.corpus(text, special, PATTERNS[pattern])), default=0)
+
+
+def split_texts(case: Case) -> list[str]:
+    """Return the texts of a case that a tokenizer splits."""
+    if case.op in ("decode", "save"):
+        return []
+    if case.op == "train":
+        return [read_text(case.input["train"]["text"])]
+    if case.op == "batch":
+        return [read_text(text) for text in case.input["texts"]]
+    return [whole_text(case)]
+
+
+def _characters(case: Case) -> list[str]:
+    """Return the characters that can decide where a case is split; without merges no split shows."""
+    if case.model is not None and not case.model.merges:
+        return []
+    return sorted(set("".join(split_texts(case))))
+
+
+def _text_nodes(context: Context) -> Iterator[tuple[Document, Any]]:
+    """Yield the scalars that spell a text or a token, in cases and in model files."""
+    documents = {id(case.document): case.document for case in context.spec.cases if case.document}
+    for document in documents.values():
+        for path, node in document.nodes.items():
+            if len(path) > 3 and path[2] in TEXT_PARTS and _spells_text(path, node):
+                yield document, node
+    for document in context.model_documents:
+        for path, node in document.nodes.items():
+            if path != ("title",) and _spells_text(path, node):
+                yield document, node
+
+
+def _spells_text(path: PathOf, node: Any) -> bool:
+    named = [key for key in path if isinstance(key, str)]
+    return isinstance(node, yaml.ScalarNode) and node.tag.endswith(":str") and named[-1] not in NAMES

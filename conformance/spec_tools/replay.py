@@ -1,0 +1,283 @@
+"""Training, encoding and decoding replayed step by step, as lines of ASCII, with the textbook's functions."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import islice, pairwise
+
+from bpe_conformance.fixtures import PATTERNS, Merge, Model
+from bpe_conformance.reference import textbook
+
+from ..terminal import show
+
+Word = textbook.Word
+Rank = Callable[[bytes, bytes], "int | None"]
+ROWS, STEPS, WORDS, PIECES, WINDOW, BESIDE = 8, 12, 8, 12, 14, 24
+
+
+class Cut:
+    """How much of a long table is shown: a number of rows, or all of them."""
+
+    def __init__(self, everything: bool = False) -> None:
+        self.everything = everything
+
+    def __call__(self, size: int, most: int) -> int:
+        """Return how many of `size` rows are shown; one row is never cut in favour of a line that counts it."""
+        return size if self.everything or size <= most + 1 else most
+
+
+def bare(token: bytes) -> str:
+    r"""Return a token without quotes where nothing can be misread, else as `show.token` does.
+
+    >>> bare(b"low"), bare(b" low"), bare(b"\xc3")
+    ('low', "' low'", '<c3>')
+    """
+    return token.decode("ascii") if token.isalnum() and token.isascii() else show.token(token)
+
+
+def pair(merge: Merge) -> str:
+    """Return a pair.
+
+    >>> pair((b"l", b"ow"))
+    '(l,ow)'
+    """
+    return f"({bare(merge[0])},{bare(merge[1])})"
+
+
+# Training
+
+
+def training(words: Sequence[Word], wanted: int, tie_break: str, byte_order: str, cut: Cut) -> Iterator[str]:
+    """Yield each step of a training: the counts, the choice and its reason, the corpus after it.
+
+    Args:
+        words: the pre-tokens, in the order of the text.
+        wanted: how many merges there is room for.
+        tie_break: which of the most frequent pairs wins.
+        byte_order: raw or gpt2; matters to smaller-ids only.
+        cut: what is left out.
+    """
+    ids = textbook.byte_ids(byte_order)
+    words = list(words)
+    yield f"corpus  {_corpus(words, cut)}"
+    step = 0
+    shown = cut(wanted, STEPS)
+    while step < wanted:
+        counts = textbook.count_pairs(words)
+        if not counts:
+            yield f"no pair is left: training ends with {step} of {wanted} merges"
+            return
+        chosen = textbook.choose(counts, tie_break, ids)
+        words = [textbook.replace(word, chosen) for word in words]
+        step += 1
+        if step <= shown:
+            yield f"step {step}"
+            yield from (f"  {row}" for row in _counts(counts, chosen, cut))
+            yield f"  merge   {_reason(counts, chosen, tie_break, ids)}"
+            yield f"  corpus  {_corpus(words, cut)}"
+        ids[chosen[0] + chosen[1]] = len(ids)
+    if step > shown:
+        yield f"... {step - shown} more steps (--all shows them)"
+    yield f"the vocabulary is full: training ends with {step} {'merge' if step == 1 else 'merges'}"
+
+
+def _counts(counts: Mapping[Merge, int], chosen: Merge, cut: Cut) -> Iterator[str]:
+    most = counts[chosen]
+    rows = sorted(counts.items(), key=lambda row: (-row[1], row[0] != chosen))
+    tied = sum(count == most for count in counts.values()) > 1
+    shown = cut(len(rows), ROWS)
+    for merge, count in rows[:shown]:
+        mark = "<- merged" if merge == chosen else "tied" if count == most else ""
+        mark += ", of a tie" if merge == chosen and tied else ""
+        yield f"{count:6}  {pair(merge):20}  {mark}".rstrip()
+    if rest := rows[shown:]:
+        also = sum(count == most for _, count in rest)
+        told = f", {also} of them tied" if also else f", each {rest[0][1]} times at most"
+        yield f"        ... {len(rest)} more pairs{told}"
+
+
+def _reason(counts: Mapping[Merge, int], chosen: Merge, tie_break: str, ids: Mapping[bytes, int]) -> str:
+    most = counts[chosen]
+    others = [merge for merge, count in counts.items() if count == most and merge != chosen]
+    if not others:
+        return f"{pair(chosen)}: no other pair occurs {most} {'time' if most == 1 else 'times'}"
+    rival = textbook.choose(dict.fromkeys(others, most), tie_break, ids)
+    head = f"{pair(chosen)}: {len(others) + 1} pairs tie at {most}; {tie_break} takes"
+    if tie_break == "first-seen":
+        return f"{head} the pair that occurs first in the text"
+    side = 0 if chosen[0] != rival[0] else 1
+    where = ("left", "right")[side]
+    own, other = chosen[side], rival[side]
+    same = "left tokens are equal, and " if side else ""
+    if tie_break == "smaller-ids":
+        return f"{head} it: {same}the {where} id {ids[own]} is below the {ids[other]} of {pair(rival)}"
+    word = "greater" if own > other else "smaller"
+    return f"{head} it: {same}{where} {bare(own)} is {word} than {bare(other)} of {pair(rival)}{_because(own, other)}"
+
+
+def _because(own: bytes, other: bytes) -> str:
+    """Say why one token sorts before the other, where that is no matter of plain letters."""
+    short, long = sorted((own, other), key=len)
+    if long.startswith(short):
+        return ", being longer" if own == long else ", being what the other begins with"
+    place = show.first_difference(own, other)
+    if own[place : place + 1].isalnum() and other[place : place + 1].isalnum():
+        return ""
+    return f" (byte {own[place]:02x} against {other[place]:02x})"
+
+
+def _corpus(words: Sequence[Word], cut: Cut) -> str:
+    times = Counter(words)
+    rows = [f"{' '.join(map(bare, word))}{f' x{count}' if count > 1 else ''}" for word, count in times.items()]
+    shown = cut(len(rows), WORDS)
+    more = [f"... {len(rows) - shown} more"] if shown < len(rows) else []
+    return " | ".join([*rows[:shown], *more]) or "empty"
+
+
+# Encoding
+
+
+def encoding(model: Model, text: str, lookup: str, cut: Cut) -> Iterator[str]:
+    """Yield segments, pre-tokens, and for each of these the ranks at each step and the merge that is chosen."""
+    special = set(model.special_tokens or ())
+    segments = textbook.cut_special(text, sorted(special - {""}))
+    if special or not segments:
+        yield f"segments  {_segments(segments, cut)}"
+    rank = _ranking(model, lookup)
+    seen: dict[str, int] = {}
+    for segment, is_special in segments:
+        if not is_special:
+            for piece in textbook.split(segment, PATTERNS[model.pattern]):
+                seen[piece] = seen.get(piece, 0) + 1
+    shown = cut(len(seen), PIECES)
+    for piece, times in islice(seen.items(), shown):
+        again = f", {times} times" if times > 1 else ""
+        yield f"pre-token {ascii(piece) if cut.everything else show.text_line(piece)}{again}"
+        yield from (f"  {line}" for line in _merging(piece, rank, model, lookup, cut))
+    if shown < len(seen):
+        yield f"... {len(seen) - shown} more pre-tokens (--all shows them)"
+
+
+def _segments(segments: Sequence[tuple[str, bool]], cut: Cut) -> str:
+    rows = [f"special {show.text_line(text)}" if special else show.text_line(text) for text, special in segments]
+    shown = cut(len(rows), PIECES)
+    return " | ".join(rows[:shown]) + (f" | ... {len(rows) - shown} more" if shown < len(rows) else "") or "none"
+
+
+def _ranking(model: Model, lookup: str) -> Rank:
+    if lookup == "bytes":
+        special = {token.encode("utf-8") for token in model.special_tokens or ()}
+        by_bytes = {token: index for index, token in model.vocab.items() if token not in special}
+        return lambda left, right: by_bytes.get(left + right)
+    by_pair: dict[Merge, int] = {}
+    for rank, merge in enumerate(model.merges):
+        by_pair.setdefault(merge, rank)
+    return lambda left, right: by_pair.get((left, right))
+
+
+def _merging(piece: str, rank: Rank, model: Model, lookup: str, cut: Cut) -> Iterator[str]:
+    try:
+        word = textbook.atoms(piece)
+    except UnicodeEncodeError:
+        yield "holds a lone surrogate, which has no UTF-8: nothing to replay"
+        return
+    whole = b"".join(word)
+    if lookup == "bytes" and len(word) > 1 and rank(b"", whole) is not None:
+        yield f"{_row(word, None)}   is in the vocabulary as a whole"
+        word = (whole,)
+    steps = list(merge_steps(word, rank))
+    shown = cut(len(steps), STEPS)
+    for before, (number, here) in steps[:shown]:
+        chosen = (before[here], before[here + 1])
+        told = f"{pair(chosen)} of rank {number} merges{_others(before, rank, here)}"
+        row = _row(before, here)
+        yield from [f"{row:{BESIDE}}  {told}"] if len(row) <= BESIDE else [row, f"    {told}"]
+    if shown < len(steps):
+        yield f"... {len(steps) - shown} more merges (--all shows them)"
+    if steps:  # what is left after the last of them
+        before, (_, here) = steps[-1]
+        word = (*before[:here], before[here] + before[here + 1], *before[here + 2 :])
+    yield f"= {_with_ids(word, model, cut)}"
+
+
+def merge_steps(word: Word, rank: Rank) -> Iterator[tuple[Word, tuple[int, int]]]:
+    """Yield each state of a pre-token before a merge, with the rank and the place of the pair that merges."""
+    while True:
+        found = [(number, i) for i, two in enumerate(pairwise(word)) if (number := rank(*two)) is not None]
+        if not found:
+            return
+        number, here = min(found)
+        yield word, (number, here)
+        word = (*word[:here], word[here] + word[here + 1], *word[here + 2 :])
+
+
+def _others(word: Word, rank: Rank, here: int) -> str:
+    """Tell the other pairs that have a rank, nearest first."""
+    ranked = [(i, two, rank(*two)) for i, two in enumerate(pairwise(word)) if i != here]
+    rows = [f"{pair(two)} {number}" for _, two, number in ranked if number is not None]
+    if not rows:
+        return ""
+    rows = list(dict.fromkeys(rows))
+    more = f" and {len(rows) - 4} more" if len(rows) > 5 else ""
+    return f"; other ranks: {', '.join(rows[: 4 if more else 5])}{more}"
+
+
+def _row(word: Word, here: int | None) -> str:
+    """Return a pre-token's tokens, those that merge in brackets, a long one near them only."""
+    tokens = list(map(bare, word))
+    start = max(0, min((here or 0) - WINDOW // 2, len(tokens) - WINDOW)) if len(tokens) > WINDOW else 0
+    if here is not None:
+        tokens[here], tokens[here + 1] = f"[{tokens[here]}", f"{tokens[here + 1]}]"
+    row = tokens[start : start + WINDOW]
+    before = [f"... {start} before"] if start else []
+    after = len(tokens) - start - WINDOW
+    return " ".join([*before, *row, *([f"{after} more ..."] if after > 0 else [])])
+
+
+def _with_ids(word: Word, model: Model, cut: Cut) -> str:
+    ids = {token: index for index, token in reversed(list(model.vocab.items()))}
+    rows = [f"{ids.get(token, 'no id')} {show.token(token)}" for token in word]
+    shown = cut(len(rows), PIECES)
+    return " | ".join([*rows[:shown], *([f"... {len(rows) - shown} more"] if shown < len(rows) else [])])
+
+
+# Decoding
+
+
+def decoding(model: Model, ids: Sequence[int], cut: Cut) -> Iterator[str]:
+    """Yield the bytes of each id, and where each U+FFFD of the text comes from."""
+    unknown = [index for index in ids if index not in model.vocab]
+    if unknown:
+        yield f"the id {unknown[0]} is not in the vocabulary: there is nothing to decode"
+        return
+    shown = cut(len(ids), 2 * PIECES)
+    rows = [f"{index} {model.vocab[index].hex(' ')}" for index in ids[:shown]]
+    more = [f"... {len(ids) - shown} more"] if shown < len(ids) else []
+    yield f"bytes of each id  {' | '.join([*rows, *more]) or 'none'}"
+    data = b"".join(model.vocab[index] for index in ids)
+    replaced = list(replacements(data))
+    shown = cut(len(replaced), STEPS)
+    for first, last, reason in replaced[:shown]:
+        yield f"U+FFFD for {data[first:last].hex(' ')} at byte {first}: {reason}"
+    if shown < len(replaced):
+        yield f"... {len(replaced) - shown} more U+FFFD (--all shows them)"
+    if not replaced:
+        yield "the bytes are UTF-8; no U+FFFD comes of them"
+
+
+def replacements(data: bytes) -> Iterator[tuple[int, int, str]]:
+    r"""Yield first byte, last byte (excluded) and reason of each part that decodes to one U+FFFD.
+
+    >>> [part[:2] for part in replacements(b"a\xed\xa0\x80")]
+    [(1, 2), (2, 3), (3, 4)]
+    """
+    start = 0
+    while start < len(data):
+        try:
+            data[start:].decode("utf-8")
+        except UnicodeDecodeError as error:
+            yield start + error.start, start + error.end, error.reason
+            start += error.end
+        else:
+            return

@@ -1,0 +1,112 @@
+"""Renders SPEC.md from the clauses."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from bpe_conformance.fixtures.spec import CLASS_OF_OP, Clause, Section, Spec
+
+from ..implementation.implementation import CONVENTIONS
+
+FILE = Path(__file__).parents[1] / "SPEC.md"
+HEAD = """\
+# Byte-level BPE: the specification
+
+<!-- Rendered from fixtures/clauses/*.yaml by `bpe-conformance regenerate`. Edit those files, not this one. -->
+
+This is a complete description of byte-level byte-pair encoding: how a tokenizer is trained, how it encodes and
+decodes, how its files look, and what it does with bad input. Every rule is a numbered clause; every clause that
+can be tested from outside has golden cases, and `pytest conformance --adapter mypkg:Tokenizer` runs them.
+
+Each clause has a level. **MUST**: a tokenizer that does otherwise is wrong. **SHOULD**: a difference is reported
+and fails the run only under `--bpe-strict`. **MAY**: measured on request, never judged. **UNSPECIFIED**: right
+tokenizers differ here, so nothing is judged.
+
+Verdicts are given for each class of conformance apart: {classes}.
+
+Bytes are written in hexadecimal where they are no visible text. A *token* is a sequence of bytes with an *id*; a
+*merge* is a pair of tokens; the *rank* of a merge is its place in the list of merges, from 0.
+"""
+
+INTERFACE = """\
+## Interface
+
+The clauses speak of a tokenizer of this shape. Every method after `decode` may be absent; what is absent is not judged.
+
+```python
+class Tokenizer:
+    vocab: Mapping[int, bytes]
+    merges: Sequence[tuple[bytes, bytes]]
+    def __init__(self, vocab: dict[int, bytes], merges: list[tuple[bytes, bytes]], special_tokens: list[str] | None = None): ...
+    def encode(self, text: str) -> list[int]: ...
+    def decode(self, ids: Sequence[int]) -> str: ...
+    @classmethod
+    def train(cls, text: str, vocab_size: int, special_tokens: list[str]) -> "Tokenizer": ...
+    def encode_iterable(self, chunks: Iterable[str]) -> Iterator[int]: ...
+    def encode_batch(self, texts: Sequence[str]) -> list[list[int]]: ...
+    def decode_bytes(self, ids: Sequence[int]) -> bytes: ...   # the bytes of the ids, joined and not decoded
+    def save(self, folder) -> None: ...                        # vocab.json and merges.txt, into a folder that exists
+    @classmethod
+    def from_files(cls, vocab_path, merges_path, special_tokens=None) -> "Tokenizer": ...
+```
+
+A further named parameter `pattern` of `__init__` and `train` takes another split pattern than the default; what `train`
+returns encodes with the pattern that it was trained with.
+"""  # noqa: E501
+
+
+def render(spec: Spec) -> str:
+    """Return the page."""
+    classes = ", ".join(dict.fromkeys(CLASS_OF_OP.values()))
+    return "\n".join([HEAD.format(classes=classes), *_contents(spec), INTERFACE, *_conventions(), *sections(spec)])
+
+
+def sections(spec: Spec) -> Iterator[str]:
+    """Yield the sections with their clauses."""
+    for section in spec.sections:
+        yield f"## {section.name}. {section.title}\n\n{section.intro.strip()}\n"
+        yield from (_clause(clause, spec) for clause in section.clauses)
+
+
+def _contents(spec: Spec) -> Iterator[str]:
+    yield "## Contents\n"
+    yield "- [Interface](#interface)\n- [Conventions](#conventions)"
+    for section in spec.sections:
+        yield f"- [{section.name}. {section.title}](#{_anchor(section)})"
+    yield ""
+
+
+def _anchor(section: Section) -> str:
+    kept = [char for char in f"{section.name}. {section.title}".lower() if char.isalnum() or char in " -"]
+    return "".join(kept).replace(" ", "-")
+
+
+def _conventions() -> Iterator[str]:
+    yield "## Conventions\n"
+    yield (
+        "Right implementations differ in four things. An implementation that differs from the default declares it "
+        "(`conventions`), and is judged by the values that hold under what it declares.\n"
+    )
+    yield "| convention | default | others |\n|---|---|---|"
+    for name, values in CONVENTIONS.items():
+        yield f"| `{name}` | `{values[0]}` | {', '.join(f'`{value}`' for value in values[1:])} |"
+    yield ""
+    yield (
+        "`tie_break` is defined in TRAIN-TIE-1, `byte_order` and `id_layout` in TRAIN-IDS-2, `lookup` in "
+        "MERGE-LOOKUP-1.\n"
+    )
+
+
+def _clause(clause: Clause, spec: Spec) -> str:
+    cases = [case.id for case in spec.cases if case.clause.id == clause.id]
+    lines = [f"### {clause.id} ({clause.level.upper()})\n", f"{clause.statement.strip()}\n"]
+    lines.append(f"*Why:* {clause.rationale.strip()}\n")
+    if clause.uncased and not cases:
+        lines.append(f"*No case:* {clause.uncased.strip()}\n")
+    folded = [f"- {source}" for source in clause.sources]
+    folded += [f"- cases: {', '.join(f'`{case}`' for case in cases)}"] if cases else []
+    if folded:
+        told = f"Sources, {len(cases)} cases" if cases else "Sources"
+        lines += [f"<details><summary>{told}</summary>\n", "\n".join(folded), "\n</details>\n"]
+    return "\n".join(lines)

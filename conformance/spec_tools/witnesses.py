@@ -1,0 +1,304 @@
+"""The independent implementations that say whether they compute what a case holds, each under its own conventions."""
+
+from __future__ import annotations
+
+import importlib.metadata
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from bpe_conformance.fixtures import PATTERNS, Model, read_text, read_token
+from bpe_conformance.fixtures.spec import FOLDER, Case
+from bpe_conformance.fixtures.yaml_file import read_documents
+from bpe_conformance.reference import textbook
+
+from ..cases.expectations import choice, expected_ids, is_computed, read_merges, value_for, whole_text
+from ..terminal.show import ascii_only
+
+FILE = FOLDER / "witnesses.yaml"
+HAND = "hand"
+_REFUSED = "an error"
+_KEYS = {"package", "version", "adapter", "asked", "upstream"}
+_REASON_KEYS = {"witness", "case", "reason", "source"}
+
+
+@dataclass(frozen=True)
+class Witness:
+    """An implementation that is asked.
+
+    Attributes:
+        name: as it stands in `agrees`.
+        package: the distribution that it comes from.
+        version: the only version that is asked.
+        adapter: short name or `module:Class` of its adapter.
+        asked: operation of a case → the convention whose value it computes.
+        upstream: repository and file of what it runs.
+    """
+
+    name: str
+    package: str
+    version: str
+    adapter: str
+    asked: Mapping[str, str]
+    upstream: str
+
+    def absent(self) -> str | None:
+        """Return why it cannot be asked here, or None."""
+        try:
+            installed = importlib.metadata.version(self.package)
+        except importlib.metadata.PackageNotFoundError:
+            return f"{self.package} is not installed"
+        if installed != self.version:
+            return f"{self.package} {installed} is installed, not {self.version}"
+        from bpe_conformance.adapters import AdapterError
+
+        try:
+            _target(self.adapter)
+        except AdapterError as error:
+            return str(error)
+        return None
+
+    def answer(self, case: Case) -> Answer | None:
+        """Return what it says to a case, or None if the case lies outside its conventions."""
+        key = self.asked.get(case.op)
+        if key is None or not is_witnessed(case):
+            return None
+        expect = value_for(case.expect, key)
+        if expect is None:
+            return None
+        target = _target(self.adapter)
+        if case.op == "train":
+            return _training(target, case, expect)
+        assert case.model is not None
+        if not _can_hold(case.model, key):
+            return None
+        if case.op == "decode":
+            return _decoding(target, case, case.model, expect)
+        if key == "bytes" and any(_ambiguous(case.model, text) for text in _texts(case)):
+            return None
+        if case.op == "encode_allowed":
+            return _choosing(target, case, case.model, expect)
+        return _encoding(target, case, case.model, expect)
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a witness computed and what the case holds, in the same form."""
+
+    got: Any
+    expected: Any
+
+    @property
+    def agrees(self) -> bool:
+        """Whether the two are the same."""
+        return bool(self.got == self.expected)
+
+
+def is_witnessed(case: Case) -> bool:
+    """Whether `case` holds a value that can be computed again; the others state a rule, such as an error."""
+    return bool(case.expect) and (is_computed(case) or "stored" in case.expect)
+
+
+def load_witnesses(file: Path = FILE) -> list[Witness]:
+    """Return the witnesses, in the order in which `agrees` names them.
+
+    Raises:
+        SpecError: if the file is malformed.
+    """
+    found = []
+    for document in read_documents(file):
+        for name, raw in document.value.items():
+            if not isinstance(raw, dict) or set(raw) != _KEYS:
+                raise document.error((name,), f"a witness has the keys {', '.join(sorted(_KEYS))}")
+            found.append(Witness(name, **raw))
+    return found
+
+
+class Disagreements:
+    """The witnesses' answers that are known to differ, with the reason; `disagreements.yaml` of a spec.
+
+    Raises:
+        SpecError: if the file is malformed, or names a case or a witness that does not exist.
+    """
+
+    def __init__(self, file: Path, cases: Iterable[str], witnesses: Sequence[Witness]) -> None:
+        self._reasons: dict[tuple[str, str], str] = {}
+        self._met: set[tuple[str, str]] = set()
+        known, names = set(cases), {witness.name for witness in witnesses}
+        for document in read_documents(file) if file.exists() else ():
+            for place, raw in enumerate(document.value):
+                if not isinstance(raw, dict) or set(raw) != _REASON_KEYS:
+                    raise document.error((place,), f"a disagreement has the keys {', '.join(sorted(_REASON_KEYS))}")
+                if raw["case"] not in known:
+                    raise document.error((place, "case"), f"there is no case {raw['case']}")
+                if raw["witness"] not in names:
+                    raise document.error((place, "witness"), f"there is no witness {raw['witness']}")
+                self._reasons[raw["witness"], raw["case"]] = raw["reason"]
+
+    def excuse(self, witness: Witness, case: Case) -> bool:
+        """Whether a difference between the two is recorded; it is noted as met."""
+        pair = (witness.name, case.id)
+        self._met.add(pair)
+        return pair in self._reasons
+
+    def stale(self, asked: Iterable[str]) -> Iterator[str]:
+        """Yield a line for each recorded difference that a witness of `asked` no longer shows."""
+        present = set(asked)
+        for witness, case in self._reasons:
+            if witness in present and (witness, case) not in self._met:
+                yield f"disagreements.yaml: {witness} does not disagree with {case}; strike the entry"
+
+
+def _target(adapter: str) -> Any:
+    from bpe_conformance.adapters import resolve
+
+    return resolve(adapter)
+
+
+def _texts(case: Case) -> list[str]:
+    return [read_text(text) for text in case.input["texts"]] if case.op == "batch" else [whole_text(case)]
+
+
+def _can_hold(model: Model, key: str) -> bool:
+    """Whether a witness can be given a table as it is, so that nothing in the answer is its adapter's doing."""
+    if model.is_gpt2:
+        return True
+    entries = set(model.vocab.values())
+    learned = {*(left + right for left, right in model.merges), *(bytes([byte]) for byte in range(256))}
+    if len(entries) != len(model.vocab) or not learned <= entries:
+        return False
+    special = {token.encode("utf-8", "surrogatepass") for token in model.special_tokens or ()}
+    if special & learned:
+        return False
+    return key == "pair" or (special <= entries and model.ranks_by_bytes)
+
+
+def _ambiguous(model: Model, text: str) -> bool:
+    """Whether two special tokens match at one place of `text`: tiktoken then follows its hash order."""
+    tokens = [token for token in dict.fromkeys(model.special_tokens or ()) if token in text]
+    return any(
+        text.startswith(longer, start)
+        for shorter in tokens
+        for longer in tokens
+        if longer != shorter and longer.startswith(shorter)
+        for start in range(len(text))
+    )
+
+
+def _ask(question: Any) -> Any:
+    try:
+        return question()
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # a panic of Rust code is no Exception
+        return f"{type(error).__name__}: {ascii_only(' '.join(str(error).split()))}"
+
+
+_gpt2: dict[Any, Any] = {}
+
+
+def _build(target: Any, model: Model) -> Any:
+    def build() -> Any:
+        vocab, merges, special = model.fresh()
+        keywords = {"pattern": PATTERNS[model.pattern]} if model.pattern != "gpt2" else {}
+        return target(vocab, merges, special, **keywords)
+
+    if not model.is_gpt2:
+        return build()
+    if target not in _gpt2:
+        _gpt2[target] = build()
+    return _gpt2[target]
+
+
+def _encoding(target: Any, case: Case, model: Model, expect: Mapping[str, Any]) -> Answer | None:
+    if "batch" in expect:
+        expected = [row["ids"] for row in expect["batch"]]
+    elif "ids" in expect or "stored" in expect:
+        expected = [expected_ids(expect)]
+    else:
+        return None
+    texts = _texts(case)
+    got = _ask(lambda: [list(_build(target, model).encode(text)) for text in texts])
+    return Answer(got, expected)
+
+
+def _choosing(target: Any, case: Case, model: Model, expect: Mapping[str, Any]) -> Answer:
+    special, barred = choice(case).values()
+
+    def encode() -> Any:
+        try:
+            return list(
+                _build(target, model).encode(
+                    whole_text(case),
+                    allowed_special=special if special == "all" else set(special),
+                    disallowed_special=barred,
+                )
+            )
+        except ValueError:
+            return _REFUSED
+
+    return Answer(_ask(encode), _REFUSED if "error" in expect else expected_ids(expect))
+
+
+def _decoding(target: Any, case: Case, model: Model, expect: Mapping[str, Any]) -> Answer | None:
+    ids = list(case.input["ids"])
+    text = read_text(expect["text"])
+    data = read_token(expect["bytes"]) if "bytes" in expect else text.encode("utf-8")
+    whole = hasattr(target, "decode_bytes")
+
+    def decode() -> Any:
+        tokenizer = _build(target, model)
+        return [tokenizer.decode(ids), tokenizer.decode_bytes(ids)] if whole else [tokenizer.decode(ids)]
+
+    return Answer(_ask(decode), [text, data] if whole else [text])
+
+
+def _training(target: Any, case: Case, expect: Mapping[str, Any]) -> Answer | None:
+    given = case.input["train"]
+    text, size = read_text(given["text"]), given["vocab_size"]
+    special = list(dict.fromkeys(map(read_text, given["special_tokens"])))
+    merges = read_merges(expect["merges"])
+    learned = {*(left + right for left, right in merges), *(bytes([byte]) for byte in range(256))}
+    if any(token in text or token.encode("utf-8") in learned for token in special):
+        return None
+    if special and not _takes_special_tokens(target):  # they stand nowhere in the text: it is asked without them
+        if "ids" in expect:
+            return None
+        size, special = size - len(special), []
+    conventions = target.conventions
+    if conventions.get("tie_break") == "first-seen" and len(merges) < size - 256 - len(special):
+        return None  # tiktoken's educational trainer ends with an error when no pair is left
+    numbering = [conventions.get("byte_order", "raw"), conventions.get("id_layout", "bytes-specials-merges")]
+    vocab = textbook.number(merges, special, *numbering)
+    if "ids" in expect and vocab != textbook.number(merges, special):
+        return None  # the case holds the ids of another layout than the witness has
+    keywords = {"pattern": PATTERNS[given["pattern"]]} if given.get("pattern", "gpt2") != "gpt2" else {}
+
+    def train() -> Any:
+        trained = target.train(text, size, list(special), **keywords)
+        return [list(trained.merges), dict(trained.vocab)]
+
+    return Answer(_ask(train), [merges, vocab])
+
+
+@cache
+def _takes_special_tokens(target: Any) -> bool:
+    try:
+        target.train("ab", 258, ["<|e|>"])
+    except NotImplementedError:
+        return False
+    return True
+
+
+def present(witnesses: Iterable[Witness]) -> tuple[list[Witness], list[str]]:
+    """Return the witnesses that can be asked, and a line for each of the others."""
+    here, lines = [], []
+    for witness in witnesses:
+        why = witness.absent()
+        if why is None:
+            here.append(witness)
+        else:
+            lines.append(f"{witness.name} is not asked: {why}; its recorded marks are kept")
+    return here, lines

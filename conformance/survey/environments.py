@@ -1,0 +1,92 @@
+"""Installs the packages of an implementation apart from all others, so that no two of them clash."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from .implementations import Implementation
+
+INSTALL_SECONDS = 600
+
+
+class NotInstalledError(Exception):
+    """A package cannot be installed here. The message is one line."""
+
+
+class Environments:
+    """A folder with one folder for each set of packages; what stands there already is used again.
+
+    Args:
+        folder: where they stand; made if it is absent.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder.absolute()
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self._lock = threading.Lock()
+
+    def variables(self, one: Implementation) -> dict[str, str]:
+        """Install what `one` needs, and return the environment variables with which it is found.
+
+        Raises:
+            NotInstalledError: if that fails.
+        """
+        found = {}
+        for name, kind, packages, install in (
+            ("PYTHONPATH", "pip", one.pip, self._pip),
+            ("NODE_PATH", "npm", one.npm, self._npm),
+        ):
+            if packages:
+                place = self._made(kind, packages, install)
+                place = place / "node_modules" if kind == "npm" else place
+                before = os.environ.get(name)
+                found[name] = os.pathsep.join([str(place), *([before] if before else [])])
+        return found
+
+    def _made(self, kind: str, packages: Sequence[str], install: Callable[[Path, Sequence[str]], None]) -> Path:
+        version = f"{sys.version_info.major}.{sys.version_info.minor}" if kind == "pip" else ""
+        digest = hashlib.sha256("\n".join([kind, version, *packages]).encode("utf-8")).hexdigest()[:8]
+        first = "".join(character if character.isalnum() else "-" for character in packages[0])
+        place = self.folder / f"{kind}-{first}-{digest}"
+        with self._lock:
+            if not place.exists():
+                temporary = place.with_name(f"{place.name}.{os.getpid()}.tmp")
+                try:
+                    temporary.mkdir()
+                    install(temporary, packages)
+                    temporary.replace(place)
+                finally:
+                    shutil.rmtree(temporary, ignore_errors=True)
+        return place
+
+    @staticmethod
+    def _pip(place: Path, packages: Sequence[str]) -> None:
+        command = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+        _run([*command, "--only-binary", ":all:", "--target", str(place), *packages])
+
+    @staticmethod
+    def _npm(place: Path, packages: Sequence[str]) -> None:
+        npm = shutil.which("npm")
+        if npm is None:
+            raise NotInstalledError("npm is not installed")
+        _run([npm, "install", "--silent", "--no-audit", "--no-fund", "--prefix", str(place), *packages])
+
+
+def _run(command: Sequence[str]) -> None:
+    try:
+        done = subprocess.run(
+            command, capture_output=True, text=True, timeout=INSTALL_SECONDS, check=False, stdin=subprocess.DEVNULL
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise NotInstalledError(f"{command[0]}: {error}") from None
+    if done.returncode:
+        lines = [line.strip() for line in (done.stderr or done.stdout).splitlines() if line.strip()]
+        said = next((line for line in reversed(lines) if "rror" in line), lines[-1] if lines else "no word")
+        raise NotInstalledError(f"{' '.join(command[-1:])} cannot be installed: {said[:200]}")

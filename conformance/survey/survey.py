@@ -1,0 +1,232 @@
+"""Runs the suite over several implementations, each in its own process, and writes the page."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from dataclasses import dataclass, field
+from itertools import chain, count
+from pathlib import Path
+
+from bpe_conformance.fixtures.saving import write_text
+
+from ..command_error import CommandError
+from ..report import document
+from ..report.document import Document, ReportError
+from .environments import Environments, NotInstalledError
+from .implementations import Implementation, findings
+from .packs import Packs
+
+RUN_SECONDS = 1800
+
+
+@dataclass(frozen=True)
+class Judged:
+    """One implementation after its run: its report, or why there is none."""
+
+    name: str
+    report: Document | None = None
+    problem: str = ""
+
+    @property
+    def line(self) -> str:
+        """What the user is told."""
+        if self.report is None:
+            return f"{self.name:<28} NOT JUDGED: {self.problem}"
+        told = [
+            f"{one['class']} {one['verdict']}" + (f" {off}/{one['must']}" if (off := _off(one)) else "")
+            for one in self.report["verdicts"]
+        ]
+        return f"{self.name:<28} {self.report['adapter']['version']:<12} {', '.join(told) or 'nothing was judged'}"
+
+
+def _off(verdict: Mapping[str, int]) -> int:
+    return verdict["failed"] + verdict["known"] + verdict["errors"]
+
+
+@dataclass(frozen=True)
+class Survey:
+    """How implementations are run.
+
+    Attributes:
+        folder: where the page and the reports are written.
+        adapters: where the bridges are installed.
+        environments: where packages are installed; None takes what is installed already.
+        packs: the packs of models, for implementations that are judged by one.
+        jobs: how many run at once.
+        options: further options for each run of the suite.
+    """
+
+    folder: Path
+    adapters: Path
+    environments: Environments | None = None
+    packs: Packs | None = None
+    jobs: int = field(default_factory=lambda: os.cpu_count() or 1)
+    options: Sequence[str] = ()
+    _runs: _Runs = field(default_factory=lambda: _Runs(), repr=False)
+
+    def run(self, asked: Sequence[Implementation]) -> Iterator[Judged]:
+        """Yield each implementation as its run ends."""
+        reports = self.folder / "reports"
+        reports.mkdir(parents=True, exist_ok=True)
+        files = [reports / f"{name}.json" for name in _file_names([one.name for one in asked])]
+        pool = ThreadPoolExecutor(max_workers=self.jobs)
+        try:
+            for done in as_completed([pool.submit(self._judged, *row) for row in zip(asked, files, strict=True)]):
+                yield done.result()
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            self._runs.end()
+            raise
+        finally:
+            pool.shutdown()
+
+    def _judged(self, one: Implementation, file: Path) -> Judged:
+        try:
+            return Judged(one.name, self._report(one, file))
+        except (NotInstalledError, ReportError, CommandError) as error:
+            return Judged(one.name, problem=str(error))
+
+    def _report(self, one: Implementation, file: Path) -> Document:
+        variables = self.environments.variables(one) if self.environments is not None else {}
+        adapter = one.adapter.replace("{adapters}", str(self.adapters))
+        options = [*self.options, *one.options]
+        if one.pack:
+            if self.packs is None:
+                raise CommandError(f"{one.name} is judged by a pack of {one.pack}, and none is given")
+            options += ["--bpe-pack", str(self.packs.folder(one.pack))]
+        file.unlink(missing_ok=True)
+        said = ""
+        for more in self._ways(one):
+            said = self._runs.pytest(adapter, [*options, *more, "--bpe-report", str(file)], variables)
+            if file.exists():
+                return self._renamed(file, one)
+            if said.startswith("ERROR: "):
+                break
+        raise ReportError(said.removeprefix("ERROR: "))
+
+    @staticmethod
+    def _ways(one: Implementation) -> list[tuple[str, ...]]:
+        """Return the options to try: a stranger's package is isolated, and so is, again, what ended its process."""
+        if one.adapter.startswith("cmd:"):
+            return [()]
+        return [("--bpe-isolate",)] if one.pip else [(), ("--bpe-isolate",)]
+
+    def _renamed(self, file: Path, one: Implementation) -> Document:
+        """Put the name in, and for each folder of this machine what it is."""
+        report = document.read(file)
+        report["adapter"] |= {"name": one.name, "spec": one.adapter}
+        made = document.text(report).replace(str(self.adapters), "adapters")
+        if self.environments is not None:
+            made = made.replace(str(self.environments.folder), "packages")
+        write_text(file, made)
+        return document.read(file)
+
+
+class _Runs:
+    """The runs of the suite that are under way, each in a process of its own."""
+
+    def __init__(self) -> None:
+        self._processes: set[subprocess.Popen[bytes]] = set()
+        self._ended = False
+
+    def end(self) -> None:
+        """End those that are under way, and all that would begin later."""
+        self._ended = True
+        for process in list(self._processes):
+            process.terminate()
+
+    def pytest(self, adapter: str, options: Sequence[str], variables: Mapping[str, str]) -> str:
+        """Run the suite, and return what it said last."""
+        command = [sys.executable, "-m", "pytest", "conformance", "--adapter", adapter, *options]
+        command += ["-q", "--no-header", "-p", "no:cacheprovider", "-p", "no:randomly"]
+        with subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env={**os.environ, "PYTEST_ADDOPTS": "", **variables},
+        ) as process:
+            self._processes.add(process)
+            try:
+                if self._ended:
+                    process.terminate()
+                out, err = process.communicate(timeout=RUN_SECONDS)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                return f"no report within {RUN_SECONDS} seconds"
+            finally:
+                self._processes.discard(process)
+        lines = [line for line in (out + err).decode("utf-8", "replace").splitlines() if line.strip()]
+        refused = next((line for line in lines if line.startswith("ERROR: ")), "")
+        ended = f"the run ended with status {process.returncode} and wrote no report"
+        return refused or (f"{ended}: {lines[-1][:200]}" if lines else ended)
+
+
+def _file_names(names: Sequence[str]) -> list[str]:
+    """Return a name of a file for each, no two the same: a report must not be taken for that of another."""
+    found: list[str] = []
+    for name in names:
+        first = re.sub(r"[^A-Za-z0-9._-]+", "-", name)[:80].strip("-.") or "report"
+        taken = {one.lower() for one in found}
+        further = (f"{first}-{number}" for number in count(2))
+        found.append(next(one for one in chain([first], further) if one.lower() not in taken))
+    return found
+
+
+def write(folder: Path, judged: Sequence[Judged]) -> list[Path]:
+    """Write the page, and the same as Markdown; return the files.
+
+    Raises:
+        OSError: if a file cannot be written.
+    """
+    from ..report import markdown, page
+
+    reports = [one.report for one in judged if one.report is not None]
+    names = {report["adapter"]["name"] for report in reports}
+    found = [one.plain() for one in findings() if names & set(one.adapters)]
+    problems = {one.name: one.problem for one in judged if one.report is None}
+    files = {
+        folder / "index.html": page.text(reports, found),
+        folder / "matrix.md": markdown.matrix(reports, found, problems),
+    }
+    for file, text in files.items():
+        write_text(file, text)
+    return list(files)
+
+
+def named(words: Sequence[str]) -> tuple[list[Implementation], list[Judged]]:
+    """Return the implementations that the words name, and the reports among them.
+
+    Args:
+        words: adapters as `--adapter` takes them, or files that `--bpe-report` wrote.
+
+    Raises:
+        CommandError: if a report cannot be read.
+    """
+    asked, done = [], []
+    for word in words:
+        if word.endswith(".json") and ":" not in word:
+            try:
+                report = document.read(Path(word))
+            except ReportError as error:
+                raise CommandError(str(error)) from None
+            done.append(Judged(report["adapter"]["name"], report))
+        else:
+            asked.append(Implementation(word, word))
+    return asked, done
+
+
+def check_names(names: Sequence[str]) -> None:
+    """See that each implementation is judged once.
+
+    Raises:
+        CommandError: if two have one name.
+    """
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise CommandError(f"{twice} is named twice; give each implementation once")

@@ -1,0 +1,259 @@
+"""The pair that students of CS336 write: `vocab: dict[int, bytes]` and `merges: list[tuple[bytes, bytes]]`; read only.
+
+It has no form of its own. Read is what solutions write: pickles; JSON with tokens as Latin-1, in GPT-2's spelling, as
+hexadecimal digits, base64, Python literals or lists of integers; merges as lines of two such tokens. Which of these it
+is has to be beyond doubt: a token for each of the 256 bytes, and tokens for the parts and the result of each merge.
+
+No file can call anything: pickles hold plain values or are refused.
+"""
+
+from __future__ import annotations
+
+import base64
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from bpe_conformance.fixtures import Merge, Model
+from bpe_conformance.fixtures.one_line import shortened
+from bpe_conformance.fixtures.regular_file import read_regular
+from bpe_conformance.fixtures.strict_json import SURROGATE, parse_json
+
+from ..files import AnyPath
+from ..plain_pickle import load_all
+from .gpt2 import HEADER, read_id, read_key
+
+_EVERY_BYTE = frozenset(bytes([byte]) for byte in range(256))
+_CHAR = r"[ !#-&(-\[\]-~]|\\(?:[\\'tnr]|x[0-9a-f]{2})"
+_LITERAL = re.compile(rf"""b'(?:{_CHAR}|")*'|b"(?:{_CHAR}|')*\"""")
+"""Bytes as Python's `repr` writes them."""
+_NUMBER = re.compile("0|[1-9][0-9]{0,18}")
+_KEYS = {"vocab": "vocab", "vocabulary": "vocab", "merges": "merges", "special_tokens": "special_tokens"}
+
+
+def _literal(text: str) -> bytes:
+    if not _LITERAL.fullmatch(text):
+        raise ValueError(text)
+    return text[2:-1].encode("ascii").decode("unicode_escape").encode("latin-1")
+
+
+def _hexadecimal(text: str) -> bytes:
+    if not re.fullmatch(r"(?:[0-9a-fA-F]{2})+", text):
+        raise ValueError(text)
+    return bytes.fromhex(text)
+
+
+SPELLINGS: dict[str, Callable[[str], bytes]] = {
+    "Latin-1": lambda text: text.encode("latin-1"),
+    "GPT-2's spelling": lambda text: read_key(text, ""),
+    "hexadecimal": _hexadecimal,
+    "base64": lambda text: base64.b64decode(text, validate=True),
+    "Python literals": _literal,
+}
+"""How a token may be written as a string; each raises a ValueError for what is not written so."""
+
+
+def read(
+    path: AnyPath,
+    merges_path: AnyPath | None = None,
+    special_tokens: Iterable[str] | None = None,
+    pattern: str = "gpt2",
+) -> Model:
+    """Read a model.
+
+    Args:
+        path: the file of the vocabulary, or one that holds both: one after the other, as a tuple, or by name.
+        merges_path: the file of the merges, if it is another one.
+        special_tokens: they do not stand in the files, or may under that name; None is what stands there.
+        pattern: a name or a regular expression.
+
+    Raises:
+        ValueError: with the file, if it is malformed, holds anything but plain values, is written in a way that does
+            not tell what the bytes are, or if a part is missing.
+    """
+    found: dict[str, tuple[Any, str]] = {}
+    for file in (path, merges_path):
+        for name, value in _named(_load(file), str(file)) if file is not None else ():
+            if name in found:
+                raise ValueError(f"{file}: the {name} is already in {found[name][1]}")
+            found[name] = value, str(file)
+    where = str(path) if merges_path is None else f"{path} and {merges_path}"
+    for name, holder in (("vocab", "the vocabulary is"), ("merges", "the merges are")):
+        if name not in found:
+            raise ValueError(f"{where}: {holder} missing; there is {', '.join(sorted(found)) or 'nothing'}")
+    vocab, spelling = _vocab(*found["vocab"])
+    merges = _merges(*found["merges"], vocab, spelling)
+    if special_tokens is None and "special_tokens" in found:
+        special_tokens, where = found["special_tokens"]
+        if not isinstance(special_tokens, (list, tuple)) or not all(isinstance(text, str) for text in special_tokens):
+            raise ValueError(f"{where}: special_tokens is {type(special_tokens).__name__}, not a list of strings")
+        if odd := next(filter(SURROGATE.search, special_tokens), None):
+            raise ValueError(f"{where}: the special token {shortened(odd)} holds a lone surrogate")
+    return Model(vocab, merges, None if special_tokens is None else tuple(special_tokens), pattern)
+
+
+def _named(values: Iterable[Any], where: str) -> Iterator[tuple[str, Any]]:
+    """Yield what a file holds: vocab, merges, special_tokens."""
+    for value in values:
+        if isinstance(value, dict) and value and set(value) <= _KEYS.keys():
+            yield from ((_KEYS[key], part) for key, part in value.items())
+        elif isinstance(value, dict):
+            if {"vocab", "merges"} <= value.keys() and len(value) < 256:
+                unknown = next(key for key in value if key not in _KEYS)
+                told = "nothing is known; vocab, merges, special_tokens are read"
+                raise ValueError(f"{where}: of {shortened(unknown)} {told}")
+            yield "vocab", value
+        elif isinstance(value, (list, tuple)) and len(value) == 2 and isinstance(value[0], dict):
+            yield from zip(("vocab", "merges"), value, strict=True)
+        elif isinstance(value, (list, tuple)):
+            yield "merges", value
+        else:
+            raise ValueError(f"{where}: {type(value).__name__} is neither a vocabulary nor merges")
+
+
+# Files
+
+
+def _load(path: AnyPath) -> list[Any]:
+    """Return the values that a file holds, one after the other."""
+    try:
+        data = read_regular(path)
+    except OSError as error:
+        raise ValueError(f"{path}: cannot be read: {error.strerror or error}") from None
+    if data.startswith(b"\x80"):
+        try:
+            return list(load_all(data))
+        except ValueError as error:
+            raise ValueError(f"{path}: {error}") from None
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise ValueError(f"{path}: neither a pickle (of protocol 2 or later) nor UTF-8") from None
+    if text.lstrip()[:1] in ("{", "["):
+        return [parse_json(text, str(path))]
+    return [_lines(text, str(path))]
+
+
+def _lines(text: str, where: str) -> list[list[str]]:
+    lines = text.replace("\r\n", "\n").rstrip("\n").split("\n")
+    first = 1 if lines[0].startswith(HEADER) else 0
+    return [_line(line, f"{where}:{number}") for number, line in enumerate(lines[first:], start=first + 1)]
+
+
+def _line(line: str, where: str) -> list[str]:
+    """Return the two tokens of a line: literals, in brackets or not, or what stands around one space."""
+    literals = _LITERAL.findall(line)
+    if len(literals) == 2 and re.fullmatch(r"\(?, ?\)?|\(? ,?\)?", _LITERAL.sub("", line)):
+        return literals
+    parts = line.split(" ")
+    if len(parts) != 2 or not all(parts):
+        raise ValueError(f"{where}: {shortened(line)} is no merge; two tokens and one space are wanted")
+    return parts
+
+
+# Tables
+
+
+def _vocab(value: Any, where: str) -> tuple[dict[int, bytes], str]:
+    """Return id → bytes, and how the tokens are spelled, "" if they are not."""
+    if not isinstance(value, dict) or not value:
+        raise ValueError(f"{where}: the vocabulary is {type(value).__name__}; a dict of ids and tokens is wanted")
+    by_id = not all(type(index) is int for index in value.values())
+    ids = list(value if by_id else value.values())
+    tokens = list(value.values() if by_id else value)
+    ids = [int(index) if isinstance(index, str) and _NUMBER.fullmatch(index) else index for index in ids]
+    for index in ids:
+        if type(index) is not int:
+            raise ValueError(f"{where}: the vocabulary has {_told(index)} for an id")
+        read_id(index, f"{where}: an id of the vocabulary")
+    if len(set(ids)) < len(ids):
+        raise ValueError(f"{where}: an id of the vocabulary stands twice")
+    raw, spelling = _bytes_of(tokens, where), ""
+    if raw is None:
+        raw, spelling = _spelled_vocab(tokens, where)
+    if missing := _EVERY_BYTE.difference(raw):
+        raise ValueError(f"{where}: the vocabulary has no token for the byte {min(missing)!r}; it needs all 256")
+    return dict(zip(ids, raw, strict=True)), spelling
+
+
+def _bytes_of(tokens: Sequence[Any], where: str) -> list[bytes] | None:
+    """Return tokens that are bytes, or lists of them, as bytes; None if all are strings."""
+    if all(isinstance(token, str) for token in tokens):
+        return None
+    found: list[bytes] = []
+    for token in tokens:
+        if isinstance(token, (list, tuple)) and all(type(byte) is int and 0 <= byte < 256 for byte in token):
+            token = bytes(token)
+        if not isinstance(token, bytes):
+            raise ValueError(f"{where}: {_told(token)} stands for a token; bytes are wanted")
+        found.append(token)
+    return found
+
+
+def _told(value: object) -> str:
+    """Return a value in a few words; of a container, which may be deep, its type alone."""
+    return f"{type(value).__name__} {shortened(value)}" if isinstance(value, (str, bytes)) else type(value).__name__
+
+
+def _spelled_vocab(tokens: Sequence[str], where: str) -> tuple[list[bytes], str]:
+    fitting = {}
+    for name in SPELLINGS:
+        found = _read_as(name, tokens)
+        if found is not None and len(set(found)) == len(found) and set(found) >= _EVERY_BYTE:
+            fitting[name] = found
+    if fitting:
+        return next(iter(fitting.values())), next(iter(fitting))
+    lost = sum("\ufffd" in token for token in tokens)
+    why = f"{lost} hold U+FFFD, so their bytes are lost" if lost else "not all 256 bytes have a token, each token once"
+    raise ValueError(f"{where}: the tokens are not {', '.join(SPELLINGS)} or lists of integers: {why}")
+
+
+def _read_as(name: str, tokens: Iterable[str]) -> list[bytes] | None:
+    try:
+        return [SPELLINGS[name](token) for token in tokens]
+    except ValueError:
+        return None
+
+
+def _merges(value: Any, where: str, vocab: Mapping[int, bytes], spelling: str) -> tuple[Merge, ...]:
+    if not isinstance(value, (list, tuple)):
+        raise ValueError(f"{where}: merges is {type(value).__name__}; a list of pairs of tokens is wanted")
+    parts: list[Any] = []
+    for rank, pair in enumerate(value):
+        if isinstance(pair, str):
+            pair = _line(pair, f"{where}: merge {rank}")
+        if not isinstance(pair, (list, tuple)) or len(pair) != 2:
+            raise ValueError(f"{where}: merge {rank} is no pair of tokens")
+        parts += pair
+    known = set(vocab.values())
+    if (raw := _bytes_of(parts, where)) is not None or not parts:
+        pairs = _pairs(raw or [])
+        for rank, (left, right) in enumerate(pairs):
+            if not known.issuperset((left, right, left + right)):
+                lacks = f"the vocabulary lacks a part or the result of merge {rank}"
+                raise ValueError(f"{where}: {lacks}, {shortened(left)} {shortened(right)}")
+        return _each_once(pairs, where)
+    names = [spelling, *(name for name in SPELLINGS if name != spelling)] if spelling else list(SPELLINGS)
+    fitting: dict[str, tuple[Merge, ...]] = {}
+    for name in names:
+        if (found := _read_as(name, parts)) is not None:
+            pairs = _pairs(found)
+            if all(known.issuperset((left, right, left + right)) for left, right in pairs):
+                fitting[name] = pairs
+    if not fitting:
+        raise ValueError(f"{where}: in no spelling ({', '.join(SPELLINGS)}) are the merges of the vocabulary's tokens")
+    if spelling not in fitting and len(set(fitting.values())) > 1:
+        raise ValueError(f"{where}: the merges may be {' or '.join(fitting)}; the vocabulary is neither")
+    return _each_once(next(iter(fitting.values())), where)
+
+
+def _each_once(merges: tuple[Merge, ...], where: str) -> tuple[Merge, ...]:
+    ranks: dict[Merge, int] = {}
+    for rank, merge in enumerate(merges):
+        if ranks.setdefault(merge, rank) != rank:
+            raise ValueError(f"{where}: merge {rank} stands twice, first as merge {ranks[merge]}")
+    return merges
+
+
+def _pairs(parts: Sequence[bytes]) -> tuple[Merge, ...]:
+    return tuple(zip(parts[::2], parts[1::2], strict=True))

@@ -1,0 +1,163 @@
+"""GPT-2's files: `vocab.json` (spelled token → id) and `merges.txt` (a pair of spelled tokens a line).
+
+Source: openai/gpt-2 `src/encoder.py`. Tokens are spelled by its byte ↔ character map, special tokens as well.
+Files of others hold special tokens as plain text; a key of `vocab.json` with a character outside the map (a
+space, say) can only be that, and is read as its UTF-8 bytes.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from typing import Any
+
+from bpe_conformance.fixtures import Merge, spell, unspell
+from bpe_conformance.fixtures.models import LARGEST_ID
+from bpe_conformance.fixtures.one_line import shortened
+from bpe_conformance.fixtures.strict_json import parse_json
+
+from ..files import AnyPath, read_lines, read_utf8, write_all
+
+HEADER = "#version"
+
+
+def read_vocab(path: AnyPath) -> dict[int, bytes]:
+    """Read `vocab.json`.
+
+    Returns:
+        dict: id → bytes, in the order of the file.
+
+    Raises:
+        ValueError: with file and line, if it is no JSON object of spelled tokens → ids, each once.
+    """
+    entries = parse_json(read_utf8(path), str(path))
+    if not isinstance(entries, dict):
+        raise ValueError(f"{path}:1: an object of spelled tokens and ids is wanted")
+    return vocab_of_entries(entries.items(), str(path))
+
+
+def vocab_of_entries(entries: Iterable[tuple[str, Any]], where: str) -> dict[int, bytes]:
+    """Return id → bytes for spelled tokens, each once, and ids, or raise a ValueError that begins with `where`."""
+    vocab: dict[int, bytes] = {}
+    for key, value in entries:
+        index = read_id(value, f"{where}: the id of {shortened(key)}")
+        if index in vocab:
+            both = f"{shortened(spell(vocab[index]))} and for {shortened(key)}"
+            raise ValueError(f"{where}: the id {index} stands for {both}")
+        vocab[index] = read_key(key, where)
+    return vocab
+
+
+def read_id(value: Any, what: str) -> int:
+    """Return an id as it stands in a file, or raise a ValueError that begins with `what`."""
+    if type(value) is not int:
+        raise ValueError(f"{what} is {shortened(value)}; an integer is wanted")
+    if not 0 <= value <= LARGEST_ID:
+        raise ValueError(f"{what} is {shortened(value)}; ids are 0 to {LARGEST_ID}")
+    return value
+
+
+def read_key(key: str, where: str) -> bytes:
+    """Return the bytes of a vocabulary's key: unspelled, or, if it is not spelled by the map, as UTF-8.
+
+    >>> read_key("Ġthe", ""), read_key("<|a b|>", "")
+    (b' the', b'<|a b|>')
+    """
+    with suppress(ValueError):
+        return unspell(key)
+    try:
+        return key.encode("utf-8")
+    except UnicodeEncodeError:
+        raise ValueError(f"{where}: the token {shortened(key)} holds a lone surrogate") from None
+
+
+def read_merges(path: AnyPath, vocab: Mapping[int, bytes] | None = None) -> list[Merge]:
+    """Read `merges.txt`; the first line may be a `#version` header, every other one is a merge.
+
+    Args:
+        path: the file.
+        vocab: if it is given, the parts and the result of each merge have to be among its tokens.
+
+    Raises:
+        ValueError: with file and line, if a line is not two spelled tokens with a space between them, or its pair
+            stands in an earlier one.
+    """
+    lines = read_lines(path)
+    first = 1 if not lines[0] or lines[0].startswith(HEADER) else 0
+    pairs = (line.split(" ") for line in lines[first:])
+    return list(merges_of_pairs(pairs, lambda rank: f"{path}:{first + rank + 1}", vocab))
+
+
+def merges_of_pairs(
+    pairs: Iterable[Sequence[str]], place: Callable[[int], str], vocab: Mapping[int, bytes] | None = None
+) -> Iterator[Merge]:
+    """Yield the merges of pairs of spelled tokens.
+
+    Args:
+        pairs: each of two tokens.
+        place: from a rank to where that merge stands, which an error begins with.
+        vocab: as `read_merges` takes it.
+
+    Raises:
+        ValueError: if one is no pair, stands twice (GPT-2 and Hugging Face take the last rank, others the first), or
+            is not of the vocabulary's tokens.
+    """
+    ranks: dict[Merge, int] = {}
+    known = None if vocab is None else set(vocab.values())
+    for rank, parts in enumerate(pairs):
+        try:
+            left, right = merge = read_merge(parts)
+        except ValueError as error:
+            raise ValueError(f"{place(rank)}: {error}") from None
+        if ranks.setdefault(merge, rank) != rank:
+            twice = f"{shortened(' '.join(parts))} stands twice, first as merge {ranks[merge]}"
+            raise ValueError(f"{place(rank)}: {twice}")
+        if known is not None and not known.issuperset((left, right, left + right)):
+            roles = {"left part": left, "right part": right, "result": left + right}
+            role, token = next((role, token) for role, token in roles.items() if token not in known)
+            raise ValueError(f"{place(rank)}: the vocabulary lacks {shortened(token)}, the {role} of merge {rank}")
+        yield merge
+
+
+def read_merge(parts: Sequence[str]) -> Merge:
+    """Return the merge of two spelled tokens, or raise a ValueError that says what they are."""
+    if len(parts) != 2 or not all(parts):
+        raise ValueError(f"{shortened(' '.join(parts))} is no merge; two tokens and one space are wanted")
+    return unspell(parts[0]), unspell(parts[1])
+
+
+def write(folder: AnyPath, vocab: Mapping[int, bytes], merges: Sequence[Merge]) -> None:
+    """Write `vocab.json` and `merges.txt` into `folder`, which is made if it is not there: both, or none.
+
+    Raises:
+        ValueError: as `rendered`, and if they cannot be written.
+    """
+    write_all(folder, rendered(vocab, merges))
+
+
+def rendered(vocab: Mapping[int, bytes], merges: Sequence[Merge]) -> dict[str, str]:
+    """Return name → content of both files. A merge that is repeated, and so never applied again, stands once.
+
+    Raises:
+        ValueError: if two ids stand for the same bytes: the format has one id for a token.
+    """
+    spelled = spelled_vocab(vocab)
+    lines = [f"{HEADER}: 0.2", *(f"{spell(left)} {spell(right)}" for left, right in dict.fromkeys(merges))]
+    return {"vocab.json": json.dumps(spelled, ensure_ascii=False), "merges.txt": "\n".join(lines) + "\n"}
+
+
+def spelled_vocab(vocab: Mapping[int, bytes]) -> dict[str, int]:
+    """Return spelled token → id.
+
+    Raises:
+        ValueError: if two ids stand for the same bytes.
+    """
+    spelled: dict[str, int] = {}
+    for index, token in vocab.items():
+        key = spell(token)
+        if key in spelled:
+            both = f"{spelled[key]} and {index}"
+            raise ValueError(f"the ids {both} stand for {token!r}; the format has one id for a token")
+        spelled[key] = index
+    return spelled

@@ -1,0 +1,232 @@
+"""Hugging Face's `tokenizer.json`, as far as it is byte-level BPE.
+
+Source: huggingface/tokenizers `src/models/bpe/`, `src/pre_tokenizers/byte_level.rs`,
+`src/tokenizer/added_vocabulary.rs`. What would make it encode otherwise than byte-level BPE does (a
+normalizer, a prefix space, `ignore_merges`, …) is refused by name. Its post-processor is not read: it belongs
+to `add_special_tokens=True`.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from itertools import product
+from typing import Any
+
+from bpe_conformance.fixtures import PATTERNS, Model, spell
+from bpe_conformance.fixtures.one_line import shortened
+from bpe_conformance.fixtures.strict_json import SURROGATE, parse_json
+
+from ..files import AnyPath, read_utf8, write_utf8
+from ..special_tokens import straddles
+from .gpt2 import merges_of_pairs, read_id, read_key, spelled_vocab, vocab_of_entries
+
+_REGEXES = {
+    # There `}+` is no possessive repetition but a repeated one; an atomic group is the same in both.
+    "cl100k": PATTERNS["cl100k"].replace(r"\p{N}{1,3}+", r"(?>\p{N}{1,3})"),
+}
+_NAMES = {text: name for name, text in PATTERNS.items()} | {text: name for name, text in _REGEXES.items()}
+_UNSET = (None, False, "", 0)
+MIXED = 25_000_000
+"""Characters of the added tokens that are `normalized`, times those of the others: more are not compared."""
+
+
+def read(path: AnyPath) -> Model:
+    """Read a model; its pattern is a name if it is a known one, else the regular expression.
+
+    Raises:
+        ValueError: with the file and, for what is not JSON, the line, if it is malformed or is not byte-level
+            BPE without further steps.
+    """
+    where = str(path)
+    document = parse_json(read_utf8(path), where)
+    model = _mapping(_mapping(document, where).get("model"), f"{where}: model")
+    _refuse(document, where, ("normalizer", "truncation", "padding"))
+    if model.get("type", "BPE") != "BPE":
+        raise ValueError(f"{where}: the model is {shortened(model['type'])}; BPE is wanted")
+    steps = ("dropout", "continuing_subword_prefix", "end_of_word_suffix", "byte_fallback", "ignore_merges")
+    _refuse(model, f"{where}: model", steps)
+    added = _added_tokens(document, where)
+    keys = _mapping(model.get("vocab"), f"{where}: model.vocab")
+    ordinary = [(key, index) for key, index in keys.items() if key not in added]
+    vocab = vocab_of_entries(ordinary, f"{where}: model.vocab")
+    ordinary_tokens = set(vocab.values())
+    for text, index in added.items():
+        token = text.encode("utf-8")
+        stated = read_id(keys.get(text, index), f"{where}: model.vocab: the id of {shortened(text)}")
+        if stated != index or index in vocab or token in ordinary_tokens:
+            what = f"{shortened(text)} or its id {index} stands for something else in the vocab"
+            raise ValueError(f"{where}: added_tokens: {what}")
+        vocab[index] = token
+    place = f"{where}: model.merges"
+    merges = merges_of_pairs(_pairs(model, place), lambda rank: f"{place}[{rank}]", vocab)
+    pattern = _pattern(document.get("pre_tokenizer"), f"{where}: pre_tokenizer")
+    return Model(vocab, tuple(merges), tuple(added), pattern)
+
+
+def _mapping(value: Any, where: str) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise ValueError(f"{where}: an object is wanted")
+    return value
+
+
+def _refuse(settings: Mapping[str, Any], where: str, names: tuple[str, ...]) -> None:
+    for name in names:
+        if settings.get(name) not in _UNSET:
+            raise ValueError(f"{where}: {name} is set; plain byte-level BPE has none")
+
+
+def _list(value: Any, where: str) -> list[Any]:
+    if not isinstance(value, list):
+        raise ValueError(f"{where}: an array is wanted")
+    return value
+
+
+def _pairs(model: Mapping[str, Any], where: str) -> Iterator[list[str]]:
+    for number, pair in enumerate(_list(model.get("merges", []), where)):
+        parts = pair.split(" ") if isinstance(pair, str) else pair
+        if not isinstance(parts, list) or not all(isinstance(part, str) for part in parts):
+            raise ValueError(f"{where}[{number}] is no pair of strings")
+        yield parts
+
+
+def _added_tokens(document: Mapping[str, Any], where: str) -> dict[str, int]:
+    added: dict[str, int] = {}
+    normalized: dict[str, bool] = {}
+    for number, entry in enumerate(_list(document.get("added_tokens") or [], f"{where}: added_tokens")):
+        here = f"{where}: added_tokens[{number}]"
+        token = _mapping(entry, here)
+        _refuse(token, here, ("lstrip", "rstrip", "single_word"))
+        text = token.get("content")
+        if not isinstance(text, str) or not text or "id" not in token:
+            raise ValueError(f"{here}: a content that is not empty and an id are wanted")
+        if SURROGATE.search(text):
+            raise ValueError(f"{here}: {shortened(text)} holds a lone surrogate")
+        if text in added:
+            raise ValueError(f"{here}: {shortened(text)} stands twice")
+        added[text] = read_id(token["id"], f"{here}: the id of {shortened(text)}")
+        normalized[text] = bool(token.get("normalized"))
+    _check_overlaps(normalized, f"{where}: added_tokens")
+    return added
+
+
+def _check_overlaps(normalized: Mapping[str, bool], where: str) -> None:
+    """Refuse tokens that are not found leftmost-longest: those that are not `normalized` are cut out first."""
+    kinds = [[text for text, late in normalized.items() if late is kind] for kind in (True, False)]
+    if sum(map(len, kinds[0])) * sum(map(len, kinds[1])) > MIXED:
+        raise ValueError(f"{where}: {len(kinds[0])} are normalized and {len(kinds[1])} are not, too many to compare")
+    for first, second in [*product(*kinds), *product(*reversed(kinds))]:
+        if straddles(first, second) or first.startswith(second):
+            both = f"{shortened(first)} and {shortened(second)}"
+            raise ValueError(f"{where}: {both} overlap, and one of them is normalized")
+
+
+def _pattern(value: Any, where: str) -> str:
+    steps = [value]
+    if isinstance(value, dict) and value.get("type") == "Sequence":
+        steps = value.get("pretokenizers", [])
+    match steps:
+        case [{"type": "ByteLevel", "add_prefix_space": False, **rest}]:
+            if (used := rest.get("use_regex", True)) in (True, False):
+                return "gpt2" if used else "none"
+        case [
+            {"type": "Split", "pattern": {"Regex": str(text)}, "behavior": "Isolated", "invert": False},
+            {"type": "ByteLevel", "add_prefix_space": False, "use_regex": False},
+        ]:
+            return _NAMES.get(text, text)
+    raise ValueError(f"{where}: neither ByteLevel nor an isolating Split and ByteLevel, both without add_prefix_space")
+
+
+def write(path: AnyPath, model: Model) -> None:
+    """Write a model.
+
+    Raises:
+        ValueError: as `document`, and if the file cannot be written.
+    """
+    write_utf8(path, rendered(model))
+
+
+def rendered(model: Model) -> str:
+    """Return what the file holds, or raise a ValueError as `document`."""
+    return json.dumps(document(model), ensure_ascii=False, indent=1) + "\n"
+
+
+def document(model: Model) -> dict[str, Any]:
+    """Return the JSON of the file.
+
+    Raises:
+        ValueError: if the format cannot hold the model: a byte without a token, two ids for the same bytes, a special
+            token that has no id, whose text spells other bytes (it would be decoded as these), or that merges build
+            but is not spelled as its text, or an expression with `}+`, which means something else there.
+    """
+    keys, added = _keys(model)
+    merges = [[spell(left), spell(right)] for left, right in dict.fromkeys(model.merges)]
+    return {
+        "version": "1.0",
+        "truncation": None,
+        "padding": None,
+        "added_tokens": [_added_token(text, index) for text, index in added.items()],
+        "normalizer": None,
+        "pre_tokenizer": _pre_tokenizer(model.pattern),
+        "post_processor": None,
+        "decoder": _byte_level(use_regex=True),
+        "model": {
+            "type": "BPE",
+            "dropout": None,
+            "unk_token": None,
+            "continuing_subword_prefix": None,
+            "end_of_word_suffix": None,
+            "fuse_unk": False,
+            "byte_fallback": False,
+            "ignore_merges": False,
+            "vocab": dict(sorted(keys.items(), key=lambda item: item[1])),
+            "merges": merges,
+        },
+    }
+
+
+def _keys(model: Model) -> tuple[dict[str, int], dict[str, int]]:
+    """Return the keys of the vocabulary, special tokens as plain text, and the special ones among them."""
+    keys = spelled_vocab(model.vocab)
+    if missing := [byte for byte in range(256) if spell(bytes([byte])) not in keys]:
+        raise ValueError(
+            f"the vocabulary has no token for the byte {bytes(missing[:1])!r}, which would be dropped there"
+        )
+    special = dict.fromkeys(model.special_tokens or ())
+    used = {part for left, right in model.merges for part in (left, right, left + right)}
+    added: dict[str, int] = {}
+    for text in special:
+        token = text.encode("utf-8")
+        spelled = spell(token)
+        if spelled not in keys:
+            raise ValueError(f"the special token {text!a} is not in the vocabulary")
+        if spelled != text and (token in used or len(token) == 1):
+            raise ValueError(f"the special token {text!a} is an ordinary token too, and is spelled otherwise")
+        added[text] = keys.pop(spelled)
+    for text, index in added.items():
+        if keys.setdefault(text, index) != index:
+            raise ValueError(f"the text of the special token {text!a} is the spelling of another token")
+        if (other := read_key(text, "")) != text.encode("utf-8"):
+            raise ValueError(f"the special token {text!a} spells other bytes, and would be decoded as {other!r} there")
+    return keys, added
+
+
+def _added_token(text: str, index: int) -> dict[str, Any]:
+    flags = {"single_word": False, "lstrip": False, "rstrip": False, "normalized": False, "special": True}
+    return {"id": index, "content": text, **flags}
+
+
+def _byte_level(use_regex: bool) -> dict[str, Any]:
+    return {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": use_regex}
+
+
+def _pre_tokenizer(pattern: str) -> dict[str, Any]:
+    if pattern in ("gpt2", PATTERNS["gpt2"]):
+        return _byte_level(use_regex=True)
+    name = _NAMES.get(pattern, pattern)
+    text = _REGEXES.get(name, PATTERNS.get(name, pattern))
+    if re.search(r"\{[\d,]+\}\+", text):
+        raise ValueError(f"the pattern {text!a} holds `}}+`, which is not possessive there; use `(?>…)`")
+    split = {"type": "Split", "pattern": {"Regex": text}, "behavior": "Isolated", "invert": False}
+    return {"type": "Sequence", "pretokenizers": [split, _byte_level(use_regex=False)]}

@@ -1,0 +1,1 @@
+"""SuperBPE: training that continues across word boundaries, and its textbook version."""

@@ -1,0 +1,88 @@
+"""The oracle of SuperBPE, the extension: two stages by the textbook, everything recounted at every step.
+
+It shares no code with `superbpe.py`, which it judges.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+
+from bpe_conformance.fixtures import PATTERNS
+
+from .. import textbook
+from ..textbook import Merge, Word
+
+UNITS = r" ?[^\s\p{N}]+(?: [^\s\p{N}]+)*| ?\p{N}+|\s+(?!\S)|\s+"
+
+
+def learn(
+    documents: Sequence[str],
+    vocab_size: int,
+    transition: int,
+    special_tokens: Sequence[str] = (),
+    pattern: str = PATTERNS["gpt2"],
+    unit_pattern: str = UNITS,
+    most_words: int = 4,
+    tie_break: str = "lex-greater",
+    byte_order: str = "raw",
+) -> list[Merge]:
+    """Return the merges of both stages, in order.
+
+    Args:
+        documents: texts; no pre-token and no unit reaches from one into the next.
+        vocab_size: 256 bytes, special tokens (each once) and merges, together; fewer merges if pairs run out.
+        transition: the size of the vocabulary at which the second stage begins.
+        special_tokens: cut out of the text before it is split.
+        pattern: a regular expression: where the first stage splits.
+        unit_pattern: another: where the second does.
+        most_words: how many words a token of the second stage has at most.
+        tie_break: which of the most frequent pairs wins (TRAIN-TIE-1).
+        byte_order: raw or gpt2; matters to smaller-ids only.
+
+    Raises:
+        ValueError: if `transition` is not between the bytes and special tokens and `vocab_size`, or `most_words` is
+            below 1.
+
+    >>> learn(["so so so", "so so"], 259, 257)
+    [(b's', b'o'), (b'so', b' '), (b'so ', b'so')]
+    """
+    special = list(dict.fromkeys(special_tokens))
+    smallest = 256 + len(special)
+    if not smallest <= transition <= vocab_size or most_words < 1:
+        raise ValueError(f"{smallest} <= {transition} <= {vocab_size} and {most_words} >= 1 do not hold")
+    ids = textbook.byte_ids(byte_order)
+    merges: list[Merge] = []
+    words = [word for text in documents for word in textbook.corpus(text, special, pattern)]
+    go_on(words, merges, transition - smallest, None, tie_break, ids)
+    units = [unit for text in documents for unit in textbook.corpus(text, special, unit_pattern)]
+    for pair in merges:
+        units = [textbook.replace(unit, pair) for unit in units]
+    go_on(units, merges, vocab_size - smallest, most_words, tie_break, ids)
+    return merges
+
+
+def go_on(
+    words: list[Word], merges: list[Merge], size: int, most_words: int | None, tie_break: str, ids: dict[bytes, int]
+) -> None:
+    """Add merges until there are `size`, or no pair that may be merged is left."""
+    while len(merges) < size:
+        counts = textbook.count_pairs(words)
+        if most_words is not None:
+            counts = Counter({pair: n for pair, n in counts.items() if words_in(b"".join(pair)) <= most_words})
+        if not counts:
+            break
+        pair = textbook.choose(counts, tie_break, ids)
+        words = [textbook.replace(word, pair) for word in words]
+        ids[pair[0] + pair[1]] = len(ids)
+        merges.append(pair)
+
+
+def words_in(token: bytes) -> int:
+    """Return how many words a token has: runs of bytes other than the space.
+
+    >>> words_in(b" of the"), words_in(b"the ,"), words_in(b"  ")
+    (2, 2, 0)
+    """
+    return len(re.findall(rb"[^ ]+", token))

@@ -1,0 +1,123 @@
+"""SuperBPE: training that goes on across word boundaries (fixtures/extensions/superbpe).
+
+The first stage is ordinary training, up to a transition size. The second goes on from its merges, on the same text cut
+into units: longer pieces, in which words stand together. What comes of it is an ordinary table, with the pattern of
+the units in place of the pattern of the words. So encoding, decoding, streams and formats are those of `Tokenizer`.
+
+Source: Liu et al. 2025, "SuperBPE: Space Travel for Language Models", arXiv 2503.13423.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from concurrent.futures import Executor
+from functools import partial
+
+from ..counting import Source, count_pre_tokens
+from ..learners import learner
+from ..patterns import resolve
+from ..progress import Progress, silent
+from ..special_tokens import SpecialTokens
+from ..tokenizer import Tokenizer
+from ..trainer import number
+
+UNITS = r" ?[^\s\p{N}]+(?: [^\s\p{N}]+)*| ?\p{N}+|\s+(?!\S)|\s+"
+"""Words and punctuation that single spaces join are one unit; numbers and other white space stand alone (SUPER-UNIT-2).
+
+Wherever a unit of it ends, a pre-token of GPT-2's pattern ends, so that every token of the first stage stays in use.
+"""
+MOST_WORDS = 4
+
+
+def train(
+    source: Source,
+    vocab_size: int,
+    transition: int,
+    special_tokens: Iterable[str] = (),
+    *,
+    pattern: str | None = None,
+    unit_pattern: str = UNITS,
+    most_words: int = MOST_WORDS,
+    workers: int | None = None,
+    executor: Executor | None = None,
+    progress: Progress | None = None,
+    tie_break: str = "lex-greater",
+    byte_order: str = "raw",
+    id_layout: str = "bytes-specials-merges",
+) -> Tokenizer:
+    r"""Train on `source` in two stages (section SUPER).
+
+    Args:
+        source: as `Tokenizer.train` takes it. It is gone through twice: what can be only once is held in memory.
+        vocab_size: bytes, special tokens and merges of both stages; there are fewer if pairs run out.
+        transition: the size of the vocabulary at which the second stage begins.
+        special_tokens: boundaries in both stages, never counted; a repeated one counts once.
+        pattern: of the first stage, a name or a regular expression; None is GPT-2's.
+        unit_pattern: of the second stage, and of encoding; the default goes with GPT-2's.
+        most_words: how many words a token of the second stage has at most (see `words_in`).
+        workers: processes that count; None is 1.
+        executor: counts in place of processes of our own.
+        progress: told phase, done and total of the first stage, then of the second.
+        tie_break: in both stages (CONV-TIE-1). With "first-seen" a megabyte takes minutes.
+        byte_order: how the bytes are numbered.
+        id_layout: in which order the ids are given out.
+
+    Returns:
+        Tokenizer: its merges are those of the first stage, then those of the second; its pattern is `unit_pattern`.
+
+    Raises:
+        ValueError: as from `Tokenizer.train`; if `transition` is above `vocab_size` or below bytes and special tokens;
+            or if `most_words` is below 1.
+        RuntimeError: if a worker dies.
+
+    >>> tokenizer = train("by the sea\nby the way\nby the sea", 268, 266)
+    >>> tokenizer.merges[-2:]
+    [(b'by', b' the'), (b'by the', b' sea')]
+    >>> [tokenizer.vocab[index] for index in tokenizer.encode("by the sea")]
+    [b'by the sea']
+    """
+    special = SpecialTokens(special_tokens).tokens
+    smallest = 256 + len(special)
+    if not smallest <= transition <= vocab_size:
+        raise ValueError(
+            f"transition is {transition}; it lies between {smallest} (bytes and special tokens) "
+            f"and {vocab_size} (vocab_size)"
+        )
+    if most_words < 1:
+        raise ValueError(f"most_words is {most_words}; at least 1 is wanted")
+    resolve(unit_pattern)
+    if isinstance(source, Iterator):
+        source = list(source)
+    tell = progress or silent
+    first = Tokenizer.train(
+        source,
+        transition,
+        special,
+        pattern=pattern,
+        workers=workers,
+        executor=executor,
+        progress=tell,
+        tie_break=tie_break,
+        byte_order=byte_order,
+        id_layout=id_layout,
+    ).merges
+    units = count_pre_tokens(source, special, unit_pattern, workers=workers, executor=executor, progress=tell)
+    learn = learner(units, vocab_size, tie_break)
+    wanted = vocab_size - smallest - len(first)
+    allows = partial(_has_few_words, most=most_words)
+    second = learn(units, wanted, tie_break, byte_order, tell, merges=first, allows=allows)
+    merges = [*first, *second]
+    return Tokenizer(number(merges, special, byte_order, id_layout), merges, special, pattern=unit_pattern)
+
+
+def words_in(token: bytes) -> int:
+    """Return how many words a token has: parts that are not empty, between spaces (0x20).
+
+    >>> words_in(b" of the"), words_in(b"the ,"), words_in(b"  ")
+    (2, 2, 0)
+    """
+    return sum(part != b"" for part in token.split(b" "))
+
+
+def _has_few_words(token: bytes, most: int) -> bool:
+    return words_in(token) <= most

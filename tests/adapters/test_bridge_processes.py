@@ -1,0 +1,188 @@
+"""A bridge's process: its crashes and hangs fail one call, what it raises is told, and closing leaves nothing."""
+
+from __future__ import annotations
+
+import gc
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from helpers.bridge_adapters import MERGES, RAW, VOCAB
+
+from bpe_conformance.adapters import CrashError, HangError, ProtocolError, RemoteError
+from bpe_conformance.adapters.bridge.client import bridge, isolated
+from bpe_conformance.reference.textbook import Tokenizer
+
+
+def alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    stat = Path(f"/proc/{pid}/stat")
+    return not stat.exists() or stat.read_text().rpartition(")")[2].split()[0] != "Z"
+
+
+def gone(pid: int) -> bool:
+    return any(not alive(pid) or time.sleep(0.05) for _ in range(100))
+
+
+def test_what_the_adapter_raises_is_told_and_the_process_lives(naughty):
+    tokenizer = naughty(VOCAB, MERGES)
+    (pid,) = tokenizer.encode("pid")
+    with pytest.raises(RemoteError, match=r"^ValueError: no$") as caught:
+        tokenizer.encode("raise")
+    assert (caught.value.type, caught.value.message) == ("ValueError", "no")
+    assert "naughty.py" in caught.value.traceback
+    assert "serve.py" not in caught.value.traceback
+    for text, name in [("exit", "SystemExit"), ("interrupt", "KeyboardInterrupt")]:
+        with pytest.raises(RemoteError, match=name):
+            tokenizer.encode(text)
+    for text in ("bool", "float", "none"):
+        with pytest.raises(RemoteError, match="MisshapenError"):
+            tokenizer.encode(text)
+    with pytest.raises(NotImplementedError, match="later"):
+        tokenizer.encode("unclaimed")
+    with pytest.raises(RemoteError, match="KeyError"):
+        tokenizer.decode([-1])
+    with pytest.raises(RemoteError, match="ValueError"):
+        naughty({}, [])
+    assert tokenizer.encode("pid") == [pid]
+
+
+def test_prints_floods_and_input_do_no_harm(naughty):
+    tokenizer = naughty(VOCAB, MERGES)
+    (pid,) = tokenizer.encode("pid")
+    for text in ("flood", "raw", "abc"):
+        assert tokenizer.encode(text) == Tokenizer(VOCAB, MERGES).encode(text)
+    assert tokenizer.encode("input") == [0]
+    assert tokenizer.encode("pid") == [pid]
+
+
+@pytest.mark.parametrize(
+    ("text", "error", "words"),
+    [
+        ("crash", CrashError, "status 7"),
+        ("kill", CrashError, "signal 9"),
+    ],
+)
+def test_a_crash_fails_one_call_and_tells_the_last_words(naughty, text, error, words):
+    tokenizer = naughty(VOCAB, MERGES, ["<|e|>"])
+    trained = naughty.train("abab", 257, [])
+    with pytest.raises(error, match=words) as caught:
+        tokenizer.encode(text)
+    if text == "crash":
+        assert "last words" in caught.value.stderr
+    assert "last words" in str(caught.value) or text != "crash"
+    assert tokenizer.encode("abc<|e|>") == [97, 256, 259]
+    assert trained.encode("ab") == [256]
+
+
+def test_a_stream_does_not_outlive_its_process(naughty):
+    tokenizer = naughty(VOCAB, MERGES)
+    stream = tokenizer.encode_iterable(iter(["a", "b"]))
+    next(stream)
+    with pytest.raises(CrashError):
+        tokenizer.encode("crash")
+    with pytest.raises(CrashError, match="started again"):
+        list(stream)
+
+
+def test_a_program_that_leaves_between_calls_is_started_again(raw):
+    tokenizer = raw(VOCAB, MERGES)
+    assert tokenizer.encode("leave") == [1]
+    time.sleep(0.3)
+    assert tokenizer.encode("a") == [5]
+
+
+@pytest.mark.parametrize(("again", "taken"), [(["decode", "encode"], True), (["encode"], False)])
+def test_a_program_started_again_announces_the_same_in_any_order(tmp_path, again, taken):
+    program = tmp_path / "raw.py"
+    program.write_text(RAW, encoding="utf-8")
+    adapter = bridge([sys.executable, str(program)], time_limit=20)
+    tokenizer = adapter(VOCAB, MERGES)
+    program.write_text(RAW.replace('["encode", "decode"]', str(again)), encoding="utf-8")
+    assert tokenizer.encode("leave") == [1]
+    time.sleep(0.3)
+    if taken:
+        assert tokenizer.encode("a") == [5]
+    else:
+        with pytest.raises(ProtocolError, match="announced something else than at first"):
+            tokenizer.encode("a")
+    adapter.close()
+
+
+def test_a_hang_is_ended_with_its_children(naughty):
+    tokenizer = naughty(VOCAB, MERGES)
+    (child,) = tokenizer.encode("child")
+    pid = naughty.connection.pid
+    naughty.connection.time_limit = 0.5
+    started = time.monotonic()
+    with pytest.raises(HangError, match=r"0\.5 s"):
+        tokenizer.encode("hang")
+    assert time.monotonic() - started < 5
+    assert gone(pid)
+    assert gone(child)
+    naughty.connection.time_limit = 20
+    assert tokenizer.encode("a") == [97]
+
+
+def test_a_hang_while_a_long_request_is_written(tmp_path):
+    program = tmp_path / "deaf.py"
+    program.write_text(
+        RAW.replace("for line in sys.stdin:", "for line in iter(sys.stdin.readline, ''):").replace(
+            '    elif op == "load": reply(seq, result={"model": 1})',
+            '    elif op == "load": reply(seq, result={"model": 1}); time.sleep(60)',
+        )
+    )
+    adapter = bridge([sys.executable, str(program)], time_limit=0.5)
+    tokenizer = adapter(VOCAB, MERGES)
+    with pytest.raises(HangError):
+        tokenizer.encode("a" * 5_000_000)
+    adapter.close()
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGALRM"), reason="needs SIGALRM")
+def test_an_exception_that_breaks_in_does_not_mix_up_replies(naughty):
+    tokenizer = naughty(VOCAB, MERGES)
+
+    def interrupt(number, frame):
+        raise RuntimeError("broke in")
+
+    before = signal.signal(signal.SIGALRM, interrupt)
+    signal.setitimer(signal.ITIMER_REAL, 0.3)
+    try:
+        with pytest.raises(RuntimeError, match="broke in"):
+            tokenizer.encode("hang")
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    assert tokenizer.encode("abc") == [97, 256]
+
+
+def test_close_and_the_end_of_the_interpreter_leave_no_process(tmp_path, naughty):
+    naughty(VOCAB, MERGES)
+    pid = naughty.connection.pid
+    naughty.close()
+    assert gone(pid)
+    code = (
+        "from bpe_conformance.adapters.bridge.client import isolated\n"
+        "a = isolated('naughty:Tokenizer')\n"
+        "t = a({i: bytes([i]) for i in range(256)}, [])\n"
+        "print(a.connection.pid, t.encode('child')[0])\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=tmp_path)
+    assert all(gone(int(pid)) for pid in done.stdout.split())
+    assert done.stderr == ""
+
+
+def test_a_forgotten_bridge_leaves_no_process():
+    adapter = isolated("textbook")
+    pid = adapter.connection.pid
+    del adapter
+    gc.collect()
+    assert gone(pid)

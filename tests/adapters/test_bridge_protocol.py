@@ -1,0 +1,121 @@
+"""Every message follows the wire's schema, and one that breaks the protocol fails one call."""
+
+from __future__ import annotations
+
+import gc
+import json
+import re
+import time
+
+import jsonschema
+import pytest
+from helpers.bridge_adapters import ADAPTERS, MERGES, VOCAB
+
+from bpe_conformance.adapters import CrashError, ProtocolError, RemoteError
+from bpe_conformance.adapters.bridge import wire
+
+VALIDATOR = jsonschema.Draft202012Validator(json.loads((ADAPTERS / "protocol.schema.json").read_text("utf-8")))
+
+
+def test_every_message_follows_the_schema(naughty, tmp_path):
+    messages: list[bytes] = []
+    naughty.connection.trace = lambda way, line: messages.append(line)
+    naughty.close()
+    tokenizer = naughty(VOCAB, MERGES, ["<|e|>"])
+    ids = tokenizer.encode("abc€")
+    tokenizer.decode(ids)
+    tokenizer.decode_bytes(ids)
+    tokenizer.encode_batch(["a", "b"])
+    list(tokenizer.encode_iterable(["a", "b"]))
+    tokenizer.save(tmp_path)
+    trained = naughty.train("ab\ud800"[:2], 257, [])
+    assert trained.merges == [(b"a", b"b")]
+    del trained
+    gc.collect()
+    naughty.from_files("vocab.json", "merges.txt").encode("a")
+    for text in ("raise", "unclaimed", "\ud800"):
+        with pytest.raises((RemoteError, NotImplementedError)):
+            tokenizer.encode(text)
+    operations = set()
+    for message in messages:
+        assert message.isascii()
+        VALIDATOR.validate(json.loads(message))
+        operations.add(json.loads(message).get("op"))
+    assert operations == {
+        *(
+            "start",
+            "load",
+            "unload",
+            "table",
+            "encode",
+            "decode",
+            "decode_bytes",
+            "encode_batch",
+            "save",
+            "train",
+        ),
+        *("stream_open", "stream_feed", "stream_close", "from_files", None),
+    }
+
+
+def test_the_examples_of_the_protocol_page_follow_the_schema():
+    page = (ADAPTERS / "PROTOCOL.md").read_text("utf-8")
+    examples = re.findall(r'^(?:[<>] )?(\{"seq".*)$', page, flags=re.M)
+    assert len(examples) > 40
+    for example in examples:
+        VALIDATOR.validate(json.loads(example))
+
+
+def test_the_schema_refuses_what_is_no_message():
+    for message in (
+        {"seq": 1, "op": "encode", "model": 1},
+        {"seq": 1, "op": "load", "vocab": [[1, "6G"]], "merges": [], "special_tokens": None},
+        {"seq": 1, "result": [1.5]},
+        {"result": []},
+        {"seq": 1, "op": "fly"},
+    ):
+        assert not VALIDATOR.is_valid(message), message
+
+
+@pytest.mark.parametrize("text", ["seq", "seq-true", "array", "garbage", "nan", "deep", "neither"])
+def test_what_is_not_the_protocol_fails_one_call(raw, text):
+    tokenizer = raw(VOCAB, MERGES)
+    with pytest.raises(ProtocolError):
+        tokenizer.encode(text)
+    assert tokenizer.encode("a") == [5]
+
+
+def test_a_line_too_long(raw, monkeypatch):
+    tokenizer = raw(VOCAB, MERGES)
+    monkeypatch.setattr(wire, "MAX_LINE", 2500)
+    with pytest.raises(ProtocolError, match="longer"):
+        tokenizer.encode("long")
+    monkeypatch.undo()
+    assert tokenizer.encode("a") == [5]
+
+
+def test_a_request_too_long_is_not_sent(raw, monkeypatch):
+    tokenizer = raw(VOCAB, MERGES)
+    monkeypatch.setattr(wire, "MAX_LINE", 2500)
+    with pytest.raises(ValueError, match="does not fit"):
+        tokenizer.encode("x" * 3000)
+    assert tokenizer.encode("a") == [5]
+
+
+def test_output_closed(raw):
+    with pytest.raises(CrashError):
+        raw(VOCAB, MERGES).encode("closed")
+
+
+def test_ids_that_are_none(raw):
+    with pytest.raises(TypeError, match="list of integers"):
+        raw(VOCAB, MERGES).encode("strings")
+
+
+def test_an_unasked_reply_is_told_at_the_next_call(raw):
+    tokenizer = raw(VOCAB, MERGES)
+    assert tokenizer.encode("twice") == [1]
+    time.sleep(0.3)
+    with pytest.raises(ProtocolError, match="answers no request"):
+        tokenizer.encode("a")
+    assert tokenizer.encode("a") == [5]

@@ -1,0 +1,287 @@
+"""What comes through a bridge is what stands behind it, and one that cannot be started is refused in one line."""
+
+from __future__ import annotations
+
+import json
+import random
+import shutil
+import sys
+
+import pytest
+from helpers.bridge_adapters import ADAPTERS, MERGES, VOCAB
+
+from bpe_conformance.adapters import AdapterError, CrashError, RemoteError, resolve
+from bpe_conformance.adapters.bridge.client import Remote, bridge, isolated
+from bpe_conformance.reference.textbook import Tokenizer, learn, number
+
+NODE = shutil.which("node")
+ALPHABET = [
+    "a",
+    "b",
+    "c",
+    " ",
+    "  ",
+    "\n",
+    "'s",
+    "€",
+    "🦊",
+    "é",
+    "\ufeff",
+    "\x85",
+    "\x1c",
+    "7",
+    "<|e|>",
+    "<|e|>x",
+    "\0",
+]
+
+ODD = """
+from collections import UserDict
+from typing import NamedTuple
+from bpe_conformance.reference.textbook import Tokenizer as Textbook
+
+class Untrue:
+    def __bool__(self): raise TypeError("no truth value")
+
+class Declared(UserDict, Untrue):
+    __bool__ = Untrue.__bool__
+
+class Odd(Textbook, Untrue):
+    conventions = Declared()
+    version = Untrue()
+
+class Named(NamedTuple):
+    merges: list
+    vocab: dict
+
+class Swapped(Textbook):
+    @classmethod
+    def train(cls, text, vocab_size, special_tokens):
+        trained = Textbook.train(text, vocab_size, special_tokens)
+        return Named(trained.merges, trained.vocab)
+
+class Failing(Textbook):
+    conventions = [5]
+"""
+
+
+@pytest.fixture(scope="module")
+def textbook():
+    adapter = isolated("textbook")
+    yield adapter
+    adapter.close()
+
+
+@pytest.fixture
+def odd(tmp_path, monkeypatch):
+    (tmp_path / "odd.py").write_text(ODD, encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+
+
+def test_what_comes_through_is_what_stands_behind(textbook):
+    rng = random.Random(1)
+    for _ in range(40):
+        corpus = "".join(rng.choices(ALPHABET, k=60))
+        here = Tokenizer.train(corpus, 256 + 2 + 20, ["<|e|>", "<|e|>x"])
+        there = textbook.train(corpus, 256 + 2 + 20, ["<|e|>", "<|e|>x"])
+        assert (there.vocab, there.merges) == (here.vocab, here.merges)
+        again = textbook(here.vocab, here.merges, ["<|e|>"])
+        plain = Tokenizer(here.vocab, here.merges, ["<|e|>"])
+        text = "".join(rng.choices(ALPHABET, k=60))
+        ids = plain.encode(text)
+        assert again.encode(text) == ids
+        assert again.decode(ids[::2]) == plain.decode(ids[::2])
+        assert again.decode_bytes(ids[::3]) == plain.decode_bytes(ids[::3])
+
+
+def test_the_class_has_what_was_announced_and_no_more(textbook, naughty, raw):
+    assert textbook.capabilities >= {"encode", "decode", "decode_bytes", "train", "pattern", "train_pattern"}
+    assert textbook.conventions == {}
+    assert not any(
+        hasattr(textbook, name) for name in ("encode_batch", "encode_iterable", "save", "from_files", "model")
+    )
+    assert all(hasattr(naughty, name) for name in ("encode_batch", "encode_iterable", "save", "from_files"))
+    assert [hasattr(raw, name) for name in ("encode", "decode", "train", "decode_bytes")] == [
+        True,
+        True,
+        False,
+        False,
+    ]
+    with pytest.raises(TypeError):
+        raw(VOCAB, MERGES, pattern="a")
+    assert textbook(VOCAB, MERGES, pattern="[abc]").encode("abc") == [97, 98, 99]
+    assert issubclass(textbook, Remote)
+
+
+def test_a_fixed_vocabulary(tmp_path, monkeypatch):
+    (tmp_path / "fixed.py").write_text(
+        "class T:\n    model = 'gpt2'\n    version = '9'\n    def encode(self, text): return [len(text)]\n"
+    )
+    monkeypatch.chdir(tmp_path)
+    adapter = isolated("fixed:T")
+    assert (adapter.model, adapter.version, adapter().encode("abc")) == ("gpt2", "9", [3])
+    assert not hasattr(adapter(), "vocab")
+    with pytest.raises(TypeError):
+        adapter(VOCAB, MERGES)
+    adapter.close()
+
+
+@pytest.mark.usefixtures("odd")
+def test_objects_without_a_truth_value_are_served():
+    adapter = isolated("odd:Odd")
+    assert {"encode", "decode", "train", "pattern"} <= adapter.capabilities
+    assert (adapter.conventions, adapter.version) == ({}, "")
+    assert adapter(VOCAB, MERGES).encode("abc") == [97, 256]
+    adapter.close()
+
+
+@pytest.mark.usefixtures("odd")
+def test_a_named_tuple_shows_vocab_and_merges_by_their_names():
+    adapter = isolated("odd:Swapped")
+    trained = adapter.train("abab", 257, [])
+    assert trained.merges == [(b"a", b"b")]
+    assert trained.vocab[256] == b"ab"
+    adapter.close()
+
+
+def test_a_model_is_loaded_once_by_content(textbook):
+    seen: list[str] = []
+    textbook.connection.trace = lambda way, line: seen.append(json.loads(line).get("op")) if way == ">" else None
+    try:
+        for _ in range(3):
+            textbook(dict(VOCAB), list(MERGES)).encode("new")
+    finally:
+        textbook.connection.trace = None
+    assert seen.count("load") <= 1
+    assert seen.count("encode") == 3
+
+
+def test_models_beyond_the_number_kept_are_loaded_again(textbook, monkeypatch):
+    monkeypatch.setattr("bpe_conformance.adapters.bridge.connection._MODELS_KEPT", 2)
+    models = [textbook(number([(b"a", bytes([byte]))]), [(b"a", bytes([byte]))]) for byte in range(98, 104)]
+    for byte, model in zip(range(98, 104), models, strict=True):
+        assert model.encode("a" + chr(byte)) == [256]
+
+
+def test_streams_are_lazy_and_independent(naughty):
+    tokenizer = naughty(VOCAB, MERGES)
+    taken: list[str] = []
+
+    def chunks():
+        for chunk in ("a", "", "bc", "c"):
+            taken.append(chunk)
+            yield chunk
+
+    stream = tokenizer.encode_iterable(chunks())
+    assert taken == []
+    assert next(stream) == 97
+    assert taken == ["a"]
+    other = tokenizer.encode_iterable(iter(["bb"]))
+    assert next(other) == 98
+    assert tokenizer.encode("abc") == [97, 256]
+    assert next(stream) == 256
+    assert taken == ["a", "", "bc"]
+    assert list(stream) == [99]
+    other.close()
+    assert list(tokenizer.encode_iterable([])) == []
+    with pytest.raises(CrashError):
+        list(tokenizer.encode_iterable(["a", "crash"]))
+    assert list(tokenizer.encode_iterable(["a"])) == [97]
+
+
+def test_surrogates_reach_only_those_that_announce_them(raw, tmp_path, monkeypatch):
+    with pytest.raises(UnicodeEncodeError):
+        raw(VOCAB, MERGES).encode("\ud800")
+    (tmp_path / "keeps.py").write_text(
+        "class T:\n"
+        "    def __init__(self, vocab, merges, special_tokens=None): pass\n"
+        "    def encode(self, text): return [ord(c) for c in text]\n"
+        "    def decode(self, ids): return ''.join(map(chr, ids))\n"
+    )
+    monkeypatch.chdir(tmp_path)
+    adapter = isolated("keeps:T")
+    tokenizer = adapter({}, [])
+    for text in ("a\ud800", "\ud83e\udd8a", "\U0001f98a", "\udc80\ud800"):
+        assert tokenizer.encode(text) == [ord(char) for char in text]
+        assert tokenizer.decode([ord(char) for char in text]) == text
+    adapter.close()
+
+
+def test_the_hash_seed_is_passed_on(naughty):
+    def hashed(seed: str) -> list[int]:
+        adapter = isolated("naughty:Tokenizer", env={"PYTHONHASHSEED": seed})
+        try:
+            return adapter(VOCAB, MERGES).encode("hash")
+        finally:
+            adapter.close()
+
+    assert hashed("1") == hashed("1") != hashed("2")
+
+
+@pytest.mark.skipif(NODE is None, reason="needs node")
+def test_the_javascript_example_is_right():
+    adapter = bridge([str(NODE), str(ADAPTERS / "languages" / "example.mjs")])
+    rng = random.Random(2)
+    for _ in range(60):
+        merges = learn("".join(rng.choices(ALPHABET, k=80)), 300)
+        special = rng.choice([None, [], ["<|e|>", "<|e|>x"], ["<|e|>x", "<|e|>"]])
+        there, here = adapter(number(merges), merges, special), Tokenizer(number(merges), merges, special)
+        text = "".join(rng.choices([*ALPHABET, *map(chr, range(0x2000, 0x2030)), "\xa0", "\u3000"], k=60))
+        ids = here.encode(text)
+        assert there.encode(text) == ids
+        assert there.decode(ids) == text
+        assert there.decode(ids[1::2]) == here.decode(ids[1::2])
+        assert there.vocab == here.vocab
+        assert there.encode_batch([text, ""]) == [ids, []]
+    noise = [rng.randrange(128, 256) for _ in range(2000)]
+    assert there.decode(noise) == here.decode(noise)
+    with pytest.raises(RemoteError, match="RangeError"):
+        there.decode([10**6])
+    with pytest.raises(RemoteError):
+        adapter({97: b"a"}, [])
+    adapter.close()
+
+
+def test_a_broken_adapter_is_one_line():
+    for make in (
+        lambda: isolated("nonsense"),
+        lambda: bridge(["/nowhere/program"]),
+        lambda: resolve("cmd:true"),
+    ):
+        with pytest.raises(AdapterError) as caught:
+            make()
+        assert "\n" not in str(caught.value)
+
+
+@pytest.mark.usefixtures("odd")
+def test_a_start_that_raises_tells_type_and_place(tmp_path):
+    (tmp_path / "raising.py").write_text(
+        "class Meta(type):\n    @property\n    def model(cls): raise ValueError('no\\nmodel')\n"
+        "class Raising(metaclass=Meta): pass\n"
+    )
+    head = "the adapter, started in a process of its own,"
+    with pytest.raises(AdapterError) as caught:
+        isolated("raising:Raising")
+    assert str(caught.value) == f"{head} raised ValueError: no model ({tmp_path / 'raising.py'}:3)"
+    with pytest.raises(AdapterError, match=f"^{head} raised TypeError: cannot convert"):
+        isolated("odd:Failing")
+    with pytest.raises(AdapterError, match=r"^odd has no 'Old'"):
+        isolated("odd:Old")
+    (tmp_path / "refusing.py").write_text(
+        'import json; print(json.dumps({"seq": 1, "not_claimed": "no start"}), flush=True); input()'
+    )
+    with pytest.raises(AdapterError, match=f"^{head} claims nothing: no start$"):
+        bridge([sys.executable, str(tmp_path / "refusing.py")])
+
+
+@pytest.mark.parametrize(
+    ("told", "place"),
+    [
+        ('  File "a b.py", line 3, in f\n    x\n  File "c.py", line 4, in g\n    y', "c.py:4"),
+        ("TypeError: no\n    at f (t.js:1:2)\n    at g (t.js:9:9)", "t.js:1:2"),
+        ("at " + "x" * 99_999, "x" * 99_999),
+        ("", ""),
+    ],
+)
+def test_the_innermost_place_of_a_traceback(told, place):
+    assert RemoteError("E", "m", told).place == place

@@ -1,0 +1,275 @@
+"""What `--adapter` may name, and the one line that a user sees when it cannot be used."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from bpe_conformance.adapters import BUILT_IN, AdapterError, AdapterUnavailable, resolve, with_trainer
+from bpe_conformance.reference.textbook import Tokenizer, learn, number
+
+MODULES = {
+    "good": "class T:\n    class Inner: pass\n    def encode(self, text): return []\ndef make(): return T()\n"
+    "made = T()\nnumber = 5\nclass Factory:\n    def __call__(self): return T()\nfactory = Factory()\n",
+    "needs": "import no_such_thing_at_all\n",
+    "syntax": "def f(:\n",
+    "exits": "import sys\nsys.exit('bye\\nbye')\n",
+    "raises": "\n\nraise ValueError('two\\nlines \\u20ac' + 'x' * 1000)\n",
+    "base": "class Odd(BaseException): pass\nraise Odd('odd')\n",
+    "interrupted": "raise KeyboardInterrupt\n",
+    "trainers": "def train(input_path, vocab_size, special_tokens):\n"
+    "    from bpe_conformance.reference.textbook import learn, number\n"
+    "    text = input_path.read_bytes().decode('utf-8')\n"
+    "    with open(input_path, newline='') as file: assert file.read() == text\n"
+    "    merges = learn(text, vocab_size, special_tokens, tie_break='lex-smaller')\n"
+    "    return number(merges, special_tokens), merges\n"
+    "train.conventions = {'tie_break': 'lex-smaller'}\n"
+    "def wrong(input_path, vocab_size, special_tokens): return 5\n"
+    "def unfinished(input_path, vocab_size, special_tokens): pass\n"
+    "def narrow(input_path, vocab_size): pass\n"
+    "def late(input_path, vocab_size, special_tokens): return ({}, []) if vocab_size == 256 else 5\n"
+    "def broken(input_path, vocab_size, special_tokens): return {}, [(b'a', b'b')]\n",
+    "homework": "from trainers import train as run_train_bpe\n"
+    "from bpe_conformance.reference.textbook import Tokenizer\n"
+    "conventions = {'tie_break': 'lex-smaller'}\n"
+    "def get_tokenizer(vocab, merges, special_tokens=None):\n"
+    "    return Tokenizer(vocab, merges, special_tokens)\n",
+    "skeleton": "def get_tokenizer(vocab, merges, special_tokens=None): raise NotImplementedError\n"
+    "def run_train_bpe(input_path, vocab_size, special_tokens, **kwargs): raise NotImplementedError\n",
+    "half": "from skeleton import get_tokenizer\nfrom trainers import train as run_train_bpe\n",
+    "other_half": "from homework import get_tokenizer\nfrom skeleton import run_train_bpe\n",
+    "only_skeleton": "from skeleton import run_train_bpe\n",
+    "unfinished": "from trainers import unfinished as run_train_bpe\n",
+    "only_trainer": "from trainers import train as run_train_bpe\n",
+    "only_tokenizer": "from homework import get_tokenizer\n",
+}
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    for name, source in MODULES.items():
+        (tmp_path / f"{name}.py").write_text(source, encoding="utf-8")
+    package = tmp_path / "pack"
+    package.mkdir()
+    (package / "__init__.py").write_text("")
+    (package / "inside.py").write_text("import pack.absent\n")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    before = set(sys.modules)
+    yield tmp_path
+    for name in set(sys.modules) - before:
+        if name.partition(".")[0] in {*MODULES, "pack"}:
+            del sys.modules[name]
+
+
+@pytest.mark.parametrize(
+    ("spec", "words"),
+    [
+        ("tikoken", "did you mean 'tiktoken'"),
+        ("nonsense", "reference, textbook"),
+        ("good.T", "good:T"),
+        ("", "pkg.module:Class"),
+        (":T", "pkg.module:Class"),
+        ("good:", "pkg.module:Class"),
+        ("good:T:U", "pkg.module:Class"),
+        ("sub/good.py:T", "write sub.good:T"),
+        ("./good.py:T", "write good:T"),
+        ("good-thing:T", "not the name of a module"),
+        ("absent:T", "no module 'absent'"),
+        ("absent.deep:T", "no module 'absent'"),
+        ("good.deep:T", "good is a module, not a package"),
+        ("good:Tokenizer", "it has: Factory, T, factory, make"),
+        ("good:mak", "did you mean 'make'"),
+        ("good:T.Outer", "good:T has no 'Outer'"),
+        ("good:made", "instance of T; name the class, good:T"),
+        ("good:number", "type int"),
+        ("pack:inside", "pack has no 'inside'"),
+        ("pack.inside:T", "ModuleNotFoundError: No module named 'pack.absent'"),
+        ("needs:T", "No module named 'no_such_thing_at_all'"),
+        ("needs:T", "needs.py:1"),
+        ("syntax:T", "syntax.py:1"),
+        ("exits:T", "sys.exit('bye"),
+        ("exits:T", "exits.py:2"),
+        ("raises:T", "ValueError: two lines"),
+        ("raises:T", "raises.py:3"),
+        ("base:T", "Odd: odd"),
+        ("bpe_conformance:adapters", "is a module"),
+        ("cmd:", "names no program"),
+        ("cmd:'", "quot"),
+        ("cmd:/nowhere/program x", "cannot start /nowhere/program x"),
+        ("cmd:true", "status 0"),
+        ("cmd:echo hello", "hello"),
+        (f"cmd:{sys.executable} -c 'import absent_module'", "No module named"),
+        ("cs336:good", "get_tokenizer"),
+        ("cs336:", "write cs336:module"),
+        ("cs336:good.py", "is a path; a module is named with dots: write good"),
+        ("cs336:skeleton", "get_tokenizer and run_train_bpe both raise NotImplementedError; fill in one of them"),
+        ("cs336:only_skeleton", "only_skeleton: run_train_bpe raises NotImplementedError"),
+        ("cs336:unfinished", "unfinished:run_train_bpe returned None; wanted is (input_path, vocab_size, special_"),
+        ("good", "for what stands in good write good:Class"),
+        ("pack.inside", "for what stands in pack.inside write pack.inside:Class"),
+        ("../good.py:T", "run from the folder that holds it, and write good:T"),
+        ("a-b/good.py:T", "run from the folder that holds it, and write good:T"),
+        ("good-thing.py:T", "rename the file"),
+        ("cs336:absent", "no module 'absent'"),
+    ],
+)
+def test_what_cannot_be_used_is_told_in_one_line(spec, words):
+    with pytest.raises(AdapterError) as caught:
+        resolve(spec)
+    message = str(caught.value)
+    assert words in message
+    assert "\n" not in message
+    assert message.isascii()
+    assert len(message) < 700
+
+
+def test_a_path_is_told_as_a_module_of_the_current_folder(folder):
+    with pytest.raises(AdapterError, match=r"dots: write pack\.inside:T$"):
+        resolve(f"{folder}/pack/inside.py:T")
+    for spec in ("good", f"{folder}/good.py"):
+        with pytest.raises(AdapterError) as caught:
+            resolve(spec)
+        assert "textbook" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("stderr", "told"),
+    [
+        (
+            "node:internal:1\n\nError: Cannot find x\n    at new NodeError (n:4)\n\nNode.js v20\n",
+            "Error: Cannot find x",
+        ),
+        ("thread 'main' panicked at src/main.rs:2:5:\nno table\nnote: run with\n", "src/main.rs:2:5: no table"),
+        ("starting\ngoing\n", "going"),
+        ('  File "/errors/error.py", line 1\nKeyError: 5\n  File "/errors/error.py"\nbye\n', "KeyError: 5"),
+    ],
+)
+def test_of_what_a_program_wrote_the_line_that_names_an_error_is_told(folder, stderr, told):
+    (folder / "program.py").write_text(f"import sys\nsys.stderr.write({stderr!r})\nsys.exit(1)\n")
+    with pytest.raises(AdapterError) as caught:
+        resolve(f"cmd:{sys.executable} program.py")
+    assert str(caught.value).endswith(told)
+
+
+def test_a_training_function_is_called_once_before_anything_is_judged():
+    for name, told in (("wrong", "returned int"), ("unfinished", "returned None"), ("narrow", "cannot be called as")):
+        with pytest.raises(AdapterError, match=f"trainers:{name} {told}"):
+            with_trainer(Tokenizer, f"trainers:{name}")
+
+
+def test_an_interrupt_passes():
+    with pytest.raises(KeyboardInterrupt):
+        resolve("interrupted:T")
+
+
+def test_what_can_be_used():
+    assert resolve("good:T").__name__ == "T"
+    good = sys.modules["good"]
+    assert resolve("good:T.Inner") is good.T.Inner
+    assert resolve("good:make") is good.make
+    assert resolve("good:factory") is good.factory
+    assert sys.path[0] == str(Path.cwd())
+    assert sys.path.count(str(Path.cwd())) == 1
+
+
+def test_every_short_name_is_there():
+    for name in BUILT_IN:
+        try:
+            assert callable(resolve(name))
+        except AdapterUnavailable:
+            continue
+        except AdapterError:
+            assert name == "reference"  # pragma: no cover
+
+
+@pytest.mark.parametrize("package", ["tiktoken", "tokenizers"])
+def test_a_missing_package_is_one_line_that_says_what_to_install(package):
+    name = {"tokenizers": "huggingface"}.get(package, package)
+    code = (
+        f"import sys; sys.modules[{package!r}] = None\n"
+        "from bpe_conformance.adapters import AdapterUnavailable, resolve\n"
+        f"try: resolve({name!r})\n"
+        "except AdapterUnavailable as error: assert isinstance(error, ImportError); print(error)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == f"{package} is not installed; install it: pip install 'bpe-conformance[{name}]'\n"
+
+
+def test_naming_an_adapter_imports_no_third_party():
+    code = (
+        "import sys\n"
+        "from bpe_conformance.adapters import resolve\n"
+        "resolve('textbook')\n"
+        "assert not {'tiktoken', 'tokenizers'} & set(sys.modules)\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+TEXT = "low lower\r\nnewest\n\u2028 €<|e|>low"
+
+
+@pytest.mark.parametrize("kind", ["class", "function"])
+def test_a_training_function_is_added(kind):
+    def make(vocab, merges, special_tokens=None, pattern=None):
+        return Tokenizer(vocab, merges, special_tokens, pattern)
+
+    target = Tokenizer if kind == "class" else make
+    adapter = with_trainer(target, "trainers:train")
+    assert adapter.conventions == {"tie_break": "lex-smaller"}
+    trained = adapter.train(TEXT, 265, ["<|e|>"])
+    merges = learn(TEXT, 265, ["<|e|>"], tie_break="lex-smaller")
+    assert trained.merges == merges
+    assert trained.vocab == number(merges, ["<|e|>"])
+    assert trained.decode(trained.encode(TEXT)) == TEXT
+    assert adapter(trained.vocab, trained.merges, ["<|e|>"]).encode(TEXT) == trained.encode(TEXT)
+    assert Tokenizer.conventions == {}
+    assert not hasattr(make, "train")
+
+
+def test_a_training_function_is_judged_apart_from_the_encoder():
+    trained = with_trainer(Tokenizer, "trainers:broken").train("ab", 257, [])
+    assert (trained.vocab, trained.merges) == ({}, [(b"a", b"b")])
+    with pytest.raises(ValueError, match="has no"):
+        trained.encode("ab")
+    with pytest.raises(TypeError, match="late returned int; a pair"):
+        with_trainer(Tokenizer, "trainers:late").train("ab", 257, [])
+    with pytest.raises(AdapterError, match="did you mean 'train'"):
+        with_trainer(Tokenizer, "trainers:trian")
+
+
+def test_a_training_function_beside_an_isolated_adapter():
+    from bpe_conformance.adapters.bridge.client import isolated
+
+    adapter = isolated("textbook", "trainers:train")
+    merges = learn(TEXT, 262, [], tie_break="lex-smaller")
+    assert adapter.conventions == {"tie_break": "lex-smaller"}
+    assert adapter.train(TEXT, 262, []).merges == merges
+    outside = with_trainer(adapter, "trainers:train")
+    assert outside.train(TEXT, 262, []).encode("low") == adapter.train(TEXT, 262, []).encode("low")
+    adapter.close()
+
+
+def test_cs336():
+    adapter = resolve("cs336:homework")
+    assert adapter.conventions == {"tie_break": "lex-smaller"}
+    trained = adapter.train(TEXT, 262, ["<|e|>"])
+    assert trained.merges == learn(TEXT, 262, ["<|e|>"], tie_break="lex-smaller")
+    assert trained.decode(trained.encode(TEXT)) == TEXT
+    assert isinstance(adapter(trained.vocab, trained.merges), Tokenizer)
+
+
+def test_cs336_claims_what_is_there():
+    half = resolve("cs336:half")
+    with pytest.raises(NotImplementedError):
+        half({}, [])
+    assert half.train("low", 258, []).merges
+    only_trainer = resolve("cs336:only_trainer")
+    assert only_trainer.train("low", 258, []).merges
+    with pytest.raises(NotImplementedError):
+        only_trainer({}, [])
+    assert not hasattr(resolve("cs336:only_tokenizer"), "train")
+    assert not hasattr(resolve("cs336:other_half"), "train")

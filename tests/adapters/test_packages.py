@@ -1,0 +1,134 @@
+"""Bridges to packages: each judges a handful of cases where its package is installed, and says what to install."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+
+from bpe_conformance.adapters.errors import AdapterUnavailable
+from bpe_conformance.adapters.loading import BUILT_IN, resolve
+from bpe_conformance.cases.judging import judge, unmet
+from bpe_conformance.fixtures.spec import load_spec
+from bpe_conformance.implementation.implementation import Subject
+
+SPEC_CASES = {case.id: case for case in load_spec(check_schema=False).cases}
+FOR_ALL = (
+    "merge-priority-beats-leftmost",
+    "merge-gpt2-sentence",
+    "batch-order",
+    "train-low-lower-essay",
+    "train-end-one-merge-short",
+)
+FOR_ENGINES = (
+    *FOR_ALL,
+    "merge-order-not-longest-left",
+    "merge-long-100",
+    "split-default-not-cl100k",
+    "special-scan-double",
+    "decode-text-leading-space",
+)
+"""For engines, most over the tables of tiktoken or Hugging Face: order of merges, long words, default pattern."""
+FOR_OWN_FORMS = (
+    *FOR_ALL,
+    "merge-gpt2-digits",
+    "split-space-tab",
+    "special-scan-prefix",
+    "decode-utf8-token",
+    "file-load-plain",
+    "train-replace-run-of-three",
+)
+"""For packages, most with numberings, files or tables of their own: digits, tabs, parts of UTF-8, files, runs."""
+PACKAGES = {
+    "bpe-from-scratch": ("bpe_from_scratch", FOR_OWN_FORMS),
+    "bpe-openai-cl100k": ("bpe_openai", FOR_ENGINES),
+    "bpe-openai-o200k": ("bpe_openai", FOR_ENGINES),
+    "bpetokenizer": ("bpetokenizer", FOR_OWN_FORMS),
+    "bytetok": ("bytetok", FOR_OWN_FORMS),
+    "fastokens": ("fastokens", FOR_ENGINES),
+    "fastokens-ranks": ("fastokens", FOR_ENGINES),
+    "ffbpe": ("ffbpe", FOR_OWN_FORMS),
+    "ffbpe-largest-content": ("ffbpe", FOR_OWN_FORMS),
+    "gigabpe": ("gigabpe", FOR_ENGINES),
+    "gigatoken": ("gigatoken", FOR_ENGINES),
+    "huggingface-ignore-merges": ("tokenizers", FOR_ENGINES),
+    "kitoken": ("kitoken", FOR_OWN_FORMS),
+    "lexibyte": ("lexibyte", FOR_OWN_FORMS),
+    "minibperust": ("MiniBpeRust", FOR_OWN_FORMS),
+    "onnxruntime-extensions": ("onnxruntime_extensions", FOR_ENGINES),
+    "puretiktoken-cl100k": ("puretiktoken", FOR_OWN_FORMS),
+    "puretiktoken-o200k": ("puretiktoken", FOR_OWN_FORMS),
+    "pytorch-tokenizers": ("pytorch_tokenizers", FOR_ENGINES),
+    "riptoken": ("riptoken", FOR_ENGINES),
+    "rs-bpe-cl100k": ("rs_bpe", FOR_OWN_FORMS),
+    "rs-bpe-o200k": ("rs_bpe", FOR_OWN_FORMS),
+    "splintr": ("splintr", FOR_ENGINES),
+    "splintr-cl100k": ("splintr", FOR_ENGINES),
+    "splintr-json": ("splintr", FOR_ENGINES),
+    "splintr-o200k": ("splintr", FOR_ENGINES),
+    "tiktoken-gpt2": ("tiktoken", FOR_ENGINES),
+    "tinybpe": ("tinybpe", FOR_OWN_FORMS),
+    "tinybpe-cl100k": ("tinybpe", FOR_OWN_FORMS),
+    "tinybpe-gpt2": ("tinybpe", FOR_OWN_FORMS),
+    "tinybpe-o200k": ("tinybpe", FOR_OWN_FORMS),
+    "tokie": ("tokie", FOR_ENGINES),
+    "toktokenizer": ("toktokenizer", FOR_OWN_FORMS),
+    "transformers": ("transformers", FOR_ENGINES),
+    "turbobpe": ("turbobpe", FOR_OWN_FORMS),
+    "uni-tokenizer": ("uni_tokenizer", FOR_ENGINES),
+    "uni-tokenizer-largest-content": ("uni_tokenizer", FOR_ENGINES),
+    "wordchipper": ("wordchipper", FOR_OWN_FORMS),
+}
+"""Short name → what is imported, and the cases that are judged."""
+FAULTS = {
+    "bpe-from-scratch": {"special-scan-prefix"},
+    "bpetokenizer": {"special-scan-prefix", "train-end-one-merge-short"},
+    "bytetok": {"special-scan-prefix"},
+    "ffbpe": {"file-load-plain", "special-scan-prefix"},
+    "ffbpe-largest-content": {"file-load-plain", "special-scan-prefix"},
+    "gigatoken": {"train-end-one-merge-short"},
+    "huggingface-ignore-merges": {"merge-order-not-longest-left"},
+    "kitoken": {"special-scan-prefix", "split-space-tab"},
+    "lexibyte": {"special-scan-prefix"},
+    "minibperust": {"special-scan-prefix"},
+    "onnxruntime-extensions": {"merge-order-not-longest-left"},
+    "pytorch-tokenizers": {"merge-order-not-longest-left"},
+    "riptoken": {"merge-long-100"},
+    "tinybpe": {"decode-utf8-token", "special-scan-prefix"},
+    "tinybpe-gpt2": {"merge-gpt2-digits"},
+    "tokie": {"merge-order-not-longest-left", "split-default-not-cl100k"},
+    "toktokenizer": {
+        "decode-utf8-token",
+        "merge-gpt2-sentence",
+        "split-space-tab",
+        "train-end-one-merge-short",
+        "train-low-lower-essay",
+        "train-replace-run-of-three",
+    },
+    "turbobpe": {"special-scan-prefix", "train-replace-run-of-three"},
+    "uni-tokenizer": {"special-scan-double"},
+    "uni-tokenizer-largest-content": {"special-scan-double"},
+}
+"""The cases of those above that a package fails, each a fault of its own: conformance/survey/findings.yaml."""
+
+
+@pytest.mark.parametrize("name", PACKAGES)
+def test_a_handful_of_cases(name: str) -> None:
+    try:
+        subject = Subject(name, resolve(name))
+    except AdapterUnavailable as absent:
+        pytest.skip(str(absent))
+    _, cases = PACKAGES[name]
+    judged = [case for case in map(SPEC_CASES.__getitem__, cases) if unmet(case, subject) is None]
+    assert judged or subject.fixed_model not in (None, "gpt2")
+    failed = {case.id for case in judged if judge(case, subject) is not None}
+    assert failed == FAULTS.get(name, set())
+
+
+@pytest.mark.parametrize("name", PACKAGES)
+def test_a_missing_package_is_one_line(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    module, _ = PACKAGES[name]
+    monkeypatch.delitem(sys.modules, BUILT_IN[name].partition(":")[0], raising=False)
+    monkeypatch.setitem(sys.modules, module, None)
+    with pytest.raises(AdapterUnavailable, match=rf"^{module} is not installed; install it: pip install \S+$"):
+        resolve(name)

@@ -1,0 +1,186 @@
+"""`minbpe:` and `encoding:`: classes in the shape of minbpe's, and objects in that of `tiktoken.Encoding`."""
+
+from __future__ import annotations
+
+import sys
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+import pytest
+
+from bpe_conformance.adapters.errors import AdapterError
+from bpe_conformance.adapters.loading import resolve
+from bpe_conformance.cases.judging import judge, unmet
+from bpe_conformance.fixtures.spec import load_spec
+from bpe_conformance.implementation.implementation import Subject
+
+SPEC_CASES = {case.id: case for case in load_spec(check_schema=False).cases}
+
+MINBPE = """
+import regex
+
+
+class Basic:
+    def __init__(self):
+        self.merges, self.vocab = {}, {i: bytes([i]) for i in range(256)}
+
+    def train(self, text, vocab_size, verbose=False):
+        parts = list(text.encode("utf-8"))
+        for new in range(256, vocab_size):
+            pairs = list(zip(parts, parts[1:]))
+            best = max(pairs, key=pairs.count)
+            self.merges[best], self.vocab[new] = new, self.vocab[best[0]] + self.vocab[best[1]]
+            parts = self.join(parts, best)
+
+    def join(self, parts, pair):
+        out = []
+        for part in parts:
+            if out and (out[-1], part) == pair and out[-1] is not None:
+                out[-1:] = [self.merges[pair]]
+            else:
+                out.append(part)
+        return out
+
+    def encode(self, text):
+        parts = list(text.encode("utf-8"))
+        while known := [pair for pair in zip(parts, parts[1:]) if pair in self.merges]:
+            parts = self.join(parts, min(known, key=self.merges.get))
+        return parts
+
+    def decode(self, ids):
+        return b"".join(self.vocab[i] for i in ids).decode("utf-8", errors="replace")
+
+
+class Regex(Basic):
+    def __init__(self, pattern=None):
+        super().__init__()
+        self.pattern, self.special_tokens = pattern, {}
+
+    def register_special_tokens(self, special_tokens):
+        self.special_tokens = special_tokens
+        self.vocab.update({i: token.encode("utf-8") for token, i in special_tokens.items()})
+
+    def encode(self, text, allowed_special="none_raise"):
+        assert allowed_special == "all"
+        special = "|".join(map(regex.escape, sorted(self.special_tokens, key=len, reverse=True))) or "(?!)"
+        ids = []
+        for part in regex.split(f"({special})", text):
+            if part in self.special_tokens:
+                ids.append(self.special_tokens[part])
+            else:
+                ids += [i for word in regex.findall(self.pattern, part) for i in super(Regex, self).encode(word)]
+        return ids
+
+
+class Computed(Basic):
+    def __init__(self):
+        pass
+
+    @property
+    def vocab(self):
+        vocab = {i: bytes([i]) for i in range(256)}
+        for (left, right), index in self.merges.items():
+            vocab[index] = vocab[left] + vocab[right]
+        return vocab
+
+    def train(self, text, vocab_size):
+        other = Basic()
+        other.train(text, vocab_size)
+        self.merges = other.merges
+"""
+
+ENCODING = """
+class Encoding:
+    name = "r50k_base"
+
+    def encode(self, text, *, allowed_special=(), disallowed_special="all"):
+        assert allowed_special == "all"
+        return list(text.encode("utf-8"))
+
+    def decode(self, ids):
+        return bytes(ids).decode("utf-8", errors="replace")
+
+
+made = Encoding()
+
+
+def missing():
+    raise OSError("no network")
+"""
+
+
+@pytest.fixture
+def modules(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, text in (("minbpe_like", MINBPE), ("encodings_like", ENCODING)):
+        (tmp_path / f"{name}.py").write_text(text, "utf-8")
+        monkeypatch.delitem(sys.modules, name, raising=False)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
+
+
+@pytest.mark.usefixtures("modules")
+def test_classes_in_minbpes_shape() -> None:
+    subject = Subject("x", resolve("minbpe:minbpe_like:Regex"))
+    assert subject.declared == {"tie_break": "first-seen"}
+    assert {"train", "encode", "decode", "pattern:cl100k", "train-pattern:o200k"} <= subject.capabilities
+    cases = [
+        case
+        for case in SPEC_CASES.values()
+        if case.clause.id in ("MERGE-ORDER-1", "MERGE-ID-1", "SPECIAL-ID-1", "SPECIAL-ABSENT-1", "DECODE-BYTES-1")
+    ]
+    failed = [case.id for case in cases if unmet(case, subject) is None and judge(case, subject) is not None]
+    assert failed == []
+    assert "train-special" not in subject.capabilities
+    assert "special" in subject.capabilities
+    trained = subject.train("ab ab", 257, [])
+    assert trained.merges == [(b"a", b"b")]
+    assert trained.handle is not None
+    assert trained.handle.encode("ab ab") == [256, 32, 256]
+
+
+@pytest.mark.usefixtures("modules")
+def test_a_class_in_minbpes_shape_without_a_pattern() -> None:
+    subject = Subject("x", resolve("minbpe:minbpe_like:Basic"))
+    assert not any("pattern" in capability for capability in subject.capabilities)
+    assert subject.train("abab", 258, []).merges == [(b"a", b"b"), (b"ab", b"ab")]
+
+
+@pytest.mark.usefixtures("modules")
+def test_a_class_in_minbpes_shape_whose_vocabulary_cannot_be_set_is_a_trainer() -> None:
+    subject = Subject("x", resolve("minbpe:minbpe_like:Computed"))
+    assert subject.capabilities & {"train", "encode", "decode"} == {"train"}
+    assert subject.train("abab", 258, []).vocab[257] == b"abab"
+    (note,) = subject.notes
+    told = "minbpe: Computed needs `vocab` and `merges` that can be set; the encoder is not judged (*vocab*)"
+    assert fnmatchcase(note, f"the constructor refuses: {told}")
+
+
+@pytest.mark.usefixtures("modules")
+def test_what_minbpes_shape_cannot_hold() -> None:
+    adapter = resolve("minbpe:minbpe_like:Basic")
+    assert callable(adapter)
+    with pytest.raises(ValueError, match="no earlier merge"):
+        adapter({}, [(b"ab", b"c")])
+    with pytest.raises(ValueError, match="has no"):
+        adapter({}, [])
+    with pytest.raises(AdapterError, match="has no train and no encode and no decode"):
+        resolve("minbpe:collections:OrderedDict")
+    with pytest.raises(AdapterError, match="there is no module 'minbpe'"):
+        resolve("minbpe:BasicTokenizer")
+
+
+@pytest.mark.usefixtures("modules")
+@pytest.mark.parametrize("name", ["made", "Encoding"])
+def test_objects_in_tiktokens_shape(name: str) -> None:
+    subject = Subject("x", resolve(f"encoding:encodings_like:{name}"))
+    assert subject.fixed_model == "gpt2"
+    assert subject.capabilities & {"encode", "decode", "decode_bytes", "encode_batch"} == {"encode", "decode"}
+    assert judge(SPEC_CASES["merge-gpt2-sentence"], subject) is not None
+
+
+@pytest.mark.usefixtures("modules")
+def test_what_is_no_encoding_is_one_line() -> None:
+    with pytest.raises(AdapterError, match="encoding:sys:path has no encode and no decode and no name"):
+        resolve("encoding:sys:path")
+    with pytest.raises(AdapterError, match="cannot be called without arguments: no network"):
+        resolve("encoding:encodings_like:missing")

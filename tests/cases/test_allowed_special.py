@@ -1,0 +1,202 @@
+"""`allowed_special` and `disallowed_special` in the suite: who is asked, through what, what a wrong answer shows."""
+
+from __future__ import annotations
+
+import json
+import sys
+import types
+from collections.abc import Collection, Iterator
+from typing import Any
+
+import pytest
+from helpers.golden_cases import case, like, told
+from helpers.plugin_adapters import Right
+
+from bpe_conformance.adapters.bridge import wire
+from bpe_conformance.adapters.bridge.client import isolated
+from bpe_conformance.adapters.loading import resolve
+from bpe_conformance.cases.judging import judge, unmet
+from bpe_conformance.fixtures.spec import load_spec
+from bpe_conformance.implementation.implementation import Subject
+from bpe_conformance.reference import textbook
+from bpe_conformance.spec_tools.regenerate import is_computed
+from bpe_conformance.spec_tools.witnesses import load_witnesses
+
+CASES = [one for one in load_spec(check_schema=False).cases if one.op == "encode_allowed"]
+MODEL = {"merges": [["a", "b"]], "extra": [[300, "<|e|>"], [301, "<|f|>"]], "special_tokens": ["<|e|>", "<|f|>"]}
+
+
+def made(text: str, allowed: Any, disallowed: Any) -> Any:
+    given = {"text": text, "allowed_special": allowed, "disallowed_special": disallowed}
+    return case("encode_allowed", MODEL, given, clause="SPECIAL-ALLOWED-1")
+
+
+PLAIN = made("ab<|e|>", [], [])
+ONE = made("ab<|e|><|f|>", ["<|f|>"], [])
+ERROR = made("ab<|e|>", [], "all")
+ANSWER = made("ab<|f|>", ["<|f|>"], "all")
+
+
+# Who is asked
+
+
+class Keywords(Right):
+    def encode(self, text: str, **options: Any) -> list[int]:
+        return super().encode(text)
+
+
+class OneOfThem(Right):
+    def encode(self, text: str, *, allowed_special: Any = "all") -> list[int]:
+        return super().encode(text)
+
+
+class NotYet(Right):
+    def encode(self, text: str, *, allowed_special: Any = None, disallowed_special: Any = None) -> list[int]:
+        if (allowed_special, disallowed_special) != (None, None):
+            raise NotImplementedError
+        return super().encode(text)
+
+
+class RefusesByDefault(Right):
+    """As tiktoken: a right answer to what is asked, which is never without both arguments here."""
+
+    def encode(self, text: str, allowed_special: Any = (), disallowed_special: Any = "all") -> list[int]:
+        return super().encode(text, allowed_special=allowed_special, disallowed_special=disallowed_special)
+
+
+@pytest.mark.parametrize("adapter", [Keywords, OneOfThem, NotYet, "huggingface", "minimal"])
+def test_who_does_not_offer_it_is_not_judged_on_it(adapter: Any) -> None:
+    if adapter == "huggingface":
+        pytest.importorskip("tokenizers")
+    subject = Subject("x", resolve(adapter) if isinstance(adapter, str) else adapter)
+    assert {unmet(one, subject) for one in CASES} == {"allowed_special"}
+
+
+@pytest.mark.parametrize("adapter", ["reference", "textbook", "tiktoken", "tiktoken-gpt2", RefusesByDefault])
+def test_who_offers_it_passes(adapter: Any) -> None:
+    if "tiktoken" in str(adapter):
+        pytest.importorskip("tiktoken")
+    subject = Subject("x", resolve(adapter) if isinstance(adapter, str) else adapter)
+    asked = [one for one in CASES if unmet(one, subject) is None]
+    assert len(asked) == (len(CASES) if adapter != "tiktoken-gpt2" else 4)
+    assert [one.id for one in asked if judge(one, subject) is not None] == []
+
+
+def test_the_arguments_have_the_types_that_tiktoken_wants() -> None:
+    seen = []
+
+    class Noting(Right):
+        def encode(self, text: str, *, allowed_special: Any = "all", disallowed_special: Any = "all") -> list[int]:
+            seen.append((allowed_special, disallowed_special))
+            return super().encode(text, allowed_special=allowed_special, disallowed_special=disallowed_special)
+
+    for one in (ONE, ANSWER):
+        assert told(one, Noting) is None
+    assert [pair for pair in seen if pair != ("all", "all")] == [
+        *[(set(), ()), ({"<|f|>"}, ())],
+        *[(set(), ()), ({"<|f|>"}, "all")],
+    ]
+
+
+# Through what
+
+
+@pytest.fixture
+def there() -> Iterator[Any]:
+    adapter = isolated("textbook")
+    yield adapter
+    adapter.close()
+
+
+def test_over_the_bridge(there: Any) -> None:
+    assert "allowed_special" in there.capabilities
+    sent: list[dict[str, Any]] = []
+    there.connection.trace = lambda way, line: sent.append(json.loads(line)) if way == ">" else None
+    subject = Subject("x", there)
+    assert [one.id for one in CASES if judge(one, subject) is not None] == []
+    sent.clear()
+    handle = subject.build(PLAIN.model)
+    handle.encode("a")
+    handle.encode_allowed("a", ["<|e|>"], "all")
+    plain, chosen = [one for one in sent if one["op"] == "encode"]
+    assert set(plain) == {"seq", "op", "model", "text"}
+    assert (chosen["allowed_special"], chosen["disallowed_special"]) == (["<|e|>"], "all")
+    for wrong in ({"allowed_special": []}, {"disallowed_special": "all"}):  # one alone is handed on as it is
+        there(*PLAIN.model.fresh()).encode("a", **wrong)
+        assert {name: sent[-1][name] for name in wrong} == wrong
+
+
+def test_objects_in_tiktokens_shape(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Encoding:
+        name = "gpt2"
+
+        def encode(self, text: str, *, allowed_special: Collection[str] = ()) -> list[int]:
+            return list(text.encode("utf-8"))
+
+        def decode(self, ids: list[int]) -> str:
+            return bytes(ids).decode("utf-8", "replace")
+
+    class Both(Encoding):
+        def encode(  # type: ignore[override]
+            self, text: str, *, allowed_special: Collection[str] = (), disallowed_special: Collection[str] = "all"
+        ) -> list[int]:
+            if disallowed_special == "all" and "<|endoftext|>" in text and "<|endoftext|>" not in allowed_special:
+                raise ValueError("disallowed")
+            return super().encode(text)
+
+    module = types.ModuleType("encodings_with_choice")
+    module.Encoding, module.Both = Encoding, Both  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+    assert "allowed_special" not in Subject("x", resolve("encoding:encodings_with_choice:Encoding")).capabilities
+    subject = Subject("x", resolve("encoding:encodings_with_choice:Both"))
+    by_id = {one.id: one for one in CASES}
+    assert judge(by_id["special-disallowed-gpt2"], subject) is None
+    assert judge(by_id["special-allowed-gpt2-all"], subject) is not None
+
+
+def test_what_is_no_choice_is_refused_at_both_ends(there: Any) -> None:
+    for value in ("<|e|>", {"a": 1}, 5, ["a", 5], None):
+        with pytest.raises(ValueError, match="text"):
+            wire.read_choice(value)
+    assert wire.read_choice(["a", {"code_points": [0xD800]}]) == ["a", "\ud800"]
+    assert there(*PLAIN.model.fresh()).encode("<|e|>", allowed_special="all", disallowed_special=()) == [300]
+
+
+# What a wrong answer shows
+
+
+def answers(answer: Any) -> Any:
+    def encode(self: Any, text: str, *, allowed_special: Any = "all", disallowed_special: Any = ()) -> Any:
+        right = textbook.Tokenizer.encode
+        return answer(lambda *a, **k: right(self, text, *a, **k), allowed_special, disallowed_special)
+
+    return like(Right, encode=encode)
+
+
+@pytest.mark.parametrize(
+    ("asked", "answer", "shown"),
+    [
+        (PLAIN, lambda right, a, d: right(), "the special token '<|e|>' is found, though it is not allowed"),
+        (ONE, lambda right, a, d: right(allowed_special=(), disallowed_special=()), "'<|f|>' stands here"),
+        (ERROR, lambda right, a, d: right(allowed_special=a, disallowed_special=()), ""),
+        (ANSWER, lambda right, a, d: right(allowed_special=(), disallowed_special=d), ""),
+        (ERROR, lambda right, a, d: sys.exit(1), ""),
+    ],
+)
+def test_right_passes_and_wrong_fails(asked: Any, answer: Any, shown: str) -> None:
+    assert told(asked, Right) is None
+    found = told(asked, answers(answer))
+    assert found is not None
+    assert shown in found.diverges
+    assert "allowed_special=" in found.input
+    assert "of the special tokens ['<|e|>', '<|f|>']" in found.input
+
+
+def test_every_expectation_is_computed_and_tiktoken_is_asked_for_each() -> None:
+    assert {is_computed(one) for one in CASES} == {True}
+    assert {one.expect["error"] for one in CASES if "error" in one.expect} == {"disallowed"}
+    tiktoken = next(one for one in load_witnesses() if one.name == "tiktoken")
+    if tiktoken.absent() is None:
+        answers = {one.id: tiktoken.answer(one) for one in CASES}
+        assert {name: answer for name, answer in answers.items() if answer is None or not answer.agrees} == {}
+    assert all("tiktoken" in one.agrees for one in CASES)

@@ -1,0 +1,406 @@
+"""The commands train, encode, decode and compare, as a user runs them."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import psutil
+import pytest
+
+from bpe_conformance.cli import BROKEN_PIPE, INTERRUPTED, main
+from bpe_conformance.commands import encode as encoding
+from bpe_conformance.commands import streams as texts
+from bpe_conformance.commands.train import size
+from bpe_conformance.fixtures import gpt2_model
+from bpe_conformance.reference import Tokenizer
+
+Give = Callable[[bytes], None]
+
+TEXT = "low lower lowest 🦊<|e|>\nlow\r\n" * 40
+COMMAND = [sys.executable, "-c", "import sys; from bpe_conformance.cli import main; sys.exit(main())"]
+GPT2 = Tokenizer.from_model(gpt2_model())
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "text").write_bytes(TEXT.encode())
+    return tmp_path
+
+
+@pytest.fixture
+def give(monkeypatch: pytest.MonkeyPatch) -> Give:
+    def stdin(data: bytes) -> None:
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(data)))
+
+    return stdin
+
+
+def refused(capsys: pytest.CaptureFixture[str], *words: str) -> str:
+    assert main(words) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.startswith("bpe-conformance: ")
+    assert err.count("\n") == 1
+    return err.removeprefix("bpe-conformance: ").strip()
+
+
+def test_train_writes_what_encode_reads(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (here / "more").write_text("newest newest", "utf-8")
+    words = ["train", "text", "more", "--vocab-size", "262", "--special", "<|e|>", "--workers", "2", "-o", "tok"]
+    assert main([*words, "--format", "huggingface", "--format", "gpt2", "--format", "tiktoken"]) == 0
+    out = capsys.readouterr().out.splitlines()
+    own = Tokenizer.train([TEXT, "newest newest"], 262, ["<|e|>"])
+    assert out[0].startswith("trained       262 tokens, 5 of them merges, on 1.3 kB in 0.")
+    assert out[0].endswith(" s with 2 workers")
+    assert out[1].startswith("memory        ")
+    assert out[2] == f"bytes/token   {len(TEXT.encode()) / len(own.encode(TEXT)):.3f} on the first 1.3 kB"
+    assert out[3] == "longest       ' lowe' (5 bytes), 'lowe' (4 bytes), 'low' (3 bytes)"
+    assert out[4] == "wrote         tok/merges.txt, tok/ranks.tiktoken, tok/tokenizer.json, tok/vocab.json"
+    for table in ("tok", "tok/tokenizer.json"):
+        assert main(["encode", table, "text"]) == 0
+        assert list(map(int, capsys.readouterr().out.split())) == own.encode(TEXT)
+    assert main(["encode", "tok/ranks.tiktoken", "text", "--pattern", "gpt2", "--special", "<|e|>=256"]) == 0
+    assert list(map(int, capsys.readouterr().out.split())) == own.encode(TEXT)
+    assert sorted(file.name for file in here.iterdir()) == ["more", "text", "tok"]
+
+
+def test_train_takes_patterns_and_conventions(capsys: pytest.CaptureFixture[str]) -> None:
+    asked = {"tie_break": "first-seen", "byte_order": "gpt2", "id_layout": "specials-bytes-merges", "pattern": "cl100k"}
+    options = [word for name, value in asked.items() for word in (f"--{name.replace('_', '-')}", value)]
+    assert main(["train", "text", "--vocab-size", "270", "--special", "<|e|>", "-o", "tok", *options]) == 0
+    capsys.readouterr()
+    assert main(["encode", "tok/tokenizer.json", "text"]) == 0
+    own = Tokenizer.train(TEXT, 270, ["<|e|>"], **asked)
+    assert list(map(int, capsys.readouterr().out.split())) == own.encode(TEXT)
+
+
+def test_train_reads_standard_input_and_tells_of_exhaustion(give: Give, capsys: pytest.CaptureFixture[str]) -> None:
+    give("aé aé".encode())
+    assert main(["train", "-", "--vocab-size", "1000", "-o", "tok"]) == 0
+    out = capsys.readouterr().out
+    assert "trained       259 tokens, 3 of them merges, on 7 bytes in " in out
+    assert "exhausted     no pair is left to merge; --vocab-size 1,000 is not reached\n" in out
+
+
+@pytest.mark.parametrize(
+    ("words", "error"),
+    [
+        (["text", "--vocab-size", "256", "--special", "x"], "--vocab-size 256: bytes and special tokens alone are 257"),
+        (["text", "--vocab-size", "300", "--special", ""], "special token 0 is ''; give a string that is not empty"),
+        (
+            ["text", "--vocab-size", "300", "--pattern", "gpt3"],
+            "there is no pattern 'gpt3'; give a regular expression, or",
+        ),
+        (["text", "--vocab-size", "300", "--pattern", "a{2}+|."], "the pattern 'a{2}+|.' holds `}+`"),
+        (["text", "--vocab-size", "300", "--workers", "0"], "workers is 0; at least 1 is wanted"),
+        (["none", "--vocab-size", "300"], "none: No such file or directory"),
+        ([".", "--vocab-size", "300"], ".: is a directory; name a file"),
+        (["bad", "--vocab-size", "300"], "bad: not UTF-8 at byte 70002; --errors replace takes U+FFFD in its place"),
+    ],
+)
+def test_train_refuses_in_one_line_and_leaves_nothing(
+    here: Path, words: list[str], error: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (here / "bad").write_bytes(b"a" * 70_000 + b"\xc3\xa9\xe2\x82")
+    assert refused(capsys, "train", *words, "-o", "tok").startswith(error)
+    assert sorted(file.name for file in here.iterdir()) == ["bad", "text"]
+
+
+def test_train_refuses_a_folder_that_cannot_be_before_it_trains(capsys: pytest.CaptureFixture[str]) -> None:
+    for folder, error in (("text", "text: is no folder"), ("a/b", "a/b: there is no folder")):
+        assert refused(capsys, "train", "text", "--vocab-size", "300", "-o", folder).startswith(error)
+
+
+def test_an_interrupt_leaves_the_earlier_files(
+    here: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["train", "text", "--vocab-size", "262", "-o", "tok"]) == 0
+    before = {file.name: file.read_bytes() for file in (here / "tok").iterdir()}
+
+    def interrupted(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Tokenizer, "train", interrupted)
+    assert main(["train", "text", "--vocab-size", "300", "-o", "tok"]) == INTERRUPTED
+    assert {file.name: file.read_bytes() for file in (here / "tok").iterdir()} == before
+    assert sorted(file.name for file in here.iterdir()) == ["text", "tok"]
+
+
+@pytest.mark.parametrize("form", ["text", "uint16", "uint32"])
+@pytest.mark.parametrize("file", [True, False])
+def test_ids_there_and_back(
+    form: str, file: bool, here: Path, give: Give, capsysbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    give(TEXT.encode())
+    assert main(["encode", "gpt2", *(["text", "-o", "ids"] if file else []), "--as", form]) == 0
+    data = (here / "ids").read_bytes() if file else capsysbinary.readouterr().out
+    if form == "text":
+        assert list(map(int, data.split())) == GPT2.encode(TEXT)
+        assert data.endswith(b"\n")
+    else:
+        assert np.frombuffer(data, f"<u{int(form[4:]) // 8}").tolist() == GPT2.encode(TEXT)
+    give(data)
+    assert main(["decode", "gpt2", *(["ids", "-o", "back"] if file else []), "--as", form]) == 0
+    assert ((here / "back").read_bytes() if file else capsysbinary.readouterr().out) == TEXT.encode()
+
+
+def test_lines_of_json(give: Give, capsysbinary: pytest.CaptureFixture[bytes]) -> None:
+    strings = ["low\nlow", "", "🦊 \u2028", "<|endoftext|>"]
+    give("".join(f"{json.dumps(one)}\n" for one in strings).encode()[:-1])
+    assert main(["encode", "gpt2", "--as", "jsonl"]) == 0
+    data = capsysbinary.readouterr().out
+    assert list(map(json.loads, data.splitlines())) == [GPT2.encode(one) for one in strings]
+    give(data)
+    assert main(["decode", "gpt2", "--as", "jsonl"]) == 0
+    assert list(map(json.loads, capsysbinary.readouterr().out.decode().split("\n")[:-1])) == strings
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 5])
+def test_wherever_the_input_is_cut(
+    size: int, give: Give, monkeypatch: pytest.MonkeyPatch, capsysbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    monkeypatch.setattr(texts.chunks, "__defaults__", (size,))
+    monkeypatch.setattr(encoding, "BATCH", 3)
+    give("low 🦊 lower\n".encode())
+    assert main(["encode", "gpt2"]) == 0
+    data = capsysbinary.readouterr().out
+    assert data.decode() == " ".join(map(str, GPT2.encode("low 🦊 lower\n"))) + "\n"
+    give(data)
+    assert main(["decode", "gpt2"]) == 0
+    assert capsysbinary.readouterr().out.decode() == "low 🦊 lower\n"
+    give(np.array(GPT2.encode("low 🦊"), "<u2").tobytes())
+    assert main(["decode", "gpt2", "--as", "uint16"]) == 0
+    assert capsysbinary.readouterr().out.decode() == "low 🦊"
+
+
+@pytest.mark.parametrize(
+    ("words", "data", "error"),
+    [
+        (
+            ["encode", "gpt2"],
+            b"a\xff",
+            "standard input: not UTF-8 at byte 1; --errors replace takes U+FFFD in its place",
+        ),
+        (["encode", "gpt2"], b"a\xe2\x82", "standard input: not UTF-8 at byte 1; "),
+        (["encode", "gpt2", "none"], b"", "none: No such file or directory"),
+        (["encode", "gpt2", "text", "-o", "a/b"], b"", "a/b: there is no folder"),
+        (["encode", "gpt2", "text", "-o", "."], b"", ".: is a directory; name a file"),
+        (["encode", "gpt3"], b"", "gpt3: there is no such file; built in are gpt2, cl100k, o200k"),
+        (["encode", "gpt2", "--workers", "0"], b"", "--workers 0: one at least is wanted"),
+        (["encode", "gpt2", "--as", "jsonl"], b'"a"\n7\n', "standard input:2: '7' is no JSON string"),
+        (["encode", "gpt2", "--as", "jsonl"], b'"a', "standard input:1: no JSON: Unterminated string"),
+        (["encode", "gpt2", "--as", "jsonl"], b'"\\ud800"', "standard input:1: the text holds a lone surrogate"),
+        (["decode", "gpt2"], b"1 2 50257", "standard input: the id 50257, number 2 from 0, is not in the vocabulary"),
+        (["decode", "gpt2"], b"1 -2", "standard input: '-2', number 1 from 0, is no id"),
+        (["decode", "gpt2"], b"1" * 5000, "standard input: '1111111111111111111111111111111111111111', number 0"),
+        (
+            ["decode", "gpt2", "--as", "uint16"],
+            b"\0\0\0",
+            "standard input: its size is no multiple of 2; is it uint16?",
+        ),
+        (["decode", "gpt2", "--as", "jsonl"], b"[1]\n[true]", "standard input:2: '[true]' is no JSON array of ids"),
+        (["decode", "gpt2", "--as", "jsonl"], b"[50257]", "standard input:1: the id 50257 is not in the vocabulary"),
+    ],
+)
+def test_what_cannot_be_done_is_one_line(
+    words: list[str], data: bytes, error: str, give: Give, capsysbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    give(data)
+    assert main(words) == 2
+    told = capsysbinary.readouterr().err.decode()
+    assert told.startswith(f"bpe-conformance: {error}")
+    assert told.count("\n") == 1
+
+
+def test_an_id_that_does_not_fit_is_refused(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["encode", "gpt2", "text", "--special", "<|e|>=70000", "--as"]
+    assert refused(capsys, *words, "uint16") == "--as uint16: the id 70000 does not fit; take uint32"
+    assert main([*words, "uint32", "-o", "ids"]) == 0
+    assert 70000 in np.fromfile(here / "ids", "<u4")
+
+
+def test_what_is_no_utf8_is_replaced_where_that_is_asked(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (here / "bad").write_bytes(b"a\xffb\xe2\x82")
+    to_file = ["-o", "ids", "--as", "uint16"]
+    for target in ([], to_file):
+        assert refused(capsys, "encode", "gpt2", "bad", *target).startswith("bad: not UTF-8 at byte 1")
+    assert not (here / "ids").exists()
+    for target in ([], to_file):
+        assert main(["encode", "gpt2", "bad", "--errors", "replace", *target]) == 0
+    out = capsys.readouterr().out
+    assert list(map(int, out.split())) == np.fromfile(here / "ids", "<u2").tolist() == GPT2.encode("a\ufffdb\ufffd")
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no named pipes")
+def test_named_pipes_are_read_once_and_written_to(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    os.mkfifo("in")
+    os.mkfifo("out")
+    with ThreadPoolExecutor(2) as pool:
+        pool.submit(Path("in").write_bytes, b"low low")
+        assert main(["train", "in", "--vocab-size", "258", "-o", "tok"]) == 0
+        assert "7 bytes" in capsys.readouterr().out
+        for form in "text", "uint16":
+            ids = pool.submit(Path("out").read_bytes)
+            assert main(["encode", "tok", "text", "--as", form, "-o", "out"]) == 0
+            assert main(["encode", "tok", "text", "--as", form, "-o", "file"]) == 0
+            assert ids.result() == Path("file").read_bytes() != b""
+    assert main(["encode", "gpt2", "text", "-o", os.devnull]) == 0
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no full device")
+def test_what_cannot_be_written_is_one_line(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert refused(capsys, "encode", "gpt2", "text", "-o", "/dev/full") == "/dev/full: No space left on device"
+    Path("link").symlink_to("nowhere/file")
+    told = "link: cannot be written: No such file or directory"
+    for words in (
+        ["encode", "gpt2", "text"],
+        ["encode", "gpt2", "text", "--as", "uint16"],
+        ["decode", "gpt2", os.devnull],
+    ):
+        assert refused(capsys, *words, "-o", "link") == told
+
+
+def test_numbers_are_not_for_a_terminal(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    error = "ids as numbers of 16 or 32 bits are not for a terminal; add -o FILE, or pipe them"
+    assert refused(capsys, "encode", "gpt2", "text", "--as", "uint16") == error
+
+
+def test_a_pipe_that_closes_ends_the_command_quietly(here: Path) -> None:
+    (here / "long").write_text("low lower\n" * 40_000, "utf-8")
+    command = [*COMMAND, "encode", "gpt2", "long"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as run:
+        assert run.stdout
+        assert run.stderr
+        run.stdout.read(10)
+        run.stdout.close()
+        assert run.stderr.read() == b""
+    assert run.returncode == BROKEN_PIPE
+
+
+def test_ids_of_a_pipe_come_before_it_ends(here: Path) -> None:
+    command = [*COMMAND, "encode", "gpt2", "--as", "jsonl"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as run:
+        assert run.stdin
+        assert run.stdout
+        run.stdin.write(b'"low"\n')
+        run.stdin.flush()
+        assert json.loads(run.stdout.readline()) == GPT2.encode("low")
+        run.stdin.close()
+    assert run.returncode == 0
+
+
+@pytest.mark.skipif(os.name == "nt", reason="signals of Unix")
+def test_control_c_while_training(here: Path) -> None:
+    (here / "long").write_text("".join(f"word{number * 7919} " for number in range(200_000)), "utf-8")
+    words = ["train", "long", "--vocab-size", "100000", "--tie-break", "first-seen", "--workers", "2", "-o", "tok"]
+    with subprocess.Popen([*COMMAND, *words], stderr=subprocess.PIPE) as run:
+        assert run.stderr
+        until = time.monotonic() + 60
+        while not psutil.Process(run.pid).children() and time.monotonic() < until:
+            time.sleep(0.05)
+        time.sleep(0.3)
+        run.send_signal(signal.SIGINT)
+        assert run.stderr.read().decode().splitlines()[-1:] == ["bpe-conformance: interrupted"]
+    assert run.returncode == INTERRUPTED
+    assert sorted(file.name for file in here.iterdir()) == ["long", "text"]
+
+
+WRONG = """
+from bpe_conformance.reference import Tokenizer
+
+class Wrong(Tokenizer):
+    def encode(self, text):
+        return super().encode(text.replace("lowest", "low"))
+
+class Fails(Tokenizer):
+    def encode(self, text):
+        if "lowest" in text:
+            raise RuntimeError("no superlatives")
+        return super().encode(text)
+
+class Fixed:
+    model = "other"
+    def encode(self, text):
+        return [1] * len(text)
+"""
+
+
+@pytest.fixture
+def adapters(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (here / "compared.py").write_text(WRONG, "utf-8")
+    monkeypatch.syspath_prepend(str(here))
+    monkeypatch.delitem(sys.modules, "compared", raising=False)
+
+
+def test_two_that_agree(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["compare", "reference", "textbook", "--corpus", "text"]) == 0
+    ratio = f"{len(TEXT.encode()) / len(GPT2.encode(TEXT)):.3f}"
+    assert capsys.readouterr().out.splitlines()[:3] == [
+        "compared      reference and textbook on 1.3 kB in 1 file, table gpt2",
+        "different     none of the one block",
+        f"bytes/token   {ratio} and {ratio}",
+    ]
+
+
+@pytest.mark.usefixtures("adapters")
+def test_two_that_differ(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["compare", "compared:Wrong", "reference", "--corpus", "text"]) == 1
+    out = capsys.readouterr().out.splitlines()
+    assert out[1] == "different     1 of the one block"
+    assert out[2:4] == ["first         text, line 1", "  after       'low lower'"]
+    assert out[4].startswith("  compared:Wrong 9319 'low' | 2793 ' lower' | 1877 ' low' | ")
+    assert out[5].startswith("  reference   9319 'low' | 2793 ' lower' | 9016 ' lowest' | ")
+
+
+@pytest.mark.usefixtures("adapters")
+def test_one_that_fails(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["compare", "compared:Fails", "reference", "--corpus", "text"]) == 1
+    out = capsys.readouterr().out
+    assert "RuntimeError: no superlatives" in out
+    assert "Traceback" not in out
+
+
+@pytest.mark.usefixtures("adapters")
+def test_what_cannot_be_compared(capsys: pytest.CaptureFixture[str]) -> None:
+    assert "mytok: there is no such file" in refused(
+        capsys, "compare", "reference", "textbook", "--corpus", "text", "--table", "mytok"
+    )
+    assert refused(capsys, "compare", "reference", "textbook", "--corpus", "none").startswith("none: there is no text")
+    told = refused(capsys, "compare", "compared:Fixed", "reference", "--corpus", "text", "--table", "gpt2")
+    assert told == "compared:Fixed: serves other only; leave --table gpt2 out"
+
+
+def test_sizes_for_people() -> None:
+    assert [size(one) for one in (0, 999, 1000, 999_999, 1_234_567)] == [
+        "0 bytes",
+        "999 bytes",
+        "1.0 kB",
+        "1000.0 kB",
+        "1.2 MB",
+    ]
+
+
+def test_train_leaves_no_table_of_another_training_beside_its_own(capsys: pytest.CaptureFixture[str]) -> None:
+    train = ["train", "text.txt", "--vocab-size", "258", "-o", "stale"]
+    Path("text.txt").write_text("abab", encoding="utf-8")
+    assert main([*train, "--format", "gpt2"]) == 0
+    assert main([*train, "--format", "gpt2"]) == 0
+    capsys.readouterr()
+    assert main([*train, "--format", "huggingface"]) == 2
+    assert capsys.readouterr().err == (
+        "bpe-conformance: stale/vocab.json: is of an earlier table; take it out, or add its --format\n"
+    )
+    assert sorted(path.name for path in Path("stale").iterdir()) == ["merges.txt", "vocab.json"]
+    assert main([*train, "--format", "huggingface", "--format", "gpt2"]) == 0

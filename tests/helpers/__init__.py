@@ -1,0 +1,1 @@
+"""Adapters, tokenizers and reports that several tests share."""

@@ -1,0 +1,35 @@
+"""Golden cases that a test makes, and how an adapter answers them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from bpe_conformance.cases.expectations import compute
+from bpe_conformance.cases.judging import judge, unmet
+from bpe_conformance.fixtures.spec import Case, Clause, read_case
+from bpe_conformance.implementation.implementation import Subject
+from bpe_conformance.outcome import Difference
+from bpe_conformance.reference import Tokenizer as Reference
+
+
+def case(
+    op: str, model: Mapping[str, Any] | None, given: Any, expect: Any = None, clause: str = "MERGE-ORDER-1"
+) -> Case:
+    bound = Clause(clause, clause.partition("-")[0], "must", "the statement", "the rationale", ())
+    raw: dict[str, Any] = {"id": "made", "title": "made by a test", "op": op, "input": given, "expect": expect or {}}
+    if model is not None:
+        raw["model"] = model
+    made = read_case(raw, bound)
+    return made if expect is not None else read_case({**raw, "expect": compute(made)}, bound)
+
+
+def like(base: Any = Reference, **methods: Any) -> Any:
+    """Return a class like `base` in which some methods answer differently."""
+    return type("Wrong", (base,), methods)
+
+
+def told(made: Case, adapter: Any) -> Difference | None:
+    subject = Subject("x", adapter)
+    assert unmet(made, subject) is None
+    return judge(made, subject)

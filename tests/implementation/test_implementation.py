@@ -1,0 +1,486 @@
+from __future__ import annotations
+
+import itertools
+from collections import UserDict
+from collections.abc import Callable, Iterator, Mapping
+from types import MappingProxyType, SimpleNamespace
+from typing import Any, NamedTuple, NoReturn
+
+import numpy as np
+import pytest
+from helpers.plugin_adapters import DecodeOnly, EncodeOnly, Right, TrainOnly, Unclaimed, make
+
+from bpe_conformance.cases import judging
+from bpe_conformance.fixtures import gpt2_model, read_model
+from bpe_conformance.fixtures.spec import load_spec
+from bpe_conformance.implementation.containment import Fault, Misshapen, Raised, TimedOut, limits
+from bpe_conformance.implementation.implementation import METHODS, MisshapenAdapter, Subject
+from bpe_conformance.implementation.proxy import rebuild_ids, rebuild_merges, rebuild_vocab
+from bpe_conformance.reference import Tokenizer as Reference
+from bpe_conformance.reference import textbook
+
+MODEL = read_model({"merges": [["a", "b"]]})
+
+
+def answering(value: Any, method: str = "encode", time_limit: float = 10) -> Subject:
+    """Return an adapter that, once it was looked at, answers `value`, or what it returns if it is a function."""
+    looked_at: list[bool] = []
+
+    def answer(self: Any, *arguments: Any) -> Any:
+        if not looked_at:
+            return getattr(Reference, method)(self, *arguments)
+        return value() if callable(value) else value
+
+    subject = Subject("x", type("Answering", (Reference,), {method: answer}), time_limit)
+    looked_at.append(True)
+    return subject
+
+
+# What is claimed
+
+
+@pytest.mark.parametrize(
+    ("adapter", "claimed"),
+    [
+        (Right, {"encode", "decode", "decode_bytes", "train"}),
+        (TrainOnly, {"train"}),
+        (EncodeOnly, {"encode"}),
+        (DecodeOnly, {"decode"}),
+        (Unclaimed, {"encode"}),
+        (make, {"encode", "decode", "decode_bytes"}),
+    ],
+)
+def test_capabilities(adapter: Any, claimed: set[str]) -> None:
+    assert set(METHODS) & Subject("x", adapter).capabilities == claimed
+
+
+def test_all_capabilities_of_the_reference() -> None:
+    claimed = Subject("reference", Reference).capabilities
+    assert {"encode_iterable", "encode_batch", "save", "from_files", "pattern:cl100k", "train-pattern:none"} <= claimed
+
+
+def test_a_factory_carries_train_and_conventions() -> None:
+    def factory(vocab: Any, merges: Any, special_tokens: Any = None) -> Any:
+        return textbook.with_conventions(tie_break="lex-smaller")(vocab, merges, special_tokens)
+
+    factory.train = textbook.with_conventions(tie_break="lex-smaller").train  # type: ignore[attr-defined]
+    factory.conventions = {"tie_break": "lex-smaller", "lookup": "pair"}  # type: ignore[attr-defined]
+    subject = Subject("x", factory)
+    assert "train" in subject.capabilities
+    assert subject.declared == {"tie_break": "lex-smaller"}
+    assert subject.conventions["byte_order"] == "raw"
+
+
+def test_patterns_by_name_or_by_string() -> None:
+    class ByName(Right):
+        def __init__(self, vocab: Any, merges: Any, special_tokens: Any = None, pattern: str | None = None) -> None:
+            if pattern not in (None, "cl100k"):
+                raise ValueError(pattern)
+            super().__init__(vocab, merges, special_tokens)
+
+        @classmethod
+        def train(cls, text: str, vocab_size: int, special_tokens: Any) -> Any:  # type: ignore[override]
+            return Right.train(text, vocab_size, special_tokens)
+
+    claimed = Subject("x", ByName).capabilities
+    assert {name for name in claimed if ":" in name} == {"pattern:cl100k"}
+
+
+def test_a_fixed_model_takes_no_arguments() -> None:
+    class Fixed:
+        model = "gpt2"
+
+        def encode(self, text: str) -> list[int]:
+            return [0] * len(text)
+
+    subject = Subject("x", Fixed)
+    assert subject.fixed_model == "gpt2"
+    assert set(METHODS) & subject.capabilities == {"encode"}
+    assert subject.build(gpt2_model()).encode("ab") == [0, 0]
+    assert subject.build(gpt2_model()) is subject.build(gpt2_model())
+
+
+@pytest.mark.parametrize(
+    ("adapter", "told"),
+    [
+        (5, "x is an int; a class or a function is wanted"),
+        (SimpleNamespace, "cannot be called as (vocab, merges, special_tokens)"),
+        (type("Empty", (), {}), "x offers none of train, encode and decode"),
+        (type("A", (Right,), {"conventions": ["lookup"]}), "conventions is a list; a mapping is wanted"),
+        (type("A", (Right,), {"conventions": {"lookup": ["pair"]}}), "lookup is ['pair']; one of pair, bytes"),
+        (type("A", (Right,), {"conventions": {"lookups": "pair"}}), "unknown convention 'lookups'"),
+        (type("A", (TrainOnly,), {"train": classmethod(lambda cls, text: None)}), "train cannot be called as"),
+    ],
+)
+def test_misshapen_adapters(adapter: Any, told: str) -> None:
+    if adapter is SimpleNamespace:
+        adapter = type("A", (), {"encode": lambda self: None, "__init__": lambda self: None})
+    with pytest.raises(MisshapenAdapter) as caught:
+        Subject("x", adapter)
+    assert told in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_everything_passed_in_is_a_fresh_copy() -> None:
+    class Greedy(Right):
+        def __init__(self, vocab: Any, merges: Any, special_tokens: Any = None) -> None:
+            super().__init__(vocab, merges, special_tokens)
+            vocab.clear()
+            merges.clear()
+
+        def decode(self, ids: Any) -> str:
+            text = super().decode(ids)
+            ids.clear()
+            return text
+
+    subject = Subject("x", Greedy)
+    ids = [256]
+    for _ in range(2):
+        assert subject.build(MODEL).encode("ab") == [256]
+        assert subject.build(MODEL).decode(ids) == "ab"
+    assert ids == [256]
+
+
+# Answers rebuilt
+
+
+class Index:
+    def __init__(self, number: int) -> None:
+        self.number = number
+
+    def __index__(self) -> int:
+        return self.number
+
+    def __eq__(self, other: object) -> bool:
+        return True
+
+    def __hash__(self) -> int:
+        raise RuntimeError
+
+
+class Sly(int):
+    def __eq__(self, other: object) -> bool:
+        return True
+
+    def __index__(self) -> int:
+        return 7
+
+    def __add__(self, other: object) -> Any:
+        return 8
+
+    __hash__ = int.__hash__
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        [97, 256],
+        (97, 256),
+        lambda: iter([97, 256]),
+        lambda: (index for index in (97, 256)),
+        np.array([97, 256]),
+        [np.int64(97), np.uint16(256)],
+        [Index(97), Index(256)],
+        {97: 0, 256: 0}.keys(),
+        range(97, 257, 159),
+    ],
+)
+def test_ids_in_any_form(given: Any) -> None:
+    got = answering(given).build(MODEL).encode("aab")
+    assert got == [97, 256]
+    assert type(got) is list
+    assert {type(index) for index in got} == {int}
+
+
+def test_subclasses_of_int_are_what_they_hold() -> None:
+    got = rebuild_ids("encode", [Sly(5)])
+    assert got == [5] or got == [7]
+    assert type(got[0]) is int
+    assert got != [6]
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        (None, "encode returned None; a list of int is wanted"),
+        ("ab", "encode returned a str; a list of int is wanted"),
+        (b"ab", "encode returned a bytes; a list of int is wanted"),
+        ({97: 0}, "encode returned a dict; a list of int is wanted"),
+        (97, "encode returned an int; a list of int is wanted"),
+        ([True], "encode returned an id that is a bool; int is wanted"),
+        ([97.0], "encode returned an id that is a float; int is wanted"),
+        ([np.float64(97)], "encode returned an id that is a float64; int is wanted"),
+        (["97"], "encode returned an id that is a str; int is wanted"),
+        ([None], "encode returned an id that is None; int is wanted"),
+        ([[97]], "encode returned an id that is a list; int is wanted"),
+        (np.array([[97]]), "encode returned an id that is a ndarray; int is wanted"),
+    ],
+)
+def test_ids_that_are_none(given: Any, told: str) -> None:
+    with pytest.raises(Misshapen) as caught:
+        answering(given).build(MODEL).encode("ab")
+    assert str(caught.value) == told
+
+
+def test_endless_answers_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("bpe_conformance.implementation.proxy.MAX_IDS", 1000)
+    monkeypatch.setattr("bpe_conformance.implementation.proxy.MAX_VOCAB", 1000)
+    with pytest.raises(Misshapen, match="more than 1000 ids"):
+        answering(lambda: itertools.repeat(97)).build(MODEL).encode("ab")
+    with pytest.raises(Misshapen, match="more than 1000 ids"):
+        answering(lambda: itertools.repeat(itertools.repeat(97)), "encode_batch").build(MODEL).encode_batch(["a"])
+    with pytest.raises(Misshapen, match="merges has more than 1000 entries"):
+        rebuild_merges(itertools.repeat((b"a", b"b")))
+    with pytest.raises(Misshapen, match="more than 2 parts"):
+        rebuild_merges([itertools.repeat(b"a")])
+
+    class Endless(dict[int, bytes]):
+        def items(self) -> Any:
+            return ((index, b"a") for index in itertools.count())
+
+    with pytest.raises(Misshapen, match="vocab has more than 1000 entries"):
+        rebuild_vocab(Endless())
+
+
+def test_a_silent_generator_runs_out_of_time() -> None:
+    def silent() -> Iterator[int]:
+        yield from (index for index in itertools.count() if index < 0)
+
+    subject = answering(silent, "encode", 0.1)
+    with pytest.raises(TimedOut), limits(0.1):
+        subject.build(MODEL).encode("ab")
+
+
+def fail(*_: Any) -> NoReturn:
+    raise SystemExit(0)
+
+
+@pytest.mark.parametrize("name", ["__iter__", "__next__"])
+def test_hostile_iteration(name: str) -> None:
+    methods = {"__iter__": lambda self: self, "__next__": lambda self: 97, name: fail}
+    with pytest.raises(Raised, match="SystemExit"):
+        answering(type("Hostile", (), methods)()).build(MODEL).encode("ab")
+
+
+def test_hostile_objects_gain_nothing() -> None:
+    class Everything:
+        __class__ = property(fail)  # type: ignore[assignment]
+        __index__ = __str__ = __repr__ = __bool__ = __len__ = fail
+
+        def __eq__(self, other: object) -> bool:
+            return True
+
+        __hash__ = None  # type: ignore[assignment]
+
+    for method, ask in (("encode", "ab"), ("decode", [97]), ("decode_bytes", [97]), ("encode_batch", ["ab"])):
+        handle = answering(Everything(), method).build(MODEL)
+        with pytest.raises(Fault):
+            getattr(handle, method)(ask)
+    with pytest.raises(Raised):
+        answering([Everything()]).build(MODEL).encode("ab")
+
+
+def test_texts_and_bytes_are_exact() -> None:
+    class Text(str):
+        __slots__ = ()
+
+        def __eq__(self, other: object) -> bool:
+            return True
+
+        __hash__ = str.__hash__
+
+    class Data(bytes):
+        def __eq__(self, other: object) -> bool:
+            return True
+
+        __hash__ = bytes.__hash__
+
+    text = answering(Text("no"), "decode").build(MODEL).decode([97])
+    assert type(text) is str
+    assert text == "no"
+    data = answering(Data(b"no"), "decode_bytes").build(MODEL).decode_bytes([97])
+    assert type(data) is bytes
+    assert data == b"no"
+    assert answering(bytearray(b"a"), "decode_bytes").build(MODEL).decode_bytes([97]) == b"a"
+    with pytest.raises(Misshapen, match="decode returned a bytes; str is wanted"):
+        answering(b"a", "decode").build(MODEL).decode([97])
+    with pytest.raises(Misshapen, match="decode_bytes holds a str; bytes are wanted"):
+        answering("a", "decode_bytes").build(MODEL).decode_bytes([97])
+
+
+# Vocabulary and merges
+
+
+class Lazy(Mapping[int, bytes]):
+    def __getitem__(self, key: int) -> bytes:
+        return bytes([key])
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(range(3))
+
+    def __len__(self) -> int:
+        return 3
+
+
+@pytest.mark.parametrize(
+    ("given", "wanted"),
+    [
+        ({0: b"a"}, {0: b"a"}),
+        (MappingProxyType({0: b"a"}), {0: b"a"}),
+        (Lazy(), {0: b"\0", 1: b"\1", 2: b"\2"}),
+        ({np.int32(5): bytearray(b"a")}, {5: b"a"}),
+    ],
+)
+def test_vocabularies(given: Any, wanted: dict[int, bytes]) -> None:
+    got = rebuild_vocab(given)
+    assert got == wanted
+    assert type(got) is dict
+    assert {type(key) for key in got} | {type(token) for token in got.values()} == {int, bytes}
+
+
+@pytest.mark.parametrize(
+    ("rebuild", "given", "told"),
+    [
+        (rebuild_vocab, None, "vocab is None; a mapping of int to bytes is wanted"),
+        (rebuild_vocab, [b"a"], "vocab is a list; a mapping of int to bytes is wanted"),
+        (rebuild_vocab, {b"a": 0}, "vocab maps bytes to int; int to bytes is wanted"),
+        (rebuild_vocab, {"a": 0}, "vocab maps str to int; int to bytes is wanted"),
+        (rebuild_vocab, {0: "a"}, "vocab maps int to str; int to bytes is wanted: encode the tokens"),
+        (rebuild_vocab, {0: [97]}, "vocab holds a list; bytes are wanted"),
+        (rebuild_vocab, {0.0: b"a"}, "vocab returned an id that is a float; int is wanted"),
+        (rebuild_merges, None, "merges is None; "),
+        (rebuild_merges, {(97, 98): 256}, "merges is a dict; "),
+        (rebuild_merges, "ab", "merges is a str; "),
+        (rebuild_merges, ["ab"], "merges holds a str; "),
+        (rebuild_merges, [5], "merges holds an int; "),
+        (rebuild_merges, [(97, 98)], "merges holds pairs of int; "),
+        (rebuild_merges, [(b"a",)], "merges holds an entry of 1 parts; "),
+        (rebuild_merges, [("a", "b")], "merges holds a str; bytes are wanted"),
+    ],
+)
+def test_shapes_with_their_mend(rebuild: Callable[[Any], Any], given: Any, told: str) -> None:
+    with pytest.raises(Misshapen) as caught:
+        rebuild(given)
+    assert str(caught.value).startswith(told)
+    assert "\n" not in str(caught.value)
+
+
+def test_what_training_returns() -> None:
+    answers: list[Any] = [({0: b"a"}, [[b"a", b"b"]])]
+    train = classmethod(lambda cls, text, vocab_size, special_tokens: answers[0])
+    subject = Subject("x", type("A", (), {"train": train}))
+    pair = subject.train("", 256, [])
+    assert (pair.vocab, pair.merges, pair.handle) == ({0: b"a"}, [(b"a", b"b")], None)
+    answers[0] = SimpleNamespace(vocab={0: b"a"}, merges=[])
+    assert subject.train("", 256, []).handle is not None
+    for answers[0], told in ((None, "None"), ([{}, []], "a list")):
+        wanted = rf"returned {told} without vocab; a Tokenizer or a tuple \(vocab, merges\) is wanted"
+        with pytest.raises(Misshapen, match=wanted):
+            subject.train("", 256, [])
+    answers[0] = SimpleNamespace(vocab={})
+    with pytest.raises(Misshapen, match="without merges"):
+        subject.train("", 256, [])
+
+
+class Pair(NamedTuple):
+    merges: Any
+    vocab: Any
+
+
+class EncodingPair(Pair):
+    def encode(self, text: str) -> list[int]:
+        return [len(text)]
+
+
+def test_a_named_tuple_is_read_by_its_names_and_is_a_tokenizer_if_it_encodes() -> None:
+    for kind in (Pair, EncodingPair):
+        train = classmethod(lambda cls, *_, kind=kind: kind([(b"a", b"b")], {0: b"a"}))
+        trained = Subject("x", type("A", (), {"train": train})).train("", 256, [])
+        assert (trained.vocab, trained.merges) == ({0: b"a"}, [(b"a", b"b")])
+        assert (trained.handle is not None) is (kind is EncodingPair)
+
+
+class Untrue:
+    def __bool__(self) -> bool:
+        raise TypeError("no truth value")
+
+
+def test_objects_without_a_truth_value_are_judged() -> None:
+    declared = type("Declared", (Untrue, UserDict), {})({"lookup": "pair"})
+    odd = type("Odd", (Untrue, Right), {"conventions": declared, "version": Untrue()})
+    subject = Subject("mine:Odd", odd)
+    assert subject.conventions["lookup"] == "pair"
+    assert {"train", "encode", "decode", "special"} <= subject.capabilities
+
+    class Factory(Untrue):
+        __name__ = Untrue()
+
+        def __call__(self, vocab: Any, merges: Any, special_tokens: Any = None) -> Any:
+            return odd(vocab, merges, special_tokens)
+
+    named = Subject("cmd:Factory", Factory())
+    assert named.title == "Factory"
+    assert named.build(MODEL).encode("ab") == [256]
+
+
+def test_why_a_constructor_refuses_is_noted() -> None:
+    def refusing(told: str) -> Any:
+        def refuse(self: Any, vocab: Any, merges: Any, special_tokens: Any = None) -> NoReturn:
+            raise NotImplementedError(told)
+
+        return type("Refusing", (Right,), {"__init__": refuse, "train": TrainOnly.train})
+
+    assert Subject("x", refusing("no table is\ntaken")).notes == ["the constructor refuses: no table is"]
+    for told in ("", "NotImplementedError"):
+        assert Subject("x", refusing(told)).notes == []
+
+
+@pytest.mark.parametrize(
+    ("methods", "told"),
+    [
+        ({"encode": lambda self, text: text}, "x: encode returned a str; a list of int is wanted"),
+        ({"decode": lambda self, ids: b""}, "x: decode returned a bytes; str is wanted"),
+        ({"encode_batch": lambda self, texts: [1]}, "x: encode_batch returned an int; a list of int is wanted"),
+        ({"train": classmethod(lambda cls, *_: ({b"a": 0}, []))}, "x: vocab maps bytes to int; int to bytes is wanted"),
+    ],
+)
+def test_a_wrong_shape_is_told_before_any_case(methods: dict[str, Any], told: str) -> None:
+    with pytest.raises(MisshapenAdapter) as caught:
+        Subject("x", type("A", (Right,), methods))
+    assert str(caught.value) == told
+
+
+def test_special_tokens_that_are_not_claimed_leave_the_rest_to_be_judged() -> None:
+    class Plain(Right):
+        def __init__(self, vocab: Any, merges: Any, special_tokens: Any = None, pattern: str | None = None) -> None:
+            if special_tokens:
+                raise NotImplementedError
+            super().__init__(vocab, merges, None, pattern)
+
+        @classmethod
+        def train(cls, text: str, vocab_size: int, special_tokens: Any) -> Any:
+            if special_tokens:
+                raise NotImplementedError
+            return super().train(text, vocab_size, [])
+
+    subject = Subject("mine:Plain", Plain)
+    assert {"train", "encode", "decode"} <= subject.capabilities
+    assert not {"special", "train-special"} & subject.capabilities
+    assert {"special", "train-special"} <= Subject("mine:Right", Right).capabilities
+    cases = {case.id: case for case in load_spec(check_schema=False).cases}
+    wanted = {
+        "train-run-of-three-counts-two": None,
+        "special-open-byte": "special tokens",
+        "train-special-longest": "special tokens in train",
+        "merge-priority-beats-leftmost": None,
+    }
+    assert {name: judging.unmet(cases[name], subject) for name in wanted} == wanted
+    assert judging.judge(cases["train-run-of-three-counts-two"], subject) is None
+
+    class Wrong(Plain):
+        @classmethod
+        def train(cls, text: str, vocab_size: int, special_tokens: Any) -> Any:
+            return super().train(text, vocab_size + 1, special_tokens)
+
+    wrong = Subject("mine:Wrong", Wrong)
+    assert judging.judge(cases["train-run-of-three-counts-two"], wrong) is not None

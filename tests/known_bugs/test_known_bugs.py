@@ -1,0 +1,182 @@
+"""The library of known bugs: its form, its right base, its matrix, and what a run says about one."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections import Counter
+
+import pytest
+
+from bpe_conformance.cases.judging import judge, unmet
+from bpe_conformance.cli import main
+from bpe_conformance.fixtures.spec import Spec, load_spec
+from bpe_conformance.implementation.implementation import Subject
+from bpe_conformance.known_bugs import KnownBug, known_bugs, matrix, mutation_score
+from bpe_conformance.known_bugs.matrix import Matrix
+from bpe_conformance.known_bugs.plain import Encoder, Trainer
+from bpe_conformance.outcome import TIMED_OUT, Difference
+
+BUGS = known_bugs()
+SAMPLE = [bug for bug in BUGS if not bug.varies][::9]
+
+
+@pytest.fixture(scope="module")
+def spec() -> Spec:
+    return load_spec(check_schema=False)
+
+
+@pytest.fixture(scope="module")
+def published() -> Matrix:
+    return matrix.read()
+
+
+def test_ids_are_unique_and_each_bug_names_a_clause_a_sentence_and_a_mend(spec: Spec) -> None:
+    assert [bug for bug, count in Counter(bug.id for bug in BUGS).items() if count > 1] == []
+    for bug in BUGS:
+        assert bug.clause in spec.clauses, bug.id
+        assert bug.sentence.endswith("."), bug.id
+        assert 30 <= len(bug.sentence) <= 160, bug.id
+        assert 10 <= len(bug.mend) <= 220, bug.id
+
+
+@pytest.mark.parametrize("target", [Trainer, Encoder])
+def test_without_a_bug_the_base_is_right(target: type, spec: Spec) -> None:
+    subject = Subject("plain", target)
+    wrong = [case.id for case in spec.cases if not unmet(case, subject) and judge(case, subject) is not None]
+    assert wrong == []
+
+
+def test_every_bug_is_caught_and_every_case_catches_one_or_says_why(spec: Spec, published: Matrix) -> None:
+    assert {*published.answers, *published.varying} == {bug.id for bug in BUGS}
+    assert list(mutation_score.gaps(published, spec, mutation_score.stands())) == []
+
+
+@pytest.mark.parametrize("bug", SAMPLE, ids=lambda bug: bug.id)
+def test_the_published_answers_are_those_of_today(bug: KnownBug, spec: Spec, published: Matrix) -> None:
+    subject = Subject(bug.id, bug.target)
+    cases = [case for case in spec.cases if not unmet(case, subject)]
+    some = [case for case in cases if case.id in published.answers[bug.id]][:20] + cases[::25]
+    found = {case.id: difference.fingerprint for case in some if (difference := judge(case, subject)) is not None}
+    assert found == {
+        case.id: published.answers[bug.id][case.id] for case in some if case.id in published.answers[bug.id]
+    }
+
+
+def test_no_published_answer_depends_on_the_speed_of_a_machine(published: Matrix) -> None:
+    late = Difference("", "", "", answer=TIMED_OUT).fingerprint
+    assert all(late not in answers.values() for answers in published.answers.values())
+
+
+def test_nine_of_ten_are_told_by_name(published: Matrix) -> None:
+    assert len(mutation_score.diagnosed(published)) >= 0.9 * len(published.answers)
+
+
+# What the check finds
+
+
+def test_a_bug_that_nothing_catches_and_a_case_that_catches_nothing_are_told(spec: Spec) -> None:
+    case = next(case.id for case in spec.cases if case.level == "must")
+    everything = {case.id: "00000000" for case in spec.cases}
+    missed = Matrix({"missed": {}, "all": everything}, {"odd": ""}, {})
+    assert list(mutation_score.gaps(missed, spec, {})) == [
+        "missed is caught by no golden case: write one",
+        "odd is caught by no golden case: write one",
+    ]
+    del everything[case]
+    lines = list(mutation_score.gaps(Matrix({"all": everything}, {}, {}), spec, {}))
+    assert lines == [f"{case} catches no known bug: write the bug, or say in stands.yaml why the case stands"]
+    assert list(mutation_score.gaps(Matrix({"all": everything}, {}, {}), spec, {case: "a reason"})) == []
+    everything[case] = "00000000"
+    lines = list(mutation_score.gaps(Matrix({"all": everything}, {}, {}), spec, {case: "a reason"}))
+    assert lines == [f"{case} is listed in stands.yaml, and catches a known bug, or does not exist: take it out"]
+
+
+ANSWERS = """
+import json, sys
+from bpe_conformance.spec_tools import power
+print(json.dumps([power._some_answers((bug, cases, {})) for bug, cases in json.load(sys.stdin)]))
+"""
+
+
+@pytest.mark.parametrize("seed", ["1", "2"])
+def test_what_is_answered_does_not_depend_on_the_hash_seed(published: Matrix, seed: str) -> None:
+    """Differences of vocabularies are differences of sets, of which a message names a few tokens."""
+    asked = [
+        (bug, sorted(case for case in published.answers[bug] if case.startswith("train-"))[:5])
+        for bug in ("vocab-padded", "special-token-missing", "bytes-of-the-text-only")
+    ]
+    environment = {**os.environ, "PYTHONHASHSEED": seed}
+    command = [sys.executable, "-c", ANSWERS]
+    told = subprocess.run(command, input=json.dumps(asked), env=environment, capture_output=True, text=True, check=True)
+    assert json.loads(told.stdout) == [{case: published.answers[bug][case] for case in cases} for bug, cases in asked]
+
+
+def test_a_matrix_that_is_not_of_today_is_told(published: Matrix, monkeypatch: pytest.MonkeyPatch) -> None:
+    few = [bug for bug in BUGS if bug.id in ("tie-first-seen", "tie-set-order", "decoded-to-nfc")]
+    monkeypatch.setattr(mutation_score, "known_bugs", lambda: few)
+    row = dict(published.answers["decoded-to-nfc"])
+    changed = min(row)
+    row[changed] = "00000000"
+    answers = {"decoded-to-nfc": row, "tie-set-order": {}, "gone": {}}
+    laws = {"decoded-to-nfc": "law-train", "tie-set-order": "", "gone": ""}
+    monkeypatch.setattr(
+        mutation_score, "stands", lambda: dict.fromkeys(case.id for case in load_spec(check_schema=False).cases)
+    )
+    assert list(mutation_score.check_published(Matrix(answers, {}, laws), workers=1)) == [
+        "tie-first-seen: has no row yet",
+        "tie-set-order: whether its answers vary is not as published",
+        "gone: has a row, and is gone",
+        f"decoded-to-nfc: 1 answers are not the published ones, first that to {changed}",
+    ]
+
+
+def test_the_command_lists_each_bug_and_the_numbers(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["known-bugs"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert sum(line.startswith("  ") and not line.startswith("   ") for line in lines) == len(BUGS)
+    short = sum(not bug.long for bug in BUGS)
+    assert f"caught by a golden case      {short} of {len(BUGS)} known bugs" in lines
+
+
+# What a run says
+
+
+def test_a_run_says_once_what_it_looks_like(pytester: pytest.Pytester) -> None:
+    adapter = "bpe_conformance.known_bugs.encoding:GreedyLeftToRight"
+    done = pytester.runpytest_subprocess("conformance", "--adapter", adapter, "--bpe-section", "MERGE")
+    output = done.stdout.str()
+    assert output.count("failing cases look like `greedy-left-to-right`:") == 1
+    assert "  rule   MERGE-ORDER-1: bpe-conformance explain MERGE-ORDER-1" in output
+    assert "\n  looks like greedy-left-to-right: Merges the leftmost pair" in output
+    assert output.index("what it looks like") < output.index("= FAILURES =")
+
+
+def test_a_wrong_tokenizer_like_no_known_one_is_told_nothing(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile(
+        odd="""
+        from bpe_conformance.reference import textbook
+
+        class Tok(textbook.Tokenizer):
+            def encode(self, text):
+                return [index ^ 1 for index in super().encode(text)]
+        """
+    )
+    done = pytester.runpytest_subprocess("conformance", "--adapter", "odd:Tok", "--bpe-clause", "MERGE-ORDER-1")
+    assert done.ret == pytest.ExitCode.TESTS_FAILED
+    assert "look like" not in done.stdout.str()
+
+
+def test_failures_that_follow_from_another_are_counted(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile(
+        both="""
+        from bpe_conformance.known_bugs.encoding import GreedyLeftToRight
+
+        class Tok(GreedyLeftToRight):
+            pass
+        """
+    )
+    done = pytester.runpytest_subprocess("conformance", "--adapter", "both:Tok", "--bpe-section", "STREAM")
+    done.stdout.fnmatch_lines(["* failures depend on another part *", "  depends on encode gives the same for *"])

@@ -1,0 +1,318 @@
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import unicodedata
+from collections.abc import Callable, Iterator
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+from helpers.project import Project
+from jsonschema import Draft202012Validator
+
+from bpe_conformance.cli import main
+from bpe_conformance.fixtures import PATTERNS, Model
+from bpe_conformance.fixtures.spec import load_spec
+from bpe_conformance.fixtures.yaml_file import SpecError
+from bpe_conformance.packs.loading import load_cases
+from bpe_conformance.reference import Tokenizer, textbook
+from bpe_conformance.reference.formats import huggingface
+
+SPECIAL = ("<|e|>", "<|e|><|e|>", "<|end|>")
+TEXT = (
+    "the cat's hat, they'll we've it's I'm he'd you're don't THE that then 's 123 1234 12345 99 é日本語の 日本 été "
+    "we're you're they're aaaa aaa bbbb ab abc abcd abcabc banana bananas   \n\n  x\n    y\t\tz  the the then there "
+    "(the) !!! ... ?! --- == \r\n"
+)
+FILES = ("pack.json", "table.json", "cases.json", "pack.schema.json")
+
+
+@pytest.fixture(autouse=True)
+def own_patterns_are_forgotten() -> Iterator[None]:
+    yield
+    for name in [name for name in PATTERNS if name.startswith("own-")]:
+        del PATTERNS[name]
+
+
+def _toy(pattern: str = "cl100k") -> Model:
+    trained = Tokenizer.train(TEXT * 3, 256 + len(SPECIAL) + 90, SPECIAL, pattern=pattern)
+    order = [*range(256), *range(256 + len(SPECIAL), len(trained.vocab)), *range(256, 256 + len(SPECIAL))]
+    vocab = {index: trained.vocab[old] for index, old in enumerate(order)}
+    return Model(vocab, tuple(trained.merges), SPECIAL, pattern, "toy")
+
+
+@pytest.fixture(scope="module")
+def toy() -> Model:
+    return _toy()
+
+
+@pytest.fixture(scope="module")
+def table(toy: Model, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    file = tmp_path_factory.mktemp("table") / "toy.json"
+    huggingface.write(file, toy)
+    return file
+
+
+@pytest.fixture(scope="module")
+def pack(table: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("made") / "pack"
+    assert main(["pack", str(table), "-o", str(folder), "--seed", "7"]) == 0
+    return folder
+
+
+def _document(folder: Path, name: str) -> Any:
+    return json.loads((folder / name).read_text("utf-8"))
+
+
+def test_every_file_follows_the_schema_that_lies_beside_it(pack: Path) -> None:
+    validator = Draft202012Validator(_document(pack, "pack.schema.json"))
+    assert sorted(file.name for file in pack.iterdir()) == sorted(FILES)
+    for name in FILES[:3]:
+        assert not list(validator.iter_errors(_document(pack, name)))
+    assert list(validator.iter_errors({**_document(pack, "cases.json"), "more": 1}))
+
+
+def test_the_same_table_and_seed_give_the_same_bytes_in_another_process(
+    pack: Path, table: Path, tmp_path: Path
+) -> None:
+    code = "import sys; from bpe_conformance.cli import main; sys.exit(main())"
+    words = [sys.executable, "-c", code, "pack", str(table), "-o", str(tmp_path / "again"), "--seed", "7"]
+    subprocess.run(words, check=True, capture_output=True, env={**os.environ, "PYTHONHASHSEED": "3"})
+    for name in FILES:
+        assert (pack / name).read_bytes() == (tmp_path / "again" / name).read_bytes(), name
+
+
+def test_the_manifest_tells_the_table_and_the_engines_that_agree(pack: Path, table: Path, toy: Model) -> None:
+    manifest = _document(pack, "pack.json")
+    assert manifest["model"] == "toy"
+    assert manifest["source"]["sha256"].keys() == {"toy.json"}
+    assert manifest["pattern"] == {"name": "cl100k", "regex": PATTERNS["cl100k"]}
+    assert manifest["special_tokens"] == {text: 346 + place for place, text in enumerate(SPECIAL)}
+    cases = manifest["counts"]["cases"]
+    agree = manifest["engines"]["agree"]
+    assert agree["tokenizers"]["agrees"] == cases
+    assert agree["tiktoken"]["agrees"] + len(manifest["engines"]["differ"]) == cases
+    assert {one["reason"] for one in manifest["engines"]["differ"]} <= {
+        "where two special tokens begin at one place it takes one by the order of a hash"
+    }
+    assert _document(pack, "cases.json")["cases"][0]["id"].startswith("toy-longest-match-")
+
+
+def test_everything_that_can_be_reached_is(pack: Path) -> None:
+    coverage = _document(pack, "pack.json")["coverage"]
+    for counts in (coverage["tokens"], coverage["merges"]):
+        assert counts["reached"] >= 0.99 * (counts["all"] - counts["impossible"])
+    assert coverage["pattern"]["alternatives"]["not_met"] == []
+    told = coverage["words_that_a_wrong_encoder_encodes_otherwise"]
+    assert all(told[name] for name in ("longest-match", "leftmost-first", "single-pass", "rightmost-of-equals"))
+
+
+def test_the_coverage_is_what_another_encoder_meets(pack: Path, toy: Model) -> None:
+    encoder = textbook.Tokenizer(toy.vocab, toy.merges, toy.special_tokens, PATTERNS["cl100k"])
+    cases = _document(pack, "cases.json")["cases"]
+    met = {token for case in cases if case["op"] == "encode" for token in encoder.tokens(case["input"]["text"])}
+    coverage = _document(pack, "pack.json")["coverage"]["tokens"]
+    assert len(met - {text.encode() for text in SPECIAL}) == coverage["reached"]
+    decoded = {index for case in cases if case["op"] == "decode" for index in case["input"]["ids"]}
+    assert decoded == set(toy.vocab)
+
+
+WRONG: dict[str, Callable[[type[textbook.Tokenizer]], type[textbook.Tokenizer]]] = {}
+
+
+def wrong(make: Callable[[type[textbook.Tokenizer]], type[textbook.Tokenizer]]) -> Any:
+    WRONG[make.__name__] = make
+    return make
+
+
+@wrong
+def greedy_longest_match(base: type[textbook.Tokenizer]) -> type[textbook.Tokenizer]:
+    class Wrong(base):  # type: ignore[misc,valid-type]
+        def _merge(self, word: textbook.Word) -> textbook.Word:
+            data, out = b"".join(word), []
+            special = {text.encode() for text in self._special}
+            while data:
+                end = next(
+                    end for end in range(len(data), 0, -1) if data[:end] in self._ids and data[:end] not in special
+                )
+                out.append(data[:end])
+                data = data[end:]
+            return tuple(out)
+
+    return Wrong
+
+
+@wrong
+def single_pass(base: type[textbook.Tokenizer]) -> type[textbook.Tokenizer]:
+    class Wrong(base):  # type: ignore[misc,valid-type]
+        def _merge(self, word: textbook.Word) -> textbook.Word:
+            for pair in self.merges:
+                if pair in pairwise(word):
+                    return textbook.replace(word, pair)
+            return word
+
+    return Wrong
+
+
+@wrong
+def special_first_in_list(base: type[textbook.Tokenizer]) -> type[textbook.Tokenizer]:
+    class Wrong(base):  # type: ignore[misc,valid-type]
+        def encode(self, text: str) -> list[int]:
+            for token in self._special:
+                before, found, after = text.partition(token)
+                if found:
+                    return [*self.encode(before), self._ids[token.encode()], *self.encode(after)]
+            return super().encode(text)  # type: ignore[no-any-return]
+
+    return Wrong
+
+
+@wrong
+def special_tokens_off(base: type[textbook.Tokenizer]) -> type[textbook.Tokenizer]:
+    class Wrong(base):  # type: ignore[misc,valid-type]
+        def __init__(self, *arguments: Any, **keywords: Any) -> None:
+            super().__init__(*arguments, **keywords)
+            self._special = []
+
+    return Wrong
+
+
+def _with_pattern(old: str, new: str) -> Callable[[type[textbook.Tokenizer]], type[textbook.Tokenizer]]:
+    def make(base: type[textbook.Tokenizer]) -> type[textbook.Tokenizer]:
+        class Wrong(base):  # type: ignore[misc,valid-type]
+            def __init__(self, *arguments: Any, **keywords: Any) -> None:
+                super().__init__(*arguments, **keywords)
+                assert old in self.pattern
+                self.pattern = self.pattern.replace(old, new)
+
+        return Wrong
+
+    return make
+
+
+WRONG["no_contraction"] = _with_pattern("'(?i:[sdmt]|ll|ve|re)|", "")
+WRONG["nothing_before_letters"] = _with_pattern(r"[^\r\n\p{L}\p{N}]?+\p{L}", r"\p{L}")
+WRONG["numbers_of_two"] = _with_pattern("{1,3}", "{1,2}")
+WRONG["numbers_of_any_length"] = _with_pattern("{1,3}", "+")
+WRONG["no_lookahead"] = _with_pattern(r"(?!\S)", "")
+
+
+@wrong
+def replaces_in_each_token(base: type[textbook.Tokenizer]) -> type[textbook.Tokenizer]:
+    class Wrong(base):  # type: ignore[misc,valid-type]
+        def decode(self, ids: Any) -> str:
+            return "".join(self.vocab[index].decode("utf-8", "replace") for index in ids)
+
+    return Wrong
+
+
+def tidying(name: str, tidy: Callable[[str], str]) -> None:
+    def make(base: type[textbook.Tokenizer]) -> type[textbook.Tokenizer]:
+        class Wrong(base):  # type: ignore[misc,valid-type]
+            def decode(self, ids: Any) -> str:
+                return tidy(super().decode(ids))
+
+        return Wrong
+
+    WRONG[f"decodes_{name}"] = make
+
+
+tidying("without_a_mark", lambda text: text.removeprefix("\ufeff"))
+tidying("without_any_mark", lambda text: text.replace("\ufeff", ""))
+tidying("composed", lambda text: unicodedata.normalize("NFC", text))
+tidying("with_one_kind_of_line_end", lambda text: text.replace("\r\n", "\n"))
+tidying("without_space_at_the_end", lambda text: text.rstrip(" "))
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_a_wrong_tokenizer_of_the_model_fails(name: str, pack: Path, toy: Model) -> None:
+    tokenizer = WRONG[name](textbook.Tokenizer)(toy.vocab, toy.merges, toy.special_tokens, PATTERNS["cl100k"])
+    assert next(_failures(pack, tokenizer), None)
+
+
+def test_the_right_tokenizer_of_the_model_passes_in_another_harness(pack: Path, toy: Model) -> None:
+    right = Tokenizer(toy.vocab, toy.merges, toy.special_tokens, pattern="cl100k")
+    assert not list(_failures(pack, right))
+
+
+def _failures(pack: Path, tokenizer: Any) -> Iterator[str]:
+    """Another harness: nothing but the JSON."""
+    for case in _document(pack, "cases.json")["cases"]:
+        given, expect = case["input"], case["expect"].get("by_convention", {}).get("pair", case["expect"])
+        if case["op"] == "decode":
+            same = tokenizer.decode(given["ids"]) == expect["text"]
+        elif case["op"] == "batch":
+            same = [tokenizer.encode(text) for text in given["texts"]] == [row["ids"] for row in expect["batch"]]
+        else:
+            same = tokenizer.encode(given["text"] if "text" in given else "".join(given["chunks"])) == expect["ids"]
+        if not same:
+            yield case["id"]
+
+
+def test_it_judges_adapters_by_table_by_fixed_vocabulary_and_by_lookup(project: Project, pack: Path) -> None:
+    project.write("fixed.py", _FIXED.format(pack=str(pack)))
+    for adapter, failed in (("tiktoken", 0), ("fixed:Right", 0), ("fixed:Wrong", 1)):
+        result = project.pytester.runpytest_inprocess(
+            "conformance", "--adapter", adapter, f"--bpe-pack={pack}", "--bpe-clause=MERGE-ORDER-1", "-q"
+        )
+        outcomes = result.parseoutcomes()
+        assert bool(outcomes.get("failed")) == bool(failed), adapter
+        assert outcomes.get("failed" if failed else "passed"), adapter
+    output = result.stdout.str()
+    assert "MERGE-ORDER-1 (MUST)" in output
+    assert "diverges   at token" in output
+    assert f"--bpe-pack {pack} --bpe-case toy-" in output
+
+
+_FIXED = """
+import json
+from bpe_conformance.fixtures import PATTERNS
+from bpe_conformance.reference import textbook
+
+TABLE = json.loads(open({pack!r} + "/table.json").read())
+SPECIAL = json.loads(open({pack!r} + "/pack.json").read())["special_tokens"]
+
+
+class Right(textbook.Tokenizer):
+    model = "toy"
+
+    def __init__(self):
+        vocab = {{index: bytes.fromhex(token) for index, token in TABLE["vocab"]}}
+        merges = [tuple(map(bytes.fromhex, pair)) for pair in TABLE["merges"]]
+        super().__init__(vocab, merges, list(SPECIAL), PATTERNS["cl100k"])
+
+
+class Wrong(Right):
+    def _merge(self, word):
+        return textbook.merge_by_pair(word, {{pair: -rank for pair, rank in self._ranks.items()}})
+"""
+
+
+def test_a_pack_that_was_changed_or_is_none_is_refused(pack: Path, tmp_path: Path) -> None:
+    clauses = load_spec(check_schema=False).clauses
+    with pytest.raises(SpecError, match=r"pack.json: cannot be read.*make a pack"):
+        load_cases(tmp_path, clauses)
+    for name in FILES:
+        (tmp_path / name).write_bytes((pack / name).read_bytes())
+    assert len(load_cases(tmp_path, clauses)) == _document(pack, "pack.json")["counts"]["cases"]
+    (tmp_path / "cases.json").write_bytes((pack / "cases.json").read_bytes().replace(b"[97", b"[98"))
+    with pytest.raises(SpecError, match=r"cases.json: its sha256 is not the one in pack.json"):
+        load_cases(tmp_path, clauses)
+    (tmp_path / "pack.json").write_text(json.dumps({**_document(pack, "pack.json"), "format": 2}))
+    with pytest.raises(SpecError, match="its format is 2, not 1"):
+        load_cases(tmp_path, clauses)
+    (tmp_path / "pack.json").write_text(json.dumps({**_document(pack, "pack.json"), "seed": -1}))
+    with pytest.raises(SpecError, match=r"pack.json: seed: -1 is less than"):
+        load_cases(tmp_path, clauses)
+
+
+def test_options_that_do_not_go_together_are_one_line(project: Project, pack: Path) -> None:
+    result = project.pytester.runpytest_inprocess(
+        "conformance", "--adapter", "textbook", f"--bpe-pack={pack}", "--bpe-seed=3"
+    )
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(["*--bpe-pack runs the cases of the pack alone*"])

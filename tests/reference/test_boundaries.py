@@ -1,0 +1,259 @@
+from __future__ import annotations
+
+import io
+import random
+import time
+from collections import Counter
+from itertools import pairwise, product
+from pathlib import Path
+
+import pytest
+
+from bpe_conformance.reference.boundaries import fences_are_safe, file_boundaries, safe_delimiters, text_boundaries
+from bpe_conformance.reference.counting import count_job, count_pre_tokens
+from bpe_conformance.reference.patterns import FENCED_PATTERNS, pre_tokenize, resolve
+from bpe_conformance.reference.special_tokens import SpecialTokens, straddles
+
+
+@pytest.mark.parametrize(
+    ("special", "safe"),
+    [
+        ([], []),
+        (["<|e|>"], ["<|e|>"]),
+        (["<|e|>", "<|e|>"], ["<|e|>"]),
+        (["aa"], []),
+        (["aba"], []),
+        (["<|a|>", "x<|a|>y"], ["x<|a|>y"]),
+        (["<|a|>", "<|a|><|a|>"], []),
+        (["<|a|>", "<|a|>x"], ["<|a|>", "<|a|>x"]),
+        (["ab", "bc"], ["ab"]),
+        (["ab", "ca"], ["ca"]),
+        (["|"], ["|"]),
+    ],
+)
+def test_which_delimiters_are_safe(special: list[str], safe: list[str]) -> None:
+    assert safe_delimiters(special) == safe
+
+
+def test_thousands_of_delimiters_are_told_at_once() -> None:
+    many = [f"<|special_{number}|>" for number in range(3000)]
+    began = time.perf_counter()
+    assert safe_delimiters(many) == many
+    assert time.perf_counter() - began < 2
+
+
+def test_safety_is_exact() -> None:
+    """Before a safe delimiter no cut changes a segment; before any other one there is a cut that does."""
+    tokens = ["".join(letters) for length in (1, 2, 3) for letters in product("ab", repeat=length)]
+    texts = ["".join(letters) for length in range(1, 8) for letters in product("abc", repeat=length)]
+    draw = random.Random(0)
+    for _ in range(40):
+        special = draw.sample(tokens, draw.randrange(1, 4))
+        cutter, safe = SpecialTokens(special), safe_delimiters(special)
+
+        def same(text: str, place: int, cutter: SpecialTokens = cutter) -> bool:
+            return [*cutter.cut(text[:place]), *cutter.cut(text[place:])] == list(cutter.cut(text))
+
+        for text in draw.sample(texts, 300):
+            places = [place for place in range(1, len(text)) if text.startswith(tuple(safe), place)]
+            assert all(same(text, place) for place in places)
+        for token in set(special) - set(safe):
+            other = next(other for other in special if straddles(other, token))
+            inside = range(1, len(other))
+            cuts = [(other[:place] + token, place) for place in inside]
+            cuts += [(other, place) for place in inside if other.startswith(token, place)]
+            assert not all(same(text, place) for text, place in cuts)
+
+
+@pytest.mark.parametrize(
+    ("special", "safe"),
+    [
+        ([], True),
+        (["<|e|>", "é"], True),
+        ([" ", " a", "  ", "  a"], True),
+        (["a "], False),
+        (["a b"], False),
+        ([" a b"], False),
+        (["<|e|>", "<a b>"], False),
+        (["a  b", "a  ", "é b", "a é", "a\u00a0b", "a\tb"], True),
+        (["字", "。", "，字", "a。", "。。", "字！", "字."], True),
+        (["字。"], False),
+        (["<e>", "a字，b"], False),
+        (["\u9fff、"], False),
+        (["\ua000、", "\u4fff、"], True),
+    ],
+)
+def test_which_special_tokens_fences_are_safe_from(special: list[str], safe: bool) -> None:
+    assert fences_are_safe(special) == safe
+
+
+def is_fence(text: str, place: int) -> bool:
+    visible = [chr(code) for code in range(0x21, 0x7F)]
+    if not 0 < place < len(text) or text[place] not in " 、。，":
+        return False
+    if text[place] != " ":
+        return 0x5000 <= ord(text[place - 1]) < 0xA000
+    return place < len(text) - 1 and {text[place - 1], text[place + 1]} <= set(visible)
+
+
+def test_safety_of_fences_is_exact() -> None:
+    """If fences are safe no cut at one changes a segment; if they are not there is one that does."""
+    tokens = ["".join(letters) for length in (1, 2, 3, 4) for letters in product("ab 字。", repeat=length)]
+    draw = random.Random(0)
+    known = set()
+    for _ in range(400):
+        special = draw.sample(tokens, draw.randrange(1, 4))
+        cutter = SpecialTokens(special)
+
+        def matches(text: str, cutter: SpecialTokens = cutter) -> list[str]:
+            return [segment for segment, is_special in cutter.cut(text) if is_special]
+
+        def differs(text: str) -> bool:
+            fences = [place for place in range(len(text)) if is_fence(text, place)]
+            return any(matches(text[:place]) + matches(text[place:]) != matches(text) for place in fences)
+
+        known.add(fences_are_safe(special))
+        if fences_are_safe(special):
+            texts = ("".join(draw.choices([*"ab  字。", *special], k=8)) for _ in range(40))
+            assert not any(differs(text) for text in texts)
+        else:
+            assert any(differs(token + following) for token in special for following in ("", "a", "b", "。"))
+    assert known == {True, False}
+
+
+def naive(data: bytes, chunks: int, delimiters: list[bytes], fences: bool) -> list[int]:
+    cuts = [0]
+    text = data.decode()
+    places = [len(text[:place].encode()) for place in range(len(text)) if fences and is_fence(text, place)]
+    for number in range(1, chunks):
+        start = len(data) * number // chunks
+        found = [place for token in delimiters if (place := data.find(token, start)) >= 0]
+        found += [place for place in places if place >= start][:1]
+        cuts.append(min(found, default=len(data)))
+    return sorted({*cuts, len(data)})
+
+
+@pytest.mark.parametrize("fences", [False, True])
+@pytest.mark.parametrize("window", [1, 2, 3, 7, 1 << 16])
+def test_windows_find_every_delimiter(window: int, fences: bool) -> None:
+    draw = random.Random(window)
+    for _ in range(400):
+        delimiters = draw.choice([["|"], ["<e>"], ["<e>", "~é~"], ["<e>", "<e>xyz"], [] if fences else ["~"]])
+        text = "".join(
+            draw.choice(["a", "é", "🦊", " ", "<", "<e", "<e>", "~é~", "|", "字", "，", "。"]) for _ in range(30)
+        )
+        text = text[: draw.randrange(31)]
+        data = text.encode()
+        chunks = draw.randrange(1, 9)
+        cuts = file_boundaries(io.BytesIO(data), chunks, delimiters, fences, window=window)
+        assert cuts == naive(data, chunks, [token.encode() for token in delimiters], fences)
+        assert "".join(data[start:end].decode() for start, end in pairwise(cuts)) == text
+        in_text = text_boundaries(text, chunks, delimiters, fences)
+        assert in_text[0] == 0
+        assert in_text[-1] == len(text)
+        inner = in_text[1:-1]
+        assert all(text.startswith(tuple(delimiters), cut) or (fences and is_fence(text, cut)) for cut in inner)
+
+
+@pytest.mark.parametrize("size", [0, 1, 2, 3])
+def test_files_smaller_than_the_number_of_chunks(size: int) -> None:
+    cuts = file_boundaries(io.BytesIO(b"|" * size), 64, ["|"])
+    assert cuts == list(range(size + 1))
+
+
+def test_a_file_without_the_delimiter_is_one_chunk() -> None:
+    assert file_boundaries(io.BytesIO(b"abc" * 100), 4, ["|"], window=5) == [0, 300]
+    assert file_boundaries(io.BytesIO(b"abc" * 100), 4, []) == [0, 300]
+    assert text_boundaries("abc", 4, []) == [0, 3]
+
+
+SPECIAL_TOKENS = [
+    ["<e>"],
+    ["aa"],
+    ["<e>", "x<e>y"],
+    ["<e>", "x<e>"],
+    ["<e>", "<e><e>"],
+    ["<e>", "<e>x"],
+    ["é"],
+    ["\ufffd", "<e>"],
+    [" ", "<e>"],
+    [],
+]
+
+
+@pytest.mark.parametrize("special", SPECIAL_TOKENS)
+def test_chunks_are_counted_as_the_whole(special: list[str], tmp_path: Path) -> None:
+    draw = random.Random(repr(special))
+    file = tmp_path / "text"
+    parts = [b"<e>", b"<e>", b"x", b"y", b" ", b"aaa", b"\n", b"\r\n", b"'s"]
+    parts += [b"\xc3\xa9", b"\xc3", b"\xa9", b"\xff", b"\xe2\x82"]
+    for _ in range(100):
+        data = b"".join(draw.choice(parts) for _ in range(draw.randrange(40)))
+        text = data.decode("utf-8", "replace")
+        whole = count_job([text], special, None)
+        delimiters, chunks = safe_delimiters(special), draw.randrange(2, 12)
+        file.write_bytes(data)
+        cuts = file_boundaries(io.BytesIO(data), chunks, delimiters, window=draw.randrange(1, 9))
+        decoded = [data[start:end].decode("utf-8", "replace") for start, end in pairwise(cuts)]
+        assert list(added_up(decoded, special).items()) == list(whole.items())
+        cuts = text_boundaries(text, chunks, delimiters)
+        assert added_up([text[a:b] for a, b in pairwise(cuts)], special) == whole
+        assert count_pre_tokens(file, special) == whole
+
+
+def added_up(texts: list[str], special: list[str]) -> Counter[bytes]:
+    counts: Counter[bytes] = Counter()
+    for text in texts:
+        counts.update(count_job([text], special, None))
+    return counts
+
+
+HOSTILE = [
+    [],
+    ["<e>"],
+    [" "],
+    ["  ", " x"],
+    ["aa", " <e>"],
+    ["é b", "a  b"],
+    ["x ", "<e>"],
+    ["<e> <e>", "<e>"],
+    ["b x", "x b", " x b"],
+    ["\ufffd", "\ufffd x"],
+    ["。", "字"],
+    ["字。", "<e>"],
+]
+
+
+@pytest.mark.parametrize("special", HOSTILE, ids=repr)
+@pytest.mark.parametrize("pattern", sorted(FENCED_PATTERNS))
+def test_pre_tokens_of_chunks_cut_at_fences_are_those_of_the_whole(pattern: str, special: list[str]) -> None:
+    compiled, cutter = resolve(pattern), SpecialTokens(special)
+
+    def pre_tokens(text: str) -> list[str]:
+        segments = [segment for segment, is_special in cutter.cut(text) if not is_special]
+        return [one for segment in segments for one in pre_tokenize(segment, compiled)]
+
+    draw = random.Random(f"{pattern} {special}")
+    parts = [b" ", b" ", b" ", b"x", b"b", b"A", b"1", b"12", b"'s", b"'S", b"!", b"/", b"<e>", b"\n", b"\r\n", b"\t"]
+    parts += [b"\xc3\xa9", b"\xc2\xa0", b"\xe3\x80\x80", b"\xff", b"\xe2\x82", b"\xa9", b"\xcc\x81", b"\x7f", b"\x1c"]
+    parts += [one.encode() for one in "字字\u5000\u9fff\u4fff\ua000、。，。，"] + [b"\xe5\xad", b"\x97", b"\xe3\x80"]
+    parts += [token.encode() for token in special]
+    chunked = 0
+    for _ in range(60):
+        data = b"".join(draw.choice(parts) for _ in range(draw.randrange(50)))
+        text = data.decode("utf-8", "replace")
+        whole, chunks = pre_tokens(text), draw.randrange(2, 12)
+        delimiters, fences = safe_delimiters(special), fences_are_safe(special)
+        cuts = file_boundaries(io.BytesIO(data), chunks, delimiters, fences, window=draw.randrange(1, 10))
+        decoded = [data[start:end].decode("utf-8", "replace") for start, end in pairwise(cuts)]
+        assert "".join(decoded) == text
+        assert [one for chunk in decoded for one in pre_tokens(chunk)] == whole
+        cuts = text_boundaries(text, chunks, delimiters, fences)
+        assert [one for start, end in pairwise(cuts) for one in pre_tokens(text[start:end])] == whole
+        chunked += len(cuts) > 2
+    assert chunked > 5 or not (delimiters or fences)
+
+
+def test_traps_that_were_computed() -> None:
+    assert count_pre_tokens("aaab", ["aa"]) == {b"ab": 1}
+    assert count_pre_tokens("x<|a|>y", ["<|a|>", "x<|a|>y"]) == {}

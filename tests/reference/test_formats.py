@@ -1,0 +1,420 @@
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import random
+import stat
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bpe_conformance.fixtures import PATTERNS, Model, gpt2_model, spell
+from bpe_conformance.reference import Tokenizer
+from bpe_conformance.reference.files import write_utf8
+from bpe_conformance.reference.formats import gpt2, huggingface
+from bpe_conformance.reference.formats import tiktoken as format_tiktoken
+
+BYTES = {byte: bytes([byte]) for byte in range(256)}
+SAMPLE = "hello world 123 don't  a\n b. x\ty<|e|> mañana 日本 " * 4
+PIECES = [
+    *["hello", " ", "  ", "\n", "\r", "1", "12345", "don't", "'S", "'ll", ".", "!!", "<|e|>", "<a b>", "é"],
+    *["\u0301", "日本", "\t", "A", "\u00a0", "🦊", " world", "\r\n"],
+]
+ABC_OTHERWISE = Model({**BYTES, 256: b"bc", 257: b"ab", 258: b"abc"}, ((b"b", b"c"), (b"a", b"b"), (b"ab", b"c")))
+OVERLAP = [{"id": 256, "content": "<e>"}, {"id": 300, "content": "<e>x", "normalized": True}]
+
+
+def texts(seed: str, count: int) -> list[str]:
+    draw = random.Random(seed)
+    return ["".join(draw.choice(PIECES) for _ in range(draw.randrange(12))) for _ in range(count)]
+
+
+def refused(action: Callable[[], object]) -> str:
+    with pytest.raises(ValueError) as caught:  # noqa: PT011
+        action()
+    assert "\n" not in str(caught.value)
+    return str(caught.value)
+
+
+class TestGPT2:
+    def files(self, folder: Path, vocab: str, merges: str) -> tuple[Path, Path]:
+        paths = folder / "vocab.json", folder / "merges.txt"
+        for path, text in zip(paths, (vocab, merges), strict=True):
+            path.write_bytes(text.encode("utf-8"))
+        return paths
+
+    @pytest.mark.parametrize("header", ["#version: 0.2\n", "#version: 0.2 - Trained by x\r\n", "", "\ufeff"])
+    @pytest.mark.parametrize("end", ["", "\n", "\r\n", "\n\n"])
+    @pytest.mark.parametrize("newline", ["\n", "\r\n"])
+    def test_ways_to_write_merges(self, tmp_path: Path, header: str, end: str, newline: str) -> None:
+        file = tmp_path / "merges.txt"
+        file.write_bytes((header + newline.join(["# #", "Ġ t", "## a", "#v e"]) + end).encode())
+        wanted = [(b"#", b"#"), (b" ", b"t"), (b"##", b"a"), (b"#v", b"e")]
+        assert gpt2.read_merges(file) == wanted
+
+    @pytest.mark.parametrize("text", ["", "\n", "#version: 0.2", "#version: 0.2\n"])
+    def test_no_merges(self, tmp_path: Path, text: str) -> None:
+        file = tmp_path / "merges.txt"
+        file.write_text(text)
+        assert gpt2.read_merges(file) == []
+
+    @pytest.mark.parametrize(
+        ("text", "line", "what"),
+        [
+            ("#version: 0.2\na b\na\n", 3, "'a' is no merge"),
+            ("a b\nabc d e\n", 2, "'abc d e' is no merge"),
+            ("a b\n\nc d\n", 2, "'' is no merge"),
+            ("a b\nc \n", 2, "'c ' is no merge"),
+            ("a b\n日 c\n", 2, "is no character of GPT-2's byte map"),
+        ],
+    )
+    def test_malformed_merges(self, tmp_path: Path, text: str, line: int, what: str) -> None:
+        file = tmp_path / "merges.txt"
+        file.write_bytes(text.encode())
+        message = refused(lambda: gpt2.read_merges(file))
+        assert message.startswith(f"{file}:{line}: ")
+        assert what in message
+
+    @pytest.mark.parametrize(
+        ("text", "what"),
+        [
+            ('{\n"a": 0,\n', ":3: not JSON"),
+            ("[]", ":1: an object"),
+            ("7", ":1: an object"),
+            ("", ":1: not JSON"),
+            ('{"a": "0"}', ": the id of 'a' is '0'"),
+            ('{"a": true}', ": the id of 'a' is True"),
+            ('{"a": 0, "a": 1}', ": the key 'a' stands twice"),
+            ('{"a": 0, "b": 0}', ": the id 0 stands for 'a' and for 'b'"),
+            ('{"\\ud800": 0}', "lone surrogate"),
+            ("[" * 100_000, "nested deeper than 64 levels"),
+        ],
+    )
+    def test_malformed_vocabulary(self, tmp_path: Path, text: str, what: str) -> None:
+        file = tmp_path / "vocab.json"
+        file.write_text(text)
+        message = refused(lambda: gpt2.read_vocab(file))
+        assert message.startswith(str(file))
+        assert what in message
+
+    def test_files_that_are_missing_or_not_utf_8(self, tmp_path: Path) -> None:
+        file = tmp_path / "vocab.json"
+        assert refused(lambda: gpt2.read_vocab(file)).startswith(f"{file}: cannot be read: No such file")
+        file.write_bytes(b'{\n"\xff": 0}')
+        assert refused(lambda: gpt2.read_vocab(file)).startswith(f"{file}:2: not UTF-8 at byte 3")
+
+    def test_special_tokens_of_others_stand_as_text(self, tmp_path: Path) -> None:
+        entries = {spell(token): index for index, token in BYTES.items()} | {
+            "<a b>": 256,
+            "日本": 257,
+            "<|e|>": 258,
+        }
+        paths = self.files(tmp_path, json.dumps(entries), "")
+        tokenizer = Tokenizer.from_files(*paths, ["<a b>", "日本", "<|e|>"])
+        assert tokenizer.encode("日本<a b><|e|>") == [257, 256, 258]
+
+    def test_special_tokens_of_ours_are_spelled(self, tmp_path: Path) -> None:
+        gpt2.write(tmp_path, {**BYTES, 256: b"<a b>"}, [])
+        assert json.loads((tmp_path / "vocab.json").read_text("utf-8"))["<aĠb>"] == 256
+        assert gpt2.read_vocab(tmp_path / "vocab.json") == {**BYTES, 256: b"<a b>"}
+
+    def test_two_ids_for_the_same_bytes_are_refused(self, tmp_path: Path) -> None:
+        message = refused(lambda: Tokenizer({**BYTES, 256: b"a"}, []).save(tmp_path))
+        assert message == "the ids 97 and 256 stand for b'a'; the format has one id for a token"
+        assert not list(tmp_path.iterdir())
+
+    def test_files_that_do_not_fit_together(self, tmp_path: Path) -> None:
+        entries = {spell(token): index for index, token in BYTES.items()}
+        paths = self.files(tmp_path, json.dumps(entries), "a b\n")
+        assert "lacks b'ab', the result of merge 0" in refused(lambda: Tokenizer.from_files(*paths))
+
+    def test_hugging_face_loads_ours_and_we_load_theirs(self, tmp_path: Path) -> None:
+        tokenizers = pytest.importorskip("tokenizers")
+        ours = Tokenizer.train(SAMPLE, 300)
+        ours.save(tmp_path)
+        paths = str(tmp_path / "vocab.json"), str(tmp_path / "merges.txt")
+        theirs = tokenizers.ByteLevelBPETokenizer.from_file(*paths)
+        for text in texts("gpt2", 300):
+            assert theirs.encode(text).ids == ours.encode(text)
+        theirs = tokenizers.ByteLevelBPETokenizer()
+        theirs.train_from_iterator([SAMPLE], 300, show_progress=False)
+        theirs.save_model(str(tmp_path))
+        loaded = Tokenizer.from_files(*paths)
+        for text in texts("gpt2", 300):
+            assert theirs.encode(text).ids == loaded.encode(text)
+
+
+class TestTiktoken:
+    def test_gpt2_is_r50k(self, tmp_path: Path) -> None:
+        file = tmp_path / "r50k_base.tiktoken"
+        format_tiktoken.write(file, gpt2_model())
+        digest = hashlib.sha256(file.read_bytes()).hexdigest()
+        assert digest == "306cd27f03c1a714eca7108e03d66b7dc042abe8c258b44c199a7ed9838dd930"
+        assert format_tiktoken.read(file, {"<|endoftext|>": 50256}) == gpt2_model()
+
+    @pytest.mark.parametrize("name", PATTERNS)
+    def test_tiktoken_loads_ours(self, name: str, tmp_path: Path) -> None:
+        tiktoken = pytest.importorskip("tiktoken")
+        load = pytest.importorskip("tiktoken.load")
+        ours = Tokenizer.train(SAMPLE, 310, ["<|e|>", "<a b>"], pattern=name)
+        file = tmp_path / "x.tiktoken"
+        format_tiktoken.write(file, ours.model)
+        ranks = load.load_tiktoken_bpe(str(file))
+        special = {"<|e|>": 256, "<a b>": 257}
+        assert ranks == format_tiktoken.read_ranks(file)
+        theirs = tiktoken.Encoding("x", pat_str=PATTERNS[name], mergeable_ranks=ranks, special_tokens=special)
+        back = Tokenizer.from_model(format_tiktoken.read(file, special, name))
+        assert back.merges == ours.merges
+        for text in texts(name, 500):
+            assert theirs.encode(text, allowed_special="all") == ours.encode(text) == back.encode(text)
+
+    def test_a_table_is_refused_or_encodes_there_as_here(self, tmp_path: Path) -> None:
+        tiktoken = pytest.importorskip("tiktoken")
+        draw, file, written = random.Random(0), tmp_path / "x.tiktoken", 0
+        for _ in range(600):
+            tokens, merges = [b"a", b"b", b"c"], []
+            for _ in range(draw.randrange(1, 9)):
+                pair = draw.choice(tokens), draw.choice(tokens)
+                if pair[0] + pair[1] not in tokens:
+                    tokens.append(pair[0] + pair[1])
+                    merges.append(pair)
+            model = Model(BYTES | dict(enumerate(tokens[3:], start=256)), tuple(merges))
+            try:
+                format_tiktoken.write(file, model)
+            except ValueError:
+                continue
+            written += 1
+            ranks = format_tiktoken.read_ranks(file)
+            theirs = tiktoken.Encoding("x", pat_str=r"[\s\S]+", mergeable_ranks=ranks, special_tokens={})
+            ours = Tokenizer.from_model(model)
+            for _ in range(20):
+                text = "".join(draw.choice("abc") for _ in range(draw.randrange(1, 14)))
+                assert theirs.encode(text) == ours.encode(text), (merges, text)
+        assert 100 < written < 600
+
+    @pytest.mark.parametrize(
+        ("model", "what"),
+        [
+            (Model({**BYTES, 256: b"a"}, ()), "two ids stand for b'a'"),
+            (Model({**BYTES, 256: b"zz"}, ()), "the merges do not follow"),
+            (
+                Model({**BYTES, 256: b"abc", 257: b"ab"}, ((b"a", b"b"), (b"ab", b"c"))),
+                "the merges do not follow",
+            ),
+            (ABC_OTHERWISE, "the merges do not follow"),
+            (Model(BYTES, (), ("a",)), "a byte is missing or is a special token"),
+        ],
+    )
+    def test_what_ranks_cannot_hold_is_refused(self, tmp_path: Path, model: Model, what: str) -> None:
+        file = tmp_path / "x"
+        assert what in refused(lambda: format_tiktoken.write(file, model))
+        assert not file.exists()
+
+    @pytest.mark.parametrize(
+        ("text", "line", "what"),
+        [
+            ("YQ== 0\nYg==\n", 2, "is not base64, a space and a rank"),
+            ("YQ== 0\nYg== x\n", 2, "is not base64, a space and a rank"),
+            ("Y!== 0\n", 1, "is not base64: "),
+            ("YR== 0\n", 1, "is not base64 as it is written: bits are left over"),
+            ("YQ== 0\nYg== 0\n", 2, "stands twice"),
+            ("YQ== 0\nYQ== 1\n", 2, "stands twice"),
+            ("YQ== ²\n", 1, "is not base64, a space and a rank"),
+        ],
+    )
+    def test_malformed_ranks(self, tmp_path: Path, text: str, line: int, what: str) -> None:
+        file = tmp_path / "x.tiktoken"
+        file.write_bytes(text.encode())
+        message = refused(lambda: format_tiktoken.read_ranks(file))
+        assert message.startswith(f"{file}:{line}: ")
+        assert what in message
+
+    def test_a_taken_id_is_refused(self, tmp_path: Path) -> None:
+        file = tmp_path / "x.tiktoken"
+        file.write_bytes(b"%s 0\n" % base64.b64encode(b"a"))
+        assert "the id 0 of '<e>' stands for b'a'" in refused(lambda: format_tiktoken.read(file, {"<e>": 0}))
+
+
+class TestHuggingFace:
+    @pytest.mark.parametrize("name", PATTERNS)
+    def test_hugging_face_loads_ours(self, name: str, tmp_path: Path) -> None:
+        tokenizers = pytest.importorskip("tokenizers")
+        ours = Tokenizer.train(SAMPLE, 310, ["<|e|>", "<a b>"], pattern=name)
+        file = tmp_path / "tokenizer.json"
+        huggingface.write(file, ours.model)
+        theirs = tokenizers.Tokenizer.from_file(str(file))
+        back = Tokenizer.from_model(huggingface.read(file))
+        assert (back.vocab, back.merges, back.special_tokens) == (
+            ours.vocab,
+            ours.merges,
+            ours.special_tokens,
+        )
+        assert PATTERNS[back.pattern] == PATTERNS[name]
+        for text in texts(name, 700):
+            ids = ours.encode(text)
+            assert theirs.encode(text, add_special_tokens=False).ids == ids == back.encode(text)
+            assert theirs.decode(ids, skip_special_tokens=False) == text
+
+    def test_gpt2_there_and_back(self, tmp_path: Path) -> None:
+        file = tmp_path / "tokenizer.json"
+        huggingface.write(file, gpt2_model())
+        assert huggingface.read(file) == gpt2_model()
+
+    def test_tables_in_any_order_of_ids(self, tmp_path: Path) -> None:
+        tokenizers = pytest.importorskip("tokenizers")
+        draw, file = random.Random(0), tmp_path / "tokenizer.json"
+        for _ in range(60):
+            tokens, merges = [b"a", b"b", b"c"], []
+            for _ in range(draw.randrange(1, 9)):
+                pair = draw.choice(tokens), draw.choice(tokens)
+                if pair[0] + pair[1] not in tokens:
+                    tokens.append(pair[0] + pair[1])
+                merges.append(pair)
+            draw.shuffle(merges)
+            every = list(dict.fromkeys([*BYTES.values(), *tokens]))
+            model = Model(dict(zip(draw.sample(range(999), len(every)), every, strict=True)), tuple(merges))
+            huggingface.write(file, model)
+            theirs, ours = tokenizers.Tokenizer.from_file(str(file)), Tokenizer.from_model(model)
+            assert huggingface.read(file).merges == tuple(dict.fromkeys(merges))
+            for _ in range(20):
+                text = "".join(draw.choice("abc ") for _ in range(draw.randrange(14)))
+                assert theirs.encode(text).ids == ours.encode(text), (merges, text)
+
+    @pytest.mark.parametrize("split", [False, True])
+    def test_we_load_theirs(self, split: bool, tmp_path: Path) -> None:
+        tokenizers = pytest.importorskip("tokenizers")
+        theirs = tokenizers.Tokenizer(tokenizers.models.BPE())
+        step: Any = tokenizers.pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=not split)
+        if split:
+            expression = tokenizers.Regex(r"\p{L}+|\s+")
+            step = tokenizers.pre_tokenizers.Sequence([tokenizers.pre_tokenizers.Split(expression, "isolated"), step])
+        theirs.pre_tokenizer = step
+        theirs.decoder = tokenizers.decoders.ByteLevel()
+        trainer = tokenizers.trainers.BpeTrainer(
+            vocab_size=320,
+            special_tokens=["<|e|>", "<a b>"],
+            initial_alphabet=tokenizers.pre_tokenizers.ByteLevel.alphabet(),
+            show_progress=False,
+        )
+        theirs.train_from_iterator([SAMPLE], trainer)
+        theirs.add_tokens(["日本 "])
+        file = tmp_path / "tokenizer.json"
+        theirs.save(str(file))
+        ours = Tokenizer.from_model(huggingface.read(file))
+        assert ours.pattern == (r"\p{L}+|\s+" if split else "gpt2")
+        for text in texts("theirs", 700):
+            assert theirs.encode(text).ids == ours.encode(text), text
+
+    def document(self, path: Path) -> Any:
+        huggingface.write(path, Tokenizer.train("ab ab", 258, ["<e>"]).model)
+        return json.loads(path.read_text("utf-8"))
+
+    @pytest.mark.parametrize(
+        ("place", "value", "what"),
+        [
+            ("normalizer", {"type": "NFC"}, "normalizer is set"),
+            ("truncation", {"max_length": 9}, "truncation is set"),
+            ("model", None, "model: an object is wanted"),
+            ("model.type", "WordPiece", "the model is 'WordPiece'; BPE is wanted"),
+            ("model.dropout", 0.1, "dropout is set"),
+            ("model.byte_fallback", True, "byte_fallback is set"),
+            ("model.ignore_merges", True, "ignore_merges is set"),
+            ("model.vocab", [], "model.vocab: an object is wanted"),
+            ("model.vocab.a", "x", "the id of 'a' is 'x'"),
+            ("model.vocab.<e>", 9, "'<e>' or its id 256 stands for something else"),
+            ("model.merges", [["a"]], "model.merges[0]: 'a' is no merge"),
+            ("model.merges", [7], "model.merges[0] is no pair"),
+            ("pre_tokenizer", None, "pre_tokenizer: neither"),
+            ("pre_tokenizer.add_prefix_space", True, "pre_tokenizer: neither"),
+            ("pre_tokenizer.type", "Whitespace", "pre_tokenizer: neither"),
+            ("added_tokens", [{"id": 256, "lstrip": True}], "added_tokens[0]: lstrip is set"),
+            ("added_tokens", [{"id": 256, "content": ""}], "added_tokens[0]: a content"),
+            ("added_tokens", [{"content": "x"}], "added_tokens[0]: a content"),
+            ("added_tokens", [{"id": 300, "content": " "}], "' ' or its id 300 stands for something else"),
+            ("added_tokens", [7], "added_tokens[0]: an object is wanted"),
+            ("added_tokens", OVERLAP, "'<e>x' and '<e>' overlap, and one"),
+        ],
+    )
+    def test_what_is_not_plain_byte_level_bpe_is_refused(
+        self, tmp_path: Path, place: str, value: Any, what: str
+    ) -> None:
+        file = tmp_path / "tokenizer.json"
+        document = self.document(file)
+        *folders, last = place.split(".")
+        inner = document
+        for folder in folders:
+            inner = inner[folder]
+        inner[last] = value
+        file.write_text(json.dumps(document))
+        message = refused(lambda: huggingface.read(file))
+        assert message.startswith(f"{file}: ")
+        assert what in message
+
+    def test_merges_as_strings(self, tmp_path: Path) -> None:
+        file = tmp_path / "tokenizer.json"
+        document = self.document(file)
+        document["model"]["merges"] = [" ".join(pair) for pair in document["model"]["merges"]]
+        file.write_text(json.dumps(document))
+        assert huggingface.read(file).merges == ((b"a", b"b"),)
+
+    def test_no_json(self, tmp_path: Path) -> None:
+        file = tmp_path / "tokenizer.json"
+        file.write_text('{\n"model": }')
+        assert refused(lambda: huggingface.read(file)).startswith(f"{file}:2: not JSON")
+        file.write_text("[]")
+        assert refused(lambda: huggingface.read(file)) == f"{file}: an object is wanted"
+
+    @pytest.mark.parametrize(
+        ("model", "what"),
+        [
+            (Model({**BYTES, 256: b"a"}, ()), "the ids 97 and 256 stand for b'a'"),
+            (Model(BYTES, (), ("<e>",)), "'<e>' is not in the vocabulary"),
+            (Model({**BYTES, 256: "é".encode()}, (), ("é",)), "is the spelling of another token"),
+            (Model(BYTES, (), (" ",)), "' ' is an ordinary token too"),
+            (Model({**BYTES, 256: b" a"}, ((b" ", b"a"),), (" a",)), "' a' is an ordinary token too"),
+            (Model(BYTES, (), (), r"\d{1,3}+|\s"), "is not possessive there"),
+        ],
+    )
+    def test_what_the_format_cannot_hold_is_refused(self, tmp_path: Path, model: Model, what: str) -> None:
+        file = tmp_path / "tokenizer.json"
+        assert what in refused(lambda: huggingface.write(file, model))
+        assert not file.exists()
+
+
+def test_a_file_is_written_as_a_whole_or_not_at_all(tmp_path: Path) -> None:
+    file = tmp_path / "a.txt"
+    write_utf8(file, "old\n")
+    with pytest.raises(UnicodeEncodeError):
+        write_utf8(file, "new \ud800")
+    assert file.read_bytes() == b"old\n"
+    assert [path.name for path in tmp_path.iterdir()] == ["a.txt"]
+    plain = tmp_path / "plain"
+    plain.touch()
+    assert stat.S_IMODE(file.stat().st_mode) == stat.S_IMODE(plain.stat().st_mode)
+
+
+def test_a_merge_that_is_repeated_is_written_once(tmp_path: Path) -> None:
+    bytes_ = {byte: bytes([byte]) for byte in range(256)}
+    tokenizer = Tokenizer({**bytes_, 256: b"ab"}, [(b"a", b"b"), (b"a", b"b")])
+    tokenizer.save(tmp_path)
+    loaded = Tokenizer.from_files(tmp_path / "vocab.json", tmp_path / "merges.txt")
+    assert loaded.encode("abab") == tokenizer.encode("abab") == [256, 256]
+
+
+def test_a_thousand_added_tokens_beside_special_ones(tmp_path: Path) -> None:
+    special = tuple(f"<added {number}>" for number in range(1_000))
+    vocab = {**{byte: bytes([byte]) for byte in range(256)}, **{300 + i: one.encode() for i, one in enumerate(special)}}
+    data = json.loads(huggingface.rendered(Model(vocab, (), special)))
+    for place, token in enumerate(data["added_tokens"]):
+        token["normalized"] = place >= 2
+    file = tmp_path / "tokenizer.json"
+    file.write_text(json.dumps(data), encoding="utf-8")
+    assert huggingface.read(file).special_tokens == special
+    for token in data["added_tokens"][:500]:
+        token["normalized"] = False
+    file.write_text(json.dumps(data), encoding="utf-8")
+    with pytest.raises(ValueError, match="500 are normalized and 500 are not, too many to compare"):
+        huggingface.read(file)

@@ -1,0 +1,250 @@
+"""Calls in other processes: results in order, clear errors, and no process that outlives its caller."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bpe_conformance.reference.workers import in_order, in_processes
+
+
+def double(job: int) -> int:
+    return 2 * job
+
+
+def refuse(job: str) -> str:
+    return job.encode("utf-8").decode("ascii")
+
+
+def look_up(job: str) -> str:
+    return {"a": "b"}[job]
+
+
+def die(job: object) -> None:
+    os._exit(1)
+
+
+def sleep(job: float) -> float:
+    time.sleep(job)
+    return job
+
+
+def large(job: int) -> bytes:
+    return bytes(1 << 24)
+
+
+def interrupt(job: int) -> int:
+    signal.raise_signal(signal.SIGINT)
+    return job
+
+
+def test_results_come_in_the_order_of_the_jobs() -> None:
+    assert list(in_processes(2, sleep, [0.2, 0, 0.1, 0])) == [0.2, 0, 0.1, 0]
+    assert list(in_processes(3, double, range(100))) == list(range(0, 200, 2))
+    assert not multiprocessing.active_children()
+
+
+@pytest.mark.parametrize("pool", [ProcessPoolExecutor, ThreadPoolExecutor])
+def test_an_error_of_a_job_arrives_as_it_is(pool: Any, capfd: pytest.CaptureFixture[str]) -> None:
+    with pool(1) as executor:
+        for results in (in_processes(2, refuse, ["a", "é", "b"]), in_order(executor, refuse, ["a", "é", "b"], 2)):
+            assert next(results) == "a"
+            with pytest.raises(UnicodeDecodeError) as caught:
+                next(results)
+            assert caught.value.object == "é".encode()
+            assert caught.value.__cause__ is None
+    assert capfd.readouterr() == ("", "")
+
+
+class Misplaced(ValueError):
+    """An error whose constructor takes other arguments than its message."""
+
+    def __init__(self, word: str, place: int) -> None:
+        super().__init__(f"{word} at {place}")
+
+
+class Unreadable(ValueError):
+    """An error whose constructor makes another message of the message."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f"cannot read {name}")
+
+
+def refuse_in_its_own_way(word: str) -> str:
+    raise Misplaced(word, 3) if word == "a" else Unreadable(word)
+
+
+@pytest.mark.parametrize(("word", "kind", "told"), [("a", Misplaced, "a at 3"), ("b", Unreadable, "cannot read b")])
+def test_an_error_arrives_as_it_is_whatever_its_constructor_takes(word: str, kind: type, told: str) -> None:
+    with ThreadPoolExecutor(1) as executor:
+        jobs = [word]
+        for results in (
+            in_processes(2, refuse_in_its_own_way, jobs),
+            in_order(executor, refuse_in_its_own_way, jobs, 2),
+        ):
+            with pytest.raises(kind) as caught:
+                next(results)
+            assert str(caught.value) == told
+
+
+ABANDONED = """
+from contextlib import closing
+from bpe_conformance.reference.workers import in_processes
+from tests.test_reference_workers import large
+if __name__ == "__main__":
+    with closing(in_processes(2, large, range(50))) as results:
+        next(results)
+"""
+
+
+def test_workers_that_are_ended_while_they_send_a_result_are_not_waited_for() -> None:
+    root = Path(__file__).parents[2]
+    subprocess.run([sys.executable, "-c", ABANDONED], cwd=root, timeout=60, check=True)
+
+
+def test_a_mistake_in_a_job_is_told_with_its_traceback() -> None:
+    with pytest.raises(RuntimeError, match=r"^a worker failed \(KeyError: 'x'\)$") as caught:
+        list(in_processes(2, look_up, ["a", "x"]))
+    assert isinstance(caught.value.__cause__, KeyError)
+    assert "in look_up" in str(caught.value.__cause__.__cause__)
+
+
+@pytest.mark.parametrize("size", [1, 1 << 20])
+def test_a_worker_that_dies_is_one_clear_line(size: int, capfd: pytest.CaptureFixture[str]) -> None:
+    """Also while the jobs, larger than a pipe, are on their way to the workers."""
+    with pytest.raises(RuntimeError, match=r"^a worker died") as caught:
+        list(in_processes(2, die, ["x" * size] * 20))
+    assert "\n" not in str(caught.value)
+    assert not multiprocessing.active_children()
+    assert capfd.readouterr() == ("", "")
+
+
+class KilledWorker(Exception):
+    """An error that only one kind of executor knows."""
+
+
+class Lost(Executor):
+    """An executor that loses every job but the first."""
+
+    def __init__(self, error: Exception | None) -> None:
+        self.futures: list[Future[Any]] = []
+        self.error = error
+
+    def submit(self, fn: Any, /, *args: Any, **kwargs: Any) -> Future[Any]:
+        future: Future[Any] = Future()
+        if not self.futures:
+            future.set_result(fn(*args))
+        elif len(self.futures) == 1 and self.error:
+            future.set_exception(self.error)
+        elif len(self.futures) == 1:
+            future.cancel()
+            future.set_running_or_notify_cancel()
+        self.futures.append(future)
+        return future
+
+
+@pytest.mark.parametrize(
+    ("error", "told"),
+    [
+        (KilledWorker("the job 3\n  was tried on 4 workers"), "KilledWorker: the job 3 was tried on 4 workers"),
+        (ValueError("cannot be unpickled"), "ValueError: cannot be unpickled"),
+        (None, "CancelledError: "),
+    ],
+)
+def test_whatever_an_executor_raises_is_one_clear_line(error: Exception | None, told: str) -> None:
+    executor = Lost(error)
+    results = in_order(executor, double, range(9), 4)
+    assert next(results) == 0
+    with pytest.raises(RuntimeError) as caught:
+        next(results)
+    assert str(caught.value) == f"a worker failed ({told.rstrip()})"
+    assert [future.cancelled() for future in executor.futures[2:]] == [True] * 3
+
+
+def test_an_executor_that_takes_no_jobs_is_one_clear_line() -> None:
+    executor = ThreadPoolExecutor(1)
+    executor.shutdown()
+    with pytest.raises(RuntimeError, match=r"^a worker failed \(RuntimeError: cannot schedule"):
+        list(in_order(executor, double, [1], 1))
+
+
+def jobs_that_fail() -> Iterator[float]:
+    yield 0
+    yield 60
+    yield 60
+    raise ZeroDivisionError
+
+
+def test_an_error_in_making_the_jobs_arrives_as_it_is() -> None:
+    with pytest.raises(ZeroDivisionError):
+        list(in_processes(2, sleep, jobs_that_fail()))
+    assert not multiprocessing.active_children()
+    executor = Lost(KilledWorker())
+    with pytest.raises(ZeroDivisionError):
+        list(in_order(executor, sleep, jobs_that_fail(), 4))
+    assert executor.futures[2].cancelled()
+
+
+def test_ctrl_c_is_for_the_caller() -> None:
+    assert list(in_processes(2, interrupt, [1, 2, 3])) == [1, 2, 3]
+
+
+def test_workers_end_when_nobody_wants_the_rest(capfd: pytest.CaptureFixture[str]) -> None:
+    with closing(in_processes(2, sleep, [0.0, 60, 60, 60, 60])) as results:
+        assert next(results) == 0
+    assert not multiprocessing.active_children()
+    assert capfd.readouterr() == ("", "")
+
+
+SCRIPT = """
+import multiprocessing, os, sys, time
+from bpe_conformance.reference.workers import in_processes
+
+def work(job):
+    os.write(1, b"busy\\n")
+    time.sleep(60)
+
+if __name__ == "__main__":
+    multiprocessing.set_start_method(sys.argv[1])
+    list(in_processes(2, work, range(9)))
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")
+@pytest.mark.parametrize("method", ["fork", "spawn", "forkserver"])
+@pytest.mark.parametrize("number", ["SIGINT", "SIGTERM"])
+def test_workers_end_with_their_caller(number: str, method: str, tmp_path: Path) -> None:
+    """As long as one lives its output stays open, and `communicate` waits."""
+    script = tmp_path / "script.py"
+    script.write_text(SCRIPT, "utf-8")
+    process = subprocess.Popen(
+        [sys.executable, str(script), method],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    assert process.stdout
+    try:
+        assert [process.stdout.readline() for _ in range(2)] == ["busy\n"] * 2
+        if number == "SIGINT":
+            os.killpg(process.pid, signal.SIGINT)  # as Ctrl-C does: all processes of the terminal get it
+        else:
+            process.terminate()
+        told = process.communicate(timeout=10)[1]
+    finally:
+        if process.poll() is None:
+            process.kill()
+    assert process.returncode == -signal.Signals[number]
+    assert told.count("Traceback") == told.count("KeyboardInterrupt\n") == (number == "SIGINT")

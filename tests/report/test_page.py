@@ -1,0 +1,358 @@
+"""The HTML page of reports, as it stands in its file; tests/report/test_page_browser.py tries it in a browser."""
+
+from __future__ import annotations
+
+import json
+import re
+from html.parser import HTMLParser
+from typing import Any
+
+import jsonschema
+import pytest
+from helpers.project import Project
+from helpers.sample_reports import HOSTILE, failing, likeness, report, spec
+
+from bpe_conformance.fixtures.spec import CLASSES
+from bpe_conformance.report import document, page
+from bpe_conformance.report.page import markup, visible
+from bpe_conformance.report.page.states import STATES, Cell
+
+VOID = {"br", "input", "link", "meta", "wbr"}
+FINDING = {"adapter": "one, two", "package": "pkg 1.0", "clause": "MERGE-ORDER-1", "verdict": "bug", "why": "It is so."}
+
+
+class Element:
+    def __init__(self, tag: str, attributes: dict[str, str | None]) -> None:
+        self.tag, self.attributes = tag, attributes
+        self.children: list[Element | str] = []
+
+    def all(self, tag: str, **wanted: str) -> list[Element]:
+        """Return the elements below with this tag and these attributes (`class_`: one of its classes)."""
+        found = []
+        for child in self.children:
+            if isinstance(child, Element):
+                if child.tag == tag and all(child.has(name, value) for name, value in wanted.items()):
+                    found.append(child)
+                found += child.all(tag, **wanted)
+        return found
+
+    def one(self, tag: str, **wanted: str) -> Element:
+        (found,) = self.all(tag, **wanted)
+        return found
+
+    def has(self, name: str, value: str) -> bool:
+        own = self.attributes.get(name.rstrip("_")) or ""
+        return value in own.split() if name == "class_" else own == value
+
+    @property
+    def text(self) -> str:
+        return "".join(child if isinstance(child, str) else child.text for child in self.children)
+
+
+class Parser(HTMLParser):
+    """Builds a tree, and refuses what a browser would have to mend."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open = [Element("", {})]
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        assert len({name for name, _ in attrs}) == len(attrs), self.get_starttag_text()
+        element = Element(tag, dict(attrs))
+        self.open[-1].children.append(element)
+        if tag not in VOID:
+            self.open.append(element)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop().tag == tag, (tag, self.getpos())
+
+    def handle_data(self, data: str) -> None:
+        self.open[-1].children.append(data)
+
+
+def parsed(html: str) -> Element:
+    parser = Parser()
+    parser.feed(html)
+    parser.close()
+    (root,) = parser.open
+    return root
+
+
+def data(root: Element) -> dict[str, Any]:
+    return dict(json.loads(root.one("script", id="data").text))
+
+
+def test_the_page_is_one_file_that_asks_for_no_other() -> None:
+    root = parsed(page.text([report(), report("two")]))
+    assert len(root.all("script")) == 2
+    assert [one.attributes["href"] for one in root.all("link")] == ["data:,"]
+    for tag in ("img", "iframe", "object", "base", "form"):
+        assert not any({"src", "data", "href", "action"} & one.attributes.keys() for one in root.all(tag))
+    assert not any("src" in one.attributes for one in root.all("script"))
+    assert all((one.attributes["href"] or "").startswith("#") for one in root.all("a"))
+    assert set(re.findall(r"url\(\"?([^:)]*)", root.one("style").text)) == {"data"}
+    (policy,) = [one.attributes["content"] or "" for one in root.all("meta") if "http-equiv" in one.attributes]
+    assert policy.startswith("default-src 'none'")
+    assert "script-src 'sha256-" in policy
+
+
+def test_the_same_reports_give_the_same_bytes() -> None:
+    reports = [report("one", failing(), likenesses=[likeness([*failing()])]), report("two")]
+    assert page.text(reports, [FINDING]) == page.text(reports, [FINDING])
+
+
+def test_every_clause_has_a_row_and_every_row_a_cell_for_each_implementation() -> None:
+    states = {**failing(2), "bytes-alphabet-ascii": "advisory", "bytes-alphabet-two-bytes": "not claimed"}
+    first, second = report("one", states), report("two", cases=5)
+    table = parsed(page.text([first, second])).one("table", id="table")
+    head = table.one("thead").all("th", scope="col")
+    assert [one.text for one in head] == ["clause", "one", "two"]
+    rows = {one.attributes["data-clause"]: one for one in table.all("tr") if "data-clause" in one.attributes}
+    assert rows.keys() == {clause["id"] for clause in first["clauses"]}
+    for name, row in rows.items():
+        assert row.one("th", scope="row").text.startswith(str(name))
+        for cell, each in zip(row.all("td"), (first, second), strict=True):
+            mine = Cell.of(one["state"] for one in each["results"] if one["clause"] == name)
+            told = cell.all("a")[0].attributes["aria-label"] if mine.counts else cell.text
+            assert told == mine.told
+            letters = [one.attributes["class"] for one in cell.all("a") + cell.all("span", class_="x")]
+            assert letters == [STATES[mine.state]]
+    sections = table.all("tr", class_="section")
+    assert [one.one("th", scope="rowgroup").one("b").text for one in sections] == ["BYTES", "MERGE", "BATCH"]
+    assert [one.one("span").text for one in sections[1].all("td")] == ["2/2 fail", "not judged"]
+
+
+@pytest.mark.parametrize(
+    ("states", "state", "told"),
+    [
+        ([], "not judged", "not judged"),
+        (["pass", "pass"], "pass", "2 pass"),
+        (["pass", "fail", "fail", "not claimed"], "fail", "2/3 fail, 1 not claimed"),
+        (["fail", "error", "pass"], "error", "2/3 do not hold: 1 error, 1 fail"),
+        (["advisory"], "advisory", "1/1 advisory"),
+        (["known failure", "pass"], "known failure", "1/2 known failure"),
+        (["not claimed"], "not claimed", "1 not claimed"),
+    ],
+)
+def test_a_cell_shows_the_worst_state_and_counts_the_others(states: list[str], state: str, told: str) -> None:
+    assert (Cell.of(states).state, Cell.of(states).told) == (state, told)
+
+
+def test_states_differ_in_shape_and_word() -> None:
+    root = parsed(page.text([report()]))
+    style = root.one("style").text
+    legend = root.one("dl", class_="legend")
+    assert {one.text for one in legend.all("dt")} == set(STATES)
+    shapes = [
+        re.search(rf'^\.{letter} {{ --char: "(.)"; --shape: var\((.*?)\)', style, re.M) for letter in STATES.values()
+    ]
+    found = [one.groups() for one in shapes if one]
+    assert len({char for char, _ in found}) == len({shape for _, shape in found}) == len(STATES)
+
+
+def test_without_a_script_the_verdicts_and_the_statements_are_there() -> None:
+    one = report(
+        "one", failing(), cases=60, likenesses=[likeness([*failing()])], conventions={"tie_break": "first-seen"}
+    )
+    root = parsed(page.text([one, report("two")]))
+    table = root.one("table", class_="verdicts")
+    heads = [head.text for head in table.one("thead").all("th", scope="col")]
+    assert heads == ["implementation", *CLASSES, "conventions declared"]
+    row, other = table.one("tbody").all("tr")
+    assert len(row.all("td")) == len(other.all("td")) == len(heads) - 1
+    encoder = next(each for each in one["verdicts"] if each["class"] == "encoder")
+    assert row.all("td")[1].text.replace("\n", "") == f"fail{encoder['failed']} of {encoder['must']}"
+    assert "tie_break=first-seen" in row.all("td")[6].text
+    about = root.one("details", id="in=one")
+    assert encoder["told"] in about.text
+    assert about.text.count("Merges from the left.") == 1
+    assert "Take the lowest rank." in about.text
+    rows = {each.attributes.get("data-clause"): each for each in root.one("table", id="table").all("tr")}
+    for clause in one["clauses"]:
+        assert clause["statement"].replace("`", "") in rows[clause["id"]].text
+
+
+def test_a_class_of_which_nothing_is_claimed_is_told_from_one_that_was_not_judged() -> None:
+    trained = next(case.id for case in spec().cases if case.op == "train")
+    root = parsed(page.text([report("one", {trained: "not claimed"}), report("two")]))
+    told = [row.all("td")[0].text for row in root.one("table", class_="verdicts").one("tbody").all("tr")]
+    assert told == ["not claimed", "not judged"]
+
+
+def test_the_failures_of_a_single_report_stand_in_full() -> None:
+    states = {**failing(2), "bytes-alphabet-ascii": "advisory"}
+    root = parsed(page.text([report("one", states, likenesses=[likeness([*failing(2)])])]))
+    assert [one.text for one in root.all("h2")] == ["Verdicts", "Clauses", "2 fail", "1 advisory"]
+    assert len(root.all("table")) == 1
+    for case in states:
+        (article,) = [one for one in root.all("article") if one.one("h3").one("a").text == case]
+        fields = dict(
+            zip([one.text for one in article.all("dt")], [one.text for one in article.all("dd")], strict=True)
+        )
+        assert fields["input"] == "'abc'  = 61\nmerges (a,b)"
+        assert fields["got"] == f"257 {case}"
+        assert fields["repeat"] == f"pytest conformance --adapter one --bpe-case {case}"
+        assert fields.get("looks like") == ("greedy" if case in failing(2) else None)
+
+
+def test_the_data_tell_each_result_once() -> None:
+    states = {**failing(2), "bytes-alphabet-ascii": "not claimed"}
+    message = (
+        "FAILED  x\n  Statement.\n  input      'abc'\n  got        257\n  raised in  a.py\n             b.py\n"
+        "  the same as a case, ready to paste:\n    clause: X\n      - id: y\n  repeat     pytest"
+    )
+    made = data(parsed(page.text([report("one", states, result={"message": message}), report("two")])))
+    cases = [one[0] for one in made["cases"]]
+    first, second = made["implementations"]
+    assert set(second["states"]) == {"p", "x"}
+    for case, letter in zip(cases, first["states"], strict=True):
+        assert made["states"][letter] == states.get(case, "pass")
+    assert first["reasons"] == [["train", [cases.index("bytes-alphabet-ascii")]]]
+    assert len(first["told"]) == 2
+    first_case = next(iter(states))
+    told = first["told"][str(cases.index(first_case))]
+    assert [made["texts"][place] for place in told[:3]] == [
+        "'abc'  = 61\nmerges (a,b)",
+        "97 'a'",
+        f"257 {first_case}",
+    ]
+    assert [(label, made["texts"][place]) for label, place in told[6]] == [
+        ("raised in", "a.py\nb.py"),
+        ("as a case", "clause: X\n  - id: y"),
+    ]
+
+
+def test_an_error_without_an_answer_is_told_by_its_message() -> None:
+    one = report("one", {"bytes-alphabet-ascii": "error"}, result={"message": "Traceback\n  it broke", "got": ""})
+    made = data(parsed(page.text([one])))
+    told = made["implementations"][0]["told"]["0"]
+    assert [(label, made["texts"][place]) for label, place in told[6]] == [("message", "Traceback\n  it broke")]
+
+
+def test_a_case_that_passes_shows_its_input_only_if_it_is_the_installed_spec_s() -> None:
+    mine, other = report(), report()
+    other["suite"]["spec"] = "0" * 12
+    shown, hidden = data(parsed(page.text([mine]))), data(parsed(page.text([other])))
+    case = next(one for one in shown["cases"] if one[0] == "bytes-alphabet-two-bytes")
+    assert shown["texts"][case[4]].startswith("text: ")
+    assert "tokens: " in shown["texts"][case[5]]
+    assert hidden["texts"] == []
+    assert all(one[4:] == [-1, -1] for one in hidden["cases"])
+
+
+def test_findings_are_counted_and_told_of_those_whose_they_are() -> None:
+    found = [FINDING, {**FINDING, "verdict": "limit"}, {"adapter": "another", "verdict": "open", "why": "Nobody's."}]
+    html = page.text([report("one"), report("tw")], found)
+    root = parsed(html)
+    first, second = (
+        row.all("td")[-1].text.split() for row in root.one("table", class_="verdicts").one("tbody").all("tr")
+    )
+    assert (first, second) == (["1", "bug", "1", "limit"], ["none"])
+    about = root.one("details", id="in=one")
+    assert [one.text for one in about.all("article")[0].all("dd")] == ["It is so."]
+    assert not root.one("details", id="in=tw").all("article")
+    assert "Nobody" not in html
+
+
+def test_two_reports_of_one_name_are_told_apart() -> None:
+    made = data(parsed(page.text([report("one"), report("one", run={"pack": "gpt2"}), report("one"), report("one")])))
+    assert [one["name"] for one in made["implementations"]] == ["one", "one (gpt2)", "one 1.0", "one 1.0 #2"]
+
+
+def test_a_run_in_part_is_marked() -> None:
+    root = parsed(
+        page.text([report("one", run={"selected": True}), report("two", missing=["x", "y"]), report("three")])
+    )
+    told = [row.one("th", scope="row").text for row in root.one("table", class_="verdicts").one("tbody").all("tr")]
+    assert ["in part" in one for one in told] == [True, True, False]
+    assert "2 results are missing" in root.one("details", id="in=two").text
+
+
+def test_nothing_that_a_report_holds_becomes_markup() -> None:
+    states = failing(2)
+    bad = report(HOSTILE, states, result={"title": HOSTILE}, conventions={HOSTILE: HOSTILE}, run={"pack": HOSTILE})
+    bad["likenesses"] = [likeness([*states], HOSTILE)]
+    for one in bad["results"]:
+        if one["state"] == "fail":
+            one |= {"got": HOSTILE, "message": HOSTILE, "diverges": HOSTILE, "looks_like": [HOSTILE]}
+    finding = {"adapter": HOSTILE, **dict.fromkeys(("verdict", "package", "clause", "input", "got", "why"), HOSTILE)}
+    for reports in ([bad], [bad, report("two")]):
+        html = page.text(reports, [finding])
+        html.encode("utf-8")
+        assert "\u202e" not in html
+        root = parsed(html)
+        assert len(root.all("script")) == 2
+        assert not root.all("img")
+        assert "<" not in root.one("script", id="data").text
+        shown = data(root)["implementations"][0]["told"]
+        assert visible.visible(HOSTILE) in data(root)["texts"]
+        assert len(shown) == 2
+        assert visible.visible(HOSTILE) in root.one("main").text
+
+
+def test_visible_text_stays_and_every_other_character_is_escaped() -> None:
+    kept = "a\n\u20ac \u05d0 caf\u00e9 \U0001f98a"
+    assert visible.visible(kept) == kept
+    assert visible.visible({"a\u200b": ["\u2066", 1, None]}) == {"a\\u200b": ["\\u2066", 1, None]}
+
+
+def test_prose_has_code_and_nothing_else() -> None:
+    assert markup.prose("`a<b` & `c") == "<code>a&lt;b</code> &amp; `c"
+    assert markup.breakable("a.b_c<") == "a.<wbr>b_<wbr>c&lt;"
+
+
+def test_the_page_of_25_implementations_is_below_two_megabytes() -> None:
+    everything = len(spec().cases)
+    states = failing(60) | {one.id: "not claimed" for one in spec().cases if one.op == "train"}
+    reports = [report(f"implementation-{number}", states, cases=everything) for number in range(25)]
+    for number, one in enumerate(reports):
+        for result in one["results"]:
+            if result["state"] == "fail":
+                result["got"] += f" by {number}" * 10
+    html = page.text(reports)
+    assert len(html.encode("utf-8")) < 2_000_000
+    assert "dense" in (parsed(html).one("table", id="table").attributes["class"] or "")
+
+
+def test_a_report_without_a_result_and_one_of_real_text_alone_have_a_page() -> None:
+    corpus = report(cases=1, result={"clause": "", "section": "corpus", "level": "", "class": "", "kind": "corpus"})
+    assert "nothing was judged" in parsed(page.text([report(cases=0)])).one("main").text.lower()
+    rows = parsed(page.text([corpus])).one("table", id="table").all("tr")
+    assert [row.attributes.get("data-clause") for row in rows[1:]] == [None, "corpus"]
+
+
+def contrast(one: str, other: str) -> float:
+    """Return the contrast of two colours. Source: WCAG 2.2, relative luminance and contrast ratio."""
+
+    def luminance(color: str) -> float:
+        parts = [int(color[place : place + 2], 16) / 255 for place in (1, 3, 5)]
+        red, green, blue = (part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts)
+        return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+    lighter, darker = sorted((luminance(one), luminance(other)), reverse=True)
+    return (lighter + 0.05) / (darker + 0.05)
+
+
+def test_colours_have_the_contrast_of_wcag_aa_in_light_and_dark() -> None:
+    style = (page.FOLDER / "page.css").read_text("utf-8")
+    light, dark = (dict(re.findall(r"--([a-z-]+): (#[0-9a-f]{6})", part)) for part in style.split("@media", 2)[:2])
+    assert light.keys() >= dark.keys() > {"paper", "ink", "f-tint"}
+    for colours in (light, {**light, **dark}):
+        for ground in ("paper", "raised", "hover"):
+            for text in ("ink", "soft", "link", *"pfeakn"):
+                assert contrast(colours[text], colours[ground]) >= 4.5, (text, ground)
+        for letter in "feak":
+            assert contrast(colours[letter], colours[f"{letter}-tint"]) >= 4.5, letter
+        assert contrast(colours["x"], colours["paper"]) >= 3
+
+
+def test_a_run_writes_the_page(project: Project) -> None:
+    project.judge("mine:Greedy", "--bpe-report", "report.html")
+    root = parsed((project.path / "report.html").read_text("utf-8"))
+    assert root.one("h1").text.startswith("mine:Greedy")
+    assert [one for one in root.all("article") if one.one("h3").one("a").text == "merge-priority"]
+
+
+def test_what_these_tests_show_are_reports() -> None:
+    sample = report("one", failing(), likenesses=[likeness([*failing()])])
+    jsonschema.validate(sample, json.loads(document.SCHEMA.read_text("utf-8")))

@@ -1,0 +1,128 @@
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from helpers.project import Project, states
+
+from bpe_conformance.implementation import output
+
+ACTS = {
+    "act-exit": "encode(*) raised SystemExit: 0",
+    "act-base": "encode(*) raised BaseException: base",
+    "act-interrupt": "encode(*) raised KeyboardInterrupt",
+    "act-pytest-exit": "encode(*) raised Exit: no more",
+    "act-pytest-skip": "encode(*) raised Skipped: not today",
+    "act-escape": r"encode(*) raised ValueError: \x1b[[]2J\x1b[[]31mred\x07",
+    "act-surrogate": r"encode(*) raised Loud: \ud800\U0001f98a\x1b[[]31mred",
+    "act-hang": "no answer within 1 s",
+    "act-swallow": "no answer within 1 s",
+}
+
+
+@pytest.mark.parametrize("options", [(), ("-n", "2")], ids=["one-process", "xdist"])
+def test_whatever_encode_does_stays_in_its_case(project: Project, options: tuple[str, ...]) -> None:
+    started = time.monotonic()
+    result = project.run("mine:Acting", "-v", "-s", "--bpe-time-limit", "1", *options)
+    assert result.ret == pytest.ExitCode.TESTS_FAILED
+    assert time.monotonic() - started < 30
+    output = result.stdout.str()
+    failed = {line.split()[1] for line in result.outlines if line.startswith("FAILED  ")}
+    assert failed == set(ACTS)
+    assert f"{len(ACTS)} failed, 9 passed, 5 not claimed" in output
+    assert "\x1b" not in output
+    assert "\ud800" not in output
+    assert "Traceback" not in output
+    for name, got in ACTS.items():
+        head = next(n for n, line in enumerate(result.outlines) if line.startswith(f"FAILED  {name} "))
+        told = next(line for line in result.outlines[head:] if line.startswith("  got "))
+        pytest.LineMatcher([told]).fnmatch_lines([f"  got        {got}"])
+    if not options:
+        assert states(result)["bytes-astral"] == "PASSED"
+        assert states(result)["odd-surrogate"] == "PASSED"
+
+
+def test_printing_does_no_harm(project: Project) -> None:
+    result = project.judge("mine:Acting", "--bpe-case", "act-print")
+    assert result.ret == pytest.ExitCode.OK
+    assert "noise" not in result.stdout.str()
+
+
+@pytest.mark.parametrize(
+    ("adapter", "got"),
+    [
+        ("HangingConstructor", "no answer within 0.5 s"),
+        ("ExitingConstructor", "* raised SystemExit: 0"),
+        ("InterruptingConstructor", "* raised KeyboardInterrupt"),
+        ("SkippingConstructor", "* raised Skipped: not today"),
+        ("Failing", "* raised BaseException: base"),
+    ],
+)
+def test_constructors_are_contained(project: Project, adapter: str, got: str) -> None:
+    options = ["--bpe-time-limit", "0.5", "--bpe-case", "merge-priority", "--bpe-case", "error-byte"]
+    result = project.judge(f"mine:{adapter}", *options)
+    assert result.ret == pytest.ExitCode.TESTS_FAILED
+    result.stdout.fnmatch_lines(["FAILED  merge-priority*", f"  got * {got}", "FAILED  error-byte*"])
+
+
+def at_import(statement: str) -> str:
+    return f"""
+print("noise")
+def work():
+    {statement}
+work()
+class Tokenizer: ...
+"""
+
+
+@pytest.mark.parametrize(
+    ("statement", "told"),
+    [
+        ("while True: pass", "importing it gives no answer within 1.2 s"),
+        ("import sys; sys.exit(3)", "importing at_import called sys.exit(3)"),
+        ("raise KeyboardInterrupt", "raised KeyboardInterrupt"),
+        ("raise BaseException('base')", "importing at_import failed: BaseException: base"),
+        ("import pytest; pytest.exit('no more', 0)", "importing at_import failed: Exit: no more"),
+        ("import pytest; pytest.skip('not today')", "importing at_import failed: Skipped: "),
+        ("raise ValueError('\\ud800\\x1b[31m')", r"ValueError: \ud800\x1b[31m"),
+        ("import no_such_module_at_all", "No module named 'no_such_module_at_all'"),
+        ("eval('1 +')", "importing at_import failed: SyntaxError"),
+    ],
+)
+def test_imports_are_contained(project: Project, statement: str, told: str) -> None:
+    project.write("at_import.py", at_import(statement))
+    line = project.refused("at_import:Tokenizer", "--bpe-time-limit", "0.2")
+    assert told in line
+    assert line.isascii()
+    assert line.isprintable()
+
+
+def test_a_program_that_does_not_start_is_told_as_one(project: Project) -> None:
+    project.write("silent.py", "import sys\nsys.stdin.read()\n")
+    line = project.refused(f"cmd:{sys.executable} silent.py", "--bpe-time-limit", "0.2")
+    assert "the program gives no answer within 1.2 s to start; bpe-conformance check-bridge" in line
+
+
+@pytest.mark.parametrize("limit", ["0", "-1", "nan", "inf"])
+def test_a_time_limit_that_is_none_is_refused(project: Project, limit: str) -> None:
+    assert "--bpe-time-limit" in project.refused("mine:Greedy", "--bpe-time-limit", limit)
+
+
+FLOOD = """
+import os
+from bpe_conformance.session import output
+with output.bounded(True):
+    for _ in range(50):
+        os.write(1, b"x" * 100_000)
+"""
+
+
+@pytest.mark.skipif(os.name != "posix", reason="descriptors of POSIX")
+def test_a_flood_of_output_is_cut_before_anyone_reads_it(tmp_path: Path) -> None:
+    with (tmp_path / "out").open("wb") as file:
+        subprocess.run([sys.executable, "-c", FLOOD], stdout=file, check=True)
+    assert (tmp_path / "out").stat().st_size == output.KEPT + len(output.CUT)

@@ -1,0 +1,233 @@
+from __future__ import annotations
+
+import shutil
+import sys
+import xml.etree.ElementTree as ET
+from pathlib import Path
+
+import pytest
+from helpers.project import SPEC, Project, states
+
+from bpe_conformance import adapters, fixtures, reference
+from bpe_conformance.plugin import SUITE
+
+HOSTILE_INI = """
+[pytest]
+python_files = *.py
+python_classes = *
+testpaths = nowhere
+norecursedirs = *
+addopts = --strict-markers --strict-config --doctest-modules -p no:randomly
+filterwarnings = error
+xfail_strict = true
+"""
+HOSTILE_CONFTEST = """
+import warnings
+import pytest
+from hypothesis import Phase, settings
+
+collect_ignore_glob = ["*"]
+settings.register_profile("none", phases=[Phase.explicit], max_examples=1)
+settings.load_profile("none")
+
+@pytest.fixture(autouse=True)
+def nothing_for_items():
+    raise RuntimeError("a fixture")
+
+def pytest_collection_modifyitems(items):
+    items.reverse()
+
+def pytest_runtest_setup(item):
+    print("set up", item.name)
+"""
+
+
+def test_a_hostile_project_changes_nothing(project: Project) -> None:
+    project.write("pytest.ini", HOSTILE_INI)
+    project.write("conftest.py", HOSTILE_CONFTEST)
+    project.write("test_broken.py", "raise RuntimeError('must not be imported')\n")
+    result = project.run("mine:Greedy", "-v", "-k", "conformance", "--junitxml", "out.xml")
+    assert result.ret == pytest.ExitCode.TESTS_FAILED
+    found = states(result)
+    assert len(found) == 23
+    assert {name for name, state in found.items() if state == "FAILED"} == {"merge-priority", "merge-lookup"}
+    suite = ET.parse(project.path / "out.xml").getroot()[0]
+    assert [suite.get(name) for name in ("tests", "failures", "errors", "skipped")] == ["23", "2", "0", "5"]
+    failure = suite.find("testcase[@name='merge-priority']/failure")
+    assert failure is not None
+    assert "expected   97 'a' | 256 'bc'" in (failure.text or "")
+
+
+def test_laws_are_tried_whatever_profile_is_loaded(project: Project) -> None:
+    project.write("conftest.py", HOSTILE_CONFTEST)
+    result = project.pytester.runpytest_subprocess(
+        "conformance", "--adapter", "mine:Greedy", "--bpe-case", "law-encode", "--hypothesis-seed=1"
+    )
+    assert result.ret == pytest.ExitCode.TESTS_FAILED
+    result.stdout.fnmatch_lines(
+        ["FAILED  law-encode*", "  found by*", "*the same as a case*", "    clause: LAW-ENCODE-1"]
+    )
+    assert "Falsifying" not in result.stdout.str()
+
+
+def test_pytests_own_options(project: Project) -> None:
+    both = ["--bpe-clause", "MERGE-ORDER-1"]
+    quiet = project.judge("mine:Greedy", *both, "-q")
+    assert quiet.ret == pytest.ExitCode.TESTS_FAILED
+    quiet.stdout.fnmatch_lines(
+        ["verdict       encoder    FAIL: 2 of 2 MUST do not hold (in part: MERGE-ORDER-1)", "2 failed in *"]
+    )
+    first = project.judge("mine:Greedy", *both, "-x", "--bpe-write-known-failures", "known.yaml")
+    assert first.ret == pytest.ExitCode.TESTS_FAILED
+    first.stdout.fnmatch_lines(["*= 1 failed*"])
+    assert "NO RESULT" not in first.stdout.str()
+    last = project.judge("mine:Greedy", "--lf", "-v")
+    assert last.ret == pytest.ExitCode.TESTS_FAILED
+    assert set(states(last)) <= {"merge-priority", "merge-lookup"}
+    assert states(last)
+    mended = project.judge("mine:Right", "--lf", "-v")
+    assert mended.ret == pytest.ExitCode.OK
+    without = project.judge("mine:Right", "-p", "no:cacheprovider")
+    assert without.ret == pytest.ExitCode.OK
+    listed = project.judge("mine:Right", "--co", "-q")
+    assert listed.ret == pytest.ExitCode.OK
+    assert sum(line.startswith("conformance::") for line in listed.outlines) == 23
+    assert "verdict" not in listed.stdout.str()
+    disabled = project.judge("mine:Greedy", "--runxfail", "-p", "no:hypothesispytest", "--tb=no")
+    assert disabled.ret == pytest.ExitCode.TESTS_FAILED
+
+
+def test_a_folder_of_that_name_is_left_alone(project: Project) -> None:
+    project.write("conformance/test_own.py", "def test_own(): pass\n")
+    result = project.pytester.runpytest_inprocess("conformance", "-v")
+    assert result.ret == pytest.ExitCode.OK
+    result.stdout.fnmatch_lines(["conformance/test_own.py::test_own PASSED*"])
+    assert "pytest --pyargs bpe_conformance --adapter" in project.refused("mine:Right")
+    twin = project.pytester.runpytest_inprocess(
+        "--pyargs", "bpe_conformance", "--adapter", "mine:Greedy", f"--bpe-spec={SPEC}"
+    )
+    assert twin.ret == pytest.ExitCode.TESTS_FAILED
+    twin.stdout.fnmatch_lines(
+        [
+            "  repeat     pytest --pyargs bpe_conformance --adapter mine:Greedy "
+            f"--bpe-spec {SPEC} --bpe-case merge-priority"
+        ]
+    )
+
+
+def test_the_suite_beside_tests_of_ones_own(project: Project) -> None:
+    project.write("tests/test_own.py", "def test_own(): pass\n")
+    arguments = ["--adapter", "mine:Right", f"--bpe-spec={SPEC}", "-v"]
+    result = project.pytester.runpytest_inprocess("tests", "conformance", *arguments)
+    assert result.ret == pytest.ExitCode.OK
+    result.stdout.fnmatch_lines(["tests/test_own.py::test_own PASSED*", "*= 19 passed, 5 not claimed*"])
+
+
+def test_hypothesis_has_its_last_word_on_tests_of_ones_own(project: Project) -> None:
+    project.write("tests/test_own.py", "def test_own(): pass\n")
+    project.write(
+        "conftest.py",
+        "def pytest_unconfigure(config): print('last word:', config.pluginmanager.has_plugin('hypothesispytest'))\n",
+    )
+    for more, word in (((), False), (("tests",), True)):
+        done = project.run("mine:Right", *more, "--bpe-case", "merge-priority", "-p", "no:xdist")
+        done.stdout.fnmatch_lines([f"last word: {word}"])
+
+
+def test_a_run_without_the_suite_imports_nothing_of_it(project: Project) -> None:
+    project.write(
+        "conftest.py",
+        """
+        import sys
+
+        def pytest_unconfigure(config):
+            ours = sorted(name for name in sys.modules if name.partition(".")[0] == "bpe_conformance")
+            print("imported:", *ours)
+        """.replace("\n        ", "\n"),
+    )
+    project.write("test_own.py", "def test_own(): pass\n")
+    result = project.pytester.runpytest_subprocess("-p", "no:hypothesispytest", "-v")
+    assert result.ret == pytest.ExitCode.OK
+    result.stdout.fnmatch_lines(["imported: bpe_conformance bpe_conformance.plugin"])
+
+
+LOSING = """
+import os
+import pytest
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_protocol(item, nextitem):
+    if item.name == "merge-priority":
+        if hasattr(item.config, "workerinput"):
+            os._exit(3)
+        return True
+"""
+
+
+def test_a_lost_result_fails_the_run(project: Project) -> None:
+    project.write("conftest.py", LOSING)
+    result = project.judge("mine:Right", "--bpe-section", "MERGE")
+    assert result.ret == pytest.ExitCode.TESTS_FAILED
+    result.stdout.fnmatch_lines(["NO RESULT     1 of 3: merge-priority"])
+    crashed = project.run("mine:Right", "--bpe-section", "MERGE", "-n", "1")
+    assert crashed.ret == pytest.ExitCode.TESTS_FAILED
+    crashed.stdout.fnmatch_lines(["NO RESULT     1 of 3: merge-priority"])
+
+
+def test_xdist_gives_the_same(project: Project) -> None:
+    project.write("known.yaml", 'merge-priority: "greedy"\n')
+    options = ["-v", "--bpe-known-failures", "known.yaml"]
+    plain = project.judge("mine:Greedy", *options, "--bpe-write-known-failures", "plain.yaml")
+    spread = project.run("mine:Greedy", *options, "-n", "2", "--bpe-write-known-failures", "spread.yaml")
+    assert plain.ret == spread.ret == pytest.ExitCode.TESTS_FAILED
+    assert len(states(plain)) == 23
+    assert states(plain) == states(spread)
+    assert {"KNOWN FAILURE", "FAILED", "PASSED", "NOT CLAIMED"} == set(states(plain).values())
+    summaries = [
+        [line for line in one.outlines if line.startswith(("verdict", "MERGE", "BYTES"))] for one in (plain, spread)
+    ]
+    assert summaries[0] == summaries[1]
+    written = [(project.path / name).read_bytes() for name in ("plain.yaml", "spread.yaml")]
+    assert written[0] == written[1]
+
+
+@pytest.mark.skipif(pytest.version_tuple < (9,), reason="earlier, pytest itself takes `. folder` for `folder`")
+def test_a_virtual_environment_inside_the_project(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The suite installed in `.venv`, where pytest looks into no folder: it is found, and nothing beside it."""
+    packages = project.path / ".venv" / "lib" / "site-packages"
+    packages.mkdir(parents=True)
+    project.write(".venv/pyvenv.cfg", "home = /usr\n")
+    project.write(".venv/lib/site-packages/other/test_other.py", "def test_other(): pass\n")
+    project.write(".venv/lib/python/test_another.py", "def test_another(): pass\n")
+    installed = packages / "bpe_conformance"
+    installed.mkdir()
+    for file in SUITE.glob("*"):
+        if file.is_dir() and (file / "__init__.py").exists():
+            shutil.copytree(file, installed / file.name, dirs_exist_ok=True)
+        elif file.is_file():
+            shutil.copy(file, installed)
+    for package in (adapters, fixtures, reference):
+        folder = Path(str(package.__file__)).parent
+        if not (installed / folder.name).exists():
+            (installed / folder.name).symlink_to(folder)
+    project.write("test_own.py", "def test_own(): pass\n")
+    project.write("run.py", RUN_IN_VENV)
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
+    result = project.pytester.run(sys.executable, "run.py", str(packages), f"--bpe-spec={SPEC}")
+    assert result.ret == pytest.ExitCode.OK
+    result.stdout.fnmatch_lines(["test_own.py::test_own PASSED*", "*= 19 passed, 5 not claimed*"])
+    assert str(packages) in result.stdout.str()
+
+
+RUN_IN_VENV = """
+import sys
+sys.path.insert(0, sys.argv[1])
+sys.path_hooks[:] = [hook for hook in sys.path_hooks if "editable" not in repr(hook)]
+sys.meta_path[:] = [finder for finder in sys.meta_path if "editable" not in repr(finder)]
+sys.prefix = sys.argv[1].partition("/lib/")[0]
+import pytest
+import bpe_conformance.plugin
+print(bpe_conformance.__file__)
+arguments = [".", "conformance", "--adapter", "textbook", "-v", sys.argv[2]]
+sys.exit(pytest.main(arguments, plugins=[bpe_conformance.plugin]))
+"""

@@ -1,0 +1,148 @@
+from __future__ import annotations
+
+import shutil
+from fnmatch import fnmatch
+from pathlib import Path
+from typing import Any
+
+import pytest
+from helpers.project import SPEC, Project, states
+
+from bpe_conformance.session.items import spread
+
+
+@pytest.mark.parametrize(
+    ("adapter", "options", "told"),
+    [
+        ("", (), "name what to judge: pytest conformance --adapter"),
+        ("textbook", ("--bpe-case", "merge-priorty"), "no case or law merge-priorty; did you mean merge-priority"),
+        ("textbook", ("--bpe-case", "quite-other"), "no case or law quite-other"),
+        ("textbook", ("--bpe-clause", "MERGE-ODER-1"), "no clause MERGE-ODER-1; did you mean MERGE-ORDER-1"),
+        ("textbook", ("--bpe-case", "seed-7-train-012"), "is a fresh case; give --bpe-seed 7 too"),
+        ("textbook", ("--bpe-seed", "7"), "--bpe-seed draws cases for the suite's own spec; leave --bpe-spec out"),
+        (
+            "textbook",
+            ("--bpe-section", "MERG"),
+            "no section MERG (one of BYTES, SPLIT, TRAIN, MERGE, SPECIAL, DECODE, *); did you mean MERGE?",
+        ),
+        ("textbook", ("--bpe-spec", "nowhere"), "nowhere: there is no folder cases/ here"),
+        ("textbook", ("--bpe-known-failures", "none.yaml"), "none.yaml: cannot be read"),
+        ("textbook", ("--bpe-known-failures", "unknown.yaml"), "unknown.yaml:2: there is no case or law 'merge-x'"),
+        ("textbook", ("--bpe-known-failures", "reason.yaml"), "reason.yaml:1: merge-lookup needs a reason"),
+        ("textbook", ("--bpe-write-known-failures", "no/such/folder.yaml"), "folder.yaml: cannot be written"),
+        ("textbok", (), "no adapter 'textbok'; did you mean 'textbook'"),
+        ("nothing:Tokenizer", (), "there is no module 'nothing'"),
+        ("mine:Greeddy", (), "mine has no 'Greeddy'; did you mean 'Greedy'"),
+        ("mine.py:Right", (), "mine.py"),
+        ("mine", (), "there is no adapter 'mine'; for what stands in mine write mine:Class"),
+        ("mine.Right", (), "there is no adapter 'mine.Right'; for what stands in mine write mine:Right"),
+        ("mine.py", (), "'mine.py' is a path; a module is named with dots: write mine:Class"),
+        ("mine:Right.nothing", (), "has no 'nothing'"),
+        ("mine:Loud", (), "mine:Loud offers none of train, encode and decode"),
+        ("mine:Narrow", (), "cannot be called as (vocab, merges, special_tokens)"),
+        ("mine:Demanding", (), "cannot be called as (vocab, merges, special_tokens)"),
+        ("mine:InstanceTrain", (), "train is a method of an instance"),
+        ("mine:Declaring", (), "tie_break is 'largest'; one of lex-greater"),
+        ("mine:Inventing", (), "unknown convention 'endianness'"),
+        ("mine:Trapping", (), "mine:Trapping"),
+        ("textbook", ("--bpe-trainer", "mine:nothing"), "mine has no 'nothing'"),
+        (
+            "textbook",
+            ("--bpe-trainer", "mine:forgets"),
+            "mine:forgets returned None; wanted is (input_path, vocab_size",
+        ),
+    ],
+)
+def test_what_cannot_be_judged_is_one_line(project: Project, adapter: str, options: tuple[str, ...], told: str) -> None:
+    project.write("unknown.yaml", 'merge-lookup: "why"\nmerge-x: "why"\n')
+    project.write("reason.yaml", 'merge-lookup: ""\n')
+    assert fnmatch(project.refused(adapter, *options), f"*{told}*")
+
+
+def test_a_refusal_comes_before_any_case_and_without_a_traceback(project: Project) -> None:
+    result = project.run("mine:Narrow", "-n", "2")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    output = result.stdout.str() + result.stderr.str()
+    assert output.count("ERROR") == 1
+    assert "Traceback" not in output
+    assert "merge-priority" not in output
+
+
+@pytest.mark.parametrize(
+    ("options", "ids"),
+    [
+        (["--bpe-case", "merge-priority"], {"merge-priority"}),
+        (["--bpe-case", "merge-priority", "--bpe-case", "train-low"], {"merge-priority", "train-low"}),
+        (["--bpe-clause", "MERGE-STYLE-1"], {"style-left"}),
+        (["--bpe-clause", "MERGE"], {"merge-priority", "merge-lookup", "style-left"}),
+        (["--bpe-clause", "BATCH-EQUAL", "--bpe-clause", "DECODE"], {"batch-two", "decode-euro"}),
+        (["--bpe-section", "FILE"], {"save-table", "load-table"}),
+        (["--bpe-section", "file"], {"save-table", "load-table"}),
+        (["-k", "train-low or euro"], {"train-low", "decode-euro"}),
+    ],
+)
+def test_what_is_named_is_what_runs(project: Project, options: list[str], ids: set[str]) -> None:
+    result = project.judge("reference", "-v", *options)
+    assert result.ret == pytest.ExitCode.OK
+    assert set(states(result)) == ids
+
+
+def test_kinds_of_options_that_have_nothing_in_common_are_told_to_narrow(project: Project) -> None:
+    result = project.judge("reference", "--bpe-case", "merge-priority", "--bpe-section", "FILE")
+    assert result.ret == pytest.ExitCode.NO_TESTS_COLLECTED
+    told = "--bpe-section and --bpe-case narrow one another, and have nothing in common; leave all but one out"
+    result.stdout.fnmatch_lines([f"nothing was judged: {told}"])
+
+
+def test_a_node_id_runs_that_item(project: Project) -> None:
+    result = project.pytester.runpytest_inprocess(
+        "conformance::merge-priority", "--adapter", "textbook", f"--bpe-spec={SPEC}", "-v"
+    )
+    assert set(states(result)) == {"merge-priority"}
+
+
+def test_a_spec_of_ones_own_is_named_when_repeating(project: Project, tmp_path: Path) -> None:
+    spec = tmp_path / "a spec"
+    shutil.copytree(SPEC, spec)
+    arguments = ["conformance", "--adapter", "mine:Greedy", "--bpe-spec", str(spec), "--bpe-time-limit", "2.5"]
+    result = project.pytester.runpytest_inprocess(*arguments)
+    result.stdout.fnmatch_lines(
+        [
+            f"  repeat     pytest conformance --adapter mine:Greedy --bpe-spec '{spec}' --bpe-time-limit 2.5"
+            " --bpe-case merge-priority"
+        ]
+    )
+
+
+def test_a_seed_adds_its_cases_and_is_named_when_repeating(project: Project) -> None:
+    options = ["--adapter", "mine:Greedy", "--bpe-seed", "7", "--bpe-clause", "MERGE-ORDER-1", "-v"]
+    result = project.pytester.runpytest_subprocess("conformance", *options)
+    result.stdout.fnmatch_lines(
+        [
+            "bpe-conformance: judging mine:Greedy; * cases (those of seed 7 among them), *",
+            "  repeat     pytest conformance --adapter mine:Greedy --bpe-seed 7 --bpe-case seed-7-merge-*",
+        ]
+    )
+    assert sum(name.startswith("seed-7-merge-") for name in states(result)) == 14
+
+
+def test_a_seed_that_is_none_is_refused(project: Project) -> None:
+    for seed, told in (("-1", "--bpe-seed: the seed is -1"), ("x", "invalid int value: 'x'")):
+        result = project.pytester.runpytest_inprocess("conformance", "--adapter", "textbook", "--bpe-seed", seed)
+        assert result.ret == pytest.ExitCode.USAGE_ERROR
+        assert told in result.stderr.str()
+
+
+def test_an_adapter_without_the_suite_is_refused(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile(test_own="def test_own(): pass")
+    result = pytester.runpytest_subprocess("--adapter", "textbook")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(["ERROR: --adapter is given, but the suite is not named; write: pytest conformance *"])
+
+
+def test_laws_are_spread_among_the_cases_for_workers() -> None:
+    few: list[Any] = [*"AB"]
+    many: list[Any] = [*"abcdef"]
+    assert spread(few, many) == [*"AabcBdef"]
+    assert spread(few, []) == few
+    assert spread([], many) == many

@@ -1,0 +1,258 @@
+"""The suite as a host for foreign code: hostile adapters (tests/hostile) fail their case, and the rest is judged."""
+
+from __future__ import annotations
+
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterable
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+from helpers.project import SPEC, Project
+from hostile import Attack, program, trial
+from hostile.parrot import Parrot
+from hostile.trial import Trial, try_out
+
+from bpe_conformance.cases.judging import judge, unmet
+from bpe_conformance.fixtures.spec import Case, load_spec
+from bpe_conformance.implementation.implementation import Subject
+from bpe_conformance.properties.fresh import fresh_cases
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="signals, descriptors and processes of Linux")
+
+HOSTILE = re.compile(rb"[\x00-\x08\x0b-\x1f\x7f-\xff]")
+"""What no terminal is to see."""
+SLOW = {
+    "busythread",
+    "manyids",
+    "toomanyids",
+    "giganticerror",
+    "endlessprints",
+    "growinglist",
+    "alarmtaken",
+    "silentstream",
+}
+ISOLATED = [
+    *("equal", "equalids", "strings", "huge", "lyingclass", "endlessids", "endlessrow", "changingvocab"),
+    *("saveddevice", "exit", "odderror", "interruptbyhand", "alarmblocked", "endlessflood", "writeandfail"),
+    *("descriptorsclosed", "thread", "detachedchild", "daemon", "fork"),
+]
+ISOLATE = ("--bpe-isolate",)
+SLOW_PROGRAMS = {"many-gigantic-lines", "objects", "drop-by-drop", "half-a-line", "silence", "output-closed"}
+
+
+def check(found: Trial, expected: dict[str, str], blamed: Iterable[str] = ()) -> None:
+    """Each attack comes to what it should, all else passes, and nothing is left behind.
+
+    Args:
+        found: the run.
+        expected: the state of each attack.
+        blamed: the honest cases that may be told of what stands before them: a reply that nobody asked for.
+    """
+    states = {name: state for name, (state, _) in found.results.items()}
+    assert {name: states.get(name) for name in expected} == expected
+    assert {name for name, state in states.items() if name not in expected and state != "pass"} <= {*blamed}
+    assert len(states) == 2 * len(expected)
+    assert found.status == ("fail" in expected.values())
+    assert found.folders == []
+    assert HOSTILE.search(found.output) is None
+    assert max(map(len, found.output.splitlines())) < 100_000
+    assert len(found.output) < 1_000_000
+
+
+@pytest.mark.parametrize(("outcome", "limit"), [("fail", "0.4"), ("pass", "20")])
+def test_attacks_in_the_process(tmp_path: Path, outcome: str, limit: str) -> None:
+    names = [name for name, attack in Attack.known.items() if attack.outcome == outcome and name not in SLOW]
+    files = [f"{name}.{form}" for name, form in (("page", "html"), ("page", "md"))]
+    reports = [f"--bpe-report={tmp_path / file}" for file in files]
+    found = try_out(tmp_path, names, "--bpe-time-limit", limit, f"--junitxml={tmp_path / 'junit.xml'}", *reports)
+    check(found, dict.fromkeys(names, outcome))
+    assert len(found.processes) <= 1  # what forked without a new program has no mark of its own
+    junit = ElementTree.parse(tmp_path / "junit.xml").getroot()
+    assert len(list(junit.iter("testcase"))) == 2 * len(names)
+    page, markdown = ((tmp_path / file).read_bytes() for file in files)
+    assert page.count(b"</script>") == page.count(b"<script")
+    for written in (page, markdown, (tmp_path / "junit.xml").read_bytes()):
+        assert not re.search(rb"[\x00-\x08\x0b-\x1f\x7f]", written)
+        written.decode("utf-8")
+    assert "</script>" not in markdown.decode("utf-8").replace("\\</script", "").replace("&lt;/script>", "")
+
+
+def test_attacks_on_an_isolated_run(tmp_path: Path) -> None:
+    found = try_out(tmp_path, ISOLATED, "--bpe-time-limit", "1", *ISOLATE)
+    attacks = {name: Attack.known[name] for name in ISOLATED}
+    check(found, {name: attack.isolated or attack.outcome for name, attack in attacks.items()})
+    assert found.processes == []
+
+
+def test_attacks_over_the_wire(tmp_path: Path) -> None:
+    names = [name for name in program.ATTACKS if name not in SLOW_PROGRAMS]
+    found = try_out(tmp_path, names, "--bpe-time-limit", "1.5", adapter=trial.PROGRAM)
+    check(found, dict.fromkeys(names, "fail"), [f"after-{name}" for name in program.SURPLUS])
+    assert found.processes == []
+
+
+def test_the_published_cases_can_be_learned_by_heart_and_a_seed_cannot() -> None:
+    spec = load_spec(check_schema=False)
+    subject = Subject("parrot", Parrot)
+
+    def failing(cases: Iterable[Case], section: str) -> list[bool]:
+        found = [case for case in cases if case.op == "encode" and case.clause.section == section]
+        small = [case for case in found if case.model is not None and not case.model.is_large]
+        return [judge(case, subject) is not None for case in small if unmet(case, subject) is None]
+
+    published, unseen = failing(spec.cases, "MERGE"), failing(fresh_cases(4711, spec.clauses), "MERGE")
+    assert len(published) > 50
+    assert sum(published) <= len(published) / 20  # two published cases may ask the same of tables of other ids
+    assert len(unseen) > 20
+    assert sum(unseen) > len(unseen) * 0.8
+
+
+SHAPES = """
+from bpe_conformance.reference.textbook import Tokenizer as Right
+
+class Shapes(Right):
+    "Answers nothing where an error is wanted."
+
+    def __init__(self, vocab, merges, special_tokens=None):
+        try:
+            super().__init__(vocab, merges, special_tokens)
+        except Exception:
+            self.encode = lambda text: None
+"""
+WRONG_SHAPE = ["FAILED  error-table-byte *", "  got * encode returned *", "*8 failed*"]
+
+
+@pytest.mark.parametrize("options", [(), ISOLATE], ids=["in-process", "isolated"])
+def test_an_answer_of_the_wrong_shape_is_no_error(project: Project, options: tuple[str, ...]) -> None:
+    project.write("misshapen.py", SHAPES)
+    arguments = ["conformance", "--adapter", "misshapen:Shapes", "--bpe-clause", "ERROR-TABLE-1", *options]
+    result = project.pytester.runpytest_inprocess(*arguments)
+    assert result.ret == pytest.ExitCode.TESTS_FAILED
+    result.stdout.fnmatch_lines(WRONG_SHAPE)
+
+
+GARBAGE = """
+import json, sys
+for line in sys.stdin:
+    request = json.loads(line)
+    result = {"start": {"protocol": 1, "name": "g", "capabilities": ["encode"]}, "load": {"model": 1}}
+    found = result.get(request["op"], [256] if request.get("text") == "ab" else "garbage")
+    print(json.dumps({"seq": request["seq"], "result": found}), flush=True)
+"""
+
+
+def test_a_reply_of_the_wrong_shape_is_no_error(project: Project) -> None:
+    program = project.write("garbage.py", GARBAGE)
+    arguments = ["conformance", "--adapter", f"cmd:{sys.executable} {program}", "--bpe-clause", "ERROR-TABLE-1"]
+    result = project.pytester.runpytest_inprocess(*arguments)
+    assert result.ret == pytest.ExitCode.TESTS_FAILED
+    result.stdout.fnmatch_lines(WRONG_SHAPE)
+
+
+HELLO = """
+import json, sys
+name = {name}
+for line in sys.stdin:
+    request = json.loads(line)
+    hello = {{"protocol": 1, "name": name, "version": name, "language": name, "capabilities": ["encode", name]}}
+    result = {{"start": hello, "load": {{"model": 1}}}}.get(request["op"], [1])
+    print(json.dumps({{"seq": request["seq"], "result": result}}), flush=True)
+"""
+
+
+@pytest.mark.parametrize("name", ["\0x", "\x1b[2J</script>\n", "\ud800", "'x' * 5_000_000"])
+def test_what_a_program_calls_itself_is_shown_in_visible_ascii_and_short(project: Project, name: str) -> None:
+    program = project.write("hello.py", HELLO.format(name=name if "*" in name else ascii(name)))
+    result = project.judge(f"cmd:{sys.executable} {program}", "--bpe-case", "merge-priority", "--bpe-report", "r/")
+    assert result.ret == pytest.ExitCode.TESTS_FAILED
+    assert max(len(file.read_bytes()) for file in (project.path / "r").iterdir()) < 200_000
+    assert not re.search(r"[^\n -~]", result.stdout.str())
+
+
+def offering(encode: str = "") -> str:
+    lines = [
+        "class Claiming:",
+        "    def __init__(self, vocab=None, merges=None, special_tokens=None): ...",
+        f"    def encode(self, text): return {encode}" if encode else "",
+    ]
+    return "\n".join(lines)
+
+
+@pytest.mark.parametrize(
+    ("source", "status", "told"),
+    [
+        (offering(), 4, "offers none of train, encode and decode"),
+        (offering("1 / 0 if text == 'ab' else []"), 1, "verdict       encoder    FAIL"),
+        (
+            "class Claiming:\n    model = 'no such model'\n    def encode(self, text): return []",
+            5,
+            "nothing was judged",
+        ),
+        (offering("(_ for _ in ()).throw(NotImplementedError)"), 4, "offers none of train, encode and decode"),
+        ("import unittest.mock\nClaiming = unittest.mock.MagicMock()", 4, "is an instance of MagicMock"),
+        (offering("[]") + "\n    conventions = {str(n): 1 for n in range(9)}", 4, "unknown convention '0'"),
+    ],
+    ids=["nothing", "raises-in-the-probe", "another-model", "refuses-all", "mock", "conventions"],
+)
+def test_claiming_less_is_not_green(project: Project, source: str, status: int, told: str) -> None:
+    project.write("claiming.py", source)
+    result = project.judge("claiming:Claiming")
+    assert result.ret == status
+    assert told in result.stdout.str() + result.stderr.str()
+
+
+SPINNING = """
+import subprocess
+from pathlib import Path
+from bpe_conformance.reference.textbook import Tokenizer as Right
+
+class Spinning(Right):
+    def save(self, folder):
+        if self.vocab.get(257) == b" ab":
+            Path(__file__).with_name("begun").touch()
+            while True:
+                pass
+"""
+
+
+@pytest.mark.parametrize(
+    ("number", "options", "cleaned"),
+    [(signal.SIGTERM, (), True), (signal.SIGTERM, ISOLATE, True), (signal.SIGKILL, ISOLATE, False)],
+    ids=["SIGTERM", "SIGTERM-isolated", "SIGKILL-isolated"],
+)
+def test_a_run_that_is_ended_leaves_nothing(
+    tmp_path: Path, number: int, options: tuple[str, ...], cleaned: bool
+) -> None:
+    (tmp_path / "spinning.py").write_text(SPINNING, "utf-8")
+    arguments = ["--adapter", "spinning:Spinning", f"--bpe-spec={SPEC}", "--bpe-case", "save-table", *options]
+    process, mark = trial.start(tmp_path, arguments)
+    until = time.monotonic() + 30
+    while not (tmp_path / "begun").exists() and time.monotonic() < until:
+        time.sleep(0.02)
+    process.send_signal(number)
+    assert process.wait(30) in (-number, pytest.ExitCode.INTERRUPTED)
+    processes, folders = trial.left(tmp_path, mark)
+    assert processes == []
+    assert not cleaned or folders == []
+
+
+LEAVING = """
+import threading, time
+from bpe_conformance.session import leaving
+
+known = set(threading.enumerate())
+threading.Thread(target=time.sleep, args=(1000,)).start()
+leaving.GRACE = 0.2
+leaving.end_in_time(3, known)
+print("told")
+"""
+
+
+def test_threads_left_behind_do_not_hold_the_run_up() -> None:
+    ended = subprocess.run([sys.executable, "-c", LEAVING], capture_output=True, timeout=30)
+    assert (ended.returncode, ended.stdout) == (3, b"told\n")

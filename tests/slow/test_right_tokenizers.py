@@ -1,0 +1,59 @@
+"""No false alarm: right tokenizers of many builds take the whole suite, or the part that their build matters to."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+from helpers.project import Project
+
+WHOLE = [
+    "recursive:Tokenizer",
+    "by_hand:Tokenizer",
+    "permuted:Tokenizer",
+    "linked:Tokenizer",
+    "arrays:Tokenizer",
+    "containers:Lazy",
+]
+ASKED_FOR_LONG = {"linked:Tokenizer"}
+"""Asked the laws for long inputs, too; with others, some of which are naive, these take up to a minute."""
+SHORT = ("-k", "not (law-long or law-large or law-many or law-train-vocabulary or law-train-large)")
+PARTS = {
+    "containers:Arrays": ["BYTES", "DECODE", "BATCH", "STREAM"],
+    "declared:LexSmaller": ["TRAIN"],
+    "declared:SmallerIds": ["TRAIN"],
+    "declared:FirstSeen": ["TRAIN"],
+    "declared:Unspecified": ["TRAIN"],
+    "declared:LookupBytes": ["MERGE", "SPECIAL", "LAW"],
+    "files:AsText": ["FILE", "LAW"],
+    "files:SpelledOnly": ["FILE", "LAW"],
+    "pools:Tokenizer": ["BATCH", "ERROR"],
+    "shapes:Subclass": ["TRAIN"],
+    "shapes:Wrapping": ["SPECIAL", "DECODE", "STREAM", "FILE"],
+    "shapes:Delegating": ["SPECIAL", "LAW", "ERROR"],
+    "shapes:Slots": ["SPECIAL", "BATCH", "ERROR"],
+    "shapes:Frozen": ["BYTES", "DECODE", "ERROR"],
+    "shapes:make": ["BYTES", "ERROR"],
+}
+
+
+def judge(project: Project, adapter: str, *options: str) -> None:
+    if adapter.startswith("arrays"):
+        pytest.importorskip("numpy")
+    shutil.copytree(Path(__file__).parents[1] / "right_tokenizers", project.path / "right_tokenizers")
+    named = ["conformance", "--adapter", f"right_tokenizers.{adapter}"]
+    arguments = [*named, "--bpe-strict", "-q", "-p", "no:cacheprovider", *options]
+    result = project.pytester.runpytest_subprocess(*arguments, timeout=600)
+    assert result.ret == pytest.ExitCode.OK
+    assert not any(line.startswith(("FAILED", "ADVISORY")) for line in result.outlines)
+
+
+@pytest.mark.parametrize("adapter", WHOLE)
+def test_the_whole_suite_raises_no_alarm(project: Project, adapter: str) -> None:
+    judge(project, adapter, *(() if adapter in ASKED_FOR_LONG else SHORT))
+
+
+@pytest.mark.parametrize("adapter", PARTS)
+def test_the_part_that_the_build_matters_to_raises_no_alarm(project: Project, adapter: str) -> None:
+    judge(project, adapter, *SHORT, *(f"--bpe-section={name}" for name in PARTS[adapter]))

@@ -1,0 +1,370 @@
+"""`bpe-conformance conventions` finds what an implementation does, and says what it should declare."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+import shlex
+import subprocess
+import sys
+from typing import ClassVar
+
+import pytest
+
+from bpe_conformance.cases.expectations import TRAINING_KEYS
+from bpe_conformance.cli import main
+from bpe_conformance.command_error import CommandError
+from bpe_conformance.implementation.implementation import CONVENTIONS, Subject
+from bpe_conformance.known_bugs.training_counts import (
+    NewPairsForgotten,
+    NewPairsWithoutWeight,
+    SeamsOfOldWord,
+    StaleHeapEntry,
+)
+from bpe_conformance.reference.textbook import Tokenizer, choose, corpus, count_pairs, number, replace, with_conventions
+from bpe_conformance.reference.tokenizer import conventional
+from bpe_conformance.spec_tools.conventions import Report, find, not_a_maximum, probe, probes
+
+KNOWN_TIES = [value for value in CONVENTIONS["tie_break"] if value != "unspecified"]
+TRAINING = list(itertools.product(KNOWN_TIES, CONVENTIONS["byte_order"], CONVENTIONS["id_layout"]))
+GPT2 = r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
+
+
+def report_of(target: object) -> Report:
+    return probe(Subject("it", target))
+
+
+@pytest.mark.parametrize(("tie_break", "byte_order", "id_layout"), TRAINING)
+def test_the_reference_under_every_convention(tie_break, byte_order, id_layout):
+    asked = {"tie_break": tie_break, "byte_order": byte_order, "id_layout": id_layout}
+    report = report_of(conventional(**asked))
+    assert report.found == {**asked, "lookup": "pair"}
+    assert report.status == 0
+    assert report.to_declare == {name: value for name, value in asked.items() if value != CONVENTIONS[name][0]}
+
+
+@pytest.mark.parametrize(("tie_break", "byte_order", "id_layout"), TRAINING)
+@pytest.mark.parametrize("lookup", CONVENTIONS["lookup"])
+def test_the_textbook_under_every_convention(tie_break, byte_order, id_layout, lookup):
+    asked = {"tie_break": tie_break, "byte_order": byte_order, "id_layout": id_layout, "lookup": lookup}
+    report = report_of(with_conventions(**asked))
+    assert report.found == asked
+    assert report.status == 0
+
+
+@pytest.mark.parametrize(
+    ("adapter", "package", "found"),
+    [
+        ("minimal", "regex", {"lookup": "pair"}),
+        ("tiktoken", "tiktoken", {"lookup": "bytes"}),
+        (
+            "tiktoken-educational",
+            "tiktoken",
+            {
+                "tie_break": "first-seen",
+                "byte_order": "raw",
+                "lookup": "bytes",
+            },
+        ),
+        (
+            "huggingface",
+            "tokenizers",
+            {
+                "tie_break": "smaller-ids",
+                "byte_order": "gpt2",
+                "id_layout": "specials-bytes-merges",
+                "lookup": "pair",
+            },
+        ),
+        (
+            "rustbpe",
+            "rustbpe",
+            {"tie_break": "smaller-ids", "byte_order": "raw"},
+        ),
+        (
+            "bpeasy",
+            "bpeasy",
+            {"tie_break": "smaller-ids", "byte_order": "raw"},
+        ),
+    ],
+)
+def test_built_in_adapters(adapter, package, found):
+    pytest.importorskip(package)
+    report = find(adapter)
+    assert report.found == found
+    assert report.status == 0
+    assert list(report.lines)[-1] == "what is declared fits"
+
+
+def test_probes_tell_all_rules_apart():
+    for one, other in itertools.combinations(TRAINING_KEYS, 2):
+        assert any(probe.expected(one) != probe.expected(other) for probe in probes())
+    assert len({probe.text for probe in probes()}) == len(probes())
+
+
+def test_evidence_names_a_probe_for_each_rule_that_is_excluded():
+    pytest.importorskip("rustbpe")
+    evidence = find("rustbpe").findings[0].why
+    for key in TRAINING_KEYS:
+        assert (key in evidence.replace("smaller-ids/gpt2", "")) == (
+            key in ("lex-greater", "lex-smaller", "first-seen")
+        )
+    assert "not smaller-ids/gpt2" in evidence
+
+
+def test_defaults_are_named():
+    assert "nothing to declare: the defaults" in list(find("reference").lines)
+
+
+def test_of_what_only_decodes_nothing_can_be_told():
+    class DecodeOnly:
+        def __init__(self, vocab, merges, special_tokens=None):
+            self.vocab = vocab
+
+        def decode(self, ids):
+            return b"".join(self.vocab[index] for index in ids).decode("utf-8", "replace")
+
+    for declared in ({}, {"lookup": "bytes"}):
+        report = report_of(type("Declaring", (DecodeOnly,), {"conventions": declared}))
+        assert list(report.lines)[5:] == ["nothing can be told: no convention shows in what it offers"]
+        assert report.status == 0
+
+
+class Undeclared(Tokenizer):
+    @classmethod
+    def train(cls, text, vocab_size, special_tokens, pattern=None):
+        return with_conventions(tie_break="lex-smaller", id_layout="specials-bytes-merges").train(
+            text, vocab_size, special_tokens, pattern
+        )
+
+
+def test_what_is_not_declared_contradicts():
+    report = report_of(Undeclared)
+    lines = list(report.lines)
+    assert report.status == 1
+    assert 'declare: conventions = {"tie_break": "lex-smaller", "id_layout": "specials-bytes-merges"}' in lines
+    assert "CONTRADICTION tie_break: the default, lex-greater, is in force, but it is lex-smaller" in lines
+
+
+def test_a_wrong_declaration_contradicts():
+    class Wrong(Undeclared):
+        conventions: ClassVar = {"tie_break": "first-seen", "id_layout": "specials-bytes-merges", "lookup": "bytes"}
+
+    report = report_of(Wrong)
+    assert "CONTRADICTION tie_break: declared is first-seen, but it is lex-smaller" in list(report.lines)
+    assert report.found["lookup"] == "bytes"
+    assert report.status == 1
+
+
+def training(pick):
+    """Return a class that trains with `pick` from the table of counts."""
+
+    class Trainer:
+        conventions: ClassVar = {"tie_break": "unspecified"}
+
+        def __init__(self, vocab, merges):
+            self.vocab, self.merges = vocab, merges
+
+        @classmethod
+        def train(cls, text, vocab_size, special_tokens):
+            words = corpus(text, special_tokens, GPT2)
+            merges = []
+            while len(merges) < vocab_size - 256 - len(special_tokens) and count_pairs(words):
+                merges.append(pick(count_pairs(words)))
+                words = [replace(word, merges[-1]) for word in words]
+            tokens = [*(bytes([byte]) for byte in range(256)), *(token.encode() for token in special_tokens)]
+            return cls(dict(enumerate([*tokens, *(left + right for left, right in merges)])), merges)
+
+    return Trainer
+
+
+def last_seen(counts):
+    most = max(counts.values())
+    return [pair for pair, count in counts.items() if count == most][-1]
+
+
+def test_unspecified_where_each_merge_is_a_maximum():
+    report = report_of(training(last_seen))
+    assert report.found["tie_break"] == "unspecified"
+    assert report.status == 0
+    assert report.to_declare == {"tie_break": "unspecified"}
+    assert "not lex-greater" in report.findings[0].why
+    assert "not first-seen" in report.findings[0].why
+
+
+class LearnsInBatches(Tokenizer):
+    """Learns several merges from one count, and stops at a second pair that shares a token end to start."""
+
+    @classmethod
+    def train(cls, text, vocab_size, special_tokens, pattern=None):
+        words, merges = corpus(text, special_tokens, GPT2), []
+        wanted = vocab_size - 256 - len(special_tokens)
+        while len(merges) < wanted and count_pairs(words):
+            counts = count_pairs(words)
+            best = sorted(counts, key=counts.__getitem__, reverse=True)[:10]
+            ends, starts = {right for _, right in best}, {left for left, _ in best}
+            chained = [place for place, (left, right) in enumerate(best) if left in ends or right in starts]
+            for pair in best[: chained[1] if chained[1:] else None][: wanted - len(merges)]:
+                merges.append(pair)
+                words = [replace(word, pair) for word in words]
+        return Tokenizer(number(merges, special_tokens), merges)
+
+
+def test_merges_that_go_on_with_an_earlier_count_are_no_maximum():
+    report = report_of(LearnsInBatches)
+    assert report.findings[0].broken
+    told = r"'aaa\naaa\naaa\nzy\nzy': merge 2 is (z,y) with count 2; the highest is 3: (aa,a)"
+    assert report.findings[0].why == told
+
+
+@pytest.mark.parametrize("wrong", [NewPairsForgotten, NewPairsWithoutWeight, SeamsOfOldWord, StaleHeapEntry])
+def test_counts_that_are_brought_up_to_date_wrong(wrong):
+    shown = [one for one in probes()[-5:] if not_a_maximum(one, wrong.train(one.text, 256 + one.merges, []).merges)]
+    assert shown
+    assert report_of(wrong).findings[0].broken
+
+
+def test_probes_without_ties_are_the_same_under_every_rule():
+    for one in probes()[-5:]:
+        first, *others = (one.expected(key) for key in TRAINING_KEYS)
+        assert all(merges == first for merges in others)
+        assert not_a_maximum(one, first) == ""
+
+
+def test_unspecified_where_it_is_not_declared():
+    trainer = training(last_seen)
+    trainer.conventions = {}
+    report = report_of(trainer)
+    assert report.status == 1
+    assert 'declare: conventions = {"tie_break": "unspecified"}' in list(report.lines)
+
+
+def test_a_known_rule_that_is_declared_unspecified():
+    report = report_of(training(lambda counts: choose(counts, "lex-smaller", {})))
+    assert report.status == 0
+    assert list(report.lines)[-1].startswith("tie_break lex-smaller says more than unspecified")
+
+
+def test_no_known_tie_break_with_the_smallest_evidence():
+    def rarest(counts):
+        return min(counts, key=lambda pair: (counts[pair], pair))
+
+    report = report_of(training(rarest))
+    assert report.status == 1
+    assert report.found.get("tie_break") is None
+    assert "no known tie-break" in report.findings[0].line
+    assert "nothing that can be declared describes it" in list(report.lines)
+    wrong = [
+        one for one in probes() if not_a_maximum(one, training(rarest).train(one.text, 256 + one.merges, []).merges)
+    ]
+    assert repr(min(wrong, key=lambda one: len(one.text)).text)[1:-1] in report.findings[0].why
+
+
+def test_too_few_merges_are_no_rule():
+    class Lazy(Tokenizer):
+        @classmethod
+        def train(cls, text, vocab_size, special_tokens, pattern=None):
+            return Tokenizer.train(text, min(vocab_size, 256 + len(special_tokens)), special_tokens)
+
+    report = report_of(Lazy)
+    assert "merges of" in report.findings[0].why
+    assert report.status == 1
+
+
+def test_ties_and_ids_in_different_byte_orders():
+    class Mixed(Tokenizer):
+        conventions: ClassVar = {"tie_break": "smaller-ids", "byte_order": "gpt2"}
+
+        @classmethod
+        def train(cls, text, vocab_size, special_tokens, pattern=None):
+            trained = super().train(text, vocab_size, special_tokens, pattern)
+            vocab = with_conventions(byte_order="raw").train("", 256, []).vocab
+            return Tokenizer({**trained.vocab, **vocab}, trained.merges, special_tokens)
+
+    report = report_of(Mixed)
+    assert report.found["byte_order"] == "gpt2"
+    assert "by its ties; its ids are in raw order" in report.findings[1].why
+
+
+def test_a_layout_that_is_none_of_the_known_ones():
+    class Shifted(Tokenizer):
+        @classmethod
+        def train(cls, text, vocab_size, special_tokens, pattern=None):
+            trained = super().train(text, vocab_size, special_tokens, pattern)
+            trained.vocab = {index + 5: token for index, token in trained.vocab.items()}
+            return trained
+
+    report = report_of(Shifted)
+    assert report.findings[2].broken
+    assert "bytes 5 to 260" in report.findings[2].why
+    assert report.found["byte_order"] == "raw"
+    assert report.status == 1
+
+
+def test_special_tokens_refused_leave_the_layout_open():
+    class Plain(Tokenizer):
+        @classmethod
+        def train(cls, text, vocab_size, special_tokens, pattern=None):
+            if special_tokens:
+                raise NotImplementedError("no special tokens")
+            return super().train(text, vocab_size, special_tokens, pattern)
+
+    report = report_of(Plain)
+    assert "id_layout" not in report.found
+    assert "no special tokens" in report.findings[2].why
+    assert report.status == 0
+
+
+def test_a_lookup_that_is_neither():
+    class Whole(Tokenizer):
+        def _merge(self, word):
+            whole = b"".join(word)
+            return (whole,) if whole in self._ids else super()._merge(word)
+
+    report = report_of(Whole)
+    assert report.findings[3].broken
+    assert report.status == 1
+
+
+def test_a_trainer_that_raises():
+    class Raises(Tokenizer):
+        @classmethod
+        def train(cls, text, vocab_size, special_tokens, pattern=None):
+            raise RuntimeError("no")
+
+    report = report_of(Raises)
+    assert "tie_break" not in report.found
+    assert "RuntimeError" in report.findings[0].why
+
+
+def test_command(capsys):
+    assert main(["conventions", "textbook"]) == 0
+    assert "lex-greater" in capsys.readouterr().out
+    for unusable in ("textbok", "json:dumps", "nothing.there:Tokenizer"):
+        assert main(["conventions", unusable]) == 2
+        captured = capsys.readouterr()
+        assert captured.out == ""
+        assert captured.err.count("\n") == 1
+    with pytest.raises(CommandError):
+        find("textbok")
+
+
+def test_same_under_any_hash_seed(tmp_path):
+    runs = set()
+    for seed in ("0", "1"):
+        code = "import sys; from bpe_conformance.cli import main; sys.exit(main(sys.argv[1:]))"
+        command = [sys.executable, "-c", code, "conventions", "reference"]
+        environment = {**os.environ, "PYTHONHASHSEED": seed}
+        runs.add(subprocess.run(command, env=environment, cwd=tmp_path, check=True, capture_output=True).stdout)
+    assert len(runs) == 1
+
+
+def test_readable_by_a_machine():
+    line = next(line for line in report_of(Undeclared).lines if line.startswith("declare: "))
+    assert json.loads(line.partition(" = ")[2]) == {"tie_break": "lex-smaller", "id_layout": "specials-bytes-merges"}
+
+
+def test_through_the_bridge():
+    serve = shlex.join([sys.executable, "-m", "bpe_conformance.adapters.bridge.server", "textbook"])
+    assert find(f"cmd:{serve}").found == {name: values[0] for name, values in CONVENTIONS.items()}

@@ -1,0 +1,223 @@
+"""`bpe-conformance explain`: what it shows is what the textbook does."""
+
+from __future__ import annotations
+
+import io
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from bpe_conformance import cli
+from bpe_conformance.cases.expectations import TRAINING_KEYS
+from bpe_conformance.command_error import CommandError
+from bpe_conformance.fixtures import read_text
+from bpe_conformance.fixtures.spec import Case, Spec, load_spec
+from bpe_conformance.properties.basic import LAWS
+from bpe_conformance.reference import textbook
+from bpe_conformance.spec_tools import replay
+from bpe_conformance.spec_tools.explain import View, explain
+
+SMALL = Path(__file__).parents[1] / "spec"
+
+
+@pytest.fixture(scope="module")
+def spec() -> Spec:
+    return load_spec(check_schema=False)
+
+
+def _shown(spec: Spec, name: str, *options: str | bool | None) -> str:
+    view = View.checked(*options) if options else None  # type: ignore[arg-type]
+    return "\n".join(explain(spec, name, view))
+
+
+@pytest.fixture(autouse=True)
+def _width(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+
+
+def test_a_training_case_is_replayed(spec: Spec) -> None:
+    shown = _shown(load_spec(SMALL), "train-low")
+    replayed = shown[shown.index("  replay") :]
+    assert replayed.split("\n")[1:10] == [
+        "    corpus  l o w x2 | '\\n' x2 | l o w e r",
+        "    step 1",
+        "           3  (o,w)                 <- merged, of a tie",
+        "           3  (l,o)                 tied",
+        "           1  (w,e)",
+        "           1  (e,r)",
+        "      merge   (o,w): 2 pairs tie at 3; lex-greater takes it: left o is greater",
+        "              than l of (l,o)",
+        "      corpus  l ow x2 | '\\n' x2 | l ow e r",
+    ]
+    assert replayed.endswith("no pair is left: training ends with 4 of 44 merges")
+
+
+@pytest.mark.parametrize("key", TRAINING_KEYS)
+def test_the_replay_merges_what_the_case_expects(spec: Spec, key: str) -> None:
+    cases = [case for case in spec.cases if case.op == "train" and "by_convention" in case.expect][::9]
+    for case in cases:
+        merged = re.findall(r"^ +merge +(\(.*?\)): ", _unfolded(_shown(spec, case.id, key, None, True)), re.MULTILINE)
+        given = case.input["train"]
+        special = [read_text(token) for token in given["special_tokens"]]
+        tie_break, _, order = key.partition("/")
+        merges = textbook.learn(
+            read_text(given["text"]), given["vocab_size"], special, _pattern(case), tie_break, order or "raw"
+        )
+        assert merged == [replay.pair(merge) for merge in merges], case.id
+
+
+def _unfolded(shown: str) -> str:
+    """Join what was folded: a line that is indented deeper than any line that begins something."""
+    return re.sub(r"\n {14}(?=\S)", " ", shown)
+
+
+def _pattern(case: Case) -> str:
+    from bpe_conformance.fixtures import PATTERNS
+
+    return PATTERNS[case.input["train"].get("pattern", "gpt2")]
+
+
+def test_the_reason_tells_how_the_tie_was_broken(spec: Spec) -> None:
+    small = load_spec(SMALL)
+    told = {key: " ".join(_shown(small, "train-low", key, None, False).split()) for key in TRAINING_KEYS}
+    assert "lex-smaller takes it: left l is smaller than o of (o,w)" in told["lex-smaller"]
+    assert "smaller-ids takes it: the left id 108 is below the 111 of (o,w)" in told["smaller-ids"]
+    assert "the left id 75 is below the 78 of (o,w)" in told["smaller-ids/gpt2"]
+    assert "first-seen takes the pair that occurs first in the text" in told["first-seen"]
+
+
+@pytest.mark.parametrize(
+    ("counts", "reason"),
+    [
+        ({(b"a", b"z"): 2, (b"ab", b"c"): 2}, "left ab is greater than a of (a,z), being longer"),
+        ({(b"a", b"b"): 2, (b"a", b"c"): 2}, "left tokens are equal, and right c is greater than b of (a,b)"),
+        ({(b" ", b"a"): 1, (b"\xc3", b"a"): 1}, "left <c3> is greater than ' ' of (' ',a) (byte c3 against 20)"),
+        ({(b"a", b"a"): 1}, "(a,a): no other pair occurs 1 time"),
+    ],
+)
+def test_reasons(counts: dict[tuple[bytes, bytes], int], reason: str) -> None:
+    chosen = textbook.choose(counts, "lex-greater", {})
+    assert replay._reason(counts, chosen, "lex-greater", {}).endswith(reason)
+
+
+def test_an_encoding_case_is_replayed(spec: Spec) -> None:
+    shown = _shown(spec, "merge-priority-beats-leftmost").split("\n")
+    assert shown[0] == "merge-priority-beats-leftmost                     MERGE-ORDER-1 (MUST), encoder"
+    assert "  text       'abc'  = 61 62 63" in shown
+    assert "  merges     0 (b,c)  1 (a,b)" in shown
+    assert "  expected   97 'a' | 256 'bc'" in shown
+    assert shown[-4:] == [
+        "  replay",
+        "    pre-token 'abc'",
+        "      a [b c]                   (b,c) of rank 0 merges; other ranks: (a,b) 1",
+        "      = 97 'a' | 256 'bc'",
+    ]
+
+
+def test_the_other_lookup_is_replayed(spec: Spec) -> None:
+    case = next(
+        case
+        for case in spec.cases
+        if case.op == "encode" and set(case.expect.get("by_convention", ())) == {"pair", "bytes"}
+    )
+    values = case.expect["by_convention"]
+    for key in ("pair", "bytes"):
+        shown = " ".join(_shown(spec, case.id, None, key, True).partition("  replay")[2].split())
+        ids = re.findall(r"(?:= |\| )(\d+) ", shown)
+        assert list(map(int, ids)) == values[key]["ids"], key
+
+
+def test_steps_end_where_the_textbook_ends(spec: Spec) -> None:
+    ranks = {(b"a", b"a"): 0, (b"aa", b"aa"): 1, (b"aaaa", b"b"): 2}
+    for text in ("aaaaab", "aaaa", "b", "baab"):
+        word = textbook.atoms(text)
+        states = list(replay.merge_steps(word, lambda left, right: ranks.get((left, right))))
+        wanted = textbook.merge_by_pair(word, ranks)
+        assert len(states) == len(word) - len(wanted)
+
+
+def test_decoding_tells_where_each_replacement_comes_from(spec: Spec) -> None:
+    shown = _shown(load_spec(SMALL), "decode-euro")
+    assert shown.endswith("    U+FFFD for e2 at byte 3: unexpected end of data")
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"",
+        b"abc",
+        b"\xed\xa0\x80",
+        b"\xf4\x90\x80\x80a",
+        b"\xf0\x80\x80",
+        b"\xc0\xaf",
+        b"a\xf0\x9f\xa6",
+        b"\xff\xe2\x82",
+    ],
+)
+def test_replacements_are_those_of_the_decoder(data: bytes) -> None:
+    parts = list(replay.replacements(data))
+    assert len(parts) == data.decode("utf-8", "replace").count("\ufffd")
+    for first, last, _ in parts:
+        assert data[first:last].decode("utf-8", "replace") == "\ufffd"
+
+
+def test_a_clause_and_a_law_are_shown(spec: Spec) -> None:
+    clause = _shown(spec, "merge-order-1")  # whatever the case of its letters
+    assert clause.startswith("MERGE-ORDER-1")
+    assert "merge-priority-beats-leftmost" in clause
+    law = _shown(spec, LAWS[0].id)
+    assert LAWS[0].clause_id in law
+    assert f"--bpe-case {LAWS[0].id}" in law
+
+
+def test_an_unknown_id_names_the_nearest(spec: Spec) -> None:
+    with pytest.raises(CommandError, match="did you mean merge-priority-beats-leftmost"):
+        explain(spec, "merge-priority-beats-leftmos")
+    with pytest.raises(CommandError, match=r"did you mean .*priority"):
+        explain(spec, "priority")
+    with pytest.raises(CommandError, match="bpe-conformance list shows what there is"):
+        explain(spec, "qqqqqqqqqq")
+    with pytest.raises(CommandError, match="no tie-break 'lex-bigger'; did you mean lex-greater"):
+        View.checked("lex-bigger", None, False)
+
+
+def _everything(spec: Spec) -> Iterator[str]:
+    yield from spec.clauses
+    yield from (law.id for law in LAWS)
+    small = [case.id for case in spec.cases if "file" not in case.input.get("text", ())]
+    yield from small[::5]
+    yield max(small, key=len)
+
+
+def test_everything_can_be_explained_in_80_columns(spec: Spec) -> None:
+    for name in _everything(spec):
+        for line in explain(spec, name):
+            assert len(line) <= (88 if line.startswith("        ") else 80), (name, line)  # a title is not folded
+            assert line == line.rstrip()
+
+
+def test_another_terminal_gets_ascii(monkeypatch: pytest.MonkeyPatch) -> None:
+    raw = io.BytesIO()
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(raw, encoding="latin-1"))
+    assert cli.main(["explain", "SPECIAL-SCAN-1"]) == 0
+    sys.stdout.flush()
+    assert raw.getvalue().isascii()
+
+
+def test_a_long_table_is_cut_with_a_count(spec: Spec) -> None:
+    case = next(case for case in spec.cases if case.id.startswith("real-text-"))
+    assert "more pre-tokens (--all shows them)" in _shown(spec, case.id)
+    assert "--all shows them" not in _shown(spec, case.id, None, None, True)
+
+
+def test_a_law_of_one_history_tells_what_it_asks(spec: Spec) -> None:
+    assert "asked      Processes with different hash seeds train" in _shown(spec, "law-hash-seed")
+    for law in LAWS:
+        assert ("  asked      " in _shown(spec, law.id)) == (law.tries == 1)
+
+
+def test_how_ids_are_given_is_told(spec: Spec) -> None:
+    assert "             as a tuple\n" in _shown(spec, "decode-sequence-tuple")

@@ -1,0 +1,236 @@
+"""`bpe-conformance export`: what another language needs is in the JSON, and nothing else is needed."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from jsonschema import Draft202012Validator
+
+from bpe_conformance import cli
+from bpe_conformance.command_error import CommandError
+from bpe_conformance.fixtures.saving import NotWritten
+from bpe_conformance.fixtures.spec import FOLDER, load_spec
+from bpe_conformance.reference import textbook
+from bpe_conformance.spec_tools.export import contents, export
+
+SMALL = Path(__file__).parents[1] / "spec"
+
+
+@pytest.fixture(scope="module")
+def exported(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("export") / "spec"
+    export(FOLDER, folder)
+    return folder
+
+
+def _documents(folder: Path) -> dict[str, Any]:
+    files = sorted(file for file in folder.rglob("*.json") if file.name != "export.schema.json")
+    return {file.relative_to(folder).as_posix(): json.loads(file.read_bytes()) for file in files}
+
+
+def test_every_document_passes_the_schema(exported: Path) -> None:
+    schema = json.loads((exported / "export.schema.json").read_bytes())
+    Draft202012Validator.check_schema(schema)
+    validator = Draft202012Validator(schema)
+    documents = _documents(exported)
+    inline = [name for name in documents if name.startswith("models/inline-")]
+    for name in inline[10:-10]:  # they are all written alike
+        del documents[name]
+    for long in ("vocab", "merges"):  # and so are the lines of a table
+        del documents["models/gpt2.json"][long][1_000:-1_000]
+    for name, document in documents.items():
+        assert validator.is_valid(document), name
+    assert not validator.is_valid({"kind": "model"})
+
+
+def test_the_manifest_names_every_file(exported: Path) -> None:
+    manifest = json.loads((exported / "manifest.json").read_bytes())
+    found = {
+        file.relative_to(exported).as_posix(): hashlib.sha256(file.read_bytes()).hexdigest()
+        for file in exported.rglob("*")
+        if file.is_file() and file.name != "manifest.json"
+    }
+    assert found == manifest["files"]
+    spec = load_spec(check_schema=False)
+    assert manifest["counts"]["cases"] == len(spec.cases)
+    assert manifest["counts"]["clauses"] == len(spec.clauses)
+
+
+def test_all_is_ascii_and_the_same_twice(exported: Path) -> None:
+    spec = load_spec(check_schema=False)
+    again = contents(spec)
+    assert {name: (exported / name).read_bytes() for name in again} == again
+    assert all(data.isascii() for name, data in again.items() if name.endswith(".json"))
+
+
+# A harness that knows nothing but the JSON
+
+
+class Harness:
+    """Judges the textbook by an export."""
+
+    def __init__(self, folder: Path) -> None:
+        self.documents = _documents(folder)
+        self.tokenizers: dict[tuple[str, str], textbook.Tokenizer] = {}
+        self.patterns = self.documents["conventions.json"]["patterns"]
+
+    def cases(self) -> Iterator[dict[str, Any]]:
+        for document in self.documents.values():
+            if document["kind"] == "cases":
+                yield from document["cases"]
+
+    def holds(self, case: dict[str, Any], expect: Mapping[str, Any], conventions: Mapping[str, str]) -> bool | None:
+        """Whether the textbook gives what is expected; None if the case does not apply."""
+        if "any_of" in expect:
+            return any(self.holds(case, one, conventions) for one in expect["any_of"])
+        if "by_convention" in expect:
+            key = conventions["key"] if case["op"] == "train" else conventions["lookup"]
+            return key in expect["by_convention"] and self.holds(case, expect["by_convention"][key], conventions)
+        try:
+            got = self.answer(case, conventions)
+        except (ValueError, KeyError):
+            return "error" in expect
+        return "error" not in expect and self.compare(case, expect, got)
+
+    def answer(self, case: dict[str, Any], conventions: Mapping[str, str]) -> Any:
+        given = case["input"]
+        if case["op"] == "train":
+            tie_break, _, order = conventions["key"].partition("/")
+            pattern = self.patterns[given["pattern"]]
+            special = list(map(_text, given["special_tokens"]))
+            text = _text(given["text"])
+            return textbook.learn(text, given["vocab_size"], special, pattern, tie_break, order or "raw"), special
+        tokenizer = self.tokenizer(case, conventions)
+        if case["op"] == "decode":
+            return tokenizer.decode(given["ids"])
+        if case["op"] == "batch":
+            return [tokenizer.encode(_text(text)) for text in given["texts"]]
+        if case["op"] == "stream":
+            joined = {"".join(map(_text, chunks)) for chunks in given["chunkings"]}
+            assert joined == {_text(given["text"])}
+        if case["op"] == "encode_allowed":
+            chosen = {name: _texts(given[name]) for name in ("allowed_special", "disallowed_special")}
+            return tokenizer.encode(_text(given["text"]), **chosen)
+        return [] if case["op"] == "construct" else tokenizer.encode(_text(given["text"]))
+
+    def tokenizer(self, case: dict[str, Any], conventions: Mapping[str, str]) -> textbook.Tokenizer:
+        if (case["model"], conventions["lookup"]) not in self.tokenizers:
+            self.tokenizers[case["model"], conventions["lookup"]] = self.build(case["model"], conventions["lookup"])
+        return self.tokenizers[case["model"], conventions["lookup"]]
+
+    def build(self, name: str, lookup: str) -> textbook.Tokenizer:
+        model = self.documents[f"models/{name}.json"]
+        vocab = {index: bytes.fromhex(token) for index, token in model["vocab"]}
+        merges = [(bytes.fromhex(left), bytes.fromhex(right)) for left, right in model["merges"]]
+        special = model["special_tokens"]
+        kind = textbook.with_conventions(lookup=lookup)
+        special_tokens = None if special is None else list(map(_text, special))
+        return kind(vocab, merges, special_tokens, self.patterns[model["pattern"]])
+
+    def compare(self, case: dict[str, Any], expect: Mapping[str, Any], got: Any) -> bool:
+        if "merges" in expect:
+            merges, special = got
+            ids = {str(i): token.hex() for i, token in textbook.number(merges, special).items() if i >= 256}
+            same = [[left.hex(), right.hex()] for left, right in merges] == expect["merges"]
+            return same and ids == {str(i): token for i, token in expect.get("ids", ids.items())}
+        if "batch" in expect:
+            return bool(got == [row["ids"] for row in expect["batch"]])
+        if "text" in expect:
+            return bool(got == _text(expect["text"]))
+        model = self.documents[f"models/{case['model']}.json"]
+        vocab = dict(model["vocab"])
+        if "lossless" in expect:
+            return "".join(vocab[index] for index in got) == _text(case["input"]["text"]).encode("utf-8").hex()
+        if "with_new_ids" in expect:
+            known = {token: index for index, token in model["vocab"]}
+            return len(got) == len(expect["with_new_ids"]) and all(
+                index == known[token] if token in known else index not in vocab
+                for index, token in zip(got, expect["with_new_ids"], strict=True)
+            )
+        assert all(
+            vocab.get(index, token) == token for index, token in zip(expect["ids"], expect["tokens"], strict=True)
+        )
+        return bool(got == expect["ids"])
+
+
+def _texts(value: Any) -> Any:
+    return value if value == "all" else list(map(_text, value))
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else "".join(map(chr, value["code_points"]))
+
+
+@pytest.mark.parametrize(
+    "conventions",
+    [{"key": "lex-greater", "lookup": "pair"}, {"key": "smaller-ids/gpt2", "lookup": "bytes"}],
+    ids=["defaults", "others"],
+)
+def test_the_textbook_passes_by_the_json_alone(exported: Path, conventions: dict[str, str]) -> None:
+    harness = Harness(exported)
+    judged = 0
+    for case in harness.cases():
+        if case["op"] == "save" or "lazy" in case["expect"]:
+            continue
+        model = harness.documents.get(f"models/{case['model']}.json", {"ranks_by_bytes": True})
+        if conventions["lookup"] == "bytes" and not model["ranks_by_bytes"]:
+            continue
+        assert harness.holds(case, case["expect"], conventions), case["id"]
+        judged += 1
+    assert judged > 800
+
+
+def test_the_harness_can_fail(exported: Path) -> None:
+    harness = Harness(exported)
+    case = next(case for case in harness.cases() if case["id"] == "merge-priority-beats-leftmost")
+    case["expect"]["by_convention"]["pair"]["ids"] = [257, 99]
+    case["expect"]["by_convention"]["pair"]["tokens"] = ["6162", "63"]
+    assert harness.holds(case, case["expect"], {"key": "lex-greater", "lookup": "pair"}) is False
+
+
+# Where it is written
+
+
+def test_a_former_export_is_replaced_and_nothing_else_is(tmp_path: Path) -> None:
+    target = tmp_path / "out"
+    export(SMALL, target)
+    (target / "cases" / "MERGE.json").unlink()
+    export(SMALL, target)
+    assert (target / "cases" / "MERGE.json").exists()
+    (target / "notes.txt").write_text("mine", "utf-8")
+    with pytest.raises(CommandError, match=r"holds notes\.txt, which no export wrote"):
+        export(SMALL, target)
+    assert (target / "notes.txt").read_text("utf-8") == "mine"
+    assert [file.name for file in tmp_path.iterdir()] == ["out"]
+
+
+def test_an_empty_folder_is_filled_and_a_file_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "empty").mkdir()
+    assert cli.main(["export", str(tmp_path / "empty"), "--spec", str(SMALL)]) == 0
+    (tmp_path / "file").write_text("mine", "utf-8")
+    assert cli.main(["export", str(tmp_path / "file"), "--spec", str(SMALL)]) == 2
+    assert capsys.readouterr().err == f"bpe-conformance: {tmp_path / 'file'} is a file; name a folder\n"
+
+
+def test_a_failure_leaves_the_former_export(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    target = tmp_path / "out"
+    export(SMALL, target)
+    before = (target / "manifest.json").read_bytes()
+    rename = Path.rename
+
+    def refuse(self: Path, to: Path) -> Path:
+        if self.name == "new":
+            raise PermissionError(1, "refused", str(to))
+        return rename(self, to)
+
+    monkeypatch.setattr(Path, "rename", refuse)
+    with pytest.raises(NotWritten, match="refused") as caught:
+        export(SMALL, target)
+    assert caught.value.filename == str(target)
+    assert (target / "manifest.json").read_bytes() == before
+    assert [file.name for file in tmp_path.iterdir()] == ["out"]

@@ -1,0 +1,147 @@
+"""Each rule of the lint is broken by a spec of its own, and the spec that is shipped breaks none."""
+
+from __future__ import annotations
+
+import importlib.util
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from bpe_conformance import cli
+from bpe_conformance.fixtures import characters
+from bpe_conformance.fixtures.spec import FOLDER
+from bpe_conformance.spec_tools import unicode_tables
+from bpe_conformance.spec_tools.lint import RULES, lint
+
+BAD = Path(__file__).parents[1] / "bad_specs"
+FIXTURES = sorted(BAD.glob("*.yaml"))
+PYTHON38 = Path.home() / ".pyenv/versions/3.8.18/bin/python"
+
+
+def _spec(target: Path, fixture: Path | None = None) -> tuple[Path, str]:
+    """Return a copy of the good spec with what `fixture` adds to it, and the error that it names.
+
+    Its first line is the error; the second one names the files that its YAML documents become.
+    """
+    folder = target / "spec"
+    shutil.copytree(BAD / "base", folder)
+    if fixture is None:
+        return folder, ""
+    first, second, body = fixture.read_bytes().decode("utf-8").split("\n", 2)
+    for name, document in zip(second.removeprefix("# in: ").split(", "), body.split("---\n"), strict=True):
+        (folder / name).write_bytes(document.encode("utf-8"))
+    return folder, first.removeprefix("# ")
+
+
+def test_the_good_spec_is_good(tmp_path: Path) -> None:
+    assert lint(_spec(tmp_path)[0]) == []
+
+
+@pytest.mark.parametrize("fixture", FIXTURES, ids=lambda file: file.stem)
+def test_a_bad_spec_breaks_its_rule_and_no_other(fixture: Path, tmp_path: Path) -> None:
+    folder, expected = _spec(tmp_path, fixture)
+    findings = lint(folder)
+    assert [finding.line(folder) for finding in findings] == [expected]
+    assert findings[0].rule == fixture.stem.partition(".")[0]
+
+
+def test_every_rule_has_a_fixture_and_every_fixture_a_rule() -> None:
+    names = [rule.name for rule in RULES]
+    assert len(set(names)) == len(names)
+    assert {fixture.stem.partition(".")[0] for fixture in FIXTURES} == set(names)
+    assert {fixture.stem for fixture in FIXTURES} >= set(names)
+
+
+def test_the_shipped_spec_breaks_no_rule() -> None:
+    assert [finding.line(FOLDER) for finding in lint(FOLDER)] == []
+
+
+def test_the_command_says_what_is_wrong_and_exits_1(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    good, _ = _spec(tmp_path / "good")
+    assert cli.main(["lint", "--spec", str(good)]) == 0
+    assert capsys.readouterr().out == f"no error, by {len(RULES)} rules\n"
+    bad, expected = _spec(tmp_path / "bad", BAD / "title-words.yaml")
+    assert cli.main(["lint", "--spec", str(bad)]) == 1
+    assert capsys.readouterr().out.splitlines() == [f"{bad}/{expected}", "1 error"]
+
+
+def test_advice_leaves_the_exit_status_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder, expected = _spec(tmp_path, BAD / "few-cases.yaml")
+    assert cli.main(["lint", "--spec", str(folder)]) == 0
+    assert expected in capsys.readouterr().out
+
+
+def test_rules_can_be_read(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["lint", "--rules"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split()[0] for line in lines] == [rule.name for rule in RULES]
+
+
+def test_no_folder_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["list", "--spec", str(tmp_path)]) == 2
+    assert capsys.readouterr().err.count("\n") == 1
+
+
+# The tables of Unicode
+
+
+@pytest.mark.parametrize(
+    ("char", "known"),
+    [
+        ("a", True),
+        ("\u0378", False),
+        ("\u32ff", False),  # Unicode 12.1
+        ("\U0001f90d", True),  # 12.0
+        ("\U0001f90c", False),  # 13.0
+        ("\ud800", True),
+        ("\ue000", True),
+        ("\uffff", True),
+        ("\U0010ffff", True),
+    ],
+)
+def test_the_table_of_unicode_12(char: str, known: bool) -> None:
+    assert characters.is_in_unicode_12(char) is known
+
+
+@pytest.mark.skipif(not PYTHON38.exists(), reason="needs a Python 3.8, whose character data is that of Unicode 12.1")
+def test_the_table_of_unicode_12_is_what_python_3_8_gives() -> None:
+    assert characters.UNICODE_12.read_text("utf-8") == unicode_tables.unicode_12_table(str(PYTHON38))
+
+
+def test_another_python_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"12\.1\.0 is wanted"):
+        unicode_tables.unicode_12_table(sys.executable)
+
+
+@pytest.mark.skipif(
+    not (importlib.util.find_spec("tiktoken") and importlib.util.find_spec("tokenizers")),
+    reason="needs tiktoken and tokenizers",
+)
+def test_the_table_of_engine_differences_holds_what_is_measured() -> None:
+    known = characters.engine_differences()
+    measured = unicode_tables.measured_differences()
+    missing = [(name, hex(code)) for name, codes in measured.items() for code in codes if chr(code) not in known]
+    assert missing == []
+    assert set(known) == {"\u0295"}
+
+
+def test_ranges_there_and_back() -> None:
+    codes = [0, 1, 2, 7, 0x10FFFE, 0x10FFFF]
+    spelled = unicode_tables.write_ranges(codes)
+    assert spelled == "0000-0002 0007 10FFFE-10FFFF"
+    assert [code for first, last in characters.read_ranges(spelled) for code in range(first, last + 1)] == codes
+
+
+def test_a_closed_pipe_is_quiet() -> None:
+    script = "import sys; from bpe_conformance.cli import main; sys.exit(main(['list']))"
+    process = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    assert process.stdout is not None
+    assert process.stderr is not None
+    assert process.stdout.readline()
+    process.stdout.close()
+    assert process.stderr.read() == b""
+    process.stderr.close()
+    assert process.wait() == cli.BROKEN_PIPE

@@ -1,0 +1,136 @@
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+from helpers.project import SPEC
+
+from bpe_conformance.cli import main
+from bpe_conformance.fixtures.flow import write_flow
+from bpe_conformance.fixtures.spec import load_spec
+from bpe_conformance.spec_tools.regenerate import regenerate
+
+HAND = """clause: MERGE-ORDER-1
+cases:
+  - id: hand-made
+    title: a value worked out by a person
+    since: "1.0"
+    op: encode
+    model: {merges: [["a", "b"]]}
+    input: {text: "ab"}
+    expect: {tokens: ["a", "b"], ids: [97, 98]}
+    by: hand
+"""
+
+
+@pytest.fixture
+def spec(tmp_path: Path) -> Path:
+    folder = tmp_path / "spec"
+    shutil.copytree(SPEC, folder)
+    return folder
+
+
+def contents(spec: Path) -> dict[str, bytes]:
+    return {str(file.relative_to(spec)): file.read_bytes() for file in sorted(spec.rglob("*")) if file.is_file()}
+
+
+def change(file: Path, old: str, new: str) -> None:
+    text = file.read_bytes().decode("utf-8")
+    assert text.count(old) == 1
+    file.write_bytes(text.replace(old, new).encode("utf-8"))
+
+
+def test_what_is_right_is_left_as_it_is(spec: Path) -> None:
+    before = contents(spec)
+    for _ in range(2):
+        outcome = regenerate(spec, witnesses=[])
+        assert (outcome.differences, outcome.refusals) == ([], [])
+        assert contents(spec) == before
+
+
+def test_a_changed_golden_is_found_and_mended(spec: Path) -> None:
+    before = contents(spec)
+    file = spec / "cases" / "encode.yaml"
+    change(file, 'expect: {tokens: ["aa", "a"], ids: [256, 97]}', 'expect: {tokens: ["a", "aa"], ids: [97, 256]}')
+    changed = contents(spec)
+    outcome = regenerate(spec, check=True, witnesses=[])
+    assert outcome.differences == [
+        'encode.yaml: style-left expects {tokens: ["a", "aa"], ids: [97, 256]}; '
+        'the oracle gives {tokens: ["aa", "a"], ids: [256, 97]}'
+    ]
+    assert contents(spec) == changed
+    regenerate(spec, witnesses=[])
+    assert contents(spec) == before
+
+
+def test_comments_layout_and_other_values_stay(spec: Path) -> None:
+    file = spec / "cases" / "encode.yaml"
+    text = file.read_bytes().decode("utf-8")
+    commented = (
+        text.replace("  - id: merge-lookup", "  # before a case\n\n  - id: merge-lookup   # behind it")
+        .replace("    op: construct", "    op:    construct   # wide")
+        .replace('input: {text: "aaa"}', "input:\n      text: 'aaa'   # single quotes")
+        + "    # after the last one\n\n"
+    )
+    file.write_bytes(commented.replace("ids: [97, 256]", "ids: [97, 257]").encode("utf-8"))
+    regenerate(spec, witnesses=[])
+    assert file.read_bytes().decode("utf-8") == commented
+
+
+def test_a_missing_expectation_is_written(spec: Path) -> None:
+    before = contents(spec)
+    file = spec / "cases" / "encode.yaml"
+    change(file, '    expect: {tokens: ["aa", "a"], ids: [256, 97]}\n', "")
+    outcome = regenerate(spec, witnesses=[])
+    assert "style-left has no expected value" in outcome.differences[0]
+    assert contents(spec) == before
+
+
+def test_what_is_by_hand_is_never_written(spec: Path) -> None:
+    file = spec / "cases" / "hand.yaml"
+    file.write_text(HAND, encoding="utf-8")
+    outcome = regenerate(spec, witnesses=[])
+    assert outcome.differences == []
+    assert len(outcome.refusals) == 1
+    assert "hand-made expects" in outcome.refusals[0]
+    assert file.read_text("utf-8") == HAND
+    file.write_text(HAND.replace('["a", "b"], ids: [97, 98]', '["ab"], ids: [256]'), encoding="utf-8")
+    assert regenerate(spec, witnesses=[]).refusals == []
+
+
+def test_long_values_are_laid_out_the_same_twice(spec: Path) -> None:
+    file = spec / "cases" / "encode.yaml"
+    change(file, 'input: {text: "aaa"}', 'input: {text: {repeat: ["\\U0001f98a\\x01 \\"\\\\", 40]}}')
+    regenerate(spec, witnesses=[])
+    once = contents(spec)
+    regenerate(spec, witnesses=[])
+    assert contents(spec) == once
+    assert load_spec(spec).cases
+    assert once["cases/encode.yaml"].isascii()
+
+
+def test_the_command(spec: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["regenerate", "--check", "--spec", str(spec)]) in (0, 1)  # marks of witnesses may be missing
+    change(spec / "cases" / "encode.yaml", "ids: [256, 97]", "ids: [256, 98]")
+    capsys.readouterr()
+    assert main(["regenerate", "--check", "--spec", str(spec)]) == 1
+    assert "style-left expects" in capsys.readouterr().out
+    assert main(["regenerate", "--check", "--spec", str(spec / "none")]) == 2
+    error = capsys.readouterr().err
+    assert error.count("\n") == 1
+    assert "there is no folder cases/" in error
+
+
+@pytest.mark.parametrize(
+    ("value", "written"),
+    [
+        ("\u00e9\u20ac\U0001f98a", '"\u00e9\u20ac\\U0001f98a"'),
+        ("e\u0301\u200d\ufeff\u00a0\u2028", '"e\\u0301\\u200d\\ufeff\\xa0\\u2028"'),
+        ('"\\\n\t\r\0\x1b', '"\\"\\\\\\n\\t\\r\\0\\x1b"'),
+        ({"a": [1, True, "no"]}, '{a: [1, true, "no"]}'),
+        ("", '""'),
+    ],
+)
+def test_flow_style(value: object, written: str) -> None:
+    assert write_flow(value) == written

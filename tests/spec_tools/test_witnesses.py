@@ -1,0 +1,423 @@
+"""`bpe-conformance regenerate`: expected values from the oracle, marks of the witnesses, nothing else."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.metadata
+import re
+import shutil
+from dataclasses import replace
+from pathlib import Path
+from typing import ClassVar
+
+import pytest
+import yaml
+
+from bpe_conformance.fixtures import read_model
+from bpe_conformance.fixtures.spec import FOLDER, load_spec
+from bpe_conformance.fixtures.yaml_file import SpecError
+from bpe_conformance.reference import textbook
+from bpe_conformance.spec_tools.regenerate import regenerate
+from bpe_conformance.spec_tools.witnesses import Witness, _ambiguous, load_witnesses
+
+CASES = """\
+clause: MERGE-ORDER-1
+cases:
+  # a comment that stays
+  - id: first
+    title: the pair learned first merges first
+    since: "1.0"
+    op: encode
+    model: {merges: [["b", "c"],   ["a", "b"]]}
+    input: {text: "abc"}
+    expect: {tokens: ["a", "bc"], ids: [97, 256]}
+    # another
+    note: spaces   stay
+
+  - id: second
+    title: lookup by pair and by bytes differ
+    since: "1.0"
+    op: encode
+    model: {merges: [["b", "c"], ["a", "b"], ["ab", "c"]]}
+    input: {text: "xabc"}
+    expect:
+      by_convention:
+        pair: {tokens: ["x", "a", "bc"], ids: [120, 97, 256]}
+        bytes: {tokens: ["x", "abc"], ids: [120, 258]}
+  - id: third
+    title: a rule and no value
+    since: "1.0"
+    op: encode
+    model: pinned
+    input: {text: "ab"}
+    expect: {lossless: true}
+  - id: fourth
+    title: a value that is worked out by hand
+    since: "1.0"
+    op: encode
+    model: pinned
+    input: {text: "ab"}
+    by: hand
+    expect: {tokens: ["ab"], ids: [256]}
+"""
+TRAIN = """\
+clause: TRAIN-TIE-1
+cases:
+  - id: tie
+    title: two pairs that tie
+    since: "1.0"
+    op: train
+    input: {train: {text: "ab\\nba", vocab_size: 257, special_tokens: []}}
+"""
+MODEL = """\
+title: A model with one merge
+merges: [["a", "b"]]
+"""
+CLAUSES = """\
+section: {section}
+title: A title
+intro: An introduction.
+clauses:
+  - id: {id}
+    level: must
+    statement: A statement of a rule.
+    rationale: A reason for the rule.
+    sources: ["nobody"]
+"""
+
+
+class Agrees:
+    """What an honest witness is: the textbook, under the convention that it is asked for."""
+
+    conventions: ClassVar = {"lookup": "bytes"}
+    kind = textbook.with_conventions(lookup="bytes")
+
+    def __new__(cls, *arguments, **keywords):
+        return cls.kind(*arguments, **keywords)
+
+    @classmethod
+    def train(cls, *arguments, **keywords):
+        return textbook.Tokenizer.train(*arguments, **keywords)
+
+
+class Lies(Agrees):
+    """Gives one id too many for every text that holds an x."""
+
+    class kind(textbook.with_conventions(lookup="bytes")):  # noqa: N801
+        def encode(self, text):
+            return [*super().encode(text), *([0] if "x" in text else [])]
+
+
+class Raises(Agrees):
+    def __new__(cls, *arguments, **keywords):
+        raise BaseException("panic\n\u20ac")
+
+
+def witness(name="honest", kind="Agrees", version=None, package="regex", **asked) -> Witness:
+    asked = asked or {"encode": "bytes", "train": "lex-greater"}
+    version = version or importlib.metadata.version(package)
+    return Witness(name, package, version, f"{__name__}:{kind}", asked, "here")
+
+
+@pytest.fixture
+def spec(tmp_path: Path) -> Path:
+    for part in ("cases", "clauses", "models"):
+        (tmp_path / part).mkdir()
+    (tmp_path / "models" / "pinned.yaml").write_text(MODEL)
+    pin(tmp_path)
+    (tmp_path / "cases" / "encode.yaml").write_text(CASES)
+    (tmp_path / "cases" / "train.yaml").write_text(TRAIN)
+    for section, name in (("MERGE", "MERGE-ORDER-1"), ("TRAIN", "TRAIN-TIE-1")):
+        (tmp_path / "clauses" / f"{section.lower()}.yaml").write_text(CLAUSES.format(section=section, id=name))
+    return tmp_path
+
+
+def pin(folder: Path) -> None:
+    file = folder / "models" / "pinned.yaml"
+    (folder / "models" / "SHA256SUMS").write_text(f"{hashlib.sha256(file.read_bytes()).hexdigest()}  {file.name}\n")
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {str(file.relative_to(folder)): file.read_bytes() for file in sorted(folder.rglob("*.*")) if file.is_file()}
+
+
+def agrees(folder: Path) -> dict[str, tuple[str, ...]]:
+    return {case.id: case.agrees for case in load_spec(folder).cases}
+
+
+def test_writes_values_and_marks_and_nothing_else(spec):
+    outcome = regenerate(spec, witnesses=[witness()])
+    assert outcome.refusals == []
+    marks = {"first": ("honest",), "second": ("honest",), "third": (), "fourth": ("hand", "honest"), "tie": ("honest",)}
+    assert agrees(spec) == marks
+    after = (spec / "cases" / "encode.yaml").read_text()
+    added = "    agrees: [honest]\n"
+    assert after.replace("    agrees: [hand, honest]\n", "").replace(added, "") == CASES
+    assert "ids: [97, 256]}\n    agrees: [honest]\n    # another\n" in after
+    assert "ids: [120, 258]}\n    agrees: [honest]\n" in after
+    trained = (spec / "cases" / "train.yaml").read_text()
+    assert trained.startswith(TRAIN)
+    assert trained.count("\n") == TRAIN.count("\n") + 8
+    assert trained.endswith('first-seen: {merges: [["a", "b"]]}\n    agrees: [honest]\n')
+    assert outcome.witnessed == {1: 3, 2: 1}
+    assert outcome.rules == 1
+    assert outcome.agreement == "of 4 values, besides the oracle's word: 3 by 1, 1 by 2; cases that state a rule: 1"
+
+
+def test_twice_gives_the_same_bytes(spec):
+    regenerate(spec, witnesses=[witness()])
+    once = contents(spec)
+    outcome = regenerate(spec, witnesses=[witness()])
+    assert outcome.differences == []
+    assert contents(spec) == once
+    assert regenerate(spec, check=True, witnesses=[witness()]).differences == []
+
+
+def test_check_writes_nothing(spec):
+    before = contents(spec)
+    outcome = regenerate(spec, check=True, witnesses=[witness()])
+    assert contents(spec) == before
+    assert any("train.yaml: tie has no expected value" in line for line in outcome.differences)
+    assert any("first has the marks []; now [honest]" in line for line in outcome.differences)
+
+
+def test_a_changed_golden_is_caught(spec):
+    regenerate(spec, witnesses=[witness()])
+    file = spec / "cases" / "encode.yaml"
+    file.write_text(file.read_text().replace("ids: [97, 256]", "ids: [97, 257]"))
+    outcome = regenerate(spec, check=True, witnesses=[witness()])
+    assert len(outcome.differences) == 1
+    assert "first expects" in outcome.differences[0]
+    assert "97, 257" in outcome.differences[0]
+    assert "97, 256" in outcome.differences[0]
+
+
+def test_a_changed_golden_of_one_convention_is_caught(spec):
+    regenerate(spec, witnesses=[witness()])
+    file = spec / "cases" / "encode.yaml"
+    file.write_text(file.read_text().replace("ids: [120, 258]", "ids: [120, 257]"))
+    assert len(regenerate(spec, check=True, witnesses=[witness()]).differences) == 1
+
+
+def test_a_changed_mark_is_caught(spec):
+    regenerate(spec, witnesses=[witness()])
+    file = spec / "cases" / "train.yaml"
+    file.write_text(file.read_text().replace("[honest]", "[honest, nobody]"))
+    outcome = regenerate(spec, check=True, witnesses=[witness()])
+    assert outcome.differences == ["train.yaml: tie has the marks [honest, nobody]; now [honest]"]
+
+
+def test_a_changed_value_by_hand_is_caught_and_never_written(spec):
+    regenerate(spec, witnesses=[witness()])
+    file = spec / "cases" / "encode.yaml"
+    file.write_text(file.read_text().replace('["ab"], ids: [256]', '["ab"], ids: [255]'))
+    changed = contents(spec)
+    outcome = regenerate(spec, witnesses=[witness()])
+    assert len(outcome.refusals) == 1
+    assert "the value is by hand" in outcome.refusals[0]
+    assert contents(spec) == changed
+
+
+def test_a_changed_model_file_is_caught(spec):
+    regenerate(spec, witnesses=[witness()])
+    (spec / "models" / "pinned.yaml").write_text(MODEL.replace("b", "c"))
+    with pytest.raises(SpecError, match="sha256"):
+        regenerate(spec, check=True, witnesses=[witness()])
+    pin(spec)
+    outcome = regenerate(spec, check=True, witnesses=[witness()])
+    assert any("fourth expects" in line for line in outcome.refusals)
+
+
+def test_a_changed_table_is_caught(spec, tmp_path_factory, monkeypatch):
+    from bpe_conformance.fixtures import models
+
+    folder = tmp_path_factory.mktemp("models")
+    shutil.copytree(models.FOLDER / "gpt2", folder / "gpt2")
+    file = folder / "gpt2" / "vocab.bpe"
+    file.write_bytes(file.read_bytes().replace(b"\xc4\xa0 t\n", b"\xc4\xa0 q\n", 1))
+    monkeypatch.setattr(models, "FOLDER", folder)
+    models._gpt2.cache_clear()
+    try:
+        with pytest.raises(ValueError, match="sha256"):
+            regenerate(spec, check=True, witnesses=[])
+    finally:
+        monkeypatch.undo()
+        models._gpt2.cache_clear()
+
+
+def test_a_lying_witness_blocks_the_write(spec):
+    regenerate(spec, witnesses=[])
+    file = spec / "cases" / "encode.yaml"
+    file.write_text(file.read_text().replace("ids: [120, 258]", "ids: [120, 257]"))
+    before = contents(spec)["cases/encode.yaml"]
+    outcome = regenerate(spec, witnesses=[witness("liar", "Lies")])
+    assert outcome.refusals == ["second: liar gives [[120, 258, 0]]; the oracle [[120, 258]]"]
+    assert "second" not in " ".join(outcome.differences)
+    after = contents(spec)["cases/encode.yaml"]
+    assert b"ids: [120, 257]" in after
+    assert after.count(b"agrees") == before.count(b"agrees") + 1  # the other cases are written
+    assert agrees(spec)["second"] == ()
+
+
+def test_a_lying_witness_fails_the_check(spec):
+    regenerate(spec, witnesses=[witness()])
+    outcome = regenerate(spec, check=True, witnesses=[witness(kind="Lies")])
+    assert [line.split(":")[0] for line in outcome.refusals] == ["second"]
+
+
+def test_a_witness_that_raises_disagrees_in_one_line(spec):
+    outcome = regenerate(spec, witnesses=[witness(kind="Raises", encode="bytes")])
+    assert len(outcome.refusals) == 3
+    said = next(line for line in outcome.refusals if line.startswith("first"))
+    assert said.startswith("first: honest gives 'BaseException: panic")
+    assert said.isascii()
+    assert "\n" not in said
+
+
+def test_a_recorded_disagreement_is_written_without_the_mark(spec):
+    entry = {"witness": "liar", "case": "second", "reason": "it lies", "source": "here"}
+    (spec / "disagreements.yaml").write_text(yaml.safe_dump([entry]))
+    outcome = regenerate(spec, witnesses=[witness("liar", "Lies"), witness()])
+    assert outcome.refusals == []
+    assert agrees(spec)["second"] == ("honest",)
+    assert agrees(spec)["first"] == ("liar", "honest")
+
+
+def test_a_recorded_disagreement_that_is_none_is_refused(spec):
+    entry = {"witness": "honest", "case": "first", "reason": "it lied", "source": "here"}
+    (spec / "disagreements.yaml").write_text(yaml.safe_dump([entry]))
+    outcome = regenerate(spec, witnesses=[witness()])
+    assert outcome.refusals == ["disagreements.yaml: honest does not disagree with first; strike the entry"]
+    assert regenerate(spec, witnesses=[witness(version="0")]).refusals == []  # who is not asked may still disagree
+
+
+@pytest.mark.parametrize(
+    ("entry", "message"),
+    [
+        ({"witness": "honest", "case": "nothing", "reason": "r", "source": "s"}, "there is no case nothing"),
+        ({"witness": "nobody", "case": "first", "reason": "r", "source": "s"}, "there is no witness nobody"),
+        ({"witness": "honest", "case": "first", "source": "s"}, "has the keys"),
+    ],
+)
+def test_malformed_disagreements(spec, entry, message):
+    (spec / "disagreements.yaml").write_text(yaml.safe_dump([entry]))
+    with pytest.raises(SpecError, match=message):
+        regenerate(spec, check=True, witnesses=[witness()])
+
+
+@pytest.mark.parametrize("absent", [witness(version="0.0"), witness(package="regex", version="0", kind="Lies")])
+def test_an_absent_witness_keeps_its_mark(spec, absent):
+    regenerate(spec, witnesses=[witness()])
+    before = contents(spec)
+    outcome = regenerate(spec, witnesses=[absent])
+    assert outcome.differences == outcome.refusals == []
+    assert contents(spec) == before
+    assert outcome.notes == [
+        f"honest is not asked: regex {importlib.metadata.version('regex')} is installed, not {absent.version}; "
+        "its recorded marks are kept"
+    ]
+    assert outcome.witnessed == {1: 3, 2: 1}
+
+
+def test_a_witness_that_is_not_installed_at_all(spec):
+    away = witness(package="regex")
+    regenerate(spec, witnesses=[away])
+    gone = replace(away, package="no-such-distribution")
+    outcome = regenerate(spec, check=True, witnesses=[gone])
+    assert outcome.differences == []
+    assert "is not installed" in outcome.notes[0]
+
+
+def test_a_mark_falls_with_the_value_that_it_stands_for(spec):
+    regenerate(spec, witnesses=[witness(encode="bytes")])
+    file = spec / "cases" / "encode.yaml"
+    file.write_text(file.read_text().replace("ids: [120, 258]", "ids: [120, 257]").replace("[97, 256]", "[97, 257]"))
+    regenerate(spec, witnesses=[witness(version="0", encode="bytes")])
+    assert agrees(spec)["second"] == agrees(spec)["first"] == ()
+
+
+def test_a_mark_stays_when_another_convention_changes(spec):
+    regenerate(spec, witnesses=[witness(encode="bytes")])
+    file = spec / "cases" / "encode.yaml"
+    file.write_text(file.read_text().replace("ids: [120, 97, 256]", "ids: [120, 97, 257]"))
+    regenerate(spec, witnesses=[witness(version="0", encode="bytes")])
+    assert agrees(spec)["second"] == ("honest",)
+
+
+def test_marks_go_when_nobody_agrees_any_more(spec):
+    regenerate(spec, witnesses=[witness()])
+    regenerate(spec, witnesses=[])
+    assert agrees(spec) == {"first": (), "second": (), "third": (), "fourth": ("hand",), "tie": ()}
+    assert (spec / "cases" / "encode.yaml").read_text().replace("    agrees: [hand]\n", "") == CASES
+
+
+def test_marks_are_replaced_where_they_stand(spec):
+    file = spec / "cases" / "encode.yaml"
+    file.write_text(CASES.replace("    note: spaces   stay\n", "    note: spaces   stay\n    agrees: [\n      old]\n"))
+    regenerate(spec, witnesses=[witness()])
+    assert "    note: spaces   stay\n    agrees: [honest]\n\n" in file.read_text()
+
+
+def test_a_file_that_changes_meanwhile_is_not_written(spec, monkeypatch):
+    from bpe_conformance.spec_tools import regenerate as module
+
+    file = spec / "cases" / "encode.yaml"
+    real = module.compute
+
+    def compute(case):
+        file.write_text(CASES + "# edited\n")
+        return real(case)
+
+    monkeypatch.setattr(module, "compute", compute)
+    outcome = regenerate(spec, witnesses=[witness()])
+    assert outcome.refusals == ["encode.yaml was changed meanwhile and is not written; run it again"]
+    assert file.read_text() == CASES + "# edited\n"
+
+
+def test_a_missing_final_newline_stays_missing(spec):
+    file = spec / "cases" / "train.yaml"
+    file.write_bytes(TRAIN.rstrip("\n").encode())
+    regenerate(spec, witnesses=[witness()])
+    assert not file.read_bytes().endswith(b"\n")
+
+
+def test_two_special_tokens_at_one_place_are_no_question_for_tiktoken():
+    model = read_model({"special_tokens": ["<a", "<a>", "b"]})
+    assert _ambiguous(model, "x<a>")
+    assert not _ambiguous(model, "x<a b")
+    assert not _ambiguous(read_model({"special_tokens": ["aa"]}), "aaa")
+    assert not _ambiguous(read_model({"special_tokens": ["ab", "bc"]}), "abc")
+
+
+def test_ids_of_another_layout_are_no_question(spec):
+    text = TRAIN.replace("TRAIN-TIE-1", "TRAIN-IDS-2").replace("special_tokens: []", 'special_tokens: ["<e>"]')
+    (spec / "cases" / "train.yaml").write_text(text.replace("257", "258"))
+    (spec / "clauses" / "train.yaml").write_text(CLAUSES.format(section="TRAIN", id="TRAIN-IDS-2"))
+
+    regenerate(spec, witnesses=[witness()])
+    assert agrees(spec)["tie"] == ("honest",)
+    Agrees.conventions = {"id_layout": "bytes-merges-specials"}
+    try:
+        regenerate(spec, witnesses=[witness()])
+    finally:
+        Agrees.conventions = {"lookup": "bytes"}
+    assert agrees(spec)["tie"] == ()
+
+
+def test_special_tokens_in_the_training_text_are_no_question(spec):
+    text = TRAIN.replace("special_tokens: []", 'special_tokens: ["b"]').replace("257", "258")
+    (spec / "cases" / "train.yaml").write_text(text)
+    regenerate(spec, witnesses=[witness()])
+    assert agrees(spec)["tie"] == ()
+
+
+def test_versions_stand_in_one_place():
+    project = (Path(__file__).parents[2] / "pyproject.toml").read_text("utf-8")
+    pinned = dict(re.findall(r'"([\w-]+)==([\d.]+)"', project.partition("witnesses = [")[2].partition("]")[0]))
+    assert pinned == {witness.package: witness.version for witness in load_witnesses()}
+
+
+def test_every_mark_names_a_witness():
+    names = {"hand", *(witness.name for witness in load_witnesses())}
+    for case in load_spec(FOLDER).cases:
+        assert set(case.agrees) <= names

@@ -1,0 +1,203 @@
+"""Several implementations on one page: what is run, installed, read, told and written."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import psutil
+import pytest
+
+from bpe_conformance import cli
+from bpe_conformance.fixtures.spec import load_spec
+from bpe_conformance.fixtures.yaml_file import SpecError
+from bpe_conformance.report import document, markdown
+from bpe_conformance.survey import environments, implementations, survey
+from bpe_conformance.survey.implementations import Implementation
+
+FEW = (f"--bpe-spec={Path(__file__).parent / 'spec'}", "--bpe-case=merge-priority")
+GREEDY = "bpe_conformance.known_bugs.encoding:GreedyLeftToRight"
+TOKENIZER = """
+import os, sys
+from bpe_conformance.reference.textbook import Tokenizer as Textbook
+
+class Crashing(Textbook):
+    def encode(self, text):
+        os.abort() if os.environ.get("PYTEST_CURRENT_TEST") else None
+        return super().encode(text)
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def judge(folder: Path, *asked: Implementation, **more: object) -> dict[str, survey.Judged]:
+    plan = survey.Survey(folder / "page", folder / "bridges", jobs=2, options=FEW, **more)  # type: ignore[arg-type]
+    return {one.name: one for one in plan.run(asked)}
+
+
+def test_each_is_judged_in_its_own_process_and_written(folder: Path) -> None:
+    (folder / "mine.py").write_text(TOKENIZER, "utf-8")
+    asked = [Implementation("right", "textbook"), Implementation("wrong one", GREEDY)]
+    asked += [Implementation("crashing", "mine:Crashing"), Implementation("absent", "nowhere:Tokenizer")]
+    judged = judge(folder, *asked)
+    assert judged["right"].line.split()[2:] == ["encoder", "pass"]
+    assert "encoder fail" in judged["wrong one"].line
+    assert judged["absent"].line.startswith("absent                       NOT JUDGED: there is no module 'nowhere'")
+    crashed = judged["crashing"].report
+    assert crashed is not None
+    assert crashed["run"]["isolated"]  # the second try: in its process PYTEST_CURRENT_TEST is not set
+    assert document.read(folder / "page" / "reports" / "wrong-one.json") == judged["wrong one"].report
+    files = survey.write(folder / "page", list(judged.values()))
+    assert [file.name for file in files] == ["index.html", "matrix.md"]
+    table = (folder / "page" / "matrix.md").read_text("utf-8")
+    assert "| `wrong one` |" in table
+    assert "- `absent` could not be judged: there is no module 'nowhere'" in table
+    assert "wrong one" in (folder / "page" / "index.html").read_text("utf-8")
+
+
+def test_the_command_takes_reports_too(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    judge(folder, Implementation("right", "textbook"))
+    assert cli.main(["matrix", "page/reports/right.json", "-o", "again"]) == 0
+    assert "again/index.html" in capsys.readouterr().out
+    assert (folder / "again" / "matrix.md").read_text("utf-8").count("| `right` |") == 1
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        ([], "name what to judge, or --all"),
+        (["absent.json"], "absent.json: No such file"),
+        (["broken.json"], "broken.json:1: not JSON"),
+        (["reference", "reference"], "reference is named twice"),
+        (["rustbpe", "--only", "rustbpe"], "rustbpe is named twice"),
+        (["--only", "rustpbe"], "there is no implementation 'rustpbe'; did you mean rustbpe?"),
+        (["reference", "--jobs", "0"], "--jobs 0: one at least"),
+    ],
+)
+def test_what_cannot_be_done_is_one_line(
+    folder: Path, capsys: pytest.CaptureFixture[str], words: list[str], told: str
+) -> None:
+    (folder / "broken.json").write_text("{", "utf-8")
+    assert cli.main(["matrix", *words, "-o", "page"]) == 2
+    said = capsys.readouterr().err
+    assert said.startswith(f"bpe-conformance: {told}")
+    assert said.count("\n") == 1
+    assert not (folder / "page" / "index.html").exists()
+
+
+def test_packages_are_installed_once_and_found_by_their_own_run_only(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[list[str]] = []
+
+    def run(command: list[str]) -> None:
+        asked.append(command)
+        place = Path(command[command.index("--target") + 1])
+        (place / "onlyhere.py").write_text("from bpe_conformance.reference.textbook import Tokenizer\n", "utf-8")
+
+    monkeypatch.setattr(environments, "_run", run)
+    one = Implementation("theirs", "onlyhere:Tokenizer", pip=("onlyhere==1.0",))
+    installed = environments.Environments(folder / "packages")
+    judged = judge(folder, one, environments=installed)["theirs"]
+    assert "encoder pass" in judged.line
+    assert judged.report is not None
+    assert str(folder) not in document.text(judged.report)
+    assert installed.variables(one).keys() == {"PYTHONPATH"}
+    assert len(asked) == 1
+    assert asked[0][-1] == "onlyhere==1.0"
+
+
+def test_a_package_that_cannot_be_installed_is_told_and_leaves_nothing(folder: Path) -> None:
+    one = Implementation("theirs", "x:Y", pip=("./no/such/package",))
+    judged = judge(folder, one, environments=environments.Environments(folder / "packages"))
+    assert "./no/such/package cannot be installed: " in judged["theirs"].line
+    assert list((folder / "packages").iterdir()) == []
+
+
+def test_a_pack_that_is_not_given_is_told(folder: Path) -> None:
+    judged = judge(folder, Implementation("theirs", "textbook", pack="cl100k"))
+    assert "judged by a pack of cl100k, and none is given" in judged["theirs"].line
+
+
+def test_what_the_project_lists_is_well_formed() -> None:
+    listed = {one.name: one for one in implementations.implementations()}
+    clauses = load_spec(check_schema=False).clauses
+    assert len(listed) >= 7
+    for one in listed.values():
+        assert all("==" in package for package in one.pip)
+        assert all("@" in package[1:] for package in one.npm)
+    for finding in implementations.findings():
+        assert set(finding.adapters) <= set(listed), finding
+        assert finding.clause in clauses, finding
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ('- name: "a"\n', ":1: adapter is missing"),
+        ('- name: "a"\n  adapter: "b"\n- name: "a"\n  adapter: "c"\n', ":3: the name a stands twice"),
+        ('- name: "a"\n  adapter: "b"\n  pip: "c"\n', ":3: pip: a list of strings is wanted"),
+        ('- name: "a"\n  adapter: "b"\n  color: "red"\n', ":3: color is not known"),
+        ('name: "a"\n', ": a list is wanted"),
+    ],
+)
+def test_a_wrong_list_is_one_line_with_its_place(tmp_path: Path, text: str, told: str) -> None:
+    file = tmp_path / "list.yaml"
+    file.write_text(text, "utf-8")
+    with pytest.raises(SpecError) as error:
+        implementations.implementations(file)
+    assert str(error.value).startswith(f"{file}{told}")
+
+
+def test_an_interrupt_is_one_line_and_starts_no_more(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    begun: list[str] = []
+
+    def interrupted(plan: survey.Survey, one: Implementation, file: Path) -> survey.Judged:
+        begun.append(one.name)
+        time.sleep(0.1)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(survey.Survey, "_judged", interrupted)
+    assert cli.main(["matrix", *"abcdef", "-o", "page", "--jobs", "1"]) == 130
+    assert capsys.readouterr().err == "bpe-conformance: interrupted\n"
+    assert len(begun) < 6
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")
+def test_a_signal_ends_the_runs_too(folder: Path) -> None:
+    (folder / "slow.py").write_text("import time\ntime.sleep(100)\n", "utf-8")
+    command = [sys.executable, "-c", "import sys; from bpe_conformance.cli import main; sys.exit(main())"]
+    with subprocess.Popen(
+        [*command, "matrix", "slow:Tokenizer", "slow:Other", "-o", "page"], cwd=folder, stderr=subprocess.PIPE
+    ) as run:
+        assert run.stderr
+        while not (runs := psutil.Process(run.pid).children()):
+            time.sleep(0.05)
+        run.terminate()
+        assert run.stderr.read() == b"bpe-conformance: ended by SIGTERM\n"
+    assert run.returncode == 143
+    assert not any(one.is_running() for one in runs)
+
+
+def test_names_of_files_stay_in_the_folder_and_are_each_of_one() -> None:
+    assert survey._file_names(["cmd:node ../../x.mjs é", "..."]) == ["cmd-node-..-..-x.mjs", "report"]
+    assert survey._file_names(["a:b", "A-b", "a b", "c"]) == ["a-b", "A-b-2", "a-b-3", "c"]
+    first, second = survey._file_names([f"cmd:node {'long/' * 20}{name}.mjs" for name in "ab"])
+    assert first != second
+
+
+def test_the_published_page_is_of_what_is_listed_and_found() -> None:
+    published = (Path(__file__).parents[2] / "MATRIX.md").read_text("utf-8")
+    rows = re.findall(r"^\| `([^`]+)` \|", published, re.MULTILINE)
+    assert rows == [one.name for one in implementations.implementations()]
+    found = "\n".join(markdown.found([one.plain() for one in implementations.findings()]))
+    assert published.endswith(f"## Findings\n\n{found}\n")
