@@ -206,7 +206,7 @@ def _try(step: Step, program: Program) -> tuple[Outcome, bool]:
     try:
         note = step.run(program)
     except Breach as breach:
-        rows = (("sent", excerpt(breach.sent)), ("got", breach.got), ("rule", breach.rule), ("mend", breach.mend))
+        rows = (("sent", excerpt(breach.sent)), ("got", breach.got), ("rule", breach.rule), ("fix", breach.fix))
         lines = [f"{name:7}{value}" for name, value in rows if value]
         lines += [f"{'stderr':7}{excerpt(line)}" for line in breach.stderr.splitlines()[-5:]]
         return Outcome(step.title, "FAIL", tuple(lines)), breach.silent

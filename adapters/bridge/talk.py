@@ -29,15 +29,15 @@ class Breach(Exception):
     Attributes:
         got: what came, or that nothing did.
         rule: what PROTOCOL.md wants.
-        mend: what to do about it.
+        fix: what to do about it.
         sent: the request, if one was sent.
         stderr: the last lines that the program wrote there, if it failed as a process.
         silent: whether no answer came in time.
     """
 
-    def __init__(self, got: str, rule: str, mend: str, sent: str = "", stderr: str = "", silent: bool = False) -> None:
+    def __init__(self, got: str, rule: str, fix: str, sent: str = "", stderr: str = "", silent: bool = False) -> None:
         super().__init__(got)
-        self.got, self.rule, self.mend, self.sent, self.stderr, self.silent = got, rule, mend, sent, stderr, silent
+        self.got, self.rule, self.fix, self.sent, self.stderr, self.silent = got, rule, fix, sent, stderr, silent
 
 
 class Reply:
@@ -174,8 +174,8 @@ class Talk:
         if (late := _next(self._process)) is not None:
             raise _buffered(late, sent, stderr)
         rule = f"a reply is due in {waited:g} seconds, each followed by a line feed"
-        mend = "answer every line that comes; a tokenizer that takes so long is to be mended"
-        raise Breach(f"nothing in {waited:g} seconds", rule, mend, sent, stderr, True)
+        fix = "answer every line that comes; a tokenizer that takes so long is to be fixed"
+        raise Breach(f"nothing in {waited:g} seconds", rule, fix, sent, stderr, True)
 
     def _look_for_buffering(self, line: bytes, sent: str) -> None:
         """See whether another run answers when its input ends, so that nobody waits for the whole of a slow start."""
@@ -252,8 +252,8 @@ def _next(process: Process) -> bytes | None:
 
 def _buffered(late: bytes, sent: str, stderr: str) -> Breach:
     got = f"nothing, until its input was closed; then {_line(late)}"
-    mend = "flush standard output, and read line by line, not to the end of the input"
-    return Breach(got, "flush after every reply", mend, sent, stderr, True)
+    fix = "flush standard output, and read line by line, not to the end of the input"
+    return Breach(got, "flush after every reply", fix, sent, stderr, True)
 
 
 _TO_STDERR = "write everything but replies to standard error"

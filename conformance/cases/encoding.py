@@ -10,8 +10,8 @@ from bpe_conformance.fixtures import Model, read_token
 from bpe_conformance.fixtures.spec import Case
 
 from ..implementation.containment import Fault, Raised
-from ..implementation.implementation import Subject
-from ..implementation.proxy import Handle
+from ..implementation.implementation import Implementation
+from ..implementation.proxy import TokenizerProxy
 from ..outcome import Difference, faulty
 from ..terminal import show
 from . import dependence, divergence
@@ -24,10 +24,10 @@ ACCEPTED = "no ids"
 def judge_ids(
     case: Case,
     model: Model,
-    subject: Subject,
-    ask: Callable[[Handle], list[int]],
+    implementation: Implementation,
+    ask: Callable[[TokenizerProxy], list[int]],
     shown: str,
-    build: Callable[[], Handle] | None = None,
+    build: Callable[[], TokenizerProxy] | None = None,
     asked: str = "",
 ) -> Difference | None:
     """Return how the ids that the implementation gives differ from those that `case` expects.
@@ -35,23 +35,23 @@ def judge_ids(
     Args:
         case: what is judged.
         model: its table.
-        subject: the implementation.
+        implementation: the implementation.
         ask: gets the ids from a tokenizer.
         shown: the input, for people.
         build: gives the tokenizer, where it is not built from `model`.
         asked: what was asked beside the input, for people.
     """
-    expect = value_for(case.expect, subject.conventions["lookup"])
+    expect = value_for(case.expect, implementation.conventions["lookup"])
     if expect is None:
         return None
     text = whole_text(case)
     got: list[int] | Fault
     spelled = b""
     try:
-        handle = build() if build else subject.build(model)
-        got = ask(handle) if case.op != "construct" else []
+        proxy = build() if build else implementation.build(model)
+        got = ask(proxy) if case.op != "construct" else []
         if any("lossless" in one for one in _alternatives(expect)):
-            spelled = _spelled(got, model, handle)
+            spelled = _spelled(got, model, proxy)
     except Fault as fault:
         got = fault
     if any(_ids_match(one, model, text, got, spelled) for one in _alternatives(expect)):
@@ -60,12 +60,12 @@ def judge_ids(
     if case.op == "construct" and not isinstance(got, Fault):
         return Difference(line, _ids_line(expect, model, got), "the constructor accepted the table", answer=ACCEPTED)
     splitting = case.clause.section == "SPLIT"
-    lookup = subject.conventions["lookup"]
+    lookup = implementation.conventions["lookup"]
     found = _difference(line, _ids_line(expect, model, got), got, model, text, expect, splitting, lookup)
     if case.op in ("stream", "load", "encode_allowed"):
-        depends = dependence.on_encode(text, model, subject, got)
+        depends = dependence.on_encode(text, model, implementation, got)
     elif _encodable(text):
-        depends = dependence.on_pieces(text, case.clause.section, model, subject, got)
+        depends = dependence.on_pieces(text, case.clause.section, model, implementation, got)
     else:
         depends = ""
     return replace(found, depends=depends)
@@ -81,13 +81,13 @@ def _alternatives(expect: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
             yield one
 
 
-def _spelled(ids: Sequence[int], model: Model, handle: Handle) -> bytes:
+def _spelled(ids: Sequence[int], model: Model, proxy: TokenizerProxy) -> bytes:
     """Return the bytes of `ids`: by the model, or, for the new id of a special token, by the implementation."""
     special = set(model.special_tokens or ())
     parts = []
     for index in ids:
         token = model.vocab.get(index, b"")
-        if not token and special and (text := handle.decode([index])) in special:
+        if not token and special and (text := proxy.decode([index])) in special:
             token = text.encode("utf-8")
         parts.append(token)
     return b"".join(parts)

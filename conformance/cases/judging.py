@@ -11,8 +11,8 @@ from bpe_conformance.reference import textbook
 
 from ..implementation import gpt2_files
 from ..implementation.containment import Fault, Raised
-from ..implementation.implementation import Subject
-from ..implementation.proxy import Handle
+from ..implementation.implementation import Implementation
+from ..implementation.proxy import TokenizerProxy
 from ..implementation.scratch import scratch_folder
 from ..outcome import Difference, faulty
 from ..terminal import show
@@ -35,75 +35,75 @@ NEEDS = {
 }
 
 
-def unmet(case: Case, subject: Subject) -> str | None:
+def skip_reason(case: Case, implementation: Implementation) -> str | None:
     """Return what the case needs and the implementation does not claim, or None."""
     needs = NEEDS[case.op]
-    if needs not in subject.capabilities:
+    if needs not in implementation.capabilities:
         return needs
-    if case.op == "load" and "encode" not in subject.capabilities:
+    if case.op == "load" and "encode" not in implementation.capabilities:
         return "encode"
-    if subject.fixed_model is not None:
+    if implementation.fixed_model is not None:
         name = case.model.name if case.model else ""
-        return None if name == subject.fixed_model else "other models than its own"
+        return None if name == implementation.fixed_model else "other models than its own"
     kind = "train-pattern" if case.op == "train" else "pattern"
-    if case.pattern != "gpt2" and f"{kind}:{case.pattern}" not in subject.capabilities:
+    if case.pattern != "gpt2" and f"{kind}:{case.pattern}" not in implementation.capabilities:
         return f"{kind}:{case.pattern}"
-    if adapted(case, subject) is None:
+    if adapted(case, implementation) is None:
         return "special tokens in train" if case.op == "train" else "special tokens"
-    if case.op != "train" and subject.conventions["lookup"] == "bytes":
+    if case.op != "train" and implementation.conventions["lookup"] == "bytes":
         assert case.model is not None
         if not case.model.ranks_by_bytes:
             return "tables that are no list of ranks (lookup: bytes)"
     return None
 
 
-def judge(case: Case, subject: Subject) -> Difference | None:
+def judge(case: Case, implementation: Implementation) -> Difference | None:
     """Return how the answer differs from what the case expects, or None if it does not.
 
     Raises:
         TimedOut: if the surrounding limit runs out.
     """
-    case = adapted(case, subject) or case
+    case = adapted(case, implementation) or case
     if case.op == "train":
-        return judge_training(case, subject)
+        return judge_training(case, implementation)
     assert case.model is not None
     if case.op == "decode":
-        return _judge_decoding(case, case.model, subject)
+        return _judge_decoding(case, case.model, implementation)
     if case.op == "batch":
-        return _judge_batch(case, case.model, subject)
+        return _judge_batch(case, case.model, implementation)
     if case.op == "save":
-        return _judge_saving(case.model, subject)
+        return _judge_saving(case.model, implementation)
     if case.op == "stream" and "lazy" in case.expect:
-        return _judge_laziness(case, case.model, subject)
+        return _judge_laziness(case, case.model, implementation)
     if case.op == "stream":
         for chunks in chunkings(case):
             shown = ", ".join(map(show.text_line, chunks)) if len(chunks) <= 8 else f"{len(chunks)} chunks"
-            found = judge_ids(case, case.model, subject, _streaming(chunks), f"[{shown}]")
+            found = judge_ids(case, case.model, implementation, _streaming(chunks), f"[{shown}]")
             if found is not None:
                 return replace(found, chunks=tuple(chunks))
         return None
     text = whole_text(case)
     if case.op == "load":
-        return _judge_loading(case, case.model, subject, text)
+        return _judge_loading(case, case.model, implementation, text)
     if case.op == "encode_allowed":
-        return _judge_choosing(case, case.model, subject, text)
-    return judge_ids(case, case.model, subject, lambda handle: handle.encode(text), show.text_line(text))
+        return _judge_choosing(case, case.model, implementation, text)
+    return judge_ids(case, case.model, implementation, lambda proxy: proxy.encode(text), show.text_line(text))
 
 
-def _streaming(chunks: list[str]) -> Callable[[Handle], list[int]]:
-    return lambda handle: handle.stream(iter(chunks))
+def _streaming(chunks: list[str]) -> Callable[[TokenizerProxy], list[int]]:
+    return lambda proxy: proxy.stream(iter(chunks))
 
 
-def _judge_choosing(case: Case, model: Model, subject: Subject, text: str) -> Difference | None:
+def _judge_choosing(case: Case, model: Model, implementation: Implementation, text: str) -> Difference | None:
     chosen, like = choice(case), with_allowed(case)
     got: list[int] = []
 
-    def ask(handle: Handle) -> list[int]:
-        got[:] = handle.encode_allowed(text, **chosen)
+    def ask(proxy: TokenizerProxy) -> list[int]:
+        got[:] = proxy.encode_allowed(text, **chosen)
         return got
 
     asked = f", {show.choice(**chosen)}, of the special tokens {list(model.special_tokens or ())!a}"
-    found = judge_ids(case, like, subject, ask, show.text_line(text), lambda: subject.build(model), asked)
+    found = judge_ids(case, like, implementation, ask, show.text_line(text), lambda: implementation.build(model), asked)
     others = {token.encode("utf-8") for token in {*(model.special_tokens or ())}.difference(like.special_tokens or ())}
     wrong = next((model.vocab[index] for index in got if model.vocab.get(index) in others), None)
     if found is None or wrong is None:
@@ -111,23 +111,23 @@ def _judge_choosing(case: Case, model: Model, subject: Subject, text: str) -> Di
     return replace(found, diverges=f"the special token {show.token(wrong)} is found, though it is not allowed")
 
 
-def _judge_loading(case: Case, model: Model, subject: Subject, text: str) -> Difference | None:
+def _judge_loading(case: Case, model: Model, implementation: Implementation, text: str) -> Difference | None:
     with scratch_folder() as folder:
         options = {key: value for key, value in case.input.items() if key != "text"}
         vocab, merges = gpt2_files.write(model, folder, **options)
 
-        def build() -> Handle:
-            return subject.from_files(vocab, merges, model.special_tokens)
+        def build() -> TokenizerProxy:
+            return implementation.from_files(vocab, merges, model.special_tokens)
 
-        return judge_ids(case, model, subject, lambda handle: handle.encode(text), show.text_line(text), build)
+        return judge_ids(case, model, implementation, lambda proxy: proxy.encode(text), show.text_line(text), build)
 
 
-def _judge_saving(model: Model, subject: Subject) -> Difference | None:
+def _judge_saving(model: Model, implementation: Implementation) -> Difference | None:
     line = f"save of {model_line(model)}"
     expected = "vocab.json and merges.txt that hold the same table"
     with scratch_folder() as folder:
         try:
-            subject.build(model).save(folder)
+            implementation.build(model).save(folder)
             vocab, merges = gpt2_files.read(folder)
         except Fault as fault:
             return faulty(line, expected, fault)
@@ -147,13 +147,13 @@ def _judge_saving(model: Model, subject: Subject) -> Difference | None:
     return None
 
 
-def _judge_batch(case: Case, model: Model, subject: Subject) -> Difference | None:
+def _judge_batch(case: Case, model: Model, implementation: Implementation) -> Difference | None:
     texts = [read_text(text) for text in case.input["texts"]]
     expected = [row["ids"] for row in case.expect["batch"]]
     line = f"{show.text_line(repr(texts))}        {model_line(model)}"
     wanted = f"{len(expected)} lists: {show.text_line(repr(expected))}"
     try:
-        got = subject.build(model).encode_batch(texts)
+        got = implementation.build(model).encode_batch(texts)
     except Fault as fault:
         return faulty(line, wanted, fault)
     if got == expected:
@@ -162,14 +162,14 @@ def _judge_batch(case: Case, model: Model, subject: Subject) -> Difference | Non
     found = Difference(line, wanted, show.text_line(repr(got)), f"at text {place}")
     if place >= min(len(got), len(texts)):
         return found
-    return replace(found, depends=dependence.on_encode(texts[place], model, subject, got[place]))
+    return replace(found, depends=dependence.on_encode(texts[place], model, implementation, got[place]))
 
 
 HELD_BACK = 16_384
 """How many characters a lazy stream may hold back, beside the longest chunk, pre-token and special token."""
 
 
-def _judge_laziness(case: Case, model: Model, subject: Subject) -> Difference | None:
+def _judge_laziness(case: Case, model: Model, implementation: Implementation) -> Difference | None:
     chunks = chunkings(case)[0]
     read = emitted = most = 0
 
@@ -190,7 +190,7 @@ def _judge_laziness(case: Case, model: Model, subject: Subject) -> Difference | 
     line = f"{len(chunks)} chunks of {show.text_line(chunks[0])}        {model_line(model)}"
     expected = f"at most {bound:,} characters held back at any time"
     try:
-        subject.build(model).watch_stream(counted(), seen)
+        implementation.build(model).watch_stream(counted(), seen)
     except Fault as fault:
         return faulty(line, expected, fault)
     return (
@@ -200,7 +200,7 @@ def _judge_laziness(case: Case, model: Model, subject: Subject) -> Difference | 
     )
 
 
-def _judge_decoding(case: Case, model: Model, subject: Subject) -> Difference | None:
+def _judge_decoding(case: Case, model: Model, implementation: Implementation) -> Difference | None:
     ids: list[int] = case.input["ids"]
     named = "a tuple of ids" if case.input.get("sequence") == "tuple" else "ids"
     line = f"{named} {show.ids(ids, model.vocab)}        {model_line(model)}"
@@ -211,25 +211,25 @@ def _judge_decoding(case: Case, model: Model, subject: Subject) -> Difference | 
     )
     texts = [read_text(one["text"]) for one in alternatives if "text" in one]
     refuses = len(texts) < len(alternatives)
-    handle: Handle | None = None
+    proxy: TokenizerProxy | None = None
     try:
-        handle = subject.build(model)
-        got = handle.decode(tuple(ids) if case.input.get("sequence") == "tuple" else ids)
+        proxy = implementation.build(model)
+        got = proxy.decode(tuple(ids) if case.input.get("sequence") == "tuple" else ids)
     except Fault as fault:
         if not (refuses and isinstance(fault, Raised) and fault.is_error):
             return faulty(line, wanted, fault)
-        if handle is None or texts or "decode_bytes" not in subject.capabilities:
+        if proxy is None or texts or "decode_bytes" not in implementation.capabilities:
             return None
-        return _judge_refusal(ids, handle, line, f"{wanted} from decode_bytes as well")
+        return _judge_refusal(ids, proxy, line, f"{wanted} from decode_bytes as well")
     if got not in texts:
         whole = b"".join(model.vocab.get(index, b"") for index in ids)
         return Difference(line, wanted, show.text_line(got), divergence.decoding(whole, texts[0], got) if texts else "")
-    if "decode_bytes" not in subject.capabilities:
+    if "decode_bytes" not in implementation.capabilities:
         return None
     found = case.expect
     data = read_token(found["bytes"]) if "bytes" in found else got.encode("utf-8")
     try:
-        got_bytes = handle.decode_bytes(ids)
+        got_bytes = proxy.decode_bytes(ids)
     except Fault as fault:
         return faulty(line, f"decode_bytes gives {show.hex_line(data)}", fault)
     if got_bytes == data:
@@ -237,9 +237,9 @@ def _judge_decoding(case: Case, model: Model, subject: Subject) -> Difference | 
     return Difference(line, f"bytes {show.hex_line(data)}", f"bytes {show.hex_line(got_bytes)} from decode_bytes")
 
 
-def _judge_refusal(ids: list[int], handle: Handle, line: str, wanted: str) -> Difference | None:
+def _judge_refusal(ids: list[int], proxy: TokenizerProxy, line: str, wanted: str) -> Difference | None:
     try:
-        got = handle.decode_bytes(ids)
+        got = proxy.decode_bytes(ids)
     except Fault as fault:
         return None if isinstance(fault, Raised) and fault.is_error else faulty(line, wanted, fault)
     return Difference(line, wanted, f"bytes {show.hex_line(got)} from decode_bytes")

@@ -10,14 +10,14 @@ from bpe_conformance.fixtures.spec import Case
 from bpe_conformance.reference import textbook
 
 from ..implementation.containment import Fault, Raised
-from ..implementation.implementation import Subject, Trained
+from ..implementation.implementation import Implementation, Trained
 from ..outcome import Difference, faulty
 from ..terminal import show
 from . import divergence
 from .expectations import read_merges, training_key, value_for
 
 
-def judge_training(case: Case, subject: Subject) -> Difference | None:
+def judge_training(case: Case, implementation: Implementation) -> Difference | None:
     """Return how what the implementation learns differs from what `case` expects, or None."""
     given = case.input["train"]
     text, size = read_text(given["text"]), given["vocab_size"]
@@ -26,7 +26,7 @@ def judge_training(case: Case, subject: Subject) -> Difference | None:
     pattern = given.get("pattern", "gpt2")
     line = f"{show.text_line(text)}, vocab_size {size}, special tokens {special!a}"
     line += f", pattern {pattern}" if pattern != "gpt2" else ""
-    conventions = subject.conventions
+    conventions = implementation.conventions
     key = training_key(conventions["tie_break"], conventions["byte_order"])
     alternatives = list(case.expect.get("any_of", (case.expect,)))
     wanted_error = any("error" in one for one in alternatives)
@@ -35,7 +35,7 @@ def judge_training(case: Case, subject: Subject) -> Difference | None:
     expected = accepted[0] if accepted else []
     shown = "an error" if wanted_error else f"merges {show.merges(expected)}"
     try:
-        trained = subject.train(text, size, special, pattern)
+        trained = implementation.train(text, size, special, pattern)
     except Fault as fault:
         if wanted_error and isinstance(fault, Raised) and fault.is_error:
             return None

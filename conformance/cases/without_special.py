@@ -8,18 +8,18 @@ from dataclasses import replace
 from bpe_conformance.fixtures import read_text
 from bpe_conformance.fixtures.spec import Case
 
-from ..implementation.implementation import Subject
+from ..implementation.implementation import Implementation
 from .expectations import whole_text
 
 
-def adapted(case: Case, subject: Subject) -> Case | None:
-    """Return `case` as `subject` can be asked it, or None if special tokens are what it is about.
+def adapted(case: Case, implementation: Implementation) -> Case | None:
+    """Return `case` as `implementation` can be asked it, or None if special tokens are what it is about.
 
     Where no text spells one of them they are left out, and in training their share of `vocab_size` with them.
     """
     claimed = "train-special" if case.op == "train" else "special"
     named = list(_special_tokens(case))
-    if not named or claimed in subject.capabilities or subject.fixed_model is not None:
+    if not named or claimed in implementation.capabilities or implementation.fixed_model is not None:
         return case
     about = case.clause.section == "SPECIAL" or case.clause.id.startswith(("TRAIN-SPECIAL", "TRAIN-IDS"))
     if about or any(token in text for token in named for text in _texts(case)):

@@ -16,8 +16,8 @@ from bpe_conformance.fixtures import Model
 from ..command_error import CommandError
 from ..implementation import loading
 from ..implementation.containment import Fault, TimedOut
-from ..implementation.implementation import Subject
-from ..implementation.proxy import Handle
+from ..implementation.implementation import Implementation
+from ..implementation.proxy import TokenizerProxy
 from ..session import corpus
 from ..terminal import show
 from . import tokenizers
@@ -44,28 +44,28 @@ class Side:
     """One of the two.
 
     Attributes:
-        subject: the implementation.
+        implementation: the implementation.
         model: what it is built from, or serves.
         tokens: how many it gave.
         seconds: how long encoding took.
-        handle: the tokenizer, once it is built.
+        proxy: the tokenizer, once it is built.
     """
 
-    subject: Subject
+    implementation: Implementation
     model: Model
     tokens: int = 0
     seconds: float = 0.0
-    handle: Handle | None = None
+    proxy: TokenizerProxy | None = None
 
     def encode(self, text: str) -> list[int] | str:
         """Return the ids of `text`, or what went wrong."""
         try:
-            with self.subject.within():
-                self.handle = self.handle or self.subject.build(self.model)
+            with self.implementation.within():
+                self.proxy = self.proxy or self.implementation.build(self.model)
                 began = time.perf_counter()
-                ids = self.handle.encode(text)
+                ids = self.proxy.encode(text)
         except (Fault, TimedOut) as fault:
-            self.handle = None  # a process of its own may have ended, and starts again
+            self.proxy = None  # a process of its own may have ended, and starts again
             return str(fault)
         self.seconds += time.perf_counter() - began
         self.tokens += len(ids)
@@ -108,14 +108,14 @@ def run(options: argparse.Namespace) -> int:
     return 1 if found.different else 0
 
 
-def _sides(left: Subject, right: Subject, options: argparse.Namespace) -> tuple[Side, Side]:
+def _sides(left: Implementation, right: Implementation, options: argparse.Namespace) -> tuple[Side, Side]:
     for one in (left, right):
         if "encode" not in one.capabilities:
             raise CommandError(f"{one.name}: does not encode; name a tokenizer that does")
     return _side(left, right, options), _side(right, left, options)
 
 
-def _side(one: Subject, other: Subject, options: argparse.Namespace) -> Side:
+def _side(one: Implementation, other: Implementation, options: argparse.Namespace) -> Side:
     asked = options.table or one.fixed_model or other.fixed_model or "gpt2"
     model = tokenizers.read(asked, options).model
     if one.fixed_model not in (None, model.name):
@@ -148,7 +148,7 @@ def _difference(
         yield f"first         {file}, line {line} and following"
         for side, answer in zip(sides, answers, strict=True):
             told = answer if isinstance(answer, str) else f"{len(answer)} ids"
-            yield f"  {side.subject.title:<11} {told}"
+            yield f"  {side.implementation.title:<11} {told}"
         return
     place = show.first_difference(lists[0], lists[1])
     ends = [0, *accumulate(len(sides[0].model.vocab.get(index, b"")) for index in lists[0][:place])]
@@ -156,11 +156,11 @@ def _difference(
     yield f"first         {file}, line {line + before.count(10)}"
     yield f"  after       {show.text_line(before[-40:].decode('utf-8', 'replace'))}"
     for side, ids in zip(sides, lists, strict=True):
-        yield f"  {side.subject.title:<11} {show.ids(ids, side.model.vocab, place)}"
+        yield f"  {side.implementation.title:<11} {show.ids(ids, side.model.vocab, place)}"
 
 
 def _told(sides: tuple[Side, Side], found: Found, same: bool) -> Iterator[str]:
-    names = " and ".join(side.subject.title for side in sides)
+    names = " and ".join(side.implementation.title for side in sides)
     served = sides[0].model.name if same else " and ".join(side.model.name for side in sides)
     files = "1 file" if found.files == 1 else f"{found.files:,} files"
     yield f"compared      {names} on {size(found.read)} in {files}, table {served}"

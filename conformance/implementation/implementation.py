@@ -19,7 +19,7 @@ from bpe_conformance.fixtures import PATTERNS, Merge, Model, read_model
 from . import environment as surroundings
 from . import gpt2_files
 from .containment import Fault, Misshapen, Raised, TimedOut, call, describe, limits
-from .proxy import Handle, kind, rebuild_merges, rebuild_vocab
+from .proxy import TokenizerProxy, kind, rebuild_merges, rebuild_vocab
 from .scratch import scratch_folder
 
 CONVENTIONS: dict[str, tuple[str, ...]] = {
@@ -28,14 +28,14 @@ CONVENTIONS: dict[str, tuple[str, ...]] = {
     "id_layout": ("bytes-specials-merges", "specials-bytes-merges", "bytes-merges-specials"),
     "lookup": ("pair", "bytes"),
 }
-Again = Callable[[Mapping[str, str]], Any]
+SpawnFactory = Callable[[Mapping[str, str]], Any]
 METHODS = ("encode", "decode", "encode_iterable", "encode_batch", "decode_bytes", "save", "from_files", "train")
 TRIVIAL = read_model({"merges": [["a", "b"]]})
 SPECIAL = read_model({"merges": [["a", "b"]], "special_tokens": ["<|e|>"], "extra": [[257, "<|e|>"]]})
 
 
 class MisshapenAdapter(Exception):
-    """What `--adapter` names cannot be judged. The message is one line: what is wrong, and the mend."""
+    """What `--adapter` names cannot be judged. The message is one line: what is wrong, and the fix."""
 
 
 def unanswered(name: str, late: str) -> str:
@@ -56,22 +56,22 @@ class Trained:
 
     vocab: dict[int, bytes]
     merges: list[Merge]
-    handle: Handle | None = field(default=None, compare=False)
+    proxy: TokenizerProxy | None = field(default=None, compare=False)
 
-    def tokenizer(self) -> Handle | None:
+    def tokenizer(self) -> TokenizerProxy | None:
         """Return the tokenizer if it encodes; one behind a pipe tells only when it is asked."""
-        if self.handle is None or not call("hasattr", hasattr, self.handle.instance, "encode"):
+        if self.proxy is None or not call("hasattr", hasattr, self.proxy.instance, "encode"):
             return None
         try:
-            self.handle.encode("")
+            self.proxy.encode("")
         except Raised as raised:
             if isinstance(raised.error, NotImplementedError):
                 return None
             raise
-        return self.handle
+        return self.proxy
 
 
-class Subject:
+class Implementation:
     """The implementation under test.
 
     Attributes:
@@ -87,7 +87,7 @@ class Subject:
         whole: seconds that the case or law that is judged may take, or infinity.
     """
 
-    def __init__(self, name: str, target: Any, time_limit: float = 10.0, again: Again | None = None) -> None:
+    def __init__(self, name: str, target: Any, time_limit: float = 10.0, again: SpawnFactory | None = None) -> None:
         """Look at `target` and settle, once, what it offers.
 
         Args:
@@ -104,7 +104,7 @@ class Subject:
         self.notes: list[str] = []
         self._again = again
         self._target = target
-        self._large: dict[str, Handle | Fault] = {}
+        self._large: dict[str, TokenizerProxy | Fault] = {}
         self._time_limit = time_limit
         self.whole = self._end = math.inf
         if not callable(target):
@@ -148,13 +148,13 @@ class Subject:
         """Seconds that are left of the case or law."""
         return self._end - time.monotonic()
 
-    def within(self, patience: int = 1) -> AbstractContextManager[None]:
-        """Return the limits of one case, `patience` times as long as usual.
+    def within(self, timeout_factor: int = 1) -> AbstractContextManager[None]:
+        """Return the limits of one case, `timeout_factor` times as long as usual.
 
         A process of its own gets a little less time than the case, so that its own message is the one shown. If
         the case before has ended it, it is started here, and the case does not pay for what it imports.
         """
-        seconds = self._time_limit * patience
+        seconds = self._time_limit * timeout_factor
         self.whole = seconds or math.inf
         self._end = time.monotonic() + self.whole
         if self._remote:
@@ -170,7 +170,7 @@ class Subject:
         connection = vars(self._target).get("connection") if isinstance(self._target, type) else None
         return connection is not None and hasattr(connection, "generation")
 
-    def build(self, model: Model) -> Handle:
+    def build(self, model: Model) -> TokenizerProxy:
         """Return a tokenizer for `model`, built from fresh copies. That of a large table is built once.
 
         Raises:
@@ -188,12 +188,12 @@ class Subject:
             raise built
         return built
 
-    def _build(self, model: Model) -> Handle:
+    def _build(self, model: Model) -> TokenizerProxy:
         if self.fixed_model is not None:
-            return Handle(call(f"{self._short}()", self._target))
+            return TokenizerProxy(call(f"{self._short}()", self._target))
         arguments, keywords = constructor_arguments(model, self._pattern_spelling)
         text = f"{self._short}({', '.join(['vocab', 'merges', 'special_tokens'][: len(arguments)])})"
-        return Handle(call(text, self._target, *arguments, **keywords))
+        return TokenizerProxy(call(text, self._target, *arguments, **keywords))
 
     def note(self, told: str) -> None:
         """Have the reader told something, once."""
@@ -201,25 +201,25 @@ class Subject:
             self.notes.append(told)
 
     @contextlib.contextmanager
-    def in_new_process(self, environment: Mapping[str, str]) -> Iterator[Subject]:
+    def in_new_process(self, environment: Mapping[str, str]) -> Iterator[Implementation]:
         """Give the same implementation in a process of its own, with other environment variables."""
         assert self._again is not None
         target = call("a new process", self._again, environment)
         try:
-            yield call("a new process", Subject, self.name, target, self._time_limit)
+            yield call("a new process", Implementation, self.name, target, self._time_limit)
         finally:
             target.close()
 
-    def build_from(self, arguments: Sequence[Any]) -> Handle:
+    def build_from(self, arguments: Sequence[Any]) -> TokenizerProxy:
         """Return a tokenizer built from exactly these objects, so that a law can look at them afterwards."""
-        return Handle(call(f"{self._short}(...)", self._target, *arguments))
+        return TokenizerProxy(call(f"{self._short}(...)", self._target, *arguments))
 
-    def from_files(self, vocab: Path, merges: Path, special_tokens: Sequence[str] | None) -> Handle:
+    def from_files(self, vocab: Path, merges: Path, special_tokens: Sequence[str] | None) -> TokenizerProxy:
         """Return a tokenizer loaded from `vocab.json` and `merges.txt`; a list is passed on itself, not a copy."""
         arguments: list[Any] = [str(vocab), str(merges)]
         if special_tokens is not None:
             arguments.append(special_tokens if type(special_tokens) is list else list(special_tokens))
-        return Handle(call("from_files(...)", self._target.from_files, *arguments))
+        return TokenizerProxy(call("from_files(...)", self._target.from_files, *arguments))
 
     def train(self, text: str, vocab_size: int, special_tokens: Sequence[str], pattern: str = "gpt2") -> Trained:
         """Train and return plain values.
@@ -243,7 +243,7 @@ class Subject:
         vocab = rebuild_vocab(call("train(...).vocab", getattr, result, "vocab"))
         merges = rebuild_merges(call("train(...).merges", getattr, result, "merges"))
         bare = pair and not any(call("train(...)", hasattr, result, name) for name in ("encode", "decode"))
-        return Trained(vocab, merges, None if bare else Handle(result))
+        return Trained(vocab, merges, None if bare else TokenizerProxy(result))
 
     @property
     def _short(self) -> str:
@@ -289,22 +289,22 @@ class Subject:
         self._check_constructor()
         try:
             with limits(self._time_limit):
-                handle: Handle | None = self._build(TRIVIAL)
+                proxy: TokenizerProxy | None = self._build(TRIVIAL)
         except Raised as raised:
             if isinstance(raised.error, NotImplementedError):
                 told = describe(raised.error).partition(": ")[2]
                 if told not in ("", NotImplementedError.__name__):
                     self.notes.append(f"the constructor refuses: {told}")
                 return []
-            handle = None
+            proxy = None
         except KeyboardInterrupt:
             raise
         except BaseException:
-            handle = None
-        if handle is None:
+            proxy = None
+        if proxy is None:
             found = [name for name in METHODS[:6] if callable(getattr(target, name, None))]
             return found if is_class else ["encode", "decode"]
-        built = handle
+        built = proxy
         found = [name for name in METHODS[:6] if callable(getattr(built.instance, name, None))]
         found = [name for name in found if not self._refuses(partial(self._probe, built, name))]
         if callable(getattr(target, "from_files", None)) and not self._refuses(self._probe_loading):
@@ -358,18 +358,18 @@ class Subject:
         return False
 
     @staticmethod
-    def _probe(handle: Handle, name: str) -> None:
+    def _probe(proxy: TokenizerProxy, name: str) -> None:
         if name == "encode":
-            handle.encode("ab")
+            proxy.encode("ab")
         elif name in ("decode", "decode_bytes"):
-            getattr(handle, name)([97])
+            getattr(proxy, name)([97])
         elif name == "encode_iterable":
-            handle.stream(["ab"])
+            proxy.stream(["ab"])
         elif name == "encode_batch":
-            handle.encode_batch(["ab"])
+            proxy.encode_batch(["ab"])
         elif name == "save":
             with scratch_folder() as folder:
-                handle.save(folder)
+                proxy.save(folder)
 
     def _probe_loading(self) -> None:
         with scratch_folder() as folder:
@@ -463,4 +463,4 @@ def _takes(function: Any, *names: str) -> bool:
     return all(name in parameters for name in names)
 
 
-__all__ = ["CONVENTIONS", "Handle", "MisshapenAdapter", "Subject", "Trained", "describe"]
+__all__ = ["CONVENTIONS", "Implementation", "MisshapenAdapter", "TokenizerProxy", "Trained", "describe"]

@@ -7,10 +7,10 @@ import sys
 
 from ..command_error import CommandError
 from .containment import Raised, TimedOut, call, limits
-from .implementation import MisshapenAdapter, Subject, unanswered
+from .implementation import Implementation, MisshapenAdapter, unanswered
 
 
-def load(name: str, time_limit: float = 10.0) -> Subject:
+def load(name: str, time_limit: float = 10.0) -> Implementation:
     """Return the adapter that `name` names, looked at. What it prints goes to standard error.
 
     Raises:
@@ -22,11 +22,11 @@ def load(name: str, time_limit: float = 10.0) -> Subject:
         try:
             with limits(6 * time_limit):
                 target = call("", resolve, name)
-            subject: Subject = call("", Subject, name, target, time_limit)
+            implementation: Implementation = call("", Implementation, name, target, time_limit)
         except TimedOut as late:
             raise CommandError(unanswered(name, str(late))) from None
         except Raised as raised:
             if isinstance(raised.error, AdapterError | MisshapenAdapter):
                 raise CommandError(str(raised.error)) from None
             raise CommandError(f"{name}: looking at it{raised}") from None
-        return subject
+        return implementation

@@ -17,7 +17,7 @@ MAX_VOCAB = 1_000_000
 MAX_ID = 2**63
 
 
-class Handle:
+class TokenizerProxy:
     """One tokenizer of the implementation; every answer is rebuilt from exact builtins."""
 
     def __init__(self, instance: Any) -> None:
@@ -152,7 +152,7 @@ def rebuild_bytes(what: str, value: Any) -> bytes:
 
 
 def rebuild_vocab(value: Any) -> dict[int, bytes]:
-    """Return the vocabulary as an exact dict of int → bytes, or raise `Misshapen` with the mend."""
+    """Return the vocabulary as an exact dict of int → bytes, or raise `Misshapen` with the fix."""
     if not call("vocab", lambda: callable(getattr(value, "items", None))):
         raise Misshapen(f"vocab is {kind(value)}; a mapping of int to bytes is wanted")
     vocab: dict[int, bytes] = {}
@@ -173,7 +173,7 @@ def rebuild_vocab(value: Any) -> dict[int, bytes]:
 
 
 def rebuild_merges(value: Any) -> list[Merge]:
-    """Return the merges as exact pairs of bytes, or raise `Misshapen` with the mend."""
+    """Return the merges as exact pairs of bytes, or raise `Misshapen` with the fix."""
     wanted = "a list of (bytes, bytes) in the order learned is wanted"
     if not _is_iterable(value):
         raise Misshapen(f"merges is {kind(value)}; {wanted}")

@@ -38,7 +38,7 @@ class KnownBug:
         section: the module that it stands in.
         clause: the clause that it breaks first of all.
         sentence: what it does, and why people write it.
-        mend: how to mend it, in at most two lines.
+        fix: how to fix it, in at most two lines.
         varies: whether its answers depend on the process: the hash seed, the locale, the folder, the time.
         target: the class, for the adapter protocol.
     """
@@ -47,7 +47,7 @@ class KnownBug:
     section: str
     clause: str
     sentence: str
-    mend: str
+    fix: str
     varies: bool
     target: type
 
@@ -72,7 +72,7 @@ def _in_section(section: str) -> Iterator[KnownBug]:
                 section,
                 vars(target)["clause"],
                 " ".join((target.__doc__ or "").split()),
-                " ".join(vars(target)["mend"].split()),
+                " ".join(vars(target)["fix"].split()),
                 bool(vars(target).get("varies")),
                 target,
             )

@@ -11,7 +11,7 @@ class RowsByLength(Encoder):
     """Sorts the caller's texts by length, so that those of one length are padded together, and leaves the rows so."""
 
     clause = "BATCH-EQUAL-1"
-    mend = "Sort indices instead of texts, and put the rows back in the order of the texts."
+    fix = "Sort indices instead of texts, and put the rows back in the order of the texts."
 
     def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
         return super().encode_batch(sorted(texts, key=len))
@@ -21,7 +21,7 @@ class EmptyTextsDropped(Encoder):
     """Leaves empty texts out of the batch, so that the rows behind them belong to other texts."""
 
     clause = "BATCH-EQUAL-1"
-    mend = "Give an empty list for an empty text."
+    fix = "Give an empty list for an empty text."
 
     def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
         return super().encode_batch([text for text in texts if text])
@@ -31,7 +31,7 @@ class EqualTextsOnce(Encoder):
     """Encodes equal texts once, to save time, and gives one row for all of them."""
 
     clause = "BATCH-EQUAL-1"
-    mend = "Look the row up for each text again: [list(rows[text]) for text in texts]."
+    fix = "Look the row up for each text again: [list(rows[text]) for text in texts]."
 
     def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
         return super().encode_batch(list(dict.fromkeys(texts)))
@@ -41,7 +41,7 @@ class RowsPadded(Encoder):
     """Pads the rows with 0 to the length of the longest, as a model wants them."""
 
     clause = "BATCH-EQUAL-1"
-    mend = "Return rows of their own lengths; padding is for the caller."
+    fix = "Return rows of their own lengths; padding is for the caller."
 
     def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
         rows = super().encode_batch(texts)
@@ -52,7 +52,7 @@ class RowsTruncated(Encoder):
     """Cuts the rows at 64 ids, by a `max_length` that has a default."""
 
     clause = "BATCH-EQUAL-1"
-    mend = "Return whole rows; truncation is for the caller to ask for."
+    fix = "Return whole rows; truncation is for the caller to ask for."
 
     def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
         return [row[:64] for row in super().encode_batch(texts)]
@@ -62,7 +62,7 @@ class TextsJoinedByLineEnds(Encoder):
     """Joins the texts with line ends, encodes once and splits the ids at the id of the line end."""
 
     clause = "BATCH-EQUAL-1"
-    mend = "Encode each text alone."
+    fix = "Encode each text alone."
 
     def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
         rows: list[list[int]] = [[]]
@@ -78,7 +78,7 @@ class LastGroupLost(Encoder):
     """Hands the texts to workers in groups of equal size, and rounds the number of groups down."""
 
     clause = "BATCH-EQUAL-1"
-    mend = "Step through the texts: for start in range(0, len(texts), size), which takes a short last group too."
+    fix = "Step through the texts: for start in range(0, len(texts), size), which takes a short last group too."
 
     def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
         size = max(1, len(texts) // 4)
@@ -90,7 +90,7 @@ class SpecialsOffInBatches(Encoder):
     """Encodes the texts of a batch by the function for texts without special tokens."""
 
     clause = "BATCH-EQUAL-1"
-    mend = "Call encode for each text."
+    fix = "Call encode for each text."
 
     def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
         return [self.encode_segment(text) for text in texts]
@@ -100,7 +100,7 @@ class EmptyBatchRaises(Encoder):
     """Looks at the first text to see what it is given, which an empty batch does not have."""
 
     clause = "BATCH-EQUAL-1"
-    mend = "Return [] for an empty batch."
+    fix = "Return [] for an empty batch."
 
     def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
         if not isinstance(texts[0], str):
@@ -112,7 +112,7 @@ class PatternLostInBatches(Encoder):
     """Builds the workers of a batch from vocabulary, merges and special tokens, and forgets the pattern."""
 
     clause = "BATCH-EQUAL-1"
-    mend = "Hand the pattern to the workers as well."
+    fix = "Hand the pattern to the workers as well."
 
     def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
         return Encoder(self.vocab, self.merges, self.special).encode_batch(texts)

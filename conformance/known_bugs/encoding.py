@@ -29,7 +29,7 @@ class EncodesNfc(Encoder):
     """Normalises to NFC first, as some tokenizers do to save tokens: a decomposed é comes back composed."""
 
     clause = "BYTES-TEXT-1"
-    mend = "Encode the text as it is; a caller who wants NFC can ask for it."
+    fix = "Encode the text as it is; a caller who wants NFC can ask for it."
 
     def prepare(self, text: str) -> str:
         return unicodedata.normalize("NFC", text)
@@ -39,7 +39,7 @@ class EncodesNfkc(Encoder):
     """Normalises to NFKC first, as sentencepiece does by default: ﬁ becomes fi and ½ three characters."""
 
     clause = "BYTES-TEXT-1"
-    mend = "Encode the text as it is, without unicodedata.normalize."
+    fix = "Encode the text as it is, without unicodedata.normalize."
 
     def prepare(self, text: str) -> str:
         return unicodedata.normalize("NFKC", text)
@@ -49,7 +49,7 @@ class EncodesStripped(Encoder):
     """Strips the text, a habit from reading lines: white space at both ends is lost."""
 
     clause = "BYTES-TEXT-2"
-    mend = "Leave out text.strip()."
+    fix = "Leave out text.strip()."
 
     def prepare(self, text: str) -> str:
         return text.strip()
@@ -59,7 +59,7 @@ class EncodesLowerCase(Encoder):
     """Puts the text in lower case, as uncased models of the BERT kind do."""
 
     clause = "BYTES-TEXT-2"
-    mend = "Leave out text.lower()."
+    fix = "Leave out text.lower()."
 
     def prepare(self, text: str) -> str:
         return text.lower()
@@ -69,7 +69,7 @@ class EncodesUnixLineEnds(Encoder):
     """Turns CR LF and CR into LF, as a file opened in text mode does."""
 
     clause = "BYTES-TEXT-2"
-    mend = "Keep CR; open files with newline='' or as bytes."
+    fix = "Keep CR; open files with newline='' or as bytes."
 
     def prepare(self, text: str) -> str:
         return text.replace("\r\n", "\n").replace("\r", "\n")
@@ -79,7 +79,7 @@ class EncodesWithoutBom(Encoder):
     """Drops a U+FEFF at the start as a byte-order mark, which it is in files only."""
 
     clause = "BYTES-TEXT-3"
-    mend = "Encode U+FEFF like every other character; leave utf-8-sig to readers of files."
+    fix = "Encode U+FEFF like every other character; leave utf-8-sig to readers of files."
 
     def prepare(self, text: str) -> str:
         return text.removeprefix("\ufeff")
@@ -89,7 +89,7 @@ class EncodesUpToNul(Encoder):
     """Hands the text to C as a NUL-terminated string, so that it ends at the first U+0000."""
 
     clause = "BYTES-TEXT-3"
-    mend = "Pass the length along with the bytes: std::string(data, size), PyUnicode_AsUTF8AndSize."
+    fix = "Pass the length along with the bytes: std::string(data, size), PyUnicode_AsUTF8AndSize."
 
     def prepare(self, text: str) -> str:
         return text.partition("\0")[0]
@@ -102,7 +102,7 @@ class CharactersSkipped(Encoder):
     """Looks characters up instead of bytes and skips those without an entry, as word-level code skips the unknown."""
 
     clause = "BYTES-ATOM-1"
-    mend = "Start from the bytes, which all have an entry: pre_token.encode('utf-8')."
+    fix = "Start from the bytes, which all have an entry: pre_token.encode('utf-8')."
 
     def atoms(self, pre_token: str) -> Word:
         return tuple(token for token in (character.encode() for character in pre_token) if token in self.ids)
@@ -112,7 +112,7 @@ class CharactersAsLatin1(Encoder):
     """Takes ord(character) for the byte, which is right below U+0080; above U+00FF it gives a question mark."""
 
     clause = "BYTES-ATOM-1"
-    mend = "Encode as UTF-8, not as Latin-1: pre_token.encode('utf-8')."
+    fix = "Encode as UTF-8, not as Latin-1: pre_token.encode('utf-8')."
 
     def atoms(self, pre_token: str) -> Word:
         return tuple(bytes([byte]) for byte in pre_token.encode("latin-1", errors="replace"))
@@ -122,7 +122,7 @@ class CharactersAsSurrogates(Encoder):
     """Writes each half of a surrogate pair in three bytes, as code that goes by JavaScript's or Java's chars does."""
 
     clause = "BYTES-ATOM-1"
-    mend = "Use TextEncoder (JavaScript), getBytes(UTF_8) (Java): four bytes beyond U+FFFF."
+    fix = "Use TextEncoder (JavaScript), getBytes(UTF_8) (Java): four bytes beyond U+FFFF."
 
     def atoms(self, pre_token: str) -> Word:
         units = pre_token.encode("utf-16-be")
@@ -137,7 +137,7 @@ class EmptyTextRaises(Encoder):
     """Looks at the last id to see whether the text has ended, and raises IndexError where there is none."""
 
     clause = "BYTES-EMPTY-1"
-    mend = "Return [] for the empty text."
+    fix = "Return [] for the empty text."
 
     def encode(self, text: str) -> list[int]:
         ids = super().encode(text)
@@ -148,7 +148,7 @@ class BeginningMarked(Encoder):
     """Puts the first special token before every text, as chat models want it."""
 
     clause = "BYTES-EMPTY-1"
-    mend = "Add no token that the text does not spell; leave it to the caller."
+    fix = "Add no token that the text does not spell; leave it to the caller."
 
     def encode(self, text: str) -> list[int]:
         return [*map(self.special_id, self.special[:1]), *super().encode(text)]
@@ -158,7 +158,7 @@ class MissingEntriesSkipped(Encoder):
     """Takes any table and skips a token without an entry, with `if token in ids`: parts of the text vanish."""
 
     clause = "ERROR-TABLE-1"
-    mend = "Look the id up by ids[token], so that a missing entry raises KeyError; best check in the constructor."
+    fix = "Look the id up by ids[token], so that a missing entry raises KeyError; best check in the constructor."
 
     def __init__(
         self,
@@ -180,7 +180,7 @@ class GreedyLeftToRight(Encoder):
     """Merges the leftmost pair that it finds in the table instead of the earliest learned one, in one loop."""
 
     clause = "MERGE-ORDER-1"
-    mend = "Look at all adjacent pairs, merge the one of the lowest rank, and begin again."
+    fix = "Look at all adjacent pairs, merge the one of the lowest rank, and begin again."
 
     def merge(self, word: Word) -> Word:
         here = 0
@@ -196,7 +196,7 @@ class LongestMatch(Encoder):
     """Takes the longest token of the vocabulary that fits, from left to right, as WordPiece does; merges are unused."""
 
     clause = "MERGE-ORDER-1"
-    mend = "Start from bytes and merge the adjacent pair of the lowest rank until none is left."
+    fix = "Start from bytes and merge the adjacent pair of the lowest rank until none is left."
 
     def merge(self, word: Word) -> Word:
         text, tokens = b"".join(word), list[bytes]()
@@ -211,7 +211,7 @@ class EachMergeOnce(Encoder):
     """Goes through the merge list once and replaces the first place of each pair only, as str.index finds it."""
 
     clause = "MERGE-FULL-1"
-    mend = "Replace the pair wherever it stands before going on to the next."
+    fix = "Replace the pair wherever it stands before going on to the next."
 
     def merge(self, word: Word) -> Word:
         last = -1
@@ -228,7 +228,7 @@ class RightmostOfEquals(Encoder):
     """Keeps pair -> place in a dict, where the last place of a pair overwrites the first: aaa ends as a·aa."""
 
     clause = "MERGE-LEFT-1"
-    mend = "Take the leftmost place: min((rank, place)) over all places."
+    fix = "Take the leftmost place: min((rank, place)) over all places."
 
     def merge(self, word: Word) -> Word:
         while places := {pair: here for here, pair in enumerate(pairwise(word)) if pair in self.ranks}:
@@ -240,7 +240,7 @@ class OverlapsMerged(Encoder):
     """Finds all places of the best pair, then joins at each, overlapping ones as well: aaa becomes aa·aa."""
 
     clause = "MERGE-LEFT-1"
-    mend = "Step over both parts after each replacement."
+    fix = "Step over both parts after each replacement."
 
     def merge(self, word: Word) -> Word:
         while found := [pair for pair in pairwise(word) if pair in self.ranks]:
@@ -255,7 +255,7 @@ class ReplacedAsText(Encoder):
     """Joins the tokens by spaces and calls str.replace, which also finds the pair at the ends of longer tokens."""
 
     clause = "MERGE-PAIR-1"
-    mend = r"Compare whole tokens; with a regular expression, (?<!\S)a b(?!\S)."
+    fix = r"Compare whole tokens; with a regular expression, (?<!\S)a b(?!\S)."
 
     def merge(self, word: Word) -> Word:
         while found := [pair for pair in pairwise(word) if pair in self.ranks]:
@@ -286,7 +286,7 @@ class RankFromId(_Ranked):
     """Takes the id of the result for the rank of a merge, which holds where ids follow the list."""
 
     clause = "MERGE-RANK-1"
-    mend = "Rank by the place in the list: {pair: rank for rank, pair in enumerate(merges)}."
+    fix = "Rank by the place in the list: {pair: rank for rank, pair in enumerate(merges)}."
 
     def rank(self, left: bytes, right: bytes) -> int | None:
         return self.ids[left + right] if (left, right) in self.ranks else None
@@ -296,7 +296,7 @@ class RankFromBytes(Encoder):
     """Ranks whatever two neighbours make by its id, as tiktoken does whose tables hold no pairs, undeclared."""
 
     clause = "MERGE-PAIR-1"
-    mend = "Look the pair up, not its concatenation; or declare conventions = {'lookup': 'bytes'}."
+    fix = "Look the pair up, not its concatenation; or declare conventions = {'lookup': 'bytes'}."
 
     def merge(self, word: Word) -> Word:
         return textbook.merge_by_bytes(word, self.ids)
@@ -306,7 +306,7 @@ class PackedPairKey(Encoder):
     """Packs two ids in one integer, left << 16 | right, which stands for two pairs once an id needs 17 bits."""
 
     clause = "MERGE-RANK-1"
-    mend = "Use the pair itself as the key, or 32 bits for each id."
+    fix = "Use the pair itself as the key, or 32 bits for each id."
 
     @cached_property
     def packed(self) -> dict[int, int]:
@@ -330,7 +330,7 @@ class PackedPairKeySeventeenBits(PackedPairKey):
     """Packs two ids as (left << 17) + right, enough for cl100k's 100,277 ids; with o200k's two pairs share a key."""
 
     clause = "MERGE-RANK-1"
-    mend = "Use the pair itself as the key, or 32 bits for each id."
+    fix = "Use the pair itself as the key, or 32 bits for each id."
 
     def pack(self, left: bytes, right: bytes) -> int:
         return (self.ids[left] << 17) + self.ids[right]
@@ -340,7 +340,7 @@ class PackedPairKeyEighteenBits(PackedPairKey):
     """Packs two ids as left << 18 | right, enough for o200k's 200,019 ids; with more, two pairs share a key."""
 
     clause = "MERGE-RANK-1"
-    mend = "Use the pair itself as the key, or 32 bits for each id."
+    fix = "Use the pair itself as the key, or 32 bits for each id."
 
     def pack(self, left: bytes, right: bytes) -> int:
         return self.ids[left] << 18 | self.ids[right]
@@ -350,7 +350,7 @@ class PairHashAsKey(PackedPairKey):
     """Takes a hash of 32 bits for the pair itself, left * 100003 + right, which wraps at ids from 43,000 on."""
 
     clause = "MERGE-RANK-1"
-    mend = "Use the pair itself as the key, or compare it on a hit; 64 bits hold two ids of 32."
+    fix = "Use the pair itself as the key, or compare it on a hit; 64 bits hold two ids of 32."
 
     def pack(self, left: bytes, right: bytes) -> int:
         return (self.ids[left] * 100_003 + self.ids[right]) & 0xFFFFFFFF
@@ -360,7 +360,7 @@ class WholePreTokenFirst(Encoder):
     """Looks the whole pre-token up in the vocabulary before merging, a shortcut that learned tables allow."""
 
     clause = "MERGE-WHOLE-1"
-    mend = "Leave the shortcut out, or take it only for tokens that their own bytes merge to."
+    fix = "Leave the shortcut out, or take it only for tokens that their own bytes merge to."
 
     def merge(self, word: Word) -> Word:
         whole = b"".join(word)
@@ -371,7 +371,7 @@ class RankZeroFalsy(_Ranked):
     """Writes `if ranks.get(pair)`, where the rank 0 of the first merge counts as none."""
 
     clause = "MERGE-ORDER-1"
-    mend = "Ask for `pair in ranks`, or `is not None`."
+    fix = "Ask for `pair in ranks`, or `is not None`."
 
     def rank(self, left: bytes, right: bytes) -> int | None:
         return self.ranks.get((left, right)) or None
@@ -381,7 +381,7 @@ class TokensAsText(_Ranked):
     """Keeps tokens as str, so that merges whose result is no whole characters are lost on the way."""
 
     clause = "MERGE-BYTES-1"
-    mend = "Keep tokens as bytes; decode only whole outputs."
+    fix = "Keep tokens as bytes; decode only whole outputs."
 
     def rank(self, left: bytes, right: bytes) -> int | None:
         whole = "\ufffd" not in (left + right).decode("utf-8", errors="replace")
@@ -425,7 +425,7 @@ class HeapStaleEntries(_Heap):
     """Takes an entry from the heap without asking whether its pair still stands there, and merges what does."""
 
     clause = "MERGE-FULL-1"
-    mend = "Skip an entry whose two tokens are no longer those it was made for."
+    fix = "Skip an entry whose two tokens are no longer those it was made for."
     checks = False
 
 
@@ -433,7 +433,7 @@ class HeapLinkNotMended(_Heap):
     """Mends the link to the next token after a merge and forgets the link back from that token."""
 
     clause = "MERGE-FULL-1"
-    mend = "Set before[after[here]] = here as well."
+    fix = "Set before[after[here]] = here as well."
     relinks = False
 
 
@@ -441,7 +441,7 @@ class LeftSeamForgotten(_Heap):
     """Looks at the pair that a merged token forms with its right neighbour, not with its left one."""
 
     clause = "MERGE-FULL-1"
-    mend = "Push both new pairs: (before, merged) and (merged, after)."
+    fix = "Push both new pairs: (before, merged) and (merged, after)."
     looks_left = False
 
 
@@ -449,7 +449,7 @@ class RightSeamForgotten(_Heap):
     """Looks at the pair that a merged token forms with its left neighbour, not with its right one."""
 
     clause = "MERGE-FULL-1"
-    mend = "Push both new pairs: (before, merged) and (merged, after)."
+    fix = "Push both new pairs: (before, merged) and (merged, after)."
     looks_right = False
 
 
@@ -460,7 +460,7 @@ class LongPreTokenCut(Encoder):
     """Cuts pre-tokens every 256 bytes to bound the cost, so that no merge crosses these places."""
 
     clause = "MERGE-LONG-1"
-    mend = "Merge long pre-tokens whole; a heap keeps that fast."
+    fix = "Merge long pre-tokens whole; a heap keeps that fast."
 
     def merge(self, word: Word) -> Word:
         return sum((super(LongPreTokenCut, self).merge(word[i : i + 256]) for i in range(0, len(word), 256)), ())
@@ -473,7 +473,7 @@ class IdsCounted(Encoder):
     """Gives the result of a merge the id 256 + rank, whatever the vocabulary says."""
 
     clause = "MERGE-ID-1"
-    mend = "Look the bytes of each token up in the vocabulary."
+    fix = "Look the bytes of each token up in the vocabulary."
 
     @cached_property
     def counted(self) -> dict[bytes, int]:
@@ -488,7 +488,7 @@ class IdsOfBytesAreValues(Encoder):
     """Gives a byte its value as id, which holds where the bytes stand first and in order."""
 
     clause = "BYTES-ALPHABET-1"
-    mend = "Look bytes up like all tokens: GPT-2's table has them in another order."
+    fix = "Look bytes up like all tokens: GPT-2's table has them in another order."
 
     def encode_pre_token(self, pre_token: str) -> list[int]:
         tokens = self.merge(self.atoms(pre_token))
@@ -499,7 +499,7 @@ class IdsAreIndexes(Encoder):
     """Numbers the vocabulary anew, enumerate(sorted(vocab)), so that gaps between ids close."""
 
     clause = "MERGE-ID-1"
-    mend = "Keep the ids that the vocabulary gives: {token: index for index, token in vocab.items()}."
+    fix = "Keep the ids that the vocabulary gives: {token: index for index, token in vocab.items()}."
 
     @cached_property
     def place(self) -> dict[int, int]:
@@ -514,7 +514,7 @@ class IdsOfSixteenBits(Encoder):
     """Keeps ids in uint16, as corpora are stored, and loses the rest of those above 65,535."""
 
     clause = "MERGE-ID-1"
-    mend = "Use 32 bits, or choose the width by the largest id."
+    fix = "Use 32 bits, or choose the width by the largest id."
 
     def encode_pre_token(self, pre_token: str) -> list[int]:
         return [index & 0xFFFF for index in super().encode_pre_token(pre_token)]
@@ -542,7 +542,7 @@ class CacheByLowerCase(_Cache):
     """Keeps results under the lower-case pre-token to save memory: Ab answers for AB."""
 
     clause = "MERGE-STATE-1"
-    mend = "Key the cache by the pre-token itself."
+    fix = "Key the cache by the pre-token itself."
     varies = True
 
     def key(self, pre_token: str) -> Hashable:
@@ -553,7 +553,7 @@ class CacheByHash(_Cache):
     """Keeps results under a hash of 16 bits without comparing the pre-tokens: the first of two that collide answers."""
 
     clause = "MERGE-STATE-1"
-    mend = "Compare the pre-token on a hit, or use a dict, which does."
+    fix = "Compare the pre-token on a hit, or use a dict, which does."
     varies = True
 
     def key(self, pre_token: str) -> Hashable:
@@ -564,7 +564,7 @@ class CacheByPrefix(_Cache):
     """Keeps results under the first 16 characters, the size of a field in a C struct, and the length."""
 
     clause = "MERGE-STATE-1"
-    mend = "Key the cache by the whole pre-token."
+    fix = "Key the cache by the whole pre-token."
     varies = True
 
     def key(self, pre_token: str) -> Hashable:
@@ -575,7 +575,7 @@ class CacheOfAllInstances(Encoder):
     """Keeps results in a dict of the class, as @lru_cache on a function does: tokenizers answer for each other."""
 
     clause = "ERROR-STATE-1"
-    mend = "Make the cache in __init__: self.cache = {}."
+    fix = "Make the cache in __init__: self.cache = {}."
     varies = True
     cache: ClassVar[dict[str, list[int]]] = {}
 
@@ -589,7 +589,7 @@ class CacheHandsItsListOut(Encoder):
     """Returns the list that its cache of texts holds, so that a caller who changes it changes later answers."""
 
     clause = "LAW-PURE-1"
-    mend = "Return a copy: list(cached); or keep tuples."
+    fix = "Return a copy: list(cached); or keep tuples."
 
     def encode(self, text: str) -> list[int]:
         cache: dict[str, list[int]] = self.__dict__.setdefault("cache", {})

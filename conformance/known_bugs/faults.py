@@ -25,7 +25,7 @@ class SpecialsTakenFromCallersVocab(Encoder):
     """Moves special tokens from the caller's vocab to a table of its own, which encoding reads and decoding forgets."""
 
     clause = "ERROR-STATE-1"
-    mend = "Copy the vocabulary, dict(vocab), and leave the special tokens in it."
+    fix = "Copy the vocabulary, dict(vocab), and leave the special tokens in it."
 
     def __init__(
         self,
@@ -44,7 +44,7 @@ class CallersSpecialsSorted(Encoder):
     """Sorts the caller's list of special tokens in place, longest first, before it numbers those without an entry."""
 
     clause = "ERROR-STATE-1"
-    mend = "Sort a copy: sorted(special_tokens, key=len, reverse=True), and number in the order of the list."
+    fix = "Sort a copy: sorted(special_tokens, key=len, reverse=True), and number in the order of the list."
 
     def __init__(
         self,
@@ -62,7 +62,7 @@ class CallersSpecialsPopped(Encoder):
     """Takes the special tokens off the end of the caller's list until it is empty, and numbers them in that order."""
 
     clause = "ERROR-STATE-1"
-    mend = "Go through the list with a for loop; pop changes it, and takes the last first."
+    fix = "Go through the list with a for loop; pop changes it, and takes the last first."
 
     def __init__(
         self,
@@ -84,7 +84,7 @@ class CachedListExtended(Encoder):
     """Builds its result on the list that its cache holds for the first pre-token, and so appends the rest to that."""
 
     clause = "LAW-PURE-1"
-    mend = "Begin with a list of its own: ids = []; ids.extend(cached)."
+    fix = "Begin with a list of its own: ids = []; ids.extend(cached)."
     varies = True
 
     def encode_segment(self, segment: str) -> list[int]:
@@ -102,7 +102,7 @@ class SpecialsOnClass(Encoder):
     """Collects special tokens in a list on the class, so that those of earlier tokenizers are matched too."""
 
     clause = "ERROR-STATE-1"
-    mend = "Create the list in __init__: self.special_tokens = list(special_tokens or [])."
+    fix = "Create the list in __init__: self.special_tokens = list(special_tokens or [])."
     varies = True
     collected: ClassVar[dict[str, None]] = {}
 
@@ -115,7 +115,7 @@ class BufferInDefaultArgument(Encoder):
     """Collects chunks in a list that is a default argument, which Python creates once and all streams share."""
 
     clause = "LAW-PURE-1"
-    mend = "Create the buffer inside: def encode_iterable(self, chunks): held = []."
+    fix = "Create the buffer inside: def encode_iterable(self, chunks): held = []."
     varies = True
 
     def encode_iterable(self, chunks: Iterable[str], held: list[str] = []) -> Iterator[int]:  # noqa: B006
@@ -127,7 +127,7 @@ class CorpusInDefaultArgument(Trainer):
     """Counts pre-tokens in a Counter that is a default argument, so that a training goes on from the ones before."""
 
     clause = "LAW-REPLAY-1"
-    mend = "Create the counter inside: counts = Counter()."
+    fix = "Create the counter inside: counts = Counter()."
     varies = True
 
     @classmethod
@@ -141,7 +141,7 @@ class MergesReadOnce(Encoder):
     """Ranks merges by a generator in place of a list; it is at its end after the first pre-token."""
 
     clause = "MERGE-FULL-1"
-    mend = "Build a dict of ranks once: {pair: rank for rank, pair in enumerate(merges)}."
+    fix = "Build a dict of ranks once: {pair: rank for rank, pair in enumerate(merges)}."
 
     def encode_segment(self, segment: str) -> list[int]:
         ranked = enumerate(self.merges)
@@ -156,7 +156,7 @@ class DecoderKeptOnClass(Encoder):
     """Keeps one incremental decoder for all calls, so that half a character waits for the next call's bytes."""
 
     clause = "LAW-PURE-1"
-    mend = "Create the decoder in decode, and end it with final=True."
+    fix = "Create the decoder in decode, and end it with final=True."
     varies = True
     decoder = codecs.getincrementaldecoder("utf-8")("replace")
 
@@ -168,7 +168,7 @@ class LockKeptAfterError(Encoder):
     """Takes a lock and gives it back at the end, which an error skips; then every call says that it is in use."""
 
     clause = "ERROR-AFTER-1"
-    mend = "Use the lock in a with statement: with self.lock: ..."
+    fix = "Use the lock in a with statement: with self.lock: ..."
     varies = True
     lock: ClassVar[Any] = Lock()
 
@@ -187,7 +187,7 @@ class SpecialsInSetOrder(Encoder):
     """Tries the special tokens in the order of a set, which changes with the hash seed of the process."""
 
     clause = "SPECIAL-ORDER-1"
-    mend = "Sort them: sorted(set(special_tokens), key=len, reverse=True)."
+    fix = "Sort them: sorted(set(special_tokens), key=len, reverse=True)."
     varies = True
 
     def cut(self, text: str) -> list[tuple[str, bool]]:
@@ -201,7 +201,7 @@ class TiesInSetOrder(Trainer):
     """Takes the first of the most frequent pairs out of a set, whose order changes with the hash seed."""
 
     clause = "LAW-SEED-1"
-    mend = "Break ties by the pair itself: max(tied)."
+    fix = "Break ties by the pair itself: max(tied)."
     varies = True
 
     @classmethod
@@ -214,7 +214,7 @@ class TiesByCollation(Trainer):
     """Compares tied pairs as text in the order of the locale, where bytes that are not UTF-8 are all alike."""
 
     clause = "TRAIN-TIE-1"
-    mend = "Compare bytes: max(tied)."
+    fix = "Compare bytes: max(tied)."
     varies = True
 
     @classmethod
@@ -226,7 +226,7 @@ class DropoutLeftOn(Encoder):
     """Leaves one pre-token in ten as its bytes by chance, as BPE dropout varies the tokens while a model is trained."""
 
     clause = "LAW-IDEMPOTENT-1"
-    mend = "Apply every merge when encoding; dropout is for the caller to ask for."
+    fix = "Apply every merge when encoding; dropout is for the caller to ask for."
     varies = True
 
     def merge(self, word: Word) -> Word:
@@ -237,7 +237,7 @@ class FilesFromCurrentFolder(Encoder):
     """Opens vocab.json and merges.txt by their names in the current folder, whatever folder it is given."""
 
     clause = "FILE-LOAD-1"
-    mend = "Open the paths that were given."
+    fix = "Open the paths that were given."
     varies = True
 
     @classmethod

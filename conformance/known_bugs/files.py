@@ -56,7 +56,7 @@ class FirstLineDropped(_Reader):
     """Drops the first line of merges.txt unseen, as GPT-2's own reader does; without a header it is a merge."""
 
     clause = "FILE-VERSION-2"
-    mend = "Drop the first line only if it begins with '#version'."
+    fix = "Drop the first line only if it begins with '#version'."
 
     @classmethod
     def lines(cls, text: str) -> list[str]:
@@ -67,7 +67,7 @@ class HeaderIsMerge(_Reader):
     """Reads every line of merges.txt as a merge, so that `#version: 0.2` has the rank 0."""
 
     clause = "FILE-VERSION-1"
-    mend = "Drop the first line if it begins with '#version'."
+    fix = "Drop the first line if it begins with '#version'."
 
     @classmethod
     def lines(cls, text: str) -> list[str]:
@@ -78,7 +78,7 @@ class HeaderComparedWhole(_Reader):
     """Drops the header only if it is `#version: 0.2` and nothing else; Hugging Face's says who trained the table."""
 
     clause = "FILE-VERSION-1"
-    mend = "Ask whether the first line begins with '#version'."
+    fix = "Ask whether the first line begins with '#version'."
 
     @classmethod
     def lines(cls, text: str) -> list[str]:
@@ -90,7 +90,7 @@ class NumberSignLinesSkipped(_Reader):
     """Skips lines of merges.txt that begin with `#` as comments, and with them all merges of number signs."""
 
     clause = "FILE-VERSION-1"
-    mend = "Drop the first line if it begins with '#version', and no other."
+    fix = "Drop the first line if it begins with '#version', and no other."
 
     @classmethod
     def lines(cls, text: str) -> list[str]:
@@ -101,7 +101,7 @@ class CarriageReturnKept(_Reader):
     """Splits merges.txt at LF only and leaves the CR of a file from Windows on the second part of each merge."""
 
     clause = "FILE-LINES-1"
-    mend = "Split by text.replace('\\r\\n', '\\n').split('\\n'), or open the file in text mode."
+    fix = "Split by text.replace('\\r\\n', '\\n').split('\\n'), or open the file in text mode."
 
     @classmethod
     def lines(cls, text: str) -> list[str]:
@@ -119,7 +119,7 @@ class LastLineDropped(_Reader):
     """Drops what stands behind the last line end, as `[1:-1]` does; without one it is the last merge."""
 
     clause = "FILE-LINES-1"
-    mend = "Drop empty lines instead: [line for line in lines if line]."
+    fix = "Drop empty lines instead: [line for line in lines if line]."
 
     @classmethod
     def lines(cls, text: str) -> list[str]:
@@ -131,7 +131,7 @@ class RanksByResultId(_Reader):
     """Ranks merges by the ids of their results instead of by their lines, since for GPT-2 both are the same."""
 
     clause = "FILE-LOAD-1"
-    mend = "The rank of a merge is its place among the lines of merges.txt."
+    fix = "The rank of a merge is its place among the lines of merges.txt."
 
     @classmethod
     def order(cls, merges: list[Merge], vocab: dict[int, bytes]) -> list[Merge]:
@@ -146,7 +146,7 @@ class IdsByPlaceInFile(_Reader):
     """Numbers the keys of vocab.json as they stand in the file and ignores their values."""
 
     clause = "FILE-LOAD-1"
-    mend = "Take the ids from the file: {index: token for token, index in entries.items()}."
+    fix = "Take the ids from the file: {index: token for token, index in entries.items()}."
 
     @classmethod
     def entries(cls, entries: dict[str, int]) -> Iterable[tuple[str, int]]:
@@ -157,7 +157,7 @@ class IdsCloseUp(_Reader):
     """Sorts the entries of vocab.json by id into a list, whose places are the ids only if there is no gap."""
 
     clause = "FILE-LOAD-1"
-    mend = "Keep a dict from id to token, or fill the gaps of the list."
+    fix = "Keep a dict from id to token, or fill the gaps of the list."
 
     @classmethod
     def entries(cls, entries: dict[str, int]) -> Iterable[tuple[str, int]]:
@@ -168,7 +168,7 @@ class IdsFromMerges(_Reader):
     """Builds the vocabulary from merges.txt alone, bytes in GPT-2's order and then a merge a line."""
 
     clause = "FILE-LOAD-1"
-    mend = "Take the ids from vocab.json."
+    fix = "Take the ids from vocab.json."
 
     @classmethod
     def order(cls, merges: list[Merge], vocab: dict[int, bytes]) -> list[Merge]:
@@ -187,7 +187,7 @@ class SpellingsReadAsText(_Reader):
     """Takes spellings for text, encoded as UTF-8, so that `Ġt` is C4 A0 74 and no byte above 7F has an entry."""
 
     clause = "FILE-MAP-1"
-    mend = "Map each character back to its byte with the inverse of GPT-2's bytes_to_unicode."
+    fix = "Map each character back to its byte with the inverse of GPT-2's bytes_to_unicode."
 
     @classmethod
     def bytes_of(cls, spelling: str) -> bytes:
@@ -198,7 +198,7 @@ class OnlySpaceAndLineEndMapped(_Reader):
     """Replaces `Ġ` and `Ċ` by space and line feed and takes the rest as text, which is right for ASCII."""
 
     clause = "FILE-MAP-1"
-    mend = "Map each character back to its byte with the inverse of GPT-2's bytes_to_unicode."
+    fix = "Map each character back to its byte with the inverse of GPT-2's bytes_to_unicode."
 
     @classmethod
     def bytes_of(cls, spelling: str) -> bytes:
@@ -233,7 +233,7 @@ class SoftHyphenSpelledAsItself(_OtherMap):
     """Spells AD as the character U+00AD, by the range A1-FF in place of the two ranges around the soft hyphen."""
 
     clause = "FILE-MAP-1"
-    mend = "The printable bytes are 21-7E, A1-AC and AE-FF; AD is spelled U+0143."
+    fix = "The printable bytes are 21-7E, A1-AC and AE-FF; AD is spelled U+0143."
     printable = (*range(0x21, 0x7F), *range(0xA1, 0x100))
 
 
@@ -241,7 +241,7 @@ class DeleteSpelledAsItself(_OtherMap):
     """Spells 7F as itself, by a range that ends one too late, which shifts the characters of the bytes behind it."""
 
     clause = "FILE-MAP-1"
-    mend = "The printable bytes are 21-7E, A1-AC and AE-FF: range(0x21, 0x7F) ends before 7F."
+    fix = "The printable bytes are 21-7E, A1-AC and AE-FF: range(0x21, 0x7F) ends before 7F."
     printable = (*range(0x21, 0x80), *range(0xA1, 0xAD), *range(0xAE, 0x100))
 
 
@@ -249,7 +249,7 @@ class TildeLeftOut(_OtherMap):
     """Leaves 7E, AC and FF out of the printable bytes, as `range(ord("!"), ord("~"))` does without + 1."""
 
     clause = "FILE-MAP-1"
-    mend = "Add one to the end of each range: range(ord('!'), ord('~') + 1)."
+    fix = "Add one to the end of each range: range(ord('!'), ord('~') + 1)."
     printable = (*range(0x21, 0x7E), *range(0xA1, 0xAC), *range(0xAE, 0xFF))
 
 
@@ -260,7 +260,7 @@ class SpecialsNotLoaded(_Reader):
     """Takes `special_tokens` and does not pass them on to the constructor."""
 
     clause = "FILE-SPECIAL-1"
-    mend = "return cls(vocab, merges, special_tokens)."
+    fix = "return cls(vocab, merges, special_tokens)."
 
     @classmethod
     def from_files(cls, vocab_path: str, merges_path: str, special_tokens: Sequence[str] | None = None) -> Encoder:
@@ -273,7 +273,7 @@ class LoadedEntriesThatLookSpecial(_Reader):
     """Makes every `<|...|>` of vocab.json a special token when it loads, whatever the caller lists."""
 
     clause = "FILE-SPECIAL-1"
-    mend = "Pass on the special_tokens that the caller gave, and no others."
+    fix = "Pass on the special_tokens that the caller gave, and no others."
 
     @classmethod
     def from_files(cls, vocab_path: str, merges_path: str, special_tokens: Sequence[str] | None = None) -> Encoder:
@@ -286,7 +286,7 @@ class AbsentSpecialsNotLoaded(_Reader):
     """Takes of `special_tokens` those that vocab.json holds, and forgets the others, whose text is then split."""
 
     clause = "SPECIAL-ABSENT-2"
-    mend = "Pass all of them on to the constructor, which gives new ids to those without an entry."
+    fix = "Pass all of them on to the constructor, which gives new ids to those without an entry."
 
     @classmethod
     def from_files(cls, vocab_path: str, merges_path: str, special_tokens: Sequence[str] | None = None) -> Encoder:
@@ -323,7 +323,7 @@ class SavedAsText(_Writer):
     """Writes tokens as text, with U+FFFD for what is not UTF-8; tokens that are half a character fall together."""
 
     clause = "FILE-SAVE-1"
-    mend = "Spell each byte as one character (GPT-2's bytes_to_unicode)."
+    fix = "Spell each byte as one character (GPT-2's bytes_to_unicode)."
 
     def spelling(self, token: bytes) -> str:
         return token.decode("utf-8", errors="replace")
@@ -333,7 +333,7 @@ class SavedIdsRenumbered(_Writer):
     """Numbers the entries from 0 when it saves, in the order of their ids, so that gaps close."""
 
     clause = "FILE-SAVE-1"
-    mend = "Write each token with its id: {spell(token): index for index, token in vocab.items()}."
+    fix = "Write each token with its id: {spell(token): index for index, token in vocab.items()}."
 
     def entries(self) -> Iterable[tuple[int, bytes]]:
         return enumerate(token for _, token in sorted(self.vocab.items()))
@@ -343,7 +343,7 @@ class SavedWithoutSpecials(_Writer):
     """Leaves special tokens out of vocab.json, since they have a file of their own elsewhere."""
 
     clause = "FILE-SAVE-1"
-    mend = "Write every entry of the vocabulary."
+    fix = "Write every entry of the vocabulary."
 
     def entries(self) -> Iterable[tuple[int, bytes]]:
         special = {token.encode("utf-8") for token in self.special}
@@ -354,7 +354,7 @@ class SavedMergesSorted(_Writer):
     """Writes the merges in alphabetical order, so that the file does not change from run to run."""
 
     clause = "FILE-SAVE-1"
-    mend = "Write the merges in order of rank."
+    fix = "Write the merges in order of rank."
 
     def pairs(self) -> Sequence[Merge]:
         return sorted(self.merges)
@@ -364,7 +364,7 @@ class SavedMergesByRankAsText(_Writer):
     """Keeps the merges under their ranks in JSON, whose keys are text, and writes them sorted: 10 comes before 2."""
 
     clause = "FILE-SAVE-1"
-    mend = "Sort by the number: sorted(ranks, key=int); or keep the merges in a list."
+    fix = "Sort by the number: sorted(ranks, key=int); or keep the merges in a list."
 
     def pairs(self) -> Sequence[Merge]:
         ranks = sorted(map(str, range(len(self.merges))))
@@ -375,7 +375,7 @@ class SavedMergesByResultId(_Writer):
     """Writes the merges in the order of the ids of their results, as if these were the ranks."""
 
     clause = "FILE-SAVE-1"
-    mend = "Write the merges in order of rank."
+    fix = "Write the merges in order of rank."
 
     def pairs(self) -> Sequence[Merge]:
         return sorted(self.merges, key=lambda pair: self.ids[pair[0] + pair[1]])
@@ -385,7 +385,7 @@ class SavedMergesWithoutSpace(_Writer):
     """Writes the result of each merge in place of its two parts, as a list of tokens."""
 
     clause = "FILE-SAVE-1"
-    mend = "Write both parts of a merge with a space between them."
+    fix = "Write both parts of a merge with a space between them."
 
     def line(self, left: str, right: str) -> str:
         return left + right
@@ -395,7 +395,7 @@ class SavedInverted(_Writer):
     """Writes vocab.json from id to token, as the tokenizer holds it; JSON turns the ids into strings."""
 
     clause = "FILE-SAVE-1"
-    mend = "Write token to id: {spell(token): index for index, token in vocab.items()}."
+    fix = "Write token to id: {spell(token): index for index, token in vocab.items()}."
 
     def save(self, folder: str) -> None:
         super().save(folder)

@@ -183,7 +183,7 @@ def of_run(results: Iterable[Result], cases: Iterable[Case]) -> Diagnosis:
 
 
 def told(diagnosis: Diagnosis) -> Iterator[str]:
-    """Yield the lines that tell each cause once: how many failures, what it does, the rule, how to mend it."""
+    """Yield the lines that tell each cause once: how many failures, what it does, the rule, how to fix it."""
     left = diagnosis.failing
     bugs = {bug.id: bug for bug in known_bugs()}
     for number, likeness in enumerate(diagnosis.likenesses):
@@ -204,7 +204,7 @@ def told(diagnosis: Diagnosis) -> Iterator[str]:
 
 def _described(bug: KnownBug) -> Iterator[str]:
     yield f"  {bug.sentence}"
-    yield f"  mend   {bug.mend}"
+    yield f"  fix   {bug.fix}"
     yield f"  rule   {bug.clause}: bpe-conformance explain {bug.clause}"
 
 

@@ -23,7 +23,7 @@ class LongTextsInBlocks(Encoder):
     """Encodes long texts in blocks of 65,536 characters, wherever a block ends, to bound the memory."""
 
     clause = "LAW-LONG-1"
-    mend = "Cut a long text where a pre-token begins, or not at all."
+    fix = "Cut a long text where a pre-token begins, or not at all."
 
     def encode(self, text: str) -> list[int]:
         if len(text) <= 65_536:
@@ -35,7 +35,7 @@ class SpecialsOffInLongTexts(Encoder):
     """Takes a faster way for long texts, which knows no special tokens."""
 
     clause = "LAW-LONG-1"
-    mend = "Cut the text at its special tokens first, on every way."
+    fix = "Cut the text at its special tokens first, on every way."
 
     def cut(self, text: str) -> Segments:
         return super().cut(text) if len(text) < 65_536 else [(text, False)]
@@ -45,7 +45,7 @@ class LongRunsCut(Encoder):
     """Cuts runs above 25,000 characters, as Llama 3's tokenizer does for engines that are quadratic in them."""
 
     clause = "LAW-LONG-2"
-    mend = "Merge the whole pre-token; a heap over a linked list takes n log n."
+    fix = "Merge the whole pre-token; a heap over a linked list takes n log n."
 
     def split(self, segment: str) -> list[str]:
         return [
@@ -59,7 +59,7 @@ class SixteenBitRanks(Encoder):
     """Keeps ranks in 16 bits, which are enough for GPT-2's table, and wrap in one of more than 65,536 merges."""
 
     clause = "LAW-ENCODE-1"
-    mend = "Keep ranks in 32 bits."
+    fix = "Keep ranks in 32 bits."
 
     def __init__(
         self,
@@ -76,7 +76,7 @@ class SixteenBitCache(Encoder):
     """Numbers the pre-tokens of a text as they come, in 16 bits, and keeps their ids by number."""
 
     clause = "LAW-LONG-1"
-    mend = "Number them in 32 bits, or look them up by their text."
+    fix = "Number them in 32 bits, or look them up by their text."
 
     def encode_segment(self, segment: str) -> list[int]:
         numbers: dict[str, int] = {}
@@ -92,7 +92,7 @@ class FirstThousandSpecials(Encoder):
     """Has room for a thousand special tokens, and leaves the others out without a word."""
 
     clause = "SPECIAL-SCAN-1"
-    mend = "Take as many as are given, or raise an error that names the limit."
+    fix = "Take as many as are given, or raise an error that names the limit."
 
     def cut(self, text: str) -> Segments:
         return textbook.cut_special(text, self.special[:1_000])
@@ -105,7 +105,7 @@ class LongChunksEncodedAlone(Encoder):
     """Encodes a chunk above 64 Ki characters at once, for it is long enough, with what was held back before it."""
 
     clause = "LAW-LONG-1"
-    mend = "Treat every chunk alike: hold back what later text can change."
+    fix = "Treat every chunk alike: hold back what later text can change."
 
     def ready(self, held: str) -> int:
         return len(held) if len(held) >= 65_536 else super().ready(held)
@@ -115,7 +115,7 @@ class ChunksPastTheQueueLost(Encoder):
     """Reads chunks through a queue of 5,000 places, and loses one where the queue begins anew."""
 
     clause = "LAW-LONG-1"
-    mend = "Wait until the queue has room, or take chunks one at a time."
+    fix = "Wait until the queue has room, or take chunks one at a time."
 
     def encode_iterable(self, chunks: Iterable[str]) -> Iterator[int]:
         return super().encode_iterable(chunk for number, chunk in enumerate(chunks, 1) if number % 5_001)
@@ -125,7 +125,7 @@ class LargeBatchesAsLines(Encoder):
     """Hands a batch of more than 1,000 texts to workers as lines, which strip what they read."""
 
     clause = "LAW-LONG-1"
-    mend = "Hand texts over as they are, for example pickled or as JSON strings."
+    fix = "Hand texts over as they are, for example pickled or as JSON strings."
 
     def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
         return super().encode_batch(texts if len(texts) <= 1_000 else [text.strip() for text in texts])
@@ -135,7 +135,7 @@ class WholeGroupsOnly(Encoder):
     """Encodes a large batch in groups of 512, and forgets the last group if it is not whole."""
 
     clause = "LAW-LONG-1"
-    mend = "Step to len(texts): for start in range(0, len(texts), 512)."
+    fix = "Step to len(texts): for start in range(0, len(texts), 512)."
 
     def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
         if len(texts) < 4_096:
@@ -147,7 +147,7 @@ class DecodesInBlocks(Encoder):
     """Decodes long lists in blocks of 65,536 ids; a character across two blocks becomes U+FFFD twice."""
 
     clause = "LAW-LONG-1"
-    mend = "Join all bytes before decoding, or use an incremental decoder."
+    fix = "Join all bytes before decoding, or use an incremental decoder."
 
     def decode(self, ids: Iterable[int]) -> str:
         ids = list(ids)
@@ -158,7 +158,7 @@ class DecodesTheFirstMillion(Encoder):
     """Decodes into room for a million ids, and stops without a word when it is full."""
 
     clause = "LAW-LONG-1"
-    mend = "Make room as ids come, or raise an error that names the limit."
+    fix = "Make room as ids come, or raise an error that names the limit."
 
     def decode(self, ids: Iterable[int]) -> str:
         return super().decode(islice(ids, 1_000_000))
@@ -171,7 +171,7 @@ class RareWordsPruned(Trainer):
     """Forgets words that occurred once when there are more than 65,536, to bound the memory."""
 
     clause = "TRAIN-STABLE-1"
-    mend = "Count every pre-token; rare ones decide together."
+    fix = "Count every pre-token; rare ones decide together."
 
     @classmethod
     def words(cls, text: str, special: list[str], pattern: str) -> Words:

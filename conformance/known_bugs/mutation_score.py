@@ -14,13 +14,13 @@ from typing import Any
 from bpe_conformance.fixtures.spec import Case, Spec, load_spec
 from bpe_conformance.fixtures.yaml_file import read_documents
 
-from ..cases.judging import judge, unmet
+from ..cases.judging import judge, skip_reason
 from ..implementation.containment import TimedOut
-from ..implementation.implementation import Subject
+from ..implementation.implementation import Implementation
 from ..outcome import TIMED_OUT, Difference
 from ..properties.basic import bind
 from ..properties.engine import Law, check
-from ..properties.engine import unmet as law_unmet
+from ..properties.engine import skip_reason as property_skip_reason
 from . import known_bugs, matrix
 from .likely_bugs import ranked
 from .matrix import Matrix
@@ -166,9 +166,9 @@ def _bound() -> dict[str, Law]:
     return {law.id: law for law in bind(_spec().clauses)}
 
 
-def _subject(bug: str) -> Subject:
+def _subject(bug: str) -> Implementation:
     target = next(one.target for one in known_bugs() if one.id == bug)
-    return Subject(bug, target)
+    return Implementation(bug, target)
 
 
 def _answers(bug: str) -> Answers:
@@ -180,30 +180,30 @@ def _some_answers(job: tuple[str, Collection[str], Answers]) -> Answers:
 
 
 def _answers_to(cases: Iterable[Case], bug: str) -> Answers:
-    subject = _subject(bug)
-    found = {case.id: difference for case in cases if (difference := _judged(case, subject)) is not None}
+    implementation = _subject(bug)
+    found = {case.id: difference for case in cases if (difference := _judged(case, implementation)) is not None}
     return {case: one.fingerprint for case, one in found.items() if one.answer != TIMED_OUT}
 
 
-def _judged(case: Case, subject: Subject) -> Difference | None:
-    if unmet(case, subject):
+def _judged(case: Case, implementation: Implementation) -> Difference | None:
+    if skip_reason(case, implementation):
         return None
     try:
-        with subject.within():
-            return judge(case, subject)
+        with implementation.within():
+            return judge(case, implementation)
     except TimedOut:
         return Difference("", "", "", answer=TIMED_OUT)
 
 
 def _law(bug: str) -> str:
-    subject = _subject(bug)
-    judged = (law for law in _bound().values() if not law_unmet(law, subject))
-    return next((law.id for law in judged if check(law, subject, shrink=False)), "")
+    implementation = _subject(bug)
+    judged = (law for law in _bound().values() if not property_skip_reason(law, implementation))
+    return next((law.id for law in judged if check(law, implementation, shrink=False)), "")
 
 
 def _catches(job: tuple[str, Sequence[Case]]) -> bool:
-    subject = _subject(job[0])
-    return any(_judged(case, subject) is not None for case in job[1])
+    implementation = _subject(job[0])
+    return any(_judged(case, implementation) is not None for case in job[1])
 
 
 def _each(work: Callable[[str], Any], workers: int | None) -> dict[str, Any]:

@@ -39,7 +39,7 @@ class SpecialsInListOrder(_Alternation):
     """Joins the special tokens with `|` in the order of the list, where a prefix listed first hides the longer one."""
 
     clause = "SPECIAL-ORDER-1"
-    mend = "Join them longest first: '|'.join(map(re.escape, sorted(special_tokens, key=len, reverse=True)))."
+    fix = "Join them longest first: '|'.join(map(re.escape, sorted(special_tokens, key=len, reverse=True)))."
 
     def expression(self) -> str:
         return "|".join(map(re.escape, self.special))
@@ -49,7 +49,7 @@ class SpecialsShortestFirst(_Alternation):
     """Sorts the special tokens by length and forgets `reverse=True`, so that the shortest of several is taken."""
 
     clause = "SPECIAL-SCAN-1"
-    mend = "Sort them longest first: sorted(special_tokens, key=len, reverse=True)."
+    fix = "Sort them longest first: sorted(special_tokens, key=len, reverse=True)."
 
     def expression(self) -> str:
         return "|".join(map(re.escape, sorted(self.special, key=len)))
@@ -59,7 +59,7 @@ class SpecialsUnescaped(_Alternation):
     """Joins the special tokens with `|` without `re.escape`, so that the `|` of `<|endoftext|>` is an alternation."""
 
     clause = "SPECIAL-LITERAL-1"
-    mend = "Escape each: '|'.join(map(re.escape, ...))."
+    fix = "Escape each: '|'.join(map(re.escape, ...))."
 
     def expression(self) -> str:
         return "|".join(_longest_first(self.special))
@@ -69,7 +69,7 @@ class OnlyBarsEscaped(_Alternation):
     """Escapes the `|` of special tokens and nothing else, since `<|endoftext|>` is the only one that was tried."""
 
     clause = "SPECIAL-LITERAL-1"
-    mend = "Use re.escape(token) in place of token.replace('|', r'\\|')."
+    fix = "Use re.escape(token) in place of token.replace('|', r'\\|')."
 
     def expression(self) -> str:
         return "|".join(token.replace("|", r"\|") for token in _longest_first(self.special))
@@ -79,7 +79,7 @@ class SpecialsInAnyCase(Encoder):
     """Matches special tokens with `re.IGNORECASE`, to find `<|EndOfText|>` too; its spelling is lost in decoding."""
 
     clause = "SPECIAL-EXACT-1"
-    mend = "Compile the alternation without re.IGNORECASE."
+    fix = "Compile the alternation without re.IGNORECASE."
 
     def cut(self, text: str) -> Segments:
         known = {token.lower(): token for token in self.special}
@@ -92,7 +92,7 @@ class SpecialsAsWholeWords(_Alternation):
     """Finds a special token only where no letter or digit touches it, as the option `single_word` does."""
 
     clause = "SPECIAL-EXACT-1"
-    mend = r"Leave the word boundaries (\b, \w) out of the alternation."
+    fix = r"Leave the word boundaries (\b, \w) out of the alternation."
 
     def expression(self) -> str:
         return rf"(?<!\w)(?:{super().expression()})(?!\w)"
@@ -102,7 +102,7 @@ class EmptyListSplitsEverywhere(_Alternation):
     """Splits by an alternation of no branches when there are no special tokens; it matches between all characters."""
 
     clause = "SPECIAL-NONE-1"
-    mend = "Cut only if there is a special token: parts = re.split(...) if special_tokens else [text]."
+    fix = "Cut only if there is a special token: parts = re.split(...) if special_tokens else [text]."
 
     def cut(self, text: str) -> Segments:
         parts = re.split(f"({self.expression()})", text)
@@ -113,7 +113,7 @@ class EmptySpecialSplitsEverywhere(_Alternation):
     """Takes an empty string into the alternation like any special token, where it matches between all characters."""
 
     clause = "SPECIAL-EMPTY-1"
-    mend = "Refuse it at construction: if '' in special_tokens: raise ValueError."
+    fix = "Refuse it at construction: if '' in special_tokens: raise ValueError."
 
     def __init__(
         self,
@@ -130,7 +130,7 @@ class SpecialsInPattern(Encoder):
     """Puts the special tokens in front of the pattern as further branches, so that one pass finds both."""
 
     clause = "SPECIAL-SCAN-1"
-    mend = "Cut the text at the special tokens first, and run the pattern over each segment alone."
+    fix = "Cut the text at the special tokens first, and run the pattern over each segment alone."
 
     def encode(self, text: str) -> list[int]:
         ids: list[int] = []
@@ -148,7 +148,7 @@ class SpecialsNotCut(Encoder):
     """Encodes special tokens like any text, as a tokenizer does that learned of them in training only."""
 
     clause = "SPECIAL-SCAN-1"
-    mend = "Cut the text at the special tokens before it is split, and emit one id for each."
+    fix = "Cut the text at the special tokens before it is split, and emit one id for each."
 
     def cut(self, text: str) -> Segments:
         return [(text, False)] if text else []
@@ -158,7 +158,7 @@ class SpecialsAmongPreTokens(Encoder):
     """Splits first and then asks of each pre-token whether it is a special token, which `<|endoftext|>` never is."""
 
     clause = "SPECIAL-SCAN-1"
-    mend = "Cut the text at the special tokens before it is split into pre-tokens."
+    fix = "Cut the text at the special tokens before it is split into pre-tokens."
 
     def cut(self, text: str) -> Segments:
         return [(pre_token, pre_token in self.special) for pre_token in self.split(text)]
@@ -168,7 +168,7 @@ class SpecialsInsidePreTokens(Encoder):
     """Splits first and then cuts each pre-token at its special tokens; one across two pre-tokens is never found."""
 
     clause = "SPECIAL-SCAN-1"
-    mend = "Cut the text at the special tokens before it is split into pre-tokens."
+    fix = "Cut the text at the special tokens before it is split into pre-tokens."
 
     def cut(self, text: str) -> Segments:
         return [segment for pre_token in self.split(text) for segment in textbook.cut_special(pre_token, self.special)]
@@ -178,7 +178,7 @@ class SpecialsOneByOne(Encoder):
     """Splits the text by one special token after the other, longest first, so that a long one hides an earlier one."""
 
     clause = "SPECIAL-SCAN-1"
-    mend = "Scan once from left to right, and at each place try the special tokens longest first."
+    fix = "Scan once from left to right, and at each place try the special tokens longest first."
 
     def cut(self, text: str) -> Segments:
         segments: Segments = [(text, False)] if text else []
@@ -195,7 +195,7 @@ class SpecialsRescanned(Encoder):
     """Splits by one special token after the other and forgets which pieces are special tokens already."""
 
     clause = "SPECIAL-SCAN-1"
-    mend = "Leave pieces alone that were found as special tokens, or find all in one scan."
+    fix = "Leave pieces alone that were found as special tokens, or find all in one scan."
 
     def cut(self, text: str) -> Segments:
         parts = [text]
@@ -208,7 +208,7 @@ class SpecialsFoundOnce(Encoder):
     """Cuts at the first special token with `partition` and encodes the rest as text, since a prompt holds one."""
 
     clause = "SPECIAL-SCAN-1"
-    mend = "Go on scanning behind each special token up to the end of the text."
+    fix = "Go on scanning behind each special token up to the end of the text."
 
     def cut(self, text: str) -> Segments:
         segments = textbook.cut_special(text, self.special)
@@ -221,7 +221,7 @@ class ScanWithoutBackingUp(Encoder):
     """Goes on behind the characters that it compared when a match fails, so that `<<|e|>` hides `<|e|>`."""
 
     clause = "SPECIAL-SCAN-1"
-    mend = "After a failed match go on at the next character: here += 1."
+    fix = "After a failed match go on at the next character: here += 1."
 
     def cut(self, text: str) -> Segments:
         starts = {token[:length] for token in self.special for length in range(1, len(token) + 1)}
@@ -242,7 +242,7 @@ class TrieWithoutFallback(Encoder):
     """Walks a trie as far as it goes and gives up inside a longer token, though it came past a shorter one."""
 
     clause = "SPECIAL-SCAN-1"
-    mend = "Remember the last complete token on the walk, and take it when the walk ends."
+    fix = "Remember the last complete token on the walk, and take it when the walk ends."
 
     def cut(self, text: str) -> Segments:
         starts = {token[:length] for token in self.special for length in range(1, len(token) + 1)}
@@ -264,7 +264,7 @@ class SpecialsCutUnderOnePattern(Encoder):
     """Cuts special tokens out in a path of its own for GPT-2's pattern; the general path for others forgets them."""
 
     clause = "SPECIAL-SCAN-1"
-    mend = "Cut before the paths part: split by special tokens first, whatever the pattern."
+    fix = "Cut before the paths part: split by special tokens first, whatever the pattern."
 
     def cut(self, text: str) -> Segments:
         return super().cut(text) if self.pattern == PATTERNS["gpt2"] else [(text, False)] * bool(text)
@@ -277,7 +277,7 @@ class EntriesThatLookSpecial(Encoder):
     """Takes every vocabulary entry of the form `<|...|>` for special, so that a loaded model works without a list."""
 
     clause = "SPECIAL-OFF-1"
-    mend = "Match only the special tokens that the caller lists."
+    fix = "Match only the special tokens that the caller lists."
 
     def cut(self, text: str) -> Segments:
         looks = [token.decode("utf-8") for token in self.ids if token.startswith(b"<|") and token.endswith(b"|>")]
@@ -288,7 +288,7 @@ class EntriesWithoutMerge(Encoder):
     """Takes every vocabulary entry that no merge makes for an added token, and matches it in the text."""
 
     clause = "SPECIAL-OFF-1"
-    mend = "Match only the special tokens that the caller lists."
+    fix = "Match only the special tokens that the caller lists."
 
     def cut(self, text: str) -> Segments:
         made = {left + right for left, right in self.merges}
@@ -303,7 +303,7 @@ class SegmentsStripped(Encoder):
     """Strips the segments between special tokens, since documents are separated by line ends as well."""
 
     clause = "SPECIAL-SEGMENT-1"
-    mend = "Encode each segment as it is: no strip(), lstrip() or rstrip()."
+    fix = "Encode each segment as it is: no strip(), lstrip() or rstrip()."
 
     def cut(self, text: str) -> Segments:
         segments = super().cut(text)
@@ -316,7 +316,7 @@ class SpaceBeforeSpecialSwallowed(Encoder):
     """Takes the white space before a special token as part of it, as the option `lstrip` does for `<mask>`."""
 
     clause = "SPECIAL-EXACT-1"
-    mend = "Match the token alone, without \\s* before it."
+    fix = "Match the token alone, without \\s* before it."
 
     def cut(self, text: str) -> Segments:
         segments = super().cut(text)
@@ -331,7 +331,7 @@ class SpaceBehindSpecialAdded(Encoder):
     """Sets a space before each segment behind a special token, as a prefix space is set at the start of a text."""
 
     clause = "SPECIAL-SEGMENT-1"
-    mend = "Encode each segment as it is, without a prefix space."
+    fix = "Encode each segment as it is, without a prefix space."
 
     def cut(self, text: str) -> Segments:
         return [
@@ -344,7 +344,7 @@ class SplitSeesSpecial(Encoder):
     """Runs the pattern over the whole text and cuts its matches, so that white space looks ahead at `<|e|>`."""
 
     clause = "SPECIAL-SEGMENT-1"
-    mend = "Run the pattern over each segment alone: it ends where the segment ends."
+    fix = "Run the pattern over each segment alone: it ends where the segment ends."
 
     def encode(self, text: str) -> list[int]:
         ids: list[int] = []
@@ -366,7 +366,7 @@ class SpecialsMergedLikeText(Encoder):
     """Cuts special tokens out of the text and then merges their bytes like a pre-token instead of emitting one id."""
 
     clause = "SPECIAL-SCAN-1"
-    mend = "Emit the id of the entry: ids.append(token_to_id[token.encode('utf-8')])."
+    fix = "Emit the id of the entry: ids.append(token_to_id[token.encode('utf-8')])."
 
     def encode(self, text: str) -> list[int]:
         segments = self.cut(text)
@@ -381,7 +381,7 @@ class SpecialIdsBehindMerges(Encoder):
     """Numbers special tokens by their place in the list, from 256 + len(merges) on, and does not look in the vocab."""
 
     clause = "SPECIAL-ID-1"
-    mend = "Look the id up: id = token_to_id[token.encode('utf-8')]."
+    fix = "Look the id up: id = token_to_id[token.encode('utf-8')]."
 
     def special_id(self, token: str) -> int:
         return 256 + len(self.merges) + self.special.index(token)
@@ -414,7 +414,7 @@ class AbsentSpecialGetsLength(_Absent):
     """Gives a special token without an entry the id len(vocab), which is in use if the ids have a gap."""
 
     clause = "SPECIAL-ABSENT-2"
-    mend = "Count on from the highest id: max(vocab) + 1."
+    fix = "Count on from the highest id: max(vocab) + 1."
 
     def new_ids(self, listed: list[bytes]) -> list[tuple[bytes, int]]:
         absent = [token for token in dict.fromkeys(listed) if token not in self.ids]
@@ -425,7 +425,7 @@ class AbsentSpecialGetsLowestFreeId(_Absent):
     """Gives a special token without an entry the lowest free id, which fills gaps that were left on purpose."""
 
     clause = "SPECIAL-ABSENT-1"
-    mend = "Count on from the highest id: max(vocab) + 1."
+    fix = "Count on from the highest id: max(vocab) + 1."
 
     def new_ids(self, listed: list[bytes]) -> list[tuple[bytes, int]]:
         absent = [token for token in dict.fromkeys(listed) if token not in self.ids]
@@ -437,7 +437,7 @@ class RepeatedSpecialUsesUpId(_Absent):
     """Counts an id up for each special token in the list, also for a repeat and for one that has an entry."""
 
     clause = "SPECIAL-ABSENT-1"
-    mend = "Number only those that are new: for token in dict.fromkeys(special_tokens): if token not in known: ..."
+    fix = "Number only those that are new: for token in dict.fromkeys(special_tokens): if token not in known: ..."
 
     def new_ids(self, listed: list[bytes]) -> list[tuple[bytes, int]]:
         first = max(self.vocab) + 1
@@ -448,7 +448,7 @@ class AbsentSpecialDropped(_Absent):
     """Emits the id of a special token if it finds one, and nothing if not, as `token_to_id.get` suggests."""
 
     clause = "SPECIAL-ABSENT-2"
-    mend = "Add the token to the vocabulary at construction, or raise there."
+    fix = "Add the token to the vocabulary at construction, or raise there."
 
     def new_ids(self, listed: list[bytes]) -> list[tuple[bytes, int]]:
         return []
@@ -461,7 +461,7 @@ class AbsentSpecialIsText(_Absent):
     """Ignores a special token that has no entry in the vocabulary, so that its text is split and merged."""
 
     clause = "SPECIAL-ABSENT-2"
-    mend = "Add the token to the vocabulary at construction, or raise there."
+    fix = "Add the token to the vocabulary at construction, or raise there."
 
     def new_ids(self, listed: list[bytes]) -> list[tuple[bytes, int]]:
         self.special = [token for token in self.special if token.encode("utf-8") in self.ids]

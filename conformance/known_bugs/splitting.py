@@ -58,7 +58,7 @@ class ContractionsForgotten(_Pattern):
     """Has no alternatives for contractions, which look like a nicety of English: the apostrophe stands alone."""
 
     clause = "SPLIT-CONTRACTION-1"
-    mend = "Begin the pattern with 's|'t|'re|'ve|'m|'ll|'d."
+    fix = "Begin the pattern with 's|'t|'re|'ve|'m|'ll|'d."
     wrong = GPT2.replace(f"{CONTRACTIONS}|", "")
 
 
@@ -66,7 +66,7 @@ class ContractionsOfAnyCase(_Pattern):
     """Matches contractions without regard to case, as cl100k does and as looks right for DON'T."""
 
     clause = "SPLIT-CONTRACTION-2"
-    mend = "Leave out (?i: GPT-2's contractions are lower case."
+    fix = "Leave out (?i: GPT-2's contractions are lower case."
     wrong = GPT2.replace(CONTRACTIONS, f"(?i:{CONTRACTIONS})")
 
 
@@ -74,7 +74,7 @@ class ContractionsWithCurlyApostrophe(_Pattern):
     """Takes a typographic apostrophe for U+0027 in contractions, as most printed text has it."""
 
     clause = "SPLIT-CONTRACTION-2"
-    mend = "Match U+0027 only: the curly apostrophe, U+2019, is a character like all other punctuation."
+    fix = "Match U+0027 only: the curly apostrophe, U+2019, is a character like all other punctuation."
     wrong = GPT2.replace(CONTRACTIONS, "['\u2019](?:s|t|re|ve|m|ll|d)")
 
 
@@ -82,7 +82,7 @@ class ContractionsAtWordEnd(_Pattern):
     r"""Wants a \b after a contraction, so that 'tis and 'dear are not cut, which GPT-2 does cut."""
 
     clause = "SPLIT-CONTRACTION-1"
-    mend = r"Leave out the \b: a contraction is a pre-token whatever follows."
+    fix = r"Leave out the \b: a contraction is a pre-token whatever follows."
     wrong = GPT2.replace(CONTRACTIONS, rf"(?:{CONTRACTIONS})\b")
 
 
@@ -90,7 +90,7 @@ class ContractionsInsideWords(_Pattern):
     """Keeps don't in one piece, as word tokenizers and o200k do."""
 
     clause = "SPLIT-CONTRACTION-1"
-    mend = "End the word before the apostrophe; the contraction is the next pre-token."
+    fix = "End the word before the apostrophe; the contraction is the next pre-token."
     wrong = GPT2.replace(r" ?\p{L}+", rf" ?\p{{L}}+(?:{CONTRACTIONS})?")
 
 
@@ -101,7 +101,7 @@ class LettersAscii(_Pattern):
     r"""Writes [a-zA-Z] for \p{L}, which `re` does not know: letters with accents fall to the punctuation."""
 
     clause = "SPLIT-LETTER-1"
-    mend = r"Use the package regex, which knows \p{L}."
+    fix = r"Use the package regex, which knows \p{L}."
     wrong = GPT2.replace(r" ?\p{L}+", " ?[a-zA-Z]+").replace(r"\p{L}", "a-zA-Z")
 
 
@@ -109,7 +109,7 @@ class LettersBeyondAscii(_Mistaken):
     """Takes all bytes from 128 on for letters, as ports to C do: emoji and no-break spaces become parts of words."""
 
     clause = "SPLIT-UNICODE-1"
-    mend = "Classify code points by their general category, not bytes."
+    fix = "Classify code points by their general category, not bytes."
 
     def mistaken(self, character: str) -> str:
         return "a" if character > "\x7f" else character
@@ -119,7 +119,7 @@ class LettersAsWordCharacters(_Pattern):
     r"""Writes \w for letters and numbers, so that underscores, digits and marks all go with the word."""
 
     clause = "SPLIT-LETTER-1"
-    mend = r"Use \p{L}+ and \p{N}+ apart: \w is both, the underscore and marks."
+    fix = r"Use \p{L}+ and \p{N}+ apart: \w is both, the underscore and marks."
     wrong = GPT2.replace(r" ?\p{L}+| ?\p{N}+", r" ?\w+").replace(r"\p{L}\p{N}", r"\w")
 
 
@@ -127,7 +127,7 @@ class LettersWithMarks(_Pattern):
     r"""Counts marks as letters, [\p{L}\p{M}]+, so that vowel signs and accents stay with their word."""
 
     clause = "SPLIT-MARK-1"
-    mend = r"Leave \p{M} out: to GPT-2's pattern a mark is one of the other characters."
+    fix = r"Leave \p{M} out: to GPT-2's pattern a mark is one of the other characters."
     wrong = GPT2.replace(r" ?\p{L}+", r" ?[\p{L}\p{M}]+").replace(r"\s\p{L}", r"\s\p{L}\p{M}")
 
 
@@ -135,7 +135,7 @@ class LettersOfBasicPlane(_Mistaken):
     """Sees UTF-16 units, as JavaScript without the flag u does: beyond U+FFFF there are no letters and numbers."""
 
     clause = "SPLIT-UNICODE-1"
-    mend = "Match code points, not UTF-16 units: in JavaScript, give the regular expression the flag u."
+    fix = "Match code points, not UTF-16 units: in JavaScript, give the regular expression the flag u."
 
     def mistaken(self, character: str) -> str:
         return "." if character > "\uffff" else character
@@ -145,7 +145,7 @@ class WordsByRe(Encoder):
     r"""Translates the pattern for `re` with [^\W\d_] and \d, which takes ½ and Ⅷ for letters and U+001C for a space."""
 
     clause = "SPLIT-UNICODE-1"
-    mend = r"Use the package regex with the pattern as it is: `re` has no \p{L}, and no class is the same."
+    fix = r"Use the package regex with the pattern as it is: `re` has no \p{L}, and no class is the same."
 
     def split(self, segment: str) -> list[str]:
         wrong = rf"{CONTRACTIONS}| ?[^\W\d_]+| ?\d+| ?(?:[^\s\w]|_)+|\s+(?!\S)|\s+"
@@ -159,7 +159,7 @@ class NumbersDecimalOnly(_Pattern):
     r"""Writes \d for \p{N}: superscripts, fractions and Roman numerals fall to the punctuation."""
 
     clause = "SPLIT-UNICODE-1"
-    mend = r"Use \p{N}, which is Nd, Nl and No; \d is Nd alone."
+    fix = r"Use \p{N}, which is Nd, Nl and No; \d is Nd alone."
     wrong = GPT2.replace(r"\p{N}", r"\d")
 
 
@@ -167,7 +167,7 @@ class NumbersDigitByDigit(_Pattern):
     """Makes every digit a pre-token, as LLaMA and Qwen do for the sake of arithmetic."""
 
     clause = "SPLIT-NUMBER-1"
-    mend = r"Repeat the class: ' ?\p{N}+'."
+    fix = r"Repeat the class: ' ?\p{N}+'."
     wrong = GPT2.replace(r" ?\p{N}+", r" ?\p{N}")
 
 
@@ -178,7 +178,7 @@ class PunctuationCharByChar(_Pattern):
     """Makes every punctuation character a pre-token, as BERT does: the + after the class is missing."""
 
     clause = "SPLIT-OTHER-1"
-    mend = r"Repeat the class: ' ?[^\s\p{L}\p{N}]+'."
+    fix = r"Repeat the class: ' ?[^\s\p{L}\p{N}]+'."
     wrong = GPT2.replace(r"\p{N}]+", r"\p{N}]")
 
 
@@ -186,7 +186,7 @@ class UnderscoreLost(_Findall):
     r"""Writes [^\W\d_] for letters but [^\s\w] for the rest and takes findall: no alternative has the underscore."""
 
     clause = "SPLIT-LOSSLESS-1"
-    mend = r"Let the classes complement each other: \p{L}, \p{N}, \s, and [^\s\p{L}\p{N}]."
+    fix = r"Let the classes complement each other: \p{L}, \p{N}, \s, and [^\s\p{L}\p{N}]."
     wrong = GPT2.replace(r"[^\s\p{L}\p{N}]", r"[^\s\p{L}\p{N}_]")
 
 
@@ -194,7 +194,7 @@ class PunctuationGluedToWords(_Pattern):
     r"""Splits at white space only, ' ?\S+', so that punctuation and digits go with the word."""
 
     clause = "SPLIT-DEFAULT-1"
-    mend = "Use GPT-2's pattern: letters, numbers and other characters are kept apart."
+    fix = "Use GPT-2's pattern: letters, numbers and other characters are kept apart."
     wrong = r" ?\S+|\s+(?!\S)|\s+"
 
 
@@ -205,7 +205,7 @@ class SpacesApart(_Pattern):
     """Leaves the optional space out: words and the spaces between them are pre-tokens of their own."""
 
     clause = "SPLIT-LETTER-1"
-    mend = "Write ' ?' before letters, numbers and other characters."
+    fix = "Write ' ?' before letters, numbers and other characters."
     wrong = GPT2.replace(" ?", "")
 
 
@@ -213,7 +213,7 @@ class AnyWhiteSpaceBeforeWords(_Pattern):
     r"""Writes \s? for the optional space, as a blank in a regular expression is easily misread."""
 
     clause = "SPLIT-SPACE-2"
-    mend = "Write ' ?': only U+0020 goes with the word, tabs and line breaks do not."
+    fix = "Write ' ?': only U+0020 goes with the word, tabs and line breaks do not."
     wrong = GPT2.replace(" ?", r"\s?")
 
 
@@ -221,7 +221,7 @@ class LookaheadMissing(_Pattern):
     r"""Leaves out \s+(?!\S), which RE2, Go and Rust's regex refuse: runs swallow the space of the next word."""
 
     clause = "SPLIT-SPACE-1"
-    mend = r"Where the engine has no lookahead, give the last character of a run of \s back before \S."
+    fix = r"Where the engine has no lookahead, give the last character of a run of \s back before \S."
     wrong = GPT2.replace(r"\s+(?!\S)|", "")
 
 
@@ -229,7 +229,7 @@ class WhiteSpaceOneByOne(_Pattern):
     r"""Replaces \s+(?!\S)|\s+ by \s+$|\s where the engine has no lookahead: indents come out one by one."""
 
     clause = "SPLIT-SPACE-1"
-    mend = r"Give the last character of a run of \s back before \S; the others are one pre-token."
+    fix = r"Give the last character of a run of \s back before \S; the others are one pre-token."
     wrong = GPT2.replace(r"\s+(?!\S)|\s+", r"\s+$|\s")
 
 
@@ -237,7 +237,7 @@ class LineBreaksApart(_Pattern):
     r"""Takes line breaks out of runs of white space with \s*[\r\n]+, which GPT-2's pattern does not have."""
 
     clause = "SPLIT-SPACE-1"
-    mend = r"Leave \s*[\r\n]+ to cl100k and its successors."
+    fix = r"Leave \s*[\r\n]+ to cl100k and its successors."
     wrong = GPT2.replace(r"|\s+(?!\S)", r"|\s*[\r\n]+|\s+(?!\S)")
 
 
@@ -245,7 +245,7 @@ class LinesSplitApart(Encoder):
     """Splits each line by itself to bound the memory: white space across line ends comes apart."""
 
     clause = "SPLIT-SPACE-1"
-    mend = "Match over the whole segment; finditer needs no copy of it."
+    fix = "Match over the whole segment; finditer needs no copy of it."
 
     def split(self, segment: str) -> list[str]:
         return [
@@ -257,7 +257,7 @@ class WhiteSpaceDropped(Encoder):
     """Skips pre-tokens of white space alone, `if piece.strip()`, since they look empty."""
 
     clause = "SPLIT-LOSSLESS-1"
-    mend = "Encode every pre-token: white space is text."
+    fix = "Encode every pre-token: white space is text."
 
     def split(self, segment: str) -> list[str]:
         return [piece for piece in super().split(segment) if piece.strip()]
@@ -267,7 +267,7 @@ class WordsByStrSplit(Encoder):
     """Takes `str.split` and puts a space before each word but the first: tabs, line breaks and runs are lost."""
 
     clause = "SPLIT-LOSSLESS-1"
-    mend = "Collect the matches of GPT-2's pattern; joined, they are the text."
+    fix = "Collect the matches of GPT-2's pattern; joined, they are the text."
 
     def split(self, segment: str) -> list[str]:
         return re.findall(r" ?\S+", " ".join(segment.split()))
@@ -277,7 +277,7 @@ class PrefixSpace(Encoder):
     """Puts a space before the text, as add_prefix_space does by default in some libraries."""
 
     clause = "BYTES-TEXT-2"
-    mend = "Encode the text as it is: add_prefix_space=False."
+    fix = "Encode the text as it is: add_prefix_space=False."
 
     def split(self, segment: str) -> list[str]:
         return super().split(segment if segment[0].isspace() else f" {segment}")
@@ -287,7 +287,7 @@ class WhiteSpaceAscii(_Mistaken):
     r"""Takes \s for its ASCII characters alone, as Java, Go and RE2 do: U+00A0 and U+3000 are punctuation."""
 
     clause = "SPLIT-SPACE-3"
-    mend = r"Use Unicode's White_Space: (?U) in Java, [\s\v\p{Z}\x85] in Go."
+    fix = r"Use Unicode's White_Space: (?U) in Java, [\s\v\p{Z}\x85] in Go."
 
     def mistaken(self, character: str) -> str:
         return "." if character > "\x7f" and character.isspace() else character
@@ -297,7 +297,7 @@ class WhiteSpaceOfJavascript(_Mistaken):
     r"""Takes \s as ECMAScript defines it: with U+FEFF and without U+0085."""
 
     clause = "SPLIT-SPACE-3"
-    mend = r"Use \p{White_Space} with the flag u in JavaScript."
+    fix = r"Use \p{White_Space} with the flag u in JavaScript."
 
     def mistaken(self, character: str) -> str:
         return {"\ufeff": "\t", "\x85": "."}.get(character, character)
@@ -307,7 +307,7 @@ class WhiteSpaceOfPython(_Mistaken):
     r"""Takes str.isspace, or the \s of `re`, for white space: it holds the separators U+001C to U+001F."""
 
     clause = "SPLIT-SPACE-3"
-    mend = r"Use the \s of the package regex, which is Unicode's White_Space."
+    fix = r"Use the \s of the package regex, which is Unicode's White_Space."
 
     def mistaken(self, character: str) -> str:
         return "\t" if "\x1c" <= character <= "\x1f" else character
@@ -320,7 +320,7 @@ class FindallWithGroup(_Findall):
     """Groups the contractions by (...) for findall, which then returns what the group caught: mostly nothing."""
 
     clause = "SPLIT-LOSSLESS-1"
-    mend = "Use (?:...) for grouping, or [match.group() for match in regex.finditer(pattern, text)]."
+    fix = "Use (?:...) for grouping, or [match.group() for match in regex.finditer(pattern, text)]."
     wrong = GPT2.replace(CONTRACTIONS, "('(?:s|t|re|ve|m|ll|d))")
 
 
@@ -328,7 +328,7 @@ class FenceMissing(Encoder):
     """Merges over the whole text, without any split, as the simplest textbook code does."""
 
     clause = "SPLIT-FENCE-1"
-    mend = "Split first, and merge inside each pre-token."
+    fix = "Split first, and merge inside each pre-token."
 
     def split(self, segment: str) -> list[str]:
         return [segment]
@@ -338,7 +338,7 @@ class PatternIgnored(Encoder):
     """Takes the parameter `pattern` and splits by GPT-2's pattern all the same, which is a constant of the module."""
 
     clause = "SPLIT-NAME-1"
-    mend = "Keep the pattern of the constructor: self.pattern = regex.compile(pattern)."
+    fix = "Keep the pattern of the constructor: self.pattern = regex.compile(pattern)."
 
     def split(self, segment: str) -> list[str]:
         return textbook.split(segment)
@@ -348,7 +348,7 @@ class Cl100kAsDefault(_Pattern):
     """Has cl100k's pattern for default, as teaching code for GPT-4 does."""
 
     clause = "SPLIT-DEFAULT-1"
-    mend = "Split by GPT-2's pattern where no other is asked for."
+    fix = "Split by GPT-2's pattern where no other is asked for."
     wrong = CL100K
 
 
@@ -359,7 +359,7 @@ class Cl100kOutdated(_Pattern):
     """Splits by the string that cl100k was in 2023: trailing white space is cut after its last line break."""
 
     clause = "SPLIT-NAME-1"
-    mend = r"Take the string of today, with \s++$ before \s*[\r\n]."
+    fix = r"Take the string of today, with \s++$ before \s*[\r\n]."
     name = "cl100k"
     wrong = PATTERNS["cl100k-2023"]
 
@@ -368,7 +368,7 @@ class Cl100kContractionsOfLowerCase(_Pattern):
     """Loses the (?i: when cl100k's pattern is carried to an engine without inline flags: DON'T is cut otherwise."""
 
     clause = "SPLIT-CL100K-1"
-    mend = "Match the contractions without regard to case, long s included."
+    fix = "Match the contractions without regard to case, long s included."
     name = "cl100k"
     wrong = CL100K.replace("(?i:", "(?:")
 
@@ -377,7 +377,7 @@ class Cl100kWordsAfterSpaceOnly(_Pattern):
     """Writes GPT-2's ' ?' before cl100k's words, which take any character that is no letter, number or line break."""
 
     clause = "SPLIT-CL100K-2"
-    mend = r"Write [^\r\n\p{L}\p{N}]?+ before \p{L}++."
+    fix = r"Write [^\r\n\p{L}\p{N}]?+ before \p{L}++."
     name = "cl100k"
     wrong = CL100K.replace(r"[^\r\n\p{L}\p{N}]?+", " ?")
 
@@ -386,7 +386,7 @@ class Cl100kDigitsFromTheRight(_Pattern):
     """Groups the digits of cl100k's numbers from the right, as thousands are written."""
 
     clause = "SPLIT-CL100K-3"
-    mend = r"Cut from the left: \p{N}{1,3}, with no lookahead."
+    fix = r"Cut from the left: \p{N}{1,3}, with no lookahead."
     name = "cl100k"
     wrong = CL100K.replace(r"\p{N}{1,3}+", r"\p{N}{1,3}(?=(?:\p{N}{3})*(?!\p{N}))")
 
@@ -395,7 +395,7 @@ class Cl100kPunctuationWithoutLineBreaks(_Pattern):
     r"""Leaves out the [\r\n]* after cl100k's punctuation, which GPT-2's pattern does not have."""
 
     clause = "SPLIT-CL100K-4"
-    mend = r"Write ' ?[^\s\p{L}\p{N}]++[\r\n]*+'."
+    fix = r"Write ' ?[^\s\p{L}\p{N}]++[\r\n]*+'."
     name = "cl100k"
     wrong = CL100K.replace(r"[\r\n]*+", "")
 
@@ -404,7 +404,7 @@ class Llama3AsCl100k(_Pattern):
     """Takes today's string of cl100k for Llama 3's, which is that of 2023: trailing white space is not cut."""
 
     clause = "SPLIT-LLAMA3-1"
-    mend = r"Take the string of 2023, which has no \s++$."
+    fix = r"Take the string of 2023, which has no \s++$."
     name = "llama3"
     wrong = CL100K
 
@@ -413,7 +413,7 @@ class Qwen2AsLlama3(_Pattern):
     r"""Takes Llama 3's string for Qwen2's, which differs in \p{N} alone: digits come in threes."""
 
     clause = "SPLIT-QWEN2-1"
-    mend = r"Write \p{N} for \p{N}{1,3}."
+    fix = r"Write \p{N} for \p{N}{1,3}."
     name = "qwen2"
     wrong = PATTERNS["llama3"]
 
@@ -422,7 +422,7 @@ class Qwen2Normalised(Encoder):
     """Normalises to NFC under Qwen2's pattern, a step of Qwen2's tokenizer that is no part of its split."""
 
     clause = "SPLIT-QWEN2-1"
-    mend = "Split the text as it is."
+    fix = "Split the text as it is."
 
     def prepare(self, text: str) -> str:
         return unicodedata.normalize("NFC", text) if self.pattern == PATTERNS["qwen2"] else text
@@ -432,7 +432,7 @@ class O200kWithoutCase(_Pattern):
     """Writes cl100k's run of letters for o200k's two alternatives, which look alike: camelCase is not cut."""
 
     clause = "SPLIT-O200K-1"
-    mend = "Match upper case before lower case, and upper case alone, as o200k's first two alternatives do."
+    fix = "Match upper case before lower case, and upper case alone, as o200k's first two alternatives do."
     name = "o200k"
     wrong = r"[^\r\n\p{L}\p{N}]?[\p{L}\p{M}]+(?i:'s|'t|'re|'ve|'m|'ll|'d)?|" + O200K[O200K.index(r"\p{N}{1,3}|") :]
 
@@ -441,7 +441,7 @@ class O200kWithoutMarks(_Pattern):
     r"""Leaves \p{M} out of o200k's letters, where alone of all patterns it stands."""
 
     clause = "SPLIT-O200K-2"
-    mend = r"Keep \p{M} in all four classes."
+    fix = r"Keep \p{M} in all four classes."
     name = "o200k"
     wrong = O200K.replace(r"\p{M}", "")
 
@@ -450,7 +450,7 @@ class O200kContractionsApart(_Pattern):
     """Cuts contractions off under o200k as under cl100k, though they end the word there."""
 
     clause = "SPLIT-O200K-3"
-    mend = "Put (?i:'s|'t|'re|'ve|'m|'ll|'d)? at the end of the alternatives for words."
+    fix = "Put (?i:'s|'t|'re|'ve|'m|'ll|'d)? at the end of the alternatives for words."
     name = "o200k"
     wrong = f"(?i:{CONTRACTIONS})|" + O200K.replace(f"(?i:{CONTRACTIONS})?", "")
 
@@ -459,7 +459,7 @@ class O200kSlashApart(_Pattern):
     r"""Writes [\r\n]* after o200k's punctuation, as cl100k has it: the slash after a line break is cut off."""
 
     clause = "SPLIT-O200K-6"
-    mend = r"Write [\r\n/]*."
+    fix = r"Write [\r\n/]*."
     name = "o200k"
     wrong = O200K.replace(r"[\r\n/]*", r"[\r\n]*")
 
@@ -468,7 +468,7 @@ class NoneByDot(_Pattern):
     """Writes .+ for the whole text; the dot stops at line breaks, which become pre-tokens of their own."""
 
     clause = "SPLIT-NONE-1"
-    mend = r"Write [\s\S]+, or give the flag DOTALL, or do not split at all."
+    fix = r"Write [\s\S]+, or give the flag DOTALL, or do not split at all."
     name = "none"
     wrong = ".+"
 
@@ -477,7 +477,7 @@ class NoneAsDefault(_Pattern):
     """Takes the pattern none for no pattern given, so that GPT-2's steps in."""
 
     clause = "SPLIT-NONE-1"
-    mend = "Tell none, which asks for no split, from None, which asks for the default."
+    fix = "Tell none, which asks for no split, from None, which asks for the default."
     name = "none"
     wrong = GPT2
 
@@ -486,7 +486,7 @@ class TriadsFromTheLeft(_Pattern):
     r"""Writes the \p{N}{1,3} of cl100k for digits under triads, so that they are cut from the left."""
 
     clause = "SPLIT-TRIADS-2"
-    mend = r"Look ahead to the end of the run: \p{N}{1,3}(?=(?:\p{N}{3}){0,9}(?!\p{N}))."
+    fix = r"Look ahead to the end of the run: \p{N}{1,3}(?=(?:\p{N}{3}){0,9}(?!\p{N}))."
     name = "triads"
     wrong = TRIADS.replace(r"(?=(?:\p{N}{3}){0,9}(?!\p{N}))", "")
 
@@ -495,7 +495,7 @@ class TriadsContractionsCutOff(_Pattern):
     """Puts the contractions of cl100k before the words of triads, which cut O'Reilly and 'save as well."""
 
     clause = "SPLIT-TRIADS-1"
-    mend = "Leave the contractions out: an apostrophe and the letters behind it are a word."
+    fix = "Leave the contractions out: an apostrophe and the letters behind it are a word."
     name = "triads"
     wrong = f"['\u2019](?i:[sdmt]|ll|ve|re)|{TRIADS}"
 
@@ -504,7 +504,7 @@ class TriadsCurlyApostropheApart(_Pattern):
     """Allows a straight apostrophe before the words of triads, and takes the curly one for punctuation."""
 
     clause = "SPLIT-TRIADS-1"
-    mend = r"Let any character stand before a word that is no letter, no number, no CR and no LF."
+    fix = r"Let any character stand before a word that is no letter, no number, no CR and no LF."
     name = "triads"
     wrong = TRIADS.replace(r"[^\r\n\p{L}\p{N}]?", "[^\\r\\n\\p{L}\\p{N}\u2019]?")
 
@@ -513,7 +513,7 @@ class TriadsWithoutMarks(_Pattern):
     r"""Writes \p{L}+ for the words of triads, as all patterns but o200k have it: a mark ends the word."""
 
     clause = "SPLIT-TRIADS-1"
-    mend = r"Write \p{L}[\p{L}\p{M}]*."
+    fix = r"Write \p{L}[\p{L}\p{M}]*."
     name = "triads"
     wrong = TRIADS.replace(r"\p{L}[\p{L}\p{M}]*", r"\p{L}+")
 
@@ -522,7 +522,7 @@ class TriadsThousandsOfFourDigits(_Pattern):
     r"""Takes any three digits behind a separator for thousands, also those of 1,2345."""
 
     clause = "SPLIT-TRIADS-3"
-    mend = r"Look ahead for the end of the digits: [,_]\p{N}{3}(?!\p{N})."
+    fix = r"Look ahead for the end of the digits: [,_]\p{N}{3}(?!\p{N})."
     name = "triads"
     wrong = TRIADS.replace(r"[,_]\p{N}{3}(?!\p{N})", r"[,_]\p{N}{3}")
 
@@ -531,7 +531,7 @@ class TriadsDecimalsFromTheRight(_Pattern):
     """Leaves out the look behind that tells decimals from whole digits, as some engines have none."""
 
     clause = "SPLIT-TRIADS-4"
-    mend = "Cut the digits behind a point from the left: 3 .141 592 65."
+    fix = "Cut the digits behind a point from the left: 3 .141 592 65."
     name = "triads"
     wrong = regex.sub(r"\(\?<=.*?\)\\p\{N\}\{1,3\}\|", "", TRIADS)
 
@@ -540,7 +540,7 @@ class TriadsExponentsAnywhere(_Pattern):
     """Takes every e before digits for an exponent where a pre-token begins, so that names are cut."""
 
     clause = "SPLIT-TRIADS-5"
-    mend = r"Look behind: an exponent follows a number, or begins the text, (?<!\P{N})."
+    fix = r"Look behind: an exponent follows a number, or begins the text, (?<!\P{N})."
     name = "triads"
     wrong = TRIADS.replace(r"(?<!\P{N})", "")
 
@@ -549,6 +549,6 @@ class TriadsPercentOfFormats(_Pattern):
     """Takes every percent sign behind digits with them, also that of 5%3 and of 10%d."""
 
     clause = "SPLIT-TRIADS-6"
-    mend = r"Look ahead: %(?![\p{L}\p{N}])."
+    fix = r"Look ahead: %(?![\p{L}\p{N}])."
     name = "triads"
     wrong = TRIADS.replace(r"(?:%(?![\p{L}\p{N}]))?", "%?")

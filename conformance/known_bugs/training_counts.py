@@ -18,7 +18,7 @@ class RunsWithoutOverlap(Trainer):
     """Counts (a,a) once in `aaa`, as `str.count` or a regular expression does, instead of by windows."""
 
     clause = "TRAIN-PAIR-1"
-    mend = "Count every window: for pair in zip(word, word[1:])."
+    fix = "Count every window: for pair in zip(word, word[1:])."
 
     @classmethod
     def windows(cls, word: Word) -> list[Merge]:
@@ -34,7 +34,7 @@ class PairOncePerWord(Trainer):
     """Counts a pair once in a word that holds it twice, because it collects the pairs of a word in a set."""
 
     clause = "TRAIN-PAIR-1"
-    mend = "Add the count of the word for each window, not for each distinct pair."
+    fix = "Add the count of the word for each window, not for each distinct pair."
 
     @classmethod
     def windows(cls, word: Word) -> list[Merge]:
@@ -45,7 +45,7 @@ class LastWindowMissed(Trainer):
     """Leaves out the last pair of each word, because the bound of its loop is one too small."""
 
     clause = "TRAIN-PAIR-1"
-    mend = "Loop over range(len(word) - 1), or zip(word, word[1:])."
+    fix = "Loop over range(len(word) - 1), or zip(word, word[1:])."
 
     @classmethod
     def windows(cls, word: Word) -> list[Merge]:
@@ -56,7 +56,7 @@ class WindowsWrapAround(Trainer):
     """Pairs the last token of a word with its first, as `word[i - 1], word[i]` does at i = 0."""
 
     clause = "TRAIN-PAIR-1"
-    mend = "Loop over range(1, len(word)), or zip(word, word[1:])."
+    fix = "Loop over range(1, len(word)), or zip(word, word[1:])."
 
     @classmethod
     def windows(cls, word: Word) -> list[Merge]:
@@ -67,7 +67,7 @@ class DistinctWordsOnly(Trainer):
     """Counts each distinct word once, because the words were made a set or their frequency was left out."""
 
     clause = "TRAIN-WEIGHT-1"
-    mend = "counts[pair] += frequency of the word."
+    fix = "counts[pair] += frequency of the word."
 
     @classmethod
     def words(cls, text: str, special: list[str], pattern: str) -> Words:
@@ -78,7 +78,7 @@ class RareWordsIgnored(Trainer):
     """Leaves out words that occur once, to save memory."""
 
     clause = "TRAIN-WEIGHT-1"
-    mend = "Count every pre-token, however rare."
+    fix = "Count every pre-token, however rare."
 
     @classmethod
     def words(cls, text: str, special: list[str], pattern: str) -> Words:
@@ -89,7 +89,7 @@ class CountsInShortIntegers(Trainer):
     """Keeps counts in 16-bit integers, which wrap at 32,768."""
 
     clause = "TRAIN-WEIGHT-1"
-    mend = "Count in 64 bits: np.int64, u64, long."
+    fix = "Count in 64 bits: np.int64, u64, long."
 
     @classmethod
     def count(cls, words: Words) -> Counter[Merge]:
@@ -100,7 +100,7 @@ class CountsInHalfFloats(Trainer):
     """Keeps counts in 16-bit floats, which round above 2,048."""
 
     clause = "TRAIN-WEIGHT-1"
-    mend = "Count in 64-bit integers."
+    fix = "Count in 64-bit integers."
 
     @classmethod
     def count(cls, words: Words) -> Counter[Merge]:
@@ -116,7 +116,7 @@ class ReplaceFirstOnly(Trainer):
     """Replaces only the first place of the pair in a word, as `word.index(left)` finds it."""
 
     clause = "TRAIN-REPLACE-1"
-    mend = "Go on behind the new token until the word ends."
+    fix = "Go on behind the new token until the word ends."
 
     @classmethod
     def replace(cls, word: Word, pair: Merge) -> Word:
@@ -130,7 +130,7 @@ class ReplaceFromRight(Trainer):
     """Replaces from the right, so that deleting in place moves no index: `aaa` becomes a·aa."""
 
     clause = "TRAIN-REPLACE-1"
-    mend = "Scan from the left and write the result into a new list."
+    fix = "Scan from the left and write the result into a new list."
 
     @classmethod
     def replace(cls, word: Word, pair: Merge) -> Word:
@@ -145,7 +145,7 @@ class ReplaceOverlapping(Trainer):
     """Makes the new token of every window that is the pair: `aaa` becomes aa·aa."""
 
     clause = "TRAIN-REPLACE-1"
-    mend = "Step over both tokens of a replaced pair: here += 2."
+    fix = "Step over both tokens of a replaced pair: here += 2."
 
     @classmethod
     def replace(cls, word: Word, pair: Merge) -> Word:
@@ -163,7 +163,7 @@ class ReplaceSkipsNext(Trainer):
     """Replaces in place and then steps over two tokens, so that `abab` becomes ab·a·b."""
 
     clause = "TRAIN-REPLACE-1"
-    mend = "After deleting in place go on by one; two are right only where the old word is read."
+    fix = "After deleting in place go on by one; two are right only where the old word is read."
 
     @classmethod
     def replace(cls, word: Word, pair: Merge) -> Word:
@@ -181,7 +181,7 @@ class ReplaceInJoinedText(Trainer):
     """Replaces in the word as text with separators: (a,b) also matches at the end of a token `xa`."""
 
     clause = "TRAIN-REPLACE-1"
-    mend = "Compare whole tokens, or guard both ends as subword-nmt does: (?<!\\S)a b(?!\\S)."
+    fix = "Compare whole tokens, or guard both ends as subword-nmt does: (?<!\\S)a b(?!\\S)."
 
     @classmethod
     def replace(cls, word: Word, pair: Merge) -> Word:
@@ -222,7 +222,7 @@ class SeamsOfOldWord(_CountsOnce):
     """Corrects three pairs down, two up at each place by the old neighbours, which `abab` also replaces."""
 
     clause = "TRAIN-RECOUNT-1"
-    mend = "Take all pairs of the old word out of the counts and put all of the new word in."
+    fix = "Take all pairs of the old word out of the counts and put all of the new word in."
 
     @classmethod
     def correct(cls, counts: Counter[Merge], old: Word, new: Word, pair: Merge, times: int) -> None:
@@ -238,7 +238,7 @@ class NewPairsWithoutWeight(_CountsOnce):
     """Counts the pairs of a new token once a word and not as often as the word occurs."""
 
     clause = "TRAIN-RECOUNT-1"
-    mend = "Add the frequency of the word at the seams too: counts[new_pair] += times."
+    fix = "Add the frequency of the word at the seams too: counts[new_pair] += times."
 
     @classmethod
     def correct(cls, counts: Counter[Merge], old: Word, new: Word, pair: Merge, times: int) -> None:
@@ -252,7 +252,7 @@ class NewPairsForgotten(_CountsOnce):
     """Lowers the counts of the pairs that a merge breaks and forgets those that it makes."""
 
     clause = "TRAIN-RECOUNT-1"
-    mend = "Count the new token with its neighbours: (left, new) and (new, right)."
+    fix = "Count the new token with its neighbours: (left, new) and (new, right)."
 
     @classmethod
     def correct(cls, counts: Counter[Merge], old: Word, new: Word, pair: Merge, times: int) -> None:
@@ -263,7 +263,7 @@ class StaleHeapEntry(_CountsOnce):
     """Takes the top of a heap although the count of the pair has fallen since it was pushed."""
 
     clause = "TRAIN-RECOUNT-1"
-    mend = "Compare the entry with counts[pair] when it is popped; push it again with the right count if they differ."
+    fix = "Compare the entry with counts[pair] when it is popped; push it again with the right count if they differ."
 
     @classmethod
     def correct(cls, counts: Counter[Merge], old: Word, new: Word, pair: Merge, times: int) -> None:
@@ -276,7 +276,7 @@ class StaleIndex(_CountsOnce):
     """Looks the words of a pair up in an index made before the first merge, where no new token stands."""
 
     clause = "TRAIN-RECOUNT-1"
-    mend = "Add the word to the index of each pair that a merge makes in it."
+    fix = "Add the word to the index of each pair that a merge makes in it."
 
     @classmethod
     def replace(cls, word: Word, pair: Merge) -> Word:
@@ -287,7 +287,7 @@ class TwoMergesPerCount(Trainer):
     """Makes the two best merges of one count, to count half as often."""
 
     clause = "TRAIN-RECOUNT-1"
-    mend = "Count again, or correct the counts, after every single merge."
+    fix = "Count again, or correct the counts, after every single merge."
 
     @classmethod
     def learn(cls, words: Words, wanted: int) -> list[Merge]:
@@ -306,7 +306,7 @@ class MinimumCountTwo(Trainer):
     """Stops when the best pair occurs once, as subword-nmt and a min_frequency of 2 do."""
 
     clause = "TRAIN-ONCE-1"
-    mend = "Go on while any pair is left."
+    fix = "Go on while any pair is left."
 
     @classmethod
     def ends(cls, counts: Mapping[Merge, int]) -> bool:
@@ -317,7 +317,7 @@ class ErrorWhenPairsRunOut(Trainer):
     """Calls `max` on no pairs when a small text runs out of them, which is an error."""
 
     clause = "TRAIN-END-1"
-    mend = "if not counts: break"
+    fix = "if not counts: break"
 
     @classmethod
     def ends(cls, counts: Mapping[Merge, int]) -> bool:
@@ -328,7 +328,7 @@ class LastMergeRepeated(Trainer):
     """Records the last merge again and again when no pair is left, because the variable still holds it."""
 
     clause = "TRAIN-END-1"
-    mend = "if not counts: break"
+    fix = "if not counts: break"
 
     @classmethod
     def learn(cls, words: Words, wanted: int) -> list[Merge]:
@@ -340,7 +340,7 @@ class TokenLengthCapped(Trainer):
     """Makes no token of more than 16 bytes, to keep separators and file paths out of the vocabulary."""
 
     clause = "TRAIN-LENGTH-1"
-    mend = "Leave the limit out: a token may be as long as its pre-token."
+    fix = "Leave the limit out: a token may be as long as its pre-token."
 
     @classmethod
     def count(cls, words: Words) -> Counter[Merge]:
@@ -351,7 +351,7 @@ class OneMergeTooMany(Trainer):
     """Makes one merge too many, because its loop compares the size with `<=`."""
 
     clause = "TRAIN-SIZE-1"
-    mend = "while len(vocab) < vocab_size"
+    fix = "while len(vocab) < vocab_size"
 
     @classmethod
     def wanted(cls, vocab_size: int, special: list[str]) -> int:
@@ -362,7 +362,7 @@ class OneMergeTooFew(Trainer):
     """Makes one merge too few, because it stops at len(vocab) + 1 or counts from 1."""
 
     clause = "TRAIN-SIZE-1"
-    mend = "while len(vocab) < vocab_size"
+    fix = "while len(vocab) < vocab_size"
 
     @classmethod
     def wanted(cls, vocab_size: int, special: list[str]) -> int:
@@ -373,7 +373,7 @@ class VocabPadded(Trainer):
     """Fills the vocabulary up to vocab_size with unused tokens when the pairs run out."""
 
     clause = "TRAIN-END-1"
-    mend = "Return the smaller vocabulary."
+    fix = "Return the smaller vocabulary."
 
     @classmethod
     def train(cls, text: str, vocab_size: int, special_tokens: list[str], pattern: str | None = None) -> Trainer:
@@ -386,7 +386,7 @@ class SmallVocabAccepted(Trainer):
     """Takes a vocab_size below 256 without a word, because a loop over a negative range does nothing."""
 
     clause = "TRAIN-SIZE-3"
-    mend = "if vocab_size < 256 + len(special_tokens): raise ValueError"
+    fix = "if vocab_size < 256 + len(special_tokens): raise ValueError"
 
     @classmethod
     def wanted(cls, vocab_size: int, special: list[str]) -> int:
@@ -397,7 +397,7 @@ class SpecialTokensNotCounted(Trainer):
     """Makes vocab_size - 256 merges and adds the special tokens on top."""
 
     clause = "TRAIN-SIZE-1"
-    mend = "wanted = vocab_size - 256 - len(special_tokens)"
+    fix = "wanted = vocab_size - 256 - len(special_tokens)"
 
     @classmethod
     def wanted(cls, vocab_size: int, special: list[str]) -> int:
@@ -408,7 +408,7 @@ class RepeatedSpecialTokenCounted(Trainer):
     """Counts a special token that is listed twice as two, by the length of the list."""
 
     clause = "TRAIN-SIZE-4"
-    mend = "special_tokens = list(dict.fromkeys(special_tokens))"
+    fix = "special_tokens = list(dict.fromkeys(special_tokens))"
 
     @classmethod
     def specials(cls, special_tokens: list[str]) -> list[str]:

@@ -19,7 +19,7 @@ class SpecialTokensNotCut(Trainer):
     """Trains on the text with its special tokens in it, and learns pieces of <|endoftext|>."""
 
     clause = "TRAIN-SPECIAL-1"
-    mend = "Split the text at the special tokens first and count within the parts."
+    fix = "Split the text at the special tokens first and count within the parts."
 
     @classmethod
     def cut(cls, text: str, special: list[str]) -> list[str]:
@@ -30,7 +30,7 @@ class SpecialTokensDeleted(Trainer):
     """Deletes the special tokens and joins what stood around them, as `text.replace(token, '')` does."""
 
     clause = "TRAIN-SPECIAL-1"
-    mend = "Train on the parts one by one: a special token is a boundary."
+    fix = "Train on the parts one by one: a special token is a boundary."
 
     @classmethod
     def cut(cls, text: str, special: list[str]) -> list[str]:
@@ -41,7 +41,7 @@ class SpecialTokensInListOrder(Trainer):
     """Joins the special tokens into a regular expression in list order, where <|a|> hides <|a|><|b|>."""
 
     clause = "TRAIN-SPECIAL-1"
-    mend = "Sort them longest first: sorted(special_tokens, key=len, reverse=True)."
+    fix = "Sort them longest first: sorted(special_tokens, key=len, reverse=True)."
 
     @classmethod
     def cut(cls, text: str, special: list[str]) -> list[str]:
@@ -52,7 +52,7 @@ class SpecialTokensNotEscaped(Trainer):
     """Puts the special tokens into a regular expression as they are: <|endoftext|> is a choice of three."""
 
     clause = "TRAIN-SPECIAL-2"
-    mend = 'Escape them: "|".join(re.escape(token) for token in ...).'
+    fix = 'Escape them: "|".join(re.escape(token) for token in ...).'
 
     @classmethod
     def cut(cls, text: str, special: list[str]) -> list[str]:
@@ -63,7 +63,7 @@ class SpecialTokensByShape(Trainer):
     """Cuts at everything that looks like <|name|>, listed or not."""
 
     clause = "TRAIN-SPECIAL-3"
-    mend = "Cut at the special tokens of the list only."
+    fix = "Cut at the special tokens of the list only."
 
     @classmethod
     def cut(cls, text: str, special: list[str]) -> list[str]:
@@ -74,7 +74,7 @@ class SegmentsStrippedInTraining(Trainer):
     """Strips the text between special tokens, because the line ends around them look like leftovers of the file."""
 
     clause = "TRAIN-SPECIAL-4"
-    mend = "Keep the white space of each part."
+    fix = "Keep the white space of each part."
 
     @classmethod
     def cut(cls, text: str, special: list[str]) -> list[str]:
@@ -85,7 +85,7 @@ class SpecialTokensInPattern(Trainer):
     """Adds the special tokens to the pattern, so that white space before one is split as before a word."""
 
     clause = "TRAIN-SPECIAL-4"
-    mend = "Cut the text at the special tokens first, then split each part alone."
+    fix = "Cut the text at the special tokens first, then split each part alone."
 
     @classmethod
     def words(cls, text: str, special: list[str], pattern: str) -> Words:
@@ -98,7 +98,7 @@ class EmptyListSplitsEverywhereInTraining(Trainer):
     """Makes the empty pattern of no special tokens, which parts the text into single characters."""
 
     clause = "TRAIN-EMPTY-1"
-    mend = "if not special_tokens: do not split."
+    fix = "if not special_tokens: do not split."
 
     @classmethod
     def cut(cls, text: str, special: list[str]) -> list[str]:
@@ -112,7 +112,7 @@ class TextNormalized(Trainer):
     """Normalises the text to NFC, as tokenizers of other kinds do."""
 
     clause = "TRAIN-TEXT-1"
-    mend = "Leave unicodedata.normalize out: composed and decomposed letters are different bytes."
+    fix = "Leave unicodedata.normalize out: composed and decomposed letters are different bytes."
 
     @classmethod
     def prepare(cls, text: str) -> str:
@@ -123,7 +123,7 @@ class TextLowerCased(Trainer):
     """Trains on lower-cased text, kept from a word-level tokenizer."""
 
     clause = "TRAIN-TEXT-1"
-    mend = "Take the text as it is."
+    fix = "Take the text as it is."
 
     @classmethod
     def prepare(cls, text: str) -> str:
@@ -134,7 +134,7 @@ class TextStripped(Trainer):
     """Strips the text, as one does with lines of a file."""
 
     clause = "TRAIN-TEXT-1"
-    mend = "Leave .strip() out: white space at both ends is trained on too."
+    fix = "Leave .strip() out: white space at both ends is trained on too."
 
     @classmethod
     def prepare(cls, text: str) -> str:
@@ -145,7 +145,7 @@ class ByteOrderMarkDroppedInTraining(Trainer):
     """Drops U+FEFF at the beginning, as the codec utf-8-sig and JavaScript's TextDecoder do."""
 
     clause = "TRAIN-TEXT-1"
-    mend = "Decode as utf-8 (JavaScript: ignoreBOM: true)."
+    fix = "Decode as utf-8 (JavaScript: ignoreBOM: true)."
 
     @classmethod
     def prepare(cls, text: str) -> str:
@@ -156,7 +156,7 @@ class LineEndsTranslated(Trainer):
     """Turns CRLF and CR into LF, because the text goes through a file that is opened in text mode."""
 
     clause = "TRAIN-TEXT-1"
-    mend = 'open(path, encoding="utf-8", newline=""), or read bytes and decode them.'
+    fix = 'open(path, encoding="utf-8", newline=""), or read bytes and decode them.'
 
     @classmethod
     def prepare(cls, text: str) -> str:
@@ -167,7 +167,7 @@ class ChunksOfFixedSize(Trainer):
     """Reads the text in chunks of 4,096 characters and splits each alone, which cuts words and special tokens."""
 
     clause = "TRAIN-TEXT-1"
-    mend = "Cut chunks only where a special token begins, or train on the whole text."
+    fix = "Cut chunks only where a special token begins, or train on the whole text."
 
     @classmethod
     def cut(cls, text: str, special: list[str]) -> list[str]:
@@ -179,7 +179,7 @@ class LineByLine(Trainer):
     """Splits line by line, as a loop over a file does: white space that spans line ends is cut."""
 
     clause = "TRAIN-SPLIT-1"
-    mend = "Split the whole text between special tokens with the pattern."
+    fix = "Split the whole text between special tokens with the pattern."
 
     @classmethod
     def split(cls, segment: str, pattern: str) -> list[str]:
@@ -190,7 +190,7 @@ class NoPreTokens(Trainer):
     """Trains on the bytes of the whole text, as minbpe's BasicTokenizer does, so that merges cross words."""
 
     clause = "TRAIN-SPLIT-1"
-    mend = "Split with GPT-2's pattern and count within each pre-token."
+    fix = "Split with GPT-2's pattern and count within each pre-token."
 
     @classmethod
     def split(cls, segment: str, pattern: str) -> list[str]:
@@ -201,7 +201,7 @@ class SplitAtWhiteSpace(Trainer):
     """Splits with `text.split()`, which drops the white space, as word-level BPE does."""
 
     clause = "TRAIN-SPLIT-1"
-    mend = "Split with GPT-2's pattern, in which a space belongs to the word behind it."
+    fix = "Split with GPT-2's pattern, in which a space belongs to the word behind it."
 
     @classmethod
     def split(cls, segment: str, pattern: str) -> list[str]:
@@ -212,7 +212,7 @@ class CharacterAtoms(Trainer):
     """Starts from characters instead of bytes, as word-level BPE code does; a multibyte character is one atom."""
 
     clause = "TRAIN-BYTES-1"
-    mend = "Start from the bytes: [bytes([byte]) for byte in pre_token.encode('utf-8')]."
+    fix = "Start from the bytes: [bytes([byte]) for byte in pre_token.encode('utf-8')]."
 
     @classmethod
     def atoms(cls, pre_token: str) -> Word:
@@ -226,7 +226,7 @@ class MergesSorted(Trainer):
     """Returns the merges sorted, to have a stable order, and loses the order in which they were learned."""
 
     clause = "TRAIN-ORDER-1"
-    mend = "Keep a list and append each merge as it is made."
+    fix = "Keep a list and append each merge as it is made."
 
     @classmethod
     def learn(cls, words: Words, wanted: int) -> list[Merge]:
@@ -237,7 +237,7 @@ class MergesResplit(Trainer):
     """Records a merge as all bytes but the last and the last one, made again from the new token."""
 
     clause = "TRAIN-ORDER-1"
-    mend = "Record the two tokens that met."
+    fix = "Record the two tokens that met."
 
     @classmethod
     def learn(cls, words: Words, wanted: int) -> list[Merge]:
@@ -248,7 +248,7 @@ class SpecialTokenMissing(Trainer):
     """Leaves out special tokens that the text does not hold."""
 
     clause = "TRAIN-SPECIAL-5"
-    mend = "Add every special token of the list to the vocabulary."
+    fix = "Add every special token of the list to the vocabulary."
 
     @classmethod
     def train(cls, text: str, vocab_size: int, special_tokens: list[str], pattern: str | None = None) -> Trainer:
@@ -259,7 +259,7 @@ class SpecialTokenTwice(Trainer):
     """Gives special tokens ids in front of the merges and again behind them."""
 
     clause = "TRAIN-IDS-1"
-    mend = "Add each special token in one place."
+    fix = "Add each special token in one place."
 
     @classmethod
     def number(cls, merges: list[Merge], special: list[str]) -> dict[int, bytes]:
@@ -271,7 +271,7 @@ class SpecialTokensSorted(Trainer):
     """Numbers the special tokens longest first, because it sorted the list for its regular expression."""
 
     clause = "TRAIN-IDS-2"
-    mend = "Sort a copy for the regular expression and number the tokens in the order given."
+    fix = "Sort a copy for the regular expression and number the tokens in the order given."
 
     @classmethod
     def number(cls, merges: list[Merge], special: list[str]) -> dict[int, bytes]:
@@ -282,7 +282,7 @@ class SpecialTokensLast(Trainer):
     """Numbers the special tokens after the merges, as tiktoken and minbpe do."""
 
     clause = "TRAIN-IDS-2"
-    mend = "Number them from 256 on; or declare id_layout: bytes-merges-specials."
+    fix = "Number them from 256 on; or declare id_layout: bytes-merges-specials."
 
     @classmethod
     def number(cls, merges: list[Merge], special: list[str]) -> dict[int, bytes]:
@@ -293,7 +293,7 @@ class BytesOfTheTextOnly(Trainer):
     """Gives ids to the bytes that the text holds, as character-level tokenizers do, and to no others."""
 
     clause = "TRAIN-IDS-1"
-    mend = "Begin the vocabulary with all 256 bytes."
+    fix = "Begin the vocabulary with all 256 bytes."
 
     @classmethod
     def train(cls, text: str, vocab_size: int, special_tokens: list[str], pattern: str | None = None) -> Trainer:
@@ -307,7 +307,7 @@ class Gpt2ByteIds(Trainer):
     """Numbers the bytes in GPT-2's order, in which `!` is 0, without declaring it."""
 
     clause = "TRAIN-IDS-2"
-    mend = "vocab = {b: bytes([b]) for b in range(256)}; or declare byte_order: gpt2."
+    fix = "vocab = {b: bytes([b]) for b in range(256)}; or declare byte_order: gpt2."
 
     @classmethod
     def number(cls, merges: list[Merge], special: list[str]) -> dict[int, bytes]:

@@ -16,7 +16,7 @@ class TieFirstSeen(Trainer):
     """Takes the first of the most frequent pairs that it met, as `max(counts, key=counts.get)` does."""
 
     clause = "TRAIN-TIE-1"
-    mend = "Compare (count, pair): max(counts, key=lambda pair: (counts[pair], pair))."
+    fix = "Compare (count, pair): max(counts, key=lambda pair: (counts[pair], pair))."
 
     @classmethod
     def choose(cls, counts: Mapping[Merge, int], ids: Mapping[bytes, int]) -> Merge:
@@ -27,7 +27,7 @@ class TieLastSeen(Trainer):
     """Takes the last of the most frequent pairs that it met, because its loop compares with `>=`."""
 
     clause = "TRAIN-TIE-1"
-    mend = "Take a pair of an equal count only if it is greater: (count, pair) > (best_count, best_pair)."
+    fix = "Take a pair of an equal count only if it is greater: (count, pair) > (best_count, best_pair)."
 
     @classmethod
     def choose(cls, counts: Mapping[Merge, int], ids: Mapping[bytes, int]) -> Merge:
@@ -38,7 +38,7 @@ class TieSetOrder(Trainer):
     """Takes the first of the most frequent pairs in a set, whose order is another one in each process."""
 
     clause = "TRAIN-TIE-1"
-    mend = "Compare (count, pair), so that no order of iteration matters."
+    fix = "Compare (count, pair), so that no order of iteration matters."
     varies = True
 
     @classmethod
@@ -50,7 +50,7 @@ class TieLexSmaller(Trainer):
     """Takes the smallest of the most frequent pairs, as sorting by (-count, pair) or a min-heap of these does."""
 
     clause = "TRAIN-TIE-1"
-    mend = "max() by (count, pair); or declare tie_break: lex-smaller."
+    fix = "max() by (count, pair); or declare tie_break: lex-smaller."
 
     @classmethod
     def choose(cls, counts: Mapping[Merge, int], ids: Mapping[bytes, int]) -> Merge:
@@ -61,7 +61,7 @@ class TieSmallerIds(Trainer):
     """Takes the pair with the smallest ids among the most frequent, because its words hold ids and not bytes."""
 
     clause = "TRAIN-TIE-1"
-    mend = "Compare (vocab[left], vocab[right]), the bytes behind the ids; or declare tie_break: smaller-ids."
+    fix = "Compare (vocab[left], vocab[right]), the bytes behind the ids; or declare tie_break: smaller-ids."
 
     @classmethod
     def choose(cls, counts: Mapping[Merge, int], ids: Mapping[bytes, int]) -> Merge:
@@ -72,7 +72,7 @@ class TieGreaterIds(Trainer):
     """Takes the pair with the greatest ids among the most frequent, as `max` of (count, pair of ids) does."""
 
     clause = "TRAIN-TIE-1"
-    mend = "Compare (vocab[left], vocab[right]), the bytes behind the ids."
+    fix = "Compare (vocab[left], vocab[right]), the bytes behind the ids."
 
     @classmethod
     def key(cls, pair: Merge, ids: Mapping[bytes, int]) -> object:
@@ -83,7 +83,7 @@ class TieRightFirst(Trainer):
     """Compares the right tokens of tied pairs before the left ones, as a sort by columns in the wrong order does."""
 
     clause = "TRAIN-TIE-1"
-    mend = "Compare (left, right) as a tuple."
+    fix = "Compare (left, right) as a tuple."
 
     @classmethod
     def key(cls, pair: Merge, ids: Mapping[bytes, int]) -> object:
@@ -94,7 +94,7 @@ class TieLongerFirst(Trainer):
     """Takes the longest of the tied pairs, in the belief that a longer token compresses more."""
 
     clause = "TRAIN-TIE-1"
-    mend = "Leave the length out: compare (count, pair)."
+    fix = "Leave the length out: compare (count, pair)."
 
     @classmethod
     def key(cls, pair: Merge, ids: Mapping[bytes, int]) -> object:
@@ -105,7 +105,7 @@ class TieConcatenation(Trainer):
     """Compares the joined bytes of tied pairs, because the new token is what it stores."""
 
     clause = "TRAIN-TIE-1"
-    mend = "Compare the tuple (left, right), not left + right."
+    fix = "Compare the tuple (left, right), not left + right."
 
     @classmethod
     def key(cls, pair: Merge, ids: Mapping[bytes, int]) -> object:
@@ -116,7 +116,7 @@ class TieJoinedBySpace(Trainer):
     """Compares `left right` as one string, because it keeps pairs as lines of merges.txt."""
 
     clause = "TRAIN-TIE-1"
-    mend = "Compare the tuple (left, right) of bytes."
+    fix = "Compare the tuple (left, right) of bytes."
 
     @classmethod
     def key(cls, pair: Merge, ids: Mapping[bytes, int]) -> object:
@@ -127,7 +127,7 @@ class TieDecodedText(Trainer):
     """Compares tied pairs as decoded text, in which every part of a character is the same U+FFFD."""
 
     clause = "TRAIN-TIE-1"
-    mend = "Compare the bytes themselves; tokens need not be UTF-8."
+    fix = "Compare the bytes themselves; tokens need not be UTF-8."
 
     @classmethod
     def key(cls, pair: Merge, ids: Mapping[bytes, int]) -> object:
@@ -138,7 +138,7 @@ class TieGpt2Spelling(Trainer):
     """Compares tied pairs in GPT-2's printable spelling, in which the space (U+0120) is above all letters."""
 
     clause = "TRAIN-TIE-1"
-    mend = "Compare bytes; spell them only when files are written."
+    fix = "Compare bytes; spell them only when files are written."
 
     @classmethod
     def key(cls, pair: Merge, ids: Mapping[bytes, int]) -> object:
@@ -149,7 +149,7 @@ class TieSignedBytes(Trainer):
     """Compares bytes from 128 on as negative numbers, as Java's byte and C's char do."""
 
     clause = "TRAIN-TIE-1"
-    mend = "Compare unsigned bytes: byte & 0xFF, Arrays.compareUnsigned, unsigned char, memcmp."
+    fix = "Compare unsigned bytes: byte & 0xFF, Arrays.compareUnsigned, unsigned char, memcmp."
 
     @classmethod
     def key(cls, pair: Merge, ids: Mapping[bytes, int]) -> object:
@@ -160,7 +160,7 @@ class TiePrefixGreater(Trainer):
     """Negates the bytes of a pair for a min-heap, where a prefix still comes first and so counts as the greater."""
 
     clause = "TRAIN-TIE-1"
-    mend = "Put an end mark above all bytes behind the negated ones, or wrap the pair in a class with its own __lt__."
+    fix = "Put an end mark above all bytes behind the negated ones, or wrap the pair in a class with its own __lt__."
 
     @classmethod
     def choose(cls, counts: Mapping[Merge, int], ids: Mapping[bytes, int]) -> Merge:
@@ -171,7 +171,7 @@ class TiePackedKey(Trainer):
     """Compares the first eight bytes of each token, because they fit into a 64-bit integer."""
 
     clause = "TRAIN-TIE-1"
-    mend = "Compare whole tokens; a packed key may only decide where the keys differ."
+    fix = "Compare whole tokens; a packed key may only decide where the keys differ."
 
     @classmethod
     def key(cls, pair: Merge, ids: Mapping[bytes, int]) -> object:
@@ -185,7 +185,7 @@ class GreatestPairWhateverCount(Trainer):
     """Takes the greatest pair whatever its count, because `max(counts)` was called without a key."""
 
     clause = "TRAIN-BEST-1"
-    mend = "Compare counts first: max(counts, key=lambda pair: (counts[pair], pair))."
+    fix = "Compare counts first: max(counts, key=lambda pair: (counts[pair], pair))."
 
     @classmethod
     def choose(cls, counts: Mapping[Merge, int], ids: Mapping[bytes, int]) -> Merge:
@@ -196,7 +196,7 @@ class RarestPair(Trainer):
     """Takes the pair of the lowest count, because heapq is a min-heap and the counts were pushed as they are."""
 
     clause = "TRAIN-BEST-1"
-    mend = "Push the negated count: heappush(heap, (-count, ...))."
+    fix = "Push the negated count: heappush(heap, (-count, ...))."
 
     @classmethod
     def choose(cls, counts: Mapping[Merge, int], ids: Mapping[bytes, int]) -> Merge:
@@ -207,7 +207,7 @@ class WordpieceScore(Trainer):
     """Divides the count of a pair by the counts of its parts, which is WordPiece's score and not BPE's."""
 
     clause = "TRAIN-BEST-1"
-    mend = "Choose by the count of the pair alone."
+    fix = "Choose by the count of the pair alone."
 
     @classmethod
     def choose(cls, counts: Mapping[Merge, int], ids: Mapping[bytes, int]) -> Merge:

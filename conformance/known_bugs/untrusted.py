@@ -20,7 +20,7 @@ class ScansWithoutInvisible(Encoder):
     """Takes zero-width and other format characters out of a text if it then holds a special token."""
 
     clause = "SPECIAL-EXACT-1"
-    mend = "Leave the text as it is: what does not spell a special token exactly is ordinary text."
+    fix = "Leave the text as it is: what does not spell a special token exactly is ordinary text."
 
     def prepare(self, text: str) -> str:
         seen = "".join(char for char in text if unicodedata.category(char) != "Cf")
@@ -31,7 +31,7 @@ class ScansNormalised(Encoder):
     """Normalises a text by NFKC if it then holds a special token, so that full-width letters do not hide one."""
 
     clause = "SPECIAL-EXACT-1"
-    mend = "Leave the text as it is: what does not spell a special token exactly is ordinary text."
+    fix = "Leave the text as it is: what does not spell a special token exactly is ordinary text."
 
     def prepare(self, text: str) -> str:
         seen = unicodedata.normalize("NFKC", text)
@@ -85,7 +85,7 @@ class AllowedNotLookedAt(_Choosing):
     """Finds every special token, whatever is allowed: the argument is passed on and never used."""
 
     clause = "SPECIAL-ALLOWED-1"
-    mend = "Look for the allowed special tokens only: [token for token in special_tokens if token in allowed_special]."
+    fix = "Look for the allowed special tokens only: [token for token in special_tokens if token in allowed_special]."
 
     def cut_among(self, text: str, allowed: list[str]) -> Segments:
         return textbook.cut_special(text, self.special)
@@ -95,7 +95,7 @@ class EmptyAllowedMeansAll(_Choosing):
     """Writes `allowed_special or "all"`, where an empty set is false as None is, so that nothing allowed is all."""
 
     clause = "SPECIAL-ALLOWED-1"
-    mend = "Compare with None: if allowed_special is None."
+    fix = "Compare with None: if allowed_special is None."
 
     def allowed(self, allowed_special: Collection[str]) -> list[str]:
         return super().allowed(allowed_special or "all")
@@ -105,7 +105,7 @@ class AllComparedAsText(_Choosing):
     """Asks `token in allowed_special` also where that is the string "all", in which no special token stands."""
 
     clause = "SPECIAL-ALLOWED-1"
-    mend = 'Replace "all" first: if allowed_special == "all": allowed_special = set(special_tokens).'
+    fix = 'Replace "all" first: if allowed_special == "all": allowed_special = set(special_tokens).'
 
     def allowed(self, allowed_special: Collection[str]) -> list[str]:
         return [token for token in self.special if token in allowed_special]
@@ -115,7 +115,7 @@ class PlainSpecialsCut(_Choosing):
     """Cuts the text at every special token and encodes those that are not allowed as segments of their own."""
 
     clause = "SPECIAL-ALLOWED-1"
-    mend = "Cut at the allowed special tokens only, so that the others are split with the text around them."
+    fix = "Cut at the allowed special tokens only, so that the others are split with the text around them."
 
     def cut_among(self, text: str, allowed: list[str]) -> Segments:
         return [(segment, segment in allowed) for segment, _ in textbook.cut_special(text, self.special)]
@@ -125,7 +125,7 @@ class PlainSpecialsDropped(_Choosing):
     """Takes special tokens that are not allowed out of the text, as a filter of prompts does."""
 
     clause = "SPECIAL-ALLOWED-1"
-    mend = "Leave the text as it is, and cut it at the allowed special tokens only."
+    fix = "Leave the text as it is, and cut it at the allowed special tokens only."
 
     def cut_among(self, text: str, allowed: list[str]) -> Segments:
         kept = [
@@ -140,7 +140,7 @@ class PlainSpecialsBroken(_Choosing):
     """Sets a space into special tokens that are not allowed, so that nobody takes them for one later."""
 
     clause = "SPECIAL-ALLOWED-1"
-    mend = "Leave the text as it is: its ids do not hold that of the special token, and decode to the same text."
+    fix = "Leave the text as it is: its ids do not hold that of the special token, and decode to the same text."
 
     def cut_among(self, text: str, allowed: list[str]) -> Segments:
         for token in self.special:
@@ -153,7 +153,7 @@ class PlainSpecialsScanned(_Choosing):
     """Scans for all special tokens and takes one that is not allowed as text, with the allowed one inside it."""
 
     clause = "SPECIAL-ALLOWED-1"
-    mend = "Scan for the allowed special tokens only, or go on at the next character behind one that is not allowed."
+    fix = "Scan for the allowed special tokens only, or go on at the next character behind one that is not allowed."
 
     def cut_among(self, text: str, allowed: list[str]) -> Segments:
         segments: Segments = []
@@ -171,7 +171,7 @@ class EmptyDisallowedMeansAll(_Choosing):
     """Writes `disallowed_special or "all"`, where an empty collection is false as None is."""
 
     clause = "SPECIAL-ALLOWED-1"
-    mend = "Compare with None: if disallowed_special is None."
+    fix = "Compare with None: if disallowed_special is None."
 
     def barred(self, disallowed_special: Collection[str], allowed: list[str]) -> list[str]:
         return super().barred(disallowed_special or "all", allowed)
@@ -181,7 +181,7 @@ class DisallowedNotLookedAt(_Choosing):
     """Never refuses a text: what is not allowed is plain text, which seems safe enough."""
 
     clause = "SPECIAL-DISALLOWED-1"
-    mend = "Before encoding: if any(token in text for token in disallowed): raise ValueError."
+    fix = "Before encoding: if any(token in text for token in disallowed): raise ValueError."
 
     def refuses(self, text: str, barred: list[str], allowed: list[str]) -> bool:
         return False
@@ -191,7 +191,7 @@ class DisallowedAtTheEnds(_Choosing):
     """Looks for disallowed special tokens at both ends of the text, where a chat template would have them."""
 
     clause = "SPECIAL-DISALLOWED-1"
-    mend = "Look in the whole text: token in text."
+    fix = "Look in the whole text: token in text."
 
     def refuses(self, text: str, barred: list[str], allowed: list[str]) -> bool:
         return any(text.startswith(token) or text.endswith(token) for token in barred)
@@ -201,7 +201,7 @@ class DisallowedAmongPreTokens(_Choosing):
     """Looks for disallowed special tokens among words, in which those with a space or a neighbour never stand."""
 
     clause = "SPECIAL-DISALLOWED-1"
-    mend = "Look in the text before it is split: token in text."
+    fix = "Look in the text before it is split: token in text."
 
     def refuses(self, text: str, barred: list[str], allowed: list[str]) -> bool:
         return any(word in barred for word in text.split())
@@ -211,7 +211,7 @@ class DisallowedAmongFound(_Choosing):
     """Looks for disallowed special tokens among those that the scan finds, and misses one inside an allowed one."""
 
     clause = "SPECIAL-DISALLOWED-1"
-    mend = "Look in the text itself: token in text."
+    fix = "Look in the text itself: token in text."
 
     def refuses(self, text: str, barred: list[str], allowed: list[str]) -> bool:
         return any(special and one in barred for one, special in textbook.cut_special(text, self.special))
@@ -221,7 +221,7 @@ class AllowedBeatsDisallowed(_Choosing):
     """Takes what is allowed out of what is disallowed, also where the caller named both."""
 
     clause = "SPECIAL-DISALLOWED-1"
-    mend = 'Leave out what is allowed only where disallowed_special is "all".'
+    fix = 'Leave out what is allowed only where disallowed_special is "all".'
 
     def refuses(self, text: str, barred: list[str], allowed: list[str]) -> bool:
         return any(token in text for token in barred if token not in allowed)
@@ -231,7 +231,7 @@ class DisallowedAllIsAll(_Choosing):
     """Takes `disallowed_special="all"` for all special tokens, those that are allowed too."""
 
     clause = "SPECIAL-DISALLOWED-1"
-    mend = "All are those that are not allowed: set(special_tokens) - set(allowed)."
+    fix = "All are those that are not allowed: set(special_tokens) - set(allowed)."
 
     def barred(self, disallowed_special: Collection[str], allowed: list[str]) -> list[str]:
         return self.special if disallowed_special == "all" else list(disallowed_special)
@@ -241,7 +241,7 @@ class DisallowedDropped(_Choosing):
     """Takes disallowed special tokens out of the text where it should raise an error."""
 
     clause = "SPECIAL-DISALLOWED-1"
-    mend = "Raise an error: the caller wants to hear of it."
+    fix = "Raise an error: the caller wants to hear of it."
 
     def refuses(self, text: str, barred: list[str], allowed: list[str]) -> bool:
         return False
@@ -260,7 +260,7 @@ class OthersDisallowed(_Choosing):
     """Refuses every special token that is not allowed, also where the caller disallows others by name."""
 
     clause = "SPECIAL-DISALLOWED-1"
-    mend = "Refuse what disallowed_special holds, and nothing else."
+    fix = "Refuse what disallowed_special holds, and nothing else."
 
     def refuses(self, text: str, barred: list[str], allowed: list[str]) -> bool:
         return super().refuses(text, [*barred, *set(self.special).difference(allowed)] if barred else [], allowed)
@@ -270,7 +270,7 @@ class DisallowedUnescaped(_Choosing):
     """Looks for what is disallowed by an alternation without `re.escape`, so that `<|e|>` refuses every `<`."""
 
     clause = "SPECIAL-DISALLOWED-1"
-    mend = "Escape each: '|'.join(map(re.escape, ...)), or ask token in text."
+    fix = "Escape each: '|'.join(map(re.escape, ...)), or ask token in text."
 
     def refuses(self, text: str, barred: list[str], allowed: list[str]) -> bool:
         return bool(barred) and re.search("|".join(barred), text) is not None
@@ -280,7 +280,7 @@ class DisallowedInAnyCase(_Choosing):
     """Refuses special tokens in any case, though `<|E|>` is ordinary text for the scan."""
 
     clause = "SPECIAL-DISALLOWED-1"
-    mend = "Compare the text as it is: what is ordinary text for the scan is no danger."
+    fix = "Compare the text as it is: what is ordinary text for the scan is no danger."
 
     def refuses(self, text: str, barred: list[str], allowed: list[str]) -> bool:
         return any(token.lower() in text.lower() for token in barred)
@@ -290,7 +290,7 @@ class DisallowedLookAlikes(_Choosing):
     """Refuses what NFKC makes a special token of, though the scan takes no notice of it."""
 
     clause = "SPECIAL-DISALLOWED-1"
-    mend = "Compare the text as it is: what is ordinary text for the scan is no danger."
+    fix = "Compare the text as it is: what is ordinary text for the scan is no danger."
 
     def refuses(self, text: str, barred: list[str], allowed: list[str]) -> bool:
         return any(token in text or token in unicodedata.normalize("NFKC", text) for token in barred)
@@ -300,7 +300,7 @@ class DisallowedInvisible(_Choosing):
     """Refuses a text that holds a special token once format characters and white space are taken out."""
 
     clause = "SPECIAL-DISALLOWED-1"
-    mend = "Compare the text as it is: what is ordinary text for the scan is no danger."
+    fix = "Compare the text as it is: what is ordinary text for the scan is no danger."
 
     def refuses(self, text: str, barred: list[str], allowed: list[str]) -> bool:
         seen = "".join(char for char in text if not char.isspace() and unicodedata.category(char) != "Cf")

@@ -42,18 +42,18 @@ def load_cases(folder: Path, clauses: Mapping[str, Clause]) -> tuple[Case, ...]:
     return tuple(_cases(cases, model, clauses, folder / CASES))
 
 
-def _read(file: Path, mend: str) -> tuple[bytes, Any]:
+def _read(file: Path, fix: str) -> tuple[bytes, Any]:
     """Return what stands in a file, and the value of its JSON."""
     try:
         data = read_regular(file)
     except OSError as error:
-        raise SpecError(f"{file}: cannot be read: {error.strerror}; {mend}") from None
+        raise SpecError(f"{file}: cannot be read: {error.strerror}; {fix}") from None
     try:
         return data, parse_json(data.decode("utf-8"), str(file))
     except UnicodeDecodeError as error:
-        raise SpecError(f"{file}: not UTF-8 at byte {error.start}; {mend}") from None
+        raise SpecError(f"{file}: not UTF-8 at byte {error.start}; {fix}") from None
     except ValueError as error:
-        raise SpecError(f"{error}; {mend}") from None
+        raise SpecError(f"{error}; {fix}") from None
 
 
 def _manifest(folder: Path) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from ..cases.encoding import has_new_ids
 from ..cases.expectations import compute, oracle, training_key
 from ..cases.judging import judge
 from ..implementation.containment import Fault, Raised, call
-from ..implementation.implementation import Subject, constructor_arguments
+from ..implementation.implementation import Implementation, constructor_arguments
 from ..implementation.scratch import scratch_folder
 from ..outcome import Difference
 from ..terminal import show
@@ -46,30 +46,30 @@ def bind(clauses: Mapping[str, Clause]) -> list[Law]:
 _NO_CLAUSE = Clause("LAW-EXAMPLE-1", "LAW", "must", "", "", ())
 
 
-def _equals_oracle(subject: Subject, example: Example) -> Difference | None:
+def _equals_oracle(implementation: Implementation, example: Example) -> Difference | None:
     """Judge the example as a golden case whose value the oracle computes now."""
     case = case_of(_NO_CLAUSE, example)
-    conventions = subject.conventions
+    conventions = implementation.conventions
     keys = [training_key(conventions["tie_break"], conventions["byte_order"]), conventions["lookup"]]
-    return judge(replace(case, expect=compute(case, keys)), subject)
+    return judge(replace(case, expect=compute(case, keys)), implementation)
 
 
 def _model(example: Example) -> Model:
     return read_model(example["model"])
 
 
-def _encode(subject: Subject, example: Example) -> tuple[Any, str, list[int]]:
-    handle = subject.build(_model(example))
+def _encode(implementation: Implementation, example: Example) -> tuple[Any, str, list[int]]:
+    proxy = implementation.build(_model(example))
     text = read_text(example["input"]["text"])
-    return handle, text, handle.encode(text)
+    return proxy, text, proxy.encode(text)
 
 
-def _reported(test: Callable[[Subject, Example], Difference | None]) -> Callable[[Subject, Example], Any]:
+def _reported(test: Callable[[Implementation, Example], Difference | None]) -> Callable[[Implementation, Example], Any]:
     """Turn a fault of the implementation into a difference."""
 
-    def tried(subject: Subject, example: Example) -> Difference | None:
+    def tried(implementation: Implementation, example: Example) -> Difference | None:
         try:
-            return test(subject, example)
+            return test(implementation, example)
         except Fault as fault:
             shown = show.text_line(str(example.get("input", example)))
             return Difference(shown, "an answer", str(fault), "", fault.where if isinstance(fault, Raised) else ())
@@ -86,18 +86,18 @@ def _shown(example: Example) -> str:
 
 
 @_reported
-def _round_trip(subject: Subject, example: Example) -> Difference | None:
-    handle, text, ids = _encode(subject, example)
-    back = handle.decode(ids)
+def _round_trip(implementation: Implementation, example: Example) -> Difference | None:
+    proxy, text, ids = _encode(implementation, example)
+    back = proxy.decode(ids)
     if back == text:
         return None
     return Difference(_shown(example), show.text_line(text), f"{show.text_line(back)} from ids {ids[:20]}")
 
 
 @_reported
-def _idempotent(subject: Subject, example: Example) -> Difference | None:
-    handle, _, ids = _encode(subject, example)
-    again = handle.encode(handle.decode(ids))
+def _idempotent(implementation: Implementation, example: Example) -> Difference | None:
+    proxy, _, ids = _encode(implementation, example)
+    again = proxy.encode(proxy.decode(ids))
     if again == ids:
         return None
     vocab = _model(example).vocab
@@ -105,12 +105,12 @@ def _idempotent(subject: Subject, example: Example) -> Difference | None:
 
 
 @_reported
-def _special_equation(subject: Subject, example: Example) -> Difference | None:
-    _, text, ids = _encode(subject, example)
+def _special_equation(implementation: Implementation, example: Example) -> Difference | None:
+    _, text, ids = _encode(implementation, example)
     model = _model(example)
     parts: list[int] = []
     for segment, _ in textbook.cut_special(text, model.special_tokens or ()):
-        parts += subject.build(model).encode(segment)
+        parts += implementation.build(model).encode(segment)
     if parts == ids:
         return None
     around = show.first_difference(parts, ids)
@@ -122,17 +122,17 @@ def _special_equation(subject: Subject, example: Example) -> Difference | None:
 
 
 @_reported
-def _arguments_unchanged(subject: Subject, example: Example) -> Difference | None:
+def _arguments_unchanged(implementation: Implementation, example: Example) -> Difference | None:
     model = _model(example)
     given, _ = constructor_arguments(model, {})
     vocab, merges, special = (*given, None)[:3]
     ids, kept = [], []
     try:
-        handle = subject.build_from(given)
-        ids = handle.encode(example["input"]["text"])
+        proxy = implementation.build_from(given)
+        ids = proxy.encode(example["input"]["text"])
         kept = list(ids)
-        if "decode" in subject.capabilities:
-            call("decode(...)", handle.instance.decode, kept)
+        if "decode" in implementation.capabilities:
+            call("decode(...)", proxy.instance.decode, kept)
     except Raised as raised:
         if not (raised.is_error and example.get("absent")):
             raise
@@ -148,31 +148,31 @@ def _arguments_unchanged(subject: Subject, example: Example) -> Difference | Non
 
 
 @_reported
-def _absent_specials(subject: Subject, example: Example) -> Difference | None:
+def _absent_specials(implementation: Implementation, example: Example) -> Difference | None:
     """A special token without an entry: an error at construction, or ids of its own that decode to it."""
     model = _model(example)
     text = example["input"]["text"]
     try:
-        handle = subject.build(model)
+        proxy = implementation.build(model)
     except Raised as raised:
         if raised.is_error:
             return None
         raise
-    ids = handle.encode(text)
+    ids = proxy.encode(text)
     wanted: list[bytes] = []
-    plain = oracle(replace(model, special_tokens=None), subject.conventions["lookup"])
+    plain = oracle(replace(model, special_tokens=None), implementation.conventions["lookup"])
     for segment, special in textbook.cut_special(text, model.special_tokens or ()):
         wanted += [segment.encode("utf-8")] if special else plain.tokens(segment)
     if not has_new_ids(wanted, model, ids):
         shown = " | ".join(map(show.token, wanted[:16]))
         return Difference(_shown(example), f"{shown}, each special token with a new id", show.ids(ids, model.vocab))
-    if "decode" in subject.capabilities and (back := handle.decode(ids)) != text:
+    if "decode" in implementation.capabilities and (back := proxy.decode(ids)) != text:
         return Difference(_shown(example), show.text_line(text), show.text_line(back))
     others: list[tuple[str, list[int]]] = []
-    if "encode_batch" in subject.capabilities:
-        others += [("in a batch", row) for row in handle.encode_batch([text, text])]
-    if "encode_iterable" in subject.capabilities:
-        others.append(("as a stream", handle.stream([text[:3], text[3:]])))
+    if "encode_batch" in implementation.capabilities:
+        others += [("in a batch", row) for row in proxy.encode_batch([text, text])]
+    if "encode_iterable" in implementation.capabilities:
+        others.append(("as a stream", proxy.stream([text[:3], text[3:]])))
     for told, found in others:
         if found != ids:
             return Difference(_shown(example), show.ids(ids, model.vocab), f"{show.ids(found, model.vocab)} {told}")
@@ -180,15 +180,15 @@ def _absent_specials(subject: Subject, example: Example) -> Difference | None:
 
 
 @_reported
-def _results_unshared(subject: Subject, example: Example) -> Difference | None:
-    handle, text, ids = _encode(subject, example)
-    raw = call("encode(...)", handle.instance.encode, text)
+def _results_unshared(implementation: Implementation, example: Example) -> Difference | None:
+    proxy, text, ids = _encode(implementation, example)
+    raw = call("encode(...)", proxy.instance.encode, text)
     if type(raw) is list:  # another kind of list could refuse
         raw.append(0)
         raw[:] = [0] * len(raw)
-    again = handle.encode(text)
-    twice = handle.encode(text + text)
-    fresh = subject.build(_model(example)).encode(text + text)
+    again = proxy.encode(text)
+    twice = proxy.encode(text + text)
+    fresh = implementation.build(_model(example)).encode(text + text)
     vocab = _model(example).vocab
     if again != ids:
         return Difference(
@@ -204,44 +204,44 @@ def _results_unshared(subject: Subject, example: Example) -> Difference | None:
 
 
 @_reported
-def _after_an_error(subject: Subject, example: Example) -> Difference | None:
-    handle, text, ids = _encode(subject, example)
+def _after_an_error(implementation: Implementation, example: Example) -> Difference | None:
+    proxy, text, ids = _encode(implementation, example)
     bad: list[tuple[str, Any]] = [("encode", "a\ud800 \udfff"), ("decode", [10**9]), ("decode", [-1])]
     bad += [("decode", [*ids, 10**9]), ("decode_bytes", [*ids, 10**9])]
     for name, argument in bad:
         with contextlib.suppress(Raised):
-            if name in subject.capabilities:
-                call(f"{name}(...)", getattr(handle.instance, name), argument)
-    again = handle.encode(text)
+            if name in implementation.capabilities:
+                call(f"{name}(...)", getattr(proxy.instance, name), argument)
+    again = proxy.encode(text)
     if again != ids:
         vocab = _model(example).vocab
         told = f"{show.ids(again, vocab)} after encode of a lone surrogate and decode of the ids 10^9 and -1"
         return Difference(_shown(example), show.ids(ids, vocab), told)
-    if "decode" in subject.capabilities and (back := handle.decode(ids)) != text:
+    if "decode" in implementation.capabilities and (back := proxy.decode(ids)) != text:
         return Difference(_shown(example), show.text_line(text), f"{show.text_line(back)} after calls with bad input")
-    if "decode_bytes" in subject.capabilities and (data := handle.decode_bytes(ids)) != text.encode("utf-8"):
+    if "decode_bytes" in implementation.capabilities and (data := proxy.decode_bytes(ids)) != text.encode("utf-8"):
         told = f"{show.hex_line(data)} after calls with bad input"
         return Difference(_shown(example), show.hex_line(text.encode("utf-8")), told)
     return None
 
 
 @_reported
-def _table_unaliased(subject: Subject, example: Example) -> Difference | None:
+def _table_unaliased(implementation: Implementation, example: Example) -> Difference | None:
     model = _model(example)
     given, _ = constructor_arguments(model, {})
     vocab, merges, special = (*given, None)[:3]
-    handle = subject.build_from(given)
+    proxy = implementation.build_from(given)
     text = example["input"]["text"]
-    before = handle.encode(text)
-    back = handle.decode(before) if "decode" in subject.capabilities else ""
+    before = proxy.encode(text)
+    back = proxy.decode(before) if "decode" in implementation.capabilities else ""
     vocab.clear()
     merges.clear()
     if special is not None:
         special.clear()
     emptied = "after the caller emptied the vocab, the merges and the list that it had passed"
     try:
-        after = handle.encode(text)
-        again = handle.decode(before) if "decode" in subject.capabilities else ""
+        after = proxy.encode(text)
+        again = proxy.decode(before) if "decode" in implementation.capabilities else ""
     except Raised as raised:
         where = raised.where
         return Difference(
@@ -255,9 +255,9 @@ def _table_unaliased(subject: Subject, example: Example) -> Difference | None:
 
 
 @_reported
-def _streams_apart(subject: Subject, example: Example) -> Difference | None:
+def _streams_apart(implementation: Implementation, example: Example) -> Difference | None:
     """A stream that is left unread, one that fails and two read in turn spoil no other."""
-    handle, text, ids = _encode(subject, example)
+    proxy, text, ids = _encode(implementation, example)
     vocab = _model(example).vocab
     pieces = [text[place : place + 3] for place in range(0, len(text), 3)] or [""]
 
@@ -265,14 +265,14 @@ def _streams_apart(subject: Subject, example: Example) -> Difference | None:
         yield from pieces[: len(pieces) // 2 + 1]
         raise ValueError("no more chunks")
 
-    handle.first_of_stream(iter(pieces))
-    if (plain := handle.encode(text)) != ids:
+    proxy.first_of_stream(iter(pieces))
+    if (plain := proxy.encode(text)) != ids:
         return Difference(_shown(example), show.ids(ids, vocab), f"{show.ids(plain, vocab)} behind an open stream")
     with contextlib.suppress(Raised):
-        handle.stream(failing())
-    if (alone := handle.stream(iter(pieces))) != ids:
+        proxy.stream(failing())
+    if (alone := proxy.stream(iter(pieces))) != ids:
         return Difference(_shown(example), show.ids(ids, vocab), f"{show.ids(alone, vocab)} after an unfinished stream")
-    for number, got in enumerate(handle.streams_in_turn(list(pieces), list(pieces))):
+    for number, got in enumerate(proxy.streams_in_turn(list(pieces), list(pieces))):
         if got != ids:
             told = f"{show.ids(got, vocab)} from stream {number + 1} of two that are read in turn"
             return Difference(_shown(example), show.ids(ids, vocab), told)
@@ -280,12 +280,12 @@ def _streams_apart(subject: Subject, example: Example) -> Difference | None:
 
 
 @_reported
-def _save_load(subject: Subject, example: Example) -> Difference | None:
-    handle, text, ids = _encode(subject, example)
+def _save_load(implementation: Implementation, example: Example) -> Difference | None:
+    proxy, text, ids = _encode(implementation, example)
     model = _model(example)
     with scratch_folder() as folder:
-        handle.save(folder)
-        loaded = subject.from_files(folder / "vocab.json", folder / "merges.txt", model.special_tokens)
+        proxy.save(folder)
+        loaded = implementation.from_files(folder / "vocab.json", folder / "merges.txt", model.special_tokens)
         again = loaded.encode(text)
     if again == ids:
         return None
@@ -300,15 +300,15 @@ def _training_line(given: Mapping[str, Any]) -> str:
 
 
 @_reported
-def _trained_encodes(subject: Subject, example: Example) -> Difference | None:
+def _trained_encodes(implementation: Implementation, example: Example) -> Difference | None:
     given = example["input"]["train"]
-    trained = subject.train(given["text"], given["vocab_size"], given["special_tokens"])
-    handle = trained.tokenizer()
-    if handle is None:
+    trained = implementation.train(given["text"], given["vocab_size"], given["special_tokens"])
+    proxy = trained.tokenizer()
+    if proxy is None:
         return None
     model = Model(trained.vocab, tuple(trained.merges), tuple(given["special_tokens"]))
-    ids = handle.encode(given["text"])
-    expected = oracle(model, subject.conventions["lookup"]).encode(given["text"])
+    ids = proxy.encode(given["text"])
+    expected = oracle(model, implementation.conventions["lookup"]).encode(given["text"])
     line = f"train on {_training_line(given)}, then encode the same text"
     if ids != expected:
         around = show.first_difference(expected, ids)
@@ -317,16 +317,16 @@ def _trained_encodes(subject: Subject, example: Example) -> Difference | None:
         text = token.decode("utf-8", "replace")
         if text.encode("utf-8") != token or textbook.split(text) != [text]:
             continue
-        got = handle.encode(text)
+        got = proxy.encode(text)
         if got != [index]:
             return Difference(f"{line} and token {show.token(token)}", f"ids [{index}]", f"ids {got[:20]}")
     return None
 
 
 @_reported
-def _monotone(subject: Subject, example: Example) -> Difference | None:
+def _monotone(implementation: Implementation, example: Example) -> Difference | None:
     given = example["input"]["train"]
-    merges = subject.train(given["text"], given["vocab_size"], given["special_tokens"]).merges
+    merges = implementation.train(given["text"], given["vocab_size"], given["special_tokens"]).merges
     words = textbook.corpus(given["text"], given["special_tokens"], PATTERNS["gpt2"])
     last: int | None = None
     for step, pair in enumerate(merges):
@@ -344,13 +344,13 @@ def _monotone(subject: Subject, example: Example) -> Difference | None:
 
 
 @_reported
-def _arguments_of_training(subject: Subject, example: Example) -> Difference | None:
+def _arguments_of_training(implementation: Implementation, example: Example) -> Difference | None:
     given = example["input"]["train"]
     special = list(given["special_tokens"])
-    first = subject.train_from(given["text"], given["vocab_size"], special)
+    first = implementation.train_from(given["text"], given["vocab_size"], special)
     if special != given["special_tokens"]:
         return Difference(_training_line(given), "special_tokens as the caller passed it", f"{special!a}")
-    again = subject.train(given["text"], given["vocab_size"], given["special_tokens"])
+    again = implementation.train(given["text"], given["vocab_size"], given["special_tokens"])
     if (again.merges, again.vocab) != (first.merges, first.vocab):
         return Difference(
             _training_line(given), f"merges {show.merges(first.merges)}", f"merges {show.merges(again.merges)} again"
@@ -361,13 +361,13 @@ def _arguments_of_training(subject: Subject, example: Example) -> Difference | N
 HASH_SEED_TEXT = "the cat sat on the mat, that rat ate the oat; a bat at bay ate it all. abab cdcd efef zxzx yqyq"
 
 
-def _hash_seeds(subject: Subject, example: Example) -> Difference | None:
+def _hash_seeds(implementation: Implementation, example: Example) -> Difference | None:
     """Processes with different hash seeds train on the same text: merges and vocabulary are the same."""
-    special = ["<|a|>", "<|a|><|a|>", "<|b|>", "at", "ate"] if "train-special" in subject.capabilities else []
+    special = ["<|a|>", "<|a|><|a|>", "<|b|>", "at", "ate"] if "train-special" in implementation.capabilities else []
     found = []
     for seed in example["seeds"]:
         try:
-            with subject.in_new_process({"PYTHONHASHSEED": str(seed)}) as other:
+            with implementation.in_new_process({"PYTHONHASHSEED": str(seed)}) as other:
                 trained = other.train(HASH_SEED_TEXT, 300, special)
             found.append((trained.merges, trained.vocab))
         except Fault as fault:
@@ -387,12 +387,12 @@ def _hash_seeds(subject: Subject, example: Example) -> Difference | None:
 HASH_SEED_SPECIALS = ("<|a|>", "<|a|><|a|>", "<|a", "|><|", "a|>x", "aa", "aaa", "aaaa", "ab", "abc", "bc", "bcd", "cd")
 
 
-def _hash_seeds_of_encoding(subject: Subject, example: Example) -> Difference | None:
+def _hash_seeds_of_encoding(implementation: Implementation, example: Example) -> Difference | None:
     """Processes with different hash seeds encode with special tokens that overlap, named in several orders."""
     count = len(HASH_SEED_SPECIALS)
     for seed in example["seeds"]:
         try:
-            with subject.in_new_process({"PYTHONHASHSEED": str(seed)}) as other:
+            with implementation.in_new_process({"PYTHONHASHSEED": str(seed)}) as other:
                 for step in range(1, count):
                     special = [HASH_SEED_SPECIALS[step * place % count] for place in range(count)]
                     model = {"special_tokens": special, "extra": [[300 + i, token] for i, token in enumerate(special)]}
@@ -526,7 +526,7 @@ LAWS: tuple[Law, ...] = (
         fixed(seeds=[1, 2, 3]),
         _hash_seeds_of_encoding,
         1,
-        patience=12,
+        timeout_factor=12,
     ),
     Law(
         "law-hash-seed",
@@ -536,7 +536,7 @@ LAWS: tuple[Law, ...] = (
         fixed(seeds=[1, 2]),
         _hash_seeds,
         1,
-        patience=12,
+        timeout_factor=12,
     ),
     Law("law-stream", "LAW-STREAM-1", "streaming", ("encode_iterable",), examples.streams, _equals_oracle, 250),
     Law(

@@ -14,8 +14,8 @@ import regex
 from bpe_conformance.fixtures import PATTERNS, Model, characters, read_model
 
 from ..cases.expectations import oracle
-from ..implementation.implementation import Subject
-from ..implementation.proxy import Handle
+from ..implementation.implementation import Implementation
+from ..implementation.proxy import TokenizerProxy
 from ..outcome import Difference
 from ..terminal import show
 from .engine import Example, Law, fixed, told
@@ -78,25 +78,27 @@ def _texts(chars: list[str]) -> Iterator[list[str]]:
 
 
 @told
-def _classes(subject: Subject, example: Example) -> Difference | None:
+def _classes(implementation: Implementation, example: Example) -> Difference | None:
     """Characters of all scripts and classes stand beside letters, digits, signs and white space, with each pattern."""
     for name in PATTERNS:
-        if name != "none" and (name == "gpt2" or f"pattern:{name}" in subject.capabilities):
+        if name != "none" and (name == "gpt2" or f"pattern:{name}" in implementation.capabilities):
             model = replace(MODEL, pattern=name)
-            handle, right = subject.build(model), oracle(model, subject.conventions["lookup"])
-            groups = as_many_as(subject, f"law-split-classes, {name}", _texts(sample(name)), share=0.1)
+            proxy, right = implementation.build(model), oracle(model, implementation.conventions["lookup"])
+            groups = as_many_as(implementation, f"law-split-classes, {name}", _texts(sample(name)), share=0.1)
             for chars in groups:
                 text = "".join(map(PROBES.format, chars))
-                if handle.encode(text) != right.encode(text):
-                    return _narrowed(subject, model, handle, chars)
+                if proxy.encode(text) != right.encode(text):
+                    return _narrowed(implementation, model, proxy, chars)
     return None
 
 
-def _narrowed(subject: Subject, model: Model, handle: Handle, chars: list[str]) -> Difference | None:
+def _narrowed(
+    implementation: Implementation, model: Model, proxy: TokenizerProxy, chars: list[str]
+) -> Difference | None:
     """Return how the first of these characters is encoded otherwise than by the oracle, or all of them together."""
     for some in [*([char] for char in chars), chars]:
         text = "".join(map(PROBES.format, some))
-        found = encodings_match(subject, handle, model, [text], "one tokenizer", splitting=True)
+        found = encodings_match(implementation, proxy, model, [text], "one tokenizer", splitting=True)
         if found is not None:
             return replace(found, input=f"{_described(some)} in {show.text_line(text)}, pattern {model.pattern}")
     return None
@@ -109,5 +111,5 @@ def _described(chars: list[str]) -> str:
 
 
 CHARACTER_LAWS: tuple[Law, ...] = (
-    Law("law-split-classes", "SPLIT-UNICODE-1", "encoder", ("encode",), fixed(), _classes, 1, patience=6),
+    Law("law-split-classes", "SPLIT-UNICODE-1", "encoder", ("encode",), fixed(), _classes, 1, timeout_factor=6),
 )

@@ -14,12 +14,12 @@ from bpe_conformance.fixtures.spec import Case, Clause, read_case
 from ..cases.expectations import compute
 from ..cases.judging import judge
 from ..implementation.containment import Fault, Raised, TimedOut
-from ..implementation.implementation import Subject
+from ..implementation.implementation import Implementation
 from ..outcome import Difference
 from .draws import Choices, smallest
 
 Example = dict[str, Any]
-Test = Callable[[Subject, Example], Difference | None]
+Test = Callable[[Implementation, Example], Difference | None]
 SHRINKING_SECONDS = 5.0
 SECONDS = 30.0
 SIMPLEST = ()
@@ -39,7 +39,7 @@ class Law:
         test: returns how an example breaks the law, or None.
         tries: how many examples are drawn.
         bound: the clause, once the spec is loaded.
-        patience: how many times longer than a case an example may take.
+        timeout_factor: how many times longer than a case an example may take.
         any_model: whether it can be tried on an implementation that has one model only, GPT-2's.
     """
 
@@ -47,11 +47,11 @@ class Law:
     clause_id: str
     conformance_class: str
     needs: tuple[str, ...]
-    draw: Callable[[Choices, Subject], Example]
+    draw: Callable[[Choices, Implementation], Example]
     test: Test
     tries: int = 100
     bound: Clause | None = None
-    patience: int = 1
+    timeout_factor: int = 1
     any_model: bool = False
 
     @property
@@ -70,18 +70,18 @@ class Broken:
     yaml: str = ""
 
 
-def fixed(**example: Any) -> Callable[[Choices, Subject], Example]:
+def fixed(**example: Any) -> Callable[[Choices, Implementation], Example]:
     """Return what gives this one example."""
-    return lambda draw, subject: dict(example)
+    return lambda draw, implementation: dict(example)
 
 
 def told(test: Test) -> Test:
     """Turn a fault of the implementation into a difference, of which the docstring says what was asked."""
 
     @wraps(test)
-    def tried(subject: Subject, example: Example) -> Difference | None:
+    def tried(implementation: Implementation, example: Example) -> Difference | None:
         try:
-            return test(subject, example)
+            return test(implementation, example)
         except Fault as fault:
             where = fault.where if isinstance(fault, Raised) else ()
             return Difference(test.__doc__ or "", "an answer", str(fault), "", where)
@@ -89,35 +89,35 @@ def told(test: Test) -> Test:
     return tried
 
 
-def unmet(law: Law, subject: Subject) -> str | None:
+def skip_reason(law: Law, implementation: Implementation) -> str | None:
     """Return what the law needs and the implementation does not claim, or None."""
-    if subject.fixed_model is not None and not (law.any_model and subject.fixed_model == "gpt2"):
+    if implementation.fixed_model is not None and not (law.any_model and implementation.fixed_model == "gpt2"):
         return "other models than its own"
     for need in law.needs:
         if need == "pattern":
-            if not any(name.startswith("pattern:") for name in subject.capabilities):
+            if not any(name.startswith("pattern:") for name in implementation.capabilities):
                 return "pattern"
-        elif need not in subject.capabilities:
+        elif need not in implementation.capabilities:
             return {"special": "special tokens", "train-special": "special tokens in train"}.get(need, need)
     return None
 
 
-def check(law: Law, subject: Subject, shrink: bool = True) -> Broken | None:
+def check(law: Law, implementation: Implementation, shrink: bool = True) -> Broken | None:
     """Try a law: the same examples in every run, and the one that breaks it made smaller, unless `shrink` is false."""
     started = time.monotonic()
     tried: dict[str, Difference | None] = {}
 
     def attempt(draw: Choices) -> tuple[Difference | None, Example]:
-        example = law.draw(draw, subject)
+        example = law.draw(draw, implementation)
         key = repr(example)
         if key not in tried:
-            with subject.within(law.patience):
-                tried[key] = law.test(subject, example)
+            with implementation.within(law.timeout_factor):
+                tried[key] = law.test(implementation, example)
         return tried[key], example
 
     for number in range(law.tries):
         if time.monotonic() - started > SECONDS:
-            subject.notes.append(f"{law.id}: {number} of {law.tries} examples were tried, for {SECONDS:g} s")
+            implementation.notes.append(f"{law.id}: {number} of {law.tries} examples were tried, for {SECONDS:g} s")
             return None
         draw = Choices(f"{law.id} {number}", None if number else SIMPLEST)
         try:
@@ -127,7 +127,7 @@ def check(law: Law, subject: Subject, shrink: bool = True) -> Broken | None:
         if difference is not None:
             if shrink:
                 difference, example = _made_small(attempt, draw.made, (difference, example))
-            return Broken(difference, number + 1, _pasteable(law, example, subject))
+            return Broken(difference, number + 1, _pasteable(law, example, implementation))
     return None
 
 
@@ -158,14 +158,14 @@ def _made_small(
     return failing[tuple(smallest(made, fails))]
 
 
-def _pasteable(law: Law, example: Example, subject: Subject) -> str:
+def _pasteable(law: Law, example: Example, implementation: Implementation) -> str:
     """Return the example as a YAML case, if as a case it fails too."""
     if "op" not in example:
         return ""
     case = case_of(law.clause, example)
     try:
-        with subject.within():
-            fails = judge(replace(case, expect=compute(case)), subject) is not None
+        with implementation.within():
+            fails = judge(replace(case, expect=compute(case)), implementation) is not None
     except TimedOut:
         return ""
     return as_yaml(law, example) if fails else ""

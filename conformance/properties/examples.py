@@ -10,7 +10,7 @@ from typing import Any
 from bpe_conformance.fixtures import PATTERNS, write_token
 from bpe_conformance.fixtures.values import TEXTS
 
-from ..implementation.implementation import Subject
+from ..implementation.implementation import Implementation
 from .draws import Choices
 
 Example = dict[str, Any]
@@ -74,7 +74,7 @@ def specials(draw: Choices) -> list[str]:
     return draw.distinct(SPECIALS, 5, least=1)
 
 
-def tables(draw: Choices, text: str, subject: Subject, special: Sequence[str] = ()) -> Example:
+def tables(draw: Choices, text: str, implementation: Implementation, special: Sequence[str] = ()) -> Example:
     """A well-formed table that was not trained: adjacent pairs of `text` in random order, ids in any order."""
     word = [bytes([byte]) for byte in text.encode("utf-8")]
     known = {bytes([byte]) for byte in range(256)}
@@ -94,7 +94,7 @@ def tables(draw: Choices, text: str, subject: Subject, special: Sequence[str] = 
 
     merges = [one for one in draw.many(merge, 14) if one is not None]
     table: Example = {"merges": merges}
-    if subject.conventions["lookup"] == "pair":
+    if implementation.conventions["lookup"] == "pair":
         table["byte_ids"] = draw.pick(["raw", "gpt2", "reversed", 7])
         lowest = 256 + (7 if table["byte_ids"] == 7 else 0)
         step = draw.pick([1, 3])
@@ -121,22 +121,22 @@ def _joined(word: list[bytes], left: bytes, right: bytes) -> list[bytes]:
     return out
 
 
-def encodings(draw: Choices, subject: Subject, special: bool = False, pattern: bool = False) -> Example:
+def encodings(draw: Choices, implementation: Implementation, special: bool = False, pattern: bool = False) -> Example:
     """A text and a table."""
-    special = special and "special" in subject.capabilities
+    special = special and "special" in implementation.capabilities
     chosen = specials(draw) if special else []
     if pattern and draw.chance(0.5):
         text = "".join(draw.many(lambda: draw.pick(SPLIT_APART), 12))
     else:
         text = strewn(draw, chosen) if special else texts(draw)
-    model = tables(draw, text, subject, chosen)
+    model = tables(draw, text, implementation, chosen)
     if pattern:
-        names = sorted(name for name in PATTERNS if f"pattern:{name}" in subject.capabilities)
+        names = sorted(name for name in PATTERNS if f"pattern:{name}" in implementation.capabilities)
         model["pattern"] = draw.pick(names)
     return {"op": "encode", "model": model, "input": {"text": text}}
 
 
-def chosen_specials(draw: Choices, subject: Subject, barred: bool = False) -> Example:
+def chosen_specials(draw: Choices, implementation: Implementation, barred: bool = False) -> Example:
     """A text with special tokens, some of them allowed; and with `barred`, some disallowed.
 
     None begins with another: which of the two is found where one is not allowed is open (SPECIAL-ALLOWED-2).
@@ -144,7 +144,7 @@ def chosen_specials(draw: Choices, subject: Subject, barred: bool = False) -> Ex
     drawn = specials(draw)
     special = [one for one in drawn if not any(one != other and one.startswith(other) for other in drawn)]
     text = strewn(draw, special)
-    model = tables(draw, text, subject, special)
+    model = tables(draw, text, implementation, special)
 
     def some() -> str | list[str]:
         return "all" if draw.chance(0.3) else [token for token in model["special_tokens"] if draw.chance(0.5)]
@@ -153,49 +153,49 @@ def chosen_specials(draw: Choices, subject: Subject, barred: bool = False) -> Ex
     return {"op": "encode_allowed", "model": model, "input": given}
 
 
-def mixed(draw: Choices, subject: Subject) -> Example:
+def mixed(draw: Choices, implementation: Implementation) -> Example:
     """A text and a table, with special tokens or without."""
-    return encodings(draw, subject, special=draw.chance(0.5))
+    return encodings(draw, implementation, special=draw.chance(0.5))
 
 
-def absent_specials(draw: Choices, subject: Subject) -> Example:
+def absent_specials(draw: Choices, implementation: Implementation) -> Example:
     """A table without entries for its special tokens; no case, since an error is an answer too."""
-    example = encodings(draw, subject, special=True)
+    example = encodings(draw, implementation, special=True)
     del example["model"]["extra"]
-    if subject.conventions["lookup"] == "pair" and draw.chance(0.5):
+    if implementation.conventions["lookup"] == "pair" and draw.chance(0.5):
         example["model"]["extra"] = [[5000, "no such pre-token"]]
     return {"model": example["model"], "input": example["input"], "absent": True}
 
 
-def absent_or_not(draw: Choices, subject: Subject) -> Example:
+def absent_or_not(draw: Choices, implementation: Implementation) -> Example:
     """A table with special tokens, with entries for them or without."""
-    if "special" in subject.capabilities and draw.chance(0.5):
-        return absent_specials(draw, subject)
-    return encodings(draw, subject, special=True)
+    if "special" in implementation.capabilities and draw.chance(0.5):
+        return absent_specials(draw, implementation)
+    return encodings(draw, implementation, special=True)
 
 
-def streams(draw: Choices, subject: Subject) -> Example:
+def streams(draw: Choices, implementation: Implementation) -> Example:
     """A text cut into chunks anywhere, some of them empty, with special tokens or without."""
-    example = mixed(draw, subject)
+    example = mixed(draw, implementation)
     text = example["input"]["text"]
     cuts = sorted(draw.many(lambda: draw.below(len(text) + 1), 8))
     chunks = [text[start:end] for start, end in pairwise([0, *cuts, len(text)])]
     return {"op": "stream", "model": example["model"], "input": {"chunks": chunks}}
 
 
-def batches(draw: Choices, subject: Subject) -> Example:
+def batches(draw: Choices, implementation: Implementation) -> Example:
     """Several texts, some of them repeated, and a table."""
-    chosen = specials(draw) if draw.chance(0.5) and "special" in subject.capabilities else []
+    chosen = specials(draw) if draw.chance(0.5) and "special" in implementation.capabilities else []
     given = draw.many(lambda: strewn(draw, chosen, 3) if chosen else texts(draw, 12), 5)
     given += given[:1] if draw.chance(0.5) else []
-    model = tables(draw, "".join(given), subject, chosen)
+    model = tables(draw, "".join(given), implementation, chosen)
     return {"op": "batch", "model": model, "input": {"texts": given}}
 
 
-def decodings(draw: Choices, subject: Subject) -> Example:
+def decodings(draw: Choices, implementation: Implementation) -> Example:
     """Ids of a table in any order: their bytes are often no UTF-8."""
     text = draw.text("é€🦊aÿ߿", 6, least=1)
-    model = tables(draw, text, subject)
+    model = tables(draw, text, implementation)
     merge_ids = model.get("merge_ids", [256 + place for place in range(len(model["merges"]))])
     offset = 7 if model.get("byte_ids") == 7 else 0
 
@@ -205,11 +205,11 @@ def decodings(draw: Choices, subject: Subject) -> Example:
     return {"op": "decode", "model": model, "input": {"ids": draw.many(index, 16)}}
 
 
-def trainings(draw: Choices, subject: Subject, special: bool = False) -> Example:
+def trainings(draw: Choices, implementation: Implementation, special: bool = False) -> Example:
     """A corpus of words that repeat, and a vocabulary size, sometimes beyond what the corpus can give."""
     letters = draw.pick(["ab", "abc", "aé", "a🦊€", "low er", "a'st ", "ab\n ", "z a\u00ff\u07ff"])
     words = draw.many(lambda: draw.text(letters, 6, least=1), 6)
-    special = special and "train-special" in subject.capabilities
+    special = special and "train-special" in implementation.capabilities
     chosen = draw.distinct(SPECIALS, 4) if special else []
 
     def between() -> str:

@@ -8,8 +8,8 @@ from bpe_conformance.fixtures import Model
 
 from ..cases import divergence
 from ..cases.expectations import oracle
-from ..implementation.implementation import Subject
-from ..implementation.proxy import Handle
+from ..implementation.implementation import Implementation
+from ..implementation.proxy import TokenizerProxy
 from ..outcome import Difference
 from ..terminal import show
 
@@ -48,22 +48,27 @@ SAME_ENDS = (
 
 
 def encodings_match(
-    subject: Subject, handle: Handle, model: Model, texts: Iterable[str], told: str, splitting: bool = False
+    implementation: Implementation,
+    proxy: TokenizerProxy,
+    model: Model,
+    texts: Iterable[str],
+    told: str,
+    splitting: bool = False,
 ) -> Difference | None:
     """Return how the first of these texts that is encoded otherwise than by the oracle differs.
 
     Args:
-        subject: the implementation.
-        handle: its tokenizer, which has this model.
+        implementation: the implementation.
+        proxy: its tokenizer, which has this model.
         model: the model.
         texts: what is encoded, one after the other.
         told: what these calls are calls of.
         splitting: whether the texts are there for their pre-tokens.
     """
-    lookup = subject.conventions["lookup"]
+    lookup = implementation.conventions["lookup"]
     right = oracle(model, lookup)
     for number, text in enumerate(texts):
-        expected, got = right.encode(text), handle.encode(text)
+        expected, got = right.encode(text), proxy.encode(text)
         if got != expected:
             around = show.first_difference(expected, got)
             return Difference(

@@ -11,8 +11,8 @@ from bpe_conformance.fixtures import PATTERNS, Model, read_model, write_token
 from bpe_conformance.reference import textbook
 
 from ..cases.expectations import oracle
-from ..implementation.implementation import Subject
-from ..implementation.proxy import Handle
+from ..implementation.implementation import Implementation
+from ..implementation.proxy import TokenizerProxy
 from ..outcome import Difference
 from ..terminal import show
 from .engine import Example, Law, fixed, told
@@ -35,7 +35,7 @@ ENDS = (("\ufeff", "\0"), ("\n  ", " \n"), ("\0", "\ufeff"), ("\r\n", "\t"), ("'
 LENGTHS = (17_200, 70_000, 1_100_000)
 
 
-def everything(subject: Subject, pattern: str, special: bool, turned: bool = False) -> Model:
+def everything(implementation: Implementation, pattern: str, special: bool, turned: bool = False) -> Model:
     """Return a table with all pairs of bytes of the part, also of those that no pre-token holds, in a mixed order.
 
     Its ids are in the least usual order that the implementation takes, and beyond 16 bits. A pair that should be merged
@@ -44,7 +44,7 @@ def everything(subject: Subject, pattern: str, special: bool, turned: bool = Fal
     pairs = {bytes(pair) for pair in pairwise(PART.encode("utf-8"))} - {token.encode("utf-8") for token in SPECIALS}
     mixed = sorted(pairs, key=lambda pair: ((pair[0] * 73 + pair[1] * 151) % 257, pair), reverse=turned)
     merge_ids = [70_000 + 3 * place for place in range(len(mixed))]
-    ranked = subject.conventions["lookup"] == "bytes"
+    ranked = implementation.conventions["lookup"] == "bytes"
     table: dict[str, Any] = {
         "merges": [[write_token(pair[:1]), write_token(pair[1:])] for pair in mixed],
         "byte_ids": "raw" if ranked else "reversed" if special else 7,
@@ -93,24 +93,24 @@ class _Text:
         return f"{before}{__name__}.{part} * {times}{after}"
 
 
-def _texts(subject: Subject) -> Iterator[_Text]:
+def _texts(implementation: Implementation) -> Iterator[_Text]:
     """Yield what is encoded; chunks end elsewhere for each pattern."""
     short, long, _ = LENGTHS
     for number, name in enumerate(PATTERNS):
-        if name == "none" or (name != "gpt2" and f"pattern:{name}" not in subject.capabilities):
+        if name == "none" or (name != "gpt2" and f"pattern:{name}" not in implementation.capabilities):
             continue
-        for special in (True, False) if "special" in subject.capabilities else (False,):
-            what, model = f", {name}{', special tokens' * special}", everything(subject, name, special)
-            most = special or "special" not in subject.capabilities
+        for special in (True, False) if "special" in implementation.capabilities else (False,):
+            what, model = f", {name}{', special tokens' * special}", everything(implementation, name, special)
+            most = special or "special" not in implementation.capabilities
             if most or name in ("gpt2", "cl100k", "triads"):
                 yield _Text(what, model, [short], (7 + number, 4_097 - 64 * number))
                 yield _Text(what, model, [long], (4_097 + 64 * number,) if name in ("gpt2", "cl100k") else ())
             if name == "gpt2":
                 yield _Text(what, model, LENGTHS)
             if most:
-                turned = everything(subject, name, special, turned=True)
+                turned = everything(implementation, name, special, turned=True)
                 yield _Text(what, turned, [short], (7 + number, 4_097 - 64 * number))
-    plain = everything(subject, "gpt2", special=False)
+    plain = everything(implementation, "gpt2", special=False)
     for below in (0x80, 0x100, 0x10000):
         yield _Text(f", below U+{below:04X}", plain, [short], (4_097,), 1, below)
         yield _Text(f", below U+{below:04X}", plain, [long], (), 1, below)
@@ -120,17 +120,17 @@ def _texts(subject: Subject) -> Iterator[_Text]:
 
 
 @told
-def _long_ways(subject: Subject, example: Example) -> Difference | None:
+def _long_ways(implementation: Implementation, example: Example) -> Difference | None:
     """A long text in which everything occurs that tokenizers treat apart, by each pattern, in every method."""
-    every = as_many_as(subject, "law-long-ways", _texts(subject))
+    every = as_many_as(implementation, "law-long-ways", _texts(implementation))
     for model, texts in groupby(every, lambda one: one.model):
-        handle, right = subject.build(model), oracle(model, subject.conventions["lookup"])
+        proxy, right = implementation.build(model), oracle(model, implementation.conventions["lookup"])
         for one in texts:
             first, ids, last = (right.encode(text) for text in (one.before, part(one.below), one.after))
-            for length in in_time(subject, f"law-long-ways{one.what}", one.lengths):
+            for length in in_time(implementation, f"law-long-ways{one.what}", one.lengths):
                 times = length // len(part(one.below))
                 text, long = one.before + part(one.below) * times + one.after, [*first, *ids * times, *last]
-                for way, expected, got in _answers(subject, handle, right, one, text, long):
+                for way, expected, got in _answers(implementation, proxy, right, one, text, long):
                     if got != expected:
                         asked = f"{one.told(times)}, of {len(text):,} characters{one.what}, {way}"
                         return _difference(asked, model, expected, got)
@@ -138,27 +138,32 @@ def _long_ways(subject: Subject, example: Example) -> Difference | None:
 
 
 def _answers(
-    subject: Subject, handle: Handle, right: textbook.Tokenizer, one: _Text, text: str, ids: list[int]
+    implementation: Implementation,
+    proxy: TokenizerProxy,
+    right: textbook.Tokenizer,
+    one: _Text,
+    text: str,
+    ids: list[int],
 ) -> Iterator[tuple[str, Sequence[object], Sequence[object]]]:
     """Yield each method with what it is to give and what it gives."""
-    yield "encode", ids, handle.encode(text)
+    yield "encode", ids, proxy.encode(text)
     if not one.chunks:
         return
-    if "encode_iterable" in subject.capabilities:
+    if "encode_iterable" in implementation.capabilities:
         for size in one.chunks:
             chunks = [text[start : start + size] for start in range(0, len(text), size)]
-            yield f"encode_iterable in chunks of {size:,}", ids, handle.stream(chunks)
-    if "encode_batch" in subject.capabilities:
-        rows = handle.encode_batch([*[PART] * one.behind, text])
+            yield f"encode_iterable in chunks of {size:,}", ids, proxy.stream(chunks)
+    if "encode_batch" in implementation.capabilities:
+        rows = proxy.encode_batch([*[PART] * one.behind, text])
         yield "the number of rows of encode_batch", [one.behind + 1], [len(rows)]
         for row, expected in zip(rows, [right.encode(PART)] * one.behind + [ids], strict=False):
             yield f"encode_batch behind {one.behind} times the part", expected, row
-    if "decode" in subject.capabilities:
-        yield "decode of its ids", text, handle.decode(ids)
+    if "decode" in implementation.capabilities:
+        yield "decode of its ids", text, proxy.decode(ids)
         byte_ids = {token: index for index, token in one.model.vocab.items() if len(token) == 1}
-        yield "decode of the ids of its bytes", text, handle.decode([byte_ids[bytes([byte])] for byte in text.encode()])
-    if "decode_bytes" in subject.capabilities:
-        yield "decode_bytes of its ids", text.encode("utf-8"), handle.decode_bytes(ids)
+        yield "decode of the ids of its bytes", text, proxy.decode([byte_ids[bytes([byte])] for byte in text.encode()])
+    if "decode_bytes" in implementation.capabilities:
+        yield "decode_bytes of its ids", text.encode("utf-8"), proxy.decode_bytes(ids)
 
 
 def _difference(asked: str, model: Model, expected: Sequence[object], got: Sequence[object]) -> Difference:

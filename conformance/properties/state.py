@@ -13,7 +13,7 @@ from bpe_conformance.fixtures import PATTERNS, Model, read_model
 from ..cases import divergence
 from ..cases.expectations import oracle
 from ..implementation.containment import Raised, call
-from ..implementation.implementation import Subject
+from ..implementation.implementation import Implementation
 from ..implementation.scratch import scratch_folder
 from ..outcome import Difference
 from ..terminal import show
@@ -48,31 +48,31 @@ def _words(count: int) -> Iterator[str]:
 
 
 @told
-def _history(subject: Subject, example: Example) -> Difference | None:
+def _history(implementation: Implementation, example: Example) -> Difference | None:
     """One tokenizer encodes many texts, some of them alike, some again and again."""
-    handle = subject.build(_words_table(subject))
+    proxy = implementation.build(_words_table(implementation))
     again = ["ab abcd<|e|>xyz", "", "ab abcd<|e|>xyz", "abcd abcd abcd abcd", "ab abcd<|e|>xyz", "AB ab", "ab AB"]
     many = [" ".join(_words(11_000)), " ".join(_words(500))]
     with contextlib.suppress(Raised):  # it may refuse lone surrogates, but not take them for what replaces them
-        handle.encode("ab\ud800 \ud800 ab")
+        proxy.encode("ab\ud800 \ud800 ab")
     again += ["ab? ? ab", "ab\ufffd \ufffd ab"]
     calls = [*again, *NEARLY_ALIKE, *SAME_ENDS, *SAME_ENDS, *many, *again]
-    found = encodings_match(subject, handle, _words_table(subject), calls, "one tokenizer")
+    found = encodings_match(implementation, proxy, _words_table(implementation), calls, "one tokenizer")
     if found is not None:
         return found
     calls = [*_words(4_200), ("abcd" * 6 + "abxyzcd" + " ") * 1_400, *COLLIDING, *again]
-    texts = as_many_as(subject, "law-history", calls)
-    return encodings_match(subject, handle, _words_table(subject), texts, "one tokenizer")
+    texts = as_many_as(implementation, "law-history", calls)
+    return encodings_match(implementation, proxy, _words_table(implementation), texts, "one tokenizer")
 
 
 @told
-def _characters(subject: Subject, example: Example) -> Difference | None:
+def _characters(implementation: Implementation, example: Example) -> Difference | None:
     """Every character of the Basic Multilingual Plane, and a sample of the others, keeps its bytes."""
-    handle = subject.build(BYTES)
+    proxy = implementation.build(BYTES)
     codes = [*range(0xD800), *range(0xE000, 0x10000), *range(0x10000, 0x110000, 251), 0x1FFFF, 0x10FFFF]
     for start in range(0, len(codes), 512):
         text = "".join(map(chr, codes[start : start + 512]))
-        ids = handle.encode(text)
+        ids = proxy.encode(text)
         expected = list(text.encode("utf-8"))
         if ids != expected:
             around = show.first_difference(expected, ids)
@@ -81,18 +81,18 @@ def _characters(subject: Subject, example: Example) -> Difference | None:
     return None
 
 
-def _words_table(subject: Subject) -> Model:
-    return WORDS if "special" in subject.capabilities else replace(WORDS, special_tokens=None)
+def _words_table(implementation: Implementation) -> Model:
+    return WORDS if "special" in implementation.capabilities else replace(WORDS, special_tokens=None)
 
 
-def _taken(models: list[Model], subject: Subject) -> list[Model]:
+def _taken(models: list[Model], implementation: Implementation) -> list[Model]:
     """Return the models that the implementation takes."""
-    ranks, special = subject.conventions["lookup"] == "bytes", "special" in subject.capabilities
+    ranks, special = implementation.conventions["lookup"] == "bytes", "special" in implementation.capabilities
     return [one for one in models if (one.ranks_by_bytes or not ranks) and (special or not one.special_tokens)]
 
 
 @told
-def _instances(subject: Subject, example: Example) -> Difference | None:
+def _instances(implementation: Implementation, example: Example) -> Difference | None:
     """Several tokenizers are built, then used in turn."""
     first = [["a", "b"], ["b", "c"], ["ab", "c"]]
     other = [["b", "c"], ["a", "b"], ["ab", "c"]]
@@ -109,11 +109,13 @@ def _instances(subject: Subject, example: Example) -> Difference | None:
         for joined in ([f"xx{between}yy"], ["xx", "yy"]):
             extra = [[310 + place, token] for place, token in enumerate(joined)]
             models.append(read_model({"merges": first, "special_tokens": joined, "extra": extra}))
-    models = _taken(models, subject)
-    models += [replace(models[0], pattern=name) for name in PATTERNS if f"pattern:{name}" in subject.capabilities]
-    handles = [subject.build(model) for model in models]
+    models = _taken(models, implementation)
+    models += [
+        replace(models[0], pattern=name) for name in PATTERNS if f"pattern:{name}" in implementation.capabilities
+    ]
+    handles = [implementation.build(model) for model in models]
     for turn in range(2):
-        for model, handle in zip(models, handles, strict=True):
+        for model, proxy in zip(models, handles, strict=True):
             texts = [
                 "abc xabc",
                 "xx|yy xx,yy xx yyxx\nyy\0xx\0yy",
@@ -122,17 +124,17 @@ def _instances(subject: Subject, example: Example) -> Difference | None:
                 "abc 123 abc's\n abc",
             ]
             told = f"turn {turn + 1} of {len(models)} tokenizers that live side by side"
-            found = encodings_match(subject, handle, model, texts, told)
+            found = encodings_match(implementation, proxy, model, texts, told)
             if found is not None:
                 return found
     return None
 
 
 @told
-def _lists_of_the_caller(subject: Subject, example: Example) -> Difference | None:
+def _lists_of_the_caller(implementation: Implementation, example: Example) -> Difference | None:
     """The caller changes every list that it got, goes on with every list that it passed, and asks again."""
-    model = _words_table(subject)
-    right, handle = oracle(model, subject.conventions["lookup"]), subject.build(model)
+    model = _words_table(implementation)
+    right, proxy = oracle(model, implementation.conventions["lookup"]), implementation.build(model)
     texts = ["ab abcd xyz", "abcd", "xyz\u00e9 ab<|e|>", "ab abcd xyz " * 2_000]
     wanted = [right.encode(text) for text in texts]
 
@@ -143,14 +145,14 @@ def _lists_of_the_caller(subject: Subject, example: Example) -> Difference | Non
 
     found: list[Difference | None] = []
     for method in ("encode_batch", "encode"):
-        if method not in subject.capabilities:
+        if method not in implementation.capabilities:
             continue
         for _ in range(2):
             if method == "encode":
-                rows: Any = [call("encode(...)", handle.instance.encode, text) for text in texts]
+                rows: Any = [call("encode(...)", proxy.instance.encode, text) for text in texts]
             else:
                 given = list(texts)
-                rows = call("encode_batch(...)", handle.instance.encode_batch, given)
+                rows = call("encode_batch(...)", proxy.instance.encode_batch, given)
                 found.append(_unchanged(method, given, texts))
             for row in [*rows, rows] if type(rows) is list else ():
                 if type(row) is list:
@@ -158,18 +160,18 @@ def _lists_of_the_caller(subject: Subject, example: Example) -> Difference | Non
                     row.append(0)
             for text, ids in zip(texts, wanted, strict=True):
                 asked = f"{show.text_line(text)} after the caller changed what {method} had returned"
-                found.append(told(asked, ids, handle.encode(text)))
-    if "encode_iterable" in subject.capabilities:
+                found.append(told(asked, ids, proxy.encode(text)))
+    if "encode_iterable" in implementation.capabilities:
         chunks = ["ab ab", "cd", " x", "yz"]
-        handle.stream(chunks)
+        proxy.stream(chunks)
         found.append(_unchanged("encode_iterable", chunks, ["ab ab", "cd", " x", "yz"]))
-        found.append(told("the same chunks again", right.encode("ab abcd xyz"), handle.stream(chunks)))
-    if "decode" in subject.capabilities:
+        found.append(told("the same chunks again", right.encode("ab abcd xyz"), proxy.stream(chunks)))
+    if "decode" in implementation.capabilities:
         found.append(
-            _growing("decode", handle.decode_itself, lambda data: data.decode("utf-8", "replace"), model, wanted)
+            _growing("decode", proxy.decode_itself, lambda data: data.decode("utf-8", "replace"), model, wanted)
         )
-    if "decode_bytes" in subject.capabilities:
-        found.append(_growing("decode_bytes", handle.decode_bytes_itself, bytes, model, wanted))
+    if "decode_bytes" in implementation.capabilities:
+        found.append(_growing("decode_bytes", proxy.decode_bytes_itself, bytes, model, wanted))
     return next((one for one in found if one is not None), None)
 
 
@@ -202,7 +204,7 @@ def _unchanged(method: str, given: list[Any], before: list[Any]) -> Difference |
 
 
 @told
-def _decode_history(subject: Subject, example: Example) -> Difference | None:
+def _decode_history(implementation: Implementation, example: Example) -> Difference | None:
     """One tokenizer decodes long lists of ids, and halves of characters in separate calls."""
     model = read_model(
         {
@@ -214,7 +216,7 @@ def _decode_history(subject: Subject, example: Example) -> Difference | None:
             ]
         }
     )
-    handle = subject.build(model)
+    proxy = implementation.build(model)
     text = "a€é🦊!" * 1_100
     lists = [list(text.encode()), list(("x" + text).encode()), [0xF0, 0x9F], [0xA6, 0x8A], [256], [257], [0xE2], [97]]
     lists += [[97] * times + [last] for times in (70, 700, 5_000) for last in (98, 99)]
@@ -224,7 +226,7 @@ def _decode_history(subject: Subject, example: Example) -> Difference | None:
     lists += [[97, 99], [98, 98], [99, 97], [256, 257] * 40, list(range(256)), [0xF0, 0x9F], list("é".encode())]
     for number, ids in enumerate(lists):
         expected = b"".join(model.vocab[index] for index in ids).decode("utf-8", "replace")
-        got = handle.decode(ids)
+        got = proxy.decode(ids)
         if got != expected:
             shown = f"{len(ids)} ids {show.ids(ids[:8], model.vocab)}, call {number + 1} of one tokenizer"
             told = divergence.decoding(b"".join(model.vocab[index] for index in ids), expected, got)
@@ -233,10 +235,10 @@ def _decode_history(subject: Subject, example: Example) -> Difference | None:
 
 
 @told
-def _batch_history(subject: Subject, example: Example) -> Difference | None:
+def _batch_history(implementation: Implementation, example: Example) -> Difference | None:
     """One tokenizer encodes several batches."""
-    handle = subject.build(_words_table(subject))
-    right = oracle(_words_table(subject), subject.conventions["lookup"])
+    proxy = implementation.build(_words_table(implementation))
+    right = oracle(_words_table(implementation), implementation.conventions["lookup"])
     batches = [
         [f"{word} abcd" for word in _words(130)],
         ["ab", "AB", "ab", "Ab", "ab"],
@@ -248,13 +250,13 @@ def _batch_history(subject: Subject, example: Example) -> Difference | None:
         list(NEARLY_ALIKE),
         [f"{word} ab{place % 7}" for place, word in enumerate([*_words(130)] * 20)],
     ]
-    for number, texts in enumerate(as_many_as(subject, "law-batch-history", batches)):
+    for number, texts in enumerate(as_many_as(implementation, "law-batch-history", batches)):
         given = list(texts)
-        rows = call("encode_batch(...)", handle.instance.encode_batch, given)
+        rows = call("encode_batch(...)", proxy.instance.encode_batch, given)
         shown = f"batch {number + 1}: {show.text_line(repr(texts))}"
         if given != texts:
             return Difference(shown, "the caller's list unchanged", "the caller's list was changed")
-        got = handle.encode_batch(texts)
+        got = proxy.encode_batch(texts)
         expected = [right.encode(text) for text in texts]
         if got != expected:
             place = show.first_difference(expected, got)
@@ -268,16 +270,16 @@ def _batch_history(subject: Subject, example: Example) -> Difference | None:
 
 
 @told
-def _stream_history(subject: Subject, example: Example) -> Difference | None:
+def _stream_history(implementation: Implementation, example: Example) -> Difference | None:
     """One tokenizer encodes several streams, of chunks that are nearly alike."""
-    model = _words_table(subject)
-    handle, right = subject.build(model), oracle(model, subject.conventions["lookup"])
+    model = _words_table(implementation)
+    proxy, right = implementation.build(model), oracle(model, implementation.conventions["lookup"])
     alike = [*NEARLY_ALIKE, *SAME_ENDS]
     streams = [[text[:5], text[5:]] for text in alike] + [[text[:-5], text[-5:]] for text in alike]
     streams += [list(NEARLY_ALIKE)] * 2
     wanted = {text: right.encode(text) for text in {"".join(chunks) for chunks in streams}}
     for number, chunks in enumerate(streams):
-        expected, got = wanted["".join(chunks)], handle.stream(chunks)
+        expected, got = wanted["".join(chunks)], proxy.stream(chunks)
         if got != expected:
             around = show.first_difference(expected, got)
             shown = f"chunks {show.text_line(repr(chunks))}, stream {number + 1} of one tokenizer"
@@ -286,44 +288,44 @@ def _stream_history(subject: Subject, example: Example) -> Difference | None:
 
 
 @told
-def _batch_with_a_bad_text(subject: Subject, example: Example) -> Difference | None:
+def _batch_with_a_bad_text(implementation: Implementation, example: Example) -> Difference | None:
     """A text that encode refuses is refused in a batch too."""
-    handle = subject.build(BYTES)
+    proxy = implementation.build(BYTES)
     texts = ["ab", "a\ud800b", "cd"]
     try:
-        expected: list[list[int]] | None = [handle.encode(text) for text in texts]
+        expected: list[list[int]] | None = [proxy.encode(text) for text in texts]
     except Raised:
         expected = None
     try:
-        got: list[list[int]] | None = handle.encode_batch(texts)
+        got: list[list[int]] | None = proxy.encode_batch(texts)
     except Raised:
         got = None
     if got == expected:
-        after = handle.encode_batch(["cd"])
+        after = proxy.encode_batch(["cd"])
         return None if after == [[99, 100]] else Difference(f"['cd'] after {texts!a}", "[[99, 100]]", f"{after}")
     wanted = "an error, as encode raises" if expected is None else f"{expected}"
     return Difference(f"{texts!a}", wanted, "an error" if got is None else f"{got}")
 
 
 @told
-def _choices_in_turn(subject: Subject, example: Example) -> Difference | None:
+def _choices_in_turn(implementation: Implementation, example: Example) -> Difference | None:
     """One tokenizer is asked with other special tokens allowed each time, with a refusal between."""
     special = ["<a>", "<b>"]
     model = read_model({"special_tokens": special, "extra": [[300, "<a>"], [301, "<b>"]]})
-    handle, text = subject.build(model), "x<a>y<b>"
+    proxy, text = implementation.build(model), "x<a>y<b>"
     for turn in range(2):
         for allowed in (["<a>"], ["<b>"], [], special, ["<b>"]):
-            right = oracle(replace(model, special_tokens=tuple(allowed)), subject.conventions["lookup"])
+            right = oracle(replace(model, special_tokens=tuple(allowed)), implementation.conventions["lookup"])
             for how, ask, expected in (
                 (
                     f"special tokens {allowed!a} allowed",
-                    partial(handle.encode_allowed, text, allowed, ()),
+                    partial(proxy.encode_allowed, text, allowed, ()),
                     right.encode(text),
                 ),
-                ("nothing said of them", partial(handle.encode, text), [120, 300, 121, 301]),
+                ("nothing said of them", partial(proxy.encode, text), [120, 300, 121, 301]),
             ):
                 with contextlib.suppress(Raised):
-                    handle.encode_allowed(text, (), "all")
+                    proxy.encode_allowed(text, (), "all")
                 got = ask()
                 if got != expected:
                     asked = f"{text!a}, turn {turn + 1}, {how}, after a refusal"
@@ -332,7 +334,7 @@ def _choices_in_turn(subject: Subject, example: Example) -> Difference | None:
 
 
 @told
-def _files_again(subject: Subject, example: Example) -> Difference | None:
+def _files_again(implementation: Implementation, example: Example) -> Difference | None:
     """Several tokenizers are saved into one folder, one after the other, and loaded."""
     special = ["a b", "<|\u00e9|>", "\u00b6\u00b6"]  # the last is how the bytes B6 B6 are spelled
     models = [
@@ -348,39 +350,48 @@ def _files_again(subject: Subject, example: Example) -> Difference | None:
         read_model({"merges": [["a", "b"], ["c", "d"]]}),  # of the same size as the next
         read_model({"merges": [["a", "c"], ["b", "d"]]}),
     ]
-    models = _taken(models, subject)
+    models = _taken(models, implementation)
     with scratch_folder() as folder:
         for number, model in enumerate(models):
-            handle = subject.build(model)
+            proxy = implementation.build(model)
             try:
-                handle.save(folder)
+                proxy.save(folder)
             except Raised as raised:
                 if number and raised.is_error:  # to refuse a folder that is in use is no fault
                     return None
                 raise
             texts = ["abc abcd", "bcd", "ab<|\u00e9|>a b\u00b6\u00b6", "acbd\u00f6"]
-            found = encodings_match(subject, handle, model, texts, "a tokenizer that was saved")
+            found = encodings_match(implementation, proxy, model, texts, "a tokenizer that was saved")
             if found is not None:
                 return found
             names = None if model.special_tokens is None else list(model.special_tokens)
-            loaded = subject.from_files(folder / "vocab.json", folder / "merges.txt", names)
+            loaded = implementation.from_files(folder / "vocab.json", folder / "merges.txt", names)
             if names is not None and names != list(model.special_tokens or ()):
                 return _unchanged("from_files", names, list(model.special_tokens or ()))
-            found = encodings_match(subject, loaded, model, texts, "a tokenizer loaded from a folder used before")
+            found = encodings_match(
+                implementation, loaded, model, texts, "a tokenizer loaded from a folder used before"
+            )
             if found is not None:
                 return found
     return None
 
 
 STATE_LAWS: tuple[Law, ...] = (
-    Law("law-history", "MERGE-STATE-1", "encoder", ("encode",), fixed(), _history, 1, patience=6),
+    Law("law-history", "MERGE-STATE-1", "encoder", ("encode",), fixed(), _history, 1, timeout_factor=6),
     Law("law-lists", "ERROR-STATE-1", "encoder", ("encode", "shared memory"), fixed(), _lists_of_the_caller, 1),
-    Law("law-characters", "BYTES-ALPHABET-1", "encoder", ("encode",), fixed(), _characters, 1, patience=3),
-    Law("law-instances", "ERROR-STATE-1", "encoder", ("encode",), fixed(), _instances, 1, patience=6),
+    Law("law-characters", "BYTES-ALPHABET-1", "encoder", ("encode",), fixed(), _characters, 1, timeout_factor=3),
+    Law("law-instances", "ERROR-STATE-1", "encoder", ("encode",), fixed(), _instances, 1, timeout_factor=6),
     Law("law-decode-history", "DECODE-BYTES-1", "decoder", ("decode",), fixed(), _decode_history, 1),
-    Law("law-batch-history", "LAW-BATCH-1", "batch", ("encode_batch",), fixed(), _batch_history, 1, patience=9),
+    Law("law-batch-history", "LAW-BATCH-1", "batch", ("encode_batch",), fixed(), _batch_history, 1, timeout_factor=9),
     Law(
-        "law-stream-history", "LAW-STREAM-1", "streaming", ("encode_iterable",), fixed(), _stream_history, 1, patience=3
+        "law-stream-history",
+        "LAW-STREAM-1",
+        "streaming",
+        ("encode_iterable",),
+        fixed(),
+        _stream_history,
+        1,
+        timeout_factor=3,
     ),
     Law("law-batch-bad-text", "LAW-BATCH-1", "batch", ("encode", "encode_batch"), fixed(), _batch_with_a_bad_text, 1),
     Law(
@@ -393,6 +404,13 @@ STATE_LAWS: tuple[Law, ...] = (
         1,
     ),
     Law(
-        "law-files-again", "LAW-SAVE-1", "files", ("save", "from_files", "encode"), fixed(), _files_again, 1, patience=6
+        "law-files-again",
+        "LAW-SAVE-1",
+        "files",
+        ("save", "from_files", "encode"),
+        fixed(),
+        _files_again,
+        1,
+        timeout_factor=6,
     ),
 )

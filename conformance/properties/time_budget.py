@@ -7,12 +7,12 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TypeVar
 
-from ..implementation.implementation import Subject
+from ..implementation.implementation import Implementation
 
 Item = TypeVar("Item")
 
 
-def in_time(subject: Subject, what: str, sizes: Sequence[int]) -> Iterator[int]:
+def in_time(implementation: Implementation, what: str, sizes: Sequence[int]) -> Iterator[int]:
     """Yield sizes, in rising order, until the next one would take longer than there is time, and tell so.
 
     That is what a case may take, and what is left of the time of the law.
@@ -20,22 +20,25 @@ def in_time(subject: Subject, what: str, sizes: Sequence[int]) -> Iterator[int]:
     took: list[tuple[int, float]] = []
     for size in sizes:
         needed = forecast(took, size) if took else 0.0
-        if needed > min(subject.limit or math.inf, 0.8 * subject.left) or subject.left < 0.3 * subject.whole:
-            subject.note(f"{what}: sizes of {size:,} and more take too long to try")
+        if (
+            needed > min(implementation.limit or math.inf, 0.8 * implementation.left)
+            or implementation.left < 0.3 * implementation.whole
+        ):
+            implementation.note(f"{what}: sizes of {size:,} and more take too long to try")
             return
         started = time.monotonic()
         yield size
         took.append((size, time.monotonic() - started))
 
 
-def as_many_as(subject: Subject, what: str, items: Iterable[Item], share: float = 1.0) -> Iterator[Item]:
+def as_many_as(implementation: Implementation, what: str, items: Iterable[Item], share: float = 1.0) -> Iterator[Item]:
     """Yield items until one more could take what is left of this share of the law's time, and tell so."""
     all_of_them = list(items)
     began, longest = time.monotonic(), 0.0
     for number, item in enumerate(all_of_them):
         started = time.monotonic()
-        if 2 * longest > 0.8 * min(share * subject.whole - (started - began), subject.left):
-            subject.note(f"{what}: {len(all_of_them) - number} of {len(all_of_them)} steps take too long to try")
+        if 2 * longest > 0.8 * min(share * implementation.whole - (started - began), implementation.left):
+            implementation.note(f"{what}: {len(all_of_them) - number} of {len(all_of_them)} steps take too long to try")
             return
         yield item
         longest = max(longest, time.monotonic() - started)

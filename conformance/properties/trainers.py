@@ -12,7 +12,7 @@ from bpe_conformance.reference import textbook
 from ..cases import divergence, stored_training
 from ..cases.expectations import training_key
 from ..implementation.containment import Raised
-from ..implementation.implementation import Subject
+from ..implementation.implementation import Implementation
 from ..outcome import Difference
 from ..terminal import show
 from .engine import Example, Law, fixed, told
@@ -22,11 +22,11 @@ from .time_budget import as_many_as, in_time
 
 
 @told
-def _long_training(subject: Subject, example: Example) -> Difference | None:
+def _long_training(implementation: Implementation, example: Example) -> Difference | None:
     """Training on prose goes on for hundreds of merges."""
     text, size = stored_training.text(), stored_training.SIZE
-    trained = subject.train(text, size, [])
-    key = training_key(subject.conventions["tie_break"], subject.conventions["byte_order"])
+    trained = implementation.train(text, size, [])
+    key = training_key(implementation.conventions["tie_break"], implementation.conventions["byte_order"])
     if key == "unspecified":
         return None
     expected = stored_training.merges(key)
@@ -63,29 +63,29 @@ class _Run(NamedTuple):
 PATIENCE = 9
 
 
-def _by_size(subject: Subject, law: str, runs: Iterable[_Run]) -> Iterator[_Run]:
+def _by_size(implementation: Implementation, law: str, runs: Iterable[_Run]) -> Iterator[_Run]:
     """Yield the runs from the shortest text on, as long as there is time."""
     ordered = sorted(runs, key=lambda run: len(run.text))
-    for _, run in zip(in_time(subject, law, [len(run.text) for run in ordered]), ordered, strict=False):
+    for _, run in zip(in_time(implementation, law, [len(run.text) for run in ordered]), ordered, strict=False):
         yield run
 
 
-def _trainings_match(subject: Subject, runs: Iterable[_Run]) -> Difference | None:
+def _trainings_match(implementation: Implementation, runs: Iterable[_Run]) -> Difference | None:
     """Train one after the other as far as the implementation can; a size below 256 is to fail and leave nothing."""
-    tie_break, byte_order = subject.conventions["tie_break"], subject.conventions["byte_order"]
+    tie_break, byte_order = implementation.conventions["tie_break"], implementation.conventions["byte_order"]
     if tie_break == "unspecified":
         return None
     for number, run in enumerate(runs, start=1):
         text, size, special, name, alike = run
-        if special and "train-special" not in subject.capabilities:
+        if special and "train-special" not in implementation.capabilities:
             continue
-        if name != "gpt2" and f"train-pattern:{name}" not in subject.capabilities:
+        if name != "gpt2" and f"train-pattern:{name}" not in implementation.capabilities:
             continue
         if size < 256:
             with contextlib.suppress(Raised):
-                subject.train(text, size, special, name)
+                implementation.train(text, size, special, name)
             continue
-        merges = subject.train(text, size, special, name).merges
+        merges = implementation.train(text, size, special, name).merges
         expected = textbook.learn(alike or text, size, special, PATTERNS[name], tie_break, byte_order)
         if merges != expected:
             around = show.first_difference(expected, merges)
@@ -111,7 +111,7 @@ def _rare(count: int) -> str:
 
 
 @told
-def _large_training(subject: Subject, example: Example) -> Difference | None:
+def _large_training(implementation: Implementation, example: Example) -> Difference | None:
     """Training on a text longer than buffers and counters are wide keeps every word whole and every count."""
     lines = "zy\n" * 84_999 + "abcdef\n" * 170_000 + "zy\n" * 85_000
     signs = " \u00abab\u00bb\u2014ab\u2026\r\n x\u00a0y\u3000z\r1\u0663 ab\0\0 it's e\u0301"
@@ -132,25 +132,25 @@ def _large_training(subject: Subject, example: Example) -> Difference | None:
         # wherever it is cut into chunks, a special token hides in another
         _Run(lines, 260, ("cdef", "abcd"), alike="zy\n" + "abcdef\n" * 2),
     ]
-    return _trainings_match(subject, _by_size(subject, "law-train-large", runs))
+    return _trainings_match(implementation, _by_size(implementation, "law-train-large", runs))
 
 
 @told
-def _large_by_pattern(subject: Subject, example: Example) -> Difference | None:
+def _large_by_pattern(implementation: Implementation, example: Example) -> Difference | None:
     """Training on a long text splits by the pattern that was asked for."""
     part = "12345 it's IT'S  x\n\ny\r\n" * 3
-    others = [name for name in PATTERNS if name != "gpt2" and f"train-pattern:{name}" in subject.capabilities]
+    others = [name for name in PATTERNS if name != "gpt2" and f"train-pattern:{name}" in implementation.capabilities]
     # what stands behind a special token is split as the beginning of a text is
     short = [_Run("<a b>e1 #12x " * 3, 264, SPECIALS, name) for name in others]
-    found = _trainings_match(subject, [*short, *(_Run("abcdefgh", 300, (), name) for name in others)])
+    found = _trainings_match(implementation, [*short, *(_Run("abcdefgh", 300, (), name) for name in others)])
     sizes = [_Run(part * times, 260, pattern=name, alike=part * 3) for name in others[:1] for times in (60, 240)]
     runs = [_Run(part * 900, 260, pattern=name, alike=part * 3) for name in others]
     runs += [_Run(PART * 320, 400, SPECIALS, name, PART * 3) for name in others if name != "none"]
-    return found or _trainings_match(subject, _by_size(subject, "law-train-large-pattern", sizes + runs))
+    return found or _trainings_match(implementation, _by_size(implementation, "law-train-large-pattern", sizes + runs))
 
 
 @told
-def _training_history(subject: Subject, example: Example) -> Difference | None:
+def _training_history(implementation: Implementation, example: Example) -> Difference | None:
     """A text is trained on again with other sizes and special tokens, after a training that failed, and after others.
 
     The others differ from one another in case, white space, order, normal form or one word only.
@@ -159,42 +159,42 @@ def _training_history(subject: Subject, example: Example) -> Difference | None:
     again = [(266, ()), (262, ()), (266, ("<|e|>",)), (266, ("<|f|>",)), (100, ()), (266, ())]
     runs = [_Run(text, size, special) for size, special in again]
     runs += [_Run(text, 264) for text in (*NEARLY_ALIKE, *SAME_ENDS)]
-    return _trainings_match(subject, as_many_as(subject, "law-train-history", runs))
+    return _trainings_match(implementation, as_many_as(implementation, "law-train-history", runs))
 
 
 @told
-def _trained_pattern(subject: Subject, example: Example) -> Difference | None:
+def _trained_pattern(implementation: Implementation, example: Example) -> Difference | None:
     """A tokenizer that was trained with a pattern encodes with it."""
     text = "it's 1234567 o'clock, IT'S 12 o'clock\n\n it's 1234567 o'clock  now"
     for name in PATTERNS:
-        if f"train-pattern:{name}" not in subject.capabilities:
+        if f"train-pattern:{name}" not in implementation.capabilities:
             continue
-        trained = subject.train(text, 290, [], name)
-        handle = trained.tokenizer()
-        if handle is None:
+        trained = implementation.train(text, 290, [], name)
+        proxy = trained.tokenizer()
+        if proxy is None:
             return None
         model = Model(trained.vocab, tuple(trained.merges), None, name)
-        found = encodings_match(subject, handle, model, [text], f"a tokenizer trained with the pattern {name}")
+        found = encodings_match(implementation, proxy, model, [text], f"a tokenizer trained with the pattern {name}")
         if found is not None:
             return found
     return None
 
 
 @told
-def _large_vocabularies(subject: Subject, example: Example) -> Difference | None:
+def _large_vocabularies(implementation: Implementation, example: Example) -> Difference | None:
     """Training until no pair is left, on up to 67,000 different characters, to more tokens than 16 bits count."""
-    tie_break, byte_order = subject.conventions["tie_break"], subject.conventions["byte_order"]
+    tie_break, byte_order = implementation.conventions["tie_break"], implementation.conventions["byte_order"]
     blocks = (range(0x4E00, 0x9FA6), range(0x3400, 0x4DB6), range(0xAC00, 0xD7A4), range(0x20000, 0x2A6D7))
     words = [f" {chr(code)}".encode() for block in blocks for code in block]
     once = "\x01\x02\x03\x04\x05\x06\x07\x08\U0010ffff"  # the least bytes and the greatest: by no order last
     known = tie_break != "unspecified"
     last = textbook.learn(once, 300, [], PATTERNS["gpt2"], tie_break if known else "lex-greater", byte_order)
-    for count in in_time(subject, "law-train-vocabulary", (50, 500, 1_500, 6_000, 20_000, 67_000)):
+    for count in in_time(implementation, "law-train-vocabulary", (50, 500, 1_500, 6_000, 20_000, 67_000)):
         # all characters twice: what occurs once is merged last, of the newest tokens
         text = once + b"".join(words[:count]).decode() * 2
         wanted = len({word[:end] for word in words[:count] for end in range(2, len(word) + 1)}) + len(last)
         asked = f"training on {count:,} different ideographs and syllables, vocab_size {256 + wanted:,}"
-        trained = subject.train(text, 256 + wanted, [])
+        trained = implementation.train(text, 256 + wanted, [])
         if len(trained.merges) != wanted:
             return Difference(asked, f"{wanted:,} merges", f"{len(trained.merges):,} merges")
         if not Model(trained.vocab, tuple(trained.merges), None).well_formed:

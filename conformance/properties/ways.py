@@ -11,8 +11,8 @@ from bpe_conformance.fixtures import PATTERNS, Model, read_model
 from ..cases.expectations import oracle
 from ..implementation import gpt2_files
 from ..implementation.containment import Fault, Raised
-from ..implementation.implementation import Subject
-from ..implementation.proxy import Handle
+from ..implementation.implementation import Implementation
+from ..implementation.proxy import TokenizerProxy
 from ..implementation.scratch import scratch_folder
 from ..outcome import Difference
 from ..terminal import show
@@ -36,12 +36,12 @@ ELSEWHERE = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
 """A locale in which files are ASCII unless their encoding is said."""
 
 
-def every_way(subject: Subject, handle: Handle, model: Model, made: str) -> Difference | None:
+def every_way(implementation: Implementation, proxy: TokenizerProxy, model: Model, made: str) -> Difference | None:
     """Return how a tokenizer differs from the oracle in any method that the implementation has."""
-    right = oracle(model, subject.conventions["lookup"])
+    right = oracle(model, implementation.conventions["lookup"])
     for text in TEXTS if SPECIAL in (model.special_tokens or ()) else [text.replace(SPECIAL, "") for text in TEXTS]:
         ids = right.encode(text)
-        for way, got in _answers(subject, handle, text, ids):
+        for way, got in _answers(implementation, proxy, text, ids):
             asked = f"{show.text_line(text)}, {way} of a tokenizer {made}"
             if isinstance(got, list) and got != ids:
                 around = show.first_difference(ids, got)
@@ -54,104 +54,106 @@ def every_way(subject: Subject, handle: Handle, model: Model, made: str) -> Diff
 
 
 def _answers(
-    subject: Subject, handle: Handle, text: str, ids: Sequence[int]
+    implementation: Implementation, proxy: TokenizerProxy, text: str, ids: Sequence[int]
 ) -> Iterator[tuple[str, list[int] | str | bytes]]:
     """Yield each method with what it gives: ids, or the text or its bytes."""
-    has = {name for name in subject.capabilities if hasattr(handle.instance, name)}
+    has = {name for name in implementation.capabilities if hasattr(proxy.instance, name)}
     if "encode" in has:
-        yield "encode", handle.encode(text)
+        yield "encode", proxy.encode(text)
     if "encode_batch" in has:
-        yield "encode_batch", handle.encode_batch(["ab", text])[-1]
+        yield "encode_batch", proxy.encode_batch(["ab", text])[-1]
     if "encode_iterable" in has:
-        yield "encode_iterable", handle.stream([text[at : at + 5] for at in range(0, len(text), 5)])
+        yield "encode_iterable", proxy.stream([text[at : at + 5] for at in range(0, len(text), 5)])
     if "decode" in has:
-        yield "decode", handle.decode(ids)
+        yield "decode", proxy.decode(ids)
     if "decode_bytes" in has:
-        yield "decode_bytes", handle.decode_bytes(ids)
+        yield "decode_bytes", proxy.decode_bytes(ids)
 
 
 @told
-def _built(subject: Subject, example: Example) -> Difference | None:
+def _built(implementation: Implementation, example: Example) -> Difference | None:
     """A tokenizer from the constructor, with special tokens and each pattern, in every method."""
-    table = TABLE if "special" in subject.capabilities else {"merges": TABLE["merges"]}
+    table = TABLE if "special" in implementation.capabilities else {"merges": TABLE["merges"]}
     for name in PATTERNS:
-        if name == "gpt2" or f"pattern:{name}" in subject.capabilities:
+        if name == "gpt2" or f"pattern:{name}" in implementation.capabilities:
             model = read_model({**table, "pattern": name})
-            found = every_way(subject, subject.build(model), model, f"with the pattern {name}")
+            found = every_way(implementation, implementation.build(model), model, f"with the pattern {name}")
             if found is not None:
                 return found
     return None
 
 
 @told
-def _trained(subject: Subject, example: Example) -> Difference | None:
+def _trained(implementation: Implementation, example: Example) -> Difference | None:
     """Tokenizers from `train`, with special tokens and with patterns, one after the other, in every method."""
-    special = (SPECIAL,) if "train-special" in subject.capabilities else ()
-    names = [name for name in PATTERNS if name == "gpt2" or f"train-pattern:{name}" in subject.capabilities]
-    made: list[tuple[Model, Handle]] = []
+    special = (SPECIAL,) if "train-special" in implementation.capabilities else ()
+    names = [name for name in PATTERNS if name == "gpt2" or f"train-pattern:{name}" in implementation.capabilities]
+    made: list[tuple[Model, TokenizerProxy]] = []
     for name, text in [("gpt2", TRAINED_ON), ("gpt2", TRAINED_ON[::-1]), *((name, TRAINED_ON) for name in names[1:])]:
-        trained = subject.train(text, 266 + len(special), list(special), name)
-        handle = trained.tokenizer()
-        if handle is None:
+        trained = implementation.train(text, 266 + len(special), list(special), name)
+        proxy = trained.tokenizer()
+        if proxy is None:
             return None
-        made.append((Model(trained.vocab, tuple(trained.merges), special or None, name), handle))
-    for model, handle in made:
-        found = every_way(subject, handle, model, f"trained with the pattern {model.pattern}, others trained since")
+        made.append((Model(trained.vocab, tuple(trained.merges), special or None, name), proxy))
+    for model, proxy in made:
+        found = every_way(
+            implementation, proxy, model, f"trained with the pattern {model.pattern}, others trained since"
+        )
         if found is not None:
             return found
     with contextlib.suppress(Raised):
-        subject.train(TRAINED_ON, 100, list(special))
+        implementation.train(TRAINED_ON, 100, list(special))
     plain = read_model({"merges": TABLE["merges"]})
     made_now = "a tokenizer without special tokens, after a training that failed"
-    found = encodings_match(subject, subject.build(plain), plain, [f"ab{SPECIAL}ab"], made_now)
+    found = encodings_match(implementation, implementation.build(plain), plain, [f"ab{SPECIAL}ab"], made_now)
     if found is not None:
         return found
-    model, handle = made[0]
-    if {"save", "from_files"} <= subject.capabilities and hasattr(handle.instance, "save"):
+    model, proxy = made[0]
+    if {"save", "from_files"} <= implementation.capabilities and hasattr(proxy.instance, "save"):
         with scratch_folder() as folder:
             try:
-                handle.save(folder)
+                proxy.save(folder)
             except Raised:  # which other laws tell, of files
                 return None
-            loaded = subject.from_files(folder / "vocab.json", folder / "merges.txt", model.special_tokens)
-        return every_way(subject, loaded, model, "that was trained, saved and loaded")
+            loaded = implementation.from_files(folder / "vocab.json", folder / "merges.txt", model.special_tokens)
+        return every_way(implementation, loaded, model, "that was trained, saved and loaded")
     return None
 
 
 @told
-def _loaded(subject: Subject, example: Example) -> Difference | None:
+def _loaded(implementation: Implementation, example: Example) -> Difference | None:
     """A tokenizer from files of any name, with special tokens, in every method; loaded once more from what it saves."""
-    model = read_model(TABLE if "special" in subject.capabilities else {"merges": TABLE["merges"]})
+    model = read_model(TABLE if "special" in implementation.capabilities else {"merges": TABLE["merges"]})
     with scratch_folder() as folder:
         vocab, merges = gpt2_files.write(model, folder)
         elsewhere = folder / "other"
         elsewhere.mkdir()
         vocab, merges = vocab.rename(folder / "encoder.json"), merges.rename(elsewhere / "vocab.bpe")
-        handle = subject.from_files(vocab, merges, model.special_tokens)
-    found = every_way(subject, handle, model, "from files")
-    if found is not None or "save" not in subject.capabilities:
+        proxy = implementation.from_files(vocab, merges, model.special_tokens)
+    found = every_way(implementation, proxy, model, "from files")
+    if found is not None or "save" not in implementation.capabilities:
         return found
     with scratch_folder() as folder:
-        handle.save(folder)
-        again = subject.from_files(folder / "vocab.json", folder / "merges.txt", model.special_tokens)
-    return every_way(subject, again, model, "from files, saved and loaded again")
+        proxy.save(folder)
+        again = implementation.from_files(folder / "vocab.json", folder / "merges.txt", model.special_tokens)
+    return every_way(implementation, again, model, "from files, saved and loaded again")
 
 
 @told
-def _saved_numbers(subject: Subject, example: Example) -> Difference | None:
+def _saved_numbers(implementation: Implementation, example: Example) -> Difference | None:
     """Special tokens that the constructor numbers keep their ids in the files, in whatever order they are named."""
     model = read_model({"merges": TABLE["merges"], "special_tokens": ["<a>", "<b>", "<c>"]})
     try:
-        handle = subject.build(model)
+        proxy = implementation.build(model)
     except Raised as raised:
         if raised.is_error:  # to want an id for each is no fault
             return None
         raise
     text = "x<a>y<b>z<c>"
-    ids = handle.encode(text)
+    ids = proxy.encode(text)
     with scratch_folder() as folder:
-        handle.save(folder)
-        loaded = subject.from_files(folder / "vocab.json", folder / "merges.txt", ["<c>", "<b>", "<a>"])
+        proxy.save(folder)
+        loaded = implementation.from_files(folder / "vocab.json", folder / "merges.txt", ["<c>", "<b>", "<a>"])
     again = loaded.encode(text)
     if again == ids:
         return None
@@ -159,9 +161,9 @@ def _saved_numbers(subject: Subject, example: Example) -> Difference | None:
 
 
 @told
-def _saved_elsewhere(subject: Subject, example: Example) -> Difference | None:
+def _saved_elsewhere(implementation: Implementation, example: Example) -> Difference | None:
     """Files are written and read in UTF-8 in a locale that has ASCII."""
-    special = ["<|\u00e9|>"] if "special" in subject.capabilities else []
+    special = ["<|\u00e9|>"] if "special" in implementation.capabilities else []
     merges: list[Any] = [["a", "b"], ["1", "2"], [{"hex": "c3"}, {"hex": "a9"}]]
     model = read_model(
         {
@@ -171,16 +173,16 @@ def _saved_elsewhere(subject: Subject, example: Example) -> Difference | None:
         }
     )
     with scratch_folder() as folder:
-        with subject.in_new_process(ELSEWHERE) as other:
+        with implementation.in_new_process(ELSEWHERE) as other:
             try:
-                handle = other.build(model)
+                proxy = other.build(model)
             except Fault:  # it does not start there, which says nothing of what it writes
                 return None
-            handle.save(folder)
+            proxy.save(folder)
             text = f"ab 1234{''.join(special)}\u00e9"
             there = other.from_files(folder / "vocab.json", folder / "merges.txt", special or None).encode(text)
-        loaded = subject.from_files(folder / "vocab.json", folder / "merges.txt", special or None)
-    expected, here = oracle(model, subject.conventions["lookup"]).encode(text), loaded.encode(text)
+        loaded = implementation.from_files(folder / "vocab.json", folder / "merges.txt", special or None)
+    expected, here = oracle(model, implementation.conventions["lookup"]).encode(text), loaded.encode(text)
     for got, how in ((here, "and load"), (there, "and load there")):
         if got != expected:
             asked = f"{text!a} after save in the locale C, {how}"

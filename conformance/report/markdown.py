@@ -165,7 +165,7 @@ def _likenesses(one: Document) -> Iterator[str]:
         first = likeness["told"][0]
         yield (
             f"- {len(likeness['cases'])} cases look like {names}: {_plain(first['sentence'])} "
-            f"**Mend:** {_plain(first['mend'])} ({first['clause']})"
+            f"**Fix:** {_plain(first['fix'])} ({first['clause']})"
         )
 
 

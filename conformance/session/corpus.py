@@ -12,7 +12,7 @@ from bpe_conformance.fixtures import END_OF_TEXT, PATTERNS, gpt2, gpt2_model
 from bpe_conformance.fixtures.yaml_file import SpecError
 
 from ..implementation.containment import Fault, TimedOut
-from ..implementation.implementation import Subject
+from ..implementation.implementation import Implementation
 from ..terminal import show
 
 BLOCK = 1 << 16
@@ -83,7 +83,7 @@ def blocks(file: Path) -> Iterator[str]:
         start = end
 
 
-def compare(corpus: Corpus, subject: Subject) -> str | None:
+def compare(corpus: Corpus, implementation: Implementation) -> str | None:
     """Return the first difference, with its context, or None.
 
     Each block of about 64 kB is encoded on its own by both.
@@ -94,8 +94,8 @@ def compare(corpus: Corpus, subject: Subject) -> str | None:
         for text in blocks(file):
             expected = engine(text)
             try:
-                with subject.within(PATIENCE):
-                    got = subject.build(model).encode(text)
+                with implementation.within(PATIENCE):
+                    got = implementation.build(model).encode(text)
             except (Fault, TimedOut) as fault:
                 return f"FAILED  {corpus.id}: {file}: {fault}"
             if got != expected:

@@ -17,7 +17,7 @@ from ..implementation import environment, output
 from ..implementation.containment import TimedOut, describe
 from ..outcome import DISTURBED, TIMED_OUT, Difference
 from ..plugin import RUN
-from ..properties.engine import Law, check, unmet
+from ..properties.engine import Law, check, skip_reason
 from ..terminal import failure
 from ..terminal.show import ascii_only
 
@@ -107,10 +107,10 @@ class BpeItem(pytest.Item):
 
     def runtest(self) -> None:
         """Judge, and settle the state."""
-        unmet = self.unmet()
-        if unmet is not None:
-            self.state, self.reason = "not claimed", ascii_only(unmet)
-            pytest.skip(f"not claimed: {unmet}")
+        skip_reason = self.skip_reason()
+        if skip_reason is not None:
+            self.state, self.reason = "not claimed", ascii_only(skip_reason)
+            pytest.skip(f"not claimed: {skip_reason}")
         captured = self.config.getoption("capture", "no") == "fd"
         with output.bounded(captured), environment.kept() as changes:
             text = self.check()
@@ -146,7 +146,7 @@ class BpeItem(pytest.Item):
             self.state = "fail"
             raise Failed(self.message)
 
-    def unmet(self) -> str | None:
+    def skip_reason(self) -> str | None:
         """Return what is needed and not claimed, or None."""
         raise NotImplementedError
 
@@ -174,19 +174,19 @@ class CaseItem(BpeItem):
         self.clause = case.clause
         self.conformance_class = case.conformance_class
 
-    def unmet(self) -> str | None:
+    def skip_reason(self) -> str | None:
         """Return what the case needs and the implementation does not claim, or None."""
-        return judging.unmet(self.case, self.bpe_run.subject)
+        return judging.skip_reason(self.case, self.bpe_run.implementation)
 
     def check(self) -> str | None:
         """Judge the case within its time limit."""
-        subject = self.bpe_run.subject
+        implementation = self.bpe_run.implementation
         model = self.case.model
-        patience = LARGE_PATIENCE if model is not None and model.is_large else 1
+        timeout_factor = LARGE_PATIENCE if model is not None and model.is_large else 1
         difference: Difference | None
         try:
-            with subject.within(patience):
-                difference = judging.judge(self.case, subject)
+            with implementation.within(timeout_factor):
+                difference = judging.judge(self.case, implementation)
         except TimedOut as late:
             difference = Difference(self.case.title, "an answer", str(late), answer=TIMED_OUT)
         if difference is None:
@@ -207,13 +207,13 @@ class LawItem(BpeItem):
         self.clause = law.clause
         self.conformance_class = law.conformance_class
 
-    def unmet(self) -> str | None:
+    def skip_reason(self) -> str | None:
         """Return what the law needs and the implementation does not claim, or None."""
-        return unmet(self.law, self.bpe_run.subject)
+        return skip_reason(self.law, self.bpe_run.implementation)
 
     def check(self) -> str | None:
         """Try the law."""
-        broken = check(self.law, self.bpe_run.subject)
+        broken = check(self.law, self.bpe_run.implementation)
         if broken is None:
             return None
         self.difference = broken.difference
@@ -231,15 +231,15 @@ class CorpusItem(BpeItem):
         self.clause = None
         self.conformance_class = "corpus"
 
-    def unmet(self) -> str | None:
+    def skip_reason(self) -> str | None:
         """Return what is needed and not claimed, or None."""
-        subject = self.bpe_run.subject
-        if "encode" not in subject.capabilities:
+        implementation = self.bpe_run.implementation
+        if "encode" not in implementation.capabilities:
             return "encode"
-        return None if subject.fixed_model in (None, "gpt2") else "GPT-2's table"
+        return None if implementation.fixed_model in (None, "gpt2") else "GPT-2's table"
 
     def check(self) -> str | None:
         """Compare."""
         from .corpus import compare
 
-        return compare(self.corpus, self.bpe_run.subject)
+        return compare(self.corpus, self.bpe_run.implementation)

@@ -65,16 +65,16 @@ def unwritten(file: Path, what: str, error: Exception) -> str:
 
 def of(run: Run, status: int, complete: bool) -> document.Document:
     """Return the document of `run`."""
-    subject, option = run.subject, run.config.getoption
+    implementation, option = run.implementation, run.config.getoption
     adapter = document.Adapter(
-        ascii_only(subject.name),
-        ascii_only(subject.title),
-        ascii_only(subject.version),
-        ascii_only(subject.language),
-        subject.fixed_model,
-        subject.declared,
-        subject.capabilities,
-        [ascii_only(note) for note in sorted(subject.notes)],
+        ascii_only(implementation.name),
+        ascii_only(implementation.title),
+        ascii_only(implementation.version),
+        ascii_only(implementation.language),
+        implementation.fixed_model,
+        implementation.declared,
+        implementation.capabilities,
+        [ascii_only(note) for note in sorted(implementation.notes)],
     )
     place = {entry.id: number for number, entry in enumerate([*run.cases, *run.laws, *run.corpora])}
     results = sorted(run.results.values(), key=lambda one: place.get(one["id"], len(place)))
@@ -85,7 +85,7 @@ def of(run: Run, status: int, complete: bool) -> document.Document:
         results=results,
         likenesses=[_likeness(one) for one in run.diagnosis.likenesses],
         not_claimed=summary.folded(
-            (one["reason"] for one in results if one["state"] == "not claimed"), subject.capabilities
+            (one["reason"] for one in results if one["state"] == "not claimed"), implementation.capabilities
         ),
         missing=run.missing,
         complete=complete,
@@ -112,7 +112,7 @@ def _pack(run: Run) -> str | None:
 def _likeness(one: Likeness) -> Mapping[str, Any]:
     bugs = {bug.id: bug for bug in known_bugs()}
     told = [
-        {"id": bug, "sentence": bugs[bug].sentence, "mend": bugs[bug].mend, "clause": bugs[bug].clause}
+        {"id": bug, "sentence": bugs[bug].sentence, "fix": bugs[bug].fix, "clause": bugs[bug].clause}
         for bug in one.bugs
     ]
     return {"bugs": list(one.bugs), "told": told, "cases": sorted(one.cases)}

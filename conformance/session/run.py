@@ -21,7 +21,7 @@ from bpe_conformance.fixtures.yaml_file import SpecError
 from ..cases import judging
 from ..implementation import alarm, output
 from ..implementation.containment import Fault, Raised, TimedOut, call, limits
-from ..implementation.implementation import Again, MisshapenAdapter, Subject, unanswered
+from ..implementation.implementation import Implementation, MisshapenAdapter, SpawnFactory, unanswered
 from ..known_bugs import likely_bugs
 from ..outcome import FAULTS, Difference
 from ..properties.basic import LAWS, bind
@@ -70,11 +70,16 @@ class Run:
     """One run. It is registered as a pytest plugin of its own."""
 
     def __init__(
-        self, config: pytest.Config, spec: Spec, subject: Subject, laws: Iterable[Law], corpora: Iterable[Any]
+        self,
+        config: pytest.Config,
+        spec: Spec,
+        implementation: Implementation,
+        laws: Iterable[Law],
+        corpora: Iterable[Any],
     ) -> None:
         self.config = config
         self.spec = spec
-        self.subject = subject
+        self.implementation = implementation
         self.command = Command(
             config.getoption("--adapter"), tuple(_options(config)), _words(config), tuple(_selecting(config))
         )
@@ -112,9 +117,9 @@ class Run:
         try:
             spec = load_spec(Path(folder)) if folder else load_spec(check_schema=False)
             spec = _with_fresh_cases(_with_pack(spec, config), config)
-            subject = _subject(config, name)
+            implementation = _subject(config, name)
             laws = [] if folder or config.getoption("--bpe-pack") else bind(spec.clauses)
-            run = cls(config, spec, subject, laws, _corpora(config))
+            run = cls(config, spec, implementation, laws, _corpora(config))
             run.threads = threads
             listed, written = config.getoption("--bpe-known-failures"), config.getoption("--bpe-write-known-failures")
             run.reports = reporting.targets(config)
@@ -154,11 +159,11 @@ class Run:
 
     def pytest_report_header(self) -> list[str]:
         """Say what is judged."""
-        declared = [f"{key}={value}" for key, value in self.subject.declared.items()]
+        declared = [f"{key}={value}" for key, value in self.implementation.declared.items()]
         return [
-            f"bpe-conformance: judging {ascii_only(self.subject.name)}; {len(self.cases)} cases{self._seed()}, "
+            f"bpe-conformance: judging {ascii_only(self.implementation.name)}; {len(self.cases)} cases{self._seed()}, "
             f"{len(self.laws)} laws; conventions declared: {', '.join(declared) or 'none'}",
-            *(f"bpe-conformance: {ascii_only(note)}" for note in self.subject.notes),
+            *(f"bpe-conformance: {ascii_only(note)}" for note in self.implementation.notes),
         ]
 
     def _seed(self) -> str:
@@ -173,7 +178,7 @@ class Run:
 
         if isinstance(item, BpeItem) and (report.when == "call" or report.failed):
             report.bpe = found = item.result(report)
-            report.bpe_notes = list(self.subject.notes)
+            report.bpe_notes = list(self.implementation.notes)
             report.sections = [(name, output.shown(text)) for name, text in report.sections]
             if report.when == "call":  # what JUnit XML holds beside the outcome
                 names = ("clause", "level", "class", "state")
@@ -210,7 +215,7 @@ class Run:
         found = getattr(report, "bpe", None)
         if found is not None:
             self.results[found["id"]] = found
-            notes = self.subject.notes  # those of a worker come with its reports
+            notes = self.implementation.notes  # those of a worker come with its reports
             notes += [note for note in report.bpe_notes if note not in notes]
 
     @pytest.hookimpl(tryfirst=True)
@@ -244,7 +249,7 @@ class Run:
         failed = terminal.stats.get("failed", []) if terminal else []
         failed = [one for one in failed if hasattr(one, "bpe") and isinstance(one.longrepr, str)]
         for report in failed:
-            report.longrepr = failure.Told(report.longrepr)
+            report.longrepr = failure.FailureRepr(report.longrepr)
         if self.config.getoption("--bpe-spec"):
             return
         results = list(self.results.values())
@@ -255,7 +260,7 @@ class Run:
             line = likely_bugs.line_for(report.bpe["id"], diagnosis)
             if line is not None:
                 head, mark, tail = report.longrepr.text.partition("\n  repeat  ")
-                report.longrepr = failure.Told(f"{head}\n{line}{mark}{tail}")
+                report.longrepr = failure.FailureRepr(f"{head}\n{line}{mark}{tail}")
         told = [*likely_bugs.told(diagnosis), *self._passes_alone(diagnosis)]
         summary.likeness(terminal, told, results)
 
@@ -264,10 +269,10 @@ class Run:
         known = {case for one in diagnosis.likenesses for case in one.cases}
         unknown = {case for case in diagnosis.failing - known if self.results[case]["fingerprint"] not in NO_VALUES}
         case = next((case for case in self.cases if case.id in unknown), None)
-        if case is None or "new process" not in self.subject.capabilities or len(self.results) < 2:
+        if case is None or "new process" not in self.implementation.capabilities or len(self.results) < 2:
             return
         try:
-            with self.subject.within(ALONE_PATIENCE), self.subject.in_new_process({}) as other:
+            with self.implementation.within(ALONE_PATIENCE), self.implementation.in_new_process({}) as other:
                 if judging.judge(case, other) is not None:
                     return
         except (Fault, TimedOut, MisshapenAdapter):
@@ -336,7 +341,7 @@ LONGEST_LIMIT = 86400.0
 """Seconds that a case may be given at most."""
 
 
-def _subject(config: pytest.Config, name: str) -> Subject:
+def _subject(config: pytest.Config, name: str) -> Implementation:
     """Import the adapter and settle what it offers; whatever it prints meanwhile is dropped."""
     limit = config.getoption("--bpe-time-limit")
     if not 0 < limit <= LONGEST_LIMIT:
@@ -347,7 +352,7 @@ def _subject(config: pytest.Config, name: str) -> Subject:
     try:
         with limits(IMPORT_PATIENCE * limit):
             target = call("", _resolve, config, name)
-        return call("", Subject, name, target, limit, _again(config, name))
+        return call("", Implementation, name, target, limit, _again(config, name))
     except TimedOut as late:
         raise MisshapenAdapter(unanswered(name, str(late))) from None
     except Raised as raised:
@@ -413,7 +418,7 @@ def _words(config: pytest.Config) -> tuple[str, ...]:
     return ("--pyargs", "bpe_conformance") if config.option.pyargs else ("conformance",)
 
 
-def _again(config: pytest.Config, name: str, memory: float | None = 0) -> Again | None:
+def _again(config: pytest.Config, name: str, memory: float | None = 0) -> SpawnFactory | None:
     """Return what gives the adapter from a new process, without a limit of memory unless it is to be isolated."""
     if name.startswith("cmd:"):
         return None

@@ -15,7 +15,7 @@ from bpe_conformance.reference import textbook
 from ..cases.expectations import TRAINING_KEYS
 from ..implementation import loading
 from ..implementation.containment import Fault, TimedOut
-from ..implementation.implementation import CONVENTIONS, Subject, Trained
+from ..implementation.implementation import CONVENTIONS, Implementation, Trained
 from ..terminal import show
 
 SPECIAL = ("<|b|>", "<|a|>")
@@ -153,11 +153,11 @@ def find(name: str, time_limit: float = 10.0) -> Report:
         return probe(loading.load(name, time_limit))
 
 
-def probe(subject: Subject) -> Report:
-    """Return what probing `subject` shows."""
-    tie_break, byte_order_of_ties = _tie_break(subject)
-    numbering = _numbering(subject, byte_order_of_ties)
-    return Report(subject.name, subject.declared, [tie_break, *numbering, _lookup(subject)])
+def probe(implementation: Implementation) -> Report:
+    """Return what probing `implementation` shows."""
+    tie_break, byte_order_of_ties = _tie_break(implementation)
+    numbering = _numbering(implementation, byte_order_of_ties)
+    return Report(implementation.name, implementation.declared, [tie_break, *numbering, _lookup(implementation)])
 
 
 @cache
@@ -173,14 +173,14 @@ def probes() -> tuple[Probe, ...]:
     return (*found, *(Probe(text, merges) for text, merges in _WITHOUT_TIES))
 
 
-def _tie_break(subject: Subject) -> tuple[Finding, str | None]:
+def _tie_break(implementation: Implementation) -> tuple[Finding, str | None]:
     """Return the tie-break, and the byte order if it shows in the choice among equals."""
-    if "train" not in subject.capabilities:
+    if "train" not in implementation.capabilities:
         return Finding("tie_break", None, "it does not claim train"), None
     trained: dict[Probe, list[Merge]] = {}
     fault = ""
     for one in probes():
-        answer = _ask(subject, lambda one=one: subject.train(one.text, 256 + one.merges, []))  # type: ignore[misc]
+        answer = _ask(implementation, lambda one=one: implementation.train(one.text, 256 + one.merges, []))  # type: ignore[misc]
         if isinstance(answer, Trained):
             trained[one] = answer.merges
         else:
@@ -240,18 +240,18 @@ def not_a_maximum(one: Probe, merges: Sequence[Merge]) -> str:
     return ""
 
 
-def _numbering(subject: Subject, byte_order_of_ties: str | None) -> Iterator[Finding]:
+def _numbering(implementation: Implementation, byte_order_of_ties: str | None) -> Iterator[Finding]:
     """Yield byte order and layout of the ids."""
-    if "train" not in subject.capabilities:
+    if "train" not in implementation.capabilities:
         yield Finding("byte_order", None, "it does not claim train")
         yield Finding("id_layout", None, "it does not claim train")
         return
     special: list[str] = list(SPECIAL)
-    answer = _ask(subject, lambda: subject.train("abab\ncd", 260, special))
+    answer = _ask(implementation, lambda: implementation.train("abab\ncd", 260, special))
     fault = ""
     if not isinstance(answer, Trained):
         fault, special = f"training with special tokens: {answer}", []
-        answer = _ask(subject, lambda: subject.train("abab\ncd", 258, []))
+        answer = _ask(implementation, lambda: implementation.train("abab\ncd", 258, []))
     if not isinstance(answer, Trained):
         yield Finding("byte_order", byte_order_of_ties, "by its ties; " * bool(byte_order_of_ties) + str(answer))
         yield Finding("id_layout", None, str(answer))
@@ -307,16 +307,16 @@ def _layout(trained: Trained, special: Sequence[str], layouts: Sequence[str], fa
     return Finding("id_layout", layouts[0], ", ".join(shown))
 
 
-def _lookup(subject: Subject) -> Finding:
-    if "encode" not in subject.capabilities:
+def _lookup(implementation: Implementation) -> Finding:
+    if "encode" not in implementation.capabilities:
         return Finding("lookup", None, "it does not claim encode")
-    if subject.fixed_model is not None:
-        return Finding("lookup", None, f"it has one table, {subject.fixed_model}; on that both give the same")
+    if implementation.fixed_model is not None:
+        return Finding("lookup", None, f"it has one table, {implementation.fixed_model}; on that both give the same")
     model = read_model(_LOOKUP_MODEL)
     kinds = {kind: textbook.with_conventions(lookup=kind)(*model.fresh()) for kind in CONVENTIONS["lookup"]}
     rows: list[list[int]] = []
     for text in _LOOKUP_TEXTS:
-        answer = _ask(subject, lambda text=text: subject.build(model).encode(text))  # type: ignore[misc]
+        answer = _ask(implementation, lambda text=text: implementation.build(model).encode(text))  # type: ignore[misc]
         if not isinstance(answer, list):
             return Finding(
                 "lookup", None, f"encoding {show.text_line(text)} with {show.merges(model.merges)}: {answer}"
@@ -333,10 +333,10 @@ def _lookup(subject: Subject) -> Finding:
     return Finding("lookup", None, shown, broken=True)
 
 
-def _ask(subject: Subject, question: Callable[[], object]) -> object:
+def _ask(implementation: Implementation, question: Callable[[], object]) -> object:
     """Return the answer, or the fault as a text."""
     try:
-        with subject.within():
+        with implementation.within():
             return question()
     except (Fault, TimedOut) as fault:
         return show.ascii_only(" ".join(str(fault).split()))

@@ -48,7 +48,7 @@ def of_disturbance(name: str, clause: Clause | None, difference: Difference, com
     return "\n".join([*head, *_fields(difference), _field("repeat", command.repeat(name))])
 
 
-class Told:
+class FailureRepr:
     """A failure's text as pytest shows it: whole where failures stand, one line in the short summary.
 
     The short summary of a run on a CI service is not cut to the terminal's width and would repeat the whole text.

@@ -25,8 +25,8 @@ LONGEST_NAME = 60
 def write(terminal: Any, run: Run) -> None:
     """Write the summary of `run` to pytest's terminal reporter."""
     results = list(run.results.values())
-    subject = run.subject
-    terminal.section(f"bpe-conformance {__version__}: {ascii_only(subject.name)}", sep="=")
+    implementation = run.implementation
+    terminal.section(f"bpe-conformance {__version__}: {ascii_only(implementation.name)}", sep="=")
     advisories(terminal, results)
     terminal.write_line(
         f"{'section':<10}{'MUST':>12}{'SHOULD':>12}{'failed':>10}{'advisory':>10}{'known':>8}{'not claimed':>13}"
@@ -35,12 +35,12 @@ def write(terminal: Any, run: Run) -> None:
         terminal.write_line(_line(section))
     _failures(terminal, run, results)
     _corpora(terminal, [one for one in results if one["section"] == "corpus"])
-    missing = folded((one["reason"] for one in results if one["state"] == "not claimed"), subject.capabilities)
+    missing = folded((one["reason"] for one in results if one["state"] == "not claimed"), implementation.capabilities)
     if missing:
         terminal.write_line(f"not claimed   {', '.join(missing)}")
-    for note in sorted(subject.notes):
+    for note in sorted(implementation.notes):
         terminal.write_line(f"note          {ascii_only(note)}", yellow=True)
-    declared = [f"{key}={value}" for key, value in subject.declared.items()]
+    declared = [f"{key}={value}" for key, value in implementation.declared.items()]
     terminal.write_line(f"conventions   {', '.join(declared) or 'the defaults'}")
     if run.missing:
         shown = ", ".join(run.missing[:5]) + (" ..." if len(run.missing) > 5 else "")
@@ -136,12 +136,12 @@ def _corpora(terminal: Any, results: list[Result]) -> None:
 
 def _convention_note(terminal: Any, run: Run, results: Iterable[Result]) -> None:
     """Say how to find out whether what fails follows another convention, where none is declared."""
-    if run.subject.declared:
+    if run.implementation.declared:
         return
     explained = {case for one in run.diagnosis.likenesses for case in one.cases}
     differing = convention_hint.differing(results, run.spec.cases, explained)
     if differing:
-        adapter = shlex.quote(ascii_only(run.subject.name))
+        adapter = shlex.quote(ascii_only(run.implementation.name))
         terminal.write_line(
             f"note          {' and '.join(differing)} may follow another lawful convention: "
             f"bpe-conformance conventions {adapter} says which to declare",
@@ -151,7 +151,7 @@ def _convention_note(terminal: Any, run: Run, results: Iterable[Result]) -> None
 
 def _model_note(terminal: Any, run: Run, results: Iterable[Result]) -> None:
     """Say what `model` is taken for, where nothing was judged because no case has one of that name."""
-    model = run.subject.fixed_model
+    model = run.implementation.fixed_model
     if model is None or any(one["state"] != "not claimed" for one in results):
         return
     if not any(case.model is not None and case.model.name == model for case in run.spec.cases):

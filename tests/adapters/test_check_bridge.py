@@ -330,7 +330,7 @@ def test_the_command(program, capfd):
     assert main(["check-bridge", bad]) == 1
     out = capfd.readouterr().out.splitlines()
     assert out[0] == "FAIL  start: one reply, on one line"
-    assert [line.split()[0] for line in out[1:5]] == ["sent", "got", "rule", "mend"]
+    assert [line.split()[0] for line in out[1:5]] == ["sent", "got", "rule", "fix"]
     assert json.loads(out[1].split(maxsplit=1)[1]) == {"seq": 1, "op": "start", "protocol": 1}
     assert out[-1] == "1 FAIL"
 

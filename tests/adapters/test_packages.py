@@ -8,9 +8,9 @@ import pytest
 
 from bpe_conformance.adapters.errors import AdapterUnavailable
 from bpe_conformance.adapters.loading import BUILT_IN, resolve
-from bpe_conformance.cases.judging import judge, unmet
+from bpe_conformance.cases.judging import judge, skip_reason
 from bpe_conformance.fixtures.spec import load_spec
-from bpe_conformance.implementation.implementation import Subject
+from bpe_conformance.implementation.implementation import Implementation
 
 SPEC_CASES = {case.id: case for case in load_spec(check_schema=False).cases}
 FOR_ALL = (
@@ -115,13 +115,13 @@ FAULTS = {
 @pytest.mark.parametrize("name", PACKAGES)
 def test_a_handful_of_cases(name: str) -> None:
     try:
-        subject = Subject(name, resolve(name))
+        implementation = Implementation(name, resolve(name))
     except AdapterUnavailable as absent:
         pytest.skip(str(absent))
     _, cases = PACKAGES[name]
-    judged = [case for case in map(SPEC_CASES.__getitem__, cases) if unmet(case, subject) is None]
-    assert judged or subject.fixed_model not in (None, "gpt2")
-    failed = {case.id for case in judged if judge(case, subject) is not None}
+    judged = [case for case in map(SPEC_CASES.__getitem__, cases) if skip_reason(case, implementation) is None]
+    assert judged or implementation.fixed_model not in (None, "gpt2")
+    failed = {case.id for case in judged if judge(case, implementation) is not None}
     assert failed == FAULTS.get(name, set())
 
 

@@ -10,9 +10,9 @@ import pytest
 
 from bpe_conformance.adapters.errors import AdapterError
 from bpe_conformance.adapters.loading import resolve
-from bpe_conformance.cases.judging import judge, unmet
+from bpe_conformance.cases.judging import judge, skip_reason
 from bpe_conformance.fixtures.spec import load_spec
-from bpe_conformance.implementation.implementation import Subject
+from bpe_conformance.implementation.implementation import Implementation
 
 SPEC_CASES = {case.id: case for case in load_spec(check_schema=False).cases}
 
@@ -120,19 +120,23 @@ def modules(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("modules")
 def test_classes_in_minbpes_shape() -> None:
-    subject = Subject("x", resolve("minbpe:minbpe_like:Regex"))
-    assert subject.declared == {"tie_break": "first-seen"}
-    assert {"train", "encode", "decode", "pattern:cl100k", "train-pattern:o200k"} <= subject.capabilities
+    implementation = Implementation("x", resolve("minbpe:minbpe_like:Regex"))
+    assert implementation.declared == {"tie_break": "first-seen"}
+    assert {"train", "encode", "decode", "pattern:cl100k", "train-pattern:o200k"} <= implementation.capabilities
     cases = [
         case
         for case in SPEC_CASES.values()
         if case.clause.id in ("MERGE-ORDER-1", "MERGE-ID-1", "SPECIAL-ID-1", "SPECIAL-ABSENT-1", "DECODE-BYTES-1")
     ]
-    failed = [case.id for case in cases if unmet(case, subject) is None and judge(case, subject) is not None]
+    failed = [
+        case.id
+        for case in cases
+        if skip_reason(case, implementation) is None and judge(case, implementation) is not None
+    ]
     assert failed == []
-    assert "train-special" not in subject.capabilities
-    assert "special" in subject.capabilities
-    trained = subject.train("ab ab", 257, [])
+    assert "train-special" not in implementation.capabilities
+    assert "special" in implementation.capabilities
+    trained = implementation.train("ab ab", 257, [])
     assert trained.merges == [(b"a", b"b")]
     assert trained.handle is not None
     assert trained.handle.encode("ab ab") == [256, 32, 256]
@@ -140,17 +144,17 @@ def test_classes_in_minbpes_shape() -> None:
 
 @pytest.mark.usefixtures("modules")
 def test_a_class_in_minbpes_shape_without_a_pattern() -> None:
-    subject = Subject("x", resolve("minbpe:minbpe_like:Basic"))
-    assert not any("pattern" in capability for capability in subject.capabilities)
-    assert subject.train("abab", 258, []).merges == [(b"a", b"b"), (b"ab", b"ab")]
+    implementation = Implementation("x", resolve("minbpe:minbpe_like:Basic"))
+    assert not any("pattern" in capability for capability in implementation.capabilities)
+    assert implementation.train("abab", 258, []).merges == [(b"a", b"b"), (b"ab", b"ab")]
 
 
 @pytest.mark.usefixtures("modules")
 def test_a_class_in_minbpes_shape_whose_vocabulary_cannot_be_set_is_a_trainer() -> None:
-    subject = Subject("x", resolve("minbpe:minbpe_like:Computed"))
-    assert subject.capabilities & {"train", "encode", "decode"} == {"train"}
-    assert subject.train("abab", 258, []).vocab[257] == b"abab"
-    (note,) = subject.notes
+    implementation = Implementation("x", resolve("minbpe:minbpe_like:Computed"))
+    assert implementation.capabilities & {"train", "encode", "decode"} == {"train"}
+    assert implementation.train("abab", 258, []).vocab[257] == b"abab"
+    (note,) = implementation.notes
     told = "minbpe: Computed needs `vocab` and `merges` that can be set; the encoder is not judged (*vocab*)"
     assert fnmatchcase(note, f"the constructor refuses: {told}")
 
@@ -172,10 +176,10 @@ def test_what_minbpes_shape_cannot_hold() -> None:
 @pytest.mark.usefixtures("modules")
 @pytest.mark.parametrize("name", ["made", "Encoding"])
 def test_objects_in_tiktokens_shape(name: str) -> None:
-    subject = Subject("x", resolve(f"encoding:encodings_like:{name}"))
-    assert subject.fixed_model == "gpt2"
-    assert subject.capabilities & {"encode", "decode", "decode_bytes", "encode_batch"} == {"encode", "decode"}
-    assert judge(SPEC_CASES["merge-gpt2-sentence"], subject) is not None
+    implementation = Implementation("x", resolve(f"encoding:encodings_like:{name}"))
+    assert implementation.fixed_model == "gpt2"
+    assert implementation.capabilities & {"encode", "decode", "decode_bytes", "encode_batch"} == {"encode", "decode"}
+    assert judge(SPEC_CASES["merge-gpt2-sentence"], implementation) is not None
 
 
 @pytest.mark.usefixtures("modules")

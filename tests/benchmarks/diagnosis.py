@@ -13,10 +13,10 @@ from concurrent.futures import ProcessPoolExecutor
 from functools import cache
 from multiprocessing import get_context
 
-from bpe_conformance.cases.judging import judge, unmet
+from bpe_conformance.cases.judging import judge, skip_reason
 from bpe_conformance.fixtures.spec import Spec, load_spec
 from bpe_conformance.implementation.containment import TimedOut
-from bpe_conformance.implementation.implementation import Subject
+from bpe_conformance.implementation.implementation import Implementation
 from bpe_conformance.known_bugs import KnownBug, known_bugs, matrix
 from bpe_conformance.known_bugs.likely_bugs import ranked
 from bpe_conformance.known_bugs.plain import Encoder, Trainer
@@ -24,7 +24,7 @@ from bpe_conformance.outcome import TIMED_OUT, Difference
 
 HOW_MANY = {2: 60, 3: 30, 5: 20}
 """Faults in one class → how many classes."""
-NO_STEPS = ("clause", "mend", "varies")
+NO_STEPS = ("clause", "fix", "varies")
 
 
 def drawn(source: random.Random, faults: int) -> tuple[str, ...]:
@@ -58,13 +58,13 @@ def composed(names: Sequence[str]) -> type:
 
 def diagnosed(names: Sequence[str]) -> list[tuple[str, ...]]:
     """Judge the class with these faults by every golden case, and return the causes that are told."""
-    subject = Subject("wrong", composed(names))
+    implementation = Implementation("wrong", composed(names))
     answers: dict[str, str] = {}
-    asked = [case for case in _spec().cases if not unmet(case, subject)]
+    asked = [case for case in _spec().cases if not skip_reason(case, implementation)]
     for case in asked:
         try:
-            with subject.within():
-                difference = judge(case, subject)
+            with implementation.within():
+                difference = judge(case, implementation)
         except TimedOut:
             difference = Difference("", "", "", answer=TIMED_OUT)
         if difference is not None:

@@ -26,7 +26,7 @@ SHORT = 60.0
 
 
 class Failure(Exception):
-    """What a user can mend, in one line."""
+    """What a user can fix, in one line."""
 
 
 def interleaved(names: Sequence[str], rounds: int, run: Callable[[str], Measured]) -> dict[str, list[Measured]]:

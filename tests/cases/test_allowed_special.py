@@ -15,9 +15,9 @@ from helpers.plugin_adapters import Right
 from bpe_conformance.adapters.bridge import wire
 from bpe_conformance.adapters.bridge.client import isolated
 from bpe_conformance.adapters.loading import resolve
-from bpe_conformance.cases.judging import judge, unmet
+from bpe_conformance.cases.judging import judge, skip_reason
 from bpe_conformance.fixtures.spec import load_spec
-from bpe_conformance.implementation.implementation import Subject
+from bpe_conformance.implementation.implementation import Implementation
 from bpe_conformance.reference import textbook
 from bpe_conformance.spec_tools.regenerate import is_computed
 from bpe_conformance.spec_tools.witnesses import load_witnesses
@@ -68,18 +68,18 @@ class RefusesByDefault(Right):
 def test_who_does_not_offer_it_is_not_judged_on_it(adapter: Any) -> None:
     if adapter == "huggingface":
         pytest.importorskip("tokenizers")
-    subject = Subject("x", resolve(adapter) if isinstance(adapter, str) else adapter)
-    assert {unmet(one, subject) for one in CASES} == {"allowed_special"}
+    implementation = Implementation("x", resolve(adapter) if isinstance(adapter, str) else adapter)
+    assert {skip_reason(one, implementation) for one in CASES} == {"allowed_special"}
 
 
 @pytest.mark.parametrize("adapter", ["reference", "textbook", "tiktoken", "tiktoken-gpt2", RefusesByDefault])
 def test_who_offers_it_passes(adapter: Any) -> None:
     if "tiktoken" in str(adapter):
         pytest.importorskip("tiktoken")
-    subject = Subject("x", resolve(adapter) if isinstance(adapter, str) else adapter)
-    asked = [one for one in CASES if unmet(one, subject) is None]
+    implementation = Implementation("x", resolve(adapter) if isinstance(adapter, str) else adapter)
+    asked = [one for one in CASES if skip_reason(one, implementation) is None]
     assert len(asked) == (len(CASES) if adapter != "tiktoken-gpt2" else 4)
-    assert [one.id for one in asked if judge(one, subject) is not None] == []
+    assert [one.id for one in asked if judge(one, implementation) is not None] == []
 
 
 def test_the_arguments_have_the_types_that_tiktoken_wants() -> None:
@@ -112,12 +112,12 @@ def test_over_the_bridge(there: Any) -> None:
     assert "allowed_special" in there.capabilities
     sent: list[dict[str, Any]] = []
     there.connection.trace = lambda way, line: sent.append(json.loads(line)) if way == ">" else None
-    subject = Subject("x", there)
-    assert [one.id for one in CASES if judge(one, subject) is not None] == []
+    implementation = Implementation("x", there)
+    assert [one.id for one in CASES if judge(one, implementation) is not None] == []
     sent.clear()
-    handle = subject.build(PLAIN.model)
-    handle.encode("a")
-    handle.encode_allowed("a", ["<|e|>"], "all")
+    proxy = implementation.build(PLAIN.model)
+    proxy.encode("a")
+    proxy.encode_allowed("a", ["<|e|>"], "all")
     plain, chosen = [one for one in sent if one["op"] == "encode"]
     assert set(plain) == {"seq", "op", "model", "text"}
     assert (chosen["allowed_special"], chosen["disallowed_special"]) == (["<|e|>"], "all")
@@ -147,11 +147,11 @@ def test_objects_in_tiktokens_shape(monkeypatch: pytest.MonkeyPatch) -> None:
     module = types.ModuleType("encodings_with_choice")
     module.Encoding, module.Both = Encoding, Both  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, module.__name__, module)
-    assert "allowed_special" not in Subject("x", resolve("encoding:encodings_with_choice:Encoding")).capabilities
-    subject = Subject("x", resolve("encoding:encodings_with_choice:Both"))
+    assert "allowed_special" not in Implementation("x", resolve("encoding:encodings_with_choice:Encoding")).capabilities
+    implementation = Implementation("x", resolve("encoding:encodings_with_choice:Both"))
     by_id = {one.id: one for one in CASES}
-    assert judge(by_id["special-disallowed-gpt2"], subject) is None
-    assert judge(by_id["special-allowed-gpt2-all"], subject) is not None
+    assert judge(by_id["special-disallowed-gpt2"], implementation) is None
+    assert judge(by_id["special-allowed-gpt2-all"], implementation) is not None
 
 
 def test_what_is_no_choice_is_refused_at_both_ends(there: Any) -> None:

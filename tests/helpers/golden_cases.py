@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from bpe_conformance.cases.expectations import compute
-from bpe_conformance.cases.judging import judge, unmet
+from bpe_conformance.cases.judging import judge, skip_reason
 from bpe_conformance.fixtures.spec import Case, Clause, read_case
-from bpe_conformance.implementation.implementation import Subject
+from bpe_conformance.implementation.implementation import Implementation
 from bpe_conformance.outcome import Difference
 from bpe_conformance.reference import Tokenizer as Reference
 
@@ -30,6 +30,6 @@ def like(base: Any = Reference, **methods: Any) -> Any:
 
 
 def told(made: Case, adapter: Any) -> Difference | None:
-    subject = Subject("x", adapter)
-    assert unmet(made, subject) is None
-    return judge(made, subject)
+    implementation = Implementation("x", adapter)
+    assert skip_reason(made, implementation) is None
+    return judge(made, implementation)

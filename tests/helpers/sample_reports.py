@@ -50,5 +50,5 @@ def failing(count: int = 3) -> dict[str, str]:
 
 
 def likeness(cases: Sequence[str], sentence: str = "Merges from the left.") -> dict[str, Any]:
-    told = {"id": "greedy", "sentence": sentence, "mend": "Take the `lowest` rank.", "clause": "MERGE-ORDER-1"}
+    told = {"id": "greedy", "sentence": sentence, "fix": "Take the `lowest` rank.", "clause": "MERGE-ORDER-1"}
     return {"bugs": ["greedy"], "told": [told], "cases": list(cases)}

@@ -14,7 +14,7 @@ from bpe_conformance.cases import judging
 from bpe_conformance.fixtures import gpt2_model, read_model
 from bpe_conformance.fixtures.spec import load_spec
 from bpe_conformance.implementation.containment import Fault, Misshapen, Raised, TimedOut, limits
-from bpe_conformance.implementation.implementation import METHODS, MisshapenAdapter, Subject
+from bpe_conformance.implementation.implementation import METHODS, Implementation, MisshapenAdapter
 from bpe_conformance.implementation.proxy import rebuild_ids, rebuild_merges, rebuild_vocab
 from bpe_conformance.reference import Tokenizer as Reference
 from bpe_conformance.reference import textbook
@@ -22,7 +22,7 @@ from bpe_conformance.reference import textbook
 MODEL = read_model({"merges": [["a", "b"]]})
 
 
-def answering(value: Any, method: str = "encode", time_limit: float = 10) -> Subject:
+def answering(value: Any, method: str = "encode", time_limit: float = 10) -> Implementation:
     """Return an adapter that, once it was looked at, answers `value`, or what it returns if it is a function."""
     looked_at: list[bool] = []
 
@@ -31,9 +31,9 @@ def answering(value: Any, method: str = "encode", time_limit: float = 10) -> Sub
             return getattr(Reference, method)(self, *arguments)
         return value() if callable(value) else value
 
-    subject = Subject("x", type("Answering", (Reference,), {method: answer}), time_limit)
+    implementation = Implementation("x", type("Answering", (Reference,), {method: answer}), time_limit)
     looked_at.append(True)
-    return subject
+    return implementation
 
 
 # What is claimed
@@ -51,11 +51,11 @@ def answering(value: Any, method: str = "encode", time_limit: float = 10) -> Sub
     ],
 )
 def test_capabilities(adapter: Any, claimed: set[str]) -> None:
-    assert set(METHODS) & Subject("x", adapter).capabilities == claimed
+    assert set(METHODS) & Implementation("x", adapter).capabilities == claimed
 
 
 def test_all_capabilities_of_the_reference() -> None:
-    claimed = Subject("reference", Reference).capabilities
+    claimed = Implementation("reference", Reference).capabilities
     assert {"encode_iterable", "encode_batch", "save", "from_files", "pattern:cl100k", "train-pattern:none"} <= claimed
 
 
@@ -65,10 +65,10 @@ def test_a_factory_carries_train_and_conventions() -> None:
 
     factory.train = textbook.with_conventions(tie_break="lex-smaller").train  # type: ignore[attr-defined]
     factory.conventions = {"tie_break": "lex-smaller", "lookup": "pair"}  # type: ignore[attr-defined]
-    subject = Subject("x", factory)
-    assert "train" in subject.capabilities
-    assert subject.declared == {"tie_break": "lex-smaller"}
-    assert subject.conventions["byte_order"] == "raw"
+    implementation = Implementation("x", factory)
+    assert "train" in implementation.capabilities
+    assert implementation.declared == {"tie_break": "lex-smaller"}
+    assert implementation.conventions["byte_order"] == "raw"
 
 
 def test_patterns_by_name_or_by_string() -> None:
@@ -82,7 +82,7 @@ def test_patterns_by_name_or_by_string() -> None:
         def train(cls, text: str, vocab_size: int, special_tokens: Any) -> Any:  # type: ignore[override]
             return Right.train(text, vocab_size, special_tokens)
 
-    claimed = Subject("x", ByName).capabilities
+    claimed = Implementation("x", ByName).capabilities
     assert {name for name in claimed if ":" in name} == {"pattern:cl100k"}
 
 
@@ -93,11 +93,11 @@ def test_a_fixed_model_takes_no_arguments() -> None:
         def encode(self, text: str) -> list[int]:
             return [0] * len(text)
 
-    subject = Subject("x", Fixed)
-    assert subject.fixed_model == "gpt2"
-    assert set(METHODS) & subject.capabilities == {"encode"}
-    assert subject.build(gpt2_model()).encode("ab") == [0, 0]
-    assert subject.build(gpt2_model()) is subject.build(gpt2_model())
+    implementation = Implementation("x", Fixed)
+    assert implementation.fixed_model == "gpt2"
+    assert set(METHODS) & implementation.capabilities == {"encode"}
+    assert implementation.build(gpt2_model()).encode("ab") == [0, 0]
+    assert implementation.build(gpt2_model()) is implementation.build(gpt2_model())
 
 
 @pytest.mark.parametrize(
@@ -116,7 +116,7 @@ def test_misshapen_adapters(adapter: Any, told: str) -> None:
     if adapter is SimpleNamespace:
         adapter = type("A", (), {"encode": lambda self: None, "__init__": lambda self: None})
     with pytest.raises(MisshapenAdapter) as caught:
-        Subject("x", adapter)
+        Implementation("x", adapter)
     assert told in str(caught.value)
     assert "\n" not in str(caught.value)
 
@@ -133,11 +133,11 @@ def test_everything_passed_in_is_a_fresh_copy() -> None:
             ids.clear()
             return text
 
-    subject = Subject("x", Greedy)
+    implementation = Implementation("x", Greedy)
     ids = [256]
     for _ in range(2):
-        assert subject.build(MODEL).encode("ab") == [256]
-        assert subject.build(MODEL).decode(ids) == "ab"
+        assert implementation.build(MODEL).encode("ab") == [256]
+        assert implementation.build(MODEL).decode(ids) == "ab"
     assert ids == [256]
 
 
@@ -246,9 +246,9 @@ def test_a_silent_generator_runs_out_of_time() -> None:
     def silent() -> Iterator[int]:
         yield from (index for index in itertools.count() if index < 0)
 
-    subject = answering(silent, "encode", 0.1)
+    implementation = answering(silent, "encode", 0.1)
     with pytest.raises(TimedOut), limits(0.1):
-        subject.build(MODEL).encode("ab")
+        implementation.build(MODEL).encode("ab")
 
 
 def fail(*_: Any) -> NoReturn:
@@ -273,9 +273,9 @@ def test_hostile_objects_gain_nothing() -> None:
         __hash__ = None  # type: ignore[assignment]
 
     for method, ask in (("encode", "ab"), ("decode", [97]), ("decode_bytes", [97]), ("encode_batch", ["ab"])):
-        handle = answering(Everything(), method).build(MODEL)
+        proxy = answering(Everything(), method).build(MODEL)
         with pytest.raises(Fault):
-            getattr(handle, method)(ask)
+            getattr(proxy, method)(ask)
     with pytest.raises(Raised):
         answering([Everything()]).build(MODEL).encode("ab")
 
@@ -368,18 +368,18 @@ def test_shapes_with_their_mend(rebuild: Callable[[Any], Any], given: Any, told:
 def test_what_training_returns() -> None:
     answers: list[Any] = [({0: b"a"}, [[b"a", b"b"]])]
     train = classmethod(lambda cls, text, vocab_size, special_tokens: answers[0])
-    subject = Subject("x", type("A", (), {"train": train}))
-    pair = subject.train("", 256, [])
-    assert (pair.vocab, pair.merges, pair.handle) == ({0: b"a"}, [(b"a", b"b")], None)
+    implementation = Implementation("x", type("A", (), {"train": train}))
+    pair = implementation.train("", 256, [])
+    assert (pair.vocab, pair.merges, pair.proxy) == ({0: b"a"}, [(b"a", b"b")], None)
     answers[0] = SimpleNamespace(vocab={0: b"a"}, merges=[])
-    assert subject.train("", 256, []).handle is not None
+    assert implementation.train("", 256, []).proxy is not None
     for answers[0], told in ((None, "None"), ([{}, []], "a list")):
         wanted = rf"returned {told} without vocab; a Tokenizer or a tuple \(vocab, merges\) is wanted"
         with pytest.raises(Misshapen, match=wanted):
-            subject.train("", 256, [])
+            implementation.train("", 256, [])
     answers[0] = SimpleNamespace(vocab={})
     with pytest.raises(Misshapen, match="without merges"):
-        subject.train("", 256, [])
+        implementation.train("", 256, [])
 
 
 class Pair(NamedTuple):
@@ -395,9 +395,9 @@ class EncodingPair(Pair):
 def test_a_named_tuple_is_read_by_its_names_and_is_a_tokenizer_if_it_encodes() -> None:
     for kind in (Pair, EncodingPair):
         train = classmethod(lambda cls, *_, kind=kind: kind([(b"a", b"b")], {0: b"a"}))
-        trained = Subject("x", type("A", (), {"train": train})).train("", 256, [])
+        trained = Implementation("x", type("A", (), {"train": train})).train("", 256, [])
         assert (trained.vocab, trained.merges) == ({0: b"a"}, [(b"a", b"b")])
-        assert (trained.handle is not None) is (kind is EncodingPair)
+        assert (trained.proxy is not None) is (kind is EncodingPair)
 
 
 class Untrue:
@@ -408,9 +408,9 @@ class Untrue:
 def test_objects_without_a_truth_value_are_judged() -> None:
     declared = type("Declared", (Untrue, UserDict), {})({"lookup": "pair"})
     odd = type("Odd", (Untrue, Right), {"conventions": declared, "version": Untrue()})
-    subject = Subject("mine:Odd", odd)
-    assert subject.conventions["lookup"] == "pair"
-    assert {"train", "encode", "decode", "special"} <= subject.capabilities
+    implementation = Implementation("mine:Odd", odd)
+    assert implementation.conventions["lookup"] == "pair"
+    assert {"train", "encode", "decode", "special"} <= implementation.capabilities
 
     class Factory(Untrue):
         __name__ = Untrue()
@@ -418,7 +418,7 @@ def test_objects_without_a_truth_value_are_judged() -> None:
         def __call__(self, vocab: Any, merges: Any, special_tokens: Any = None) -> Any:
             return odd(vocab, merges, special_tokens)
 
-    named = Subject("cmd:Factory", Factory())
+    named = Implementation("cmd:Factory", Factory())
     assert named.title == "Factory"
     assert named.build(MODEL).encode("ab") == [256]
 
@@ -430,9 +430,9 @@ def test_why_a_constructor_refuses_is_noted() -> None:
 
         return type("Refusing", (Right,), {"__init__": refuse, "train": TrainOnly.train})
 
-    assert Subject("x", refusing("no table is\ntaken")).notes == ["the constructor refuses: no table is"]
+    assert Implementation("x", refusing("no table is\ntaken")).notes == ["the constructor refuses: no table is"]
     for told in ("", "NotImplementedError"):
-        assert Subject("x", refusing(told)).notes == []
+        assert Implementation("x", refusing(told)).notes == []
 
 
 @pytest.mark.parametrize(
@@ -446,7 +446,7 @@ def test_why_a_constructor_refuses_is_noted() -> None:
 )
 def test_a_wrong_shape_is_told_before_any_case(methods: dict[str, Any], told: str) -> None:
     with pytest.raises(MisshapenAdapter) as caught:
-        Subject("x", type("A", (Right,), methods))
+        Implementation("x", type("A", (Right,), methods))
     assert str(caught.value) == told
 
 
@@ -463,10 +463,10 @@ def test_special_tokens_that_are_not_claimed_leave_the_rest_to_be_judged() -> No
                 raise NotImplementedError
             return super().train(text, vocab_size, [])
 
-    subject = Subject("mine:Plain", Plain)
-    assert {"train", "encode", "decode"} <= subject.capabilities
-    assert not {"special", "train-special"} & subject.capabilities
-    assert {"special", "train-special"} <= Subject("mine:Right", Right).capabilities
+    implementation = Implementation("mine:Plain", Plain)
+    assert {"train", "encode", "decode"} <= implementation.capabilities
+    assert not {"special", "train-special"} & implementation.capabilities
+    assert {"special", "train-special"} <= Implementation("mine:Right", Right).capabilities
     cases = {case.id: case for case in load_spec(check_schema=False).cases}
     wanted = {
         "train-run-of-three-counts-two": None,
@@ -474,13 +474,13 @@ def test_special_tokens_that_are_not_claimed_leave_the_rest_to_be_judged() -> No
         "train-special-longest": "special tokens in train",
         "merge-priority-beats-leftmost": None,
     }
-    assert {name: judging.unmet(cases[name], subject) for name in wanted} == wanted
-    assert judging.judge(cases["train-run-of-three-counts-two"], subject) is None
+    assert {name: judging.skip_reason(cases[name], implementation) for name in wanted} == wanted
+    assert judging.judge(cases["train-run-of-three-counts-two"], implementation) is None
 
     class Wrong(Plain):
         @classmethod
         def train(cls, text: str, vocab_size: int, special_tokens: Any) -> Any:
             return super().train(text, vocab_size + 1, special_tokens)
 
-    wrong = Subject("mine:Wrong", Wrong)
+    wrong = Implementation("mine:Wrong", Wrong)
     assert judging.judge(cases["train-run-of-three-counts-two"], wrong) is not None

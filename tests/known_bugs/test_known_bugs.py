@@ -10,10 +10,10 @@ from collections import Counter
 
 import pytest
 
-from bpe_conformance.cases.judging import judge, unmet
+from bpe_conformance.cases.judging import judge, skip_reason
 from bpe_conformance.cli import main
 from bpe_conformance.fixtures.spec import Spec, load_spec
-from bpe_conformance.implementation.implementation import Subject
+from bpe_conformance.implementation.implementation import Implementation
 from bpe_conformance.known_bugs import KnownBug, known_bugs, matrix, mutation_score
 from bpe_conformance.known_bugs.matrix import Matrix
 from bpe_conformance.known_bugs.plain import Encoder, Trainer
@@ -39,13 +39,17 @@ def test_ids_are_unique_and_each_bug_names_a_clause_a_sentence_and_a_mend(spec: 
         assert bug.clause in spec.clauses, bug.id
         assert bug.sentence.endswith("."), bug.id
         assert 30 <= len(bug.sentence) <= 160, bug.id
-        assert 10 <= len(bug.mend) <= 220, bug.id
+        assert 10 <= len(bug.fix) <= 220, bug.id
 
 
 @pytest.mark.parametrize("target", [Trainer, Encoder])
 def test_without_a_bug_the_base_is_right(target: type, spec: Spec) -> None:
-    subject = Subject("plain", target)
-    wrong = [case.id for case in spec.cases if not unmet(case, subject) and judge(case, subject) is not None]
+    implementation = Implementation("plain", target)
+    wrong = [
+        case.id
+        for case in spec.cases
+        if not skip_reason(case, implementation) and judge(case, implementation) is not None
+    ]
     assert wrong == []
 
 
@@ -56,10 +60,12 @@ def test_every_bug_is_caught_and_every_case_catches_one_or_says_why(spec: Spec, 
 
 @pytest.mark.parametrize("bug", SAMPLE, ids=lambda bug: bug.id)
 def test_the_published_answers_are_those_of_today(bug: KnownBug, spec: Spec, published: Matrix) -> None:
-    subject = Subject(bug.id, bug.target)
-    cases = [case for case in spec.cases if not unmet(case, subject)]
+    implementation = Implementation(bug.id, bug.target)
+    cases = [case for case in spec.cases if not skip_reason(case, implementation)]
     some = [case for case in cases if case.id in published.answers[bug.id]][:20] + cases[::25]
-    found = {case.id: difference.fingerprint for case in some if (difference := judge(case, subject)) is not None}
+    found = {
+        case.id: difference.fingerprint for case in some if (difference := judge(case, implementation)) is not None
+    }
     assert found == {
         case.id: published.answers[bug.id][case.id] for case in some if case.id in published.answers[bug.id]
     }

@@ -10,7 +10,7 @@ from typing import Any
 from bpe_conformance.cases.expectations import compute
 from bpe_conformance.cases.judging import judge
 from bpe_conformance.fixtures.spec import Case, Spec, load_spec, read_case
-from bpe_conformance.implementation.implementation import Subject
+from bpe_conformance.implementation.implementation import Implementation
 from bpe_conformance.known_bugs import known_bugs
 from bpe_conformance.known_bugs.likely_bugs import Diagnosis, Likeness, SameError, line_for, of_run, ranked, told
 from bpe_conformance.known_bugs.matrix import Matrix, read, text
@@ -213,7 +213,7 @@ def test_each_cause_is_told_with_its_mend_and_what_is_left() -> None:
     greedy, doubtful = (("greedy-left-to-right",), {"a", "b"}), (("tie-first-seen", "tie-last-seen"), {"c"})
     lines = _lines(greedy, doubtful, failing={"a", "b", "c", "d"})
     assert lines[0] == "2 of 4 failing cases look like `greedy-left-to-right`:"
-    assert lines[2] == "  mend   Look at all adjacent pairs, merge the one of the lowest rank, and begin again."
+    assert lines[2] == "  fix   Look at all adjacent pairs, merge the one of the lowest rank, and begin again."
     assert lines[3] == "  rule   MERGE-ORDER-1: bpe-conformance explain MERGE-ORDER-1"
     assert lines[4] == "1 of the other 2 looks like `tie-first-seen` or `tie-last-seen`:"
     assert lines[-1] == "1 of the failing cases looks like none of the known bugs."
@@ -244,7 +244,7 @@ def test_advisories_are_looked_at_where_nothing_fails() -> None:
 def _judged(target: type, clause: str, op: str, given: dict[str, Any], **model: Any) -> Difference:
     example = {"id": "example", "title": "an example", "expect": {}, "op": op, "model": model, "input": given}
     case = read_case(example, _spec().clauses[clause])
-    found = judge(replace(case, expect=compute(case)), Subject("x", target))
+    found = judge(replace(case, expect=compute(case)), Implementation("x", target))
     assert found is not None
     return found
 
@@ -276,7 +276,7 @@ AB = {"merges": [["a", "b"], ["b", "a"]]}
 
 def test_a_stream_that_is_wrong_as_encode_is_says_so() -> None:
     found = _judged(WrongRanks, "STREAM-EQUAL-1", "stream", {"chunks": ["a", "b"]}, **AB)
-    assert found.depends == "encode gives the same for 'ab': mend that first"
+    assert found.depends == "encode gives the same for 'ab': fix that first"
     assert _judged(ChunkByChunk, "STREAM-EQUAL-1", "stream", {"chunks": ["a", "b"]}, **AB).depends == ""
 
 
@@ -295,7 +295,7 @@ def test_a_merge_that_only_a_wrong_split_hides_says_so() -> None:
 def test_a_segment_between_special_tokens_that_is_wrong_alone_says_so() -> None:
     special = {"special_tokens": ["<|e|>"], "extra": [[300, "<|e|>"]]}
     found = _judged(WrongRanks, "SPECIAL-SCAN-1", "encode", {"text": "x<|e|>ab"}, **AB, **special)
-    assert found.depends == "'ab' alone is encoded wrong too: mend that first"
+    assert found.depends == "'ab' alone is encoded wrong too: fix that first"
 
 
 def test_a_failure_of_its_own_depends_on_nothing() -> None:

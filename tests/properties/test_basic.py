@@ -13,7 +13,7 @@ from helpers.plugin_adapters import Greedy, Right
 from bpe_conformance.cases.judging import judge
 from bpe_conformance.fixtures import PATTERNS
 from bpe_conformance.fixtures.spec import FOLDER, load_spec
-from bpe_conformance.implementation.implementation import Subject
+from bpe_conformance.implementation.implementation import Implementation
 from bpe_conformance.properties.basic import LAWS, bind
 from bpe_conformance.properties.engine import Broken, Law, check
 from bpe_conformance.reference import Tokenizer as Reference
@@ -45,7 +45,7 @@ class Streaming(Right):
 
 @pytest.mark.parametrize("law", [law.id for law in LAWS if "new process" not in law.needs and law.tries > 1])
 def test_the_textbook_keeps_the_laws(laws: dict[str, Law], law: str) -> None:
-    assert check(replace(laws[law], tries=min(laws[law].tries, 25)), Subject("x", Streaming)) is None
+    assert check(replace(laws[law], tries=min(laws[law].tries, 25)), Implementation("x", Streaming)) is None
 
 
 # Wrong tokenizers, each of which breaks one law
@@ -313,7 +313,7 @@ BREAKERS: dict[str, type[Streaming]] = {
 
 
 def broken(law: Law, adapter: Any) -> Broken:
-    found = check(law, Subject("x", adapter))
+    found = check(law, Implementation("x", adapter))
     assert found is not None
     assert found.examples > 0
     return found
@@ -336,8 +336,8 @@ def test_a_wrong_tokenizer_breaks_the_law(
     (case,) = load_spec(tmp_path).cases
     assert case.id == f"{name}-found"
     assert case.expect
-    assert judge(case, Subject("x", adapter)) is not None
-    assert judge(case, Subject("x", Streaming)) is None
+    assert judge(case, Implementation("x", adapter)) is not None
+    assert judge(case, Implementation("x", Streaming)) is None
 
 
 def test_counterexamples_are_small_and_the_same_twice(laws: dict[str, Law]) -> None:
@@ -367,6 +367,6 @@ def test_a_hang_is_told(laws: dict[str, Law]) -> None:
                 pass
             return super().encode(text)
 
-    found = check(laws["law-encode"], Subject("x", Hangs, 0.2))
+    found = check(laws["law-encode"], Implementation("x", Hangs, 0.2))
     assert found is not None
     assert found.difference.got == "no answer within 0.2 s"

@@ -13,7 +13,7 @@ import regex
 from bpe_conformance.adapters.loading import resolve
 from bpe_conformance.fixtures import PATTERNS, characters
 from bpe_conformance.fixtures.spec import load_spec
-from bpe_conformance.implementation.implementation import Subject
+from bpe_conformance.implementation.implementation import Implementation
 from bpe_conformance.known_bugs.plain import Encoder
 from bpe_conformance.properties import characters as character_laws
 from bpe_conformance.properties.basic import bind
@@ -90,7 +90,7 @@ def test_a_wrong_class_breaks_the_law_and_its_character_is_told(
     law: Law, monkeypatch: pytest.MonkeyPatch, wrong: str, name: str
 ) -> None:
     monkeypatch.setattr(character_laws, "PATTERNS", {name: PATTERNS[name]})  # the others are right, and take time
-    found = check(law, Subject("x", _with(wrong, name)))
+    found = check(law, Implementation("x", _with(wrong, name)))
     assert found is not None
     shown = regex.match(r"U\+([0-9A-F]{4,6}) \((\w\w)\) in .*, pattern (\S+)$", found.difference.input)
     assert shown is not None, found.difference.input
@@ -102,9 +102,9 @@ def test_a_wrong_class_breaks_the_law_and_its_character_is_told(
 
 
 def test_the_reference_keeps_the_law(law: Law) -> None:
-    subject = Subject("x", Tokenizer)
-    assert check(law, subject) is None
-    assert subject.notes == []
+    implementation = Implementation("x", Tokenizer)
+    assert check(law, implementation) is None
+    assert implementation.notes == []
 
 
 @pytest.mark.parametrize(
@@ -113,7 +113,7 @@ def test_the_reference_keeps_the_law(law: Law) -> None:
 )
 def test_other_right_tokenizers_keep_the_law(law: Law, name: str, package: str) -> None:
     pytest.importorskip(package)
-    assert check(law, Subject(name, resolve(name))) is None
+    assert check(law, Implementation(name, resolve(name))) is None
 
 
 def test_what_shows_in_no_single_character_is_told_too(law: Law) -> None:
@@ -121,7 +121,7 @@ def test_what_shows_in_no_single_character_is_told_too(law: Law) -> None:
         def split(self, segment: str) -> list[str]:
             return [segment] if len(segment) > 100 else super().split(segment)
 
-    found = check(law, Subject("x", WrongInLongTexts))
+    found = check(law, Implementation("x", WrongInLongTexts))
     assert found is not None
     assert regex.match(r"\d+ characters in .*, pattern gpt2$", found.difference.input)
 
@@ -132,9 +132,9 @@ def test_a_slow_tokenizer_is_judged_on_fewer_texts_and_that_is_told(law: Law) ->
             time.sleep(0.04)
             return super().encode(text, **options)
 
-    subject = Subject("x", Slow, time_limit=0.2)
-    assert check(law, subject) is None
-    assert regex.match(r"law-split-classes, gpt2: \d+ of \d+ steps take too long to try$", subject.notes[0])
+    implementation = Implementation("x", Slow, time_limit=0.2)
+    assert check(law, implementation) is None
+    assert regex.match(r"law-split-classes, gpt2: \d+ of \d+ steps take too long to try$", implementation.notes[0])
 
 
 def test_the_table_suits_implementations_that_look_ranks_up_by_bytes() -> None:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import pytest
 from helpers.plugin_adapters import Right
 
-from bpe_conformance.implementation.implementation import Subject
+from bpe_conformance.implementation.implementation import Implementation
 from bpe_conformance.properties import examples
 from bpe_conformance.properties.basic import LAWS
 from bpe_conformance.properties.draws import Choices, smallest
@@ -20,33 +20,35 @@ EXAMPLES = "f22342d49b7e5e452b0f89e1ef75b36fc2075b0a50b2896c1f651d746c45fcd0"
 
 
 def test_the_examples_of_the_laws_are_pinned() -> None:
-    subject = Subject("x", Right)
+    implementation = Implementation("x", Right)
     apart = "law-encode-pattern"  # it draws from the patterns that there are
     laws = [law for law in LAWS if law.id != apart and law.tries > 1]
-    drawn = [repr(law.draw(Choices(f"{law.id} {number}"), subject)) for law in laws for number in range(law.tries)]
+    drawn = [
+        repr(law.draw(Choices(f"{law.id} {number}"), implementation)) for law in laws for number in range(law.tries)
+    ]
     assert hashlib.sha256("\n".join(drawn).encode()).hexdigest() == EXAMPLES
 
 
 def test_the_examples_of_a_law_differ() -> None:
-    subject = Subject("x", Right)
+    implementation = Implementation("x", Right)
     for law in LAWS:
-        drawn = {repr(law.draw(Choices(f"{law.id} {number}"), subject)) for number in range(law.tries)}
+        drawn = {repr(law.draw(Choices(f"{law.id} {number}"), implementation)) for number in range(law.tries)}
         assert len(drawn) > 0.8 * law.tries, law.id
 
 
 def test_the_same_choices_give_the_same_example() -> None:
-    subject = Subject("x", Right)
+    implementation = Implementation("x", Right)
     for law in LAWS:
         first = Choices(f"{law.id} 7")
-        example = law.draw(first, subject)
+        example = law.draw(first, implementation)
         again = Choices("", first.made)
-        assert law.draw(again, subject) == example
+        assert law.draw(again, implementation) == example
         assert again.made == first.made
 
 
 def test_without_choices_everything_is_the_simplest() -> None:
     draw = Choices("", [])
-    assert examples.encodings(draw, Subject("x", Right))["input"] == {"text": ""}
+    assert examples.encodings(draw, Implementation("x", Right))["input"] == {"text": ""}
     assert set(draw.made) == {0}
 
 

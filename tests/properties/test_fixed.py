@@ -8,10 +8,10 @@ from helpers.project import Project
 from properties import test_basic, test_long_inputs
 
 from bpe_conformance.fixtures.spec import load_spec
-from bpe_conformance.implementation.implementation import Subject
+from bpe_conformance.implementation.implementation import Implementation
 from bpe_conformance.known_bugs.plain import Encoder
 from bpe_conformance.properties.basic import LAWS, bind
-from bpe_conformance.properties.engine import Law, check, unmet
+from bpe_conformance.properties.engine import Law, check, skip_reason
 from bpe_conformance.properties.state import STATE_LAWS
 from bpe_conformance.properties.trainers import TRAINING_LAWS
 from bpe_conformance.properties.ways import WAYS_LAWS
@@ -105,7 +105,7 @@ BREAKERS = [
 
 @pytest.mark.parametrize(("name", "target"), BREAKERS, ids=lambda one: getattr(one, "__name__", one))
 def test_what_is_wrong_in_one_way_alone_breaks_the_law(laws: dict[str, Law], name: str, target: type) -> None:
-    found = check(laws[name], Subject("x", target))
+    found = check(laws[name], Implementation("x", target))
     assert found is not None
     assert found.difference.expected != found.difference.got
     assert "raised" not in found.difference.got
@@ -114,10 +114,10 @@ def test_what_is_wrong_in_one_way_alone_breaks_the_law(laws: dict[str, Law], nam
 @pytest.mark.parametrize("target", [Tokenizer, Encoder], ids=["reference", "plain"])
 @pytest.mark.parametrize("law", [*WAYS_LAWS, *TRAINING_LAWS, *STATE_LAWS], ids=lambda law: law.id)
 def test_what_is_right_keeps_the_law(laws: dict[str, Law], law: Law, target: type) -> None:
-    subject = Subject("x", target)
-    if not unmet(law, subject):
-        assert check(laws[law.id], subject) is None
-        assert subject.notes == []
+    implementation = Implementation("x", target)
+    if not skip_reason(law, implementation):
+        assert check(laws[law.id], implementation) is None
+        assert implementation.notes == []
 
 
 SAVING = """

@@ -15,10 +15,10 @@ import pytest
 from helpers.plugin_adapters import Greedy, Right
 
 from bpe_conformance.cases.expectations import chunkings
-from bpe_conformance.cases.judging import judge, unmet
+from bpe_conformance.cases.judging import judge, skip_reason
 from bpe_conformance.fixtures import PATTERNS, characters, read_text
 from bpe_conformance.fixtures.spec import SECTIONS, Case, load_spec
-from bpe_conformance.implementation.implementation import Subject
+from bpe_conformance.implementation.implementation import Implementation
 from bpe_conformance.properties.fresh import KINDS, fresh_cases
 from bpe_conformance.reference import Tokenizer as Reference
 from bpe_conformance.reference import textbook
@@ -60,11 +60,11 @@ def digest(seed: int) -> str:
 
 
 def failures(target: Any, cases: Sequence[Case]) -> Iterator[Case]:
-    subject = Subject("mine", target)
+    implementation = Implementation("mine", target)
     for case in cases:
-        if unmet(case, subject) is None:
-            with subject.within():
-                if judge(case, subject) is not None:
+        if skip_reason(case, implementation) is None:
+            with implementation.within():
+                if judge(case, implementation) is not None:
                     yield case
 
 

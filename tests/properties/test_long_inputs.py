@@ -9,7 +9,7 @@ from helpers.project import Project
 
 from bpe_conformance.fixtures.models import gpt2_model
 from bpe_conformance.fixtures.spec import load_spec
-from bpe_conformance.implementation.implementation import Subject
+from bpe_conformance.implementation.implementation import Implementation
 from bpe_conformance.known_bugs import known_bugs
 from bpe_conformance.known_bugs.plain import Encoder
 from bpe_conformance.properties import long_inputs
@@ -41,7 +41,7 @@ def laws() -> dict[str, Law]:
 @pytest.mark.parametrize(("name", "bug"), [(law, bug) for law, bugs in BREAKERS.items() for bug in bugs])
 def test_what_is_wrong_for_long_inputs_alone_breaks_the_law(laws: dict[str, Law], name: str, bug: str) -> None:
     target = next(one.target for one in known_bugs() if one.id == bug)
-    found = check(laws[name], Subject("x", target))
+    found = check(laws[name], Implementation("x", target))
     assert found is not None
     assert found.difference.expected != found.difference.got
     assert "no answer" not in found.difference.got
@@ -53,9 +53,9 @@ def test_every_long_bug_breaks_a_law() -> None:
 
 @pytest.mark.parametrize("name", BREAKERS)
 def test_the_reference_keeps_the_law(laws: dict[str, Law], name: str) -> None:
-    subject = Subject("x", Tokenizer)
-    assert check(laws[name], subject) is None
-    assert subject.notes == []
+    implementation = Implementation("x", Tokenizer)
+    assert check(laws[name], implementation) is None
+    assert implementation.notes == []
 
 
 @pytest.mark.parametrize("part", [WORD + WORD + BLANKS, WORD + BLANKS + WORD + SPECIAL])
@@ -99,10 +99,10 @@ def test_what_is_too_slow_for_long_inputs_is_not_judged_on_them_and_told(
             time.sleep(0.01)
             return super().encode(text)
 
-    subject = Subject("x", Slow)
-    assert check(laws["law-long-texts"], subject) is None
+    implementation = Implementation("x", Slow)
+    assert check(laws["law-long-texts"], implementation) is None
     ways = (", special tokens", "", ", mixed text, gpt2", ", mixed text, cl100k", ", a special token with spaces")
-    assert subject.notes == [
+    assert implementation.notes == [
         f"law-long-texts{way}: sizes of 1,000,000,000 and more take too long to try" for way in ways
     ]
 
@@ -113,9 +113,9 @@ def test_slow_batches_are_judged_on_fewer_texts_and_told(laws: dict[str, Law]) -
             time.sleep(0.0005 * len(texts))
             return super().encode_batch(texts, **options)
 
-    subject = Subject("x", Slow, time_limit=0.4)
-    assert check(laws["law-large-batches"], subject) is None
-    assert [re.sub(r"[\d,]+ and", "N and", note) for note in subject.notes] == [
+    implementation = Implementation("x", Slow, time_limit=0.4)
+    assert check(laws["law-large-batches"], implementation) is None
+    assert [re.sub(r"[\d,]+ and", "N and", note) for note in implementation.notes] == [
         "law-large-batches, special tokens: sizes of N and more take too long to try",
         "law-large-batches: sizes of N and more take too long to try",
     ]
@@ -128,10 +128,10 @@ def test_a_slow_trainer_is_judged_on_fewer_texts_and_told(laws: dict[str, Law]) 
             time.sleep(0.05)
             return super().train(*given, **options)
 
-    subject = Subject("x", Slow, time_limit=0.3)
-    assert check(laws["law-train-history"], subject) is None
-    assert len(subject.notes) == 1
-    assert re.fullmatch(r"law-train-history: \d+ of \d+ steps take too long to try", subject.notes[0])
+    implementation = Implementation("x", Slow, time_limit=0.3)
+    assert check(laws["law-train-history"], implementation) is None
+    assert len(implementation.notes) == 1
+    assert re.fullmatch(r"law-train-history: \d+ of \d+ steps take too long to try", implementation.notes[0])
 
 
 @pytest.mark.parametrize(
@@ -158,12 +158,12 @@ def test_a_long_pre_token_may_be_refused_and_a_long_text_may_not(laws: dict[str,
                 raise ValueError("too long")
             return super().encode(text, **options)
 
-    subject = Subject("x", Refuses)
-    assert check(laws["law-long-runs"], subject) is None
-    assert subject.notes == [
+    implementation = Implementation("x", Refuses)
+    assert check(laws["law-long-runs"], implementation) is None
+    assert implementation.notes == [
         "law-long-runs: a pre-token of 70,000 characters: encode(...) raised ValueError: too long",
     ]
-    assert check(laws["law-long-texts"], subject) is not None
+    assert check(laws["law-long-texts"], implementation) is not None
 
 
 def test_a_long_pre_token_may_be_refused_in_a_stream_too(laws: dict[str, Law]) -> None:
@@ -174,10 +174,10 @@ def test_a_long_pre_token_may_be_refused_in_a_stream_too(laws: dict[str, Law]) -
                 raise ValueError("too long")
             return super().encode_iterable([text], **options)
 
-    subject = Subject("x", Refuses)
-    assert check(laws["law-long-streams"], subject) is None
-    assert len(subject.notes) == 1
-    assert subject.notes[0].endswith(" characters: encode_iterable(...) raised ValueError: too long")
+    implementation = Implementation("x", Refuses)
+    assert check(laws["law-long-streams"], implementation) is None
+    assert len(implementation.notes) == 1
+    assert implementation.notes[0].endswith(" characters: encode_iterable(...) raised ValueError: too long")
 
 
 def test_the_laws_hold_for_an_implementation_of_gpt2_alone(laws: dict[str, Law]) -> None:
@@ -194,7 +194,7 @@ def test_the_laws_hold_for_an_implementation_of_gpt2_alone(laws: dict[str, Law])
             return [index for part in parts for index in super(InBlocks, self).encode(part)]
 
     for target, holds in ((OfGpt2, True), (InBlocks, False)):
-        assert (check(laws["law-long-texts"], Subject("x", target)) is None) is holds
+        assert (check(laws["law-long-texts"], Implementation("x", target)) is None) is holds
 
 
 def test_an_implementation_of_gpt2_without_special_tokens_is_asked_for_none(laws: dict[str, Law]) -> None:
@@ -205,10 +205,10 @@ def test_an_implementation_of_gpt2_without_special_tokens_is_asked_for_none(laws
             model = gpt2_model()
             super().__init__(model.vocab, model.merges)
 
-    subject = Subject("x", Ordinary)
+    implementation = Implementation("x", Ordinary)
     tried = [laws[name] for name in BREAKERS if laws[name].any_model]
     assert len(tried) == 5
-    assert [law.id for law in tried if check(law, subject) is not None] == []
+    assert [law.id for law in tried if check(law, implementation) is not None] == []
 
 
 def test_a_wrong_stream_is_caught_behind_the_bridge(project: Project) -> None:
@@ -225,6 +225,6 @@ def test_a_slow_tokenizer_is_judged_on_what_there_is_time_for(laws: dict[str, La
             time.sleep(len(pre_token) * 2e-5)
             return super().encode_pre_token(pre_token)
 
-    subject = Subject("x", Slow, time_limit=1)
-    assert check(laws[name], subject) is None
-    assert any("take too long to try" in note for note in subject.notes)
+    implementation = Implementation("x", Slow, time_limit=1)
+    assert check(laws[name], implementation) is None
+    assert any("take too long to try" in note for note in implementation.notes)

@@ -9,7 +9,7 @@ import regex
 
 from bpe_conformance.fixtures import PATTERNS
 from bpe_conformance.fixtures.spec import load_spec
-from bpe_conformance.implementation.implementation import Subject
+from bpe_conformance.implementation.implementation import Implementation
 from bpe_conformance.properties.basic import bind
 from bpe_conformance.properties.engine import Law, check
 from bpe_conformance.properties.rich_texts import PART, SPECIALS, everything
@@ -26,7 +26,7 @@ def laws() -> dict[str, Law]:
 @pytest.mark.parametrize("special", [True, False])
 @pytest.mark.parametrize("pattern", [name for name in PATTERNS if name != "none"])
 def test_the_part_has_the_same_ids_wherever_it_stands(pattern: str, special: bool) -> None:
-    model = everything(Subject("x", Tokenizer), pattern, special)
+    model = everything(Implementation("x", Tokenizer), pattern, special)
     right = textbook.Tokenizer(model.vocab, model.merges, model.special_tokens, PATTERNS[pattern])
     assert right.encode(PART * 3) == right.encode(PART) * 3
     assert not special or {token.encode() for token in SPECIALS} <= {model.vocab[one] for one in right.encode(PART)}
@@ -173,12 +173,12 @@ class TrainsThroughSpecials(Tokenizer):
     ids=lambda one: getattr(one, "__name__", one),
 )
 def test_what_is_wrong_for_long_texts_in_one_way_breaks_the_law(laws: dict[str, Law], name: str, target: type) -> None:
-    found = check(laws[name], Subject("x", target))
+    found = check(laws[name], Implementation("x", target))
     assert found is not None
     assert "raised" not in found.difference.got
 
 
 def test_the_reference_keeps_the_law(laws: dict[str, Law]) -> None:
-    subject = Subject("x", Tokenizer)
-    assert check(laws["law-long-ways"], subject) is None
-    assert subject.notes == []
+    implementation = Implementation("x", Tokenizer)
+    assert check(laws["law-long-ways"], implementation) is None
+    assert implementation.notes == []

@@ -50,7 +50,7 @@ class Element:
 
 
 class Parser(HTMLParser):
-    """Builds a tree, and refuses what a browser would have to mend."""
+    """Builds a tree, and refuses what a browser would have to fix."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -140,7 +140,7 @@ def test_what_it_looks_like_stands_in_it(pytester: pytest.Pytester) -> None:
     pytester.runpytest_inprocess("conformance", "--adapter", wrong, *options)
     report = document.read(pytester.path / "report.json")
     assert report["likenesses"][0]["bugs"] == ["greedy-left-to-right"]
-    assert report["likenesses"][0]["told"][0]["mend"]
+    assert report["likenesses"][0]["told"][0]["fix"]
     failed = [one for one in report["results"] if one["state"] == "fail" and one["kind"] == "case"]
     assert all(one["looks_like"] == ["greedy-left-to-right"] for one in failed)
     assert report["run"]["selected"]

@@ -85,8 +85,8 @@ def test_pytests_own_options(project: Project) -> None:
     assert last.ret == pytest.ExitCode.TESTS_FAILED
     assert set(states(last)) <= {"merge-priority", "merge-lookup"}
     assert states(last)
-    mended = project.judge("mine:Right", "--lf", "-v")
-    assert mended.ret == pytest.ExitCode.OK
+    fixed = project.judge("mine:Right", "--lf", "-v")
+    assert fixed.ret == pytest.ExitCode.OK
     without = project.judge("mine:Right", "-p", "no:cacheprovider")
     assert without.ret == pytest.ExitCode.OK
     listed = project.judge("mine:Right", "--co", "-q")

@@ -17,9 +17,9 @@ from hostile import Attack, program, trial
 from hostile.parrot import Parrot
 from hostile.trial import Trial, try_out
 
-from bpe_conformance.cases.judging import judge, unmet
+from bpe_conformance.cases.judging import judge, skip_reason
 from bpe_conformance.fixtures.spec import Case, load_spec
-from bpe_conformance.implementation.implementation import Subject
+from bpe_conformance.implementation.implementation import Implementation
 from bpe_conformance.properties.fresh import fresh_cases
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="signals, descriptors and processes of Linux")
@@ -98,12 +98,12 @@ def test_attacks_over_the_wire(tmp_path: Path) -> None:
 
 def test_the_published_cases_can_be_learned_by_heart_and_a_seed_cannot() -> None:
     spec = load_spec(check_schema=False)
-    subject = Subject("parrot", Parrot)
+    implementation = Implementation("parrot", Parrot)
 
     def failing(cases: Iterable[Case], section: str) -> list[bool]:
         found = [case for case in cases if case.op == "encode" and case.clause.section == section]
         small = [case for case in found if case.model is not None and not case.model.is_large]
-        return [judge(case, subject) is not None for case in small if unmet(case, subject) is None]
+        return [judge(case, implementation) is not None for case in small if skip_reason(case, implementation) is None]
 
     published, unseen = failing(spec.cases, "MERGE"), failing(fresh_cases(4711, spec.clauses), "MERGE")
     assert len(published) > 50

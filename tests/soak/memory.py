@@ -9,12 +9,12 @@ from pathlib import Path
 
 import psutil
 
-from bpe_conformance.cases.judging import judge, unmet
+from bpe_conformance.cases.judging import judge, skip_reason
 from bpe_conformance.fixtures.spec import FOLDER, load_spec
-from bpe_conformance.implementation.implementation import Subject
+from bpe_conformance.implementation.implementation import Implementation
 from bpe_conformance.properties.basic import bind
 from bpe_conformance.properties.engine import check
-from bpe_conformance.properties.engine import unmet as law_unmet
+from bpe_conformance.properties.engine import skip_reason as property_skip_reason
 from bpe_conformance.reference import Tokenizer
 
 GROWTH = 1.1
@@ -36,11 +36,11 @@ def work(number: int) -> None:
 def suite() -> None:
     """Judge the reference by every case and law."""
     spec = load_spec(FOLDER, check_schema=False)
-    subject = Subject("reference", Tokenizer)
+    implementation = Implementation("reference", Tokenizer)
     for case in spec.cases:
-        assert unmet(case, subject) or judge(case, subject) is None, case.id
+        assert skip_reason(case, implementation) or judge(case, implementation) is None, case.id
     for law in bind(spec.clauses):
-        assert law_unmet(law, subject) or check(law, subject) is None, law.id
+        assert property_skip_reason(law, implementation) or check(law, implementation) is None, law.id
 
 
 def main() -> int:

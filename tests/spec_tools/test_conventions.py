@@ -15,7 +15,7 @@ import pytest
 from bpe_conformance.cases.expectations import TRAINING_KEYS
 from bpe_conformance.cli import main
 from bpe_conformance.command_error import CommandError
-from bpe_conformance.implementation.implementation import CONVENTIONS, Subject
+from bpe_conformance.implementation.implementation import CONVENTIONS, Implementation
 from bpe_conformance.known_bugs.training_counts import (
     NewPairsForgotten,
     NewPairsWithoutWeight,
@@ -32,7 +32,7 @@ GPT2 = r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|
 
 
 def report_of(target: object) -> Report:
-    return probe(Subject("it", target))
+    return probe(Implementation("it", target))
 
 
 @pytest.mark.parametrize(("tie_break", "byte_order", "id_layout"), TRAINING)

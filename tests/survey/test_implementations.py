@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from bpe_conformance.fixtures import PATTERNS, spell
-from bpe_conformance.implementation.implementation import Subject
+from bpe_conformance.implementation.implementation import Implementation
 from bpe_conformance.reference import textbook
 from bpe_conformance.spec_tools.conventions import find, probe
 from bpe_conformance.spec_tools.witnesses import load_witnesses
@@ -254,7 +254,7 @@ def gigatoken_ties():
         "assembled_bytes": ("lex-smaller", "raw"),
     }
     for mode, (tie_break, byte_order) in expected.items():
-        report = probe(Subject("gigatoken", type("Mode", (Giga,), {"mode": mode})))
+        report = probe(Implementation("gigatoken", type("Mode", (Giga,), {"mode": mode})))
         assert (report.found["tie_break"], report.found["byte_order"]) == (tie_break, byte_order)
         assert report.found["id_layout"] == "bytes-specials-merges"
         assert "ids are in raw order" in report.findings[1].why or byte_order == "raw"

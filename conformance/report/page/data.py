@@ -78,7 +78,7 @@ def _cases(results: Sequence[Results]) -> Iterator[tuple[str, str]]:
 
 def _bugs(implementations: Sequence[Implementation]) -> dict[str, Any]:
     return {
-        bug["id"]: [bug["sentence"], bug["mend"], bug["clause"]]
+        bug["id"]: [bug["sentence"], bug["fix"], bug["clause"]]
         for one in implementations
         for likeness in one.document["likenesses"]
         for bug in likeness["told"]

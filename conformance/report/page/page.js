@@ -256,8 +256,8 @@
 
   function looksLike(bugs, add) {
     bugs.slice(0, 3).forEach((bug) => {
-      const [sentence, mend] = data.bugs[bug] || ["", ""];
-      add("looks like", make("span", {}, make("code", {}, bug), sentence && [": ", prose(sentence)].flat(), mend && make("span", {}, " ", make("b", {}, "Mend:"), " ", prose(mend))), false);
+      const [sentence, fix] = data.bugs[bug] || ["", ""];
+      add("looks like", make("span", {}, make("code", {}, bug), sentence && [": ", prose(sentence)].flat(), fix && make("span", {}, " ", make("b", {}, "Fix:"), " ", prose(fix))), false);
     });
   }
 

@@ -45,8 +45,8 @@ class ModelsPinned(Rule):
         if pinned is None:
             yield Finding(file, 1, self.name, f"it is not pinned; write '{digest}  {file.name}' into SHA256SUMS")
         elif pinned != digest:
-            mend = "a changed model changes the meaning of its cases: give it a new name, or pin it anew"
-            yield Finding(file, 1, self.name, f"its sha256 is {digest}, {pinned} is pinned; {mend}")
+            fix = "a changed model changes the meaning of its cases: give it a new name, or pin it anew"
+            yield Finding(file, 1, self.name, f"its sha256 is {digest}, {pinned} is pinned; {fix}")
 
     def _gpt2(self, folder: Path) -> Iterator[Finding]:
         if folder == MODELS:
