@@ -1,51 +1,529 @@
-"""How an answer differs from what the spec expects."""
+"""Results of a run as values: what was asked, expected and answered, and where the two part.
+
+Nothing here is text for people. `terminal/` and `report/` turn these values into words.
+"""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
 
-from .implementation.containment import Fault, Raised, type_name
+from bpe_conformance.fixtures import Merge, Model
+from bpe_conformance.fixtures.spec import Clause
 
-TIMED_OUT = "raised TimedOut"
-DISTURBED = "surroundings"
-FAULTS = (TIMED_OUT, DISTURBED, "raised Misshapen")
-"""Answers that are no values, and hold for the process in which they were given."""
+State = Literal["passed", "failed", "warning", "known failure", "skipped", "error"]
+
+
+# Answers
 
 
 @dataclass(frozen=True)
-class Difference:
-    """An answer that is not the expected one. Each text is one line.
+class Ids:
+    """Token ids, from `encode` or from a stream."""
+
+    ids: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Text:
+    """A text, from `decode`."""
+
+    text: str
+
+
+@dataclass(frozen=True)
+class Bytes:
+    """Bytes, from `decode_bytes`."""
+
+    data: bytes
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Token ids of several texts, from `encode_batch`."""
+
+    rows: tuple[tuple[int, ...], ...]
+
+
+@dataclass(frozen=True)
+class Table:
+    """A vocabulary and its merges, from `train` or from saved files."""
+
+    vocab: Mapping[int, bytes]
+    merges: tuple[Merge, ...]
+
+
+@dataclass(frozen=True)
+class Accepted:
+    """A call that returned nothing and raised nothing: a constructor, or `save`."""
+
+
+@dataclass(frozen=True)
+class Measure:
+    """A number that was measured, for example the characters that a stream holds back."""
+
+    amount: int
+
+
+@dataclass(frozen=True)
+class Changed:
+    """The answer is correct, but the call changed something that it must leave alone.
 
     Attributes:
-        input: what was asked.
-        expected: what the spec says.
-        got: what came back.
-        diverges: where the two part, or "".
-        traceback: the implementation's own frames, if it raised.
-        chunks: of a streaming case, those that it was asked with.
-        depends: which other part of the implementation gives the same wrong answer, or "".
-        answer: what came back, in a form that is the same for every implementation that answers so.
+        what: each change, in the words of the check that found it, for example "the current directory".
     """
 
-    input: str
-    expected: str
-    got: str
-    diverges: str = ""
-    traceback: Sequence[str] = ()
-    chunks: Sequence[str] = ()
-    depends: str = ""
-    answer: str = ""
+    what: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """The implementation raised an ordinary exception.
+
+    Attributes:
+        kind: the name of its type.
+        message: its first line.
+        traceback: the implementation's own frames, innermost last.
+    """
+
+    kind: str
+    message: str
+    traceback: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Fault:
+    """The implementation gave no answer that can be compared.
+
+    Attributes:
+        kind: `TimedOut`, `Malformed` for an answer of the wrong shape, or the name of what ended the process.
+        message: one line.
+        traceback: the implementation's own frames, innermost last.
+    """
+
+    kind: str
+    message: str
+    traceback: tuple[str, ...] = ()
+
+
+Answer: TypeAlias = Ids | Text | Bytes | Rows | Table | Accepted | Measure | Changed | Refusal | Fault
+
+TIMED_OUT = "TimedOut"
+MALFORMED = "Malformed"
+
+
+def canonical(answer: Answer) -> Any:
+    """Return the whole answer as JSON values. Messages and tracebacks are left out: they name classes and files."""
+    match answer:
+        case Ids(ids):
+            return {"ids": list(ids)}
+        case Text(text):
+            return {"text": text}
+        case Bytes(data):
+            return {"bytes": data.hex()}
+        case Rows(rows):
+            return {"rows": [list(row) for row in rows]}
+        case Table(vocab, merges):
+            entries = [[index, vocab[index].hex()] for index in sorted(vocab)]
+            return {"vocab": entries, "merges": [[left.hex(), right.hex()] for left, right in merges]}
+        case Measure(amount):
+            return {"measure": amount}
+        case Changed():
+            return {"changed": True}
+        case Refusal(kind):
+            return {"refusal": kind}
+        case Fault(kind):
+            return {"fault": kind}
+        case Accepted():
+            return {"accepted": True}
+
+
+def fingerprint(answer: Answer) -> str:
+    """Return eight hexadecimal digits that are equal for equal answers, whatever the implementation is called."""
+    text = json.dumps(canonical(answer), sort_keys=True, ensure_ascii=True)
+    return hashlib.sha256(text.encode("ascii")).hexdigest()[:8]
+
+
+# Questions and expectations
+
+
+@dataclass(frozen=True)
+class Question:
+    """What the implementation was asked: enough to ask again.
+
+    Attributes:
+        operation: `train`, `encode`, `encode_allowed`, `construct`, `decode`, `decode_bytes`, `stream`, `batch`,
+            `save` or `load`.
+        model: what the tokenizer is built from; None for `train`.
+        input: the arguments as Python values: `text`, `ids`, `texts`, `chunks`, `allowed_special`,
+            `disallowed_special`, `vocab_size`, `special_tokens`, `pattern`, `sequence`.
+        context: in what situation it was asked, where that matters: "after 1,000 other texts". "" otherwise.
+    """
+
+    operation: str
+    model: Model | None
+    input: Mapping[str, Any]
+    context: str = ""
+
+
+@dataclass(frozen=True)
+class AnyError:
+    """Any ordinary exception is correct.
+
+    Attributes:
+        reason: what the error is about.
+    """
+
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class NewIds:
+    """Ids of these tokens, where each token without an entry has one new id of its own."""
+
+    tokens: tuple[bytes, ...]
+
+
+@dataclass(frozen=True)
+class Lossless:
+    """Any ids that spell the text."""
+
+
+@dataclass(frozen=True)
+class AtMost:
+    """A measure of at most this amount."""
+
+    amount: int
+
+
+@dataclass(frozen=True)
+class HighestCount:
+    """Training in which each merge is a pair of the highest count, of `merges` merges (tie_break: unspecified)."""
+
+    merges: int
+
+
+@dataclass(frozen=True)
+class Unchanged:
+    """The same answer, and nothing else changed."""
+
+
+Acceptable: TypeAlias = Answer | AnyError | NewIds | Lossless | AtMost | HighestCount | Unchanged
+
+
+@dataclass(frozen=True)
+class Expectation:
+    """What is correct.
+
+    Attributes:
+        alternatives: each of these is correct under the declared conventions; at least one.
+        source: where the value comes from, if not from the spec or its oracle: the implementation's own answer to
+            the same question without a disturbance, for example "encode of each segment alone".
+    """
+
+    alternatives: tuple[Acceptable, ...]
+    source: str = ""
+
+
+# Divergences
+
+
+@dataclass(frozen=True)
+class Pair:
+    """A merge at work: its parts, its rank and the byte at which it begins."""
+
+    merge: Merge
+    rank: int
+    byte: int | None = None
+
+
+@dataclass(frozen=True)
+class UnknownId:
+    """An id that the vocabulary does not have."""
+
+    id: int
+
+
+@dataclass(frozen=True)
+class BytesLost:
+    """The ids do not spell the text; their bytes differ from this byte on."""
+
+    byte: int
+
+
+@dataclass(frozen=True)
+class WrongId:
+    """The right token under another id. `token` is None for the new id of a special token."""
+
+    token: bytes | None
+    expected: int
+    got: int
+
+
+@dataclass(frozen=True)
+class CrossesBoundary:
+    """A token that crosses the boundary of a pre-token at this byte."""
+
+    token: bytes
+    byte: int
+
+
+@dataclass(frozen=True)
+class PreTokenCut:
+    """A pre-token that is cut at this byte, or in which this pair did not merge."""
+
+    pre_token: str
+    byte: int
+    missing: Pair
+
+
+@dataclass(frozen=True)
+class SpecialToken:
+    """A special token that was missed, or found where it must not be."""
+
+    token: bytes
+    missed: bool
+    allowed: bool = True
+
+
+@dataclass(frozen=True)
+class WholeTokenCut:
+    """Under `lookup: bytes`, a pre-token that is a token and was not emitted whole."""
+
+    pre_token: str
+
+
+@dataclass(frozen=True)
+class NotAResult:
+    """A token that no merge can give here."""
+
+    token: bytes
+
+
+@dataclass(frozen=True)
+class WrongMerge:
+    """Merges in the wrong order.
+
+    Attributes:
+        used: the merge that was applied, or None if one was only left out.
+        available: the merge that had to be applied first, or None if it is not known.
+    """
+
+    used: Pair | None
+    available: Pair | None
+
+
+EncodingCause: TypeAlias = (
+    UnknownId
+    | BytesLost
+    | WrongId
+    | CrossesBoundary
+    | PreTokenCut
+    | SpecialToken
+    | WholeTokenCut
+    | NotAResult
+    | WrongMerge
+)
+
+
+@dataclass(frozen=True)
+class EncodingDivergence:
+    """Two encodings part at this token, which begins at this byte of the text.
+
+    Attributes:
+        token: index of the first token that differs.
+        byte: offset of that token in the UTF-8 of the text.
+        cause: why, or None where the ids do not show it.
+    """
+
+    token: int
+    byte: int
+    cause: EncodingCause | None = None
+
+
+@dataclass(frozen=True)
+class TrainingDivergence:
+    """Two lists of merges part at this step, counted from 0.
+
+    Attributes:
+        step: index of the first merge that differs.
+        expected: the correct pair, or None where training has ended.
+        expected_count: how often it occurs at this step.
+        got: the pair that was chosen, or None where training ended.
+        got_count: how often it occurs at this step.
+    """
+
+    step: int
+    expected: Merge | None
+    expected_count: int
+    got: Merge | None
+    got_count: int
+
+    @property
+    def is_tie(self) -> bool:
+        """Whether both pairs have the same count."""
+        return self.expected is not None and self.got is not None and self.expected_count == self.got_count
+
+
+@dataclass(frozen=True)
+class VocabDivergence:
+    """Tokens that a vocabulary lacks, or has too often."""
+
+    missing: tuple[bytes, ...]
+    surplus: tuple[bytes, ...]
+
+
+@dataclass(frozen=True)
+class EntryDivergence:
+    """One id of a vocabulary: the token expected, the token found; None is no entry."""
+
+    id: int
+    expected: bytes | None
+    got: bytes | None
+
+
+@dataclass(frozen=True)
+class TextDivergence:
+    """Two texts part at this character.
+
+    Attributes:
+        character: index of the first character that differs.
+        source: the bytes from which that character is decoded.
+    """
+
+    character: int
+    source: bytes = b""
+
+
+@dataclass(frozen=True)
+class RowDivergence:
+    """The first row of a batch that differs."""
+
+    row: int
+    token: int = 0
+
+
+@dataclass(frozen=True)
+class ByteDivergence:
+    """Two byte strings part at this byte."""
+
+    byte: int
+
+
+Divergence: TypeAlias = (
+    EncodingDivergence
+    | TrainingDivergence
+    | VocabDivergence
+    | EntryDivergence
+    | TextDivergence
+    | RowDivergence
+    | ByteDivergence
+)
+
+
+@dataclass(frozen=True)
+class Dependence:
+    """Another part of the implementation gives the same wrong answer alone.
+
+    Attributes:
+        kind: `encode`: encode of the whole text is wrong in the same way; `segment`: the text between special tokens
+            is encoded wrong alone; `pre-tokens`: each pre-token alone is encoded correctly, so the split is wrong;
+            `segments`: each segment alone is encoded correctly, so finding special tokens is wrong; `undisturbed`: the
+            answer without the disturbance is wrong already.
+        text: the text that shows it.
+    """
+
+    kind: Literal["encode", "segment", "pre-tokens", "segments", "undisturbed"]
+    text: str = ""
+
+
+@dataclass(frozen=True)
+class Mismatch:
+    """An answer that is not correct: what judging a case or a property returns.
+
+    Attributes:
+        asked: the question.
+        expected: what is correct.
+        answer: what came back.
+        divergence: where and why the two part.
+        depends_on: the other part that fails alone too.
+        conventions: (convention, value) pairs, not declared, under each of which the answer is correct.
+    """
+
+    asked: Question
+    expected: Expectation
+    answer: Answer
+    divergence: Divergence | None = None
+    depends_on: Dependence | None = None
+    conventions: tuple[tuple[str, str], ...] = ()
 
     @property
     def fingerprint(self) -> str:
-        """Eight hexadecimal digits: equal for equal answers, whatever the implementation is called."""
-        return hashlib.sha256((self.answer or self.got).encode("utf-8")).hexdigest()[:8]
+        """Equal for equal answers."""
+        return fingerprint(self.answer)
 
 
-def faulty(line: str, expected: str, fault: Fault) -> Difference:
-    """Return the difference that a fault is, with the implementation's own frames."""
-    kind = type_name(fault.error if isinstance(fault, Raised) else fault)
-    where = fault.where if isinstance(fault, Raised) else ()
-    return Difference(line, expected, str(fault), "", where, answer=f"raised {kind}")
+@dataclass(frozen=True)
+class Outcome:
+    """What became of one golden case, property or corpus.
+
+    Attributes:
+        test: its id.
+        kind: `case`, `property` or `corpus`.
+        title: what it is about, in one line.
+        state: what became of it.
+        clause: the rule that it tests; None for a corpus.
+        conformance_class: the class whose verdict it counts in.
+        mismatch: the wrong answer; None if it passed, was skipped, or the suite itself failed.
+        seconds: time spent inside the implementation.
+        reason: why it was skipped, or the reason in the list of known failures.
+        stale: whether it is listed as a known failure and passes.
+        examples: how many examples a property tried, the failing one included.
+        case: a property's counterexample as a golden case in YAML, or "".
+        error: the traceback of an error of the suite itself.
+    """
+
+    test: str
+    kind: str
+    title: str
+    state: State
+    clause: Clause | None
+    conformance_class: str
+    mismatch: Mismatch | None = None
+    seconds: float = 0.0
+    reason: str = ""
+    stale: bool = False
+    examples: int = 0
+    case: str = ""
+    error: str = ""
+
+    @property
+    def section(self) -> str:
+        """The section of its clause, or "corpus"."""
+        return self.clause.section if self.clause else "corpus"
+
+    @property
+    def level(self) -> str:
+        """The level of its clause, or ""."""
+        return self.clause.level if self.clause else ""
+
+    @property
+    def fingerprint(self) -> str:
+        """Of the wrong answer, or ""."""
+        return self.mismatch.fingerprint if self.mismatch else ""
+
+    @property
+    def depends(self) -> bool:
+        """Whether it fails because another part does."""
+        return self.mismatch is not None and self.mismatch.depends_on is not None
+
+
+def first_difference(left: Sequence[object], right: Sequence[object]) -> int:
+    """Return the first index at which two sequences differ, or the length of the shorter one."""
+    for index, (one, other) in enumerate(zip(left, right, strict=False)):
+        if one != other:
+            return index
+    return min(len(left), len(right))

@@ -7,12 +7,12 @@ from collections.abc import Callable
 from bpe_conformance.fixtures import PATTERNS, Model
 from bpe_conformance.reference import textbook
 
-from ..implementation.containment import Fault
+from ..implementation.containment import CallFailed
 from ..implementation.implementation import Implementation
 from ..terminal import show
 from .expectations import oracle
 
-Answer = list[int] | Fault
+Answer = list[int] | CallFailed
 MOST_PIECES = 16
 
 
@@ -27,7 +27,7 @@ def on_encode(text: str, model: Model, implementation: Implementation, got: Answ
 
 def on_pieces(text: str, section: str, model: Model, implementation: Implementation, got: Answer) -> str:
     """Say so if the parts of a text are encoded wrong alone (special tokens), or all of them right (splitting)."""
-    if isinstance(got, Fault) or section == "SPLIT":
+    if isinstance(got, CallFailed) or section == "SPLIT":
         return ""
     try:
         right = oracle(model, implementation.conventions["lookup"])
@@ -53,12 +53,12 @@ def _alone(text: str, model: Model, implementation: Implementation, right: textb
 def _asked(ask: Callable[[], list[int]]) -> Answer:
     try:
         return ask()
-    except Fault as fault:
+    except CallFailed as fault:
         return fault
 
 
 def _alike(one: Answer, other: Answer) -> bool:
-    if isinstance(one, Fault) or isinstance(other, Fault):
+    if isinstance(one, CallFailed) or isinstance(other, CallFailed):
         return type(one) is type(other) and _kind(one) == _kind(other)
     return one == other
 

@@ -9,12 +9,12 @@ from typing import Any
 from bpe_conformance.fixtures import Model, read_token
 from bpe_conformance.fixtures.spec import Case
 
-from ..implementation.containment import Fault, Raised
+from ..implementation.containment import CallFailed, Raised
 from ..implementation.implementation import Implementation
 from ..implementation.proxy import TokenizerProxy
-from ..outcome import Difference, faulty
 from ..terminal import show
 from . import dependence, divergence
+from .difference import Difference, faulty
 from .expectations import expected_ids, value_for, whole_text
 
 ACCEPTED = "no ids"
@@ -45,19 +45,19 @@ def judge_ids(
     if expect is None:
         return None
     text = whole_text(case)
-    got: list[int] | Fault
+    got: list[int] | CallFailed
     spelled = b""
     try:
         proxy = build() if build else implementation.build(model)
         got = ask(proxy) if case.op != "construct" else []
         if any("lossless" in one for one in _alternatives(expect)):
             spelled = _spelled(got, model, proxy)
-    except Fault as fault:
+    except CallFailed as fault:
         got = fault
     if any(_ids_match(one, model, text, got, spelled) for one in _alternatives(expect)):
         return None
     line = f"{shown}{_hex(text)}{asked}        {model_line(model)}" if case.op != "construct" else model_line(model)
-    if case.op == "construct" and not isinstance(got, Fault):
+    if case.op == "construct" and not isinstance(got, CallFailed):
         return Difference(line, _ids_line(expect, model, got), "the constructor accepted the table", answer=ACCEPTED)
     splitting = case.clause.section == "SPLIT"
     lookup = implementation.conventions["lookup"]
@@ -93,8 +93,8 @@ def _spelled(ids: Sequence[int], model: Model, proxy: TokenizerProxy) -> bytes:
     return b"".join(parts)
 
 
-def _ids_match(expect: Mapping[str, Any], model: Model, text: str, got: list[int] | Fault, spelled: bytes) -> bool:
-    if isinstance(got, Fault):
+def _ids_match(expect: Mapping[str, Any], model: Model, text: str, got: list[int] | CallFailed, spelled: bytes) -> bool:
+    if isinstance(got, CallFailed):
         return "error" in expect and isinstance(got, Raised) and got.is_error
     if "error" in expect:
         return False
@@ -118,7 +118,7 @@ def has_new_ids(tokens: Sequence[bytes], model: Model, got: Sequence[int]) -> bo
     return len(tokens) == len(got) and len(set(new.values())) == len(new)
 
 
-def _ids_line(expect: Mapping[str, Any], model: Model, got: list[int] | Fault) -> str:
+def _ids_line(expect: Mapping[str, Any], model: Model, got: list[int] | CallFailed) -> str:
     lines = []
     for one in _alternatives(expect):
         if "error" in one:
@@ -130,7 +130,7 @@ def _ids_line(expect: Mapping[str, Any], model: Model, got: list[int] | Fault) -
             lines.append("ids whose bytes are the text")
         else:
             ids = expected_ids(one)
-            around = 0 if isinstance(got, Fault) else show.first_difference(ids, got)
+            around = 0 if isinstance(got, CallFailed) else show.first_difference(ids, got)
             lines.append(show.ids(ids, model.vocab, around))
     return "  or  ".join(lines)
 
@@ -138,14 +138,14 @@ def _ids_line(expect: Mapping[str, Any], model: Model, got: list[int] | Fault) -
 def _difference(
     line: str,
     expected: str,
-    got: list[int] | Fault,
+    got: list[int] | CallFailed,
     model: Model,
     text: str,
     expect: Mapping[str, Any],
     splitting: bool,
     lookup: str,
 ) -> Difference:
-    if isinstance(got, Fault):
+    if isinstance(got, CallFailed):
         return faulty(line, expected, got)
     plain = next((one for one in _alternatives(expect) if "ids" in one or "stored" in one), None)
     diverges, around = "", 0

@@ -10,13 +10,13 @@ from bpe_conformance.fixtures.spec import Case
 from bpe_conformance.reference import textbook
 
 from ..implementation import gpt2_files
-from ..implementation.containment import Fault, Raised
+from ..implementation.containment import CallFailed, Raised
 from ..implementation.implementation import Implementation
 from ..implementation.proxy import TokenizerProxy
 from ..implementation.scratch import scratch_folder
-from ..outcome import Difference, faulty
 from ..terminal import show
 from . import dependence, divergence
+from .difference import Difference, faulty
 from .encoding import judge_ids, model_line
 from .expectations import choice, chunkings, whole_text, with_allowed
 from .training import judge_training
@@ -129,7 +129,7 @@ def _judge_saving(model: Model, implementation: Implementation) -> Difference | 
         try:
             implementation.build(model).save(folder)
             vocab, merges = gpt2_files.read(folder)
-        except Fault as fault:
+        except CallFailed as fault:
             return faulty(line, expected, fault)
         except ValueError as error:
             return Difference(line, expected, str(error))
@@ -154,7 +154,7 @@ def _judge_batch(case: Case, model: Model, implementation: Implementation) -> Di
     wanted = f"{len(expected)} lists: {show.text_line(repr(expected))}"
     try:
         got = implementation.build(model).encode_batch(texts)
-    except Fault as fault:
+    except CallFailed as fault:
         return faulty(line, wanted, fault)
     if got == expected:
         return None
@@ -191,7 +191,7 @@ def _judge_laziness(case: Case, model: Model, implementation: Implementation) ->
     expected = f"at most {bound:,} characters held back at any time"
     try:
         implementation.build(model).watch_stream(counted(), seen)
-    except Fault as fault:
+    except CallFailed as fault:
         return faulty(line, expected, fault)
     return (
         None
@@ -215,7 +215,7 @@ def _judge_decoding(case: Case, model: Model, implementation: Implementation) ->
     try:
         proxy = implementation.build(model)
         got = proxy.decode(tuple(ids) if case.input.get("sequence") == "tuple" else ids)
-    except Fault as fault:
+    except CallFailed as fault:
         if not (refuses and isinstance(fault, Raised) and fault.is_error):
             return faulty(line, wanted, fault)
         if proxy is None or texts or "decode_bytes" not in implementation.capabilities:
@@ -230,7 +230,7 @@ def _judge_decoding(case: Case, model: Model, implementation: Implementation) ->
     data = read_token(found["bytes"]) if "bytes" in found else got.encode("utf-8")
     try:
         got_bytes = proxy.decode_bytes(ids)
-    except Fault as fault:
+    except CallFailed as fault:
         return faulty(line, f"decode_bytes gives {show.hex_line(data)}", fault)
     if got_bytes == data:
         return None
@@ -240,6 +240,6 @@ def _judge_decoding(case: Case, model: Model, implementation: Implementation) ->
 def _judge_refusal(ids: list[int], proxy: TokenizerProxy, line: str, wanted: str) -> Difference | None:
     try:
         got = proxy.decode_bytes(ids)
-    except Fault as fault:
+    except CallFailed as fault:
         return None if isinstance(fault, Raised) and fault.is_error else faulty(line, wanted, fault)
     return Difference(line, wanted, f"bytes {show.hex_line(got)} from decode_bytes")

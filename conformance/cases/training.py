@@ -9,11 +9,11 @@ from bpe_conformance.fixtures import PATTERNS, Merge, read_text
 from bpe_conformance.fixtures.spec import Case
 from bpe_conformance.reference import textbook
 
-from ..implementation.containment import Fault, Raised
+from ..implementation.containment import CallFailed, Raised
 from ..implementation.implementation import Implementation, Trained
-from ..outcome import Difference, faulty
 from ..terminal import show
 from . import divergence
+from .difference import Difference, faulty
 from .expectations import read_merges, training_key, value_for
 
 
@@ -36,7 +36,7 @@ def judge_training(case: Case, implementation: Implementation) -> Difference | N
     shown = "an error" if wanted_error else f"merges {show.merges(expected)}"
     try:
         trained = implementation.train(text, size, special, pattern)
-    except Fault as fault:
+    except CallFailed as fault:
         if wanted_error and isinstance(fault, Raised) and fault.is_error:
             return None
         return faulty(line, shown, fault)

@@ -15,7 +15,7 @@ from bpe_conformance.fixtures import Model
 
 from ..command_error import CommandError
 from ..implementation import loading
-from ..implementation.containment import Fault, TimedOut
+from ..implementation.containment import CallFailed, TimedOut
 from ..implementation.implementation import Implementation
 from ..implementation.proxy import TokenizerProxy
 from ..session import corpus
@@ -64,7 +64,7 @@ class Side:
                 self.proxy = self.proxy or self.implementation.build(self.model)
                 began = time.perf_counter()
                 ids = self.proxy.encode(text)
-        except (Fault, TimedOut) as fault:
+        except (CallFailed, TimedOut) as fault:
             self.proxy = None  # a process of its own may have ended, and starts again
             return str(fault)
         self.seconds += time.perf_counter() - began

@@ -14,10 +14,11 @@ from collections.abc import Callable, Iterator
 from types import FrameType
 from typing import Any, TypeVar
 
+from ..outcome import MALFORMED, Fault, Refusal
 from .alarm import Alarm, TimedOut, handling, is_ours
 from .forks import of_foreign_code, stays_here
 
-__all__ = ["Fault", "Misshapen", "Raised", "TimedOut", "call", "describe", "limits", "type_name"]
+__all__ = ["CallFailed", "Malformed", "Raised", "TimedOut", "call", "describe", "limits", "type_name"]
 T = TypeVar("T")
 _LONGEST_NAME = 60
 _LONGEST_LINE = 500
@@ -25,11 +26,16 @@ _PYTHON_FILE = re.compile('(?<=^File ")[^"]+')
 _BRIDGES = tuple(f"{__package__.partition('.')[0]}.adapters{part}" for part in ("", ".bridge", ".shapes"))
 
 
-class Fault(Exception):
+class CallFailed(Exception):
     """What an implementation did instead of answering. The message is one line."""
 
+    @property
+    def answer(self) -> Refusal | Fault:
+        """The same as a value."""
+        raise NotImplementedError
 
-class Raised(Fault):
+
+class Raised(CallFailed):
     """A call raised.
 
     Attributes:
@@ -43,13 +49,24 @@ class Raised(Fault):
         super().__init__(f"{call} raised {describe(error)}")
 
     @property
+    def answer(self) -> Refusal | Fault:
+        """A refusal, if it is an ordinary exception, else a fault."""
+        kind, message, where = type_name(self.error), describe(self.error), tuple(self.where)
+        return Refusal(kind, message, where) if self.is_error else Fault(kind, message, where)
+
+    @property
     def is_error(self) -> bool:
         """Whether it is an ordinary exception: an exit, an interrupt or a crash is no error message to a caller."""
         return issubclass(type(self.error), Exception) and not _told(self.error, "process_failed")
 
 
-class Misshapen(Fault):
+class Malformed(CallFailed):
     """An answer has the wrong shape."""
+
+    @property
+    def answer(self) -> Refusal | Fault:
+        """A fault with the message."""
+        return Fault(MALFORMED, str(self))
 
 
 def type_name(value: object) -> str:
@@ -121,20 +138,20 @@ def call(what: str, function: Callable[..., T], *arguments: Any, **keywords: Any
 
     Raises:
         Raised: for whatever it raises, `SystemExit` and other `BaseException`s too.
-        Misshapen: if that tells of an answer of the wrong shape, from a process of its own.
+        Malformed: if that tells of an answer of the wrong shape, from a process of its own.
         TimedOut: if the surrounding `limits` ran out.
         KeyboardInterrupt: if the person at the keyboard interrupted.
     """
     tracing, profiling = sys.gettrace(), sys.getprofile()
     try:
         return function(*arguments, **keywords)
-    except (TimedOut, Fault):
+    except (TimedOut, CallFailed):
         raise
     except BaseException as error:
         if issubclass(type(error), KeyboardInterrupt) and _interrupt.is_set():
             raise
         if misshapen := _told(error, "misshapen"):
-            raise Misshapen(misshapen.splitlines()[0][:_LONGEST_LINE]) from None
+            raise Malformed(misshapen.splitlines()[0][:_LONGEST_LINE]) from None
         raise Raised(what, error) from None
     finally:
         if sys.getprofile() is not profiling:

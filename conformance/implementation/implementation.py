@@ -18,7 +18,7 @@ from bpe_conformance.fixtures import PATTERNS, Merge, Model, read_model
 
 from . import environment as surroundings
 from . import gpt2_files
-from .containment import Fault, Misshapen, Raised, TimedOut, call, describe, limits
+from .containment import CallFailed, Malformed, Raised, TimedOut, call, describe, limits
 from .proxy import TokenizerProxy, kind, rebuild_merges, rebuild_vocab
 from .scratch import scratch_folder
 
@@ -104,7 +104,7 @@ class Implementation:
         self.notes: list[str] = []
         self._again = again
         self._target = target
-        self._large: dict[str, TokenizerProxy | Fault] = {}
+        self._large: dict[str, TokenizerProxy | CallFailed] = {}
         self._time_limit = time_limit
         self.whole = self._end = math.inf
         if not callable(target):
@@ -174,17 +174,17 @@ class Implementation:
         """Return a tokenizer for `model`, built from fresh copies. That of a large table is built once.
 
         Raises:
-            Fault: if the constructor raises.
+            CallFailed: if the constructor raises.
         """
         if not model.is_large:
             return self._build(model)
         if model.name not in self._large:
             try:
                 self._large[model.name] = self._build(model)
-            except Fault as fault:
+            except CallFailed as fault:
                 self._large[model.name] = fault
         built = self._large[model.name]
-        if isinstance(built, Fault):
+        if isinstance(built, CallFailed):
             raise built
         return built
 
@@ -225,7 +225,7 @@ class Implementation:
         """Train and return plain values.
 
         Raises:
-            Fault: if training raises, or what it returns has no readable vocabulary and merges.
+            CallFailed: if training raises, or what it returns has no readable vocabulary and merges.
         """
         keywords = {"pattern": self._pattern_spelling[f"train-{pattern}"]} if pattern != "gpt2" else {}
         return self.train_from(text, vocab_size, list(special_tokens), **keywords)
@@ -239,7 +239,7 @@ class Implementation:
             return Trained(rebuild_vocab(result[0]), rebuild_merges(result[1]))
         if missing:
             wanted = "a Tokenizer or a tuple (vocab, merges) is wanted"
-            raise Misshapen(f"train(...) returned {kind(result)} without {missing[0]}; {wanted}")
+            raise Malformed(f"train(...) returned {kind(result)} without {missing[0]}; {wanted}")
         vocab = rebuild_vocab(call("train(...).vocab", getattr, result, "vocab"))
         merges = rebuild_merges(call("train(...).merges", getattr, result, "merges"))
         bare = pair and not any(call("train(...)", hasattr, result, name) for name in ("encode", "decode"))
@@ -349,7 +349,7 @@ class Implementation:
                 probe()
         except Raised as raised:
             return isinstance(raised.error, NotImplementedError)
-        except Misshapen as misshapen:
+        except Malformed as misshapen:
             raise MisshapenAdapter(f"{self.name}: {misshapen}") from None
         except KeyboardInterrupt:
             raise

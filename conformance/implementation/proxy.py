@@ -10,7 +10,7 @@ from typing import Any
 
 from bpe_conformance.fixtures import Merge
 
-from .containment import Misshapen, call, type_name
+from .containment import Malformed, call, type_name
 
 MAX_IDS = 4_000_000
 MAX_VOCAB = 1_000_000
@@ -45,7 +45,7 @@ class TokenizerProxy:
         """Return the text of exactly this list, which the implementation could change."""
         text = call("decode(...)", lambda: self.instance.decode(ids))
         if not issubclass(type(text), str):
-            raise Misshapen(f"decode returned {kind(text)}; str is wanted")
+            raise Malformed(f"decode returned {kind(text)}; str is wanted")
         return str.__add__("", text)
 
     def decode_bytes(self, ids: Iterable[int]) -> bytes:
@@ -60,11 +60,11 @@ class TokenizerProxy:
         """Return the ids of each text."""
         rows = call("encode_batch(...)", lambda: self.instance.encode_batch(list(texts)))
         if not _is_iterable(rows):
-            raise Misshapen(f"encode_batch returned {kind(rows)}; a list of lists of int is wanted")
+            raise Malformed(f"encode_batch returned {kind(rows)}; a list of lists of int is wanted")
         found = call("encode_batch(...)", lambda: list(itertools.islice(rows, len(texts) + 1)))
         lists = [id(row) for row in found if issubclass(type(row), list)]
         if len(set(lists)) < len(lists):
-            raise Misshapen(
+            raise Malformed(
                 "encode_batch returned one list for two texts (LAW-PURE-1); a list of its own for each is wanted"
             )
         return [rebuild_ids("encode_batch", row) for row in found]
@@ -77,7 +77,7 @@ class TokenizerProxy:
         """Return the first id that encode_iterable yields, or none; the rest stays unread."""
         ids = call("encode_iterable(...)", lambda: self.instance.encode_iterable(chunks))
         if not _is_iterable(ids):
-            raise Misshapen(f"encode_iterable returned {kind(ids)}; an iterator of int is wanted")
+            raise Malformed(f"encode_iterable returned {kind(ids)}; an iterator of int is wanted")
         return rebuild_ids("encode_iterable", call("encode_iterable(...)", lambda: list(itertools.islice(ids, 1))))
 
     def watch_stream(self, chunks: Iterable[str], seen: Callable[[int], None]) -> None:
@@ -115,7 +115,7 @@ def rebuild_ids(what: str, value: Any) -> list[int]:
     """Return ids as exact ints.
 
     Raises:
-        Misshapen: if it is no iterable of integers of 64 bits (booleans, floats and strings are refused), or endless.
+        Malformed: if it is no iterable of integers of 64 bits (booleans, floats and strings are refused), or endless.
         Raised: if iterating raises.
     """
     if type(value) is list and len(value) <= MAX_IDS and all(type(item) is int for item in value):
@@ -123,76 +123,76 @@ def rebuild_ids(what: str, value: Any) -> list[int]:
             raise _too_large(what)
         return value[:]
     if not _is_iterable(value):
-        raise Misshapen(f"{what} returned {kind(value)}; a list of int is wanted")
+        raise Malformed(f"{what} returned {kind(value)}; a list of int is wanted")
     ids: list[int] = []
 
     def read() -> None:
         for item in value:
             if type(item) is bool or issubclass(type(item), str | float):
-                raise Misshapen(f"{what} returned an id that is {kind(item)}; int is wanted")
+                raise Malformed(f"{what} returned an id that is {kind(item)}; int is wanted")
             try:
                 index = operator.index(item)
             except TypeError:
-                raise Misshapen(f"{what} returned an id that is {kind(item)}; int is wanted") from None
+                raise Malformed(f"{what} returned an id that is {kind(item)}; int is wanted") from None
             if not -MAX_ID <= index < MAX_ID:
                 raise _too_large(what)
             ids.append(int.__add__(index, 0))
             if len(ids) > MAX_IDS:
-                raise Misshapen(f"{what} returned more than {MAX_IDS} ids")
+                raise Malformed(f"{what} returned more than {MAX_IDS} ids")
 
     call(f"{what}(...)", read)
     return ids
 
 
 def rebuild_bytes(what: str, value: Any) -> bytes:
-    """Return exact bytes, or raise `Misshapen`."""
+    """Return exact bytes, or raise `Malformed`."""
     if issubclass(type(value), bytes | bytearray | memoryview):
         return call(what, lambda: bytes(memoryview(value)))
-    raise Misshapen(f"{what} holds {kind(value)}; bytes are wanted")
+    raise Malformed(f"{what} holds {kind(value)}; bytes are wanted")
 
 
 def rebuild_vocab(value: Any) -> dict[int, bytes]:
-    """Return the vocabulary as an exact dict of int → bytes, or raise `Misshapen` with the fix."""
+    """Return the vocabulary as an exact dict of int → bytes, or raise `Malformed` with the fix."""
     if not call("vocab", lambda: callable(getattr(value, "items", None))):
-        raise Misshapen(f"vocab is {kind(value)}; a mapping of int to bytes is wanted")
+        raise Malformed(f"vocab is {kind(value)}; a mapping of int to bytes is wanted")
     vocab: dict[int, bytes] = {}
     entries = call("vocab.items()", lambda: [(k, v) for k, v in itertools.islice(value.items(), MAX_VOCAB + 1)])
     if len(entries) > MAX_VOCAB:
-        raise Misshapen(f"vocab has more than {MAX_VOCAB} entries")
+        raise Malformed(f"vocab has more than {MAX_VOCAB} entries")
     for key, token in entries:
         if type(key) is int and -MAX_ID <= key < MAX_ID and type(token) is bytes:
             vocab[key] = token
             continue
         if issubclass(type(key), bytes | str):
             shown = f"{type_name(key)} to {type_name(token)}"
-            raise Misshapen(f"vocab maps {shown}; int to bytes is wanted")
+            raise Malformed(f"vocab maps {shown}; int to bytes is wanted")
         if issubclass(type(token), str):
-            raise Misshapen("vocab maps int to str; int to bytes is wanted: encode the tokens")
+            raise Malformed("vocab maps int to str; int to bytes is wanted: encode the tokens")
         vocab[rebuild_ids("vocab", [key])[0]] = rebuild_bytes("vocab", token)
     return vocab
 
 
 def rebuild_merges(value: Any) -> list[Merge]:
-    """Return the merges as exact pairs of bytes, or raise `Misshapen` with the fix."""
+    """Return the merges as exact pairs of bytes, or raise `Malformed` with the fix."""
     wanted = "a list of (bytes, bytes) in the order learned is wanted"
     if not _is_iterable(value):
-        raise Misshapen(f"merges is {kind(value)}; {wanted}")
+        raise Malformed(f"merges is {kind(value)}; {wanted}")
     merges: list[Merge] = []
     pairs = call("merges", lambda: list(itertools.islice(value, MAX_VOCAB + 1)))
     if len(pairs) > MAX_VOCAB:
-        raise Misshapen(f"merges has more than {MAX_VOCAB} entries")
+        raise Malformed(f"merges has more than {MAX_VOCAB} entries")
     for pair in pairs:
         if type(pair) is tuple and [type(part) for part in pair] == [bytes, bytes]:
             merges.append(pair)
             continue
         if not _is_iterable(pair):
-            raise Misshapen(f"merges holds {kind(pair)}; {wanted}")
+            raise Malformed(f"merges holds {kind(pair)}; {wanted}")
         parts: list[Any] = call("merges", lambda pair=pair: list(itertools.islice(pair, 3)))
         if len(parts) != 2:
             shown = "more than 2" if len(parts) > 2 else str(len(parts))
-            raise Misshapen(f"merges holds an entry of {shown} parts; {wanted}")
+            raise Malformed(f"merges holds an entry of {shown} parts; {wanted}")
         if all(issubclass(type(part), int) for part in parts):
-            raise Misshapen(f"merges holds pairs of int; {wanted}")
+            raise Malformed(f"merges holds pairs of int; {wanted}")
         merges.append((rebuild_bytes("merges", parts[0]), rebuild_bytes("merges", parts[1])))
     return merges
 
@@ -208,8 +208,8 @@ def _is_iterable(value: Any) -> bool:
     return call("its type", look)
 
 
-def _too_large(what: str) -> Misshapen:
-    return Misshapen(f"{what} returned an id of more than 64 bits")
+def _too_large(what: str) -> Malformed:
+    return Malformed(f"{what} returned an id of more than 64 bits")
 
 
 def kind(value: Any) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 
 from bpe_conformance.fixtures.spec import Case
 
-from ..outcome import Difference
+from ..cases.difference import Difference
 from . import KnownBug, known_bugs, matrix
 from .matrix import Matrix
 

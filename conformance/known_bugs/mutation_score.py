@@ -14,10 +14,10 @@ from typing import Any
 from bpe_conformance.fixtures.spec import Case, Spec, load_spec
 from bpe_conformance.fixtures.yaml_file import read_documents
 
+from ..cases.difference import TIMED_OUT, Difference
 from ..cases.judging import judge, skip_reason
 from ..implementation.containment import TimedOut
 from ..implementation.implementation import Implementation
-from ..outcome import TIMED_OUT, Difference
 from ..properties.basic import bind
 from ..properties.engine import Law, check
 from ..properties.engine import skip_reason as property_skip_reason

@@ -13,13 +13,13 @@ from bpe_conformance.fixtures.spec import Clause
 from bpe_conformance.fixtures.yaml_file import SpecError
 from bpe_conformance.reference import textbook
 
+from ..cases.difference import Difference
 from ..cases.encoding import has_new_ids
 from ..cases.expectations import compute, oracle, training_key
 from ..cases.judging import judge
-from ..implementation.containment import Fault, Raised, call
+from ..implementation.containment import CallFailed, Raised, call
 from ..implementation.implementation import Implementation, constructor_arguments
 from ..implementation.scratch import scratch_folder
-from ..outcome import Difference
 from ..terminal import show
 from . import examples
 from .characters import CHARACTER_LAWS
@@ -70,7 +70,7 @@ def _reported(test: Callable[[Implementation, Example], Difference | None]) -> C
     def tried(implementation: Implementation, example: Example) -> Difference | None:
         try:
             return test(implementation, example)
-        except Fault as fault:
+        except CallFailed as fault:
             shown = show.text_line(str(example.get("input", example)))
             return Difference(shown, "an answer", str(fault), "", fault.where if isinstance(fault, Raised) else ())
 
@@ -370,7 +370,7 @@ def _hash_seeds(implementation: Implementation, example: Example) -> Difference 
             with implementation.in_new_process({"PYTHONHASHSEED": str(seed)}) as other:
                 trained = other.train(HASH_SEED_TEXT, 300, special)
             found.append((trained.merges, trained.vocab))
-        except Fault as fault:
+        except CallFailed as fault:
             return Difference(f"train with PYTHONHASHSEED={seed}", "merges", str(fault))
     if all(one == found[0] for one in found):
         return None
@@ -400,7 +400,7 @@ def _hash_seeds_of_encoding(implementation: Implementation, example: Example) ->
                     found = _equals_oracle(other, {"op": "encode", "model": model, "input": {"text": text}})
                     if found is not None:
                         return replace(found, input=f"{found.input}, PYTHONHASHSEED={seed}")
-        except Fault as fault:
+        except CallFailed as fault:
             return Difference(f"encode with PYTHONHASHSEED={seed}", "ids", str(fault))
     return None
 

@@ -13,10 +13,10 @@ import regex
 
 from bpe_conformance.fixtures import PATTERNS, Model, characters, read_model
 
+from ..cases.difference import Difference
 from ..cases.expectations import oracle
 from ..implementation.implementation import Implementation
 from ..implementation.proxy import TokenizerProxy
-from ..outcome import Difference
 from ..terminal import show
 from .engine import Example, Law, fixed, told
 from .histories import encodings_match

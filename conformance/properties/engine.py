@@ -11,11 +11,11 @@ from typing import Any
 from bpe_conformance.fixtures.flow import write_flow
 from bpe_conformance.fixtures.spec import Case, Clause, read_case
 
+from ..cases.difference import Difference
 from ..cases.expectations import compute
 from ..cases.judging import judge
-from ..implementation.containment import Fault, Raised, TimedOut
+from ..implementation.containment import CallFailed, Raised, TimedOut
 from ..implementation.implementation import Implementation
-from ..outcome import Difference
 from .draws import Choices, smallest
 
 Example = dict[str, Any]
@@ -82,7 +82,7 @@ def told(test: Test) -> Test:
     def tried(implementation: Implementation, example: Example) -> Difference | None:
         try:
             return test(implementation, example)
-        except Fault as fault:
+        except CallFailed as fault:
             where = fault.where if isinstance(fault, Raised) else ()
             return Difference(test.__doc__ or "", "an answer", str(fault), "", where)
 

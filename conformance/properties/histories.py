@@ -7,10 +7,10 @@ from collections.abc import Iterable
 from bpe_conformance.fixtures import Model
 
 from ..cases import divergence
+from ..cases.difference import Difference
 from ..cases.expectations import oracle
 from ..implementation.implementation import Implementation
 from ..implementation.proxy import TokenizerProxy
-from ..outcome import Difference
 from ..terminal import show
 
 NEARLY_ALIKE = tuple(

@@ -10,13 +10,13 @@ from itertools import chain, pairwise
 from bpe_conformance.fixtures import PATTERNS, Model, read_model
 from bpe_conformance.fixtures.models import END_OF_TEXT, gpt2_model
 
+from ..cases.difference import Difference
 from ..cases.expectations import oracle
 from ..implementation import gpt2_files
-from ..implementation.containment import Fault, Raised
+from ..implementation.containment import CallFailed, Raised
 from ..implementation.implementation import Implementation
 from ..implementation.proxy import TokenizerProxy
 from ..implementation.scratch import scratch_folder
-from ..outcome import Difference
 from ..terminal import show
 from .draws import Draw
 from .engine import Example, Law, fixed, told
@@ -98,7 +98,7 @@ def _ways(implementation: Implementation) -> list[bool]:
         return [True, False] if "special" in implementation.capabilities else [False]
     try:
         ids = implementation.build(gpt2_model()).encode(END_OF_TEXT)
-    except Fault:
+    except CallFailed:
         return [False]
     return [False, True] if len(ids) == 1 else [False]
 

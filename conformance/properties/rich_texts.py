@@ -10,10 +10,10 @@ from typing import Any
 from bpe_conformance.fixtures import PATTERNS, Model, read_model, write_token
 from bpe_conformance.reference import textbook
 
+from ..cases.difference import Difference
 from ..cases.expectations import oracle
 from ..implementation.implementation import Implementation
 from ..implementation.proxy import TokenizerProxy
-from ..outcome import Difference
 from ..terminal import show
 from .engine import Example, Law, fixed, told
 from .time_budget import as_many_as, in_time

@@ -11,11 +11,11 @@ from typing import Any
 from bpe_conformance.fixtures import PATTERNS, Model, read_model
 
 from ..cases import divergence
+from ..cases.difference import Difference
 from ..cases.expectations import oracle
 from ..implementation.containment import Raised, call
 from ..implementation.implementation import Implementation
 from ..implementation.scratch import scratch_folder
-from ..outcome import Difference
 from ..terminal import show
 from .engine import Example, Law, fixed, told
 from .histories import NEARLY_ALIKE, SAME_ENDS, encodings_match

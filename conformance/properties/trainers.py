@@ -10,10 +10,10 @@ from bpe_conformance.fixtures import PATTERNS, Model
 from bpe_conformance.reference import textbook
 
 from ..cases import divergence, stored_training
+from ..cases.difference import Difference
 from ..cases.expectations import training_key
 from ..implementation.containment import Raised
 from ..implementation.implementation import Implementation
-from ..outcome import Difference
 from ..terminal import show
 from .engine import Example, Law, fixed, told
 from .histories import NEARLY_ALIKE, SAME_ENDS, encodings_match

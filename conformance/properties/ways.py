@@ -8,13 +8,13 @@ from typing import Any
 
 from bpe_conformance.fixtures import PATTERNS, Model, read_model
 
+from ..cases.difference import Difference
 from ..cases.expectations import oracle
 from ..implementation import gpt2_files
-from ..implementation.containment import Fault, Raised
+from ..implementation.containment import CallFailed, Raised
 from ..implementation.implementation import Implementation
 from ..implementation.proxy import TokenizerProxy
 from ..implementation.scratch import scratch_folder
-from ..outcome import Difference
 from ..terminal import show
 from .engine import Example, Law, fixed, told
 from .histories import encodings_match
@@ -176,7 +176,7 @@ def _saved_elsewhere(implementation: Implementation, example: Example) -> Differ
         with implementation.in_new_process(ELSEWHERE) as other:
             try:
                 proxy = other.build(model)
-            except Fault:  # it does not start there, which says nothing of what it writes
+            except CallFailed:  # it does not start there, which says nothing of what it writes
                 return None
             proxy.save(folder)
             text = f"ab 1234{''.join(special)}\u00e9"

@@ -11,7 +11,7 @@ from pathlib import Path
 from bpe_conformance.fixtures import END_OF_TEXT, PATTERNS, gpt2, gpt2_model
 from bpe_conformance.fixtures.yaml_file import SpecError
 
-from ..implementation.containment import Fault, TimedOut
+from ..implementation.containment import CallFailed, TimedOut
 from ..implementation.implementation import Implementation
 from ..terminal import show
 
@@ -96,7 +96,7 @@ def compare(corpus: Corpus, implementation: Implementation) -> str | None:
             try:
                 with implementation.within(PATIENCE):
                     got = implementation.build(model).encode(text)
-            except (Fault, TimedOut) as fault:
+            except (CallFailed, TimedOut) as fault:
                 return f"FAILED  {corpus.id}: {file}: {fault}"
             if got != expected:
                 place = show.first_difference(expected, got)

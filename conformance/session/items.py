@@ -13,9 +13,9 @@ import pytest
 from bpe_conformance.fixtures.spec import Case, Clause
 
 from ..cases import judging
+from ..cases.difference import DISTURBED, TIMED_OUT, Difference
 from ..implementation import environment, output
 from ..implementation.containment import TimedOut, describe
-from ..outcome import DISTURBED, TIMED_OUT, Difference
 from ..plugin import RUN
 from ..properties.engine import Law, check, skip_reason
 from ..terminal import failure

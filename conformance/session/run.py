@@ -19,11 +19,11 @@ from bpe_conformance.fixtures.spec import SECTIONS, Case, Spec, load_spec
 from bpe_conformance.fixtures.yaml_file import SpecError
 
 from ..cases import judging
+from ..cases.difference import FAULTS, Difference
 from ..implementation import alarm, output
-from ..implementation.containment import Fault, Raised, TimedOut, call, limits
+from ..implementation.containment import CallFailed, Raised, TimedOut, call, limits
 from ..implementation.implementation import Implementation, MisshapenAdapter, SpawnFactory, unanswered
 from ..known_bugs import likely_bugs
-from ..outcome import FAULTS, Difference
 from ..properties.basic import LAWS, bind
 from ..properties.engine import Law
 from ..terminal import failure, summary
@@ -275,7 +275,7 @@ class Run:
             with self.implementation.within(ALONE_PATIENCE), self.implementation.in_new_process({}) as other:
                 if judging.judge(case, other) is not None:
                     return
-        except (Fault, TimedOut, MisshapenAdapter):
+        except (CallFailed, TimedOut, MisshapenAdapter):
             return
         yield f"{case.id} passes alone, in a new process: earlier calls or other instances leave something behind"
         yield "  rule   ERROR-STATE-1: bpe-conformance explain ERROR-STATE-1"

@@ -14,7 +14,7 @@ from bpe_conformance.reference import textbook
 
 from ..cases.expectations import TRAINING_KEYS
 from ..implementation import loading
-from ..implementation.containment import Fault, TimedOut
+from ..implementation.containment import CallFailed, TimedOut
 from ..implementation.implementation import CONVENTIONS, Implementation, Trained
 from ..terminal import show
 
@@ -338,5 +338,5 @@ def _ask(implementation: Implementation, question: Callable[[], object]) -> obje
     try:
         with implementation.within():
             return question()
-    except (Fault, TimedOut) as fault:
+    except (CallFailed, TimedOut) as fault:
         return show.ascii_only(" ".join(str(fault).split()))

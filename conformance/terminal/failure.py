@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 from bpe_conformance.fixtures import Model, read_text
 from bpe_conformance.fixtures.spec import Case, Clause
 
+from ..cases.difference import Difference
 from ..cases.expectations import choice
-from ..outcome import Difference
 from . import show
 
 if TYPE_CHECKING:

@@ -13,6 +13,7 @@ from concurrent.futures import ProcessPoolExecutor
 from functools import cache
 from multiprocessing import get_context
 
+from bpe_conformance.cases.difference import TIMED_OUT, Difference
 from bpe_conformance.cases.judging import judge, skip_reason
 from bpe_conformance.fixtures.spec import Spec, load_spec
 from bpe_conformance.implementation.containment import TimedOut
@@ -20,7 +21,6 @@ from bpe_conformance.implementation.implementation import Implementation
 from bpe_conformance.known_bugs import KnownBug, known_bugs, matrix
 from bpe_conformance.known_bugs.likely_bugs import ranked
 from bpe_conformance.known_bugs.plain import Encoder, Trainer
-from bpe_conformance.outcome import TIMED_OUT, Difference
 
 HOW_MANY = {2: 60, 3: 30, 5: 20}
 """Faults in one class → how many classes."""

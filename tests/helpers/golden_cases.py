@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from bpe_conformance.cases.difference import Difference
 from bpe_conformance.cases.expectations import compute
 from bpe_conformance.cases.judging import judge, skip_reason
 from bpe_conformance.fixtures.spec import Case, Clause, read_case
 from bpe_conformance.implementation.implementation import Implementation
-from bpe_conformance.outcome import Difference
 from bpe_conformance.reference import Tokenizer as Reference
 
 

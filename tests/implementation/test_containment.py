@@ -15,7 +15,7 @@ from typing import NoReturn
 import pytest
 from hostile.hangs import HANGS, spin, turn_into_another
 
-from bpe_conformance.implementation.containment import Fault, Misshapen, Raised, TimedOut, call, describe, limits
+from bpe_conformance.implementation.containment import CallFailed, Malformed, Raised, TimedOut, call, describe, limits
 from bpe_conformance.signals import ended_by_signals
 
 
@@ -130,11 +130,11 @@ def test_the_person_at_the_keyboard_is_heard() -> None:
 
 def test_faults_pass_as_they_are() -> None:
     def fail() -> NoReturn:
-        raise Misshapen("encode returned None; a list of int is wanted")
+        raise Malformed("encode returned None; a list of int is wanted")
 
-    with pytest.raises(Misshapen), limits(1):
+    with pytest.raises(Malformed), limits(1):
         call("outer", lambda: call("inner", fail))
-    assert issubclass(Raised, Fault)
+    assert issubclass(Raised, CallFailed)
 
 
 def test_warnings_are_dropped_within() -> None:

@@ -13,7 +13,7 @@ from helpers.plugin_adapters import DecodeOnly, EncodeOnly, Right, TrainOnly, Un
 from bpe_conformance.cases import judging
 from bpe_conformance.fixtures import gpt2_model, read_model
 from bpe_conformance.fixtures.spec import load_spec
-from bpe_conformance.implementation.containment import Fault, Misshapen, Raised, TimedOut, limits
+from bpe_conformance.implementation.containment import CallFailed, Malformed, Raised, TimedOut, limits
 from bpe_conformance.implementation.implementation import METHODS, Implementation, MisshapenAdapter
 from bpe_conformance.implementation.proxy import rebuild_ids, rebuild_merges, rebuild_vocab
 from bpe_conformance.reference import Tokenizer as Reference
@@ -217,7 +217,7 @@ def test_subclasses_of_int_are_what_they_hold() -> None:
     ],
 )
 def test_ids_that_are_none(given: Any, told: str) -> None:
-    with pytest.raises(Misshapen) as caught:
+    with pytest.raises(Malformed) as caught:
         answering(given).build(MODEL).encode("ab")
     assert str(caught.value) == told
 
@@ -225,20 +225,20 @@ def test_ids_that_are_none(given: Any, told: str) -> None:
 def test_endless_answers_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("bpe_conformance.implementation.proxy.MAX_IDS", 1000)
     monkeypatch.setattr("bpe_conformance.implementation.proxy.MAX_VOCAB", 1000)
-    with pytest.raises(Misshapen, match="more than 1000 ids"):
+    with pytest.raises(Malformed, match="more than 1000 ids"):
         answering(lambda: itertools.repeat(97)).build(MODEL).encode("ab")
-    with pytest.raises(Misshapen, match="more than 1000 ids"):
+    with pytest.raises(Malformed, match="more than 1000 ids"):
         answering(lambda: itertools.repeat(itertools.repeat(97)), "encode_batch").build(MODEL).encode_batch(["a"])
-    with pytest.raises(Misshapen, match="merges has more than 1000 entries"):
+    with pytest.raises(Malformed, match="merges has more than 1000 entries"):
         rebuild_merges(itertools.repeat((b"a", b"b")))
-    with pytest.raises(Misshapen, match="more than 2 parts"):
+    with pytest.raises(Malformed, match="more than 2 parts"):
         rebuild_merges([itertools.repeat(b"a")])
 
     class Endless(dict[int, bytes]):
         def items(self) -> Any:
             return ((index, b"a") for index in itertools.count())
 
-    with pytest.raises(Misshapen, match="vocab has more than 1000 entries"):
+    with pytest.raises(Malformed, match="vocab has more than 1000 entries"):
         rebuild_vocab(Endless())
 
 
@@ -274,7 +274,7 @@ def test_hostile_objects_gain_nothing() -> None:
 
     for method, ask in (("encode", "ab"), ("decode", [97]), ("decode_bytes", [97]), ("encode_batch", ["ab"])):
         proxy = answering(Everything(), method).build(MODEL)
-        with pytest.raises(Fault):
+        with pytest.raises(CallFailed):
             getattr(proxy, method)(ask)
     with pytest.raises(Raised):
         answering([Everything()]).build(MODEL).encode("ab")
@@ -302,9 +302,9 @@ def test_texts_and_bytes_are_exact() -> None:
     assert type(data) is bytes
     assert data == b"no"
     assert answering(bytearray(b"a"), "decode_bytes").build(MODEL).decode_bytes([97]) == b"a"
-    with pytest.raises(Misshapen, match="decode returned a bytes; str is wanted"):
+    with pytest.raises(Malformed, match="decode returned a bytes; str is wanted"):
         answering(b"a", "decode").build(MODEL).decode([97])
-    with pytest.raises(Misshapen, match="decode_bytes holds a str; bytes are wanted"):
+    with pytest.raises(Malformed, match="decode_bytes holds a str; bytes are wanted"):
         answering("a", "decode_bytes").build(MODEL).decode_bytes([97])
 
 
@@ -359,7 +359,7 @@ def test_vocabularies(given: Any, wanted: dict[int, bytes]) -> None:
     ],
 )
 def test_shapes_with_their_mend(rebuild: Callable[[Any], Any], given: Any, told: str) -> None:
-    with pytest.raises(Misshapen) as caught:
+    with pytest.raises(Malformed) as caught:
         rebuild(given)
     assert str(caught.value).startswith(told)
     assert "\n" not in str(caught.value)
@@ -375,10 +375,10 @@ def test_what_training_returns() -> None:
     assert implementation.train("", 256, []).proxy is not None
     for answers[0], told in ((None, "None"), ([{}, []], "a list")):
         wanted = rf"returned {told} without vocab; a Tokenizer or a tuple \(vocab, merges\) is wanted"
-        with pytest.raises(Misshapen, match=wanted):
+        with pytest.raises(Malformed, match=wanted):
             implementation.train("", 256, [])
     answers[0] = SimpleNamespace(vocab={})
-    with pytest.raises(Misshapen, match="without merges"):
+    with pytest.raises(Malformed, match="without merges"):
         implementation.train("", 256, [])
 
 

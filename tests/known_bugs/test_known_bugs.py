@@ -10,6 +10,7 @@ from collections import Counter
 
 import pytest
 
+from bpe_conformance.cases.difference import TIMED_OUT, Difference
 from bpe_conformance.cases.judging import judge, skip_reason
 from bpe_conformance.cli import main
 from bpe_conformance.fixtures.spec import Spec, load_spec
@@ -17,7 +18,6 @@ from bpe_conformance.implementation.implementation import Implementation
 from bpe_conformance.known_bugs import KnownBug, known_bugs, matrix, mutation_score
 from bpe_conformance.known_bugs.matrix import Matrix
 from bpe_conformance.known_bugs.plain import Encoder, Trainer
-from bpe_conformance.outcome import TIMED_OUT, Difference
 
 BUGS = known_bugs()
 SAMPLE = [bug for bug in BUGS if not bug.varies][::9]

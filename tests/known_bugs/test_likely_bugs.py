@@ -7,6 +7,7 @@ from dataclasses import replace
 from functools import cache
 from typing import Any
 
+from bpe_conformance.cases.difference import Difference
 from bpe_conformance.cases.expectations import compute
 from bpe_conformance.cases.judging import judge
 from bpe_conformance.fixtures.spec import Case, Spec, load_spec, read_case
@@ -15,7 +16,6 @@ from bpe_conformance.known_bugs import known_bugs
 from bpe_conformance.known_bugs.likely_bugs import Diagnosis, Likeness, SameError, line_for, of_run, ranked, told
 from bpe_conformance.known_bugs.matrix import Matrix, read, text
 from bpe_conformance.known_bugs.plain import Encoder
-from bpe_conformance.outcome import Difference
 
 ANSWERS = {
     "greedy": {"a": "1", "b": "2", "c": "3"},
