@@ -450,7 +450,7 @@ class Mismatch:
         answer: what came back.
         divergence: where and why the two part.
         depends_on: the other part that fails alone too.
-        conventions: (convention, value) pairs, not declared, under each of which the answer is correct.
+        conventions: the smallest sets of (convention, value) pairs, not declared, under which the answer is correct.
     """
 
     asked: Question
@@ -458,7 +458,7 @@ class Mismatch:
     answer: Answer
     divergence: Divergence | None = None
     depends_on: Dependence | None = None
-    conventions: tuple[tuple[str, str], ...] = ()
+    conventions: tuple[tuple[tuple[str, str], ...], ...] = ()
 
     @property
     def fingerprint(self) -> str:

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
-if TYPE_CHECKING:
-    from .session.run import Run
-
 SUITE = Path(__file__).parent
 NAME = "conformance"
-RUN: pytest.StashKey[Run] = pytest.StashKey()
+RUN = "bpe-conformance-run"
+"""The name under which a run is registered as a plugin."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -22,7 +20,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption(
         "--adapter",
         metavar="SPEC",
-        help="what to judge: pkg.module:Class, a built-in name (reference, textbook, tiktoken, huggingface), "
+        help="what to test: pkg.module:Class, a built-in name (reference, textbook, tiktoken, huggingface), "
         "cmd:PROGRAM ARGS, or cs336:MODULE",
     )
     group.addoption(
@@ -31,8 +29,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help="pkg.module:function (input_path, vocab_size, special_tokens) -> (vocab, merges), "
         "for an adapter without train",
     )
-    group.addoption("--bpe-strict", action="store_true", help="a SHOULD that does not hold fails the run")
-    group.addoption("--bpe-case", metavar="ID", action="append", help="run exactly this case or law; repeatable")
+    group.addoption("--bpe-strict", action="store_true", help="a SHOULD that fails fails the run")
+    group.addoption("--bpe-case", metavar="ID", action="append", help="run exactly this case or property; repeatable")
     group.addoption(
         "--bpe-clause", metavar="ID", action="append", help="run the cases of this clause, or of a prefix of ids"
     )
@@ -41,12 +39,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--bpe-seed",
         metavar="N",
         type=int,
-        help="add a few hundred cases that nobody has seen, the same for the same N, judged by the textbook oracle",
+        help="test the properties with other and more examples, the same for the same N",
     )
-    group.addoption("--bpe-spec", metavar="DIR", help="judge against the spec in this folder")
-    group.addoption(
-        "--bpe-pack", metavar="DIR", help="judge against the golden cases of one model, made by bpe-conformance pack"
-    )
+    group.addoption("--bpe-spec", metavar="DIR", help="use the spec in this directory")
+    group.addoption("--bpe-pack", metavar="DIR", help="use the golden cases of one model, made by bpe-conformance pack")
     group.addoption(
         "--bpe-known-failures",
         metavar="FILE",
@@ -64,10 +60,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--bpe-corpus",
         metavar="PATH",
         action="append",
-        help="compare GPT-2 ids of this file or folder with tiktoken's; 'stdlib' is the standard library's sources",
+        help="compare GPT-2 ids of this file or directory with tiktoken's; 'stdlib' is the standard library's sources",
     )
     group.addoption(
-        "--bpe-isolate", action="store_true", help="run the adapter in a process of its own: crashes are contained"
+        "--bpe-isolate",
+        action="store_true",
+        help="run the adapter in a process of its own, which contains crashes, hangs and memory",
     )
 
 
@@ -78,8 +76,7 @@ def pytest_configure(config: pytest.Config) -> None:
         return
     from .session.run import Run
 
-    config.stash[RUN] = Run.configure(config)
-    config.pluginmanager.register(config.stash[RUN], "bpe-conformance-run")
+    config.pluginmanager.register(Run.configure(config), RUN)
 
 
 def _name_suite(config: pytest.Config) -> bool:
@@ -88,7 +85,7 @@ def _name_suite(config: pytest.Config) -> bool:
         path, _, name = str(argument).partition("::")
         if _is_suite(path, config):
             config.args[index] = str(SUITE)
-            if name:  # pytest takes no :: after a folder
+            if name:  # pytest takes no :: after a directory
                 config.option.bpe_case = [*(config.option.bpe_case or ()), name]
             named = True
         elif Path(path).name == NAME and Path(config.invocation_params.dir, path).exists():
@@ -121,7 +118,7 @@ def _is_suite(path: str, config: pytest.Config) -> bool:
 @pytest.hookimpl(tryfirst=True)
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
     """Let no ignore rule of the user's project reach the suite, wherever it is installed: `.venv`, for one."""
-    if RUN not in config.stash:
+    if not config.pluginmanager.hasplugin(RUN):
         return None
     if collection_path == SUITE or collection_path in SUITE.parents:
         return False
@@ -132,9 +129,8 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collect_directory(path: Path, parent: pytest.Collector) -> pytest.Collector | None:
-    """Collect the suite's folder as cases and laws."""
-    run = parent.config.stash.get(RUN, None)
-    if run is None or path != SUITE:
+    """Collect the suite's folder as cases and properties."""
+    if path != SUITE or not parent.config.pluginmanager.hasplugin(RUN):
         return None
     from .session.items import Suite
 

@@ -3,65 +3,94 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from bpe_conformance.fixtures import PATTERNS, Model
+from bpe_conformance.fixtures.spec import Case
 from bpe_conformance.reference import textbook
 
-from ..implementation.containment import CallFailed
+from ..implementation.containment import CallFailed, TimedOut
 from ..implementation.implementation import Implementation
-from ..terminal import show
-from .expectations import oracle
+from ..outcome import Answer, Dependence, Ids, Mismatch, Rows, fingerprint
+from .expectations import oracle, whole_text, with_allowed
+from .skipping import adapted
 
-Answer = list[int] | CallFailed
 MOST_PIECES = 16
 
 
-def on_encode(text: str, model: Model, implementation: Implementation, got: Answer) -> str:
-    """Say so if `encode` of the whole text gives the wrong answer that a stream, a batch or loaded files gave."""
-    if "encode" not in implementation.capabilities or not _alike(
-        _asked(lambda: implementation.build(model).encode(text)), got
-    ):
-        return ""
-    return f"encode gives the same for {show.text_line(text)}: fix that first"
+def explained(case: Case, mismatch: Mismatch, implementation: Implementation) -> Mismatch:
+    """Return `mismatch` with the part of the implementation that it depends on, if another part is wrong alone."""
+    case = adapted(case, implementation) or case
+    try:
+        with implementation.within():
+            found = _dependence(case, mismatch, implementation)
+    except TimedOut:
+        return mismatch
+    return mismatch if found is None else replace(mismatch, depends_on=found)
 
 
-def on_pieces(text: str, section: str, model: Model, implementation: Implementation, got: Answer) -> str:
-    """Say so if the parts of a text are encoded wrong alone (special tokens), or all of them right (splitting)."""
-    if isinstance(got, CallFailed) or section == "SPLIT":
-        return ""
+def _dependence(case: Case, mismatch: Mismatch, implementation: Implementation) -> Dependence | None:
+    model = case.model
+    if model is None or case.op in ("train", "decode", "save", "construct"):
+        return None
+    if case.op == "batch":
+        return _of_batch(mismatch, model, implementation)
+    text = whole_text(case)
+    if case.op in ("stream", "load", "encode_allowed"):
+        built = with_allowed(case) if case.op == "encode_allowed" else model
+        return _on_encode(text, built, implementation, mismatch.answer)
+    if any(0xD800 <= ord(char) < 0xE000 for char in text) or not isinstance(mismatch.answer, Ids):
+        return None
+    return _on_pieces(text, case.clause.section, model, implementation)
+
+
+def _of_batch(mismatch: Mismatch, model: Model, implementation: Implementation) -> Dependence | None:
+    texts = mismatch.asked.input["texts"]
+    if not isinstance(mismatch.answer, Rows):
+        return None
+    expected = mismatch.expected.alternatives[0]
+    assert isinstance(expected, Rows)
+    for text, right, got in zip(texts, expected.rows, mismatch.answer.rows, strict=False):
+        if right != got:
+            return _on_encode(text, model, implementation, Ids(got))
+    return None
+
+
+def _on_encode(text: str, model: Model, implementation: Implementation, got: Answer) -> Dependence | None:
+    """Find out whether `encode` of the whole text gives the wrong answer that a stream, a batch or files gave."""
+    if "encode" not in implementation.capabilities:
+        return None
+    alone = _asked(lambda: implementation.build(model).encode(text))
+    return Dependence("encode", text) if fingerprint(alone) == fingerprint(got) else None
+
+
+def _on_pieces(text: str, section: str, model: Model, implementation: Implementation) -> Dependence | None:
+    """Find out whether the parts of a text are encoded wrong alone, or all of them correctly."""
+    if section == "SPLIT":
+        return None
     try:
         right = oracle(model, implementation.conventions["lookup"])
     except ValueError:  # a table or a special token that the textbook refuses
-        return ""
+        return None
     segments = textbook.cut_special(text, model.special_tokens or ())
     if any(special for _, special in segments):
         plain = (segment for segment, special in segments if not special)
-        wrong = next((one for one in plain if not _alone(one, model, implementation, right)), None)
+        wrong = next((one for one in plain if not _correct_alone(one, model, implementation, right)), None)
         if wrong is not None:
-            return f"{show.text_line(wrong)} alone is encoded wrong too: fix that first"
-        return "" if section == "SPECIAL" else "each segment between special tokens alone is right (SPECIAL)"
+            return Dependence("segment", wrong)
+        return None if section == "SPECIAL" else Dependence("segments", text)
     pieces = [] if model.is_large else textbook.split(text, PATTERNS[model.pattern])
-    if 1 < len(pieces) <= MOST_PIECES and all(_alone(piece, model, implementation, right) for piece in pieces):
-        return "each pre-token alone is encoded right: the text is split wrong (SPLIT)"
-    return ""
+    if 1 < len(pieces) <= MOST_PIECES and all(_correct_alone(piece, model, implementation, right) for piece in pieces):
+        return Dependence("pre-tokens", text)
+    return None
 
 
-def _alone(text: str, model: Model, implementation: Implementation, right: textbook.Tokenizer) -> bool:
-    return _asked(lambda: implementation.build(model).encode(text)) == right.encode(text)
+def _correct_alone(text: str, model: Model, implementation: Implementation, right: textbook.Tokenizer) -> bool:
+    return _asked(lambda: implementation.build(model).encode(text)) == Ids(tuple(right.encode(text)))
 
 
 def _asked(ask: Callable[[], list[int]]) -> Answer:
     try:
-        return ask()
-    except CallFailed as fault:
-        return fault
-
-
-def _alike(one: Answer, other: Answer) -> bool:
-    if isinstance(one, CallFailed) or isinstance(other, CallFailed):
-        return type(one) is type(other) and _kind(one) == _kind(other)
-    return one == other
-
-
-def _kind(answer: Answer) -> type:
-    return type(getattr(answer, "error", answer))
+        return Ids(tuple(ask()))
+    except (CallFailed, TimedOut) as failed:
+        return failed.answer

@@ -1,112 +1,154 @@
-"""Judges encodings: the ids of a text, whole, in chunks, or from files."""
+"""Tests encodings: the ids of a text, whole, in chunks, or by a tokenizer loaded from files."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from bpe_conformance.fixtures import Model, read_token
+from bpe_conformance.fixtures import Model
 from bpe_conformance.fixtures.spec import Case
 
-from ..implementation.containment import CallFailed, Raised
+from ..implementation.containment import CallFailed, TimedOut
 from ..implementation.implementation import Implementation
 from ..implementation.proxy import TokenizerProxy
-from ..terminal import show
-from . import dependence, divergence
-from .difference import Difference, faulty
-from .expectations import expected_ids, value_for, whole_text
+from ..outcome import (
+    Accepted,
+    Answer,
+    AnyError,
+    EncodingDivergence,
+    Expectation,
+    Ids,
+    Lossless,
+    Mismatch,
+    NewIds,
+    Question,
+    Refusal,
+    SpecialToken,
+)
+from . import divergence
+from .expectations import LOOKUP_KEYS, acceptable_ids, choice, value_for, whole_text, with_allowed
 
-ACCEPTED = "no ids"
-"""The answer of a constructor that raises nothing."""
+
+def judge(case: Case, implementation: Implementation) -> Mismatch | None:
+    """Return how the answer to an `encode`, `encode_allowed` or `construct` case differs from its expectation."""
+    assert case.model is not None
+    text = whole_text(case)
+    if case.op == "construct":
+        return judge_ids(case, case.model, implementation, _construct, Question("construct", case.model, {}))
+    if case.op == "encode_allowed":
+        return _judge_allowed(case, case.model, implementation, text)
+    asked = Question("encode", case.model, {"text": text})
+    return judge_ids(case, case.model, implementation, lambda tokenizer: tokenizer.encode(text), asked)
+
+
+def _construct(tokenizer: TokenizerProxy) -> list[int] | None:
+    return None
+
+
+def _judge_allowed(case: Case, model: Model, implementation: Implementation, text: str) -> Mismatch | None:
+    chosen, like = choice(case), with_allowed(case)
+    asked = Question("encode_allowed", model, {"text": text, **chosen})
+    found = judge_ids(
+        case,
+        like,
+        implementation,
+        lambda tokenizer: tokenizer.encode_allowed(text, **chosen),
+        asked,
+        lambda: implementation.build(model),
+    )
+    if found is None or not isinstance(found.answer, Ids):
+        return found
+    others = {token.encode("utf-8") for token in {*(model.special_tokens or ())}.difference(like.special_tokens or ())}
+    for number, index in enumerate(found.answer.ids):
+        if model.vocab.get(index) in others:
+            byte = sum(len(model.vocab.get(one, b"")) for one in found.answer.ids[:number])
+            cause = SpecialToken(model.vocab[index], missed=False, allowed=False)
+            return replace(found, divergence=EncodingDivergence(number, byte, cause))
+    return found
 
 
 def judge_ids(
     case: Case,
     model: Model,
     implementation: Implementation,
-    ask: Callable[[TokenizerProxy], list[int]],
-    shown: str,
+    ask: Callable[[TokenizerProxy], list[int] | None],
+    asked: Question,
     build: Callable[[], TokenizerProxy] | None = None,
-    asked: str = "",
-) -> Difference | None:
+) -> Mismatch | None:
     """Return how the ids that the implementation gives differ from those that `case` expects.
 
     Args:
-        case: what is judged.
-        model: its table.
-        implementation: the implementation.
-        ask: gets the ids from a tokenizer.
-        shown: the input, for people.
+        case: the case.
+        model: the table that the expectation is about.
+        implementation: the implementation under test.
+        ask: gets the ids from a tokenizer, or None if there are none to get.
+        asked: the question.
         build: gives the tokenizer, where it is not built from `model`.
-        asked: what was asked beside the input, for people.
     """
-    expect = value_for(case.expect, implementation.conventions["lookup"])
+    lookup = implementation.conventions["lookup"]
+    expect = value_for(case.expect, lookup)
     if expect is None:
         return None
     text = whole_text(case)
-    got: list[int] | CallFailed
+    acceptable = acceptable_ids(expect)
+    answer: Answer
     spelled = b""
     try:
-        proxy = build() if build else implementation.build(model)
-        got = ask(proxy) if case.op != "construct" else []
-        if any("lossless" in one for one in _alternatives(expect)):
-            spelled = _spelled(got, model, proxy)
-    except CallFailed as fault:
-        got = fault
-    if any(_ids_match(one, model, text, got, spelled) for one in _alternatives(expect)):
+        tokenizer = build() if build else implementation.build(model)
+        ids = ask(tokenizer)
+        answer = Accepted() if ids is None else Ids(tuple(ids))
+        if ids is not None and Lossless() in acceptable:
+            spelled = _spelled(ids, model, tokenizer)
+    except (CallFailed, TimedOut) as failed:
+        answer = failed.answer
+    if any(_is_accepted(one, model, text, answer, spelled) for one in acceptable):
         return None
-    line = f"{shown}{_hex(text)}{asked}        {model_line(model)}" if case.op != "construct" else model_line(model)
-    if case.op == "construct" and not isinstance(got, CallFailed):
-        return Difference(line, _ids_line(expect, model, got), "the constructor accepted the table", answer=ACCEPTED)
-    splitting = case.clause.section == "SPLIT"
-    lookup = implementation.conventions["lookup"]
-    found = _difference(line, _ids_line(expect, model, got), got, model, text, expect, splitting, lookup)
-    if case.op in ("stream", "load", "encode_allowed"):
-        depends = dependence.on_encode(text, model, implementation, got)
-    elif _encodable(text):
-        depends = dependence.on_pieces(text, case.clause.section, model, implementation, got)
-    else:
-        depends = ""
-    return replace(found, depends=depends)
+    where = None
+    plain = next((one for one in acceptable if isinstance(one, Ids)), None)
+    if plain is not None and isinstance(answer, Ids) and _encodable(text):
+        splitting = case.clause.section == "SPLIT"
+        where = divergence.encoding(model, text, plain.ids, answer.ids, splitting, lookup)
+    conventions = tuple(
+        (("lookup", key),)
+        for key in LOOKUP_KEYS
+        if key != lookup and _holds_under(case.expect, key, model, text, answer, spelled)
+    )
+    return Mismatch(asked, Expectation(acceptable), answer, where, conventions=conventions)
 
 
-def _alternatives(expect: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-    for one in expect.get("any_of", (expect,)):
-        if "by_convention" in one:
-            yield from one["by_convention"].values()
-        elif "any_of" in one:
-            yield from _alternatives(one)
-        else:
-            yield one
+def _holds_under(expect: Mapping[str, Any], key: str, model: Model, text: str, answer: Answer, spelled: bytes) -> bool:
+    value = value_for(expect, key) if "by_convention" in expect else None
+    return value is not None and any(_is_accepted(one, model, text, answer, spelled) for one in acceptable_ids(value))
 
 
-def _spelled(ids: Sequence[int], model: Model, proxy: TokenizerProxy) -> bytes:
+def _spelled(ids: Sequence[int], model: Model, tokenizer: TokenizerProxy) -> bytes:
     """Return the bytes of `ids`: by the model, or, for the new id of a special token, by the implementation."""
     special = set(model.special_tokens or ())
     parts = []
     for index in ids:
         token = model.vocab.get(index, b"")
-        if not token and special and (text := proxy.decode([index])) in special:
+        if not token and special and (text := tokenizer.decode([index])) in special:
             token = text.encode("utf-8")
         parts.append(token)
     return b"".join(parts)
 
 
-def _ids_match(expect: Mapping[str, Any], model: Model, text: str, got: list[int] | CallFailed, spelled: bytes) -> bool:
-    if isinstance(got, CallFailed):
-        return "error" in expect and isinstance(got, Raised) and got.is_error
-    if "error" in expect:
-        return False
-    if "with_new_ids" in expect:
-        return has_new_ids([read_token(token) for token in expect["with_new_ids"]], model, got)
-    if "lossless" in expect:
-        return spelled == text.encode("utf-8", "surrogatepass")
-    return got == expected_ids(expect)
+def _is_accepted(acceptable: object, model: Model, text: str, answer: Answer, spelled: bytes) -> bool:
+    match acceptable, answer:
+        case AnyError(), Refusal():
+            return True
+        case NewIds(tokens), Ids(ids):
+            return has_new_ids(tokens, model, ids)
+        case Lossless(), Ids():
+            return spelled == text.encode("utf-8", "surrogatepass")
+        case Ids(), Ids():
+            return acceptable == answer
+    return False
 
 
 def has_new_ids(tokens: Sequence[bytes], model: Model, got: Sequence[int]) -> bool:
-    """Whether `got` stands for `tokens`, those without an entry in the model each with one id that is not in use."""
+    """Whether `got` are ids of `tokens`, where each token without an entry has one id that is not in use."""
     entries = {token: index for index, token in model.vocab.items()}
     new: dict[bytes, int] = {}
     for token, index in zip(tokens, got, strict=False):
@@ -118,65 +160,5 @@ def has_new_ids(tokens: Sequence[bytes], model: Model, got: Sequence[int]) -> bo
     return len(tokens) == len(got) and len(set(new.values())) == len(new)
 
 
-def _ids_line(expect: Mapping[str, Any], model: Model, got: list[int] | CallFailed) -> str:
-    lines = []
-    for one in _alternatives(expect):
-        if "error" in one:
-            lines.append(f"an error ({one['error']})")
-        elif "with_new_ids" in one:
-            tokens = " | ".join(show.token(read_token(token)) for token in one["with_new_ids"])
-            lines.append(f"{tokens}, each without an entry with a new id of its own")
-        elif "lossless" in one:
-            lines.append("ids whose bytes are the text")
-        else:
-            ids = expected_ids(one)
-            around = 0 if isinstance(got, CallFailed) else show.first_difference(ids, got)
-            lines.append(show.ids(ids, model.vocab, around))
-    return "  or  ".join(lines)
-
-
-def _difference(
-    line: str,
-    expected: str,
-    got: list[int] | CallFailed,
-    model: Model,
-    text: str,
-    expect: Mapping[str, Any],
-    splitting: bool,
-    lookup: str,
-) -> Difference:
-    if isinstance(got, CallFailed):
-        return faulty(line, expected, got)
-    plain = next((one for one in _alternatives(expect) if "ids" in one or "stored" in one), None)
-    diverges, around = "", 0
-    if plain is not None:
-        ids = expected_ids(plain)
-        around = show.first_difference(ids, got)
-        diverges = (
-            divergence.encoding(model, text, ids, got, splitting, lookup)
-            if text.isprintable() or _encodable(text)
-            else ""
-        )
-    return Difference(line, expected, show.ids(got, model.vocab, around), diverges)
-
-
 def _encodable(text: str) -> bool:
     return not any(0xD800 <= ord(char) < 0xE000 for char in text)
-
-
-def _hex(text: str) -> str:
-    if len(text) > 24:
-        return ""
-    return f"  = {show.hex_line(text.encode('utf-8', 'surrogatepass'))}" if text else ""
-
-
-def model_line(model: Model) -> str:
-    """Return the table of a case in one line."""
-    if model.is_large:
-        return f"model {model.name}"
-    name = f"model {model.name}: " if model.name else ""
-    special = f", special tokens {list(model.special_tokens)!a}" if model.special_tokens else ""
-    missing = sorted({bytes([byte]) for byte in range(256)} - set(model.vocab.values()))
-    special += f", a vocabulary without {', '.join(map(show.token, missing))}" if missing else ""
-    pattern = f", pattern {model.pattern}" if model.pattern != "gpt2" else ""
-    return f"{name}merges {show.merges(model.merges)}{special}{pattern}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from typing import Any
@@ -11,6 +11,8 @@ from typing import Any
 from bpe_conformance.fixtures import PATTERNS, Merge, Model, read_choice, read_text, read_token, write_token
 from bpe_conformance.fixtures.spec import FOLDER, Case
 from bpe_conformance.reference import textbook
+
+from ..outcome import Acceptable, AnyError, Ids, Lossless, NewIds, Question
 
 TRAINING_KEYS = ("lex-greater", "lex-smaller", "smaller-ids", "smaller-ids/gpt2", "first-seen")
 LOOKUP_KEYS = ("pair", "bytes")
@@ -38,6 +40,31 @@ def value_for(expect: Mapping[str, Any], key: str) -> Mapping[str, Any] | None:
 def read_merges(value: Any) -> list[Merge]:
     """Return the merges that an expectation spells."""
     return [(read_token(left), read_token(right)) for left, right in value]
+
+
+def acceptable_ids(expect: Mapping[str, Any]) -> tuple[Acceptable, ...]:
+    """Return the alternatives of an encoding expectation as values."""
+    return tuple(map(_acceptable, _alternatives(expect)))
+
+
+def _alternatives(expect: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    for one in expect.get("any_of", (expect,)):
+        if "by_convention" in one:
+            yield from one["by_convention"].values()
+        elif "any_of" in one:
+            yield from _alternatives(one)
+        else:
+            yield one
+
+
+def _acceptable(value: Mapping[str, Any]) -> Acceptable:
+    if "error" in value:
+        return AnyError(value["error"])
+    if "with_new_ids" in value:
+        return NewIds(tuple(read_token(token) for token in value["with_new_ids"]))
+    if "lossless" in value:
+        return Lossless()
+    return Ids(tuple(expected_ids(value)))
 
 
 def expected_ids(expect: Mapping[str, Any]) -> list[int]:
@@ -74,6 +101,24 @@ def whole_text(case: Case) -> str:
     if case.op == "stream":
         return "".join(chunkings(case)[0])
     return read_text(case.input["text"])
+
+
+def question(case: Case) -> Question:
+    """Return what `case` asks, in Python values."""
+    if case.op == "train":
+        given = case.input["train"]
+        special = [read_text(token) for token in given["special_tokens"]]
+        return Question("train", None, {**given, "text": read_text(given["text"]), "special_tokens": special})
+    if case.op == "decode":
+        return Question("decode", case.model, dict(case.input))
+    if case.op == "batch":
+        return Question("batch", case.model, {"texts": [read_text(text) for text in case.input["texts"]]})
+    if case.op == "stream":
+        return Question("stream", case.model, {"chunks": chunkings(case)[0]})
+    if case.op in ("save", "construct"):
+        return Question(case.op, case.model, {})
+    chosen = choice(case) if case.op == "encode_allowed" else {}
+    return Question(case.op, case.model, {**case.input, "text": whole_text(case), **chosen})
 
 
 def choice(case: Case) -> dict[str, str | list[str]]:

@@ -1,111 +1,180 @@
-"""Judges training: the merges, and the vocabulary that comes with them."""
+"""Tests training: the merges, and the vocabulary that comes with them."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
 
 from bpe_conformance.fixtures import PATTERNS, Merge, read_text
 from bpe_conformance.fixtures.spec import Case
 from bpe_conformance.reference import textbook
 
-from ..implementation.containment import CallFailed, Raised
-from ..implementation.implementation import Implementation, Trained
-from ..terminal import show
+from ..implementation.containment import CallFailed, TimedOut
+from ..implementation.implementation import CONVENTIONS, Implementation
+from ..outcome import (
+    Acceptable,
+    AnyError,
+    Divergence,
+    EntryDivergence,
+    Expectation,
+    HighestCount,
+    Mismatch,
+    Question,
+    Refusal,
+    Table,
+    TrainingDivergence,
+    VocabDivergence,
+)
 from . import divergence
-from .difference import Difference, faulty
 from .expectations import read_merges, training_key, value_for
 
+_Conventions = Mapping[str, str]
 
-def judge_training(case: Case, implementation: Implementation) -> Difference | None:
+
+def judge(case: Case, implementation: Implementation) -> Mismatch | None:
     """Return how what the implementation learns differs from what `case` expects, or None."""
-    given = case.input["train"]
-    text, size = read_text(given["text"]), given["vocab_size"]
-    special = [read_text(token) for token in given["special_tokens"]]
-    named = [token for token in special if token]
-    pattern = given.get("pattern", "gpt2")
-    line = f"{show.text_line(text)}, vocab_size {size}, special tokens {special!a}"
-    line += f", pattern {pattern}" if pattern != "gpt2" else ""
+    given = _Training.of(case)
+    asked = Question("train", None, given.question)
     conventions = implementation.conventions
-    key = training_key(conventions["tie_break"], conventions["byte_order"])
-    alternatives = list(case.expect.get("any_of", (case.expect,)))
-    wanted_error = any("error" in one for one in alternatives)
-    values = [value_for(one, key) for one in alternatives if "error" not in one]
-    accepted = [read_merges(value["merges"]) for value in values if value]
-    expected = accepted[0] if accepted else []
-    shown = "an error" if wanted_error else f"merges {show.merges(expected)}"
+    acceptable = given.acceptable(conventions)
+    expected = Expectation(acceptable)
     try:
-        trained = implementation.train(text, size, special, pattern)
-    except CallFailed as fault:
-        if wanted_error and isinstance(fault, Raised) and fault.is_error:
+        trained = implementation.train(given.text, given.vocab_size, given.special_tokens, given.pattern)
+    except (CallFailed, TimedOut) as failed:
+        refused = isinstance(failed.answer, Refusal) and any(isinstance(one, AnyError) for one in acceptable)
+        return None if refused else Mismatch(asked, expected, failed.answer)
+    answer = Table(trained.vocab, tuple(trained.merges))
+    if not given.values(conventions):
+        return Mismatch(asked, expected, answer)
+    where = given.divergence(answer, conventions)
+    if where is None:
+        return None
+    return Mismatch(asked, expected, answer, where, conventions=given.other_conventions(answer, conventions))
+
+
+@dataclass(frozen=True)
+class _Training:
+    """A training case in Python values."""
+
+    case: Case
+    text: str
+    vocab_size: int
+    special_tokens: list[str]
+    pattern: str
+
+    @classmethod
+    def of(cls, case: Case) -> _Training:
+        given = case.input["train"]
+        special = [read_text(token) for token in given["special_tokens"]]
+        return cls(case, read_text(given["text"]), given["vocab_size"], special, given.get("pattern", "gpt2"))
+
+    @property
+    def question(self) -> dict[str, object]:
+        return {
+            "text": self.text,
+            "vocab_size": self.vocab_size,
+            "special_tokens": self.special_tokens,
+            "pattern": self.pattern,
+        }
+
+    @property
+    def named(self) -> list[str]:
+        """The special tokens that are not empty."""
+        return [token for token in self.special_tokens if token]
+
+    @property
+    def words(self) -> list[textbook.Word]:
+        return textbook.corpus(self.text, self.special_tokens, PATTERNS[self.pattern])
+
+    @property
+    def _alternatives(self) -> list[Mapping[str, object]]:
+        return list(self.case.expect.get("any_of", (self.case.expect,)))
+
+    def values(self, conventions: _Conventions) -> list[list[Merge] | None]:
+        """Return the accepted lists of merges; None where the case stores none for these conventions."""
+        key = training_key(conventions["tie_break"], conventions["byte_order"])
+        found = [value_for(one, key) for one in self._alternatives if "error" not in one]
+        return [read_merges(value["merges"]) if value else None for value in found]
+
+    def acceptable(self, conventions: _Conventions) -> tuple[Acceptable, ...]:
+        """Return what is correct under `conventions`."""
+        errors = [AnyError(str(one["error"])) for one in self._alternatives if "error" in one]
+        lists = self.values(conventions)
+        return (*errors, *(self._table(merges, conventions) for merges in lists))
+
+    def _table(self, merges: list[Merge] | None, conventions: _Conventions) -> Acceptable:
+        if merges is None or conventions["tie_break"] == "unspecified":
+            return HighestCount(self._most_merges)
+        return Table(self._vocab(merges, conventions), tuple(merges))
+
+    @property
+    def _most_merges(self) -> int:
+        return self.vocab_size - 256 - len(dict.fromkeys(self.named))
+
+    def _vocab(self, merges: Sequence[Merge], conventions: _Conventions) -> dict[int, bytes]:
+        return textbook.number(merges, self.named, conventions["byte_order"], conventions["id_layout"])
+
+    def divergence(self, answer: Table, conventions: _Conventions) -> Divergence | None:
+        """Return where the table differs under `conventions`, or None if it is correct."""
+        lists = self.values(conventions)
+        accepted = [merges for merges in lists if merges is not None]
+        merges = list(answer.merges)
+        if conventions["tie_break"] == "unspecified" or not accepted:
+            return _highest_counts(self.words, self._most_merges, merges) or self._entries(answer, conventions)
+        if merges not in accepted:
+            return divergence.training(self.words, accepted[0], merges)
+        return self._entries(answer, conventions)
+
+    def _entries(self, answer: Table, conventions: _Conventions) -> Divergence | None:
+        expected = self._vocab(answer.merges, conventions)
+        if self.case.clause.id == "TRAIN-IDS-2":
+            return _first_entry(expected, answer.vocab)
+        wanted, got = Counter(expected.values()), Counter(answer.vocab.values())
+        if self.case.clause.id != "TRAIN-IDS-1":
+            wanted, got = Counter(set(wanted)), Counter(set(got))
+        if wanted == got:
             return None
-        return faulty(line, shown, fault)
-    if not values:
-        return Difference(line, shown, f"a vocabulary of {len(trained.vocab)}")
-    words = textbook.corpus(text, special, PATTERNS[pattern])
-    if key == "unspecified" or not accepted:
-        distinct = len(dict.fromkeys(named))
-        found = _judge_any_maximum(words, size - 256 - distinct, trained.merges, line)
-        expected = trained.merges
-    elif trained.merges in accepted:
-        found, expected = None, trained.merges
-    else:
-        around = show.first_difference(expected, trained.merges)
-        found = Difference(
-            line,
-            f"merges {show.merges(expected, around)}",
-            f"merges {show.merges(trained.merges, around)}",
-            divergence.training(words, expected, trained.merges),
-        )
-    return found or _judge_vocab(case, line, expected, named, trained, conventions)
+        return VocabDivergence(tuple(sorted(wanted - got)), tuple(sorted(got - wanted)))
+
+    def other_conventions(self, answer: Table, conventions: _Conventions) -> tuple[tuple[tuple[str, str], ...], ...]:
+        """Return the smallest sets of changed conventions under which the table is correct."""
+        found: list[tuple[tuple[str, str], ...]] = []
+        names = ("tie_break", "byte_order", "id_layout")
+        options = [[value for value in CONVENTIONS[name] if value != "unspecified"] for name in names]
+        for values in product(*options):
+            changed = tuple(
+                (name, value) for name, value in zip(names, values, strict=True) if value != conventions[name]
+            )
+            other = {**conventions, **dict(changed)}
+            if changed and None not in self.values(other) and self.divergence(answer, other) is None:
+                found.append(changed)
+        least = min(map(len, found), default=0)
+        return tuple(one for one in found if len(one) == least)
 
 
-def _judge_any_maximum(
-    words: list[textbook.Word], wanted: int, merges: Sequence[Merge], line: str
-) -> Difference | None:
-    """Judge training step by step: each merge is a pair of the highest count (tie_break: unspecified)."""
-    for step in range(wanted):
+def _highest_counts(words: list[textbook.Word], most_merges: int, merges: Sequence[Merge]) -> TrainingDivergence | None:
+    """Return the first merge that is not a pair of the highest count (tie_break: unspecified), if there is one."""
+    for step in range(most_merges):
         counts = textbook.count_pairs(words)
         if not counts:
-            wanted = step
+            most_merges = step
             break
         most = max(counts.values())
         best = [pair for pair, count in counts.items() if count == most]
         chosen = merges[step] if step < len(merges) else None
         if chosen not in best:
-            got = f"{show.pair(chosen)} with count {counts[chosen]}" if chosen else "the end of training"
-            where = f"at step {step + 1}"
-            return Difference(line, f"a pair of count {most}: {show.merges(best)}", got, where)
+            return TrainingDivergence(step, best[0], most, chosen, counts[chosen] if chosen else 0)
         words = [textbook.replace(word, chosen) for word in words]
-    if len(merges) > wanted:
-        return Difference(line, f"{wanted} merges", f"{len(merges)} merges", f"at step {wanted + 1}")
+    if len(merges) > most_merges:
+        return TrainingDivergence(most_merges, None, 0, merges[most_merges], 0)
     return None
 
 
-def _judge_vocab(
-    case: Case,
-    line: str,
-    merges: Sequence[Merge],
-    special: Sequence[str],
-    trained: Trained,
-    conventions: Mapping[str, str],
-) -> Difference | None:
-    expected = textbook.number(merges, special, conventions["byte_order"], conventions["id_layout"])
-    if case.clause.id == "TRAIN-IDS-2":
-        if trained.vocab == expected:
-            return None
-        index = min(i for i in {*expected, *trained.vocab} if expected.get(i) != trained.vocab.get(i))
-        wanted = show.token(expected[index]) if index in expected else "no entry"
-        got = show.token(trained.vocab[index]) if index in trained.vocab else "no entry"
-        return Difference(line, f"id {index} is {wanted}", f"id {index} is {got}", f"at id {index}")
-    wanted_tokens, got_tokens = Counter(expected.values()), Counter(trained.vocab.values())
-    if case.clause.id != "TRAIN-IDS-1":
-        wanted_tokens, got_tokens = Counter(set(wanted_tokens)), Counter(set(got_tokens))
-    if wanted_tokens == got_tokens:
+def _first_entry(expected: Mapping[int, bytes], got: Mapping[int, bytes]) -> EntryDivergence | None:
+    differing = [index for index in {*expected, *got} if expected.get(index) != got.get(index)]
+    if not differing:
         return None
-    missing, extra = wanted_tokens - got_tokens, got_tokens - wanted_tokens
-    told = [f"{show.token(token)} is missing" for token in sorted(missing)[:3]]
-    told += [f"{show.token(token)} is too many" for token in sorted(extra)[:3]]
-    return Difference(
-        line, f"a vocabulary of {sum(wanted_tokens.values())} tokens", ", ".join(told), "in the vocabulary"
-    )
+    index = min(differing)
+    return EntryDivergence(index, expected.get(index), got.get(index))

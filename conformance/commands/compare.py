@@ -18,6 +18,7 @@ from ..implementation import loading
 from ..implementation.containment import CallFailed, TimedOut
 from ..implementation.implementation import Implementation
 from ..implementation.proxy import TokenizerProxy
+from ..outcome import first_difference
 from ..session import corpus
 from ..terminal import show
 from . import tokenizers
@@ -150,7 +151,7 @@ def _difference(
             told = answer if isinstance(answer, str) else f"{len(answer)} ids"
             yield f"  {side.implementation.title:<11} {told}"
         return
-    place = show.first_difference(lists[0], lists[1])
+    place = first_difference(lists[0], lists[1])
     ends = [0, *accumulate(len(sides[0].model.vocab.get(index, b"")) for index in lists[0][:place])]
     before = text.encode("utf-8")[: ends[-1]]
     yield f"first         {file}, line {line + before.count(10)}"

@@ -1,19 +1,17 @@
-"""Which known bugs an implementation looks like: those that give the same wrong answers to the same cases."""
+"""The likely causes of a run's failures: conventions, known bugs, and errors that many tests raise."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from bpe_conformance.fixtures.spec import Case
 
-from ..cases.difference import Difference
+from ..outcome import Outcome, Refusal
+from ..run_result import Bug, BugCause, Cause, ConventionCause, Diagnosis, ErrorCause
 from . import KnownBug, known_bugs, matrix
 from .matrix import Matrix
-
-Result = Mapping[str, Any]
 
 MUCH = 0.3
 """The share of the failures not yet explained with which a bug need not be followed to its end."""
@@ -23,13 +21,14 @@ THOROUGH = 0.9
 """Of any other bug, the least share of its cases that must fail: a second fault changes answers, and seldom mends."""
 HALF = 0.5
 """The least share of its cases that such a bug must answer as the implementation does, or all of its own clause."""
+FEWEST_FOR_CONVENTION = 2
+"""The least number of failures for which an undeclared convention is a cause."""
 FEW = 3
 """A bug with fewer cases matches by chance: all must match, one of them of the clause that it breaks."""
 MOST = 5
-NAMES = 3
 SAME_ERROR = 5
 SAME_ERROR_SHARE = 0.1
-"""From how many failures on, and from which share of all, one error is told as a cause."""
+"""The least number of failures, and the least share of all, for which one error is a cause."""
 
 
 @dataclass(frozen=True)
@@ -125,95 +124,91 @@ class _Compared:
         return len(new) - self.passed, len(self.same) / self.fails, bool(new & self.own)
 
 
-@dataclass(frozen=True)
-class SameError:
-    """An error that many failures raise: what came back in the first of them, and the cases in order."""
-
-    got: str
-    cases: tuple[str, ...]
-
-
-def same_errors(results: Iterable[Result], left: Collection[str], total: int) -> list[SameError]:
-    """Return the errors, by type and message, that many of the cases `left` of `total` failures raise, most first."""
-    raised: dict[str, list[Result]] = {}
-    for one in results:
-        if one["id"] in left and (error := _RAISED.fullmatch(one["got"])):
-            kind = Difference("", "", "", answer=f"raised {error['kind']}")
-            if one["fingerprint"] == kind.fingerprint:
-                raised.setdefault(error["error"], []).append(one)
-    many = [alike for alike in raised.values() if len(alike) >= max(SAME_ERROR, SAME_ERROR_SHARE * total)]
-    many.sort(key=len, reverse=True)
-    return [SameError(alike[0]["got"], tuple(one["id"] for one in alike)) for alike in many]
-
-
-_RAISED = re.compile(r".*? raised (?P<error>(?P<kind>\w+)(: .*)?)")
-
-
-@dataclass(frozen=True)
-class Diagnosis:
-    """What a run looks like.
-
-    Attributes:
-        likenesses: the known bugs that are causes, that of most failures first.
-        failing: the golden cases that failed; where none did, those that gave advisories.
-        word: what these are called.
-        errors: what many of the others raise.
-    """
-
-    likenesses: tuple[Likeness, ...] = ()
-    failing: frozenset[str] = frozenset()
-    word: str = "failing cases"
-    errors: tuple[SameError, ...] = ()
-
-
-def of_run(results: Iterable[Result], cases: Iterable[Case]) -> Diagnosis:
-    """Return what the failures of one run look like; of golden cases only, since the matrix holds no others."""
-    golden = {case.id: case.clause.id for case in cases}
-    judged = [one for one in results if one["state"] != "not claimed" and one["id"] in golden]
-    answers = {one["id"]: one["fingerprint"] for one in judged if one["state"] != "pass" and one["fingerprint"]}
-    for states, word in (("fail", "known failure"), "failing cases"), (("advisory",), "advisories"):
-        failures = frozenset(one["id"] for one in judged if one["state"] in states and one["id"] in answers)
-        if failures:
-            clauses = {**golden, **{bug.id: bug.clause for bug in known_bugs()}}
-            likenesses = ranked(answers, [one["id"] for one in judged], matrix.read(), clauses, failures)
-            left = failures.difference(*(one.cases for one in likenesses))
-            errors = same_errors(judged, left, len(failures))
-            return Diagnosis(tuple(likenesses), failures, word, tuple(errors))
+def diagnose(outcomes: Sequence[Outcome], cases: Iterable[Case]) -> Diagnosis:
+    """Return the likely causes of the failures of one run; of golden cases only, since the matrix holds no others."""
+    golden = {case.id: case for case in cases}
+    tested = [one for one in outcomes if one.state != "skipped" and one.test in golden]
+    answers = {one.test: one.fingerprint for one in tested if one.state != "passed" and one.mismatch is not None}
+    for states, warnings in ((("failed", "known failure"), False), (("warning",), True)):
+        failing = [one for one in tested if one.state in states and one.mismatch is not None]
+        if failing:
+            causes = tuple(_causes(failing, tested, answers, golden))
+            return Diagnosis(causes, tuple(one.test for one in failing), warnings)
     return Diagnosis()
 
 
-def told(diagnosis: Diagnosis) -> Iterator[str]:
-    """Yield the lines that tell each cause once: how many failures, what it does, the rule, how to fix it."""
-    left = diagnosis.failing
+def _causes(
+    failing: Sequence[Outcome], tested: Sequence[Outcome], answers: Mapping[str, str], golden: Mapping[str, Case]
+) -> Iterator[Cause]:
+    left = {one.test for one in failing}
+    for cause in _conventions(failing, tested, golden):
+        yield cause
+        left -= set(cause.tests)
     bugs = {bug.id: bug for bug in known_bugs()}
-    for number, likeness in enumerate(diagnosis.likenesses):
-        count = len(likeness.cases)
-        rest = f"of {len(left)} {diagnosis.word}" if number == 0 else f"of the other {len(left)}"
-        named = [bugs[bug] for bug in likeness.bugs[:NAMES]]
-        names = " or ".join(f"`{bug.id}`" for bug in named)
-        yield f"{count} {rest} look{'s' if count == 1 else ''} like {names}:"
-        for bug in named:
-            yield from _described(bug)
+    clauses = {name: case.clause.id for name, case in golden.items()}
+    clauses |= {bug.id: bug.clause for bug in bugs.values()}
+    for likeness in ranked(answers, [one.test for one in tested], matrix.read(), clauses, left):
+        named = tuple(_bug(bugs[bug]) for bug in likeness.bugs)
+        yield BugCause(named, tuple(one.test for one in failing if one.test in likeness.cases))
         left -= likeness.cases
-    if diagnosis.likenesses and left:
-        yield f"{len(left)} of the {diagnosis.word} look{'s' if len(left) == 1 else ''} like none of the known bugs."
-    for error in diagnosis.errors:
-        among = "these" if diagnosis.likenesses else f"{len(left)} {diagnosis.word}"
-        yield f"{len(error.cases)} of {among} raise the same error: {error.got}; first in {error.cases[0]}"
+    yield from same_errors([one for one in failing if one.test in left], len(failing))
 
 
-def _described(bug: KnownBug) -> Iterator[str]:
-    yield f"  {bug.sentence}"
-    yield f"  fix   {bug.fix}"
-    yield f"  rule   {bug.clause}: bpe-conformance explain {bug.clause}"
+def _bug(bug: KnownBug) -> Bug:
+    return Bug(bug.id, bug.sentence, bug.fix, bug.clause)
 
 
-def line_for(case: str, diagnosis: Diagnosis) -> str | None:
-    """Return the line that says what the failure of one case looks like, or None."""
-    bugs = {bug.id: bug for bug in known_bugs()}
-    for likeness in diagnosis.likenesses:
-        if case in likeness.cases:
-            first = bugs[likeness.bugs[0]]
-            others = "".join(f" or {bug}" for bug in likeness.bugs[1:NAMES])
-            return f"  looks like {first.id}{others}" + ("" if others else f": {first.sentence}")
-    return None
+def _conventions(
+    failing: Sequence[Outcome], tested: Sequence[Outcome], golden: Mapping[str, Case]
+) -> Iterator[ConventionCause]:
+    """Yield, most failures first, each set of undeclared conventions under which failing answers are correct.
+
+    A set counts only if at least as many answers speak for it as against it: tests of whose answers it would be
+    the expected one, and those that fail or pass although it asks for another answer.
+    """
+    votes: Counter[tuple[tuple[str, str], ...]] = Counter()
+    for one in failing:
+        assert one.mismatch is not None
+        votes.update(one.mismatch.conventions)
+    left = {one.test for one in failing}
+    for conventions, _ in sorted(votes.items(), key=lambda item: (-item[1], len(item[0]), item[0])):
+        tests = [
+            one.test
+            for one in failing
+            if one.test in left and one.mismatch is not None and conventions in one.mismatch.conventions
+        ]
+        if len(tests) >= FEWEST_FOR_CONVENTION and len(tests) > _against(conventions, tested, golden):
+            yield ConventionCause(conventions, tuple(tests))
+            left -= set(tests)
+
+
+def _against(conventions: tuple[tuple[str, str], ...], tested: Sequence[Outcome], golden: Mapping[str, Case]) -> int:
+    """Return how many tests that pass would fail under these conventions."""
+    keys = {value for name, value in conventions if name in ("tie_break", "lookup")}
+    against = 0
+    for one in tested:
+        values = golden[one.test].expect.get("by_convention", {}) if one.state == "passed" else {}
+        against += any(key in values and values[key] != next(iter(values.values())) for key in keys)
+    return against
+
+
+def same_errors(left: Sequence[Outcome], total: int) -> list[ErrorCause]:
+    """Return the errors that many of the failures `left`, of `total`, raise: by type and by the line that raised."""
+    raised: dict[tuple[str, str], list[Outcome]] = {}
+    for one in left:
+        answer = one.mismatch.answer if one.mismatch is not None else None
+        if isinstance(answer, Refusal):
+            raised.setdefault((answer.kind, answer.traceback[-1] if answer.traceback else answer.message), []).append(
+                one
+            )
+    many = [alike for alike in raised.values() if len(alike) >= max(SAME_ERROR, SAME_ERROR_SHARE * total)]
+    many.sort(key=len, reverse=True)
+    return [_error_cause(alike) for alike in many]
+
+
+def _error_cause(alike: Sequence[Outcome]) -> ErrorCause:
+    first = alike[0].mismatch
+    assert first is not None
+    assert isinstance(first.answer, Refusal)
+    place = first.answer.traceback[-1] if first.answer.traceback else ""
+    return ErrorCause(first.answer.message, place, tuple(one.test for one in alike))

@@ -14,10 +14,10 @@ from typing import Any
 from bpe_conformance.fixtures.spec import Case, Spec, load_spec
 from bpe_conformance.fixtures.yaml_file import read_documents
 
-from ..cases.difference import TIMED_OUT, Difference
-from ..cases.judging import judge, skip_reason
-from ..implementation.containment import TimedOut
+from ..cases.judging import judge
+from ..cases.skipping import skip_reason
 from ..implementation.implementation import Implementation
+from ..outcome import TIMED_OUT, Fault, Mismatch
 from ..properties.basic import bind
 from ..properties.engine import Law, check
 from ..properties.engine import skip_reason as property_skip_reason
@@ -166,7 +166,7 @@ def _bound() -> dict[str, Law]:
     return {law.id: law for law in bind(_spec().clauses)}
 
 
-def _subject(bug: str) -> Implementation:
+def _implementation(bug: str) -> Implementation:
     target = next(one.target for one in known_bugs() if one.id == bug)
     return Implementation(bug, target)
 
@@ -180,29 +180,30 @@ def _some_answers(job: tuple[str, Collection[str], Answers]) -> Answers:
 
 
 def _answers_to(cases: Iterable[Case], bug: str) -> Answers:
-    implementation = _subject(bug)
-    found = {case.id: difference for case in cases if (difference := _judged(case, implementation)) is not None}
-    return {case: one.fingerprint for case, one in found.items() if one.answer != TIMED_OUT}
+    implementation = _implementation(bug)
+    found = {case.id: mismatch for case in cases if (mismatch := _judged(case, implementation)) is not None}
+    return {case: one.fingerprint for case, one in found.items() if not _timed_out(one)}
 
 
-def _judged(case: Case, implementation: Implementation) -> Difference | None:
+def _timed_out(mismatch: Mismatch) -> bool:
+    return isinstance(mismatch.answer, Fault) and mismatch.answer.kind == TIMED_OUT
+
+
+def _judged(case: Case, implementation: Implementation) -> Mismatch | None:
     if skip_reason(case, implementation):
         return None
-    try:
-        with implementation.within():
-            return judge(case, implementation)
-    except TimedOut:
-        return Difference("", "", "", answer=TIMED_OUT)
+    with implementation.time_limit():
+        return judge(case, implementation)
 
 
 def _law(bug: str) -> str:
-    implementation = _subject(bug)
+    implementation = _implementation(bug)
     judged = (law for law in _bound().values() if not property_skip_reason(law, implementation))
     return next((law.id for law in judged if check(law, implementation, shrink=False)), "")
 
 
 def _catches(job: tuple[str, Sequence[Case]]) -> bool:
-    implementation = _subject(job[0])
+    implementation = _implementation(job[0])
     return any(_judged(case, implementation) is not None for case in job[1])
 
 

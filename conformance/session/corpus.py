@@ -13,10 +13,11 @@ from bpe_conformance.fixtures.yaml_file import SpecError
 
 from ..implementation.containment import CallFailed, TimedOut
 from ..implementation.implementation import Implementation
+from ..outcome import Answer, EncodingDivergence, Expectation, Ids, Mismatch, Question, first_difference
 from ..terminal import show
 
 BLOCK = 1 << 16
-PATIENCE = 60
+TIMEOUT_FACTOR = 60
 
 
 @dataclass(frozen=True)
@@ -83,33 +84,25 @@ def blocks(file: Path) -> Iterator[str]:
         start = end
 
 
-def compare(corpus: Corpus, implementation: Implementation) -> str | None:
-    """Return the first difference, with its context, or None.
-
-    Each block of about 64 kB is encoded on its own by both.
-    """
+def compare(corpus: Corpus, implementation: Implementation) -> Mismatch | None:
+    """Return the first difference, or None. Both encode each block of about 64 kB on its own."""
     engine = _tiktoken()
     model = gpt2_model()
     for file in corpus.files:
         for text in blocks(file):
-            expected = engine(text)
+            expected = Ids(tuple(engine(text)))
+            asked = Question("encode", model, {"text": text}, f"a block of {show.ascii_only(str(file))}")
+            answer: Answer
             try:
-                with implementation.within(PATIENCE):
-                    got = implementation.build(model).encode(text)
-            except (CallFailed, TimedOut) as fault:
-                return f"FAILED  {corpus.id}: {file}: {fault}"
-            if got != expected:
-                place = show.first_difference(expected, got)
-                before = b"".join(model.vocab[index] for index in expected[:place])
-                line = before.count(b"\n") + 1
-                context = before[-40:].decode("utf-8", "replace")
-                return "\n".join(
-                    [
-                        f"FAILED  {corpus.id}",
-                        f"  file       {file}, line {line} of the block, token {place}",
-                        f"  after      {show.text_line(context)}",
-                        f"  tiktoken   {show.ids(expected, model.vocab, place)}",
-                        f"  got        {show.ids(got, model.vocab, place)}",
-                    ]
-                )
+                with implementation.time_limit(TIMEOUT_FACTOR):
+                    answer = Ids(tuple(implementation.build(model).encode(text)))
+            except (CallFailed, TimedOut) as failed:
+                answer = failed.answer
+            if answer != expected:
+                where = None
+                if isinstance(answer, Ids):
+                    place = first_difference(expected.ids, answer.ids)
+                    before = sum(len(model.vocab[index]) for index in expected.ids[:place])
+                    where = EncodingDivergence(place, before)
+                return Mismatch(asked, Expectation((expected,), "tiktoken"), answer, where)
     return None

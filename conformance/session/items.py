@@ -1,9 +1,12 @@
-"""The suite's pytest items: one for each golden case, law and corpus."""
+"""The suite's own pytest items: one for each golden case, property and corpus."""
 
 from __future__ import annotations
 
+import base64
+import pickle
 import traceback
 from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,51 +15,79 @@ import pytest
 
 from bpe_conformance.fixtures.spec import Case, Clause
 
-from ..cases import judging
-from ..cases.difference import DISTURBED, TIMED_OUT, Difference
+from ..cases import dependence, expectations, judging, skipping
 from ..implementation import environment, output
-from ..implementation.containment import TimedOut, describe
-from ..plugin import RUN
-from ..properties.engine import Law, check, skip_reason
-from ..terminal import failure
-from ..terminal.show import ascii_only
+from ..implementation.containment import describe
+from ..outcome import Changed, Expectation, Mismatch, Outcome, Question, State, Unchanged
+from ..properties import engine
+from ..terminal.failure import FailureRepr
+from ..terminal.failure import describe as describe_failure
 
 if TYPE_CHECKING:
+    from .corpus import Corpus
     from .run import Run
 
-LARGE_PATIENCE = 6
+LARGE_TIMEOUT_FACTOR = 6
 """How many times longer a case with a large table may take: simple encoders walk through all of its merges."""
 
-
 UNDISTURBED = "ERROR-STATE-3"
-"""The clause that the surroundings of every item are judged by."""
+"""The clause on the surroundings, which every item tests."""
 
 
-class Failed(Exception):
-    """A case does not hold. The message is what the user reads."""
+class TestFailed(Exception):
+    """A test did not pass."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What an item found: the mismatch, if there is one, and what a property adds to it."""
+
+    mismatch: Mismatch | None
+    seconds: float
+    examples: int = 0
+    case: str = ""
+
+
+def pack(outcome: Outcome) -> str:
+    """Return an outcome as text that crosses process borders."""
+    return base64.b64encode(pickle.dumps(outcome)).decode("ascii")
+
+
+def unpack(text: str) -> Outcome:
+    """Return the outcome that `pack` made a text of."""
+    found: Outcome = pickle.loads(base64.b64decode(text))
+    return found
 
 
 class Suite(pytest.Directory):
     """The installed suite, in place of its folder."""
 
     def collect(self) -> Iterator[pytest.Item]:
-        """Yield what the options select, in the order of the spec; for pytest-xdist, the laws among the cases."""
-        run = self.config.stash[RUN]
+        """Yield what the options select, in the order of the spec; for pytest-xdist, properties among the cases."""
+        run = run_of(self.config)
         cases: list[pytest.Item] = [CaseItem.from_parent(self, name=case.id, case=case) for case in run.cases]
-        laws: list[pytest.Item] = [LawItem.from_parent(self, name=law.id, law=law) for law in run.laws]
-        yield from spread(laws, cases) if hasattr(self.config, "workerinput") else [*cases, *laws]
+        properties: list[pytest.Item] = [
+            PropertyItem.from_parent(self, name=one.id, tested=one) for one in run.properties
+        ]
+        yield from spread(properties, cases) if hasattr(self.config, "workerinput") else [*cases, *properties]
         for corpus in run.corpora:
             yield CorpusItem.from_parent(self, name=corpus.id, corpus=corpus)
 
 
 def spread(few: list[pytest.Item], many: list[pytest.Item]) -> list[pytest.Item]:
-    """Return both, the few at equal distances among the many: workers are given stretches of what is collected."""
+    """Return both, the few at equal distances among the many: xdist gives each worker a stretch of the list."""
     placed = [(place / len(group), item) for group in (few, many) for place, item in enumerate(group)]
     return [item for _, item in sorted(placed, key=itemgetter(0))]
 
 
+def run_of(config: pytest.Config) -> Run:
+    """Return this session's run."""
+    found: Run = config.pluginmanager.getplugin("bpe-conformance-run")
+    return found
+
+
 class BpeItem(pytest.Item):
-    """What all items share: running, the states beyond passed and failed, and the data for the summary."""
+    """What all items share: running, the states beyond passed and failed, and the outcome."""
 
     kind: str
     clause: Clause | None
@@ -64,102 +95,88 @@ class BpeItem(pytest.Item):
 
     def __init__(self, **keywords: Any) -> None:
         super().__init__(**keywords)
-        self.state = "error"
-        self.message = ""
-        self.reason = ""
-        self.stale = False
-        self.difference: Difference | None = None
         self.title = self.name
+        self.outcome: Outcome | None = None
 
     @property
-    def bpe_run(self) -> Run:
+    def run(self) -> Run:
         """This session's run."""
-        return self.config.stash[RUN]
+        return run_of(self.config)
 
     def reportinfo(self) -> tuple[Path, None, str]:
-        """Say where the item stands: in the suite, under its id."""
+        """Return where the item is: in the suite, under its id."""
         return self.path, None, f"conformance::{self.name}"
 
-    def result(self, report: pytest.TestReport) -> dict[str, Any]:
-        """Return what came of it, in plain values that cross process borders."""
-        state = "error" if report.failed and self.state != "fail" else self.state
-        clause, difference = self.clause, self.difference
-        return {
-            "id": self.name,
-            "kind": self.kind,
-            "title": self.title,
-            "clause": clause.id if clause else "",
-            "section": clause.section if clause else "corpus",
-            "level": clause.level if clause else "",
-            "class": self.conformance_class,
-            "state": state,
-            "seconds": round(report.duration, 4),
-            "reason": self.reason,
-            "stale": self.stale,
-            "message": ascii_only(report.longreprtext) if state == "error" else self.message,
-            "input": ascii_only(difference.input) if difference else "",
-            "expected": ascii_only(difference.expected) if difference else "",
-            "got": ascii_only(difference.got) if difference else "",
-            "diverges": ascii_only(difference.diverges) if difference else "",
-            "depends": ascii_only(difference.depends) if difference else "",
-            "fingerprint": difference.fingerprint if difference else "",
-        }
+    def result(self, report: pytest.TestReport) -> Outcome:
+        """Return the outcome; an error of the suite, if it raised anything but `TestFailed`."""
+        if self.outcome is not None and not (report.failed and self.outcome.state not in ("failed",)):
+            return self.outcome
+        return self._made("error", error=report.longreprtext)
+
+    def _made(self, state: State, **fields: Any) -> Outcome:
+        return Outcome(self.name, self.kind, self.title, state, self.clause, self.conformance_class, **fields)
 
     def runtest(self) -> None:
-        """Judge, and settle the state."""
-        skip_reason = self.skip_reason()
-        if skip_reason is not None:
-            self.state, self.reason = "not claimed", ascii_only(skip_reason)
-            pytest.skip(f"not claimed: {skip_reason}")
+        """Run the test, and settle its outcome."""
+        reason = self.skip_reason()
+        if reason is not None:
+            self.outcome = self._made("skipped", reason=reason)
+            pytest.skip(reason)
         captured = self.config.getoption("capture", "no") == "fd"
         with output.bounded(captured), environment.kept() as changes:
-            text = self.check()
-        if text is None and changes:
-            self.difference = Difference(
-                f"{self.title}: the answer is right",
-                "the same, and nothing changed",
-                "; ".join(changes),
-                answer=DISTURBED,
-            )
-            clause = self.bpe_run.spec.clauses.get(UNDISTURBED, self.clause)
-            text = failure.of_disturbance(self.name, clause, self.difference, self.bpe_run.command)
-        self.message = ascii_only(text or "")
-        reason = self.bpe_run.known_failures.get(self.name)
-        self.reason = ascii_only(reason or "")
+            found = self.test()
+        if found.mismatch is None and changes:
+            disturbed = Mismatch(self.question(), Expectation((Unchanged(),)), Changed(tuple(changes)))
+            found = replace(found, mismatch=disturbed)
+            self.clause = self.run.spec.clauses.get(UNDISTURBED, self.clause)
+        self._settle(found)
+
+    def _settle(self, found: Finding) -> None:
+        fields: dict[str, Any] = {
+            "mismatch": found.mismatch,
+            "seconds": round(found.seconds, 4),
+            "examples": found.examples,
+            "case": found.case,
+        }
+        known = self.run.known_failures.get(self.name)
         level = self.clause.level if self.clause is not None else "must"
-        advisory = level != "must" and not (level == "should" and self.config.getoption("--bpe-strict"))
-        if text is None and reason is not None:
-            self.state, self.stale = "fail", True
-            self.message = (
-                f"FAILED  {self.name} is listed as a known failure ({ascii_only(reason)}), and passes.\n"
-                "  Take it out of the list."
-            )
-            raise Failed(self.message)
-        if text is None:
-            self.state = "pass"
-        elif reason is not None:
-            self.state = "known failure"
-            pytest.skip(f"known failure: {ascii_only(reason)}")
-        elif advisory:
-            self.state = "advisory"
+        strict = self.config.getoption("--bpe-strict")
+        depends = found.mismatch.depends_on if found.mismatch is not None else None
+        if found.mismatch is None and known is None:
+            self.outcome = self._made("passed", **fields)
+        elif depends is not None and depends.kind == "undisturbed":
+            self.outcome = self._made("skipped", reason="another failure prevents this test", **fields)
+            pytest.skip(self.outcome.reason)
+        elif found.mismatch is None:
+            self.outcome = self._made("failed", reason=known, stale=True, **fields)
+            raise TestFailed
+        elif known is not None:
+            self.outcome = self._made("known failure", reason=known, **fields)
+            pytest.skip(f"known failure: {known}")
+        elif level == "must" or (level == "should" and strict):
+            self.outcome = self._made("failed", **fields)
+            raise TestFailed
         else:
-            self.state = "fail"
-            raise Failed(self.message)
+            self.outcome = self._made("warning", **fields)
 
     def skip_reason(self) -> str | None:
-        """Return what is needed and not claimed, or None."""
+        """Return the capability that is needed and missing, or None."""
         raise NotImplementedError
 
-    def check(self) -> str | None:
-        """Return the text of the failure, or None if all is well."""
+    def question(self) -> Question:
+        """Return what the test asks."""
+        raise NotImplementedError
+
+    def test(self) -> Finding:
+        """Ask the implementation, and return what was found."""
         raise NotImplementedError
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
         """Show the failure's own text, without a traceback; of an error of the suite itself, where it happened."""
-        if isinstance(excinfo.value, Failed):
-            return self.message
+        if isinstance(excinfo.value, TestFailed) and self.outcome is not None:
+            return str(FailureRepr(describe_failure(self.outcome, self.run.command)))
         lines = traceback.format_tb(excinfo.tb)  # no values: an implementation's own may do anything when shown
-        return ascii_only(f"{''.join(lines)}{describe(excinfo.value)}")
+        return f"{''.join(lines)}{describe(excinfo.value)}"
 
 
 class CaseItem(BpeItem):
@@ -175,71 +192,81 @@ class CaseItem(BpeItem):
         self.conformance_class = case.conformance_class
 
     def skip_reason(self) -> str | None:
-        """Return what the case needs and the implementation does not claim, or None."""
-        return judging.skip_reason(self.case, self.bpe_run.implementation)
+        """Return the capability that the case needs and the implementation lacks, or None."""
+        return skipping.skip_reason(self.case, self.run.implementation)
 
-    def check(self) -> str | None:
+    def question(self) -> Question:
+        """Return what the case asks."""
+        return expectations.question(self.case)
+
+    def test(self) -> Finding:
         """Judge the case within its time limit."""
-        implementation = self.bpe_run.implementation
-        model = self.case.model
-        timeout_factor = LARGE_PATIENCE if model is not None and model.is_large else 1
-        difference: Difference | None
-        try:
-            with implementation.within(timeout_factor):
-                difference = judging.judge(self.case, implementation)
-        except TimedOut as late:
-            difference = Difference(self.case.title, "an answer", str(late), answer=TIMED_OUT)
-        if difference is None:
-            return None
-        self.difference = difference
-        return failure.of_case(self.case, difference, self.bpe_run.command)
+        implementation, model = self.run.implementation, self.case.model
+        factor = LARGE_TIMEOUT_FACTOR if model is not None and model.is_large else 1
+        with implementation.time_limit(factor) as clock:
+            mismatch = judging.judge(self.case, implementation)
+        if mismatch is not None:
+            mismatch = dependence.explained(self.case, mismatch, implementation)
+        return Finding(mismatch, clock.seconds)
 
 
-class LawItem(BpeItem):
-    """One law, tried on many examples."""
+class PropertyItem(BpeItem):
+    """One property, tested on many examples."""
 
-    kind = "law"
+    kind = "property"
 
-    def __init__(self, *, law: Law, **keywords: Any) -> None:
+    def __init__(self, *, tested: engine.Property, **keywords: Any) -> None:
         super().__init__(**keywords)
-        self.law = law
-        self.title = law.clause.statement.partition(". ")[0].rstrip(".")
-        self.clause = law.clause
-        self.conformance_class = law.conformance_class
+        self.tested = tested
+        self.title = tested.clause.statement.partition(". ")[0].rstrip(".")
+        self.clause = tested.clause
+        self.conformance_class = tested.conformance_class
 
     def skip_reason(self) -> str | None:
-        """Return what the law needs and the implementation does not claim, or None."""
-        return skip_reason(self.law, self.bpe_run.implementation)
+        """Return the capability that the property needs and the implementation lacks, or None."""
+        return engine.skip_reason(self.tested, self.run.implementation)
 
-    def check(self) -> str | None:
-        """Try the law."""
-        broken = check(self.law, self.bpe_run.implementation)
-        if broken is None:
-            return None
-        self.difference = broken.difference
-        return failure.of_law(self.law, broken, self.bpe_run.command)
+    def question(self) -> Question:
+        """Return that a property is tested: its examples are many."""
+        return Question("property", None, {}, self.title)
+
+    def test(self) -> Finding:
+        """Test the property."""
+        run = self.run
+        before = run.implementation.seconds
+        found = self.tested.run(run.implementation, run.effort)
+        seconds = run.implementation.seconds - before
+        if found is None:
+            return Finding(None, seconds)
+        return Finding(found.mismatch, seconds, found.examples, found.case)
 
 
 class CorpusItem(BpeItem):
-    """One file or folder, encoded with GPT-2's table by the implementation and by tiktoken. No part of a verdict."""
+    """One file or directory, encoded with GPT-2's table by the implementation and by tiktoken. No part of a verdict."""
 
     kind = "corpus"
 
-    def __init__(self, *, corpus: Any, **keywords: Any) -> None:
+    def __init__(self, *, corpus: Corpus, **keywords: Any) -> None:
         super().__init__(**keywords)
         self.corpus = corpus
         self.clause = None
         self.conformance_class = "corpus"
 
     def skip_reason(self) -> str | None:
-        """Return what is needed and not claimed, or None."""
-        implementation = self.bpe_run.implementation
+        """Return what is needed and missing, or None."""
+        implementation = self.run.implementation
         if "encode" not in implementation.capabilities:
             return "encode"
         return None if implementation.fixed_model in (None, "gpt2") else "GPT-2's table"
 
-    def check(self) -> str | None:
+    def question(self) -> Question:
+        """Return that the texts of a corpus are encoded."""
+        return Question("encode", None, {"text": self.corpus.id})
+
+    def test(self) -> Finding:
         """Compare."""
         from .corpus import compare
 
-        return compare(self.corpus, self.bpe_run.implementation)
+        before = self.run.implementation.seconds
+        found = compare(self.corpus, self.run.implementation)
+        return Finding(found, self.run.implementation.seconds - before)

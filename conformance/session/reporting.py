@@ -1,32 +1,26 @@
-"""From a finished run to its report, and the files that `--bpe-report` names."""
+"""Writes the reports that `--bpe-report` names."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from bpe_conformance.fixtures.spec import FOLDER
-
 from ..implementation.containment import describe
-from ..known_bugs import known_bugs
+from ..implementation.output import shown
 from ..report import document, writing
 from ..report.document import ReportError
-from ..terminal import summary
+from ..run_result import RunResult
 from ..terminal.show import ascii_only
 
-if TYPE_CHECKING:
-    from ..known_bugs.likely_bugs import Likeness
-    from .run import Run
+printable = shown
 
 
 def targets(config: pytest.Config) -> list[Path]:
     """Return the absolute paths that `--bpe-report` names.
 
     Raises:
-        pytest.UsageError: if one cannot be written, or its name says no form.
+        pytest.UsageError: if one cannot be written, or its name has no known form.
     """
     found = []
     for given in config.getoption("--bpe-report") or ():
@@ -39,80 +33,24 @@ def targets(config: pytest.Config) -> list[Path]:
     return found
 
 
-def write(run: Run, paths: list[Path], status: int, complete: bool) -> list[str]:
-    """Write the report of `run` to `paths`.
+def write(result: RunResult, paths: list[Path]) -> list[str]:
+    """Write the report of a run to `paths`.
 
     Returns:
-        a line for each file that could not be written; the others are.
+        a line for each file that could not be written; the others are written.
     """
-    told = []
-    files = [file for path in paths for file in writing.files(path)]
+    problems = []
     built: document.Document | None = None
-    for file in files:
+    for file in [file for path in paths for file in writing.files(path)]:
         try:
-            built = of(run, status, complete) if built is None else built
+            built = document.build(result) if built is None else built
             writing.write([built], file)
-        except Exception as error:  # whatever goes wrong here, the run was judged and is shown
-            told.append(unwritten(file, "the report", error))
-    return told
+        except Exception as error:  # whatever goes wrong here, the run is done and is shown
+            problems.append(unwritten(file, "the report", error))
+    return problems
 
 
 def unwritten(file: Path, what: str, error: Exception) -> str:
     """Return the line that says what could not be written, and why."""
     reason = (error.strerror if isinstance(error, OSError) else None) or describe(error)
-    return ascii_only(f"{file}: {what} cannot be written: {reason}")
-
-
-def of(run: Run, status: int, complete: bool) -> document.Document:
-    """Return the document of `run`."""
-    implementation, option = run.implementation, run.config.getoption
-    adapter = document.Adapter(
-        ascii_only(implementation.name),
-        ascii_only(implementation.title),
-        ascii_only(implementation.version),
-        ascii_only(implementation.language),
-        implementation.fixed_model,
-        implementation.declared,
-        implementation.capabilities,
-        [ascii_only(note) for note in sorted(implementation.notes)],
-    )
-    place = {entry.id: number for number, entry in enumerate([*run.cases, *run.laws, *run.corpora])}
-    results = sorted(run.results.values(), key=lambda one: place.get(one["id"], len(place)))
-    folder = option("--bpe-spec")
-    judged = document.Judged(
-        command=ascii_only(run.command.whole),
-        clauses=run.spec.clauses,
-        results=results,
-        likenesses=[_likeness(one) for one in run.diagnosis.likenesses],
-        not_claimed=summary.folded(
-            (one["reason"] for one in results if one["state"] == "not claimed"), implementation.capabilities
-        ),
-        missing=run.missing,
-        complete=complete,
-        options={
-            "strict": bool(option("--bpe-strict")),
-            "isolated": bool(option("--bpe-isolate")),
-            "seed": option("--bpe-seed"),
-            "pack": _pack(run),
-            "selected": bool(run.command.selecting),
-            "part": ascii_only(run.part),
-            "exit": status,
-        },
-    )
-    return document.build(adapter, judged, Path(folder) if folder else FOLDER)
-
-
-def _pack(run: Run) -> str | None:
-    """Return the model of the pack that was judged, or None."""
-    if not run.config.getoption("--bpe-pack"):
-        return None
-    return next((case.model.name for case in run.spec.cases if case.model is not None), "")
-
-
-def _likeness(one: Likeness) -> Mapping[str, Any]:
-    bugs = {bug.id: bug for bug in known_bugs()}
-    told = [
-        {"id": bug, "sentence": bugs[bug].sentence, "fix": bugs[bug].fix, "clause": bugs[bug].clause}
-        for bug in one.bugs
-    ]
-    return {"bugs": list(one.bugs), "told": told, "cases": sorted(one.cases)}
+    return ascii_only(f"{file}: cannot write {what}: {reason}")

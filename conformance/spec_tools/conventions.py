@@ -16,6 +16,7 @@ from ..cases.expectations import TRAINING_KEYS
 from ..implementation import loading
 from ..implementation.containment import CallFailed, TimedOut
 from ..implementation.implementation import CONVENTIONS, Implementation, Trained
+from ..outcome import first_difference
 from ..terminal import show
 
 SPECIAL = ("<|b|>", "<|a|>")
@@ -209,7 +210,7 @@ def _first_failure(key: str, trained: Mapping[Probe, Sequence[Merge]]) -> str:
     for one, merges in trained.items():
         expected = one.expected(key)
         if merges != expected:
-            return one.told(merges, show.first_difference(expected, merges))
+            return one.told(merges, first_difference(expected, merges))
     return ""
 
 
@@ -220,7 +221,7 @@ def _told_apart(found: str, trained: Mapping[Probe, Sequence[Merge]]) -> Iterato
         excluded = {key: one.expected(key) for key in left if one.expected(key) != merges}
         if excluded:
             left = [key for key in left if key not in excluded]
-            until = max(show.first_difference(expected, merges) for expected in excluded.values())
+            until = max(first_difference(expected, merges) for expected in excluded.values())
             yield f"{one.told(merges, until)}, not {', '.join(excluded)}"
 
 

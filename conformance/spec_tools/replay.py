@@ -9,6 +9,7 @@ from itertools import islice, pairwise
 from bpe_conformance.fixtures import PATTERNS, Merge, Model
 from bpe_conformance.reference import textbook
 
+from ..outcome import first_difference
 from ..terminal import show
 
 Word = textbook.Word
@@ -121,7 +122,7 @@ def _because(own: bytes, other: bytes) -> str:
     short, long = sorted((own, other), key=len)
     if long.startswith(short):
         return ", being longer" if own == long else ", being what the other begins with"
-    place = show.first_difference(own, other)
+    place = first_difference(own, other)
     if own[place : place + 1].isalnum() and other[place : place + 1].isalnum():
         return ""
     return f" (byte {own[place]:02x} against {other[place]:02x})"

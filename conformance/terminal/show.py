@@ -86,6 +86,40 @@ def merges(pairs: Sequence[Merge], around: int = 0) -> str:
     return _window(pairs, pair, around, " ") or "none"
 
 
+def ranked(pairs: Sequence[Merge]) -> str:
+    """Return merges with their ranks, at most a dozen of them.
+
+    >>> ranked([(b"b", b"c"), (b"a", b"b")])
+    '0: b+c   1: a+b'
+    """
+    shown = [f"{rank}: {'+'.join(map(_bare, pair))}" for rank, pair in enumerate(pairs[: 2 * NEAR])]
+    if len(pairs) > 2 * NEAR:
+        shown.append(f"{len(pairs) - 2 * NEAR} more ...")
+    return "   ".join(shown) or "none"
+
+
+def text_near(text: str, around: int) -> str:
+    """Return `text` quoted; of a long one, the part near the index `around`.
+
+    >>> text_near("abc", 1)
+    "'abc'"
+    """
+    if len(text) <= LONGEST:
+        return ascii(text)
+    start, end = max(0, around - 60), around + 60
+    return f"{'... ' if start else ''}{text[start:end]!a}{' ...' if end < len(text) else ''} ({len(text)} characters)"
+
+
+def numbers(values: Sequence[int]) -> str:
+    """Return ids in brackets, at most two dozen of them.
+
+    >>> numbers([97, 256])
+    '[97, 256]'
+    """
+    more = f", ... {len(values) - 24} more" if len(values) > 24 else ""
+    return f"[{', '.join(map(str, values[:24]))}{more}]"
+
+
 def ids(numbers: Sequence[int], vocab: Mapping[int, bytes], around: int = 0) -> str:
     """Return ids with their tokens.
 
@@ -107,11 +141,3 @@ def _window(parts: Sequence[T], shown: Callable[[T], str], around: int, between:
     if start + 2 * NEAR < len(parts):
         window.append(f"{len(parts) - start - 2 * NEAR} more ...")
     return between.join(window)
-
-
-def first_difference(left: Sequence[object], right: Sequence[object]) -> int:
-    """Return the first index at which two sequences differ, or the length of the shorter one."""
-    for index, (one, other) in enumerate(zip(left, right, strict=False)):
-        if one != other:
-            return index
-    return min(len(left), len(right))

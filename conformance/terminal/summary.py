@@ -1,176 +1,184 @@
-"""The summary at the end of a run: a line a section, what is not claimed, the conventions, the verdicts."""
+"""The end of a run on the terminal: warnings, counts by section, notes, verdicts, and what to do next."""
 
 from __future__ import annotations
 
-import shlex
 from collections import Counter
-from collections.abc import Collection, Iterable
-from typing import TYPE_CHECKING, Any
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from typing import Any
 
-from .. import __version__
-from ..report import tally
-from ..session import convention_hint
+from bpe_conformance import __version__
+
+from .. import tally
+from ..outcome import Outcome
+from ..run_result import RunResult
+from . import causes
+from .failure import describe
 from .show import ascii_only
 
-if TYPE_CHECKING:
-    from ..session.run import Run
-
-Result = dict[str, Any]
-
-SHOWN = 10
-"""Advisories that are shown in full."""
+MOST_WARNINGS = 3
+"""Warnings that are shown in full."""
+MOST_CLAUSES = 12
 LONGEST_NAME = 60
+REASONS = {
+    "train": "the class has no train",
+    "encode": "the class has no encode",
+    "decode": "the class has no decode",
+    "encode_iterable": "the class has no encode_iterable",
+    "encode_batch": "the class has no encode_batch",
+    "decode_bytes": "the class has no decode_bytes",
+    "save": "the class has no save",
+    "from_files": "the class has no from_files",
+    "allowed_special": "encode has no parameters allowed_special and disallowed_special",
+    "special tokens": "the constructor refuses special tokens",
+    "special tokens in train": "train refuses special tokens",
+    "shared memory": "the suite cannot change objects in another process",
+    "new process": "a program cannot be started with other settings of Python",
+}
+"""Capability that is missing → why its tests are skipped."""
 
 
-def write(terminal: Any, run: Run) -> None:
-    """Write the summary of `run` to pytest's terminal reporter."""
-    results = list(run.results.values())
-    implementation = run.implementation
-    terminal.section(f"bpe-conformance {__version__}: {ascii_only(implementation.name)}", sep="=")
-    advisories(terminal, results)
-    terminal.write_line(
-        f"{'section':<10}{'MUST':>12}{'SHOULD':>12}{'failed':>10}{'advisory':>10}{'known':>8}{'not claimed':>13}"
-    )
-    for section in tally.sections(results):
-        terminal.write_line(_line(section))
-    _failures(terminal, run, results)
-    _corpora(terminal, [one for one in results if one["section"] == "corpus"])
-    missing = folded((one["reason"] for one in results if one["state"] == "not claimed"), implementation.capabilities)
-    if missing:
-        terminal.write_line(f"not claimed   {', '.join(missing)}")
-    for note in sorted(implementation.notes):
-        terminal.write_line(f"note          {ascii_only(note)}", yellow=True)
-    declared = [f"{key}={value}" for key, value in implementation.declared.items()]
-    terminal.write_line(f"conventions   {', '.join(declared) or 'the defaults'}")
-    if run.missing:
-        shown = ", ".join(run.missing[:5]) + (" ..." if len(run.missing) > 5 else "")
-        terminal.write_line(f"NO RESULT     {len(run.missing)} of {len(run.expected)}: {shown}", red=True)
-    _convention_note(terminal, run, results)
-    _model_note(terminal, run, results)
-    for verdict in tally.verdicts(results):
-        _verdict(terminal, verdict, run.part)
-    if not any(one["state"] != "not claimed" for one in results):
-        terminal.write_line(f"nothing was judged{_narrowed(run, results)}", red=True)
-    for line in run.unwritten:
-        terminal.write_line(f"NOT WRITTEN   {line}", red=True)
-
-
-def likeness(terminal: Any, lines: Iterable[str], results: Iterable[Result]) -> None:
-    """Write, above the failures, what they look like, and how many of them depend on others."""
-    told = [ascii_only(line) for line in lines]
-    failed = [one for one in results if one["state"] in ("fail", "error") and one["clause"]]
-    depending = sum(bool(one["depends"]) for one in failed)
+def likely_causes(terminal: Any, result: RunResult) -> None:
+    """Write the section on likely causes, above the failures."""
+    lines = list(causes.lines(result))
+    depending = sum(one.depends for one in result.outcomes if one.state == "failed")
     if depending:
-        told.append(
-            f"{depending} of {len(failed)} failures depend on another part that fails alone too; each says which."
-        )
-    if told:
+        failed = sum(one.state in ("failed", "error") for one in result.outcomes)
+        lines.append(f'{depending} of {failed} failures are likely knock-on failures (see "depends on").')
+    if lines:
         terminal.write_line("")
-        terminal.section("what it looks like", sep="=")
-        for line in told:
+        terminal.section("likely causes", sep="=")
+        for line in lines:
+            terminal.write_line(ascii_only(line))
+
+
+def write(terminal: Any, result: RunResult) -> None:
+    """Write the summary of a run to pytest's terminal reporter."""
+    outcomes = result.outcomes
+    terminal.section(f"bpe-conformance {__version__}: {ascii_only(result.tested.spec)}", sep="=")
+    _warnings(terminal, result)
+    terminal.write_line(
+        f"{'section':<10}{'MUST':>12}{'SHOULD':>12}{'failed':>10}{'warning':>10}{'known':>8}{'skipped':>10}"
+    )
+    for section in tally.sections(outcomes):
+        terminal.write_line(_section(section))
+    for line in _clauses(result):
+        terminal.write_line(line)
+    for one in outcomes:
+        if one.kind == "corpus":
+            terminal.write_line(f"corpus        {one.test}: {'equal' if one.state == 'passed' else one.state}")
+    for count, reason in skipped(outcomes, result.tested.capabilities):
+        terminal.write_line(f"skipped       {count}: {ascii_only(reason)}")
+    for note in sorted(result.tested.notes):
+        terminal.write_line(f"note          {ascii_only(note)}", yellow=True)
+    declared = [f"{key}={value}" for key, value in result.tested.conventions.items()]
+    terminal.write_line(f"conventions   {', '.join(declared) or 'the defaults'}")
+    if result.missing:
+        shown = ", ".join(result.missing[:5]) + (" ..." if len(result.missing) > 5 else "")
+        terminal.write_line(f"NO RESULT     {len(result.missing)} of {result.expected}: {shown}", red=True)
+    _model_note(terminal, result)
+    for verdict in tally.verdicts(outcomes):
+        _verdict(terminal, verdict, result.part)
+    if not result.tested_outcomes:
+        terminal.write_line(f"nothing was tested{_narrowed(result)}", red=True)
+    for line in result.unwritten:
+        terminal.write_line(f"NOT WRITTEN   {line}", red=True)
+    if advice := causes.advice(result):
+        terminal.write_line(f"next          {ascii_only(advice)}", bold=True)
+
+
+def skipped(outcomes: Iterable[Outcome], capabilities: Collection[str]) -> Iterator[tuple[int, str]]:
+    """Yield how many tests were skipped for which reason, most first; unsupported patterns count as one reason."""
+    reasons = Counter(_reason(one.reason, capabilities) for one in outcomes if one.state == "skipped")
+    for reason, count in sorted(reasons.items(), key=lambda item: (-item[1], item[0])):
+        yield count, reason
+
+
+def _reason(reason: str, capabilities: Collection[str]) -> str:
+    for kind, method in ("pattern", "the constructor"), ("train-pattern", "train"):
+        if reason == kind or reason.startswith(f"{kind}:"):
+            if not any(name.startswith(f"{kind}:") for name in capabilities):
+                return f"{method} takes no pattern"
+            return f"{method} does not take the pattern {reason.partition(':')[2]}" if ":" in reason else reason
+    return REASONS.get(reason, reason)
+
+
+def _warnings(terminal: Any, result: RunResult) -> None:
+    """Show a few warnings in full, those of different clauses first; of the rest, name the clauses."""
+    by_clause: dict[str, list[Outcome]] = {}
+    for one in result.outcomes:
+        if one.state == "warning" and one.clause is not None:
+            by_clause.setdefault(one.clause.id, []).append(one)
+    ordered = [found[0] for found in by_clause.values()] + [one for found in by_clause.values() for one in found[1:]]
+    for one in ordered[:MOST_WARNINGS]:
+        for line in describe(one, result.command, result.diagnosis.bugs_of(one.test)).lines():
             terminal.write_line(line)
-
-
-def folded(missing: Iterable[str], claimed: Collection[str]) -> list[str]:
-    """Return what is not claimed, once each; patterns of which none is claimed count as one."""
-    names = set(missing)
-    for kind in ("pattern", "train-pattern"):
-        each = {name for name in names if name.startswith(f"{kind}:")}
-        if each and not any(name.startswith(f"{kind}:") for name in claimed):
-            names = names - each | {f"{kind} (other than gpt2)"}
-    return sorted(names - {"pattern"} if "pattern (other than gpt2)" in names else names)
-
-
-def advisories(terminal: Any, results: Iterable[Result]) -> None:
-    """Show ten at most, those of clauses that were not shown yet before others; of the rest, name the clauses."""
-    by_clause: dict[str, list[Result]] = {}
-    for one in results:
-        if one["state"] == "advisory":
-            by_clause.setdefault(one["clause"], []).append(one)
-    others = [one for found in by_clause.values() for one in found[1:]]
-    ordered = [*(found[0] for found in by_clause.values()), *others]
-    for one in ordered[:SHOWN]:
-        terminal.write_line(one["message"].replace("FAILED  ", "ADVISORY  ", 1))
         terminal.write_line("")
-    left = Counter(one["clause"] for one in ordered[SHOWN:])
+    left = Counter(one.clause.id for one in ordered[MOST_WARNINGS:] if one.clause is not None)
     if left:
         named = ", ".join(f"{clause} {count}" for clause, count in left.items())
-        terminal.write_line(f"... and {left.total()} more advisories: {named}")
+        terminal.write_line(f"... and {left.total()} more warnings: {named}")
 
 
-def _line(one: tally.Section) -> str:
+def _section(one: tally.Section) -> str:
     def kept(level: tally.Kept) -> str:
-        return f"{level.passed}/{level.judged}" if level.judged else "-"
+        return f"{level.passed}/{level.tested}" if level.tested else "-"
 
     return (
-        f"{one.section:<10}{kept(one.must):>12}{kept(one.should):>12}{one.failed or '-':>10}{one.advisory or '-':>10}"
-        f"{one.known or '-':>8}{one.not_claimed or '-':>13}"
+        f"{one.section:<10}{kept(one.must):>12}{kept(one.should):>12}{one.failed or '-':>10}{one.warnings or '-':>10}"
+        f"{one.known or '-':>8}{one.skipped or '-':>10}"
     )
 
 
-def _failures(terminal: Any, run: Run, results: Iterable[Result]) -> None:
-    """Say where to begin: the clauses with failures, each MUST before each SHOULD, with its first failing case."""
-    failed = [one for one in results if one["state"] in ("fail", "error") and one["clause"] and not one.get("stale")]
-    stale = sum(bool(one.get("stale")) for one in results)
+def _clauses(result: RunResult) -> Iterator[str]:
+    """Yield a line for each clause with failures: causes before consequences, each MUST before each SHOULD."""
+    failed = [one for one in result.outcomes if one.state in ("failed", "error") and one.clause and not one.stale]
+    stale = sum(one.stale for one in result.outcomes)
     if stale:
-        terminal.write_line(f"out of date   {stale} that pass are listed as known failures: take them out of the list")
+        yield f"out of date   {stale} listed as known failures pass: remove them from the list"
     if not failed:
         return
-    order = {case.id: place for place, case in enumerate(run.spec.cases)}
-    terminal.write_line("failures by clause; begin with the first:")
-    clauses = run.spec.clauses
-    by_case = {one["clause"] for one in failed if one["id"] in order}
-    for clause in sorted(clauses, key=lambda name: (name not in by_case, clauses[name].level != "must")):
-        here = [one for one in failed if one["clause"] == clause]
-        here.sort(key=lambda one: (bool(one["depends"]), order.get(one["id"], len(order))))
-        if here:
-            more = f" and {len(here) - 1} more" if len(here) > 1 else ""
-            follows = "; depends on another" if here[0]["depends"] else ""
-            terminal.write_line(f"  {clause:<22} {here[0]['id']}{more}{follows}")
+    by_clause: dict[str, list[Outcome]] = {}
+    for one in failed:
+        assert one.clause is not None
+        by_clause.setdefault(one.clause.id, []).append(one)
+    explained = [test for cause in result.diagnosis.causes for test in cause.tests]
+    order = {test: place for place, test in enumerate(explained)}
+
+    def rank(found: Sequence[Outcome]) -> tuple[bool, bool, int]:
+        first = min(order.get(one.test, len(order)) for one in found)
+        return found[0].level != "must", all(one.depends for one in found), first
+
+    yield "failures by clause:"
+    ranked = sorted(by_clause.items(), key=lambda item: rank(item[1]))
+    for clause, found in ranked[:MOST_CLAUSES]:
+        first = min(found, key=lambda one: (one.depends, order.get(one.test, len(order))))
+        more = f" and {len(found) - 1} more" if len(found) > 1 else ""
+        yield f"  {clause:<22} {first.test}{more}{'; depends on another failure' if first.depends else ''}"
+    if rest := ranked[MOST_CLAUSES:]:
+        yield f"  and {sum(len(found) for _, found in rest)} of {len(rest)} more clauses"
 
 
-def _corpora(terminal: Any, results: list[Result]) -> None:
-    for one in results:
-        terminal.write_line(f"corpus        {one['id']}: {'equal' if one['state'] == 'pass' else one['state']}")
-
-
-def _convention_note(terminal: Any, run: Run, results: Iterable[Result]) -> None:
-    """Say how to find out whether what fails follows another convention, where none is declared."""
-    if run.implementation.declared:
+def _model_note(terminal: Any, result: RunResult) -> None:
+    """Say what `model` means, where nothing was tested because no case has a model of that name."""
+    model = result.tested.model
+    if model is None or result.tested_outcomes:
         return
-    explained = {case for one in run.diagnosis.likenesses for case in one.cases}
-    differing = convention_hint.differing(results, run.spec.cases, explained)
-    if differing:
-        adapter = shlex.quote(ascii_only(run.implementation.name))
-        terminal.write_line(
-            f"note          {' and '.join(differing)} may follow another lawful convention: "
-            f"bpe-conformance conventions {adapter} says which to declare",
-            yellow=True,
-        )
+    terminal.write_line(
+        f"note          the attribute model, {model[:LONGEST_NAME]!a}, names a fixed vocabulary, and no case has it. "
+        "Rename the attribute if the class takes any vocabulary; --bpe-pack tests a vocabulary of your own",
+        yellow=True,
+    )
 
 
-def _model_note(terminal: Any, run: Run, results: Iterable[Result]) -> None:
-    """Say what `model` is taken for, where nothing was judged because no case has one of that name."""
-    model = run.implementation.fixed_model
-    if model is None or any(one["state"] != "not claimed" for one in results):
-        return
-    if not any(case.model is not None and case.model.name == model for case in run.spec.cases):
-        terminal.write_line(
-            f"note          model, {model[:LONGEST_NAME]!a}, is taken for the name of a fixed vocabulary, which has no "
-            "cases here: rename it if the class takes any table; cases of one of its own come by --bpe-pack",
-            yellow=True,
-        )
-
-
-def _narrowed(run: Run, results: Collection[Result]) -> str:
+def _narrowed(result: RunResult) -> str:
     """Return why nothing is selected, where several kinds of options select, or ""."""
-    kinds = list(dict.fromkeys(run.command.selecting[::2]))
-    if results or run.missing or len(kinds) < 2:
+    kinds = list(dict.fromkeys(result.command.selecting[::2]))
+    if result.outcomes or result.missing or len(kinds) < 2:
         return ""
-    return f": {' and '.join(kinds)} narrow one another, and have nothing in common; leave all but one out"
+    return f": no test matches {' and '.join(kinds)} together; drop all but one"
 
 
 def _verdict(terminal: Any, verdict: tally.Verdict, part: str) -> None:
-    line = f"verdict       {verdict.name:<10} {verdict.told}"
+    line = f"verdict       {verdict.name:<10} {verdict.sentence}"
     line += f" (in part: {ascii_only(part)})" if part else ""
     terminal.write_line(line, red=bool(verdict.failed or verdict.word == "error"), green=verdict.word == "pass")

@@ -1,4 +1,4 @@
-"""Cases for an implementation that claims no special tokens: the same without them, where they change nothing."""
+"""Which golden cases an implementation cannot be asked, and how others are adapted to it."""
 
 from __future__ import annotations
 
@@ -10,6 +10,41 @@ from bpe_conformance.fixtures.spec import Case
 
 from ..implementation.implementation import Implementation
 from .expectations import whole_text
+
+NEEDS = {
+    "train": "train",
+    "encode": "encode",
+    "encode_allowed": "allowed_special",
+    "construct": "encode",
+    "decode": "decode",
+    "stream": "encode_iterable",
+    "batch": "encode_batch",
+    "save": "save",
+    "load": "from_files",
+}
+"""Operation → the capability that it needs."""
+
+
+def skip_reason(case: Case, implementation: Implementation) -> str | None:
+    """Return the capability that the case needs and the implementation lacks, or None."""
+    needs = NEEDS[case.op]
+    if needs not in implementation.capabilities:
+        return needs
+    if case.op == "load" and "encode" not in implementation.capabilities:
+        return "encode"
+    if implementation.fixed_model is not None:
+        name = case.model.name if case.model else ""
+        return None if name == implementation.fixed_model else "other models than its own"
+    kind = "train-pattern" if case.op == "train" else "pattern"
+    if case.pattern != "gpt2" and f"{kind}:{case.pattern}" not in implementation.capabilities:
+        return f"{kind}:{case.pattern}"
+    if adapted(case, implementation) is None:
+        return "special tokens in train" if case.op == "train" else "special tokens"
+    if case.op != "train" and implementation.conventions["lookup"] == "bytes":
+        assert case.model is not None
+        if not case.model.ranks_by_bytes:
+            return "tables that are no list of ranks (lookup: bytes)"
+    return None
 
 
 def adapted(case: Case, implementation: Implementation) -> Case | None:

@@ -1,0 +1,196 @@
+"""The result of a whole run as a value: what was tested, how, the outcomes, and their likely causes."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TypeAlias
+
+from bpe_conformance.fixtures.spec import Clause
+
+from .outcome import Outcome
+
+
+@dataclass(frozen=True)
+class Command:
+    """How the user named the implementation; what a failure says to run.
+
+    Attributes:
+        adapter: as `--adapter` named it.
+        options: those that decide the answer to a case.
+        words: what names the suite.
+        selecting: the options that selected a part of the suite.
+    """
+
+    adapter: str
+    options: tuple[str, ...] = ()
+    words: tuple[str, ...] = ("conformance",)
+    selecting: tuple[str, ...] = ()
+
+    @property
+    def base(self) -> str:
+        """The command line without a selection."""
+        return shlex.join(["pytest", *self.words, "--adapter", self.adapter, *self.options])
+
+    def rerun(self, test: str) -> str:
+        """Return the command line that runs exactly `test`."""
+        return f"{self.base} {shlex.join(['--bpe-case', test])}"
+
+    @property
+    def whole(self) -> str:
+        """The command line of the whole run, with the options that selected a part of the suite."""
+        return f"{self.base} {shlex.join(self.selecting)}".rstrip()
+
+    @property
+    def importable(self) -> tuple[str, str] | None:
+        """Module and name, if the adapter was named so."""
+        module, _, name = self.adapter.partition(":")
+        if module in ("cmd", "cs336") or not all(part.isidentifier() for part in f"{module}.{name}".split(".")):
+            return None
+        return module, name
+
+
+@dataclass(frozen=True)
+class Tested:
+    """The implementation that was tested.
+
+    Attributes:
+        spec: as `--adapter` named it.
+        name: what a program announces, or the same as `spec`.
+        version: its own, or "".
+        language: what it is written in, or "" where that is not known.
+        model: the only vocabulary that it has, or None.
+        conventions: those that it declares beside the defaults.
+        capabilities: what it supports.
+        notes: what the suite reports beside the outcomes.
+    """
+
+    spec: str
+    name: str
+    version: str
+    language: str
+    model: str | None
+    conventions: Mapping[str, str]
+    capabilities: frozenset[str]
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Bug:
+    """A known bug: what the code does, the fix, and the clause that it breaks."""
+
+    id: str
+    sentence: str
+    fix: str
+    clause: str
+
+
+@dataclass(frozen=True)
+class BugCause:
+    """A known bug explains these tests; several bugs where no test tells them apart."""
+
+    bugs: tuple[Bug, ...]
+    tests: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class ConventionCause:
+    """The answers to these tests are correct under other conventions, which are not declared."""
+
+    conventions: tuple[tuple[str, str], ...]
+    tests: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class ErrorCause:
+    """These tests raise the same error: its first line, and the line of code that raised it, or ""."""
+
+    message: str
+    place: str
+    tests: tuple[str, ...]
+
+
+Cause: TypeAlias = BugCause | ConventionCause | ErrorCause
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    """The likely causes of the failures of a run.
+
+    Attributes:
+        causes: each explains tests that no earlier one explains; a convention comes before any bug.
+        failing: the tests that failed; where none did, those with a warning.
+        warnings: whether `failing` are warnings.
+        passes_alone: a test that failed in the run and passes alone, in a new process, or "".
+    """
+
+    causes: tuple[Cause, ...] = ()
+    failing: tuple[str, ...] = ()
+    warnings: bool = False
+    passes_alone: str = ""
+
+    @property
+    def unexplained(self) -> tuple[str, ...]:
+        """The failing tests that no cause explains, in the order of the run."""
+        explained = {test for cause in self.causes for test in cause.tests}
+        return tuple(test for test in self.failing if test not in explained)
+
+    def bugs_of(self, test: str) -> tuple[Bug, ...]:
+        """Return the known bugs that explain `test`, the most likely one first."""
+        for cause in self.causes:
+            if isinstance(cause, BugCause) and test in cause.tests:
+                return cause.bugs
+        return ()
+
+
+@dataclass(frozen=True)
+class RunOptions:
+    """How a run was asked for, as far as a report records it."""
+
+    strict: bool = False
+    isolated: bool = False
+    seed: int | None = None
+    pack: str | None = None
+    selected: bool = False
+
+
+@dataclass(frozen=True)
+class RunResult:
+    """One run of the suite.
+
+    Attributes:
+        tested: the implementation.
+        command: how the user named it.
+        clauses: those of the spec.
+        outcomes: in the order of the run.
+        diagnosis: the likely causes.
+        missing: ids of tests without a result.
+        expected: how many tests were collected.
+        complete: whether the run came to its end.
+        part: what was selected and how much of it ran; "" is the whole suite.
+        options: how it was asked for.
+        exit_status: pytest's.
+        spec: the directory of the spec.
+        unwritten: a line for each file that could not be written.
+    """
+
+    tested: Tested
+    command: Command
+    clauses: Mapping[str, Clause]
+    outcomes: Sequence[Outcome]
+    diagnosis: Diagnosis = Diagnosis()
+    missing: tuple[str, ...] = ()
+    expected: int = 0
+    complete: bool = True
+    part: str = ""
+    options: RunOptions = RunOptions()
+    exit_status: int = 0
+    spec: Path = field(default_factory=Path)
+    unwritten: tuple[str, ...] = ()
+
+    @property
+    def tested_outcomes(self) -> list[Outcome]:
+        """Those that were not skipped."""
+        return [one for one in self.outcomes if one.state != "skipped"]

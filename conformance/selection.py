@@ -1,0 +1,104 @@
+"""Which cases and properties are selected by id, clause, section, level or operation, with suggestions for typos."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from bpe_conformance.fixtures.spec import CLASS_OF_OP, LEVELS, SECTIONS, Clause
+
+SUGGESTIONS = 3
+
+
+class SelectionError(ValueError):
+    """A filter names nothing that exists. The message is one line with suggestions."""
+
+
+class Entry(Protocol):
+    """A case or a property."""
+
+    @property
+    def id(self) -> str:
+        """Its id."""
+
+    @property
+    def clause(self) -> Clause:
+        """The rule that it tests."""
+
+
+@dataclass(frozen=True)
+class Selection:
+    """Filters. An entry is selected if it passes each filter that is not empty.
+
+    Attributes:
+        ids: of cases and properties.
+        clauses: ids of clauses, or prefixes of them that end before a hyphen: `MERGE-ORDER`.
+        sections: names such as MERGE, in any case.
+        levels: must, should, may or unspecified.
+        operations: such as encode; properties have none.
+    """
+
+    ids: Sequence[str] = ()
+    clauses: Sequence[str] = ()
+    sections: Sequence[str] = ()
+    levels: Sequence[str] = ()
+    operations: Sequence[str] = ()
+
+    def check(self, ids: Collection[str], clauses: Iterable[str]) -> None:
+        """See that every filter names something.
+
+        Args:
+            ids: of all cases and properties.
+            clauses: of the spec.
+
+        Raises:
+            SelectionError: for the first name that does not exist.
+        """
+        for name in self.ids:
+            known(name, ids, "case or property")
+        prefixes = {prefix for clause in clauses for prefix in _prefixes(clause)}
+        for name in self.clauses:
+            known(name.rstrip("-"), prefixes, "clause")
+        for name in self.sections:
+            known(name.upper(), SECTIONS, "section", listed=True)
+        for name in self.levels:
+            known(name, LEVELS, "level", listed=True)
+        for name in self.operations:
+            known(name, CLASS_OF_OP, "operation", listed=True)
+
+    def matches(self, entry: Entry) -> bool:
+        """Whether `entry` is selected."""
+        clause = entry.clause
+        return (
+            (not self.ids or entry.id in self.ids)
+            and (not self.clauses or any(_is_under(clause.id, name.rstrip("-")) for name in self.clauses))
+            and (not self.sections or clause.section in map(str.upper, self.sections))
+            and (not self.levels or clause.level in self.levels)
+            and (not self.operations or getattr(entry, "op", None) in self.operations)
+        )
+
+
+def known(name: str, names: Iterable[str], what: str, listed: bool = False) -> None:
+    """See that `name` is one of `names`.
+
+    Raises:
+        SelectionError: if not; the message names the nearest ones, or all if `listed`.
+    """
+    every = list(names)
+    if name in every:
+        return
+    near = difflib.get_close_matches(name, every, SUGGESTIONS)
+    hint = f"; did you mean {' or '.join(near)}?" if near else ""
+    one_of = f" (one of {', '.join(every)})" if listed else ""
+    raise SelectionError(f"there is no {what} {name}{one_of}{hint}")
+
+
+def _prefixes(clause: str) -> list[str]:
+    parts = clause.split("-")
+    return ["-".join(parts[:count]) for count in range(1, len(parts) + 1)]
+
+
+def _is_under(clause: str, prefix: str) -> bool:
+    return clause == prefix or clause.startswith(prefix + "-")

@@ -1,0 +1,128 @@
+"""Counts over the outcomes of a run: by section, and the verdict of each conformance class."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from bpe_conformance.fixtures.spec import CLASSES, SECTIONS
+
+from .outcome import Outcome
+
+
+@dataclass(frozen=True)
+class Kept:
+    """How many of the tested ones passed."""
+
+    passed: int
+    tested: int
+
+
+@dataclass(frozen=True)
+class Section:
+    """The counts of one section. Errors of the suite count as failed."""
+
+    section: str
+    must: Kept
+    should: Kept
+    failed: int
+    warnings: int
+    known: int
+    skipped: int
+
+    def plain(self) -> dict[str, Any]:
+        """Return it as plain values."""
+        return asdict(self)
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The verdict of one conformance class.
+
+    Attributes:
+        name: the class.
+        must: how many tests of a MUST ran; `failed`, `known` and `errors` of them did not pass.
+        should: how many tests of a SHOULD ran; `broken` of them did not pass.
+        stale: how many passed and are listed as known failures. That fails the run, but not the class.
+    """
+
+    name: str
+    must: int
+    failed: int
+    known: int
+    errors: int
+    should: int
+    broken: int
+    stale: int
+
+    @property
+    def word(self) -> str:
+        """`pass`, `fail`, or `error` where the suite itself failed and nothing else did."""
+        if self.failed or self.known:
+            return "fail"
+        return "error" if self.errors else "pass"
+
+    @property
+    def sentence(self) -> str:
+        """The verdict in words."""
+        if self.word == "error":
+            return f"ERROR: the suite itself failed in {self.errors} of {self.must} MUST tests; please report it"
+        if self.word == "fail":
+            text = f"FAIL: {self.failed + self.known} of {self.must} MUST tests fail"
+            text += f" ({self.known} of them known)" if self.known else ""
+        else:
+            text = f"PASS: {self.must} MUST tests pass"
+        text += f"; {self.broken} of {self.should} SHOULD tests fail" if self.broken else ""
+        return text + (f"; {self.stale} that pass are listed as known failures" if self.stale else "")
+
+    def plain(self) -> dict[str, Any]:
+        """Return it as plain values."""
+        own = asdict(self)
+        return {"class": own.pop("name"), "verdict": self.word, "sentence": self.sentence, **own}
+
+
+def sections(outcomes: Iterable[Outcome]) -> list[Section]:
+    """Return the counts of each section that has an outcome, in the order of the spec."""
+    found = list(outcomes)
+    return [_section(name, mine) for name in SECTIONS if (mine := [one for one in found if one.section == name])]
+
+
+def _section(name: str, mine: list[Outcome]) -> Section:
+    def kept(level: str) -> Kept:
+        tested = [one for one in mine if one.level == level and one.state != "skipped"]
+        return Kept(sum(one.state == "passed" or one.stale for one in tested), len(tested))
+
+    def count(*states: str) -> int:
+        return sum(one.state in states and not one.stale for one in mine)
+
+    return Section(
+        name,
+        kept("must"),
+        kept("should"),
+        count("failed", "error"),
+        count("warning"),
+        count("known failure"),
+        count("skipped"),
+    )
+
+
+def verdicts(outcomes: Iterable[Outcome]) -> list[Verdict]:
+    """Return the verdict of each conformance class of which a MUST was tested."""
+    tested = [one for one in outcomes if one.state != "skipped"]
+    found = (_verdict(name, [one for one in tested if one.conformance_class == name]) for name in CLASSES)
+    return [one for one in found if one.must]
+
+
+def _verdict(name: str, tested: list[Outcome]) -> Verdict:
+    musts = [one for one in tested if one.level == "must"]
+    shoulds = [one for one in tested if one.level == "should"]
+
+    def count(state: str) -> int:
+        return sum(one.state == state and not one.stale for one in musts)
+
+    broken = sum(one.state != "passed" and not one.stale for one in shoulds)
+    stale = sum(one.stale for one in [*musts, *shoulds])
+    return Verdict(
+        name, len(musts), count("failed"), count("known failure"), count("error"), len(shoulds), broken, stale
+    )
