@@ -23,7 +23,7 @@ from ..implementation.scratch import scratch_folder
 from ..terminal import show
 from . import examples
 from .characters import CHARACTER_LAWS
-from .engine import Example, Law, case_of, fixed
+from .law_engine import Example, Law, case_of, fixed
 from .long_inputs import LONG_LAWS
 from .rich_texts import RICH_LAWS
 from .state import STATE_LAWS

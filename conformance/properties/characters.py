@@ -18,8 +18,8 @@ from ..cases.expectations import oracle
 from ..implementation.implementation import Implementation
 from ..implementation.proxy import TokenizerProxy
 from ..terminal import show
-from .engine import Example, Law, fixed, told
 from .histories import encodings_match
+from .law_engine import Example, Law, fixed, told
 from .time_budget import as_many_as
 
 CLASSES = (r"\p{L}", r"\p{N}", r"\p{M}", r"\s")

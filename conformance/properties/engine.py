@@ -1,58 +1,93 @@
-"""What a law is, and how it is tried: on drawn examples, the same in every run, the smallest of which is shown."""
+"""What a property is, and the search for an example that breaks it. Hypothesis draws the examples and shrinks them."""
 
 from __future__ import annotations
 
+import contextlib
+import hashlib
+import itertools
+import math
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
-from functools import wraps
-from typing import Any
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
 
-from bpe_conformance.fixtures.flow import write_flow
-from bpe_conformance.fixtures.spec import Case, Clause, read_case
+from hypothesis import HealthCheck, Phase, Verbosity, given, settings
+from hypothesis import seed as seeded
+from hypothesis.database import DirectoryBasedExampleDatabase
+from hypothesis.errors import HypothesisException
+from hypothesis.internal.conjecture.providers import HypothesisProvider
+from hypothesis.strategies import SearchStrategy
 
-from ..cases.difference import Difference
-from ..cases.expectations import compute
-from ..cases.judging import judge
-from ..implementation.containment import CallFailed, Raised, TimedOut
+from bpe_conformance.fixtures.spec import Clause
+
 from ..implementation.implementation import Implementation
-from .draws import Choices, smallest
+from ..outcome import TIMED_OUT, Fault, Mismatch
+from .asking import as_yaml
 
-Example = dict[str, Any]
-Test = Callable[[Implementation, Example], Difference | None]
-SHRINKING_SECONDS = 5.0
-SECONDS = 30.0
-SIMPLEST = ()
-"""The choices of the first example: none, and so all the simplest."""
+Example = TypeVar("Example")
+MOST_SHRINKS = 400
+"""Examples that are tried to shrink one that fails."""
+TIME_LIMITS = 6
+"""A search ends, with a note, after this many time limits of one case."""
+FUZZ_ROUND = 500
 
 
 @dataclass(frozen=True)
-class Law:
-    """A property and how to try it.
+class Effort:
+    """How much a search tries.
 
     Attributes:
-        id: permanent, unique among laws and cases.
+        examples_factor: multiplies the number of examples.
+        seed: changes the examples; None is the default run's.
+        database: a directory in which failing examples are kept and tried again first.
+        deadline: seconds for which the search goes on, whatever the number of examples.
+    """
+
+    examples_factor: float = 1
+    seed: int | None = None
+    database: Path | None = None
+    deadline: float | None = None
+
+
+@dataclass(frozen=True)
+class Found:
+    """An example that breaks a property.
+
+    Attributes:
+        mismatch: the wrong answer to the smallest example found.
+        examples: how many examples were tried up to the first that failed.
+        case: the counterexample as a golden case in YAML, or "" where no single case shows it.
+    """
+
+    mismatch: Mismatch
+    examples: int = 1
+    case: str = ""
+
+
+@dataclass(frozen=True)
+class Property:
+    """A property that holds for every input.
+
+    Attributes:
+        id: permanent; unique among properties and cases.
         clause_id: the clause that states it.
-        conformance_class: whose verdict it counts in.
-        needs: the capabilities without which it cannot be tried; `pattern` stands for any pattern at all.
-        draw: draws an example for an implementation.
-        test: returns how an example breaks the law, or None.
-        tries: how many examples are drawn.
+        conformance_class: the class whose verdict it counts in.
+        needs: the capabilities without which it is skipped; `pattern` is any pattern beside GPT-2's.
+        run: searches for an example that breaks it.
+        asks: what it asks, in one sentence.
+        any_model: whether it can be asked of an implementation that has GPT-2's model only.
         bound: the clause, once the spec is loaded.
-        timeout_factor: how many times longer than a case an example may take.
-        any_model: whether it can be tried on an implementation that has one model only, GPT-2's.
     """
 
     id: str
     clause_id: str
     conformance_class: str
     needs: tuple[str, ...]
-    draw: Callable[[Choices, Implementation], Example]
-    test: Test
-    tries: int = 100
-    bound: Clause | None = None
-    timeout_factor: int = 1
+    run: Callable[[Implementation, Effort], Found | None]
+    asks: str = ""
     any_model: bool = False
+    bound: Clause | None = None
 
     @property
     def clause(self) -> Clause:
@@ -61,39 +96,11 @@ class Law:
         return self.bound
 
 
-@dataclass(frozen=True)
-class Broken:
-    """A law that does not hold: the difference, after how many examples, and the shrunk one as a YAML case."""
-
-    difference: Difference
-    examples: int = 0
-    yaml: str = ""
-
-
-def fixed(**example: Any) -> Callable[[Choices, Implementation], Example]:
-    """Return what gives this one example."""
-    return lambda draw, implementation: dict(example)
-
-
-def told(test: Test) -> Test:
-    """Turn a fault of the implementation into a difference, of which the docstring says what was asked."""
-
-    @wraps(test)
-    def tried(implementation: Implementation, example: Example) -> Difference | None:
-        try:
-            return test(implementation, example)
-        except CallFailed as fault:
-            where = fault.where if isinstance(fault, Raised) else ()
-            return Difference(test.__doc__ or "", "an answer", str(fault), "", where)
-
-    return tried
-
-
-def skip_reason(law: Law, implementation: Implementation) -> str | None:
-    """Return what the law needs and the implementation does not claim, or None."""
-    if implementation.fixed_model is not None and not (law.any_model and implementation.fixed_model == "gpt2"):
+def skip_reason(property_: Property | Law, implementation: Implementation) -> str | None:
+    """Return what the property needs and the implementation does not have, or None."""
+    if implementation.fixed_model is not None and not (property_.any_model and implementation.fixed_model == "gpt2"):
         return "other models than its own"
-    for need in law.needs:
+    for need in property_.needs:
         if need == "pattern":
             if not any(name.startswith("pattern:") for name in implementation.capabilities):
                 return "pattern"
@@ -102,88 +109,223 @@ def skip_reason(law: Law, implementation: Implementation) -> str | None:
     return None
 
 
-def check(law: Law, implementation: Implementation, shrink: bool = True) -> Broken | None:
-    """Try a law: the same examples in every run, and the one that breaks it made smaller, unless `shrink` is false."""
-    started = time.monotonic()
-    tried: dict[str, Difference | None] = {}
+def drawn(
+    id_: str,
+    clause_id: str,
+    conformance_class: str,
+    needs: tuple[str, ...],
+    strategy: Callable[[Implementation], SearchStrategy[Example]],
+    test: Callable[[Implementation, Example], Mismatch | None],
+    examples: int = 50,
+) -> Property:
+    """Return a property that is tried on drawn examples.
 
-    def attempt(draw: Choices) -> tuple[Difference | None, Example]:
-        example = law.draw(draw, implementation)
-        key = repr(example)
-        if key not in tried:
-            with implementation.within(law.timeout_factor):
-                tried[key] = law.test(implementation, example)
-        return tried[key], example
+    Args:
+        id_: its id.
+        clause_id: the clause that states it.
+        conformance_class: the class whose verdict it counts in.
+        needs: the capabilities without which it is skipped.
+        strategy: returns the strategy for an implementation.
+        test: returns the wrong answer to an example, or None. Its docstring says what it asks.
+        examples: how many are drawn in a default run.
+    """
 
-    for number in range(law.tries):
-        if time.monotonic() - started > SECONDS:
-            implementation.notes.append(f"{law.id}: {number} of {law.tries} examples were tried, for {SECONDS:g} s")
+    def run(implementation: Implementation, effort: Effort) -> Found | None:
+        search = Search(id_, implementation, effort)
+        search.over(strategy(implementation), test, examples)
+        return search.found(clause_id)
+
+    return Property(id_, clause_id, conformance_class, needs, run, _first_paragraph(test))
+
+
+def fixed(
+    id_: str,
+    clause_id: str,
+    conformance_class: str,
+    needs: tuple[str, ...],
+    test: Callable[[Implementation], Mismatch | None],
+) -> Property:
+    """Return a property that draws nothing: it asks the same questions each time."""
+
+    def run(implementation: Implementation, effort: Effort) -> Found | None:
+        mismatch = test(implementation)
+        return None if mismatch is None else Found(mismatch, 1, as_yaml(mismatch.asked, clause_id, f"{id_}-found"))
+
+    return Property(id_, clause_id, conformance_class, needs, run, _first_paragraph(test))
+
+
+def _first_paragraph(test: Callable[..., object]) -> str:
+    return " ".join((test.__doc__ or "").partition("\n\n")[0].split())
+
+
+class Search:
+    """A search for an example that breaks a property. It keeps the last one: Hypothesis tries the smallest last.
+
+    Args:
+        id_: of the property.
+        implementation: the implementation under test.
+        effort: how much to try.
+
+    Attributes:
+        examples: how many examples were tried, up to the first that failed.
+    """
+
+    def __init__(self, id_: str, implementation: Implementation, effort: Effort) -> None:
+        self.examples = 0
+        self._id, self._implementation, self._effort = id_, implementation, effort
+        self._until = time.monotonic() + (effort.deadline or TIME_LIMITS * implementation.limit or math.inf)
+        self._failed: Mismatch | None = None
+        self._dependent: Mismatch | None = None
+        self._shrinks = 0
+
+    def over(
+        self,
+        strategy: SearchStrategy[Example],
+        test: Callable[[Implementation, Example], Mismatch | None],
+        examples: int,
+    ) -> None:
+        """Search among the examples of a strategy."""
+
+        def execute(example: Example) -> None:
+            self.begin()
+            self.judge(test(self._implementation, example))
+
+        execute.__name__ = execute.__qualname__ = self._id
+        self.repeat(lambda chosen, number: seeded(number)(chosen(given(strategy)(execute)))(), examples)
+
+    def repeat(self, run: Callable[[settings, int], object], examples: int) -> None:
+        """Run Hypothesis once, or with a deadline as often as there is time.
+
+        Args:
+            run: runs it with these settings and this seed. It calls `begin` for each example and `judge` for each
+                answer.
+            examples: how many examples a default run draws.
+        """
+        fuzzing = self._effort.deadline is not None
+        count = FUZZ_ROUND if fuzzing else max(1, round(examples * self._effort.examples_factor))
+        for number in itertools.count():
+            with _no_constants_of_the_user(), self._contained():
+                run(settings_of(self._effort, count), seed_of(self._id, self._effort, number))
+            if not fuzzing or self._failed is not None or self._is_late:
+                return
+
+    def begin(self) -> None:
+        """Count an example.
+
+        Raises:
+            _Enough: if the search is to end.
+        """
+        if self._failed is not None:
+            self._shrinks += 1
+            if self._shrinks > MOST_SHRINKS:
+                raise _Enough
+            return
+        if self._is_late:
+            if self._effort.deadline is None:
+                self._implementation.note(f"{self._id}: {self.examples} examples were tried; more take too long")
+            raise _Enough
+        self.examples += 1
+
+    def judge(self, mismatch: Mismatch | None) -> None:
+        """Keep a wrong answer. One that depends on another failure does not end the example.
+
+        Raises:
+            BrokenProperty: if the answer is wrong, and depends on nothing else.
+            _Enough: if the search is to end: an example that times out is not shrunk.
+        """
+        if mismatch is None:
+            return
+        if mismatch.depends_on is not None:
+            if self._dependent is None or _size(mismatch) < _size(self._dependent):
+                self._dependent = mismatch
+            return
+        self._failed = mismatch
+        if isinstance(mismatch.answer, Fault) and mismatch.answer.kind == TIMED_OUT:
+            raise _Enough
+        raise BrokenProperty
+
+    def found(self, clause_id: str) -> Found | None:
+        """Return the smallest example found: if possible, one that depends on no other failure."""
+        mismatch = self._failed or self._dependent
+        if mismatch is None:
             return None
-        draw = Choices(f"{law.id} {number}", None if number else SIMPLEST)
+        return Found(mismatch, self.examples, as_yaml(mismatch.asked, clause_id, f"{self._id}-found"))
+
+    @property
+    def _is_late(self) -> bool:
+        return time.monotonic() > self._until
+
+    @contextlib.contextmanager
+    def _contained(self) -> Iterator[None]:
+        """Within it Hypothesis runs. It raises errors of its own where answers change from call to call."""
         try:
-            difference, example = attempt(draw)
-        except TimedOut as late:
-            return Broken(Difference(f"an example of {law.id}", "an answer", str(late)), number + 1)
-        if difference is not None:
-            if shrink:
-                difference, example = _made_small(attempt, draw.made, (difference, example))
-            return Broken(difference, number + 1, _pasteable(law, example, implementation))
-    return None
+            yield
+        except (BrokenProperty, _Enough):
+            pass
+        except HypothesisException:
+            if self._failed is None:
+                raise
 
 
-def _made_small(
-    attempt: Callable[[Choices], tuple[Difference | None, Example]],
-    made: Sequence[int],
-    broken: tuple[Difference, Example],
-) -> tuple[Difference, Example]:
-    """Return the smallest example that breaks the law too, and how, of those that a few seconds leave time for."""
-    until = time.monotonic() + SHRINKING_SECONDS
-    failing = {tuple(made): broken}
-
-    def fails(choices: Sequence[int]) -> Sequence[int] | None:
-        nonlocal until
-        if time.monotonic() > until:
-            return None
-        draw = Choices("", choices)
-        try:
-            difference, example = attempt(draw)
-        except TimedOut:
-            until = 0.0
-            return None
-        if difference is None:
-            return None
-        failing[tuple(draw.made)] = difference, example
-        return draw.made
-
-    return failing[tuple(smallest(made, fails))]
+class BrokenProperty(AssertionError):
+    """An example fails."""
 
 
-def _pasteable(law: Law, example: Example, implementation: Implementation) -> str:
-    """Return the example as a YAML case, if as a case it fails too."""
-    if "op" not in example:
-        return ""
-    case = case_of(law.clause, example)
+class _Enough(BaseException):
+    """Ends a search: Hypothesis lets it pass."""
+
+
+def _size(mismatch: Mismatch) -> int:
+    return len(repr(mismatch.asked.input))
+
+
+def seed_of(id_: str, effort: Effort, number: int = 0) -> int:
+    """Return the seed of a property's examples in one round: the same in every process and on every platform."""
+    key = f"{id_} {'' if effort.seed is None else effort.seed} {number or ''}"
+    return int.from_bytes(hashlib.sha256(key.encode("utf-8")).digest()[:8], "big")
+
+
+def settings_of(effort: Effort, examples: int, steps: int = 50) -> settings:
+    """Return complete Hypothesis settings: nothing is left to the user's profile.
+
+    Args:
+        effort: how much to try.
+        examples: how many.
+        steps: how many steps a state machine takes.
+    """
+    phases = (Phase.generate, Phase.shrink)
+    return settings(
+        max_examples=examples,
+        derandomize=False,  # the seed is given
+        database=DirectoryBasedExampleDatabase(effort.database) if effort.database else None,
+        verbosity=Verbosity.quiet,
+        phases=(Phase.reuse, *phases) if effort.database else phases,
+        stateful_step_count=steps,
+        report_multiple_bugs=False,
+        suppress_health_check=tuple(HealthCheck),
+        deadline=None,
+        print_blob=False,
+        backend="hypothesis",
+    )
+
+
+@contextlib.contextmanager
+def _no_constants_of_the_user() -> Iterator[None]:
+    """Keep Hypothesis from drawing constants that it reads in the user's modules.
+
+    The examples would depend on the modules that are loaded, and a directory `.hypothesis` would be written.
+    """
+    name = "_maybe_draw_constant"
+    if (own := getattr(HypothesisProvider, name, None)) is None:
+        yield
+        return
+    setattr(HypothesisProvider, name, lambda *_arguments, **_keywords: None)
     try:
-        with implementation.within():
-            fails = judge(replace(case, expect=compute(case)), implementation) is not None
-    except TimedOut:
-        return ""
-    return as_yaml(law, example) if fails else ""
+        yield
+    finally:
+        setattr(HypothesisProvider, name, own)
 
 
-def as_yaml(law: Law, example: Example) -> str:
-    """Return an example as a complete YAML case, with the expected value of the oracle; "" if it is no case."""
-    if "op" not in example:
-        return ""
-    head = {"id": f"{law.id}-found", "title": f"a counterexample to {law.clause_id}", "since": "1.0"}
-    whole = {**head, **example, "expect": compute(case_of(law.clause, example))}
-    lines = [f"clause: {law.clause_id}", "cases:"]
-    for number, (key, value) in enumerate(whole.items()):
-        shown = value if key in ("id", "title", "op") else write_flow(value)
-        lines.append(f"  {'-' if number == 0 else ' '} {key}: {shown}")
-    return "\n".join(lines)
-
-
-def case_of(clause: Clause, example: Example) -> Case:
-    """Return the case that an example is, without an expectation."""
-    return read_case({"id": "example", "title": "an example", "expect": {}, **example}, clause)
+from .law_engine import Broken as Broken  # noqa: E402
+from .law_engine import Law as Law  # noqa: E402
+from .law_engine import check as check  # noqa: E402

@@ -19,7 +19,7 @@ from ..implementation.proxy import TokenizerProxy
 from ..implementation.scratch import scratch_folder
 from ..terminal import show
 from .draws import Draw
-from .engine import Example, Law, fixed, told
+from .law_engine import Example, Law, fixed, told
 from .time_budget import as_many_as, in_time
 
 WORD, BLANKS, SPECIAL = " abé日c", " \n\n", "<|en|>"

@@ -15,7 +15,7 @@ from ..cases.expectations import oracle
 from ..implementation.implementation import Implementation
 from ..implementation.proxy import TokenizerProxy
 from ..terminal import show
-from .engine import Example, Law, fixed, told
+from .law_engine import Example, Law, fixed, told
 from .time_budget import as_many_as, in_time
 
 SPECIALS = ("<a", "<a b>", "é|", "#1", "\t <")

@@ -17,8 +17,8 @@ from ..implementation.containment import Raised, call
 from ..implementation.implementation import Implementation
 from ..implementation.scratch import scratch_folder
 from ..terminal import show
-from .engine import Example, Law, fixed, told
 from .histories import NEARLY_ALIKE, SAME_ENDS, encodings_match
+from .law_engine import Example, Law, fixed, told
 from .time_budget import as_many_as
 
 WORDS = read_model(

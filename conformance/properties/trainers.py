@@ -15,8 +15,8 @@ from ..cases.expectations import training_key
 from ..implementation.containment import Raised
 from ..implementation.implementation import Implementation
 from ..terminal import show
-from .engine import Example, Law, fixed, told
 from .histories import NEARLY_ALIKE, SAME_ENDS, encodings_match
+from .law_engine import Example, Law, fixed, told
 from .rich_texts import PART, SPECIALS
 from .time_budget import as_many_as, in_time
 

@@ -16,8 +16,8 @@ from ..implementation.implementation import Implementation
 from ..implementation.proxy import TokenizerProxy
 from ..implementation.scratch import scratch_folder
 from ..terminal import show
-from .engine import Example, Law, fixed, told
 from .histories import encodings_match
+from .law_engine import Example, Law, fixed, told
 
 SPECIAL = "<|e|>"
 TEXTS = (

@@ -1,0 +1,243 @@
+"""Asks an implementation a question, and the oracle the same one: the wrong answer is a value."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+from bpe_conformance.fixtures import GPT2_BYTE_ORDER, PATTERNS, Model, write_token
+from bpe_conformance.fixtures.flow import write_flow
+from bpe_conformance.fixtures.spec import CLASS_OF_OP, Case, Clause
+from bpe_conformance.reference import textbook
+
+from ..cases.expectations import compute, oracle, training_key
+from ..cases.judging import judge
+from ..implementation.containment import CallFailed, TimedOut
+from ..implementation.implementation import Implementation
+from ..implementation.proxy import TokenizerProxy
+from ..outcome import (
+    TIMED_OUT,
+    Accepted,
+    Answer,
+    AnyError,
+    Bytes,
+    Dependence,
+    Expectation,
+    Fault,
+    HighestCount,
+    Ids,
+    Mismatch,
+    Question,
+    Rows,
+    Table,
+    Text,
+)
+
+
+def contained(implementation: Implementation, ask: Callable[[], Answer], timeout_factor: int = 1) -> Answer:
+    """Return the answer; if the implementation raises or takes too long, that as a value."""
+    try:
+        with implementation.within(timeout_factor):
+            return ask()
+    except CallFailed as failed:
+        return failed.answer
+    except TimedOut as late:
+        return Fault(TIMED_OUT, str(late))
+
+
+class Instance:
+    """One tokenizer, made when it is first asked.
+
+    Args:
+        implementation: the implementation under test.
+        make: makes the tokenizer: builds, trains or loads it. Or the model to build it from.
+        timeout_factor: how many times longer than a case each question may take.
+    """
+
+    def __init__(
+        self, implementation: Implementation, make: Callable[[], TokenizerProxy] | Model, timeout_factor: int = 1
+    ) -> None:
+        self._implementation = implementation
+        self._make: Callable[[], TokenizerProxy] = (
+            partial(implementation.build, make) if isinstance(make, Model) else make
+        )
+        self._timeout_factor = timeout_factor
+        self._made: TokenizerProxy | None = None
+
+    def ask(self, question: Question) -> Answer:
+        """Return the answer to a question; its model is not looked at."""
+        return self.call(lambda tokenizer: _OPERATIONS[question.operation](tokenizer, question.input))
+
+    def call(self, ask: Callable[[TokenizerProxy], Answer]) -> Answer:
+        """Return what `ask` gets from the tokenizer, or what the implementation did instead."""
+
+        def made() -> Answer:
+            self._made = self._made or self._make()
+            return ask(self._made)
+
+        return contained(self._implementation, made, self._timeout_factor)
+
+
+Ask = Callable[[TokenizerProxy, Mapping[str, Any]], Answer]
+_OPERATIONS: Mapping[str, Ask] = {
+    "construct": lambda tokenizer, given: Accepted(),
+    "encode": lambda tokenizer, given: Ids(tuple(tokenizer.encode(given["text"]))),
+    "encode_allowed": lambda tokenizer, given: Ids(tuple(tokenizer.encode_allowed(**given))),
+    "decode": lambda tokenizer, given: Text(tokenizer.decode(given["ids"])),
+    "decode_bytes": lambda tokenizer, given: Bytes(tokenizer.decode_bytes(given["ids"])),
+    "stream": lambda tokenizer, given: Ids(tuple(tokenizer.stream(iter(given["chunks"])))),
+    "batch": lambda tokenizer, given: Rows(tuple(map(tuple, tokenizer.encode_batch(given["texts"])))),
+}
+
+
+def ask(implementation: Implementation, question: Question, timeout_factor: int = 1) -> Answer:
+    """Return the answer of a new tokenizer, or of a training."""
+    if question.operation == "train":
+        return contained(implementation, lambda: _trained(implementation, question), timeout_factor)
+    assert question.model is not None
+    return Instance(implementation, question.model, timeout_factor).ask(question)
+
+
+def _trained(implementation: Implementation, question: Question) -> Table:
+    trained = implementation.train(**question.input)
+    return Table(trained.vocab, tuple(trained.merges))
+
+
+def correct_answer(question: Question, conventions: Mapping[str, str]) -> Answer | AnyError | HighestCount:
+    """Return what the oracle answers under these conventions."""
+    given = question.input
+    if question.operation == "train":
+        return _correct_training(given, conventions)
+    assert question.model is not None
+    right = oracle(question.model, conventions["lookup"])
+    match question.operation:
+        case "encode":
+            return Ids(tuple(right.encode(given["text"])))
+        case "encode_allowed":
+            try:
+                return Ids(tuple(right.encode(**given)))
+            except ValueError:
+                return AnyError("disallowed")
+        case "stream":
+            return Ids(tuple(right.encode("".join(given["chunks"]))))
+        case "batch":
+            return Rows(tuple(tuple(right.encode(text)) for text in given["texts"]))
+        case "decode":
+            return Text(right.decode(given["ids"]))
+        case "decode_bytes":
+            return Bytes(right.decode_bytes(given["ids"]))
+    raise ValueError(f"the oracle does not answer {question.operation}")
+
+
+def _correct_training(given: Mapping[str, Any], conventions: Mapping[str, str]) -> Table | HighestCount:
+    tie_break, byte_order = conventions["tie_break"], conventions["byte_order"]
+    text, size, special = given["text"], given["vocab_size"], given["special_tokens"]
+    if tie_break == "unspecified":
+        return HighestCount(size - 256 - len(special))
+    pattern = PATTERNS[given.get("pattern", "gpt2")]
+    merges = textbook.learn(text, size, special, pattern, tie_break, byte_order)
+    return Table(textbook.number(merges, special, byte_order, conventions["id_layout"]), tuple(merges))
+
+
+def equals_oracle(implementation: Implementation, question: Question, clause_id: str) -> Mismatch | None:
+    """Test a question as a golden case whose value the oracle computes now.
+
+    Args:
+        implementation: the implementation under test.
+        question: what to ask a new tokenizer.
+        clause_id: the clause that the case belongs to.
+    """
+    conventions = implementation.conventions
+    keys = [training_key(conventions["tie_break"], conventions["byte_order"]), conventions["lookup"]]
+    case = as_case(question, clause_id)
+    case = replace(case, expect=compute(case, keys))
+    expected = Expectation((correct_answer(question, conventions),))
+    found: Any
+    try:
+        with implementation.within():
+            found = judge(case, implementation)
+    except TimedOut as late:
+        return Mismatch(question, expected, Fault(TIMED_OUT, str(late)))
+    if found is None or isinstance(found, Mismatch):
+        return found
+    return Mismatch(question, expected, ask(implementation, question))
+
+
+def undisturbed(implementation: Implementation, question: Question, disturbed: Answer) -> Mismatch | None:
+    """Compare an answer with that of a new tokenizer to the same question.
+
+    Where the new tokenizer is wrong too, the mismatch depends on that.
+
+    Args:
+        implementation: the implementation under test.
+        question: with the `context` in which it was asked.
+        disturbed: the answer in that context.
+    """
+    right = correct_answer(question, implementation.conventions)
+    if disturbed == right:
+        return None
+    dependence = None if ask(implementation, question) == right else Dependence("undisturbed")
+    return Mismatch(question, Expectation((right,)), disturbed, depends_on=dependence)
+
+
+def as_case(question: Question, clause_id: str, id_: str = "example") -> Case:
+    """Return the golden case that a question is, without an expectation."""
+    op = "decode" if question.operation == "decode_bytes" else question.operation
+    given = {"train": _raw_training(question.input)} if op == "train" else dict(question.input)
+    clause = Clause(clause_id, clause_id.partition("-")[0], "must", "", "", ())
+    return Case(id_, f"a counterexample to {clause_id}", "1.0", clause, op, question.model, given, {})
+
+
+def _raw_training(given: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in given.items() if (key, value) != ("pattern", "gpt2")}
+
+
+def as_yaml(question: Question, clause_id: str, id_: str) -> str:
+    """Return a question as a complete golden case in YAML, or "" if its context matters."""
+    case = as_case(question, clause_id, id_)
+    if question.context or case.op not in CLASS_OF_OP:
+        return ""
+    whole: dict[str, Any] = {"id": id_, "title": case.title, "since": case.since, "op": case.op}
+    if case.model is not None:
+        if (model := write_model(case.model)) is None:
+            return ""
+        whole["model"] = model
+    whole |= {"input": case.input, "expect": compute(case)}
+    lines = [f"clause: {clause_id}", "cases:"]
+    for number, (key, value) in enumerate(whole.items()):
+        shown = value if key in ("id", "title", "op") else write_flow(value)
+        lines.append(f"  {'-' if number == 0 else ' '} {key}: {shown}")
+    return "\n".join(lines)
+
+
+def write_model(model: Model) -> str | dict[str, Any] | None:
+    """Return a model as the YAML describes it, or None if its byte ids are in no order that has a name there."""
+    if model.name:
+        return model.name
+    ids = {token: index for index, token in model.vocab.items()}
+    byte_ids = [ids.get(bytes([byte]), -1) for byte in range(256)]
+    orders: dict[Any, Sequence[int]] = {"raw": range(256), "reversed": range(255, -1, -1)}
+    orders |= {
+        "gpt2": sorted(range(256), key=GPT2_BYTE_ORDER.index),
+        byte_ids[0]: range(byte_ids[0], byte_ids[0] + 256),
+    }
+    order = next((name for name, known in orders.items() if list(known) == byte_ids), None)
+    if order is None:
+        return None
+    written: dict[str, Any] = {"merges": [[write_token(left), write_token(right)] for left, right in model.merges]}
+    if order != "raw":
+        written["byte_ids"] = order
+    merge_ids = [ids[left + right] for left, right in model.merges]
+    first_free = max(byte_ids) + 1
+    if merge_ids != list(range(first_free, first_free + len(merge_ids))):
+        written["merge_ids"] = merge_ids
+    others = {*model.vocab} - {*byte_ids, *merge_ids}
+    if others:
+        written["extra"] = [[index, write_token(model.vocab[index])] for index in sorted(others)]
+    if model.special_tokens is not None:
+        written["special_tokens"] = list(model.special_tokens)
+    if model.pattern != "gpt2":
+        written["pattern"] = model.pattern
+    return written
