@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from helpers.golden_cases import case, like, told
+from helpers.golden_cases import case, judged, like
 from helpers.plugin_adapters import Greedy, Right, TrainOnly
 
 from bpe_conformance.cases.expectations import compute
@@ -14,8 +14,25 @@ from bpe_conformance.cases.judging import skip_reason
 from bpe_conformance.fixtures import END_OF_TEXT, gpt2_model
 from bpe_conformance.fixtures.spec import Case, load_spec
 from bpe_conformance.implementation.implementation import Implementation
+from bpe_conformance.outcome import (
+    BytesLost,
+    CrossesBoundary,
+    EncodingCause,
+    EncodingDivergence,
+    Ids,
+    Pair,
+    PreTokenCut,
+    Refusal,
+    TextDivergence,
+    TrainingDivergence,
+    UnknownId,
+    WholeTokenCut,
+    WrongId,
+    WrongMerge,
+)
 from bpe_conformance.reference import Tokenizer as Reference
 from bpe_conformance.reference import textbook
+from bpe_conformance.terminal import wording
 
 LOW = {"train": {"text": "low\nlow\nlower", "vocab_size": 300, "special_tokens": []}}
 PRIORITY = {"merges": [["b", "c"], ["a", "b"]]}
@@ -150,36 +167,35 @@ SIZE = case("train", None, {"train": {**LOW["train"], "vocab_size": 255}}, {"err
     ],
 )
 def test_right_passes_and_wrong_fails(made: Case, wrong: Any) -> None:
-    assert told(made, Reference) is None
-    difference = told(made, wrong)
-    assert difference is not None
-    fields = [difference.input, difference.expected, difference.got, difference.diverges, *difference.traceback]
-    assert not any("\n" in field for field in fields)
-    assert difference.input
-    assert difference.expected
-    assert difference.got
-    assert difference.expected != difference.got
+    assert judged(made, Reference) is None
+    mismatch = judged(made, wrong)
+    assert mismatch is not None
+    assert mismatch.answer not in mismatch.expected.alternatives
+    assert mismatch.asked.operation.startswith(made.op)
+    for words in (wording.fact(mismatch), wording.expectation(mismatch), wording.answer(mismatch)):
+        assert words
+        assert "\n" not in words
 
 
 def test_other_answers_to_open_questions() -> None:
-    assert told(SURROGATE, like(encode=lambda self, text: list(text.encode("utf-8", "surrogatepass")))) is None
-    assert told(SURROGATE, like(encode=fails)) is None
+    assert judged(SURROGATE, like(encode=lambda self, text: list(text.encode("utf-8", "surrogatepass")))) is None
+    assert judged(SURROGATE, like(encode=fails)) is None
     lossless = case(
         "encode", {"merges": [["a", "b"], ["a", "b"]], "merge_ids": [256, 258]}, {"text": "ab"}, {"lossless": True}
     )
-    assert told(lossless, like(encode=lambda self, text: [97, 98])) is None
-    assert told(lossless, like(encode=lambda self, text: [258])) is None
-    assert told(lossless, like(encode=lambda self, text: [97])) is not None
+    assert judged(lossless, like(encode=lambda self, text: [97, 98])) is None
+    assert judged(lossless, like(encode=lambda self, text: [258])) is None
+    assert judged(lossless, like(encode=lambda self, text: [97])) is not None
     either = case("train", None, LOW, {"any_of": [{"merges": []}, {"merges": [["o", "w"]]}]}, "TRAIN-TIE-1")
     for merges in ([], [(b"o", b"w")]):
         vocab = textbook.number(merges)
         assert (
-            told(either, like(train=classmethod(lambda cls, *_, merges=merges, vocab=vocab: (vocab, merges)))) is None
+            judged(either, like(train=classmethod(lambda cls, *_, merges=merges, vocab=vocab: (vocab, merges)))) is None
         )
-    assert told(either, Reference) is not None
+    assert judged(either, Reference) is not None
     error_or_value = case("train", None, LOW, {"any_of": [{"error": "size"}, compute(TRAIN)]}, "TRAIN-TIE-1")
-    assert told(error_or_value, like(train=classmethod(fails))) is None
-    assert told(error_or_value, Reference) is None
+    assert judged(error_or_value, like(train=classmethod(fails))) is None
+    assert judged(error_or_value, Reference) is None
 
 
 @pytest.mark.parametrize("tie_break", ["lex-greater", "lex-smaller", "smaller-ids", "first-seen"])
@@ -188,10 +204,10 @@ def test_values_by_convention(tie_break: str, byte_order: str) -> None:
     text = "low\nlow\nlower ÿÿaaÿÿ aa\u00a0\u00a0"
     made = case("train", None, {"train": {"text": text, "vocab_size": 300, "special_tokens": []}}, clause="TRAIN-TIE-1")
     declared = textbook.with_conventions(tie_break=tie_break, byte_order=byte_order)
-    assert told(made, declared) is None
+    assert judged(made, declared) is None
     others = {"lex-greater", "lex-smaller", "first-seen"} - {tie_break}
     for other in others:
-        assert told(
+        assert judged(
             made, like(declared, conventions={"tie_break": other, "byte_order": byte_order}, train=declared.train)
         )
 
@@ -199,12 +215,13 @@ def test_values_by_convention(tie_break: str, byte_order: str) -> None:
 def test_lookup_by_convention() -> None:
     made = case("encode", LOOKUP, {"text": "xabc"})
     by_bytes = textbook.with_conventions(lookup="bytes")
-    assert told(made, Right) is None
-    assert told(made, by_bytes) is None
+    assert judged(made, Right) is None
+    assert judged(made, by_bytes) is None
     undeclared = like(Right, encode=lambda self, text: by_bytes(self.vocab, self.merges).encode(text))
-    difference = told(made, undeclared)
-    assert difference is not None
-    assert difference.got == "120 'x' | 258 'abc'"
+    mismatch = judged(made, undeclared)
+    assert mismatch is not None
+    assert mismatch.answer == Ids((120, 258))
+    assert mismatch.conventions == ((("lookup", "bytes"),),)
     no_ranks = case("encode", {**LOOKUP, "merge_ids": [258, 257, 256]}, {"text": "xabc"})
     assert skip_reason(no_ranks, Implementation("x", by_bytes)) == "tables that are no list of ranks (lookup: bytes)"
 
@@ -218,22 +235,20 @@ def steps(*merges: tuple[bytes, bytes]) -> Any:
 @pytest.mark.parametrize("tie_break", ["lex-greater", "lex-smaller", "first-seen"])
 def test_any_maximum_is_right_without_a_tie_break(tie_break: str) -> None:
     merges = textbook.learn("low\nlow\nlower", 300, tie_break=tie_break)
-    assert told(TRAIN, steps(*merges)) is None
+    assert judged(TRAIN, steps(*merges)) is None
 
 
 def test_steps_that_are_no_maximum() -> None:
     right = textbook.learn("low\nlow\nlower", 300)
-    not_most = told(TRAIN, steps((b"e", b"r"), *right[1:]))
+    not_most = judged(TRAIN, steps((b"e", b"r"), *right[1:]))
     assert not_most is not None
-    assert not_most.expected == "a pair of count 3: (l,o) (o,w)"
-    assert not_most.got == "(e,r) with count 1"
-    assert not_most.diverges == "at step 1"
-    short = told(TRAIN, steps(*right[:-1]))
+    assert not_most.divergence == TrainingDivergence(0, (b"l", b"o"), 3, (b"e", b"r"), 1)
+    short = judged(TRAIN, steps(*right[:-1]))
     assert short is not None
-    assert (short.got, short.diverges) == ("the end of training", "at step 4")
-    long = told(TRAIN, steps(*right, (b"a", b"b")))
+    assert short.divergence == TrainingDivergence(3, (b"lowe", b"r"), 1, None, 0)
+    long = judged(TRAIN, steps(*right, (b"a", b"b")))
     assert long is not None
-    assert (long.expected, long.got) == ("4 merges", "5 merges")
+    assert long.divergence == TrainingDivergence(4, None, 0, (b"a", b"b"), 0)
 
 
 def test_stored_ids_of_real_text() -> None:
@@ -251,78 +266,92 @@ def test_stored_ids_of_real_text() -> None:
             ids = super().encode(text)
             return ids[:-1] if len(ids) > 100 else ids
 
-    assert told(stored, Fixed) is None
-    assert told(stored, LosesOne) is not None
+    assert judged(stored, Fixed) is None
+    assert judged(stored, LosesOne) is not None
     assert skip_reason(ENCODE, Implementation("x", Fixed)) == "other models than its own"
 
 
+BC, AB = (b"b", b"c"), (b"a", b"b")
+
+
 @pytest.mark.parametrize(
-    ("made", "answer", "diverges"),
+    ("made", "answer", "divergence"),
     [
-        (ENCODE, [257, 99], "at token 0, byte 0: (a,b) of rank 1 merged before (b,c) of rank 0 at byte 1"),
-        (ENCODE, [97, 98, 99], "at token 1, byte 1: (b,c) of rank 0 at byte 1 did not merge"),
-        (ENCODE, [97, 999], "at token 1, byte 1: the id 999 is not in the vocabulary"),
-        (ENCODE, [97], "at token 1, byte 1: the ids do not spell the text; their bytes differ from byte 1 on"),
+        (ENCODE, [257, 99], EncodingDivergence(0, 0, WrongMerge(Pair(AB, 1, 0), Pair(BC, 0, 1)))),
+        (ENCODE, [97, 98, 99], EncodingDivergence(1, 1, WrongMerge(None, Pair(BC, 0, 1)))),
+        (ENCODE, [97, 999], EncodingDivergence(1, 1, UnknownId(999))),
+        (ENCODE, [97], EncodingDivergence(1, 1, BytesLost(1))),
         (
             case("encode", {"merges": [["a", " "]]}, {"text": "a b"}),
             [256, 98],
-            "crosses the boundary of a pre-token at byte 1",
+            EncodingDivergence(0, 0, CrossesBoundary(b"a ", 1)),
         ),
         (
             case("encode", {"merges": [["a", "b"]]}, {"text": "x ab"}, clause="SPLIT-DEFAULT-1"),
             [120, 32, 97, 98],
-            "at token 2, byte 2: the pre-token ' ab' is cut at byte 3, or (a,b) of rank 0 did not merge there",
+            EncodingDivergence(2, 2, PreTokenCut(" ab", 3, Pair(AB, 0, 2))),
         ),
-        (case("encode", {"extra": [[300, "a"]]}, {"text": "a"}), [300], "'a' has the id 97, not 300"),
+        (
+            case("encode", {"extra": [[300, "a"]]}, {"text": "a"}),
+            [300],
+            EncodingDivergence(0, 0, WrongId(b"a", 97, 300)),
+        ),
     ],
 )
-def test_where_it_diverges(made: Case, answer: Sequence[int], diverges: str) -> None:
-    difference = told(made, like(encode=lambda self, text: list(answer)))
-    assert difference is not None
-    assert diverges in difference.diverges
+def test_where_encodings_part(made: Case, answer: Sequence[int], divergence: EncodingDivergence) -> None:
+    mismatch = judged(made, like(encode=lambda self, text: list(answer)))
+    assert mismatch is not None
+    assert mismatch.divergence == divergence
 
 
 @pytest.mark.parametrize(
-    ("text", "answer", "diverges"),
+    ("text", "answer", "cause"),
     [
-        (" ab", [32, 97, 98], "at token 0, byte 0: the pre-token ' ab' is a token, and emitted whole (lookup: bytes"),
-        ("xdeab", [120, 100, 101, 97, 98], "at token 1, byte 1: (d,e) of rank 256 at byte 1 did not merge"),
-        ("xcde", [120, 258, 101], "at token 1, byte 1: (c,d) of rank 258 merged before (d,e) of rank 256 at byte 2"),
+        (" ab", [32, 97, 98], WholeTokenCut(" ab")),
+        ("xdeab", [120, 100, 101, 97, 98], WrongMerge(None, Pair((b"d", b"e"), 256, 1))),
+        ("xcde", [120, 258, 101], WrongMerge(Pair((b"c", b"d"), 258, 1), Pair((b"d", b"e"), 256, 2))),
     ],
 )
-def test_where_it_diverges_by_the_bytes_of_tokens(text: str, answer: Sequence[int], diverges: str) -> None:
+def test_where_encodings_part_by_the_bytes_of_tokens(text: str, answer: Sequence[int], cause: EncodingCause) -> None:
     model = {"merges": [["d", "e"], ["c", "d"]], "merge_ids": [256, 258], "extra": [[257, " ab"]]}
     made = case("encode", model, {"text": text})
-    difference = told(made, like(encode=lambda self, text: list(answer), conventions={"lookup": "bytes"}))
-    assert difference is not None
-    assert difference.diverges.startswith(diverges)
+    mismatch = judged(made, like(encode=lambda self, text: list(answer), conventions={"lookup": "bytes"}))
+    assert mismatch is not None
+    assert isinstance(mismatch.divergence, EncodingDivergence)
+    assert mismatch.divergence.cause == cause
 
 
-def test_where_training_and_decoding_diverge() -> None:
-    smaller = told(TRAIN, undeclared(tie_break="lex-smaller"))
+def test_where_training_and_decoding_part() -> None:
+    smaller = judged(TRAIN, undeclared(tie_break="lex-smaller"))
     assert smaller is not None
-    assert smaller.diverges == "at step 1: (l,o) with count 3 was chosen, (o,w) with count 3 is right, a tie"
-    decoded = told(DECODE, like(decode=lambda self, ids: "€?"))
+    assert smaller.divergence == TrainingDivergence(0, (b"o", b"w"), 3, (b"l", b"o"), 3)
+    assert (("tie_break", "lex-smaller"),) in smaller.conventions
+    decoded = judged(DECODE, like(decode=lambda self, ids: "€?"))
     assert decoded is not None
-    assert decoded.diverges == r"at character 1, from the bytes e2: '?' instead of '\ufffd'"
+    assert decoded.divergence == TextDivergence(1, b"\xe2")
 
 
-def test_the_adapters_own_frames_are_shown() -> None:
-    difference = told(ENCODE, like(encode=fails))
-    assert difference is not None
-    assert difference.got == "encode(...) raised ValueError: the adapter's own"
-    here = Path(__file__).name  # pytest imports it from its folder, which is not told
-    assert any(frame.startswith(f"{here}:") and "in fails" in frame for frame in difference.traceback)
+def test_undeclared_ids_are_recognized() -> None:
+    mismatch = judged(TRAIN_IDS, undeclared(id_layout="specials-bytes-merges"))
+    assert mismatch is not None
+    assert mismatch.conventions == ((("id_layout", "specials-bytes-merges"),),)
 
 
-def test_a_new_id_of_a_special_token_is_told() -> None:
-    """An expected id that the model does not hold is no reason to fail inside the suite."""
+def test_a_failure_shows_the_adapters_own_frames() -> None:
+    mismatch = judged(ENCODE, like(encode=fails))
+    assert mismatch is not None
+    assert isinstance(mismatch.answer, Refusal)
+    assert mismatch.answer.message == "ValueError: the adapter's own"
+    assert any(Path(__file__).name in frame and "in fails" in frame for frame in mismatch.answer.traceback)
+
+
+def test_an_expected_id_may_be_missing_in_the_model() -> None:
     made = case("encode", {"special_tokens": ["<|a|>", "<|b|>"]}, {"text": "<|b|>a"}, {"tokens": [], "ids": [257, 97]})
 
     class Swapped(Right):
         def __init__(self, vocab: Any, merges: Any, special_tokens: Any = None, pattern: str | None = None) -> None:
             super().__init__(vocab, merges, list(reversed(special_tokens or [])), pattern)
 
-    difference = told(made, Swapped)
-    assert difference is not None
-    assert "the id 257 is right, not 256" in difference.diverges
+    mismatch = judged(made, Swapped)
+    assert mismatch is not None
+    assert mismatch.divergence == EncodingDivergence(0, 0, WrongId(None, 257, 256))

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from bpe_conformance.cases.difference import Difference
 from bpe_conformance.cases.expectations import compute
-from bpe_conformance.cases.judging import judge, skip_reason
+from bpe_conformance.cases.judging import judge
+from bpe_conformance.cases.skipping import skip_reason
 from bpe_conformance.fixtures.spec import Case, Clause, read_case
 from bpe_conformance.implementation.implementation import Implementation
+from bpe_conformance.outcome import Mismatch
 from bpe_conformance.reference import Tokenizer as Reference
 
 
@@ -29,7 +30,8 @@ def like(base: Any = Reference, **methods: Any) -> Any:
     return type("Wrong", (base,), methods)
 
 
-def told(made: Case, adapter: Any) -> Difference | None:
+def judged(made: Case, adapter: Any) -> Mismatch | None:
+    """Return how the answer of `adapter` differs."""
     implementation = Implementation("x", adapter)
     assert skip_reason(made, implementation) is None
     return judge(made, implementation)
