@@ -10,6 +10,13 @@ from helpers.project import Project
 import bpe_conformance.session.run  # noqa: F401  pytester forgets what a run in this process imports first
 
 pytest_plugins = ["pytester", "helpers.bridge_adapters"]
+SLOW = Path(__file__).parent / "slow"
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Leave tests/slow out unless it is named: `pytest tests/slow`."""
+    named = [Path(config.invocation_params.dir, str(argument).partition("::")[0]) for argument in config.args]
+    return True if collection_path == SLOW and not any(SLOW in (path, *path.parents) for path in named) else None
 
 
 @pytest.fixture(scope="session")

@@ -19,7 +19,7 @@ from ..implementation.implementation import Implementation, MisshapenAdapter
 from ..known_bugs.likely_bugs import diagnose
 from ..outcome import Changed, Fault, Outcome
 from ..properties.engine import Effort, Property
-from ..properties.engine import bind as bind_properties
+from ..properties.catalogue import bind as bind_properties
 from ..run_result import Command, Diagnosis, RunOptions, RunResult, Tested
 from ..selection import Selection, SelectionError
 from ..terminal import summary
