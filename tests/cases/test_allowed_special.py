@@ -15,7 +15,8 @@ from helpers.plugin_adapters import Right
 from bpe_conformance.adapters.bridge import wire
 from bpe_conformance.adapters.bridge.client import isolated
 from bpe_conformance.adapters.loading import resolve
-from bpe_conformance.cases.judging import judge, skip_reason
+from bpe_conformance.cases.judging import judge
+from bpe_conformance.cases.skipping import skip_reason
 from bpe_conformance.fixtures.spec import load_spec
 from bpe_conformance.implementation.implementation import Implementation
 from bpe_conformance.outcome import EncodingDivergence, SpecialToken
