@@ -107,6 +107,25 @@ def _section(name: str, mine: list[Outcome]) -> Section:
     )
 
 
+def total(found: Iterable[Section]) -> Section:
+    """Return the sum of several sections."""
+    every = list(found)
+
+    def kept(counts: Iterable[Kept]) -> Kept:
+        pairs = list(counts)
+        return Kept(sum(one.passed for one in pairs), sum(one.tested for one in pairs))
+
+    return Section(
+        "all",
+        kept(one.must for one in every),
+        kept(one.should for one in every),
+        sum(one.failed for one in every),
+        sum(one.warnings for one in every),
+        sum(one.known for one in every),
+        sum(one.skipped for one in every),
+    )
+
+
 def verdicts(outcomes: Iterable[Outcome]) -> list[Verdict]:
     """Return the verdict of each conformance class of which a MUST was tested."""
     tested = [one for one in outcomes if one.state != "skipped"]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings as python_warnings
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -18,8 +17,8 @@ from ..implementation.containment import CallFailed, TimedOut
 from ..implementation.implementation import Implementation, MisshapenAdapter
 from ..known_bugs.likely_bugs import diagnose
 from ..outcome import Changed, Fault, Outcome
-from ..properties.engine import Effort, Property
 from ..properties.catalogue import bind as bind_properties
+from ..properties.engine import Effort, Property
 from ..run_result import Command, Diagnosis, RunOptions, RunResult, Tested
 from ..selection import Selection, SelectionError
 from ..terminal import summary
@@ -40,8 +39,6 @@ STATES = {
 
 PARTS = 5
 """How many of the selecting options are named beside a verdict."""
-MOST_IN_FULL = 3
-"""Failures without a likely bug that are shown in full."""
 ALONE_TIMEOUT_FACTOR = 3
 """How many times longer than a case one may take that is tested again in a process of its own."""
 
@@ -78,6 +75,7 @@ class Run:
         self.diagnosis = Diagnosis()
         self.reports: list[Path] = []
         self.unwritten: list[str] = []
+        self.shows_failures = False
 
     @classmethod
     def configure(cls, config: pytest.Config) -> Run:
@@ -181,24 +179,28 @@ class Run:
         if not self.config.getoption("--bpe-spec"):
             self.diagnosis = diagnose(self._in_order(), self.spec.cases)
             self.diagnosis = replace(self.diagnosis, passes_alone=self._passes_alone())
-        self._show_causes(session)
+        self._take_over_failures()
         self._write_known_failures()
         result = self.result(int(session.exitstatus), not stopped)
         self.unwritten += reporting.write(result, self.reports)
         if self.unwritten and session.exitstatus == pytest.ExitCode.OK:
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
-    def _show_causes(self, session: pytest.Session) -> None:
-        """Show likely causes above the failures, and each failure with the bug that explains it."""
+    def _take_over_failures(self) -> None:
+        """Have pytest leave the failures to the suite, where all of them are the suite's."""
         terminal = self.config.pluginmanager.getplugin("terminalreporter")
         if terminal is None:
             return
-        for report in terminal.stats.get("failed", []):
+        failed = [one for category in ("failed", "error") for one in terminal.stats.get(category, [])]
+        for report in failed:
             if packed := getattr(report, "bpe", None):
                 outcome = unpack(packed)
                 bugs = self.diagnosis.bugs_of(outcome.test)
                 report.longrepr = FailureRepr(describe_failure(outcome, self.command, bugs))
-        summary.likely_causes(terminal, self.result(int(session.exitstatus)))
+        self.shows_failures = all(hasattr(report, "bpe") for report in failed)
+        if self.shows_failures:
+            self.config.option.tbstyle = "no"
+            terminal.reportchars = ""
 
     def _passes_alone(self) -> str:
         """Test the first unexplained failure again in a new process: return its id if it passes there."""
@@ -215,11 +217,13 @@ class Run:
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_terminal_summary(self, terminalreporter: Any) -> Iterator[None]:
-        """Print the summary by section, and the verdicts, below all that pytest itself sums up."""
+        """Print likely causes and failures first, and last, below all that pytest prints, the summary."""
         for warning in terminalreporter.stats.get("warnings", ()):  # what a thread or a finalizer raised, for one
             warning.message = reporting.printable(warning.message)
-        with python_warnings.catch_warnings():
-            yield
+        if self.shows_failures:
+            in_full = self.config.option.verbose > 0 or bool(self.config.getoption("--bpe-case"))
+            summary.failures(terminalreporter, self.result(0), in_full)
+        yield
         if not self._only_collects():
             summary.write(terminalreporter, self.result(0))
 

@@ -8,10 +8,7 @@ from collections.abc import Iterator, Mapping
 
 from ..outcome import Outcome
 from ..run_result import BugCause, Cause, Command, ConventionCause, ErrorCause, RunResult
-from .failure import NAMES, WIDTH
-
-MOST_LISTED = 3
-"""Unexplained failures that are shown in full."""
+from .failure import NAMES, WIDTH, describe
 
 
 def conventions(cause: ConventionCause) -> str:
@@ -31,15 +28,16 @@ def name(cause: Cause) -> str:
 
 
 def lines(result: RunResult) -> Iterator[str]:
-    """Yield the lines on the likely causes of a run, the one that explains most failures first."""
+    """Yield the lines on the likely causes of a run, each with its smallest failing case in full."""
     diagnosis = result.diagnosis
     total = len(diagnosis.failing)
     word = "warnings" if diagnosis.warnings else "failures"
     outcomes = {one.test: one for one in result.outcomes}
-    for cause in diagnosis.causes:
-        yield f"{name(cause)} explains {len(cause.tests)} of {total} {word}."
+    for number, cause in enumerate(diagnosis.causes, 1):
+        yield f"{number}. {name(cause)} explains {len(cause.tests)} of {total} {word}."
         yield from _described(cause, result.command)
-        yield f"  smallest   {smallest(cause.tests, outcomes)}"
+        yield ""
+        yield from describe(outcomes[smallest(cause.tests, outcomes)], result.command).lines()
         yield ""
     if diagnosis.causes and diagnosis.unexplained:
         yield f"No known cause explains the other {len(diagnosis.unexplained)} {word}."

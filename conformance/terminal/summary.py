@@ -12,10 +12,12 @@ from .. import tally
 from ..outcome import Outcome
 from ..run_result import RunResult
 from . import causes
-from .failure import describe
+from .failure import FailureRepr, describe
 from .show import ascii_only
 
-MOST_WARNINGS = 3
+MOST_IN_FULL = 3
+"""Failures without a likely cause that are shown in full."""
+MOST_WARNINGS = 1
 """Warnings that are shown in full."""
 MOST_CLAUSES = 12
 LONGEST_NAME = 60
@@ -37,18 +39,49 @@ REASONS = {
 """Capability that is missing → why its tests are skipped."""
 
 
-def likely_causes(terminal: Any, result: RunResult) -> None:
-    """Write the section on likely causes, above the failures."""
+def failures(terminal: Any, result: RunResult, in_full: bool) -> None:
+    """Write the likely causes of the failures, then the failures.
+
+    Args:
+        terminal: pytest's terminal reporter.
+        result: the run.
+        in_full: whether to show every failure; otherwise only a few that no cause explains.
+    """
     lines = list(causes.lines(result))
-    depending = sum(one.depends for one in result.outcomes if one.state == "failed")
-    if depending:
-        failed = sum(one.state in ("failed", "error") for one in result.outcomes)
-        lines.append(f'{depending} of {failed} failures are likely knock-on failures (see "depends on").')
     if lines:
-        terminal.write_line("")
-        terminal.section("likely causes", sep="=")
+        terminal.section("likely causes", sep="=", bold=True)
         for line in lines:
             terminal.write_line(ascii_only(line))
+    failed = [one for one in result.outcomes if one.state in ("failed", "error")]
+    unexplained = [one for one in failed if not _is_explained(one, result)]
+    shown = failed if in_full else _of_different_clauses(unexplained)[:MOST_IN_FULL]
+    if shown:
+        terminal.section("failures" if in_full or not lines else "failures without a likely cause", sep="=", red=True)
+    for one in shown:
+        FailureRepr(describe(one, result.command, result.diagnosis.bugs_of(one.test))).toterminal(terminal)
+        terminal.write_line("")
+    hidden = len(failed) - len(shown)
+    if hidden:
+        terminal.write_line(
+            f"{hidden} more {_failures(hidden)} not shown in full: -v, --bpe-case ID and reports show them"
+        )
+
+
+def _failures(count: int) -> str:
+    return "failure is" if count == 1 else "failures are"
+
+
+def _is_explained(outcome: Outcome, result: RunResult) -> bool:
+    return outcome.depends or any(outcome.test in cause.tests for cause in result.diagnosis.causes)
+
+
+def _of_different_clauses(outcomes: Iterable[Outcome]) -> list[Outcome]:
+    """Return the outcomes, the first of each clause before all others."""
+    by_clause: dict[str, list[Outcome]] = {}
+    for one in outcomes:
+        by_clause.setdefault(one.clause.id if one.clause else "", []).append(one)
+    found = list(by_clause.values())
+    return [group[0] for group in found] + [one for group in found for one in group[1:]]
 
 
 def write(terminal: Any, result: RunResult) -> None:
@@ -59,8 +92,8 @@ def write(terminal: Any, result: RunResult) -> None:
     terminal.write_line(
         f"{'section':<10}{'MUST':>12}{'SHOULD':>12}{'failed':>10}{'warning':>10}{'known':>8}{'skipped':>10}"
     )
-    for section in tally.sections(outcomes):
-        terminal.write_line(_section(section))
+    for line in _sections(tally.sections(outcomes)):
+        terminal.write_line(line)
     for line in _clauses(result):
         terminal.write_line(line)
     for one in outcomes:
@@ -104,11 +137,7 @@ def _reason(reason: str, capabilities: Collection[str]) -> str:
 
 def _warnings(terminal: Any, result: RunResult) -> None:
     """Show a few warnings in full, those of different clauses first; of the rest, name the clauses."""
-    by_clause: dict[str, list[Outcome]] = {}
-    for one in result.outcomes:
-        if one.state == "warning" and one.clause is not None:
-            by_clause.setdefault(one.clause.id, []).append(one)
-    ordered = [found[0] for found in by_clause.values()] + [one for found in by_clause.values() for one in found[1:]]
+    ordered = _of_different_clauses(one for one in result.outcomes if one.state == "warning")
     for one in ordered[:MOST_WARNINGS]:
         for line in describe(one, result.command, result.diagnosis.bugs_of(one.test)).lines():
             terminal.write_line(line)
@@ -119,12 +148,20 @@ def _warnings(terminal: Any, result: RunResult) -> None:
         terminal.write_line(f"... and {left.total()} more warnings: {named}")
 
 
-def _section(one: tally.Section) -> str:
+def _sections(found: Sequence[tally.Section]) -> Iterator[str]:
+    """Yield a row for each section in which something is not as it should be, and one for all sections."""
+    for section in found:
+        if section.failed or section.warnings or section.known:
+            yield _row(section.section, section)
+    yield _row("all", tally.total(found))
+
+
+def _row(name: str, one: tally.Section) -> str:
     def kept(level: tally.Kept) -> str:
         return f"{level.passed}/{level.tested}" if level.tested else "-"
 
     return (
-        f"{one.section:<10}{kept(one.must):>12}{kept(one.should):>12}{one.failed or '-':>10}{one.warnings or '-':>10}"
+        f"{name:<10}{kept(one.must):>12}{kept(one.should):>12}{one.failed or '-':>10}{one.warnings or '-':>10}"
         f"{one.known or '-':>8}{one.skipped or '-':>10}"
     )
 

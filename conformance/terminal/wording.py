@@ -229,10 +229,10 @@ def pointer(where: EncodingDivergence) -> str:
             parts = [f"used rank {used.rank}"] if used is not None else []
             if available is not None:
                 state = "was available" if used is not None else "did not merge"
-                parts.append(f"rank {available.rank} ({show.pair(available.merge)}) {state} at byte {available.byte}")
+                parts.append(f"rank {available.rank} {show.pair(available.merge)} {state} at byte {available.byte}")
             return "; ".join(parts)
         case PreTokenCut(_, _, missing):
-            return f"or rank {missing.rank} ({show.pair(missing.merge)}) did not merge at byte {missing.byte}"
+            return f"or rank {missing.rank} {show.pair(missing.merge)} did not merge at byte {missing.byte}"
         case CrossesBoundary(_, byte):
             return f"a pre-token ends at byte {byte}"
         case SpecialToken(token, missed=True):

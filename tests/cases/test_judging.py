@@ -10,7 +10,7 @@ from helpers.golden_cases import case, judged, like
 from helpers.plugin_adapters import Greedy, Right, TrainOnly
 
 from bpe_conformance.cases.expectations import compute
-from bpe_conformance.cases.judging import skip_reason
+from bpe_conformance.cases.skipping import skip_reason
 from bpe_conformance.fixtures import END_OF_TEXT, gpt2_model
 from bpe_conformance.fixtures.spec import Case, load_spec
 from bpe_conformance.implementation.implementation import Implementation
