@@ -10,16 +10,40 @@ from typing import Any
 
 from bpe_conformance.fixtures import Model
 
-from ..outcome import EncodingDivergence, Fault, Ids, Mismatch, Outcome, Refusal, RowDivergence, Rows
+from ..outcome import (
+    Accepted,
+    ByteDivergence,
+    Bytes,
+    EncodingDivergence,
+    Fault,
+    Ids,
+    Mismatch,
+    Outcome,
+    PreTokenCut,
+    Refusal,
+    RowDivergence,
+    Rows,
+    Table,
+    Text,
+    TextDivergence,
+    TrainingDivergence,
+    WrongMerge,
+    first_difference,
+)
 from ..run_result import Bug, Command
 from . import reproduce, show, wording
 
 WIDTH = 100
-BEFORE = 3
-"""Tokens that are shown before the first that differs."""
-MOST_TOKENS = 8
+LABEL = 13
+"""Columns in front of the text of a row."""
+ROOM = WIDTH - LABEL
+WINDOWS = ((3, 8), (3, 7), (3, 6), (2, 5), (2, 4), (1, 3), (1, 2), (0, 1))
+"""How many cells a row may have before the first that differs, and in all: the first that fit are taken."""
+LONGEST_CELL = 28
 NAMES = 3
 """Known bugs that are named for one failure."""
+POINTER = ""
+"""The label of a row that points at the row above."""
 
 
 @dataclass(frozen=True)
@@ -31,8 +55,8 @@ class Failure:
         label: `FAILED`, or `WARNING` for a SHOULD.
         clause: its id and level, or "".
         fact: what the implementation did, in one sentence.
-        evidence: (label, text) rows: merges, expected, got, and what else shows the failure. The text of `got` may have
-            a second line, which points at the first difference.
+        evidence: (label, text) rows: merges, expected, got, and what else shows the failure. A row with the label
+            `POINTER` points at the first difference in the row above.
         rule: the statement of the clause.
         bugs: the known bugs that explain it, the most likely one first.
         depends_on: the other part of the implementation that is at fault, or "".
@@ -41,6 +65,7 @@ class Failure:
         reproduce: Python without the suite, or "".
         rerun: the command that runs this test alone.
         explain: the command that explains it, or "".
+        error: the traceback of an error of the suite itself, or "".
     """
 
     test: str
@@ -65,40 +90,48 @@ class Failure:
 
     def lines(self) -> Iterator[str]:
         """Yield the lines of the whole failure, in visible ASCII."""
-        yield from map(show.ascii_only, self._lines())
+        for line, _ in self.styled():
+            yield line
 
-    def _lines(self) -> Iterator[str]:
-        yield self.heading
-        yield from textwrap.wrap(self.fact, WIDTH) or [""]
+    def styled(self) -> Iterator[tuple[str, str]]:
+        """Yield the same lines, each with its style: `heading`, `pointer` or ""."""
+        for line, style in self._styled():
+            yield show.ascii_only(line), style
+
+    def _styled(self) -> Iterator[tuple[str, str]]:
+        yield self.heading, "heading"
+        for line in _wrapped(self.fact, WIDTH).splitlines():
+            yield line, ""
         if self.error:
-            yield from self.error.splitlines()
+            for line in self.error.splitlines():
+                yield line, ""
             return
-        yield ""
-        for name, text in self.evidence:
-            yield from _row(name, text)
-        if self.depends_on:
-            yield from _row("depends on", self.depends_on, wrap=True)
-        if self.conventions:
-            yield from _row("consistent", self.conventions, wrap=True)
-        yield ""
-        yield from _row("rule", self.rule, wrap=True)
+        yield from _block(self.evidence)
+        wrapped = {"depends on": self.depends_on, "convention": self.conventions, "rule": self.rule}
+        rows = [(name, _wrapped(text)) for name, text in wrapped.items() if text]
         if self.bugs:
             first, *others = self.bugs
             also = ", ".join(bug.id for bug in others[: NAMES - 1])
-            yield from _row("likely", first.id + (f" (also fits: {also})" if also else ""))
-            yield from _row("fix", first.fix, wrap=True)
+            rows.append(("likely", first.id + (f" (also fits: {also})" if also else "")))
+            rows.append(("fix", _wrapped(first.fix)))
         if self.case:
-            yield from _row("as a case", self.case)
-        yield ""
-        for name, text in (("reproduce", self.reproduce), ("rerun", self.rerun), ("explain", self.explain)):
-            if text:
-                yield from _row(name, text)
+            rows.append(("as a case", self.case))
+        yield from _block(rows)
+        commands = (("reproduce", self.reproduce), ("rerun", self.rerun), ("explain", self.explain))
+        yield from _block([(name, text) for name, text in commands if text])
 
 
-def _row(name: str, text: str, wrap: bool = False) -> Iterator[str]:
-    lines = textwrap.wrap(text, WIDTH - 13) if wrap else text.splitlines()
-    for number, line in enumerate(lines or [""]):
-        yield f"  {name if number == 0 else '':<10} {line}".rstrip()
+def _wrapped(text: str, width: int = ROOM, indent: str = "") -> str:
+    return "\n".join(textwrap.wrap(show.ascii_only(text), width, subsequent_indent=indent))
+
+
+def _block(rows: Sequence[tuple[str, str]]) -> Iterator[tuple[str, str]]:
+    if rows:
+        yield "", ""
+    for name, text in rows:
+        for number, line in enumerate(text.splitlines() or [""]):
+            shown = f"  {name if number == 0 else '':<{LABEL - 3}} {line}".rstrip()
+            yield shown, "pointer" if name == POINTER else ""
 
 
 class FailureRepr:
@@ -112,10 +145,9 @@ class FailureRepr:
         return "\n".join(self.failure.lines())
 
     def toterminal(self, writer: Any) -> None:
-        """Print the whole text, the heading and the caret in colour where pytest uses colour."""
-        for number, line in enumerate(self.failure.lines()):
-            caret = line.lstrip().startswith("^")
-            writer.line(line, red=number == 0 or caret, bold=number == 0)
+        """Print the whole text, the heading and the pointer in colour where pytest uses colour."""
+        for line, style in self.failure.styled():
+            writer.line(line, red=style != "", bold=style == "heading")
 
 
 def describe(outcome: Outcome, command: Command, bugs: tuple[Bug, ...] = ()) -> Failure:
@@ -161,73 +193,116 @@ def _conventions(found: Mismatch) -> str:
 
 
 def _evidence(found: Mismatch, outcome: Outcome) -> Iterator[tuple[str, str]]:
-    table = wording.table(found.asked.model)
-    if table:
-        yield "merges", table
-    if isinstance(found.answer, Ids) and isinstance(found.divergence, EncodingDivergence):
-        yield from _aligned(found, found.answer, found.divergence, found.asked.model)
-    elif isinstance(found.answer, Rows) and isinstance(found.divergence, RowDivergence):
-        yield from _aligned_row(found, found.answer, found.divergence)
-    else:
-        yield "expected", wording.expectation(found)
-        yield "got", wording.answer(found)
-        if where := wording.divergence(found):
-            yield "first", where
-    if isinstance(found.answer, Refusal | Fault) and found.answer.traceback:
-        yield "raised in", "\n".join(found.answer.traceback)
-    if outcome.examples > 1:
-        yield "found by", f"{outcome.examples} examples; this is the smallest that fails"
-
-
-def _aligned(found: Mismatch, answer: Ids, where: EncodingDivergence, model: Model | None) -> Iterator[tuple[str, str]]:
-    right = next((one for one in found.expected.alternatives if isinstance(one, Ids)), None)
-    if right is None:
-        yield "expected", wording.expectation(found)
-        yield "got", wording.answer(found)
-        return
+    yield from wording.setting(found.asked, _ranks(found), ROOM)
     if found.expected.source:
-        yield "expected", f"the answer of {found.expected.source}:"
-    yield from _columns(right.ids, answer.ids, where.token, model, wording.pointer(where))
+        yield "reference", f"the correct answer is that of {found.expected.source}"
+    rows = list(_compared(found))
+    if not rows:
+        right = wording.expectation(found)
+        rows = [("expected", _wrapped(right))]
+        if not isinstance(found.answer, Refusal | Fault | Accepted):
+            rows.append(("got", _wrapped(wording.answer(found))))
+    yield from rows
+    if isinstance(found.answer, Refusal | Fault) and found.answer.traceback:
+        yield "raised in", "\n".join(_wrapped(line, indent="  ") for line in found.answer.traceback)
+    if outcome.examples > 1:
+        yield "found by", f"{outcome.examples:,} examples; this is the smallest that fails"
 
 
-def _aligned_row(found: Mismatch, answer: Rows, where: RowDivergence) -> Iterator[tuple[str, str]]:
-    right = next(one for one in found.expected.alternatives if isinstance(one, Rows))
-    if where.row >= min(len(right.rows), len(answer.rows)):
-        yield "expected", f"{len(right.rows)} rows"
-        yield "got", f"{len(answer.rows)} rows"
-        return
-    texts = found.asked.input["texts"]
-    yield "text", f"{show.text_line(texts[where.row])} (row {where.row})"
-    note = f"row {where.row}, token {where.token}"
-    yield from _columns(right.rows[where.row], answer.rows[where.row], where.token, found.asked.model, note)
+def _ranks(found: Mismatch) -> list[int]:
+    """Return the ranks that a failure is about."""
+    match found.divergence:
+        case EncodingDivergence(cause=WrongMerge(used, available)):
+            return [one.rank for one in (used, available) if one is not None]
+        case EncodingDivergence(cause=PreTokenCut(_, _, missing)):
+            return [missing.rank]
+    return []
 
 
-def _columns(
+def _compared(found: Mismatch) -> Iterator[tuple[str, str]]:
+    """Yield the correct answer above the wrong one, aligned; nothing where the two cannot be aligned."""
+    answer, where, model = found.answer, found.divergence, found.asked.model
+    right: Any = wording.expected_of(found, type(answer))
+    match answer:
+        case Ids(ids) if right is not None:
+            place = where.token if isinstance(where, EncodingDivergence) else first_difference(right.ids, ids)
+            note = wording.pointer(where) if isinstance(where, EncodingDivergence) else f"token {place}"
+            yield from _tokens(right.ids, ids, place, model, note)
+        case Rows(rows) if isinstance(where, RowDivergence) and where.row < min(len(rows), len(right.rows)):
+            yield "text", f"{show.text_line(found.asked.input['texts'][where.row], ROOM // 2)} (row {where.row})"
+            note = f"row {where.row}, token {where.token}"
+            yield from _tokens(right.rows[where.row], rows[where.row], where.token, model, note)
+        case Table(_, merges) if right is not None and isinstance(where, TrainingDivergence):
+            first, second = ([show.joined(merge) for merge in one] for one in (right.merges, merges))
+            yield from aligned(first, second, where.step, wording.training_pointer(found, where))
+        case Text(text) if right is not None and isinstance(where, TextDivergence):
+            shown, column = show.text_near(text, where.character)
+            source = f", from the bytes {show.hex_line(where.source)}" if where.source else ""
+            yield "expected", show.text_near(right.text, where.character)[0]
+            yield "got", shown
+            yield POINTER, _pointed(column, 1, f"character {where.character}{source}")
+        case Bytes(data) if right is not None and isinstance(where, ByteDivergence):
+            first, second = ([f"{byte:02x}" for byte in one] for one in (right.data, data))
+            yield from aligned(first, second, where.byte, f"byte {where.byte}", between=" ")
+
+
+def _tokens(
     right: Sequence[int], got: Sequence[int], place: int, model: Model | None, note: str
 ) -> Iterator[tuple[str, str]]:
-    """Yield two rows of tokens with equal columns, and a caret under the first that differs."""
-    vocab = model.vocab if model is not None else {}
-    start = max(0, place - BEFORE)
-    rows = [[_cell(index, vocab) for index in ids[start : start + MOST_TOKENS]] for ids in (right, got)]
-    columns = max(map(len, rows))
-    widths = [max(len(row[i]) for row in rows if i < len(row)) for i in range(columns)]
-    lines = [" | ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=False)) for row in rows]
-    head = "... | " if start else ""
-    tails = [" | ..." if start + MOST_TOKENS < len(ids) else "" for ids in (right, got)]
-    full = [head + line + tail for line, tail in zip(lines, tails, strict=True)]
-    width = max(map(len, full))
-    ids = [show.numbers(ids[start : start + MOST_TOKENS]) for ids in (right, got)]
+    first, second = ([wording.cell(index, model) for index in ids] for ids in (right, got))
+    yield from aligned(first, second, place, note, (right, got))
+
+
+def aligned(
+    right: Sequence[str],
+    got: Sequence[str],
+    place: int,
+    note: str,
+    ids: tuple[Sequence[int], Sequence[int]] | None = None,
+    between: str = " | ",
+) -> Iterator[tuple[str, str]]:
+    """Yield two rows of cells with equal columns, and a caret under the first that differs.
+
+    Args:
+        right: the correct cells.
+        got: those of the answer.
+        place: the index of the first that differs.
+        note: what the caret says.
+        ids: what is shown after the cells, if there is room.
+        between: what separates two cells.
+    """
+    for before, most in WINDOWS:
+        start = max(0, place - before)
+        rows = [[_short(cell) for cell in cells[start : start + most]] for cells in (right, got)]
+        widths = [max(len(row[i]) for row in rows if i < len(row)) for i in range(max(map(len, rows)))]
+        head = f"...{between}" if start else ""
+        tails = [f"{between}..." if start + most < len(cells) else "" for cells in (right, got)]
+        lines = [
+            head + between.join(cell.ljust(width) for cell, width in zip(row, widths, strict=False)) + tail
+            for row, tail in zip(rows, tails, strict=True)
+        ]
+        if ids is not None:
+            width = max(map(len, lines))
+            numbers = [show.numbers(one[start : start + most]) for one in ids]
+            lines = [f"{line:<{width}}   {number}" for line, number in zip(lines, numbers, strict=True)]
+        if max(map(len, lines)) <= ROOM:
+            break
     here = place - start
-    column = len(head) + sum(width + 3 for width in widths[:here])
-    cell = rows[1][here] if here < len(rows[1]) else ""
-    caret = " " * column + "^" * max(1, len(cell)) + (f" {note}" if note else "")
-    yield "expected", f"{full[0]:<{width}}   {ids[0]}"
-    yield "got", f"{full[1]:<{width}}   {ids[1]}\n{caret}"
+    column = len(head) + sum(width + len(between) for width in widths[:here])
+    yield "expected", lines[0].rstrip() or "none"
+    yield "got", lines[1].rstrip() or "none"
+    yield POINTER, _pointed(column, len(rows[1][here]) if here < len(rows[1]) else 1, note)
 
 
-def _cell(index: int, vocab: Any) -> str:
-    if index not in vocab:
-        return "?"
-    shown = show.token(vocab[index])
-    plain = shown[1:-1]
-    return plain if shown[:1] == "'" and plain and plain.isalnum() else shown
+def _short(cell: str) -> str:
+    return cell if len(cell) <= LONGEST_CELL else f"{cell[: LONGEST_CELL // 2 - 2]}...{cell[2 - LONGEST_CELL // 2 :]}"
+
+
+def _pointed(column: int, width: int, note: str) -> str:
+    """Return a caret in a column, with a note beside it or, where there is no room, below it."""
+    caret = " " * column + "^" * max(1, width)
+    if not note or len(caret) + 1 + len(note) <= ROOM:
+        return f"{caret} {note}".rstrip()
+    below = textwrap.wrap(note, ROOM)
+    indent = min(column, ROOM - max(map(len, below)))
+    return "\n".join([caret, *(" " * indent + line for line in below)])

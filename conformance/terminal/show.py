@@ -11,6 +11,9 @@ from bpe_conformance.fixtures import Merge
 T = TypeVar("T")
 LONGEST = 200
 NEAR = 6
+FEW = (24, 16, 8, 4)
+"""How many characters are shown on each side of the first that differs: the first number that fits."""
+NEAR_WIDTH = 56
 
 
 def ascii_only(text: str) -> str:
@@ -18,14 +21,14 @@ def ascii_only(text: str) -> str:
     return re.sub(r"[^\n -~]", lambda match: ascii(match.group())[1:-1], text)
 
 
-def text_line(text: str) -> str:
-    r"""Return `text` quoted; a long one by its two ends.
+def text_line(text: str, longest: int = LONGEST) -> str:
+    r"""Return `text` quoted; one of more than `longest` characters by its two ends.
 
-    >>> text_line("a\n€")
-    "'a\\n\\u20ac'"
+    >>> text_line("a\n€"), text_line("abcdefghij", 8)
+    ("'a\\n\\u20ac'", "'abcd' ... 'j' (10 characters)")
     """
-    if len(text) > LONGEST:
-        return f"{text[:120]!a} … {text[-40:]!a} ({len(text)} characters)".replace("…", "...")
+    if len(text) > longest:
+        return f"{text[: longest * 3 // 5]!a} ... {text[-(longest // 5) :]!a} ({len(text):,} characters)"
     return ascii(text)
 
 
@@ -69,12 +72,27 @@ def pair(merge: Merge) -> str:
     >>> pair((b"lo", b"w"))
     '(lo,w)'
     """
-    return f"({','.join(_bare(part) for part in merge)})"
+    return f"({','.join(map(bare, merge))})"
 
 
-def _bare(part: bytes) -> str:
+def joined(merge: Merge) -> str:
+    """Return a merge as the sum of its parts.
+
+    >>> joined((b"lo", b"w")), joined((b" ", b"+"))
+    ('lo+w', "' '+'+'")
+    """
+    return "+".join(map(bare, merge))
+
+
+def bare(part: bytes) -> str:
+    r"""Return a token without quotes where nothing can be misread.
+
+    >>> bare(b"low"), bare(b" a"), bare(b"'s"), bare(b"\xe2")
+    ('low', "' a'", "'s", '<e2>')
+    """
     shown = token(part)
-    return shown[1:-1] if shown[0] in "'\"" and part.strip() == part and part and b"," not in part else shown
+    plain = shown[0] in "'\"" and part.strip() and not any(byte in b' ,+|"<>\\' for byte in part)
+    return shown[1:-1] if plain and (part == b"'" or not part.endswith(b"'")) else shown
 
 
 def merges(pairs: Sequence[Merge], around: int = 0) -> str:
@@ -86,28 +104,60 @@ def merges(pairs: Sequence[Merge], around: int = 0) -> str:
     return _window(pairs, pair, around, " ") or "none"
 
 
-def ranked(pairs: Sequence[Merge]) -> str:
-    """Return merges with their ranks, at most a dozen of them.
+def ranked(pairs: Sequence[Merge], needed: Collection[int] = ()) -> list[str]:
+    """Return merges with their ranks: the first of them, and those of the ranks `needed`, with those before and after.
 
     >>> ranked([(b"b", b"c"), (b"a", b"b")])
-    '0: b+c   1: a+b'
+    ['0: b+c', '1: a+b']
     """
-    shown = [f"{rank}: {'+'.join(map(_bare, pair))}" for rank, pair in enumerate(pairs[: 2 * NEAR])]
-    if len(pairs) > 2 * NEAR:
-        shown.append(f"{len(pairs) - 2 * NEAR} more ...")
-    return "   ".join(shown) or "none"
+    near = {rank + step for rank in needed for step in (-1, 0, 1)}
+    ranks = sorted({*range(2 * NEAR), *near} & set(range(len(pairs))))
+    shown = []
+    for before, rank in zip([-1, *ranks], ranks, strict=False):
+        shown += ["..."] * (rank > before + 1) + [f"{rank}: {joined(pairs[rank])}"]
+    last = ranks[-1] if ranks else -1
+    return [*shown, *([f"{len(pairs) - last - 1:,} more ..."] if last + 1 < len(pairs) else [])] or ["none"]
 
 
-def text_near(text: str, around: int) -> str:
-    """Return `text` quoted; of a long one, the part near the index `around`.
+def packed(parts: Sequence[str], width: int, between: str = "   ") -> str:
+    r"""Return parts in lines of at most `width` characters, each part whole.
+
+    >>> packed(["0: b+c", "1: a+b", "2: d+e"], 16)
+    '0: b+c   1: a+b\n2: d+e'
+    """
+    lines = [""]
+    for part in parts:
+        longer = f"{lines[-1]}{between}{part}" if lines[-1] else part
+        if len(longer) <= width:
+            lines[-1] = longer
+        else:
+            lines.append(part)
+    return "\n".join(filter(None, lines))
+
+
+def escaped(text: str, quote: str) -> str:
+    r"""Return what stands between the quotes in `ascii` of a text.
+
+    >>> escaped("a\n'", "'")
+    "a\\n\\'"
+    """
+    return text.encode("unicode_escape").decode("ascii").replace(quote, f"\\{quote}")
+
+
+def text_near(text: str, around: int) -> tuple[str, int]:
+    """Return `text` quoted, of a long one the part near the index `around`; and the column of that index.
 
     >>> text_near("abc", 1)
-    "'abc'"
+    ("'abc'", 2)
     """
-    if len(text) <= LONGEST:
-        return ascii(text)
-    start, end = max(0, around - 60), around + 60
-    return f"{'... ' if start else ''}{text[start:end]!a}{' ...' if end < len(text) else ''} ({len(text)} characters)"
+    start, end = 0, len(text)
+    for few in FEW:
+        if end - start > 2 * few or len(ascii(text[start:end])) > NEAR_WIDTH:
+            start, end = max(0, around - few), min(len(text), around + few)
+    shown = ascii(text[start:end])
+    head = "... " if start else ""
+    column = len(head) + 1 + len(escaped(text[start:around], shown[0]))
+    return f"{head}{shown}" + (f" ... ({len(text):,} characters)" if end < len(text) else ""), column
 
 
 def numbers(values: Sequence[int]) -> str:

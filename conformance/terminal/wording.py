@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
+from typing import Any, TypeVar
 
-from bpe_conformance.fixtures import Model
+from bpe_conformance.fixtures import Merge, Model
 
 from ..outcome import (
     TIMED_OUT,
@@ -50,6 +50,7 @@ from ..outcome import (
 )
 from . import show
 
+T = TypeVar("T")
 METHODS = {
     "encode": "encode",
     "encode_allowed": "encode",
@@ -63,31 +64,63 @@ METHODS = {
     "train": "train",
 }
 """Operation → the method of the adapter protocol."""
+REASONS = {
+    "disallowed": "the text holds a disallowed special token",
+    "size": "the vocabulary size is too small",
+    "special": "the special tokens are not valid",
+    "surrogate": "the text holds a lone surrogate",
+    "table": "the vocabulary and merges do not fit together",
+    "unknown-id": "the vocabulary does not have the id",
+}
+"""What an error is about → why it must be raised."""
+FILES: dict[str, dict[Any, str]] = {
+    "version_line": {
+        False: "merges.txt has no version line",
+        True: "merges.txt begins with a version line",
+    },
+    "newline": {"crlf": "merges.txt has CR LF line ends", "lf": "merges.txt has LF line ends"},
+    "final_newline": {False: "merges.txt has no final line end", True: "merges.txt has a final line end"},
+    "key_order": {
+        "reversed": "the keys of vocab.json are in reversed order",
+        "sorted": "the keys of vocab.json are sorted",
+        "ids": "the keys of vocab.json are in order of id",
+    },
+    "ascii": {False: "vocab.json holds literal non-ASCII", True: "vocab.json escapes non-ASCII"},
+}
+"""Option of a loading case → value → what it says about the files."""
 MOST_CHUNKS = 8
+LONGEST = 60
+"""Characters of a text in a call."""
+LONGEST_VALUE = 20
+"""Characters of a text that a fact quotes."""
 
 
 def call(asked: Question) -> str:
     """Return the call that was made, as Python would write it."""
-    given, method = asked.input, METHODS[asked.operation]
+    given, method = asked.input, METHODS.get(asked.operation, asked.operation)
     match asked.operation:
         case "train":
             special = given.get("special_tokens") or []
             more = f", special_tokens={special!a}" if special else ""
             pattern = f", pattern={given['pattern']!a}" if given.get("pattern", "gpt2") != "gpt2" else ""
-            return f"train({show.text_line(given['text'])}, {given['vocab_size']}{more}{pattern})"
+            return f"train({_text(given['text'])}, {given['vocab_size']}{more}{pattern})"
         case "construct" | "save":
             return f"{method}(...)" if asked.operation == "save" else method
         case "decode" | "decode_bytes":
             return f"{method}({_sequence(given['ids'], given.get('sequence') == 'tuple')})"
         case "stream":
-            return f"{method}({_chunks(given['chunks'])})"
+            return f"{method}({_several(given['chunks'], 'chunks')})"
         case "batch":
-            return f"{method}({_texts(given['texts'])})"
+            return f"{method}({_several(given['texts'], 'texts')})"
         case "encode_allowed":
             chosen = show.choice(given["allowed_special"], given["disallowed_special"])
-            return f"encode({show.text_line(given['text'])}, {chosen})"
+            return f"encode({_text(given['text'])}, {chosen})"
     loaded = "from_files(...)." if asked.operation == "load" else ""
-    return f"{loaded}{method}({show.text_line(given['text'])})"
+    return f"{loaded}{method}({_text(given['text'])})" if "text" in given else method
+
+
+def _text(text: str) -> str:
+    return show.text_line(text, LONGEST)
 
 
 def _sequence(ids: Sequence[int], as_tuple: bool) -> str:
@@ -95,29 +128,54 @@ def _sequence(ids: Sequence[int], as_tuple: bool) -> str:
     return f"({shown})" if as_tuple else f"[{shown}]"
 
 
-def _chunks(chunks: Sequence[str]) -> str:
-    if len(chunks) > MOST_CHUNKS:
-        return f"{len(chunks)} chunks, the first {show.text_line(chunks[0])}"
-    return f"[{', '.join(map(show.text_line, chunks))}]"
-
-
-def _texts(texts: Sequence[str]) -> str:
+def _several(texts: Sequence[str], what: str) -> str:
     if len(texts) > MOST_CHUNKS:
-        return f"{len(texts)} texts, the first {show.text_line(texts[0])}"
-    return f"[{', '.join(map(show.text_line, texts))}]"
+        return f"{len(texts):,} {what}, the first {_text(texts[0])}"
+    return f"[{', '.join(map(_text, texts))}]"
 
 
-def table(model: Model | None) -> str:
-    """Return the table that a tokenizer was built from, in one line; "" where there is none."""
+def setting(asked: Question, needed: Sequence[int], width: int) -> Iterator[tuple[str, str]]:
+    """Yield (label, text) rows: what the tokenizer was built from, as far as it matters.
+
+    Args:
+        asked: the question.
+        needed: the ranks that explain the failure.
+        width: the most characters in a line.
+    """
+    model = asked.model
     if model is None:
-        return ""
+        return
     if model.is_large:
-        return f"those of {model.name}"
-    special = f", special tokens {list(model.special_tokens)!a}" if model.special_tokens else ""
-    missing = sorted({bytes([byte]) for byte in range(256)} - set(model.vocab.values()))
-    special += f", a vocabulary without {', '.join(map(show.token, missing))}" if missing else ""
-    pattern = f", pattern {model.pattern}" if model.pattern != "gpt2" else ""
-    return f"{show.ranked(model.merges)}{special}{pattern}"
+        yield "merges", f"those of {model.name}"
+    else:
+        yield "merges", show.packed(show.ranked(model.merges, needed), width)
+        missing = sorted({bytes([byte]) for byte in range(256)} - set(model.vocab.values()))
+        if missing:
+            shown = [*map(show.token, missing[:8]), *([f"{len(missing) - 8} more"] if len(missing) > 8 else [])]
+            yield "lacks", f"the vocabulary has no {', '.join(shown)}"
+    if model.special_tokens:
+        shown = [_text(token) for token in model.special_tokens[:8]]
+        shown += [f"{len(model.special_tokens) - 8:,} more"] * (len(model.special_tokens) > 8)
+        yield "special", show.packed([*(f"{one}," for one in shown[:-1]), shown[-1]], width, " ")
+    if model.pattern != "gpt2":
+        yield "pattern", model.pattern
+    files = [_file(name, value) for name, value in asked.input.items() if name in FILES]
+    if files:
+        yield "files", "; ".join(files)
+    ids = asked.input.get("ids", ()) if asked.operation in ("decode", "decode_bytes") else ()
+    if ids:
+        cells = [cell(index, model) for index in ids[:12]] + ["..."] * (len(ids) > 12)
+        yield "tokens", show.packed([*(f"{one} |" for one in cells[:-1]), cells[-1]], width, " ")
+
+
+def _file(name: str, value: Any) -> str:
+    return FILES[name].get(value) or f"merges.txt begins with the line {_text(value)}"
+
+
+def cell(index: int, model: Model | None) -> str:
+    """Return a token as it appears in a row of tokens."""
+    token = model.vocab.get(index) if model is not None else None
+    return show.bare(token) if token is not None else f"id {index}"
 
 
 def fact(mismatch: Mismatch) -> str:
@@ -128,48 +186,84 @@ def fact(mismatch: Mismatch) -> str:
 
 
 def _did(mismatch: Mismatch) -> str:
-    answer, where = mismatch.answer, mismatch.divergence
-    alternatives = mismatch.expected.alternatives
-    match answer:
+    match mismatch.answer:
         case Fault(kind, message):
             return f"gave {message}" if kind == TIMED_OUT else f"gave no usable answer: {message}".rstrip(".")
         case Refusal(_, message):
             return f"raised {message}".rstrip(".")
         case Changed(what):
-            return f"answered correctly, but {'; '.join(what)}"
-        case Accepted():
-            return "accepted the table and must refuse it"
+            return f"gave a correct answer, but {'; '.join(what)}"
         case Measure(amount):
             return f"held back {amount:,} characters"
+    return _must_raise(mismatch) or _differs(mismatch) or "gave an incorrect answer"
+
+
+def _must_raise(mismatch: Mismatch) -> str:
+    reasons = [one.reason for one in mismatch.expected.alternatives if isinstance(one, AnyError)]
+    if not reasons or mismatch.divergence is not None:
+        return ""
+    if len(reasons) < len(mismatch.expected.alternatives):
+        spelled = Lossless() in mismatch.expected.alternatives
+        return f"raised no error and {'returned ids that do not spell the text' if spelled else 'answered incorrectly'}"
+    return f"raised no error, although {REASONS[reasons[0]]}" if reasons[0] in REASONS else "raised no error"
+
+
+def _differs(mismatch: Mismatch) -> str:
+    answer, where = mismatch.answer, mismatch.divergence
+    saved = mismatch.asked.operation == "save"
     match where:
-        case EncodingDivergence(cause=cause) if cause is not None:
-            return _cause_fact(cause)
-        case EncodingDivergence(token=token) if isinstance(answer, Ids):
-            right = next((one for one in alternatives if isinstance(one, Ids)), None)
-            if right is not None and token == len(answer.ids):
-                return f"stopped after {token} of {len(right.ids)} tokens"
-            if right is not None and token == len(right.ids):
-                return f"returned {len(answer.ids)} tokens instead of {len(right.ids)}"
-            return f"returned an incorrect token at index {token}"
-        case TrainingDivergence() if mismatch.asked.operation == "save":
-            return f"wrote incorrect merges, the first at index {where.step}"
+        case EncodingDivergence() if isinstance(answer, Ids):
+            return _encoding_fact(answer, where, expected_of(mismatch, Ids))
+        case TrainingDivergence() if saved:
+            return _saved_fact(where)
         case TrainingDivergence():
             return _training_fact(where)
         case VocabDivergence(missing, surplus):
-            parts = [f"lacks {', '.join(map(show.token, missing[:3]))}"] if missing else []
-            parts += [f"has {', '.join(map(show.token, surplus[:3]))} too many"] if surplus else []
-            return f"returned a vocabulary that {' and '.join(parts)}"
-        case EntryDivergence(index, expected, got):
-            return f"gave the id {index} to {_entry(got)} instead of {_entry(expected)}"
+            parts = [f"without {', '.join(map(show.token, missing[:3]))}"] if missing else []
+            parts += [f"with a surplus {', '.join(map(show.token, surplus[:3]))}"] if surplus else []
+            return f"returned a vocabulary {' and '.join(parts)}"
+        case EntryDivergence():
+            return f"{'wrote' if saved else 'returned'} a vocabulary {_entry_fact(where)}"
         case TextDivergence(character):
-            return f"returned a text that is incorrect from character {character} on"
+            return _text_fact(mismatch, character)
         case RowDivergence(row):
-            return f"returned an incorrect row {row}"
+            rows = expected_of(mismatch, Rows)
+            if isinstance(answer, Rows) and rows is not None and len(answer.rows) != len(rows.rows):
+                return f"returned {_counted(len(answer.rows), 'row')} for {_counted(len(rows.rows), 'text')}"
+            return f"returned incorrect ids in row {row}"
         case ByteDivergence(byte):
-            return f"returned bytes that are incorrect from byte {byte} on"
-    if any(isinstance(one, AnyError) for one in alternatives):
-        return "returned an answer and must raise an error"
-    return "returned an incorrect answer"
+            return f"returned bytes that differ from byte {byte} on"
+    ids = expected_of(mismatch, Ids)
+    if isinstance(answer, Ids) and ids is not None:
+        return _ids_fact(answer, ids, first_difference(ids.ids, answer.ids))
+    return "returned ids that do not spell the text" if Lossless() in mismatch.expected.alternatives else ""
+
+
+def expected_of(mismatch: Mismatch, kind: type[T]) -> T | None:
+    """Return the first correct answer of this kind, if there is one."""
+    return next((one for one in mismatch.expected.alternatives if isinstance(one, kind)), None)
+
+
+def _counted(count: int, what: str) -> str:
+    return f"{count:,} {what}" + "s" * (count != 1)
+
+
+def _encoding_fact(answer: Ids, where: EncodingDivergence, right: Ids | None) -> str:
+    if not answer.ids:
+        return "returned no ids"
+    if where.cause is not None:
+        return _cause_fact(where.cause)
+    return _ids_fact(answer, right, where.token) if right is not None else "returned incorrect ids"
+
+
+def _ids_fact(answer: Ids, right: Ids, token: int) -> str:
+    if not answer.ids:
+        return "returned no ids"
+    if token == len(answer.ids):
+        return f"stopped after {token} of {_counted(len(right.ids), 'token')}"
+    if token == len(right.ids):
+        return f"returned {_counted(len(answer.ids), 'token')} instead of {len(right.ids)}"
+    return f"returned an incorrect token at index {token}"
 
 
 def _cause_fact(cause: EncodingCause) -> str:
@@ -177,14 +271,14 @@ def _cause_fact(cause: EncodingCause) -> str:
         case UnknownId(index):
             return f"returned the id {index}, which is not in the vocabulary"
         case BytesLost(byte):
-            return f"returned ids that do not spell the text; the bytes differ from byte {byte} on"
+            return f"returned ids that do not spell the text: the bytes differ from byte {byte} on"
         case WrongId(token, expected, got):
             what = show.token(token) if token is not None else "the special token without an entry"
             return f"returned the id {got} for {what}, whose id is {expected}"
         case CrossesBoundary(token, byte):
             return f"merged {show.token(token)} across the pre-token boundary at byte {byte}"
         case PreTokenCut(pre_token, byte):
-            return f"cut the pre-token {show.text_line(pre_token)} at byte {byte}"
+            return f"cut the pre-token {_text(pre_token)} at byte {byte}"
         case SpecialToken(token, missed=True):
             return f"did not find the special token {show.token(token)}"
         case SpecialToken(token, allowed=False):
@@ -192,7 +286,7 @@ def _cause_fact(cause: EncodingCause) -> str:
         case SpecialToken(token):
             return f"found the special token {show.token(token)} where there is none"
         case WholeTokenCut(pre_token):
-            return f"split the pre-token {show.text_line(pre_token)}, which is a token (lookup: bytes)"
+            return f"split the pre-token {_text(pre_token)}, which is a token (lookup: bytes)"
         case NotAResult(token):
             return f"returned {show.token(token)}, which no merge gives here"
         case WrongMerge(used, available):
@@ -203,23 +297,47 @@ def _cause_fact(cause: EncodingCause) -> str:
 
 
 def _training_fact(where: TrainingDivergence) -> str:
-    step = f"at step {where.step + 1}"
+    step = f"merge {where.step + 1}"
     if where.got is None:
-        return f"stopped {step}, where {counted(where.expected, where.expected_count)} is next"
+        return f"stopped before {step}, {_with_count(where.expected, where.expected_count)}"
     if where.expected is None:
-        return f"learned {counted(where.got, where.got_count)} {step}, where training has ended"
+        return f"learned a surplus {step}, {_with_count(where.got, where.got_count)}"
     if where.is_tie:
-        return f"broke a tie at count {where.got_count} {step}: chose {show.pair(where.got)}"
-    return f"chose {counted(where.got, where.got_count)} {step}"
+        chosen, right = show.joined(where.got), show.joined(where.expected)
+        return f"chose {chosen} as {step} instead of {right}: a tie, both have count {where.got_count}"
+    chosen, right = _with_count(where.got, where.got_count), _with_count(where.expected, where.expected_count)
+    return f"chose {chosen} as {step} instead of {right}"
 
 
-def counted(pair: tuple[bytes, bytes] | None, count: int) -> str:
-    """Return a pair with its count."""
-    return f"{show.pair(pair)} with count {count}" if pair is not None else "no pair"
+def _with_count(pair: Merge | None, count: int) -> str:
+    return f"{show.joined(pair)} (count {count})" if pair is not None else "no pair"
+
+
+def _saved_fact(where: TrainingDivergence) -> str:
+    got = show.joined(where.got) if where.got is not None else "no merge"
+    right = show.joined(where.expected) if where.expected is not None else "none"
+    return f"wrote {got} as the merge of rank {where.step} instead of {right}"
+
+
+def _entry_fact(where: EntryDivergence) -> str:
+    if where.expected is None:
+        return f"with a surplus id {where.id}, {_entry(where.got)}"
+    if where.got is None:
+        return f"without the id {where.id}, {_entry(where.expected)}"
+    return f"in which id {where.id} is {_entry(where.got)} instead of {_entry(where.expected)}"
 
 
 def _entry(token: bytes | None) -> str:
     return show.token(token) if token is not None else "no token"
+
+
+def _text_fact(mismatch: Mismatch, character: int) -> str:
+    right = expected_of(mismatch, Text)
+    if isinstance(mismatch.answer, Text) and right is not None:
+        got, text = mismatch.answer.text, right.text
+        if max(len(got), len(text)) <= LONGEST_VALUE:
+            return f"returned {got!a} instead of {text!a}"
+    return f"returned a text that differs from character {character} on"
 
 
 def pointer(where: EncodingDivergence) -> str:
@@ -229,49 +347,44 @@ def pointer(where: EncodingDivergence) -> str:
             parts = [f"used rank {used.rank}"] if used is not None else []
             if available is not None:
                 state = "was available" if used is not None else "did not merge"
-                parts.append(f"rank {available.rank} {show.pair(available.merge)} {state} at byte {available.byte}")
+                parts.append(f"rank {available.rank} ({show.joined(available.merge)}) {state} at byte {available.byte}")
             return "; ".join(parts)
-        case PreTokenCut(_, _, missing):
-            return f"or rank {missing.rank} {show.pair(missing.merge)} did not merge at byte {missing.byte}"
+        case PreTokenCut(_, byte, missing):
+            merge = f"rank {missing.rank} ({show.joined(missing.merge)}) did not merge at byte {missing.byte}"
+            return f"the pre-token was cut at byte {byte}, or {merge}"
         case CrossesBoundary(_, byte):
             return f"a pre-token ends at byte {byte}"
         case SpecialToken(token, missed=True):
             return f"the special token {show.token(token)} is here"
+        case SpecialToken(token, allowed=False):
+            return f"{show.token(token)} is not in allowed_special"
         case SpecialToken(token):
             return f"the special token {show.token(token)} is not here"
         case NotAResult(token):
             return f"no merge gives {show.token(token)} here"
         case WrongId(_, expected, got):
             return f"id {got} instead of {expected}"
-    return f"byte {where.byte} of the text"
+        case UnknownId(index):
+            return f"no token has the id {index}"
+    return f"at byte {where.byte} of the text"
 
 
-def divergence(mismatch: Mismatch) -> str:
-    """Return where the two part, in one line; "" where the fact says all."""
-    match mismatch.divergence:
-        case EncodingDivergence(token=token, byte=byte) as where:
-            return f"at token {token}, byte {byte}: {pointer(where)}"
-        case TrainingDivergence(step=step) as where:
-            if mismatch.asked.operation == "save":
-                return f"at merge {step}"
-            tie = " (a tie)" if where.is_tie else ""
-            right = counted(where.expected, where.expected_count) if where.expected else "the end of training"
-            got = counted(where.got, where.got_count) if where.got else "the end of training"
-            return f"at step {step + 1}: {right} expected, {got} chosen{tie}"
-        case TextDivergence(character, source):
-            return f"at character {character}" + (f", from the bytes {show.hex_line(source)}" if source else "")
-        case RowDivergence(row, token):
-            return f"at row {row}, token {token}"
-        case ByteDivergence(byte):
-            return f"at byte {byte}"
-        case EntryDivergence(index):
-            return f"at id {index}"
-    return ""
+def training_pointer(mismatch: Mismatch, where: TrainingDivergence) -> str:
+    """Return the note beside the caret under the first merge that differs."""
+    if mismatch.asked.operation == "save":
+        return f"rank {where.step}"
+    if where.expected is None:
+        return f"merge {where.step + 1}: training ends before it"
+    if where.is_tie:
+        return f"merge {where.step + 1}: a tie"
+    right = f"{show.joined(where.expected)} has count {where.expected_count}"
+    got = f"; {show.joined(where.got)} has count {where.got_count}" if where.got is not None else ""
+    return f"merge {where.step + 1}: {right}{got}"
 
 
 def expectation(mismatch: Mismatch) -> str:
     """Return what is correct, in one line."""
-    shown = "  or  ".join(acceptable(one, mismatch) for one in mismatch.expected.alternatives)
+    shown = ", or ".join(acceptable(one, mismatch) for one in mismatch.expected.alternatives)
     return f"{shown}, as {mismatch.expected.source}" if mismatch.expected.source else shown
 
 
@@ -294,18 +407,18 @@ def acceptable(value: Acceptable, mismatch: Mismatch) -> str:
     """Return one alternative of an expectation in one line."""
     match value:
         case AnyError(reason):
-            return f"an error ({reason})" if reason else "an error"
+            return f"an error, because {REASONS[reason]}" if reason in REASONS else "an error"
         case NewIds(tokens):
-            return f"{' | '.join(map(show.token, tokens))}, with a new id for each token without an entry"
+            return f"{' | '.join(map(show.bare, tokens))}, with a new id for each token without an entry"
         case Lossless():
-            return "ids whose bytes are the text"
+            return "ids that spell the text"
         case AtMost(amount):
             return f"at most {amount:,} characters held back at any time"
         case HighestCount(merges):
             where = mismatch.divergence
             if isinstance(where, TrainingDivergence) and where.expected is not None:
-                return f"a pair of count {where.expected_count}, such as {show.pair(where.expected)}"
-            return f"at most {merges} merges, each of a highest count"
+                return f"a pair of count {where.expected_count}, such as {show.joined(where.expected)}"
+            return f"at most {merges} merges, each a pair of the highest count"
         case Unchanged():
             return "the same, and nothing else changed"
         case Accepted():
@@ -318,42 +431,28 @@ def _value(value: Any, mismatch: Mismatch) -> str:
     where = mismatch.divergence
     match value:
         case Ids(ids):
-            around = where.token if isinstance(where, EncodingDivergence) else _around(mismatch, Ids)
-            vocab = mismatch.asked.model.vocab if mismatch.asked.model else {}
-            return show.ids(ids, vocab, around)
+            return show.ids(ids, mismatch.asked.model.vocab if mismatch.asked.model else {})
         case Text(text):
-            around = where.character if isinstance(where, TextDivergence) else 0
-            return show.text_near(text, around)
+            return show.text_near(text, where.character if isinstance(where, TextDivergence) else 0)[0]
         case Bytes(data):
-            return f"bytes {show.hex_line(data)}" if data else "no bytes"
+            return show.hex_line(data) or "no bytes"
         case Rows(rows):
-            row = where.row if isinstance(where, RowDivergence) else 0
-            shown = show.numbers(rows[row]) if row < len(rows) else "no row"
-            return f"row {row} of {len(rows)}: {shown}"
+            return _counted(len(rows), "row")
         case Table(vocab, merges):
             match where:
                 case EntryDivergence(index):
                     return f"id {index} is {_entry(vocab.get(index))}"
                 case VocabDivergence():
                     return f"a vocabulary of {len(vocab)} tokens"
-                case TrainingDivergence(step=step):
-                    return f"merges {show.merges(merges, step)}"
-            return f"merges {show.merges(merges)}"
+            return f"merges {' '.join(show.ranked(merges))}"
         case Fault(_, message) | Refusal(_, message):
             return message
     return str(value)
 
 
-def _around(mismatch: Mismatch, kind: type) -> int:
-    right = next((one for one in mismatch.expected.alternatives if isinstance(one, Ids)), None)
-    if kind is Ids and right is not None and isinstance(mismatch.answer, Ids):
-        return first_difference(right.ids, mismatch.answer.ids)
-    return 0
-
-
 def dependence(found: Dependence) -> str:
     """Return which other part of the implementation is at fault."""
-    text = show.text_line(found.text)
+    text = _text(found.text)
     match found.kind:
         case "encode":
             return f"encode: it gives the same incorrect answer for {text}; fix that first"
