@@ -88,6 +88,8 @@ class Run:
         try:
             spec = load_spec(Path(directory)) if directory else load_spec(check_schema=False)
             spec = _with_pack(spec, config)
+            if (config.getoption("--bpe-seed") or 0) < 0:
+                raise pytest.UsageError(f"--bpe-seed {config.getoption('--bpe-seed')}: must be 0 or more")
             if directory and config.getoption("--bpe-seed") is not None:
                 raise pytest.UsageError("--bpe-seed draws examples for the suite's own spec; leave --bpe-spec out")
             implementation = adapter.load(config)

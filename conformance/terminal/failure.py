@@ -179,7 +179,7 @@ def describe(outcome: Outcome, command: Command, bugs: tuple[Bug, ...] = ()) -> 
         wording.dependence(found.depends_on) if found.depends_on else "",
         _conventions(found),
         outcome.case,
-        reproduce.in_python(found.asked, command.importable, "--bpe-trainer" in command.options) or "",
+        reproduce.command(found.asked, command.importable, "--bpe-trainer" in command.options) or "",
         rerun,
         f"bpe-conformance explain {outcome.test}" if outcome.kind != "corpus" else "",
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import Any
 
 from bpe_conformance.fixtures import PATTERNS, Model
@@ -12,8 +13,8 @@ from . import show
 LONGEST = 400
 
 
-def in_python(asked: Question, importable: tuple[str, str] | None, other_trainer: bool = False) -> str | None:
-    """Return one line of Python that asks the same, or None where none is short enough.
+def command(asked: Question, importable: tuple[str, str] | None, other_trainer: bool = False) -> str | None:
+    """Return a shell command that asks the same in plain Python, or None where none is short enough.
 
     Args:
         asked: the question.
@@ -35,7 +36,11 @@ def in_python(asked: Question, importable: tuple[str, str] | None, other_trainer
         if asked.operation == "stream":
             line = f"list({line})"
     shown = head + (line if asked.operation == "construct" else f"print({line})")
-    return shown if len(shown) <= LONGEST else None
+    return f"python -c {_quoted(shown)}" if len(shown) <= LONGEST else None
+
+
+def _quoted(code: str) -> str:
+    return shlex.quote(code) if set(code) & set('"$`\\!') else f'"{code}"'
 
 
 def _training(name: str, given: Any) -> str:

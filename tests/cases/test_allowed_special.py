@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterator
 from typing import Any
 
 import pytest
-from helpers.golden_cases import case, like, judged
+from helpers.golden_cases import case, judged, like
 from helpers.plugin_adapters import Right
 
 from bpe_conformance.adapters.bridge import wire

@@ -55,18 +55,16 @@ def test_a_hostile_project_changes_nothing(project: Project) -> None:
     assert [suite.get(name) for name in ("tests", "failures", "errors", "skipped")] == ["23", "2", "0", "5"]
     failure = suite.find("testcase[@name='merge-priority']/failure")
     assert failure is not None
-    assert "expected   97 'a' | 256 'bc'" in (failure.text or "")
+    assert "expected   a  | bc   [97, 256]" in (failure.text or "")
 
 
-def test_laws_are_tried_whatever_profile_is_loaded(project: Project) -> None:
+def test_properties_are_tested_whatever_profile_is_loaded(project: Project) -> None:
     project.write("conftest.py", HOSTILE_CONFTEST)
     result = project.pytester.runpytest_subprocess(
         "conformance", "--adapter", "mine:Greedy", "--bpe-case", "law-encode", "--hypothesis-seed=1"
     )
     assert result.ret == pytest.ExitCode.TESTS_FAILED
-    result.stdout.fnmatch_lines(
-        ["FAILED  law-encode*", "  found by*", "*the same as a case*", "    clause: LAW-ENCODE-1"]
-    )
+    result.stdout.fnmatch_lines(["FAILED law-encode*", "  found by*", "  as a case  clause: LAW-ENCODE-1"])
     assert "Falsifying" not in result.stdout.str()
 
 
@@ -75,7 +73,7 @@ def test_pytests_own_options(project: Project) -> None:
     quiet = project.judge("mine:Greedy", *both, "-q")
     assert quiet.ret == pytest.ExitCode.TESTS_FAILED
     quiet.stdout.fnmatch_lines(
-        ["verdict       encoder    FAIL: 2 of 2 MUST do not hold (in part: MERGE-ORDER-1)", "2 failed in *"]
+        ["verdict       encoder    FAIL: 2 of 2 MUST tests fail (in part: MERGE-ORDER-1)", "2 failed in *"]
     )
     first = project.judge("mine:Greedy", *both, "-x", "--bpe-write-known-failures", "known.yaml")
     assert first.ret == pytest.ExitCode.TESTS_FAILED
@@ -109,7 +107,7 @@ def test_a_folder_of_that_name_is_left_alone(project: Project) -> None:
     assert twin.ret == pytest.ExitCode.TESTS_FAILED
     twin.stdout.fnmatch_lines(
         [
-            "  repeat     pytest --pyargs bpe_conformance --adapter mine:Greedy "
+            "  rerun      pytest --pyargs bpe_conformance --adapter mine:Greedy "
             f"--bpe-spec {SPEC} --bpe-case merge-priority"
         ]
     )
@@ -120,18 +118,7 @@ def test_the_suite_beside_tests_of_ones_own(project: Project) -> None:
     arguments = ["--adapter", "mine:Right", f"--bpe-spec={SPEC}", "-v"]
     result = project.pytester.runpytest_inprocess("tests", "conformance", *arguments)
     assert result.ret == pytest.ExitCode.OK
-    result.stdout.fnmatch_lines(["tests/test_own.py::test_own PASSED*", "*= 19 passed, 5 not claimed*"])
-
-
-def test_hypothesis_has_its_last_word_on_tests_of_ones_own(project: Project) -> None:
-    project.write("tests/test_own.py", "def test_own(): pass\n")
-    project.write(
-        "conftest.py",
-        "def pytest_unconfigure(config): print('last word:', config.pluginmanager.has_plugin('hypothesispytest'))\n",
-    )
-    for more, word in (((), False), (("tests",), True)):
-        done = project.run("mine:Right", *more, "--bpe-case", "merge-priority", "-p", "no:xdist")
-        done.stdout.fnmatch_lines([f"last word: {word}"])
+    result.stdout.fnmatch_lines(["tests/test_own.py::test_own PASSED*", "*= 19 passed, 5 skipped*"])
 
 
 def test_a_run_without_the_suite_imports_nothing_of_it(project: Project) -> None:
@@ -182,7 +169,7 @@ def test_xdist_gives_the_same(project: Project) -> None:
     assert plain.ret == spread.ret == pytest.ExitCode.TESTS_FAILED
     assert len(states(plain)) == 23
     assert states(plain) == states(spread)
-    assert {"KNOWN FAILURE", "FAILED", "PASSED", "NOT CLAIMED"} == set(states(plain).values())
+    assert {"KNOWN FAILURE", "FAILED", "PASSED", "SKIPPED"} == set(states(plain).values())
     summaries = [
         [line for line in one.outlines if line.startswith(("verdict", "MERGE", "BYTES"))] for one in (plain, spread)
     ]
@@ -215,7 +202,7 @@ def test_a_virtual_environment_inside_the_project(project: Project, monkeypatch:
     monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
     result = project.pytester.run(sys.executable, "run.py", str(packages), f"--bpe-spec={SPEC}")
     assert result.ret == pytest.ExitCode.OK
-    result.stdout.fnmatch_lines(["test_own.py::test_own PASSED*", "*= 19 passed, 5 not claimed*"])
+    result.stdout.fnmatch_lines(["test_own.py::test_own PASSED*", "*= 19 passed, 5 skipped*"])
     assert str(packages) in result.stdout.str()
 
 

@@ -17,7 +17,7 @@ from hostile import Attack, program, trial
 from hostile.parrot import Parrot
 from hostile.trial import Trial, try_out
 
-from bpe_conformance.cases.judging import judge, skip_reason
+from bpe_conformance.cases.testing import judge, skip_reason
 from bpe_conformance.fixtures.spec import Case, load_spec
 from bpe_conformance.implementation.implementation import Implementation
 from bpe_conformance.properties.fresh import fresh_cases
@@ -124,7 +124,7 @@ class Shapes(Right):
         except Exception:
             self.encode = lambda text: None
 """
-WRONG_SHAPE = ["FAILED  error-table-byte *", "  got * encode returned *", "*8 failed*"]
+WRONG_SHAPE = ["FAILED error-table-byte *", "  got * encode returned *", "*8 failed*"]
 
 
 @pytest.mark.parametrize("options", [(), ISOLATE], ids=["in-process", "isolated"])
@@ -191,7 +191,7 @@ def offering(encode: str = "") -> str:
         (
             "class Claiming:\n    model = 'no such model'\n    def encode(self, text): return []",
             5,
-            "nothing was judged",
+            "nothing was tested",
         ),
         (offering("(_ for _ in ()).throw(NotImplementedError)"), 4, "offers none of train, encode and decode"),
         ("import unittest.mock\nClaiming = unittest.mock.MagicMock()", 4, "is an instance of MagicMock"),
