@@ -1,4 +1,4 @@
-"""Which known bugs a run looks like, and which failures follow from others."""
+"""The likely causes of the failures of a run, and failures that depend on others."""
 
 from __future__ import annotations
 
@@ -7,15 +7,29 @@ from dataclasses import replace
 from functools import cache
 from typing import Any
 
-from bpe_conformance.cases.difference import Difference
+from bpe_conformance.cases import dependence
 from bpe_conformance.cases.expectations import compute
 from bpe_conformance.cases.judging import judge
 from bpe_conformance.fixtures.spec import Case, Spec, load_spec, read_case
 from bpe_conformance.implementation.implementation import Implementation
 from bpe_conformance.known_bugs import known_bugs
-from bpe_conformance.known_bugs.likely_bugs import Diagnosis, Likeness, SameError, line_for, of_run, ranked, told
+from bpe_conformance.known_bugs.likely_bugs import diagnose, ranked
 from bpe_conformance.known_bugs.matrix import Matrix, read, text
 from bpe_conformance.known_bugs.plain import Encoder
+from bpe_conformance.outcome import (
+    Answer,
+    AnyError,
+    Dependence,
+    Expectation,
+    Ids,
+    Mismatch,
+    Outcome,
+    Question,
+    Refusal,
+    State,
+)
+from bpe_conformance.reference import textbook
+from bpe_conformance.run_result import ConventionCause, Diagnosis, ErrorCause
 
 ANSWERS = {
     "greedy": {"a": "1", "b": "2", "c": "3"},
@@ -150,51 +164,6 @@ def test_causes_of_three_known_bugs_in_one_tokenizer_are_named() -> None:
     assert {"one-replacement-per-byte", "tie-right-first"} <= told
 
 
-# Errors that many failures raise
-
-
-def _raised(case: str, got: str, kind: str) -> dict[str, str]:
-    mark = Difference("", "", "", answer=f"raised {kind}").fingerprint
-    return {"id": case, "state": "fail", "fingerprint": mark, "got": got}
-
-
-def _erring(count: int, total: int) -> tuple[Diagnosis, list[str]]:
-    cases = _cases()[:total]
-    got = "encode(...) raised RuntimeError: it must be trained"
-    results = [_raised(case.id, got, "RuntimeError") for case in cases[:count]]
-    results += [
-        {"id": case.id, "state": "fail", "fingerprint": "0", "got": "' raised RuntimeError: it must be trained'"}
-        for case in cases[count:]
-    ]
-    found = of_run(results, cases)
-    return found, list(told(found))
-
-
-def test_one_error_that_many_failures_raise_is_told_as_a_cause() -> None:
-    found, lines = _erring(6, 60)
-    cases = tuple(case.id for case in _cases()[:6])
-    assert found.errors == (SameError("encode(...) raised RuntimeError: it must be trained", cases),)
-    assert lines == [
-        "6 of 60 failing cases raise the same error: encode(...) raised RuntimeError: it must be trained; "
-        f"first in {cases[0]}"
-    ]
-
-
-def test_an_error_of_few_failures_is_not_told() -> None:
-    assert _erring(4, 8)[1] == []
-    assert _erring(6, 61)[1] == []
-
-
-def test_errors_stand_behind_the_known_bugs() -> None:
-    found = (Likeness(("greedy-left-to-right",), frozenset("ab")),)
-    errors = (SameError("train(...) raised ValueError: no", ("c", "d", "e", "f", "g")),)
-    lines = list(told(Diagnosis(found, frozenset("abcdefgh"), errors=errors)))
-    assert lines[-2:] == [
-        "6 of the failing cases look like none of the known bugs.",
-        "5 of these raise the same error: train(...) raised ValueError: no; first in c",
-    ]
-
-
 def test_the_matrix_is_read_as_it_is_written(tmp_path: Any) -> None:
     matrix = Matrix(
         {"one": {"a": "12"}, "two": {"a": "12", "b": "34"}}, {"odd": "c"}, {"one": "", "two": "law-x", "odd": ""}
@@ -204,49 +173,82 @@ def test_the_matrix_is_read_as_it_is_written(tmp_path: Any) -> None:
     assert read(file) == matrix
 
 
-def _lines(*likenesses: tuple[tuple[str, ...], set[str]], failing: set[str]) -> list[str]:
-    found = tuple(Likeness(bugs, frozenset(cases)) for bugs, cases in likenesses)
-    return list(told(Diagnosis(found, frozenset(failing))))
+# The diagnosis of a run
 
 
-def test_each_cause_is_told_with_its_mend_and_what_is_left() -> None:
-    greedy, doubtful = (("greedy-left-to-right",), {"a", "b"}), (("tie-first-seen", "tie-last-seen"), {"c"})
-    lines = _lines(greedy, doubtful, failing={"a", "b", "c", "d"})
-    assert lines[0] == "2 of 4 failing cases look like `greedy-left-to-right`:"
-    assert lines[2] == "  fix   Look at all adjacent pairs, merge the one of the lowest rank, and begin again."
-    assert lines[3] == "  rule   MERGE-ORDER-1: bpe-conformance explain MERGE-ORDER-1"
-    assert lines[4] == "1 of the other 2 looks like `tie-first-seen` or `tie-last-seen`:"
-    assert lines[-1] == "1 of the failing cases looks like none of the known bugs."
-    assert _lines(failing={"a"}) == []
+def _outcome(case: Case, answer: Answer | None, state: State = "failed") -> Outcome:
+    mismatch = None
+    if answer is not None:
+        mismatch = Mismatch(Question(case.op, None, {}), Expectation((AnyError(),)), answer)
+    return Outcome(case.id, "case", case.title, state, case.clause, case.conformance_class, mismatch)
 
 
-def test_the_line_of_one_failure_names_the_bugs() -> None:
-    found = Diagnosis((Likeness(("greedy-left-to-right", "longest-match"), frozenset({"a"})),), frozenset({"a"}))
-    line = line_for("a", found)
-    assert line is not None
-    assert line == "  looks like greedy-left-to-right or longest-match"
-    assert line_for("b", found) is None
+def _raising(count: int, total: int) -> Diagnosis:
+    """Diagnose `total` failures, of which `count` raise the same error in the same line."""
+    cases = _cases()[:total]
+    error = Refusal("RuntimeError", "RuntimeError: train it first", ("tok.py:3 in encode: raise RuntimeError",))
+    outcomes = [_outcome(case, error) for case in cases[:count]]
+    outcomes += [_outcome(case, Ids((number,))) for number, case in enumerate(cases[count:])]
+    return diagnose(outcomes, cases)
 
 
-def test_advisories_are_looked_at_where_nothing_fails() -> None:
-    cases = _cases()
-    row = read().answers["all-chunks-joined"]
-    results = [{"id": case, "state": "advisory", "fingerprint": mark} for case, mark in row.items()]
-    found = of_run(results, cases)
-    assert (found.word, [one.bugs for one in found.likenesses]) == ("advisories", [("all-chunks-joined",)])
-    passed = [{"id": case, "state": "pass", "fingerprint": ""} for case in row]
-    assert of_run(passed, cases) == Diagnosis()
+def test_an_error_that_many_failures_raise_is_a_cause() -> None:
+    (cause,) = _raising(6, 60).causes
+    assert isinstance(cause, ErrorCause)
+    assert (cause.message, cause.place) == ("RuntimeError: train it first", "tok.py:3 in encode: raise RuntimeError")
+    assert cause.tests == tuple(case.id for case in _cases()[:6])
+
+
+def test_an_error_of_few_failures_is_no_cause() -> None:
+    assert _raising(4, 8).causes == ()
+    assert _raising(6, 61).causes == ()
+
+
+def test_warnings_are_explained_where_nothing_fails() -> None:
+    cases = _cases()[:6]
+    error = Refusal("ValueError", "ValueError: no", ("tok.py:3 in encode: raise",))
+    found = diagnose([_outcome(case, error, "warning") for case in cases], cases)
+    assert found.warnings
+    assert [len(cause.tests) for cause in found.causes] == [6]
+    assert diagnose([_outcome(case, None, "passed") for case in cases], cases) == Diagnosis()
+
+
+def test_an_undeclared_convention_is_a_cause_and_comes_first() -> None:
+    ties = [case for case in _cases() if case.clause.id == "TRAIN-TIE-1" and "by_convention" in case.expect]
+    first_seen = textbook.with_conventions(tie_break="first-seen")
+    undeclared = type("T", (textbook.Tokenizer,), {"train": first_seen.train})
+    implementation = Implementation("x", undeclared)
+    outcomes = []
+    for case in ties[:20]:
+        mismatch = judge(case, implementation)
+        made = _outcome(case, None, "failed" if mismatch else "passed")
+        outcomes.append(replace(made, mismatch=mismatch))
+    cause = diagnose(outcomes, ties).causes[0]
+    assert isinstance(cause, ConventionCause)
+    assert cause.conventions == (("tie_break", "first-seen"),)
+    assert set(cause.tests) == {one.test for one in outcomes if one.state == "failed"}
+
+
+def test_a_convention_that_passing_tests_contradict_is_no_cause() -> None:
+    differing = [case for case in _cases() if set(case.expect.get("by_convention", ())) >= {"pair", "bytes"}]
+    pairs = (("lookup", "bytes"),)
+    wrong = [_outcome(case, Ids(())) for case in differing[:2]]
+    outcomes = [replace(one, mismatch=replace(one.mismatch, conventions=(pairs,))) for one in wrong if one.mismatch]
+    assert [type(cause) for cause in diagnose(outcomes, differing).causes] == [ConventionCause]
+    outcomes += [_outcome(case, None, "passed") for case in differing[2:6]]
+    assert diagnose(outcomes, differing).causes == ()
 
 
 # Failures that follow from others
 
 
-def _judged(target: type, clause: str, op: str, given: dict[str, Any], **model: Any) -> Difference:
+def _depends_on(target: type, clause: str, op: str, given: dict[str, Any], **model: Any) -> Dependence | None:
     example = {"id": "example", "title": "an example", "expect": {}, "op": op, "model": model, "input": given}
     case = read_case(example, _spec().clauses[clause])
-    found = judge(replace(case, expect=compute(case)), Implementation("x", target))
+    case, implementation = replace(case, expect=compute(case)), Implementation("x", target)
+    found = judge(case, implementation)
     assert found is not None
-    return found
+    return dependence.explained(case, found, implementation).depends_on
 
 
 class DropsSpaces(Encoder):
@@ -274,30 +276,29 @@ class JoinsTwo(Encoder):
 AB = {"merges": [["a", "b"], ["b", "a"]]}
 
 
-def test_a_stream_that_is_wrong_as_encode_is_says_so() -> None:
-    found = _judged(WrongRanks, "STREAM-EQUAL-1", "stream", {"chunks": ["a", "b"]}, **AB)
-    assert found.depends == "encode gives the same for 'ab': fix that first"
-    assert _judged(ChunkByChunk, "STREAM-EQUAL-1", "stream", {"chunks": ["a", "b"]}, **AB).depends == ""
+def test_a_stream_depends_on_encode_where_that_is_as_incorrect() -> None:
+    chunks = {"chunks": ["a", "b"]}
+    assert _depends_on(WrongRanks, "STREAM-EQUAL-1", "stream", chunks, **AB) == Dependence("encode", "ab")
+    assert _depends_on(ChunkByChunk, "STREAM-EQUAL-1", "stream", chunks, **AB) is None
 
 
-def test_a_batch_and_loaded_files_that_are_wrong_as_encode_is_say_so() -> None:
-    assert (
-        "encode gives the same" in _judged(WrongRanks, "BATCH-EQUAL-1", "batch", {"texts": ["x", "ab"]}, **AB).depends
-    )
-    assert "encode gives the same" in _judged(WrongRanks, "FILE-LOAD-1", "load", {"text": "ab"}, **AB).depends
+def test_a_batch_and_loaded_files_depend_on_encode() -> None:
+    texts = {"texts": ["x", "ab"]}
+    assert _depends_on(WrongRanks, "BATCH-EQUAL-1", "batch", texts, **AB) == Dependence("encode", "ab")
+    assert _depends_on(WrongRanks, "FILE-LOAD-1", "load", {"text": "ab"}, **AB) == Dependence("encode", "ab")
 
 
-def test_a_merge_that_only_a_wrong_split_hides_says_so() -> None:
-    found = _judged(JoinsTwo, "MERGE-ORDER-1", "encode", {"text": "ab-ab"}, merges=[["b", "-"], ["a", "b"]])
-    assert found.depends == "each pre-token alone is encoded right: the text is split wrong (SPLIT)"
+def test_a_merge_depends_on_the_split() -> None:
+    found = _depends_on(JoinsTwo, "MERGE-ORDER-1", "encode", {"text": "ab-ab"}, merges=[["b", "-"], ["a", "b"]])
+    assert found == Dependence("pre-tokens", "ab-ab")
 
 
-def test_a_segment_between_special_tokens_that_is_wrong_alone_says_so() -> None:
+def test_special_tokens_depend_on_the_segments_between_them() -> None:
     special = {"special_tokens": ["<|e|>"], "extra": [[300, "<|e|>"]]}
-    found = _judged(WrongRanks, "SPECIAL-SCAN-1", "encode", {"text": "x<|e|>ab"}, **AB, **special)
-    assert found.depends == "'ab' alone is encoded wrong too: fix that first"
+    found = _depends_on(WrongRanks, "SPECIAL-SCAN-1", "encode", {"text": "x<|e|>ab"}, **AB, **special)
+    assert found == Dependence("segment", "ab")
 
 
 def test_a_failure_of_its_own_depends_on_nothing() -> None:
-    assert _judged(WrongRanks, "MERGE-ORDER-1", "encode", {"text": "ab"}, **AB).depends == ""
-    assert _judged(DropsSpaces, "SPLIT-DEFAULT-1", "encode", {"text": "a b"}, **AB).depends == ""
+    assert _depends_on(WrongRanks, "MERGE-ORDER-1", "encode", {"text": "ab"}, **AB) is None
+    assert _depends_on(DropsSpaces, "SPLIT-DEFAULT-1", "encode", {"text": "a b"}, **AB) is None
