@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from bpe_conformance.fixtures import Model
+from bpe_conformance.fixtures import Model, gpt2_files
 from bpe_conformance.fixtures.spec import Case
 
-from ..implementation import gpt2_files
 from ..implementation.containment import CallFailed, TimedOut
 from ..implementation.implementation import Implementation
 from ..implementation.proxy import TokenizerProxy

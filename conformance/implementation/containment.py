@@ -23,7 +23,9 @@ T = TypeVar("T")
 _LONGEST_NAME = 60
 _LONGEST_LINE = 500
 _PYTHON_FILE = re.compile('(?<=^File ")[^"]+')
-_BRIDGES = tuple(f"{__package__.partition('.')[0]}.adapters{part}" for part in ("", ".bridge", ".shapes"))
+_BRIDGES = tuple(
+    f"{__package__.partition('.')[0]}.{part}" for part in ("fixtures", "adapters", "adapters.bridge", "adapters.shapes")
+)
 
 
 class CallFailed(Exception):

@@ -14,10 +14,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from bpe_conformance.fixtures import PATTERNS, Merge, Model, read_model
+from bpe_conformance.fixtures import PATTERNS, Merge, Model, gpt2_files, read_model
+from bpe_conformance.fixtures.answers import type_name
 
 from . import environment as surroundings
-from . import gpt2_files
 from .containment import CallFailed, Malformed, Raised, TimedOut, call, describe, limits
 from .proxy import TokenizerProxy, kind, rebuild_merges, rebuild_vocab
 from .scratch import scratch_folder
@@ -238,8 +238,8 @@ class Implementation:
         if missing and pair:
             return Trained(rebuild_vocab(result[0]), rebuild_merges(result[1]))
         if missing:
-            wanted = "a Tokenizer or a tuple (vocab, merges) is wanted"
-            raise Malformed(f"train(...) returned {kind(result)} without {missing[0]}; {wanted}")
+            fix = "return a Tokenizer with .vocab and .merges, or a tuple (vocab, merges)"
+            raise Malformed(f"train returned {type_name(result)}, which has no attribute {missing[0]}; {fix}")
         vocab = rebuild_vocab(call("train(...).vocab", getattr, result, "vocab"))
         merges = rebuild_merges(call("train(...).merges", getattr, result, "merges"))
         bare = pair and not any(call("train(...)", hasattr, result, name) for name in ("encode", "decode"))

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from bpe_conformance.fixtures.models import LARGEST_ID
+from bpe_conformance.fixtures.answers import LARGEST_ID
 from bpe_conformance.fixtures.strict_json import SURROGATE
 
 Check = Callable[[Any], bool]

@@ -12,7 +12,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from bpe_conformance.fixtures import PATTERNS, Model, gpt2_model
-from bpe_conformance.fixtures.models import FOLDER, GPT2_SHA256, LARGEST_ID
+from bpe_conformance.fixtures.answers import LARGEST_ID
+from bpe_conformance.fixtures.models import FOLDER, GPT2_SHA256
 from bpe_conformance.fixtures.one_line import shortened
 from bpe_conformance.fixtures.regular_file import read_regular
 from bpe_conformance.fixtures.strict_json import parse_json

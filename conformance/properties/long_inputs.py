@@ -7,12 +7,11 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import chain, pairwise
 
-from bpe_conformance.fixtures import PATTERNS, Model, read_model
+from bpe_conformance.fixtures import PATTERNS, Model, gpt2_files, read_model
 from bpe_conformance.fixtures.models import END_OF_TEXT, gpt2_model
 
 from ..cases.difference import Difference
 from ..cases.expectations import oracle
-from ..implementation import gpt2_files
 from ..implementation.containment import CallFailed, Raised
 from ..implementation.implementation import Implementation
 from ..implementation.proxy import TokenizerProxy

@@ -6,11 +6,10 @@ import contextlib
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from bpe_conformance.fixtures import PATTERNS, Model, read_model
+from bpe_conformance.fixtures import PATTERNS, Model, gpt2_files, read_model
 
 from ..cases.difference import Difference
 from ..cases.expectations import oracle
-from ..implementation import gpt2_files
 from ..implementation.containment import CallFailed, Raised
 from ..implementation.implementation import Implementation
 from ..implementation.proxy import TokenizerProxy

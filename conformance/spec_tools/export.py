@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from bpe_conformance.fixtures import PATTERNS, Merge, Model, read_text, read_token
+from bpe_conformance.fixtures import PATTERNS, Merge, Model, gpt2_files, read_text, read_token
 from bpe_conformance.fixtures.regular_file import read_regular
 from bpe_conformance.fixtures.saving import write_folder
 from bpe_conformance.fixtures.spec import CLASS_OF_OP, FOLDER, Case, Clause, Spec, load_spec
@@ -18,7 +18,6 @@ from bpe_conformance.fixtures.strict_json import parse_json
 from .. import __version__
 from ..cases.expectations import LOOKUP_KEYS, TRAINING_KEYS, choice, chunkings, expected_ids, whole_text
 from ..command_error import CommandError
-from ..implementation import gpt2_files
 from ..implementation.implementation import CONVENTIONS
 from ..properties.basic import LAWS
 

@@ -13,7 +13,7 @@ from contextlib import suppress
 from typing import Any
 
 from bpe_conformance.fixtures import Merge, spell, unspell
-from bpe_conformance.fixtures.models import LARGEST_ID
+from bpe_conformance.fixtures.answers import LARGEST_ID
 from bpe_conformance.fixtures.one_line import shortened
 from bpe_conformance.fixtures.strict_json import parse_json
 

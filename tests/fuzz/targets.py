@@ -30,9 +30,9 @@ from bpe_conformance.adapters.errors import AdapterError, RemoteError
 from bpe_conformance.adapters.loading import resolve
 from bpe_conformance.command_error import CommandError
 from bpe_conformance.fixtures import PATTERNS, Model
+from bpe_conformance.fixtures.answers import LARGEST_ID
 from bpe_conformance.fixtures.expression import compile_expression
 from bpe_conformance.fixtures.extension import load_extension
-from bpe_conformance.fixtures.models import LARGEST_ID
 from bpe_conformance.fixtures.spec import load_spec
 from bpe_conformance.fixtures.yaml_file import SpecError, read_documents
 from bpe_conformance.packs import tables

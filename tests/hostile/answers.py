@@ -14,7 +14,7 @@ from bpe_conformance.reference.textbook import Tokenizer as Right
 
 from .attack import Attack
 
-WANTED = "encode returned an id that is a*; int is wanted"
+WANTED = "encode returned an id of type *; expected int"
 
 
 def fail(*_: Any) -> NoReturn:

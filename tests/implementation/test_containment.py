@@ -130,7 +130,7 @@ def test_the_person_at_the_keyboard_is_heard() -> None:
 
 def test_faults_pass_as_they_are() -> None:
     def fail() -> NoReturn:
-        raise Malformed("encode returned None; a list of int is wanted")
+        raise Malformed("encode returned None; expected list[int]")
 
     with pytest.raises(Malformed), limits(1):
         call("outer", lambda: call("inner", fail))

@@ -202,18 +202,18 @@ def test_subclasses_of_int_are_what_they_hold() -> None:
 @pytest.mark.parametrize(
     ("given", "told"),
     [
-        (None, "encode returned None; a list of int is wanted"),
-        ("ab", "encode returned a str; a list of int is wanted"),
-        (b"ab", "encode returned a bytes; a list of int is wanted"),
-        ({97: 0}, "encode returned a dict; a list of int is wanted"),
-        (97, "encode returned an int; a list of int is wanted"),
-        ([True], "encode returned an id that is a bool; int is wanted"),
-        ([97.0], "encode returned an id that is a float; int is wanted"),
-        ([np.float64(97)], "encode returned an id that is a float64; int is wanted"),
-        (["97"], "encode returned an id that is a str; int is wanted"),
-        ([None], "encode returned an id that is None; int is wanted"),
-        ([[97]], "encode returned an id that is a list; int is wanted"),
-        (np.array([[97]]), "encode returned an id that is a ndarray; int is wanted"),
+        (None, "encode returned None; expected list[int]"),
+        ("ab", "encode returned str; expected list[int]"),
+        (b"ab", "encode returned bytes; expected list[int]"),
+        ({97: 0}, "encode returned dict; expected list[int]"),
+        (97, "encode returned int; expected list[int]"),
+        ([True], "encode returned an id of type bool; expected int"),
+        ([97.0], "encode returned an id of type float; expected int"),
+        ([np.float64(97)], "encode returned an id of type float64; expected int"),
+        (["97"], "encode returned an id of type str; expected int"),
+        ([None], "encode returned an id of type None; expected int"),
+        ([[97]], "encode returned an id of type list; expected int"),
+        (np.array([[97]]), "encode returned an id of type ndarray; expected int"),
     ],
 )
 def test_ids_that_are_none(given: Any, told: str) -> None:
@@ -223,8 +223,8 @@ def test_ids_that_are_none(given: Any, told: str) -> None:
 
 
 def test_endless_answers_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("bpe_conformance.implementation.proxy.MAX_IDS", 1000)
-    monkeypatch.setattr("bpe_conformance.implementation.proxy.MAX_VOCAB", 1000)
+    monkeypatch.setattr("bpe_conformance.fixtures.answers.MOST_IDS", 1000)
+    monkeypatch.setattr("bpe_conformance.fixtures.answers.MOST_ENTRIES", 1000)
     with pytest.raises(Malformed, match="more than 1000 ids"):
         answering(lambda: itertools.repeat(97)).build(MODEL).encode("ab")
     with pytest.raises(Malformed, match="more than 1000 ids"):
@@ -302,9 +302,9 @@ def test_texts_and_bytes_are_exact() -> None:
     assert type(data) is bytes
     assert data == b"no"
     assert answering(bytearray(b"a"), "decode_bytes").build(MODEL).decode_bytes([97]) == b"a"
-    with pytest.raises(Malformed, match="decode returned a bytes; str is wanted"):
+    with pytest.raises(Malformed, match="decode returned bytes; expected str"):
         answering(b"a", "decode").build(MODEL).decode([97])
-    with pytest.raises(Malformed, match="decode_bytes holds a str; bytes are wanted"):
+    with pytest.raises(Malformed, match="decode_bytes returned str; expected bytes"):
         answering("a", "decode_bytes").build(MODEL).decode_bytes([97])
 
 
@@ -341,21 +341,21 @@ def test_vocabularies(given: Any, wanted: dict[int, bytes]) -> None:
 @pytest.mark.parametrize(
     ("rebuild", "given", "told"),
     [
-        (rebuild_vocab, None, "vocab is None; a mapping of int to bytes is wanted"),
-        (rebuild_vocab, [b"a"], "vocab is a list; a mapping of int to bytes is wanted"),
-        (rebuild_vocab, {b"a": 0}, "vocab maps bytes to int; int to bytes is wanted"),
-        (rebuild_vocab, {"a": 0}, "vocab maps str to int; int to bytes is wanted"),
-        (rebuild_vocab, {0: "a"}, "vocab maps int to str; int to bytes is wanted: encode the tokens"),
-        (rebuild_vocab, {0: [97]}, "vocab holds a list; bytes are wanted"),
-        (rebuild_vocab, {0.0: b"a"}, "vocab returned an id that is a float; int is wanted"),
+        (rebuild_vocab, None, "vocab is None; expected dict[int, bytes]"),
+        (rebuild_vocab, [b"a"], "vocab is list; expected dict[int, bytes]"),
+        (rebuild_vocab, {b"a": 0}, "vocab maps bytes to int; expected int to bytes"),
+        (rebuild_vocab, {"a": 0}, "vocab maps str to int; expected int to bytes"),
+        (rebuild_vocab, {0: "a"}, "vocab maps int to str; expected int to bytes: encode the tokens"),
+        (rebuild_vocab, {0: [97]}, "vocab holds a token of type list; expected bytes"),
+        (rebuild_vocab, {0.0: b"a"}, "vocab holds an id of type float; expected int"),
         (rebuild_merges, None, "merges is None; "),
-        (rebuild_merges, {(97, 98): 256}, "merges is a dict; "),
-        (rebuild_merges, "ab", "merges is a str; "),
-        (rebuild_merges, ["ab"], "merges holds a str; "),
-        (rebuild_merges, [5], "merges holds an int; "),
+        (rebuild_merges, {(97, 98): 256}, "merges is dict; "),
+        (rebuild_merges, "ab", "merges is str; "),
+        (rebuild_merges, ["ab"], "merges holds str; "),
+        (rebuild_merges, [5], "merges holds int; "),
         (rebuild_merges, [(97, 98)], "merges holds pairs of int; "),
         (rebuild_merges, [(b"a",)], "merges holds an entry of 1 parts; "),
-        (rebuild_merges, [("a", "b")], "merges holds a str; bytes are wanted"),
+        (rebuild_merges, [("a", "b")], "merges holds a token of type str; expected bytes"),
     ],
 )
 def test_shapes_with_their_mend(rebuild: Callable[[Any], Any], given: Any, told: str) -> None:
@@ -373,13 +373,15 @@ def test_what_training_returns() -> None:
     assert (pair.vocab, pair.merges, pair.proxy) == ({0: b"a"}, [(b"a", b"b")], None)
     answers[0] = SimpleNamespace(vocab={0: b"a"}, merges=[])
     assert implementation.train("", 256, []).proxy is not None
-    for answers[0], told in ((None, "None"), ([{}, []], "a list")):
-        wanted = rf"returned {told} without vocab; a Tokenizer or a tuple \(vocab, merges\) is wanted"
-        with pytest.raises(Malformed, match=wanted):
+    fix = "return a Tokenizer with .vocab and .merges, or a tuple (vocab, merges)"
+    for answers[0], message in (
+        (None, f"train returned None, which has no attribute vocab; {fix}"),
+        ([{}, []], f"train returned list, which has no attribute vocab; {fix}"),
+        (SimpleNamespace(vocab={}), f"train returned SimpleNamespace, which has no attribute merges; {fix}"),
+    ):
+        with pytest.raises(Malformed) as caught:
             implementation.train("", 256, [])
-    answers[0] = SimpleNamespace(vocab={})
-    with pytest.raises(Malformed, match="without merges"):
-        implementation.train("", 256, [])
+        assert str(caught.value) == message
 
 
 class Pair(NamedTuple):
@@ -438,10 +440,10 @@ def test_why_a_constructor_refuses_is_noted() -> None:
 @pytest.mark.parametrize(
     ("methods", "told"),
     [
-        ({"encode": lambda self, text: text}, "x: encode returned a str; a list of int is wanted"),
-        ({"decode": lambda self, ids: b""}, "x: decode returned a bytes; str is wanted"),
-        ({"encode_batch": lambda self, texts: [1]}, "x: encode_batch returned an int; a list of int is wanted"),
-        ({"train": classmethod(lambda cls, *_: ({b"a": 0}, []))}, "x: vocab maps bytes to int; int to bytes is wanted"),
+        ({"encode": lambda self, text: text}, "x: encode returned str; expected list[int]"),
+        ({"decode": lambda self, ids: b""}, "x: decode returned bytes; expected str"),
+        ({"encode_batch": lambda self, texts: [1]}, "x: encode_batch returned a row of type int; expected list[int]"),
+        ({"train": classmethod(lambda cls, *_: ({b"a": 0}, []))}, "x: vocab maps bytes to int; expected int to bytes"),
     ],
 )
 def test_a_wrong_shape_is_told_before_any_case(methods: dict[str, Any], told: str) -> None:
