@@ -1,19 +1,21 @@
-"""Bridges to tokenizers: what `--adapter` may name, third-party adapters, and the `cmd:` protocol."""
+"""Adapters: what `--adapter` may name, adapters of packages, and the JSON-lines protocol of `cmd:` programs."""
 
 from __future__ import annotations
 
+from .bridge.remote import RemoteTokenizer
 from .errors import (
     AdapterError,
     AdapterUnavailable,
     BridgeError,
     CrashError,
     HangError,
+    MalformedAnswer,
     OutOfMemoryError,
     ProtocolError,
     RemoteError,
+    RemoteFailure,
 )
-from .importing import load
-from .loading import BUILT_IN, resolve
+from .loading import BUILT_IN, load, resolve
 from .shapes.functions import with_trainer
 
 __all__ = [
@@ -23,9 +25,12 @@ __all__ = [
     "BridgeError",
     "CrashError",
     "HangError",
+    "MalformedAnswer",
     "OutOfMemoryError",
     "ProtocolError",
     "RemoteError",
+    "RemoteFailure",
+    "RemoteTokenizer",
     "load",
     "resolve",
     "with_trainer",

@@ -4,84 +4,100 @@ from __future__ import annotations
 
 import re
 
+from bpe_conformance.fixtures.answers import MalformedAnswer
+
+__all__ = [
+    "AdapterError",
+    "AdapterUnavailable",
+    "BridgeError",
+    "CrashError",
+    "HangError",
+    "MalformedAnswer",
+    "OutOfMemoryError",
+    "ProtocolError",
+    "RemoteError",
+    "RemoteFailure",
+]
 _PYTHON_PLACE = re.compile(r' *File "([^"]+)", line (\d+)')
+_NO_ANSWERS = ("BaseException", "Disturbance", "GeneratorExit", "KeyboardInterrupt", "SystemExit")
 
 
 class AdapterError(Exception):
-    """What was named as an adapter cannot be used; the message is one line."""
+    """The adapter that the user named cannot be used. The message is one line."""
 
 
 class AdapterUnavailable(AdapterError, ImportError):
-    """A built-in adapter's third party is not installed."""
+    """The package that a built-in adapter needs is not installed."""
 
 
-class BridgeError(AdapterError):
-    """The program behind a bridge failed as a process; it is started again for the next call.
+class RemoteFailure(Exception):
+    """A call to an implementation in another process failed. Base of `BridgeError` and `RemoteError`.
 
     Attributes:
         message: what happened, in one line.
-        stderr: the last lines that the program wrote to its standard error.
-        process_failed: tells it from an exception of the adapter's own, which is an answer.
+        details: the traceback of the exception, or the last lines that the process wrote to standard error; or "".
+        process_failed: False if the implementation raised an ordinary exception, which a test may expect. True if
+            the process failed, or the implementation tried to end it or changed its state.
+    """
+
+    message: str
+    details: str
+    process_failed: bool
+
+
+class BridgeError(RemoteFailure, AdapterError):
+    """The process crashed, hung, used up its memory or broke the protocol. The next call starts it again.
+
+    Attributes:
+        operation: the operation that was requested.
+        got: what the process did.
+        rule: the rule of PROTOCOL.md that it broke, or "".
+        fix: what its author can do, or "".
+        stderr: the last lines that the process wrote to standard error.
     """
 
     process_failed = True
 
-    def __init__(self, message: str, stderr: str = "") -> None:
-        super().__init__(f"{message}; last lines of stderr:\n{stderr}" if stderr else message)
-        self.message = message
-        self.stderr = stderr
+    def __init__(self, operation: str, got: str, rule: str = "", fix: str = "", stderr: str = "") -> None:
+        self.operation, self.got, self.rule, self.fix = operation, got, rule, fix
+        self.stderr = self.details = stderr
+        self.message = f"{operation}: {got}" + (f"; {rule}" if rule and isinstance(self, ProtocolError) else "")
+        super().__init__(f"{self.message}; last lines of stderr:\n{stderr}" if stderr else self.message)
 
 
 class CrashError(BridgeError):
-    """The program ended, or closed its standard output, before it answered."""
+    """The process ended, or closed its standard output, before it replied."""
 
 
 class HangError(BridgeError, TimeoutError):
-    """The program did not answer within the time limit."""
+    """The process did not reply within the time limit."""
 
 
 class OutOfMemoryError(BridgeError, MemoryError):
-    """The program had no memory left; what it holds on to would fail the next call too."""
+    """The process has no memory left, so that its next call would fail too."""
 
 
 class ProtocolError(BridgeError):
-    """The program's output is not the protocol: no JSON, a wrong sequence number, a line too long."""
+    """The process wrote something that PROTOCOL.md does not allow."""
 
 
-class MisshapenError(TypeError, ValueError):
-    """An answer has the wrong shape: it is neither an answer nor an exception of the adapter's.
-
-    Attributes:
-        misshapen: the message, by which it is told from an exception that a case may expect.
-    """
-
-    def __init__(self, message: str) -> None:
-        super().__init__(message)
-        self.misshapen = message
-
-
-class RemoteError(Exception):
-    """The adapter behind a bridge raised an exception; the program is well.
+class RemoteError(RemoteFailure):
+    """The implementation raised an exception; its process goes on.
 
     Attributes:
         type: the name of the exception's class, in the program's own language.
-        message: its message.
         traceback: its traceback, or "".
-        process_failed: whether it tells that the call changed its process, which is no answer to bad input.
-        misshapen: the message, if it tells that the answer had the wrong shape, or "".
     """
 
     def __init__(self, type_: str, message: str, traceback: str = "") -> None:
         super().__init__(f"{type_}: {message}")
-        self.process_failed = type_ == "Disturbance"
-        self.misshapen = message if type_ == MisshapenError.__name__ else ""
-        self.type = type_
-        self.message = message
-        self.traceback = traceback
+        self.type, self.message = type_, message
+        self.traceback = self.details = traceback
+        self.process_failed = type_ in _NO_ANSWERS
 
     @property
     def place(self) -> str:
-        """file:line of the innermost place in the traceback, or ""."""
+        """file:line of the innermost frame in the traceback, or ""."""
         lines = self.traceback.splitlines()
         if python := [found for line in lines if (found := _PYTHON_PLACE.match(line))]:
             return f"{python[-1][1]}:{python[-1][2]}"

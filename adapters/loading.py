@@ -1,15 +1,19 @@
-"""From what a user names to an adapter, or to one clear line that says what is wrong."""
+"""The one loader of adapters: from the name that a user gives to an adapter, or to a line that says what is wrong."""
 
 from __future__ import annotations
 
 import difflib
+import importlib
+import inspect
 import os
 import re
 import shlex
+import sys
+import traceback
 from pathlib import Path
+from types import ModuleType
 
 from .errors import AdapterError, BridgeError
-from .importing import is_path, load, one_line, path_hint
 
 BUILT_IN: dict[str, str] = {
     "reference": "bpe_conformance.reference:Tokenizer",
@@ -60,21 +64,22 @@ BUILT_IN: dict[str, str] = {
     "tinybpe-o200k": "bpe_conformance.adapters.packages.tinybpe:O200kTokenizer",
 }
 """Short name → `module:attribute`."""
+_MESSAGE_LIMIT = 300
 _LISTED = 8
 _NAMES_ERROR = re.compile(r"[Ee]rror|Exception|panicked")
-_PLACE = re.compile(r"at |File ")
+_POSITION = re.compile(r"at |File ")
 
 
 def resolve(spec: str) -> object:
     """Return the adapter that `spec` names.
 
     Args:
-        spec: `pkg.module:Class` (the current folder stands first on `sys.path`; `:Outer.make` reaches
-            further), a short name of `BUILT_IN`, `cmd:PROGRAM ARGS`, `cs336:MODULE`, `minbpe:MODULE:Class`, or
-            `encoding:MODULE:OBJECT`.
+        spec: `pkg.module:Class` (the current directory is first on `sys.path`; `:Outer.make` names an
+            attribute of an attribute), a short name of `BUILT_IN`, `cmd:PROGRAM ARGS`, `cs336:MODULE`,
+            `minbpe:MODULE:Class`, or `encoding:MODULE:OBJECT`.
 
     Raises:
-        AdapterError: if it names nothing that can be used; the message is one line that says what to do.
+        AdapterError: if it names no adapter that can be used; the message is one line that says what to do.
     """
     if spec.startswith("cmd:"):
         return _command(spec)
@@ -97,47 +102,59 @@ def resolve(spec: str) -> object:
     return load(spec)
 
 
-def _command(spec: str) -> object:
-    from .bridge.client import bridge
+def program_arguments(spec: str) -> list[str]:
+    """Return the program and its arguments that `cmd:PROGRAM ARGS` names.
 
+    Raises:
+        AdapterError: if it names none.
+    """
+    if not spec.startswith("cmd:"):
+        raise AdapterError(f'{spec!a} is no program; write "cmd:PROGRAM ARGS", as in "cmd:node tok.js"')
     try:
         argv = shlex.split(spec.removeprefix("cmd:"), posix=os.name == "posix")
     except ValueError as error:
         raise AdapterError(f"{spec!a}: {error}; quote as in a shell") from None
     if not argv:
         raise AdapterError('"cmd:" names no program; write "cmd:PROGRAM ARGS", as in "cmd:node tok.js"')
+    return argv
+
+
+def _command(spec: str) -> object:
+    from .bridge.remote import bridge
+
+    argv = program_arguments(spec)
     try:
         return bridge(argv)
     except BridgeError as error:
-        said = _telling(error.stderr)
-        tail = f"; it wrote to stderr: {one_line(said)}" if said else ""
+        line = _error_line(error.stderr)
+        tail = f"; it wrote to stderr: {one_line(line)}" if line else ""
         raise AdapterError(f"{one_line(spec)}: {one_line(error.message)}{tail}") from None
 
 
-def _telling(stderr: str) -> str:
-    """Return the last line that names an error and is no place in a program, else the last line."""
+def _error_line(stderr: str) -> str:
+    """Return the last line that names an error and is no position in a program, else the last line."""
     lines = [line.strip() for line in stderr.splitlines() if line.strip()]
-    for place in reversed(range(len(lines))):
-        if _NAMES_ERROR.search(lines[place]) and not _PLACE.match(lines[place]):
-            return " ".join(lines[place : place + 2]) if lines[place].endswith(":") else lines[place]
+    for index in reversed(range(len(lines))):
+        if _NAMES_ERROR.search(lines[index]) and not _POSITION.match(lines[index]):
+            return " ".join(lines[index : index + 2]) if lines[index].endswith(":") else lines[index]
     return lines[-1] if lines else ""
 
 
-def _standing_here(spec: str) -> str:
-    """Return what to write for something in a module of the current folder that `spec` may mean, or ""."""
+def _module_hint(spec: str) -> str:
+    """Return how to name something in a module of the current directory that `spec` may mean, or ""."""
     for module, attribute in ((spec, "Class"), spec.rpartition(".")[::2]):
         file = Path(*module.split("."))
         if module and (file.with_suffix(".py").is_file() or (file / "__init__.py").is_file()):
-            return f"for what stands in {module} write {one_line(f'{module}:{attribute}')}"
+            return f"for a class or function in {module} write {one_line(f'{module}:{attribute}')}"
     return ""
 
 
 def _unknown_name(spec: str) -> str:
     if is_path(spec):
         return path_hint(spec, "Class")
-    here = _standing_here(spec)
-    if here:
-        return f"there is no adapter {spec!a}; {here}"
+    hint = _module_hint(spec)
+    if hint:
+        return f"there is no adapter {spec!a}; {hint}"
     listed = ", ".join(list(BUILT_IN)[:_LISTED])
     known = f"{listed} and {len(BUILT_IN) - _LISTED} more, most of them named as their package is"
     close = difflib.get_close_matches(spec, BUILT_IN, n=3)
@@ -146,3 +163,146 @@ def _unknown_name(spec: str) -> str:
     module, _, attribute = spec.rpartition(".")
     form = f"{module}:{attribute}" if module and module.replace(".", "").isidentifier() else "pkg.module:Class"
     return f"there is no adapter {spec!a}; for a class of yours write {form}; built in: {known}"
+
+
+def load(spec: str) -> object:
+    """Return the callable that `pkg.module:attribute` names.
+
+    Raises:
+        AdapterError: if there is none.
+    """
+    found = find(spec)
+    _check_callable(found, spec, spec.partition(":")[0])
+    return found
+
+
+def find(spec: str) -> object:
+    """Return whatever `pkg.module:attribute` names.
+
+    Raises:
+        AdapterError: if there is nothing.
+    """
+    module_name, _, path = spec.partition(":")
+    if is_path(spec.rpartition(":")[0]):
+        raise AdapterError(path_hint(*spec.rpartition(":")[::2]))
+    if not path or ":" in path:
+        raise AdapterError(f"{spec!a} is not of the form pkg.module:Class")
+    found: object = load_module(module_name)
+    where = module_name
+    for name in path.split("."):
+        if not hasattr(found, name):
+            raise AdapterError(_no_attribute(found, where, name))
+        found = getattr(found, name)
+        where = f"{where}{'.' if ':' in where else ':'}{name}"
+    return found
+
+
+def load_module(name: str) -> ModuleType:
+    """Import a module, with the current directory first on `sys.path`.
+
+    Raises:
+        AdapterError: if it is not found, or raises anything but a KeyboardInterrupt.
+    """
+    if is_path(name):
+        raise AdapterError(path_hint(name))
+    if not all(part.isidentifier() for part in name.split(".")):
+        raise AdapterError(f"{name!a} is not the name of a module; write pkg.module:Class")
+    here = str(Path.cwd())
+    if sys.path[:1] != [here]:
+        sys.path[:] = [here, *(entry for entry in sys.path if entry != here)]
+    importlib.invalidate_caches()
+    try:
+        return importlib.import_module(name)
+    except (AdapterError, KeyboardInterrupt):
+        raise
+    except BaseException as error:
+        message = _import_failed(name, error, here)
+    raise AdapterError(message)
+
+
+def one_line(text: str) -> str:
+    """Return `text` as one printable line of ASCII, shortened."""
+    line = " ".join(ascii(text)[1:-1].replace("\\n", " ").split())
+    return line if len(line) <= _MESSAGE_LIMIT else line[: _MESSAGE_LIMIT - 1] + "..."
+
+
+def is_path(name: str) -> bool:
+    """Whether `name` names a file rather than a module."""
+    return name.endswith(".py") or "/" in name or "\\" in name
+
+
+def path_hint(name: str, attribute: str = "") -> str:
+    """Return the line that says what to write instead of the path of a module.
+
+    Args:
+        name: a path, relative to the current directory or absolute.
+        attribute: the name to look up in the module, or "" for the module itself.
+    """
+    path = Path(name.replace("\\", "/")).resolve()
+    here, suffix = Path.cwd().resolve(), f":{attribute}" if attribute else ""
+    parts = path.with_suffix("").relative_to(here).parts if path.is_relative_to(here) else ()
+    message = f"{name!a} is a path; a module is named with dots"
+    if parts and all(part.isidentifier() for part in parts):
+        return f"{message}: write {one_line('.'.join(parts) + suffix)}"
+    if not path.stem.isidentifier():
+        return f"{message}, and {path.stem!a} is none that can be imported: rename the file"
+    return f"{message}: run from the directory that holds it, and write {one_line(path.stem + suffix)}"
+
+
+def _import_failed(name: str, error: BaseException, here: str) -> str:
+    place = _place(error)
+    if isinstance(error, ModuleNotFoundError) and not place:
+        parent = (error.name or name).rpartition(".")[0]
+        if parent and parent in sys.modules and not hasattr(sys.modules[parent], "__path__"):
+            return f"there is no module {name!a}: {parent} is a module, not a package; write {parent}:NAME"
+        return (
+            f"there is no module {error.name or name!a}; looked in {one_line(here)} and in what is installed "
+            f"in {one_line(sys.prefix)}; run from the directory that holds it, or install it"
+        )
+    at = f" ({one_line(place)})" if place else ""
+    if isinstance(error, SystemExit):
+        code = one_line(repr(error.code))
+        return f"importing {name} called sys.exit({code}){at}; move that under if __name__ == '__main__'"
+    return f"importing {name} failed: {type(error).__name__}: {one_line(str(error))}{at}"
+
+
+def _place(error: BaseException) -> str:
+    """Return file:line of the innermost frame outside the import machinery and this file."""
+    if isinstance(error, SyntaxError) and error.filename:
+        return f"{error.filename}:{error.lineno}"
+    frames = [
+        frame
+        for frame in traceback.extract_tb(error.__traceback__)
+        if not frame.filename.startswith("<frozen") and frame.filename not in (__file__, importlib.__file__)
+    ]
+    return f"{frames[-1].filename}:{frames[-1].lineno}" if frames else ""
+
+
+def _no_attribute(owner: object, where: str, name: str) -> str:
+    public = [key for key in _names(owner) if not key.startswith("_") and callable(getattr(owner, key, None))]
+    if isinstance(owner, ModuleType):
+        own = [key for key in public if getattr(getattr(owner, key), "__module__", "") == owner.__name__]
+        public = own or public
+    close = difflib.get_close_matches(name, public, n=1)
+    if close:
+        return f"{where} has no {name!a}; did you mean {close[0]!r}?"
+    return f"{where} has no {name!a}; it has: {', '.join(public[:12]) or 'nothing that can be called'}"
+
+
+def _names(owner: object) -> list[str]:
+    try:
+        return sorted(map(str, dir(owner)))
+    except Exception:
+        return []
+
+
+def _check_callable(found: object, spec: str, module_name: str) -> None:
+    if inspect.isclass(found) or inspect.isroutine(found):
+        return
+    kind = type(found).__name__
+    if isinstance(found, ModuleType):
+        raise AdapterError(f"{spec} is a module; name the class in it: {found.__name__}:Class")
+    if hasattr(found, "encode") or hasattr(found, "decode"):
+        raise AdapterError(f"{spec} is an instance of {kind}; name the class, {module_name}:{kind}, or a factory")
+    if not callable(found):
+        raise AdapterError(f"{spec} is of type {kind} and cannot be called; name a class or a function")

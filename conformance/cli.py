@@ -271,15 +271,19 @@ def _check_bridge_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _check_bridge(options: argparse.Namespace) -> int:
+    from bpe_conformance.adapters import AdapterError
     from bpe_conformance.adapters.bridge import check
 
     if not 0 < options.time_limit <= check.LONGEST_LIMIT:
         raise CommandError(f"--time-limit {options.time_limit:g}: seconds above 0 are wanted, a day at most")
     outcomes = []
-    for outcome in check.check(options.adapter, options.time_limit):
-        outcomes.append(outcome)
-        _print(outcome.text)
-        sys.stdout.flush()
+    try:
+        for outcome in check.check(options.adapter, options.time_limit):
+            outcomes.append(outcome)
+            _print(outcome.text)
+            sys.stdout.flush()
+    except AdapterError as error:
+        raise CommandError(str(error)) from None
     _print(check.tally(outcomes, options.adapter))
     return 1 if any(outcome.state == "FAIL" for outcome in outcomes) else 0
 

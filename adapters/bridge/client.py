@@ -1,316 +1,372 @@
-"""The client's end of the protocol: a class made to measure, which behaves as the adapter behind it does."""
+"""The client's end of the protocol: one program, started when needed and again after it failed, asked line by line."""
 
 from __future__ import annotations
 
-import hashlib
-import json
-import os
-import sys
+import contextlib
+import queue
+import threading
+import time
 import weakref
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from pathlib import Path
-from typing import Any, ClassVar
+from collections import OrderedDict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
 
-from ..errors import MisshapenError, ProtocolError
+from bpe_conformance.fixtures import answers
+from bpe_conformance.fixtures.answers import MalformedAnswer
+
+from ..errors import (
+    AdapterError,
+    AdapterUnavailable,
+    BridgeError,
+    CrashError,
+    HangError,
+    OutOfMemoryError,
+    ProtocolError,
+    RemoteError,
+)
+from ..loading import one_line
 from . import wire
-from .connection import Connection
+from .process import Process
 
-_LONGEST_NAME = 100
-Merge = tuple[bytes, bytes]
+ONE_REPLY = (
+    "a program writes one reply to each request, and nothing else, to standard output",
+    "write everything but replies to standard error",
+)
+KINDS = ("result", "not_claimed", "error")
+"""The kinds of replies: each has one of these members."""
+_ENDED = "the program ended, or closed its standard output"
+_TO_THE_END = (
+    "the program answers every request until its input ends",
+    "catch what the tokenizer raises, reply with error, and go on",
+)
+_MODELS_KEPT = 64  # some tokenizers take 20 MB each, of the 4 GiB that their process may use
+_GRACE = 1.0
+_RESTART = 10.0  # a later start may take this and three times what the first one took
 
 
-class Remote:
-    """A tokenizer in another process. `bridge` derives a class with what the program announced, and no more.
+@dataclass(frozen=True)
+class Reply:
+    """A reply that repeats the number of its request; nothing else about it is checked.
 
     Attributes:
-        connection: the program; `connection.time_limit` may be set.
-        capabilities: what it announced.
-        conventions: what it declared.
-        language: the language that it is written in.
-        version: its version.
+        sent: the request, without its line feed.
+        message: the reply, `seq` and all.
     """
 
-    connection: ClassVar[Connection]
-    capabilities: ClassVar[frozenset[str]] = frozenset()
-    conventions: ClassVar[Mapping[str, str]] = {}
-    language: ClassVar[str] = ""
-    version: ClassVar[str] = ""
-    _key: str | None = None
-    _fields: Mapping[str, Any]
-    _op: str = "load"
-    _made: tuple[int, int] = (0, 0)
-    _table: tuple[dict[int, bytes], list[Merge]] | None = None
-
-    @classmethod
-    def close(cls) -> None:
-        """End the program. The next call starts it again."""
-        cls.connection.close()
+    sent: str
+    message: Mapping[str, Any]
 
     @property
-    def vocab(self) -> dict[int, bytes]:
-        """Id → bytes, as the adapter holds it; absent if it shows none."""
-        return self._read_table()[0]
+    def kind(self) -> str:
+        """The first of `KINDS` that the reply has, or ""."""
+        return next((kind for kind in KINDS if kind in self.message), "")
 
     @property
-    def merges(self) -> list[Merge]:
-        """The merges, as the adapter holds them; absent if it shows none."""
-        return self._read_table()[1]
-
-    def _read_table(self) -> tuple[dict[int, bytes], list[Merge]]:
-        if self._table is None:
-            try:
-                self._table = wire.read_table(self._call("table", {}))
-            except NotImplementedError as error:
-                raise AttributeError(str(error)) from None
-        return self._table
-
-    def _from_load(self, fields: Mapping[str, Any]) -> None:
-        self._fields = fields
-        content = json.dumps(fields, sort_keys=True).encode("ascii")
-        self._key = hashlib.sha256(content).hexdigest()
-        self._handle()
-
-    @classmethod
-    def _from_request(cls, op: str, fields: Mapping[str, Any]) -> Remote:
-        made = cls.__new__(cls)
-        made._op, made._fields = op, fields
-        made._handle()
-        return made
-
-    def _handle(self) -> int:
-        """Return the handle of this model in the running process, making it again there if need be."""
-        connection = self.connection
-        if self._key is not None:
-            return connection.model(self._key, lambda: self._fields)
-        connection.start()
-        if self._made[0] != connection.generation:
-            handle = wire.read_handle(connection.request(self._op, self._fields), "model")
-            self._made = connection.generation, handle
-            later = weakref.finalize(self, connection.later, connection.generation, "unload", {"model": handle})
-            later.atexit = False
-        return self._made[1]
-
-    def _call(self, op: str, fields: Mapping[str, Any]) -> Any:
-        with self.connection.lock:
-            handle = self._handle()
-            return self.connection.request(op, {"model": handle, **fields}, self.connection.generation)
-
-    @classmethod
-    def _text(cls, text: str) -> wire.WireText:
-        if "surrogates" not in cls.capabilities:
-            text.encode("utf-8")  # raises, as it would there
-        return wire.write_text(text)
-
-    @classmethod
-    def _training(
-        cls, text: str, vocab_size: int, special_tokens: Sequence[str], pattern: str | None = None
-    ) -> dict[str, Any]:
-        special = [cls._text(token) for token in special_tokens]
-        fields = {"text": cls._text(text), "vocab_size": vocab_size, "special_tokens": special}
-        return fields if pattern is None else {**fields, "pattern": pattern}
-
-    @classmethod
-    def _loading(
-        cls,
-        vocab: Mapping[int, bytes],
-        merges: Iterable[Merge],
-        special_tokens: Sequence[str] | None,
-        pattern: str | None = None,
-    ) -> dict[str, Any]:
-        special = None if special_tokens is None else [cls._text(token) for token in special_tokens]
-        fields = {**wire.write_table(vocab, merges), "special_tokens": special}
-        return fields if pattern is None else {**fields, "pattern": pattern}
+    def value(self) -> Any:
+        """What the member of that name holds, or None."""
+        return self.message.get(self.kind)
 
 
-def _init(
-    self: Remote,
-    vocab: Mapping[int, bytes],
-    merges: Iterable[Merge],
-    special_tokens: Sequence[str] | None = None,
-) -> None:
-    self._from_load(self._loading(vocab, merges, special_tokens))
+@dataclass(frozen=True, eq=False)
+class Source:
+    """How a program makes a model: the request, and a key that two equal models of `load` share.
+
+    Attributes:
+        operation: `load`, `train` or `from_files`.
+        fields: the members of the request.
+        key: the name of the model in `Client`.
+    """
+
+    operation: str
+    fields: Mapping[str, Any]
+    key: str
 
 
-def _init_pattern(
-    self: Remote,
-    vocab: Mapping[int, bytes],
-    merges: Iterable[Merge],
-    special_tokens: Sequence[str] | None = None,
-    pattern: str | None = None,
-) -> None:
-    self._from_load(self._loading(vocab, merges, special_tokens, pattern))
-
-
-def _init_fixed(self: Remote) -> None:
-    self._from_load({})
-
-
-def _train(cls: type[Remote], text: str, vocab_size: int, special_tokens: Sequence[str]) -> Remote:
-    return cls._from_request("train", cls._training(text, vocab_size, special_tokens))
-
-
-def _train_pattern(
-    cls: type[Remote], text: str, vocab_size: int, special_tokens: Sequence[str], pattern: str | None = None
-) -> Remote:
-    return cls._from_request("train", cls._training(text, vocab_size, special_tokens, pattern))
-
-
-def _from_files(
-    cls: type[Remote],
-    vocab_path: str | os.PathLike[str],
-    merges_path: str | os.PathLike[str],
-    special_tokens: Sequence[str] | None = None,
-) -> Remote:
-    special = None if special_tokens is None else [cls._text(token) for token in special_tokens]
-    paths = {"vocab_path": str(Path(vocab_path).absolute()), "merges_path": str(Path(merges_path).absolute())}
-    return cls._from_request("from_files", {**paths, "special_tokens": special})
-
-
-def _encode(self: Remote, text: str) -> list[int]:
-    return wire.read_ids(self._call("encode", {"text": self._text(text)}), "encode")
-
-
-def _encode_allowed(
-    self: Remote,
-    text: str,
-    *,
-    allowed_special: Collection[str] | None = None,
-    disallowed_special: Collection[str] | None = None,
-) -> list[int]:
-    given = {"allowed_special": allowed_special, "disallowed_special": disallowed_special}
-    chosen = {name: wire.write_choice(value) for name, value in given.items() if value is not None}
-    return wire.read_ids(self._call("encode", {"text": self._text(text), **chosen}), "encode")
-
-
-def _encode_batch(self: Remote, texts: Sequence[str]) -> list[list[int]]:
-    results = self._call("encode_batch", {"texts": [self._text(text) for text in texts]})
-    return wire.read_rows(results, "encode_batch")
-
-
-def _decode(self: Remote, ids: Sequence[int]) -> str:
-    return wire.read_text(self._call("decode", {"ids": wire.write_ids(ids, "decode")}))
-
-
-def _decode_bytes(self: Remote, ids: Sequence[int]) -> bytes:
-    return wire.read_bytes(self._call("decode_bytes", {"ids": wire.write_ids(ids, "decode_bytes")}), "decode_bytes")
-
-
-def _save(self: Remote, folder: str | os.PathLike[str]) -> None:
-    self._call("save", {"folder": str(Path(folder).absolute())})
-
-
-def _encode_iterable(self: Remote, chunks: Iterable[str]) -> Iterator[int]:
-    connection = self.connection
-    with connection.lock:
-        stream = wire.read_handle(self._call("stream_open", {}), "stream")
-        generation = connection.generation
-
-    def ask(op: str, fields: dict[str, Any]) -> Any:
-        reply = connection.request(op, {"stream": stream, **fields}, generation)
-        if not isinstance(reply, dict) or not isinstance(reply.get("ids"), list):
-            raise MisshapenError(f"{op} returned no ids")
-        return reply
-
-    closed = False
-    try:
-        for chunk in chunks:
-            reply = ask("stream_feed", {"text": self._text(chunk)})
-            yield from wire.read_ids(reply["ids"], "encode_iterable")
-            if reply.get("ended") is True:
-                break
-        closed = True
-        yield from wire.read_ids(ask("stream_close", {})["ids"], "encode_iterable")
-    finally:
-        if not closed:
-            connection.later(generation, "stream_close", {"stream": stream})
-
-
-_METHODS: dict[str, Callable[..., Any]] = {
-    "encode": _encode,
-    "decode": _decode,
-    "encode_batch": _encode_batch,
-    "decode_bytes": _decode_bytes,
-    "encode_iterable": _encode_iterable,
-    "save": _save,
-}
-
-
-def bridge(
-    argv: Sequence[str],
-    *,
-    time_limit: float = 10.0,
-    start_limit: float = 60.0,
-    env: Mapping[str, str] | None = None,
-    cwd: str | os.PathLike[str] | None = None,
-) -> type[Remote]:
-    """Start a program that speaks the protocol and return an adapter class with exactly what it announces.
+class Client:
+    """One program that speaks the protocol.
 
     Args:
         argv: the program and its arguments.
-        time_limit: seconds that one call may take; afterwards `factory.connection.time_limit`.
-        start_limit: seconds that starting the program may take.
-        env: environment variables to add for it, PYTHONHASHSEED for one.
-        cwd: the folder to run it in.
-
-    Raises:
-        AdapterError: if it cannot be started, or is no adapter.
-    """
-    folder = None if cwd is None else os.fspath(cwd)
-    connection = Connection(argv, time_limit=time_limit, start_limit=start_limit, env=env, cwd=folder)
-    hello = connection.start()
-    capabilities, conventions = hello.get("capabilities"), hello.get("conventions", {})
-    if not isinstance(capabilities, list) or not isinstance(conventions, dict):
-        connection.close()
-        raise ProtocolError("the answer to start lacks capabilities (a list) or conventions (an object)")
-    names = frozenset(map(str, capabilities))
-    model = hello.get("model")
-    space: dict[str, Any] = {
-        "__doc__": Remote.__doc__,
-        "__module__": __name__,
-        "connection": connection,
-        "capabilities": names,
-        "conventions": conventions,
-        "language": _said(hello, "language"),
-        "version": _said(hello, "version"),
-        "__init__": _init_pattern if "pattern" in names else _init,
-        **{name: method for name, method in _METHODS.items() if name in names},
-    }
-    if isinstance(model, str):
-        space.update(model=model, __init__=_init_fixed)
-    if {"encode", "allowed_special"} <= names:
-        space["encode"] = _encode_allowed
-    if "train" in names:
-        space["train"] = classmethod(_train_pattern if "train_pattern" in names else _train)
-    if "from_files" in names:
-        space["from_files"] = classmethod(_from_files)
-    return type(_said(hello, "name") or "Remote", (Remote,), space)
-
-
-def _said(hello: Mapping[str, Any], name: str) -> str:
-    """Return what a program calls itself, in visible ASCII and short."""
-    return ascii(str(hello.get(name) or "")[:_LONGEST_NAME])[1:-1]
-
-
-def isolated(
-    spec: str,
-    trainer: str | None = None,
-    *,
-    time_limit: float = 10.0,
-    env: Mapping[str, str] | None = None,
-    memory: float | None = None,
-) -> type[Remote]:
-    """Return the adapter that `spec` names, run by this Python in a process of its own.
-
-    Args:
-        spec: as `resolve` takes it.
-        trainer: as `with_trainer` takes it.
-        time_limit: seconds that one call may take.
+        time_limit: seconds that one request may take.
+        start_limit: seconds that the first start, with its imports, may take.
         env: environment variables to add.
-        memory: GiB that it may allocate, 0 for no limit; default: that of `serve`.
+        cwd: the directory to run in.
 
-    Raises:
-        AdapterError: as `resolve` does.
+    Attributes:
+        time_limit: as given; may be set at any time.
+        trace: if set, is called with ">" or "<" and each line that goes to or comes from the program.
+        lock: held while a request is under way.
     """
-    argv = [sys.executable, "-m", "bpe_conformance.adapters.bridge.server", spec]
-    argv += ["--memory", f"{memory:g}"] if memory is not None else []
-    return bridge([*argv, *(["--trainer", trainer] if trainer else [])], time_limit=time_limit, env=env)
+
+    generation = 0  # its presence tells conformance/implementation that the adapter is remote
+
+    def __init__(
+        self,
+        argv: Sequence[str],
+        *,
+        time_limit: float = 10.0,
+        start_limit: float = 60.0,
+        env: Mapping[str, str] | None = None,
+        cwd: str | None = None,
+    ) -> None:
+        self.argv = list(argv)
+        self.time_limit = time_limit
+        self.start_limit = start_limit
+        self.trace: Callable[[str, bytes], None] | None = None
+        self.lock = threading.RLock()
+        self.process: Process | None = None
+        self._env, self._cwd = env, cwd
+        self._finalizer: weakref.finalize[..., Any] | None = None
+        self._sequence = 0
+        self._hello: dict[str, Any] = {}
+        self._loaded: OrderedDict[str, int] = OrderedDict()
+        self._made: dict[str, int] = {}
+        self._forgotten: list[str] = []
+        self._later: list[tuple[str, dict[str, Any]]] = []
+
+    @property
+    def pid(self) -> int | None:
+        """The program's process id, or None if it does not run."""
+        return None if self.process is None else self.process.popen.pid
+
+    def start(self) -> dict[str, Any]:
+        """Start the program unless it runs, and return its answer to the handshake.
+
+        Raises:
+            AdapterError: if it cannot be started or is no adapter.
+        """
+        with self.lock:
+            if self._ended("start"):
+                self._stop()  # it ended after its last reply, which is no fault
+            with contextlib.suppress(BridgeError):  # no caller waits for these
+                self._send_later()
+            return self._hello if self.process is not None else self._handshake()
+
+    def request(self, operation: str, fields: Mapping[str, Any], process: Process | None = None) -> Any:
+        """Send one request and return its result.
+
+        Args:
+            operation: the operation.
+            fields: its members.
+            process: the run of the program that made the model or stream of the request; None for any.
+
+        Raises:
+            NotImplementedError: if the program does not support it.
+            RemoteError: if the implementation raised.
+            MalformedAnswer: if the server reported an answer of the wrong shape.
+            BridgeError: if the program failed. It is ended.
+        """
+        with self.lock:
+            self.start()
+            if process is not None and process is not self.process:
+                raise CrashError(operation, "the program was started again, so this model or stream is gone")
+            return self._result(operation, self.exchange(operation, fields))
+
+    def model(self, source: Source) -> int:
+        """Return the number of a model in the running program, which makes it if it has not yet.
+
+        Raises:
+            Exception: as `request`.
+        """
+        with self.lock:
+            self.start()
+            models = self._loaded if source.operation == "load" else self._made
+            if source.key not in models:
+                models[source.key] = wire.read_handle(self.request(source.operation, source.fields), "model")
+                if len(self._loaded) > _MODELS_KEPT:
+                    self._later.append(("unload", {"model": self._loaded.popitem(last=False)[1]}))
+            if source.key in self._loaded:
+                self._loaded.move_to_end(source.key)
+            return models[source.key]
+
+    def forget(self, key: str) -> None:
+        """Have a model of `train` or `from_files` unloaded before the next request. Safe in a finalizer."""
+        self._forgotten.append(key)
+
+    def later(self, process: Process, operation: str, fields: dict[str, Any]) -> None:
+        """Send a request before the next one, unless another run of the program has begun. Safe in a finalizer."""
+        if process is self.process:
+            self._later.append((operation, fields))
+
+    def close(self) -> None:
+        """End the program and all that it started. A later request starts it again."""
+        with self.lock:
+            self._stop(_GRACE)
+
+    def launch(self) -> Reply:
+        """Start the program anew, send the handshake and return the reply, whatever it says.
+
+        Raises:
+            AdapterError: if it cannot be started; as `exchange`.
+        """
+        self._stop()
+        try:
+            self.process = Process(self.argv, self._env, self._cwd)
+        except (OSError, ValueError) as error:
+            reason = getattr(error, "strerror", None) or error
+            raise AdapterError(f"cannot start {one_line(' '.join(self.argv))}: {reason}") from None
+        self._finalizer = weakref.finalize(self, self.process.stop)  # at exit too
+        self._sequence = 0
+        self._loaded.clear()
+        self._made.clear()
+        self._forgotten.clear()
+        self._later.clear()
+        return self.exchange("start", {"protocol": wire.PROTOCOL}, self.start_limit)
+
+    def exchange(self, operation: str, fields: Mapping[str, Any], limit: float | None = None) -> Reply:
+        """Send one request to the running program and return the reply, whatever it says.
+
+        Args:
+            operation: the operation.
+            fields: its members.
+            limit: seconds to wait; by default `time_limit`.
+
+        Raises:
+            BridgeError: if there is no reply, or it is not the protocol. The program is ended.
+        """
+        process = self.process
+        if process is None:
+            raise CrashError(operation, "the program was ended before this request")
+        if self._ended(operation):
+            raise self._fail(CrashError, operation, _ENDED, *_TO_THE_END)
+        self._sequence += 1
+        line = wire.dump({"seq": self._sequence, "op": operation, **fields})
+        try:
+            self._trace(">", line)
+            process.send(line)
+            message = self._receive(process, operation, self.time_limit if limit is None else limit)
+        except BaseException:
+            self._stop()  # whatever interrupted it: the next reply would be that of this request
+            raise
+        return Reply(line.decode("ascii").rstrip("\n"), message)
+
+    def _handshake(self) -> dict[str, Any]:
+        started = time.monotonic()
+        reply = self.launch()
+        try:
+            hello = self._result("start", reply)
+        except (RemoteError, NotImplementedError) as error:
+            self._stop()
+            raise AdapterError(_refusal(error)) from None
+        if not isinstance(hello, dict) or hello.get("protocol") != wire.PROTOCOL:
+            raise self._fail(ProtocolError, "start", f"the reply does not say protocol {wire.PROTOCOL}")
+        if not self._hello:
+            self.start_limit = min(self.start_limit, _RESTART + 3 * (time.monotonic() - started))
+        elif announced(hello) != announced(self._hello):
+            raise self._fail(ProtocolError, "start", "the program announced something else than at its first start")
+        self._hello = hello
+        return hello
+
+    def _result(self, operation: str, reply: Reply) -> Any:
+        if reply.kind == "result":
+            return reply.value
+        if reply.kind == "not_claimed":
+            raise NotImplementedError(str(reply.value))
+        error = reply.value
+        if not isinstance(error, dict) or "type" not in error or "message" not in error:
+            raise self._fail(ProtocolError, operation, "the reply has no result, not_claimed or error")
+        type_, text = str(error["type"]), str(error["message"])
+        if type_ == MemoryError.__name__:
+            raise self._fail(OutOfMemoryError, operation, f"{one_line(text)}; the program was ended")
+        if type_ == MalformedAnswer.__name__:
+            raise MalformedAnswer(one_line(text))
+        raise RemoteError(type_, text, str(error.get("traceback", "")))
+
+    def _ended(self, operation: str) -> bool:
+        """Return whether the program ended since its last reply.
+
+        Raises:
+            ProtocolError: if it wrote something since.
+        """
+        if self.process is None or self.process.replies.empty():
+            return False
+        line = self.process.replies.get()
+        if line is not None:
+            raise self._fail(ProtocolError, operation, f"{excerpt(line)} answers no request", *ONE_REPLY)
+        return True
+
+    def _send_later(self) -> None:
+        forgotten, self._forgotten = self._forgotten, []
+        handles = [self._made.pop(key) for key in forgotten if key in self._made]
+        later, self._later = self._later, []
+        for operation, fields in [*later, *(("unload", {"model": handle}) for handle in handles)]:
+            with contextlib.suppress(NotImplementedError, RemoteError, MalformedAnswer):
+                self._result(operation, self.exchange(operation, fields))
+
+    def wait(self, process: Process, operation: str, limit: float) -> bytes | None:
+        """Wait for a line of standard output and return it, or None at its end.
+
+        Raises:
+            queue.Empty: if none comes in `limit` seconds.
+        """
+        return process.replies.get(timeout=limit)
+
+    def _receive(self, process: Process, operation: str, limit: float) -> dict[str, Any]:
+        try:
+            line = self.wait(process, operation, limit)
+        except queue.Empty:
+            rule = "the program replies to every request within the time limit, and ends each reply with a line feed"
+            fix = "answer every line that comes; make the tokenizer faster if it takes so long"
+            raise self._fail(HangError, operation, f"no reply within {limit:g} s", rule, fix) from None
+        if line is None:
+            raise self._fail(CrashError, operation, _ENDED, *_TO_THE_END)
+        self._trace("<", line)
+        if len(line) > answers.LONGEST_LINE:
+            rule, got = "a line holds at most 64 MB", f"a line longer than {answers.LONGEST_LINE} bytes"
+            raise self._fail(ProtocolError, operation, got, rule, "write less")
+        try:
+            reply = wire.parse(line)
+        except UnicodeDecodeError:
+            fix = "escape what is not ASCII (\\u20ac), or write UTF-8"
+            raise self._fail(ProtocolError, operation, excerpt(line), "replies are ASCII, or UTF-8", fix) from None
+        except ValueError as error:
+            rule = f"each line of standard output is one JSON object ({error})"
+            raise self._fail(ProtocolError, operation, excerpt(line), rule, ONE_REPLY[1]) from None
+        if type(reply.get("seq")) is not int or reply["seq"] != self._sequence:
+            rule = f"a reply repeats the request's seq, here {self._sequence}"
+            fix = "copy it from the request; answer once, in order"
+            raise self._fail(ProtocolError, operation, excerpt(line), rule, fix)
+        return reply
+
+    def _fail(self, kind: type[BridgeError], operation: str, got: str, rule: str = "", fix: str = "") -> BridgeError:
+        process, status = self.process, self._stop(_GRACE if kind is CrashError else 0.0)
+        if kind is CrashError and status is not None:
+            got = f"the program ended with status {status}" if status >= 0 else f"signal {-status} ended the program"
+        return kind(operation, got, rule, fix, process.stderr_tail() if process else "")
+
+    def _stop(self, grace: float = 0.0) -> int | None:
+        process, self.process = self.process, None
+        if process is None:
+            return None
+        status = process.stop(grace)  # if a time limit interrupts it, the finalizer does it again at exit
+        if self._finalizer is not None:
+            self._finalizer.detach()
+        return status
+
+    def _trace(self, direction: str, line: bytes) -> None:
+        if self.trace is not None:
+            self.trace(direction, line)
+
+
+def _refusal(error: RemoteError | NotImplementedError) -> str:
+    """Return the line on an error in reply to start; the message of an AdapterError says it all."""
+    if not isinstance(error, RemoteError):
+        return f"the adapter, in a process of its own, supports nothing: {one_line(str(error))}"
+    if error.type in (AdapterError.__name__, AdapterUnavailable.__name__):
+        return error.message
+    place = f" ({one_line(error.place)})" if error.place else ""
+    return f"the adapter, in a process of its own, raised {one_line(f'{error.type}: {error.message}')}{place}"
+
+
+def announced(hello: Any) -> Any:
+    """Return the answer to start with its capabilities sorted: a set has another order in each process."""
+    names = hello.get("capabilities") if isinstance(hello, dict) else None
+    return {**hello, "capabilities": sorted(map(str, names))} if isinstance(names, list) else hello
+
+
+def excerpt(line: str | bytes, length: int = 160) -> str:
+    """Return a line, or its beginning and its length, as visible ASCII."""
+    text = line if isinstance(line, str) else line[: 4 * length].decode("utf-8", "backslashreplace").rstrip("\n")
+    shown = ascii(text)[1:-1].replace("\\'", "'").replace("\\\\", "\\")
+    return shown if len(shown) <= length else f"{shown[: length - 30]}... ({len(line)} characters)"

@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any
 
-from . import wire
+from bpe_conformance.fixtures import answers
 
 _STDERR_KEPT = 64 * 1024
 _STDERR_LINES = 20
@@ -80,10 +80,10 @@ class Process:
 
     def _read(self, stream: IO[bytes]) -> None:
         with contextlib.suppress(OSError, ValueError), stream:
-            while line := stream.readline(wire.MAX_LINE + 1):
+            while line := stream.readline(answers.LONGEST_LINE + 1):
                 surplus = self.replies.qsize() > _PENDING
                 self.replies.put(line)
-                if surplus or len(line) > wire.MAX_LINE:
+                if surplus or len(line) > answers.LONGEST_LINE:
                     break
         self.replies.put(None)
 

@@ -1,4 +1,4 @@
-"""The server's end of the protocol, for any adapter: `python -m bpe_conformance.adapters.bridge.server SPEC`."""
+"""The server's end of the protocol, for any Python adapter: `python -m bpe_conformance.adapters.bridge SPEC`."""
 
 from __future__ import annotations
 
@@ -16,28 +16,29 @@ import traceback
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any
 
-from ..errors import MisshapenError
+from bpe_conformance.fixtures import answers
+
 from ..shapes.signature import takes
 from . import wire
 
 METHODS = ("encode", "decode", "encode_batch", "decode_bytes", "encode_iterable", "save")
 GIBIBYTES = 4.0
-"""What the adapter may allocate, unless `--memory` says otherwise."""
+"""How much memory the adapter may allocate, unless `--memory` says otherwise."""
 
-_LOOK = 1.0
+_PARENT_CHECK = 1.0
 _TRACEBACK_LINES = 40
-_SPARE = 16 << 20  # given back when memory is used up, so that the reply can be made
+_SPARE = 16 << 20  # freed when memory is used up, so that the reply can be made
+_PLUMBING = (__file__, answers.__file__)
 
 
 class Disturbance(Exception):
-    """The adapter changed what belongs to the whole process."""
+    """The adapter changed the current directory or the locale of its process."""
 
 
 class Stream:
-    """An `encode_iterable` that runs until it asks for a chunk which has not come yet.
+    """An `encode_iterable` that runs, in a thread of its own, until it asks for a chunk that has not come yet.
 
-    It runs in a thread of its own, which stands still whenever the adapter waits: what it yields before
-    it asks for the next chunk is what one `feed` returns.
+    `feed` gives it the chunk and returns what it yields before it asks for the next one.
     """
 
     def __init__(self, encode_iterable: Callable[[Iterator[str]], Any]) -> None:
@@ -51,7 +52,7 @@ class Stream:
 
     def _run(self) -> None:
         try:
-            for index in self._encode_iterable(self._pull()):
+            for index in answers.iterate("encode_iterable", self._encode_iterable(self._pull())):
                 self._ids.append(index)
         except BaseException as error:
             self.ended = True
@@ -74,19 +75,19 @@ class Stream:
             raise error
 
     def feed(self, chunk: str | None) -> dict[str, Any]:
-        """Give one chunk, or None for the end, and return the ids that came."""
+        """Give one chunk, or None for the end, and return the ids that it yields."""
         if not self.ended:
             self._chunks.put(chunk)
             self._wait()
         ids, self._ids = self._ids, []
-        return {"ids": wire.write_answer(ids, "encode_iterable"), "ended": self.ended}
+        return {"ids": answers.rebuild_ids("encode_iterable", ids), "ended": self.ended}
 
 
 class Server:
     """Answers requests for one adapter.
 
     Args:
-        load: returns the adapter; called in the handshake, so that its failure is an answer.
+        load: returns the adapter; called in the handshake, so that the reply reports its failure.
         memory: GiB that the process may allocate, for the message when they are used up.
     """
 
@@ -100,7 +101,7 @@ class Server:
         self._next = 1
 
     def answer(self, line: bytes) -> bytes:
-        """Return the reply to one request; whatever the adapter raises is a reply too."""
+        """Return the reply to one request, as a line. Whatever the adapter raises becomes a reply."""
         sequence: Any = None
         try:
             request = wire.parse(line)
@@ -122,7 +123,7 @@ class Server:
             return wire.dump({"seq": sequence, "error": _describe(error)})
 
     def _out_of_memory(self, sequence: Any, error: BaseException) -> bytes:
-        """Reply with as little memory as can be: no traceback, whose lines would have to be read and parsed."""
+        """Return a reply that takes little memory: without a traceback, whose source lines would be read."""
         limit = f" (the limit is {self._memory:g} GiB)" if self._memory else ""
         try:
             traceback.clear_frames(error.__traceback__)
@@ -135,7 +136,7 @@ class Server:
     def do_start(self, request: Mapping[str, Any]) -> dict[str, Any]:
         """Answer the handshake."""
         if request["protocol"] != wire.PROTOCOL:
-            raise ValueError(f"protocol {request['protocol']} is wanted; this speaks {wire.PROTOCOL}")
+            raise ValueError(f"the request asks for protocol {request['protocol']}; expected {wire.PROTOCOL}")
         if self._adapter is None:
             self._adapter = self._load()
         model = getattr(self._adapter, "model", None)
@@ -151,20 +152,26 @@ class Server:
         }
 
     def _capabilities(self, fixed: bool) -> list[str]:
+        table = [] if fixed else [{index: bytes([index]) for index in range(256)}, []]
+        names: set[str] = set()
+        sample = None
         try:
-            sample = self._adapter() if fixed else self._adapter({i: bytes([i]) for i in range(256)}, [], None)
+            sample = self._adapter(*table)
+        except NotImplementedError:
+            pass
         except BaseException:
-            sample = None
-        names = [name for name in METHODS if hasattr(self._adapter, name) or _has(sample, name)]
-        names += [name for name in ("train", "from_files") if hasattr(self._adapter, name)]
+            if not isinstance(self._adapter, type):
+                names |= {"encode", "decode"}
+        names |= {name for name in METHODS for owner in (self._adapter, sample) if _has(owner, name)}
+        names |= {name for name in ("train", "from_files") if _has(self._adapter, name)}
         if not fixed and takes(self._adapter, "pattern"):
-            names.append("pattern")
+            names.add("pattern")
         if "train" in names and takes(self._adapter.train, "pattern"):
-            names.append("train_pattern")
+            names.add("train_pattern")
         shown = self._adapter if sample is None else sample
         if takes(getattr(shown, "encode", None), "allowed_special", "disallowed_special"):
-            names.append("allowed_special")
-        return [*names, "surrogates"]
+            names.add("allowed_special")
+        return [*sorted(names), "surrogates"]
 
     def _keep(self, tokenizer: Any) -> dict[str, int]:
         handle = self._next
@@ -177,18 +184,18 @@ class Server:
         if "vocab" not in request:
             return self._keep(self._adapter())
         vocab, merges = wire.read_table(request)
-        return self._keep(self._adapter(vocab, merges, _special(request), **_pattern(request)))
+        return self._keep(self._adapter(vocab, merges, *_special(request), **_pattern(request)))
 
     def do_train(self, request: Mapping[str, Any]) -> dict[str, int]:
         """Train a tokenizer."""
         text = wire.read_text(request["text"])
-        special = _special(request) or []
+        special = [wire.read_text(token) for token in request["special_tokens"]]
         return self._keep(self._adapter.train(text, request["vocab_size"], special, **_pattern(request)))
 
     def do_from_files(self, request: Mapping[str, Any]) -> dict[str, int]:
         """Read a tokenizer from two files."""
         vocab, merges = str(request["vocab_path"]), str(request["merges_path"])
-        return self._keep(self._adapter.from_files(vocab, merges, _special(request)))
+        return self._keep(self._adapter.from_files(vocab, merges, *_special(request)))
 
     def do_unload(self, request: Mapping[str, Any]) -> None:
         """Forget a tokenizer."""
@@ -198,35 +205,31 @@ class Server:
         """Show a tokenizer's vocabulary and merges."""
         tokenizer = self._models[request["model"]]
         if _has(tokenizer, "vocab") and _has(tokenizer, "merges"):
-            return wire.write_table_answer(tokenizer.vocab, tokenizer.merges)
-        if isinstance(tokenizer, tuple) and len(tokenizer) == 2:
-            return wire.write_table_answer(*tokenizer)
-        raise NotImplementedError("the adapter shows no vocab or no merges")
+            table = tokenizer.vocab, tokenizer.merges
+        elif isinstance(tokenizer, tuple) and len(tokenizer) == 2:
+            table = tokenizer
+        else:
+            raise NotImplementedError("the tokenizer has no attribute vocab or no attribute merges")
+        return wire.write_table(answers.rebuild_vocab(table[0]), answers.rebuild_merges(table[1]))
 
     def do_encode(self, request: Mapping[str, Any]) -> list[int]:
         """Encode one text."""
         text, chosen = wire.read_text(request["text"]), _choice(request)
-        return wire.write_answer(self._method(request, "encode")(text, **chosen), "encode")
+        return answers.rebuild_ids("encode", self._method(request, "encode")(text, **chosen))
 
     def do_encode_batch(self, request: Mapping[str, Any]) -> list[list[int]]:
         """Encode several texts."""
-        results = self._method(request, "encode_batch")([wire.read_text(text) for text in request["texts"]])
-        rows = wire.write_items(results, "encode_batch", len(request["texts"]) + 1)
-        return [wire.write_answer(ids, "encode_batch") for ids in rows]
+        texts = [wire.read_text(text) for text in request["texts"]]
+        return answers.rebuild_rows("encode_batch", self._method(request, "encode_batch")(texts), len(texts))
 
     def do_decode(self, request: Mapping[str, Any]) -> wire.WireText:
         """Decode ids into text."""
-        text = self._method(request, "decode")(request["ids"])
-        if not isinstance(text, str):
-            raise MisshapenError(f"decode returned {type(text).__name__}; a str is wanted")
-        return wire.write_text(text)
+        return wire.write_text(answers.rebuild_text("decode", self._method(request, "decode")(request["ids"])))
 
     def do_decode_bytes(self, request: Mapping[str, Any]) -> str:
         """Decode ids into bytes."""
         data = self._method(request, "decode_bytes")(request["ids"])
-        if not isinstance(data, bytes | bytearray | memoryview):
-            raise MisshapenError(f"decode_bytes returned {type(data).__name__}; bytes are wanted")
-        return bytes(data).hex()
+        return answers.rebuild_bytes("decode_bytes", data).hex()
 
     def do_save(self, request: Mapping[str, Any]) -> None:
         """Write a tokenizer's files."""
@@ -256,38 +259,38 @@ class Server:
 
 
 def _undisturbed(operation: Callable[[Mapping[str, Any]], Any], request: Mapping[str, Any]) -> Any:
-    """Answer one request, and put back the current folder and the locale.
+    """Answer one request, and restore the current directory and the locale.
 
     Raises:
         Disturbance: if one of them was changed.
     """
-    folder, spoken = _folder(), locale.setlocale(locale.LC_ALL)
+    directory, language = _directory(), locale.setlocale(locale.LC_ALL)
     changed = ""
     try:
         result = operation(request)
     finally:
-        if (now := _folder()) != folder != "":
-            os.chdir(folder)
-            changed = f"the current folder was changed to {now}"
-        if (now := locale.setlocale(locale.LC_ALL)) != spoken:
-            locale.setlocale(locale.LC_ALL, spoken)
+        if (now := _directory()) != directory != "":
+            os.chdir(directory)
+            changed = f"the current directory was changed to {now}"
+        if (now := locale.setlocale(locale.LC_ALL)) != language:
+            locale.setlocale(locale.LC_ALL, language)
             changed = f"the locale was changed to {now}"
     if changed:
         raise Disturbance(f"{changed}; leave it as it is")
     return result
 
 
-def _folder() -> str:
+def _directory() -> str:
     try:
         return os.getcwd()  # noqa: PTH109
-    except OSError:  # it is there no more
+    except OSError:  # it was removed
         return ""
 
 
 def limit_memory(gibibytes: float) -> None:
-    """Let this process allocate no more than this, where the system has such a limit (Linux; not Windows, macOS).
+    """Set how much memory this process may allocate, where the system has such a limit (Linux; not Windows, macOS).
 
-    What it can write to and shares with nobody counts, touched or not; what is mapped without access does not.
+    Private writable memory counts, whether it is touched or not. Memory that is mapped without access does not.
     """
     try:
         import resource
@@ -310,7 +313,7 @@ def _has(owner: Any, name: str) -> bool:
 
 
 def _choice(request: Mapping[str, Any]) -> dict[str, Collection[str]]:
-    """Return the arguments that tell special tokens apart, in the types that tiktoken gives them."""
+    """Return allowed_special and disallowed_special in the types that tiktoken's callers use."""
     chosen = {name: wire.read_choice(request[name]) for name in _CHOICES if name in request}
     return {name: tokens if tokens == "all" else _CHOICES[name](tokens) for name, tokens in chosen.items()}
 
@@ -321,9 +324,10 @@ _CHOICES: dict[str, Callable[[Collection[str]], Collection[str]]] = {
 }
 
 
-def _special(request: Mapping[str, Any]) -> list[str] | None:
+def _special(request: Mapping[str, Any]) -> list[list[str]]:
+    """Return the argument special_tokens, or nothing where the request gives null."""
     special = request.get("special_tokens")
-    return None if special is None else [wire.read_text(token) for token in special]
+    return [] if special is None else [[wire.read_text(token) for token in special]]
 
 
 def _pattern(request: Mapping[str, Any]) -> dict[str, str]:
@@ -334,19 +338,25 @@ def _describe(error: BaseException) -> dict[str, str]:
     try:
         message = str(error)
     except BaseException as again:
-        message = f"(its message cannot be made: {type(again).__name__})"
+        message = f"(its message cannot be read: {type(again).__name__})"
     try:
-        frames = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename != __file__]
+        frames = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename not in _PLUMBING]
     except BaseException:
         frames = []
     lines = "".join(traceback.format_list(frames)).splitlines()[-_TRACEBACK_LINES:] if frames else []
-    return {"type": type(error).__name__, "message": message[:10_000], "traceback": "\n".join(lines)}
+    name = type(error).__name__
+    if not isinstance(error, Exception) and name not in _ENDINGS:
+        name, message = "BaseException", f"{name}: {message}"
+    return {"type": name, "message": message[:10_000], "traceback": "\n".join(lines)}
+
+
+_ENDINGS = ("BaseException", "GeneratorExit", "KeyboardInterrupt", "SystemExit")
 
 
 def _leave_with(parent: int) -> None:
-    """End this process, and what it started, once the one that started it is gone: a hang would outlive it."""
+    """End this process, and the processes that it started, when its parent has ended."""
     while os.getppid() == parent:
-        time.sleep(_LOOK)
+        time.sleep(_PARENT_CHECK)
     if os.name == "posix" and os.getpgrp() == os.getpid():
         os.killpg(0, signal.SIGKILL)
     os._exit(1)
@@ -354,11 +364,15 @@ def _leave_with(parent: int) -> None:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Serve the adapter that the arguments name, until the input ends."""
-    parser = argparse.ArgumentParser(prog="python -m bpe_conformance.adapters.bridge.server", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m bpe_conformance.adapters.bridge", description=__doc__)
     parser.add_argument("spec", help="the adapter, as --adapter takes it")
     parser.add_argument("--trainer", help="the training function, as --bpe-trainer takes it")
     parser.add_argument(
-        "--memory", metavar="GIB", type=float, default=GIBIBYTES, help="what it may allocate; default 4, 0 is no limit"
+        "--memory",
+        metavar="GIB",
+        type=float,
+        default=GIBIBYTES,
+        help="memory that it may allocate; default 4, 0 for no limit",
     )
     options = parser.parse_args(arguments)
     if options.memory > 0:
@@ -375,7 +389,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     requests, replies = os.fdopen(os.dup(0), "rb"), os.dup(1)
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, 0)
-    os.dup2(2, 1)  # what the adapter prints goes to stderr
+    os.dup2(2, 1)  # the adapter prints to stderr
     with contextlib.suppress(AttributeError, ValueError):
         sys.stdout.reconfigure(line_buffering=True)  # type: ignore[union-attr]
     server = Server(load, options.memory)
@@ -383,7 +397,3 @@ def main(arguments: Sequence[str] | None = None) -> None:
         reply = memoryview(server.answer(line))
         while reply:
             reply = reply[os.write(replies, reply) :]
-
-
-if __name__ == "__main__":
-    main()

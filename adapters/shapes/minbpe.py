@@ -8,7 +8,7 @@ from typing import Any
 from bpe_conformance.fixtures import PATTERNS
 
 from ..errors import AdapterError
-from ..importing import load, one_line
+from ..loading import load, one_line
 from .signature import takes
 
 Merge = tuple[bytes, bytes]

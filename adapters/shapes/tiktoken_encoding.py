@@ -8,7 +8,7 @@ from collections.abc import Collection, Sequence
 from typing import Any
 
 from ..errors import AdapterError
-from ..importing import find, one_line
+from ..loading import find, one_line
 from .signature import takes
 
 MODELS = {"gpt2": "gpt2", "r50k_base": "gpt2", "cl100k_base": "cl100k", "o200k_base": "o200k"}

@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 from helpers.bridge_adapters import MERGES, RAW, VOCAB
 
-from bpe_conformance.adapters import CrashError, HangError, ProtocolError, RemoteError
-from bpe_conformance.adapters.bridge.client import bridge, isolated
+from bpe_conformance.adapters import CrashError, HangError, MalformedAnswer, ProtocolError, RemoteError
+from bpe_conformance.adapters.bridge.remote import bridge, isolated
 from bpe_conformance.reference.textbook import Tokenizer
 
 
@@ -38,12 +38,15 @@ def test_what_the_adapter_raises_is_told_and_the_process_lives(naughty):
         tokenizer.encode("raise")
     assert (caught.value.type, caught.value.message) == ("ValueError", "no")
     assert "naughty.py" in caught.value.traceback
-    assert "serve.py" not in caught.value.traceback
-    for text, name in [("exit", "SystemExit"), ("interrupt", "KeyboardInterrupt")]:
-        with pytest.raises(RemoteError, match=name):
+    assert not caught.value.process_failed
+    assert not any(name in caught.value.traceback for name in ("server.py", "answers.py"))
+    endings = {"exit": "SystemExit", "interrupt": "KeyboardInterrupt", "panic": "BaseException: Panic: no"}
+    for text, name in endings.items():
+        with pytest.raises(RemoteError, match=name) as caught:
             tokenizer.encode(text)
+        assert caught.value.process_failed
     for text in ("bool", "float", "none"):
-        with pytest.raises(RemoteError, match="MisshapenError"):
+        with pytest.raises(MalformedAnswer, match=r"^encode returned .*; expected"):
             tokenizer.encode(text)
     with pytest.raises(NotImplementedError, match="later"):
         tokenizer.encode("unclaimed")
@@ -111,7 +114,7 @@ def test_a_program_started_again_announces_the_same_in_any_order(tmp_path, again
     if taken:
         assert tokenizer.encode("a") == [5]
     else:
-        with pytest.raises(ProtocolError, match="announced something else than at first"):
+        with pytest.raises(ProtocolError, match="announced something else than at its first start"):
             tokenizer.encode("a")
     adapter.close()
 
@@ -119,15 +122,15 @@ def test_a_program_started_again_announces_the_same_in_any_order(tmp_path, again
 def test_a_hang_is_ended_with_its_children(naughty):
     tokenizer = naughty(VOCAB, MERGES)
     (child,) = tokenizer.encode("child")
-    pid = naughty.connection.pid
-    naughty.connection.time_limit = 0.5
+    pid = naughty.client.pid
+    naughty.client.time_limit = 0.5
     started = time.monotonic()
     with pytest.raises(HangError, match=r"0\.5 s"):
         tokenizer.encode("hang")
     assert time.monotonic() - started < 5
     assert gone(pid)
     assert gone(child)
-    naughty.connection.time_limit = 20
+    naughty.client.time_limit = 20
     assert tokenizer.encode("a") == [97]
 
 
@@ -166,14 +169,14 @@ def test_an_exception_that_breaks_in_does_not_mix_up_replies(naughty):
 
 def test_close_and_the_end_of_the_interpreter_leave_no_process(tmp_path, naughty):
     naughty(VOCAB, MERGES)
-    pid = naughty.connection.pid
+    pid = naughty.client.pid
     naughty.close()
     assert gone(pid)
     code = (
-        "from bpe_conformance.adapters.bridge.client import isolated\n"
+        "from bpe_conformance.adapters.bridge.remote import isolated\n"
         "a = isolated('naughty:Tokenizer')\n"
         "t = a({i: bytes([i]) for i in range(256)}, [])\n"
-        "print(a.connection.pid, t.encode('child')[0])\n"
+        "print(a.client.pid, t.encode('child')[0])\n"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=tmp_path)
     assert all(gone(int(pid)) for pid in done.stdout.split())
@@ -182,7 +185,7 @@ def test_close_and_the_end_of_the_interpreter_leave_no_process(tmp_path, naughty
 
 def test_a_forgotten_bridge_leaves_no_process():
     adapter = isolated("textbook")
-    pid = adapter.connection.pid
+    pid = adapter.client.pid
     del adapter
     gc.collect()
     assert gone(pid)

@@ -12,14 +12,16 @@ import pytest
 from helpers.bridge_adapters import ADAPTERS, MERGES, VOCAB
 
 from bpe_conformance.adapters import CrashError, ProtocolError, RemoteError
-from bpe_conformance.adapters.bridge import wire
+from bpe_conformance.fixtures import answers
+from bpe_conformance.implementation.containment import Malformed
+from bpe_conformance.implementation.proxy import TokenizerProxy
 
 VALIDATOR = jsonschema.Draft202012Validator(json.loads((ADAPTERS / "protocol.schema.json").read_text("utf-8")))
 
 
 def test_every_message_follows_the_schema(naughty, tmp_path):
     messages: list[bytes] = []
-    naughty.connection.trace = lambda way, line: messages.append(line)
+    naughty.client.trace = lambda way, line: messages.append(line)
     naughty.close()
     tokenizer = naughty(VOCAB, MERGES, ["<|e|>"])
     ids = tokenizer.encode("abc€")
@@ -87,7 +89,7 @@ def test_what_is_not_the_protocol_fails_one_call(raw, text):
 
 def test_a_line_too_long(raw, monkeypatch):
     tokenizer = raw(VOCAB, MERGES)
-    monkeypatch.setattr(wire, "MAX_LINE", 2500)
+    monkeypatch.setattr(answers, "LONGEST_LINE", 2500)
     with pytest.raises(ProtocolError, match="longer"):
         tokenizer.encode("long")
     monkeypatch.undo()
@@ -96,7 +98,7 @@ def test_a_line_too_long(raw, monkeypatch):
 
 def test_a_request_too_long_is_not_sent(raw, monkeypatch):
     tokenizer = raw(VOCAB, MERGES)
-    monkeypatch.setattr(wire, "MAX_LINE", 2500)
+    monkeypatch.setattr(answers, "LONGEST_LINE", 2500)
     with pytest.raises(ValueError, match="does not fit"):
         tokenizer.encode("x" * 3000)
     assert tokenizer.encode("a") == [5]
@@ -107,9 +109,9 @@ def test_output_closed(raw):
         raw(VOCAB, MERGES).encode("closed")
 
 
-def test_ids_that_are_none(raw):
-    with pytest.raises(TypeError, match="list of integers"):
-        raw(VOCAB, MERGES).encode("strings")
+def test_the_proxy_checks_the_ids_of_a_program(raw):
+    with pytest.raises(Malformed, match="encode returned an id of type str; expected int"):
+        TokenizerProxy(raw(VOCAB, MERGES)).encode("strings")
 
 
 def test_an_unasked_reply_is_told_at_the_next_call(raw):

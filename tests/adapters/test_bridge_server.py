@@ -11,7 +11,7 @@ import pytest
 from helpers.bridge_adapters import ADAPTERS, MERGES, VOCAB
 
 from bpe_conformance.adapters import AdapterError, CrashError, RemoteError, resolve
-from bpe_conformance.adapters.bridge.client import Remote, bridge, isolated
+from bpe_conformance.adapters.bridge.remote import RemoteTokenizer, bridge, isolated
 from bpe_conformance.reference.textbook import Tokenizer, learn, number
 
 NODE = shutil.which("node")
@@ -110,7 +110,7 @@ def test_the_class_has_what_was_announced_and_no_more(textbook, naughty, raw):
     with pytest.raises(TypeError):
         raw(VOCAB, MERGES, pattern="a")
     assert textbook(VOCAB, MERGES, pattern="[abc]").encode("abc") == [97, 98, 99]
-    assert issubclass(textbook, Remote)
+    assert issubclass(textbook, RemoteTokenizer)
 
 
 def test_a_fixed_vocabulary(tmp_path, monkeypatch):
@@ -146,18 +146,18 @@ def test_a_named_tuple_shows_vocab_and_merges_by_their_names():
 
 def test_a_model_is_loaded_once_by_content(textbook):
     seen: list[str] = []
-    textbook.connection.trace = lambda way, line: seen.append(json.loads(line).get("op")) if way == ">" else None
+    textbook.client.trace = lambda way, line: seen.append(json.loads(line).get("op")) if way == ">" else None
     try:
         for _ in range(3):
             textbook(dict(VOCAB), list(MERGES)).encode("new")
     finally:
-        textbook.connection.trace = None
+        textbook.client.trace = None
     assert seen.count("load") <= 1
     assert seen.count("encode") == 3
 
 
 def test_models_beyond_the_number_kept_are_loaded_again(textbook, monkeypatch):
-    monkeypatch.setattr("bpe_conformance.adapters.bridge.connection._MODELS_KEPT", 2)
+    monkeypatch.setattr("bpe_conformance.adapters.bridge.client._MODELS_KEPT", 2)
     models = [textbook(number([(b"a", bytes([byte]))]), [(b"a", bytes([byte]))]) for byte in range(98, 104)]
     for byte, model in zip(range(98, 104), models, strict=True):
         assert model.encode("a" + chr(byte)) == [256]
@@ -259,7 +259,7 @@ def test_a_start_that_raises_tells_type_and_place(tmp_path):
         "class Meta(type):\n    @property\n    def model(cls): raise ValueError('no\\nmodel')\n"
         "class Raising(metaclass=Meta): pass\n"
     )
-    head = "the adapter, started in a process of its own,"
+    head = "the adapter, in a process of its own,"
     with pytest.raises(AdapterError) as caught:
         isolated("raising:Raising")
     assert str(caught.value) == f"{head} raised ValueError: no model ({tmp_path / 'raising.py'}:3)"
@@ -270,7 +270,7 @@ def test_a_start_that_raises_tells_type_and_place(tmp_path):
     (tmp_path / "refusing.py").write_text(
         'import json; print(json.dumps({"seq": 1, "not_claimed": "no start"}), flush=True); input()'
     )
-    with pytest.raises(AdapterError, match=f"^{head} claims nothing: no start$"):
+    with pytest.raises(AdapterError, match=f"^{head} supports nothing: no start$"):
         bridge([sys.executable, str(tmp_path / "refusing.py")])
 
 

@@ -109,10 +109,10 @@ def folder(tmp_path, monkeypatch):
         ("cs336:skeleton", "get_tokenizer and run_train_bpe both raise NotImplementedError; fill in one of them"),
         ("cs336:only_skeleton", "only_skeleton: run_train_bpe raises NotImplementedError"),
         ("cs336:unfinished", "unfinished:run_train_bpe returned None; wanted is (input_path, vocab_size, special_"),
-        ("good", "for what stands in good write good:Class"),
-        ("pack.inside", "for what stands in pack.inside write pack.inside:Class"),
-        ("../good.py:T", "run from the folder that holds it, and write good:T"),
-        ("a-b/good.py:T", "run from the folder that holds it, and write good:T"),
+        ("good", "for a class or function in good write good:Class"),
+        ("pack.inside", "for a class or function in pack.inside write pack.inside:Class"),
+        ("../good.py:T", "run from the directory that holds it, and write good:T"),
+        ("a-b/good.py:T", "run from the directory that holds it, and write good:T"),
         ("good-thing.py:T", "rename the file"),
         ("cs336:absent", "no module 'absent'"),
     ],
@@ -242,7 +242,7 @@ def test_a_training_function_is_judged_apart_from_the_encoder():
 
 
 def test_a_training_function_beside_an_isolated_adapter():
-    from bpe_conformance.adapters.bridge.client import isolated
+    from bpe_conformance.adapters.bridge.remote import isolated
 
     adapter = isolated("textbook", "trainers:train")
     merges = learn(TEXT, 262, [], tie_break="lex-smaller")

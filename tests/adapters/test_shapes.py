@@ -138,8 +138,8 @@ def test_classes_in_minbpes_shape() -> None:
     assert "special" in implementation.capabilities
     trained = implementation.train("ab ab", 257, [])
     assert trained.merges == [(b"a", b"b")]
-    assert trained.handle is not None
-    assert trained.handle.encode("ab ab") == [256, 32, 256]
+    assert trained.proxy is not None
+    assert trained.proxy.encode("ab ab") == [256, 32, 256]
 
 
 @pytest.mark.usefixtures("modules")

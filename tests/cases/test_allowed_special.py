@@ -13,7 +13,7 @@ from helpers.golden_cases import case, judged, like
 from helpers.plugin_adapters import Right
 
 from bpe_conformance.adapters.bridge import wire
-from bpe_conformance.adapters.bridge.client import isolated
+from bpe_conformance.adapters.bridge.remote import isolated
 from bpe_conformance.adapters.loading import resolve
 from bpe_conformance.cases.judging import judge
 from bpe_conformance.cases.skipping import skip_reason
@@ -113,7 +113,7 @@ def there() -> Iterator[Any]:
 def test_over_the_bridge(there: Any) -> None:
     assert "allowed_special" in there.capabilities
     sent: list[dict[str, Any]] = []
-    there.connection.trace = lambda way, line: sent.append(json.loads(line)) if way == ">" else None
+    there.client.trace = lambda way, line: sent.append(json.loads(line)) if way == ">" else None
     implementation = Implementation("x", there)
     assert [one.id for one in CASES if judge(one, implementation) is not None] == []
     sent.clear()

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from bpe_conformance.adapters.bridge.client import Remote, bridge, isolated
+from bpe_conformance.adapters.bridge.remote import RemoteTokenizer, bridge, isolated
 from bpe_conformance.reference.textbook import number
 
 ADAPTERS = Path(str(files("bpe_conformance.adapters")))
@@ -31,6 +31,7 @@ class Tokenizer(Textbook):
         if text == "raise": raise ValueError("no")
         if text == "exit": sys.exit(3)
         if text == "interrupt": raise KeyboardInterrupt
+        if text == "panic": raise type("Panic", (BaseException,), {})("no")
         if text == "unclaimed": raise NotImplementedError("later")
         if text == "flood": sys.stderr.write("x" * 99 + "\\n" * 1 + ("y" * 99 + "\\n") * 50000)
         if text == "raw": os.write(1, b"{}\\n" * 1000)
@@ -88,7 +89,7 @@ for line in sys.stdin:
 
 
 @pytest.fixture
-def naughty(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[type[Remote]]:
+def naughty(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[type[RemoteTokenizer]]:
     (tmp_path / "naughty.py").write_text(NAUGHTY, encoding="utf-8")
     monkeypatch.chdir(tmp_path)
     adapter = isolated("naughty:Tokenizer", time_limit=20)
@@ -97,7 +98,7 @@ def naughty(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[type[Re
 
 
 @pytest.fixture
-def raw(tmp_path: Path) -> Iterator[type[Remote]]:
+def raw(tmp_path: Path) -> Iterator[type[RemoteTokenizer]]:
     (tmp_path / "raw.py").write_text(RAW, encoding="utf-8")
     adapter = bridge([sys.executable, str(tmp_path / "raw.py")], time_limit=20)
     yield adapter

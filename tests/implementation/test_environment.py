@@ -168,7 +168,7 @@ def test_native_crashes_hangs_and_memory_stay_in_their_case(project: Project) ->
 def test_memory_that_grows_without_end(project: Project, monkeypatch: pytest.MonkeyPatch, allocator: str) -> None:
     monkeypatch.setenv("PYTHONMALLOC", allocator)  # they fail at other places once nothing is left
     project.write("acting.py", ACTING)
-    served = f"cmd:{sys.executable} -m bpe_conformance.adapters.bridge.server --memory 0.25 acting:Balloon"
+    served = f"cmd:{sys.executable} -m bpe_conformance.adapters.bridge --memory 0.25 acting:Balloon"
     result = project.run(served)
     assert result.ret == pytest.ExitCode.TESTS_FAILED
     told = dict.fromkeys(("act-hang", "act-swallow", "act-print"), "*: out of memory (the limit is 0.25 GiB); the *")

@@ -366,5 +366,5 @@ def test_readable_by_a_machine():
 
 
 def test_through_the_bridge():
-    serve = shlex.join([sys.executable, "-m", "bpe_conformance.adapters.bridge.server", "textbook"])
+    serve = shlex.join([sys.executable, "-m", "bpe_conformance.adapters.bridge", "textbook"])
     assert find(f"cmd:{serve}").found == {name: values[0] for name, values in CONVENTIONS.items()}
