@@ -92,9 +92,9 @@ def resolve(spec: str) -> object:
 
         return minbpe(spec.removeprefix("minbpe:"))
     if spec.startswith("encoding:"):
-        from .shapes.tiktoken_encoding import shaped
+        from .shapes.tiktoken_encoding import encoding
 
-        return shaped(spec.removeprefix("encoding:"))
+        return encoding(spec.removeprefix("encoding:"))
     if ":" not in spec:
         if spec not in BUILT_IN:
             raise AdapterError(_unknown_name(spec))

@@ -1,4 +1,4 @@
-"""The smallest adapter that conforms as an encoder and a decoder: a page to copy."""
+"""A short tokenizer that conforms as an encoder and a decoder: one file to copy."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from bpe_conformance.fixtures import PATTERNS
 
 
 class Tokenizer:
-    """A byte-level BPE tokenizer that knows GPT-2's pattern, no training and no files.
+    """A byte-level BPE tokenizer with GPT-2's pattern, without training and without files.
 
     Args:
         vocab: id → bytes.
@@ -18,7 +18,7 @@ class Tokenizer:
         special_tokens: matched in the text before it is split.
 
     Raises:
-        ValueError: if the vocabulary lacks a byte or the result of a merge.
+        ValueError: if a byte or the result of a merge is not in the vocabulary.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""One running program: its three pipes drained at once, ended with all that it started."""
+"""One running program, its three pipes, and the processes that it starts."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from bpe_conformance.fixtures import answers
 _STDERR_KEPT = 64 * 1024
 _STDERR_LINES = 20
 _PENDING = 1
-"""Replies that nobody has asked for yet: two of them are no answer to anything, and the rest stays unread."""
+"""The most replies that may wait to be read: with two of them the program broke the protocol, and reading ends."""
 _MARK = "BPE_CONFORMANCE_STARTED_BY"
 _ROUNDS = 50
 _PAUSE = 0.01
@@ -28,19 +28,20 @@ _POSIX = os.name == "posix"
 
 
 class Process:
-    """A running program and the three threads that keep its pipes moving.
+    """A running program, and one thread for each of its three pipes.
 
     Args:
         argv: the program and its arguments.
         env: environment variables to add.
-        cwd: the folder to run in.
+        cwd: the directory to run in.
 
     Attributes:
         popen: the program.
-        replies: the lines of its standard output as they come, and None at its end.
+        replies: the lines of its standard output, and None at its end.
 
     Raises:
-        OSError: if it cannot be started; ValueError if an argument cannot be passed on.
+        OSError: if it cannot be started.
+        ValueError: if an argument holds a null character.
     """
 
     def __init__(self, argv: Sequence[str], env: Mapping[str, str] | None, cwd: str | None) -> None:
@@ -69,7 +70,7 @@ class Process:
             thread.start()
 
     def send(self, line: bytes) -> None:
-        """Write a line to its standard input, without waiting for that."""
+        """Write a line to its standard input, in another thread."""
         self._requests.put(line)
 
     def _write(self, stream: IO[bytes]) -> None:
@@ -94,16 +95,23 @@ class Process:
                 del self._tail[:-_STDERR_KEPT]
 
     def stop(self, grace: float = 0.0) -> int | None:
-        """End the program and all that it started; return its exit status if it ended by itself."""
+        """Close its input and end the program and all that it started.
+
+        Args:
+            grace: seconds in which it may end by itself.
+
+        Returns:
+            Its exit status, if it ended by itself.
+        """
         if os.getpid() != self._owner:
-            return None  # a fork of the process that started it
+            return None  # this is a fork of the process that started it
         self._requests.put(None)
         status = None
         try:
             if grace:
                 with contextlib.suppress(subprocess.TimeoutExpired):
                     status = self.popen.wait(grace)
-        finally:  # a time limit may run out while it is waited for
+        finally:  # a time limit may interrupt the wait
             self._kill()
         for thread in self._threads:
             thread.join(_JOIN)
@@ -128,9 +136,9 @@ class Process:
 
 
 def _kill_marked(mark: bytes) -> int:
-    """Kill the processes that have `mark` in their environment, where the system shows it (Linux); return how many.
+    """Kill the processes that have `mark` in their environment, if the system shows it (Linux); return how many.
 
-    What a program has started in a session of its own, or has left to the system, is no longer of its process group.
+    A process that the program started in a session of its own does not belong to the program's process group.
     """
     killed = 0
     for folder in Path("/proc").glob("[0-9]*"):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from ..shapes.tiktoken_encoding import Shaped
+from ..shapes.tiktoken_encoding import EncodingTokenizer
 from . import unavailable
 
 try:
@@ -13,7 +13,7 @@ except ImportError as error:
     raise unavailable("bpe_openai", error, "bpe-openai") from error
 
 
-class Cl100kTokenizer(Shaped):
+class Cl100kTokenizer(EncodingTokenizer):
     """`bpe_openai.get_encoding("cl100k_base")`."""
 
     version: ClassVar[str] = bpe_openai.__version__
@@ -23,7 +23,7 @@ class Cl100kTokenizer(Shaped):
         super().__init__(bpe_openai.get_encoding("cl100k_base"))
 
 
-class O200kTokenizer(Shaped):
+class O200kTokenizer(EncodingTokenizer):
     """`bpe_openai.get_encoding("o200k_base")`."""
 
     version: ClassVar[str] = bpe_openai.__version__

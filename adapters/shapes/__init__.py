@@ -1,1 +1,1 @@
-"""Adapters for common shapes of tokenizers: CS336 modules, minbpe, tiktoken encodings, functions."""
+"""Adapters for common interfaces of tokenizers: CS336 modules, minbpe, tiktoken encodings, training functions."""

@@ -1,4 +1,4 @@
-"""`cs336:MODULE`: a module with the functions that Stanford CS336's first assignment asks for."""
+"""`cs336:MODULE`: a module with the functions of Stanford CS336's first assignment."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from .functions import Trained, is_written, train_by_file
 
 
 def cs336(module_name: str) -> object:
-    """Return an adapter over `run_train_bpe` and `get_tokenizer` of a module; either may be absent.
+    """Return an adapter over `run_train_bpe` and `get_tokenizer` of a module; one of them may be absent.
 
-    A function that raises NotImplementedError, as the assignment's skeleton does, claims nothing. What
-    `get_tokenizer` makes is handed on as it is, with the methods that it has.
+    A function that raises NotImplementedError, as in the assignment's skeleton, counts as absent. The suite tests
+    the object that `get_tokenizer` returns, with the methods that it has.
 
     Args:
-        module_name: a module, `tests.adapters` in the assignment's own layout.
+        module_name: a module: `tests.adapters` in the assignment's own layout.
 
     Raises:
-        AdapterError: if there is no such module, or it has neither function, or neither is written.
+        AdapterError: if there is no such module, or both functions are absent.
     """
     if not module_name:
         raise AdapterError('"cs336:" names no module; write cs336:module, as in cs336:tests.adapters')
@@ -30,11 +30,11 @@ def cs336(module_name: str) -> object:
     if not callable(get_tokenizer) and not callable(run_train_bpe):
         raise AdapterError(
             f"{module_name} has neither get_tokenizer(vocab, merges, special_tokens) nor "
-            "run_train_bpe(input_path, vocab_size, special_tokens); name the module that holds them"
+            "run_train_bpe(input_path, vocab_size, special_tokens); name the module that has them"
         )
 
     trains = callable(run_train_bpe) and is_written(run_train_bpe, f"{module_name}:run_train_bpe")
-    if not trains and not _makes(get_tokenizer):
+    if not trains and not _builds(get_tokenizer):
         there = [name for name in ("get_tokenizer", "run_train_bpe") if callable(getattr(module, name, None))]
         both = "both raise NotImplementedError; fill in one of them" if there[1:] else "raises NotImplementedError"
         raise AdapterError(f"{module_name}: {' and '.join(there)} {both}")
@@ -55,8 +55,8 @@ def cs336(module_name: str) -> object:
     return adapter
 
 
-def _makes(get_tokenizer: Any) -> bool:
-    """Whether `get_tokenizer` is there and written, as a first call shows."""
+def _builds(get_tokenizer: Any) -> bool:
+    """Whether `get_tokenizer` exists and a first call does not raise NotImplementedError."""
     if not callable(get_tokenizer):
         return False
     try:
@@ -64,5 +64,5 @@ def _makes(get_tokenizer: Any) -> bool:
     except NotImplementedError:
         return False
     except (Exception, SystemExit):
-        return True  # the cases tell
+        return True  # the tests show what is wrong
     return True

@@ -1,4 +1,4 @@
-"""`--bpe-trainer`: a function `(input_path, vocab_size, special_tokens) -> (vocab, merges)` as `train`."""
+"""`--bpe-trainer`: `train` by a function `(input_path, vocab_size, special_tokens) -> (vocab, merges)`."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ _CARRIED = ("conventions", "model", "from_files")
 
 
 class Trained:
-    """What a training function returned; the tokenizer is made when something else is first asked for.
+    """What a training function returned. The tokenizer is built when another attribute is first read.
 
-    So a trainer is judged on its own even where the encoder cannot take its result.
+    So the suite can test a trainer whose result the encoder rejects.
 
     Args:
         vocab: as the function returned it.
         merges: as the function returned it.
-        make: makes the tokenizer, given copies of both.
+        make: builds the tokenizer from copies of both.
     """
 
     def __init__(self, vocab: Any, merges: Any, make: Callable[[Any, Any], object]) -> None:
@@ -43,20 +43,20 @@ class Trained:
 
 
 def is_written(function: TrainingFunction, name: str) -> bool:
-    """Whether a training function does not raise NotImplementedError, as a first call with the least input shows.
+    """Return whether a first call, with a text of one character, does not raise NotImplementedError.
 
     Args:
-        function: what is to be called.
+        function: the training function.
         name: how the user named it.
 
     Raises:
-        AdapterError: if it cannot be called with three arguments, or returns no pair.
+        AdapterError: if it does not take three arguments, or returns no pair.
     """
-    wanted = "(input_path, vocab_size, special_tokens) -> (vocab, merges)"
+    expected = "(input_path, vocab_size, special_tokens) -> (vocab, merges)"
     try:
         inspect.signature(function).bind(Path(), 256, [])
     except TypeError as error:
-        raise AdapterError(f"{name} cannot be called as {wanted}: {error}") from None
+        raise AdapterError(f"{name} cannot be called as {expected}: {error}") from None
     except ValueError:
         pass  # a builtin that shows no signature
     try:
@@ -64,18 +64,18 @@ def is_written(function: TrainingFunction, name: str) -> bool:
     except NotImplementedError:
         return False
     except NoPair as error:
-        raise AdapterError(f"{name} returned {error}; wanted is {wanted}") from None
+        raise AdapterError(f"{name} returned {error}; expected {expected}") from None
     except (Exception, SystemExit):
-        return True  # the cases tell
+        return True  # the tests show what is wrong
     return True
 
 
 class NoPair(TypeError):
-    """A training function returned something else than (vocab, merges); the message is what."""
+    """A training function returned no pair (vocab, merges). The message is the type that it returned."""
 
 
 def _call(function: TrainingFunction, text: str, vocab_size: int, special_tokens: Sequence[str]) -> tuple[Any, Any]:
-    """Write `text` to a temporary file, byte for byte its UTF-8, and train on that.
+    """Write `text` in UTF-8 to a temporary file, and train on that.
 
     Raises:
         NoPair: if the function does not return a pair.
@@ -99,7 +99,7 @@ def train_by_file(
     vocab_size: int,
     special_tokens: Sequence[str],
 ) -> Trained:
-    """Train on a file that holds `text`, and have the tokenizer made when it is first asked for.
+    """Train on a temporary file that holds `text`.
 
     Raises:
         TypeError: if the function does not return a pair.
@@ -108,7 +108,7 @@ def train_by_file(
         vocab, merges = _call(function, text, vocab_size, special_tokens)
     except NoPair as error:
         name = getattr(function, "__name__", "the training function")
-        raise TypeError(f"{name} returned {error}; a pair (vocab, merges) is wanted") from None
+        raise TypeError(f"{name} returned {error}; expected a pair (vocab, merges)") from None
     special = list(special_tokens)
     return Trained(vocab, merges, lambda vocab, merges: make(vocab, merges, special))
 
@@ -116,15 +116,14 @@ def train_by_file(
 def with_trainer(target: object, spec: str) -> object:
     """Return an adapter like `target` whose `train` is the function that `spec` names.
 
-    Conventions that the function carries as its attribute `conventions` are added to those of `target`.
+    The function's attribute `conventions`, if it has one, is added to the conventions of `target`.
 
     Args:
         target: an adapter.
         spec: `pkg.module:function`: `(input_path, vocab_size, special_tokens) -> (vocab, merges)`.
 
     Raises:
-        AdapterError: if `spec` names no function, or one that cannot be called so or returns no pair, or `target`
-            is nothing that can be called.
+        AdapterError: if `spec` names no function, or one that takes other arguments or returns no pair.
     """
     function: Any = load(spec)
     is_written(function, spec)
@@ -145,7 +144,7 @@ def _like(target: Any) -> Any:
             metaclass: Any = type(target)
             return metaclass(target.__name__, (target,), {"__module__": target.__module__})
         except TypeError:
-            pass  # a class that cannot be derived from is wrapped, as a function is
+            pass  # a class that cannot be subclassed is wrapped, like a function
 
     @functools.wraps(target, updated=())
     def make(*arguments: Any, **named: Any) -> Any:

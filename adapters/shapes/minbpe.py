@@ -15,12 +15,12 @@ Merge = tuple[bytes, bytes]
 Pair = tuple[int, int]
 
 
-class Shaped:
-    """A trained or filled object of such a class, which numbers its tokens itself: bytes, merges, special tokens.
+class MinbpeTokenizer:
+    """An adapter over a trained or filled object, which numbers its tokens itself: bytes, merges, special tokens.
 
     Args:
-        inner: has `merges`, pair of ids → id, and `vocab`, id → bytes.
-        outside: its id → the id of the protocol, where the two differ.
+        inner: has `merges` (pair of ids → id) and `vocab` (id → bytes).
+        outside: its id → the id that the caller's vocabulary gives the token; empty if they are the same.
     """
 
     def __init__(self, inner: Any, outside: Mapping[int, int] | None = None) -> None:
@@ -50,7 +50,7 @@ class Shaped:
         return [self._outside[index] for index in ids] if self._outside else list(ids)
 
     def decode(self, ids: Sequence[int]) -> str:
-        """Return the text of `ids`; one that has no counterpart inside is handed on as -1."""
+        """Return the text of `ids`; the object gets -1 for an id that it does not have."""
         if self._outside:
             ids = [self._inside.get(index, -1) for index in ids]
         text: str = self._inner.decode(list(ids))
@@ -60,9 +60,9 @@ class Shaped:
 def minbpe(spec: str) -> object:
     """Return an adapter over a class with `train(text, vocab_size)`, `encode`, `decode`, `merges` and `vocab`.
 
-    A class that takes a `pattern` gets GPT-2's, or the one that is asked for; one that takes none splits as it
-    likes. Special tokens are registered where the class has `register_special_tokens`; one that has not claims
-    none, and no trainer in this shape does. One whose `merges` and `vocab` cannot be set is a trainer only.
+    If the class takes a `pattern`, it gets GPT-2's or the requested one. If it has `register_special_tokens`, the
+    adapter registers the special tokens with it; otherwise the adapter supports none. `train` supports none. If
+    `merges` and `vocab` cannot be set, the adapter only trains.
 
     Args:
         spec: `MODULE:Class`, or `Class` of a module named minbpe.
@@ -73,7 +73,7 @@ def minbpe(spec: str) -> object:
     cls: Any = load(spec if ":" in spec else f"minbpe:{spec}")
     lacks = [name for name in ("train", "encode", "decode") if not callable(getattr(cls, name, None))]
     if lacks:
-        raise AdapterError(f"minbpe:{spec} has no {' and no '.join(lacks)}; wanted is a class in minbpe's shape")
+        raise AdapterError(f"minbpe:{spec} has no {' and no '.join(lacks)}; expected a class like minbpe's")
     splits = takes(cls, "pattern")
 
     def blank(pattern: str | None) -> Any:
@@ -88,7 +88,7 @@ def minbpe(spec: str) -> object:
         merges: Sequence[Merge],
         special_tokens: Sequence[str] | None = None,
         pattern: str | None = None,
-    ) -> Shaped:
+    ) -> MinbpeTokenizer:
         inner = blank(pattern)
         special = list(dict.fromkeys(special_tokens or ()))
         if special and not hasattr(inner, "register_special_tokens"):
@@ -98,18 +98,18 @@ def minbpe(spec: str) -> object:
             inner.merges, inner.vocab = pairs, entries
         except AttributeError as error:
             raise NotImplementedError(
-                f"minbpe: {cls.__name__} needs `vocab` and `merges` that can be set; the encoder is not judged "
+                f"minbpe: {cls.__name__} does not allow setting `vocab` and `merges`, so encoding is not tested "
                 f"({one_line(str(error))})"
             ) from None
         tokens = {**inner.vocab, **_register(inner, special)}
-        return Shaped(inner, _outside(tokens, vocab, special))
+        return MinbpeTokenizer(inner, _outside(tokens, vocab, special))
 
-    def train(text: str, vocab_size: int, special_tokens: Sequence[str], pattern: str | None = None) -> Shaped:
+    def train(text: str, vocab_size: int, special_tokens: Sequence[str], pattern: str | None = None) -> MinbpeTokenizer:
         if special_tokens:
-            raise NotImplementedError("train(text, vocab_size) knows nothing of special tokens")
+            raise NotImplementedError("train(text, vocab_size) takes no special tokens")
         inner = blank(pattern)
         inner.train(text, vocab_size)
-        return Shaped(inner)
+        return MinbpeTokenizer(inner)
 
     adapter: Any = make
     adapter.__name__ = adapter.__qualname__ = cls.__name__
@@ -120,13 +120,13 @@ def minbpe(spec: str) -> object:
 
 
 def _numbered(merges: Sequence[Merge], tokens: Set[bytes]) -> tuple[dict[Pair, int], dict[int, bytes]]:
-    """Return merges and vocabulary as such a class numbers them; tokens that no merge makes come last."""
+    """Return merges and vocabulary with the class's own ids; tokens that no merge makes come last."""
     vocab = {byte: bytes([byte]) for byte in range(256)}
     ids = {token: index for index, token in vocab.items()}
     pairs: dict[Pair, int] = {}
     for left, right in merges:
         if left not in ids or right not in ids:
-            raise ValueError(f"minbpe cannot hold this table: no earlier merge makes the parts of {left!r} {right!r}")
+            raise ValueError(f"minbpe cannot hold these merges: no earlier merge makes the parts of {left!r} {right!r}")
         index = pairs.setdefault((ids[left], ids[right]), 256 + len(pairs))
         vocab[index] = left + right
         ids.setdefault(left + right, index)
@@ -134,16 +134,16 @@ def _numbered(merges: Sequence[Merge], tokens: Set[bytes]) -> tuple[dict[Pair, i
 
 
 def _register(inner: Any, special_tokens: Sequence[str]) -> dict[int, bytes]:
-    """Register special tokens behind all others, where that can be done, and return them."""
+    """Register special tokens after all others and return them with their ids."""
     first = max(inner.vocab) + 1
     if not special_tokens:
         return {}
-    inner.register_special_tokens({token: first + place for place, token in enumerate(special_tokens)})
-    return {first + place: token.encode("utf-8") for place, token in enumerate(special_tokens)}
+    inner.register_special_tokens({token: first + number for number, token in enumerate(special_tokens)})
+    return {first + number: token.encode("utf-8") for number, token in enumerate(special_tokens)}
 
 
 def _outside(tokens: Mapping[int, bytes], vocab: Mapping[int, bytes], special_tokens: Sequence[str]) -> dict[int, int]:
-    """Return id inside → id of `vocab`; a special token that it lacks gets max(ids)+1, +2, …."""
+    """Return the class's id → the id in `vocab`; a special token that is not in it gets max(ids)+1, +2, …."""
     ids = {token: index for index, token in reversed(dict(vocab).items())}
     free = max(vocab, default=-1) + 1
     for text in special_tokens:

@@ -1,4 +1,4 @@
-"""What a function takes."""
+"""The parameters of functions."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 
 def takes(function: Any, *names: str) -> bool:
-    """Return whether `function` has parameters of these names; one whose signature cannot be read has none."""
+    """Return whether `function` has parameters of these names. If its signature cannot be read, it has none."""
     try:
         parameters = inspect.signature(function).parameters
     except (TypeError, ValueError):

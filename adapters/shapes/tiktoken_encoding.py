@@ -1,4 +1,4 @@
-"""`encoding:MODULE:OBJECT`: an object with the interface of `tiktoken.Encoding`, over the table that it has."""
+"""`encoding:MODULE:OBJECT`: an object with the interface of `tiktoken.Encoding` and its own vocabulary."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from ..loading import find, one_line
 from .signature import takes
 
 MODELS = {"gpt2": "gpt2", "r50k_base": "gpt2", "cl100k_base": "cl100k", "o200k_base": "o200k"}
-"""The name of an encoding → that of its model."""
+"""Name of an encoding → name of its model."""
 
 
-class Shaped:
-    """An encoding as a tokenizer of the protocol.
+class EncodingTokenizer:
+    """An adapter over an encoding.
 
     Args:
-        encoding: has `encode(text, allowed_special=...)` and `decode(ids)`; `decode_bytes(ids)` and
-            `encode_batch(texts, allowed_special=...)` are offered if it has them.
+        encoding: has `encode(text, allowed_special=...)` and `decode(ids)`, and optionally `decode_bytes(ids)` and
+            `encode_batch(texts, allowed_special=...)`.
     """
 
     def __init__(self, encoding: Any) -> None:
@@ -29,7 +29,11 @@ class Shaped:
     def encode(
         self, text: str, *, allowed_special: Collection[str] = "all", disallowed_special: Collection[str] | None = None
     ) -> list[int]:
-        """Return the ids of `text`; `disallowed_special` is for an encoding that has it."""
+        """Return the ids of `text`.
+
+        Raises:
+            NotImplementedError: if `disallowed_special` is given and the encoding does not take it.
+        """
         if disallowed_special is None:
             return list(self._encoding.encode(text, allowed_special=allowed_special))
         if not takes(self._encoding.encode, "disallowed_special"):
@@ -57,39 +61,39 @@ class Shaped:
         return getattr(self._encoding, name)
 
 
-def shaped(spec: str) -> object:
+def encoding(spec: str) -> object:
     """Return an adapter over the encoding that `MODULE:OBJECT` names.
 
-    Its model is that of the encoding's `name`: GPT-2's for `gpt2` and `r50k_base`, cl100k's for `cl100k_base`,
-    o200k's for `o200k_base`, else the name itself.
+    The encoding's `name` determines the model: gpt2 for `gpt2` and `r50k_base`, cl100k for `cl100k_base`, o200k for
+    `o200k_base`, else the name itself.
 
     Args:
-        spec: an object, or something that makes one when it is called without arguments.
+        spec: an object, or a class or function that makes one without arguments.
 
     Raises:
-        AdapterError: if it names nothing of that interface.
+        AdapterError: if it names no such object.
     """
-    encoding: Any = find(spec)
-    if inspect.isclass(encoding) or inspect.isroutine(encoding):
-        encoding = _made(encoding, spec)
-    lacks = [name for name in ("encode", "decode", "name") if not hasattr(encoding, name)]
+    found: Any = find(spec)
+    if inspect.isclass(found) or inspect.isroutine(found):
+        found = _call(found, spec)
+    lacks = [name for name in ("encode", "decode", "name") if not hasattr(found, name)]
     if lacks:
         raise AdapterError(
             f"encoding:{spec} has no {' and no '.join(lacks)}; "
-            "wanted is an object with the interface of tiktoken.Encoding"
+            "expected an object with the interface of tiktoken.Encoding"
         )
 
-    def make() -> Shaped:
-        return Shaped(encoding)
+    def make() -> EncodingTokenizer:
+        return EncodingTokenizer(found)
 
     adapter: Any = make
-    adapter.__name__ = adapter.__qualname__ = str(encoding.name)
-    adapter.version = getattr(sys.modules.get(type(encoding).__module__.partition(".")[0]), "__version__", "")
-    adapter.model = MODELS.get(str(encoding.name), str(encoding.name))
+    adapter.__name__ = adapter.__qualname__ = str(found.name)
+    adapter.version = getattr(sys.modules.get(type(found).__module__.partition(".")[0]), "__version__", "")
+    adapter.model = MODELS.get(str(found.name), str(found.name))
     return adapter
 
 
-def _made(factory: Any, spec: str) -> Any:
+def _call(factory: Any, spec: str) -> Any:
     try:
         return factory()
     except Exception as error:

@@ -108,7 +108,7 @@ def folder(tmp_path, monkeypatch):
         ("cs336:good.py", "is a path; a module is named with dots: write good"),
         ("cs336:skeleton", "get_tokenizer and run_train_bpe both raise NotImplementedError; fill in one of them"),
         ("cs336:only_skeleton", "only_skeleton: run_train_bpe raises NotImplementedError"),
-        ("cs336:unfinished", "unfinished:run_train_bpe returned None; wanted is (input_path, vocab_size, special_"),
+        ("cs336:unfinished", "unfinished:run_train_bpe returned None; expected (input_path, vocab_size, special_"),
         ("good", "for a class or function in good write good:Class"),
         ("pack.inside", "for a class or function in pack.inside write pack.inside:Class"),
         ("../good.py:T", "run from the directory that holds it, and write good:T"),
@@ -235,7 +235,7 @@ def test_a_training_function_is_judged_apart_from_the_encoder():
     assert (trained.vocab, trained.merges) == ({}, [(b"a", b"b")])
     with pytest.raises(ValueError, match="has no"):
         trained.encode("ab")
-    with pytest.raises(TypeError, match="late returned int; a pair"):
+    with pytest.raises(TypeError, match="late returned int; expected a pair"):
         with_trainer(Tokenizer, "trainers:late").train("ab", 257, [])
     with pytest.raises(AdapterError, match="did you mean 'train'"):
         with_trainer(Tokenizer, "trainers:trian")

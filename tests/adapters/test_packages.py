@@ -8,7 +8,8 @@ import pytest
 
 from bpe_conformance.adapters.errors import AdapterUnavailable
 from bpe_conformance.adapters.loading import BUILT_IN, resolve
-from bpe_conformance.cases.testing import judge, skip_reason
+from bpe_conformance.cases.judging import judge
+from bpe_conformance.cases.skipping import skip_reason
 from bpe_conformance.fixtures.spec import load_spec
 from bpe_conformance.implementation.implementation import Implementation
 

@@ -10,7 +10,8 @@ import pytest
 
 from bpe_conformance.adapters.errors import AdapterError
 from bpe_conformance.adapters.loading import resolve
-from bpe_conformance.cases.testing import judge, skip_reason
+from bpe_conformance.cases.judging import judge
+from bpe_conformance.cases.skipping import skip_reason
 from bpe_conformance.fixtures.spec import load_spec
 from bpe_conformance.implementation.implementation import Implementation
 
@@ -155,7 +156,7 @@ def test_a_class_in_minbpes_shape_whose_vocabulary_cannot_be_set_is_a_trainer() 
     assert implementation.capabilities & {"train", "encode", "decode"} == {"train"}
     assert implementation.train("abab", 258, []).vocab[257] == b"abab"
     (note,) = implementation.notes
-    told = "minbpe: Computed needs `vocab` and `merges` that can be set; the encoder is not judged (*vocab*)"
+    told = "minbpe: Computed does not allow setting `vocab` and `merges`, so encoding is not tested (*vocab*)"
     assert fnmatchcase(note, f"the constructor refuses: {told}")
 
 

@@ -49,7 +49,7 @@ from bpe_conformance.session.items import spread
         (
             "textbook",
             ("--bpe-trainer", "mine:forgets"),
-            "mine:forgets returned None; wanted is (input_path, vocab_size",
+            "mine:forgets returned None; expected (input_path, vocab_size",
         ),
     ],
 )
