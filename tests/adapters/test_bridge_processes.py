@@ -1,4 +1,4 @@
-"""A bridge's process: its crashes and hangs fail one call, what it raises is told, and closing leaves nothing."""
+"""A remote process: crashes and hangs fail one call, exceptions are reported, and nothing survives closing."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def gone(pid: int) -> bool:
     return any(not alive(pid) or time.sleep(0.05) for _ in range(100))
 
 
-def test_what_the_adapter_raises_is_told_and_the_process_lives(naughty):
+def test_an_exception_is_reported_and_the_process_goes_on(naughty):
     tokenizer = naughty(VOCAB, MERGES)
     (pid,) = tokenizer.encode("pid")
     with pytest.raises(RemoteError, match=r"^ValueError: no$") as caught:
@@ -73,7 +73,7 @@ def test_prints_floods_and_input_do_no_harm(naughty):
         ("kill", CrashError, "signal 9"),
     ],
 )
-def test_a_crash_fails_one_call_and_tells_the_last_words(naughty, text, error, words):
+def test_a_crash_fails_one_call_and_shows_the_last_lines_of_stderr(naughty, text, error, words):
     tokenizer = naughty(VOCAB, MERGES, ["<|e|>"])
     trained = naughty.train("abab", 257, [])
     with pytest.raises(error, match=words) as caught:

@@ -114,7 +114,7 @@ def test_the_proxy_checks_the_ids_of_a_program(raw):
         TokenizerProxy(raw(VOCAB, MERGES)).encode("strings")
 
 
-def test_an_unasked_reply_is_told_at_the_next_call(raw):
+def test_a_surplus_reply_fails_the_next_call(raw):
     tokenizer = raw(VOCAB, MERGES)
     assert tokenizer.encode("twice") == [1]
     time.sleep(0.3)

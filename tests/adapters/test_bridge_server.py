@@ -1,4 +1,4 @@
-"""What comes through a bridge is what stands behind it, and one that cannot be started is refused in one line."""
+"""A remote tokenizer answers as the same tokenizer in process, and a program that does not start is one line."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def odd(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
 
 
-def test_what_comes_through_is_what_stands_behind(textbook):
+def test_a_remote_tokenizer_answers_as_the_same_one_in_process(textbook):
     rng = random.Random(1)
     for _ in range(40):
         corpus = "".join(rng.choices(ALPHABET, k=60))
@@ -219,7 +219,7 @@ def test_the_hash_seed_is_passed_on(naughty):
 
 
 @pytest.mark.skipif(NODE is None, reason="needs node")
-def test_the_javascript_example_is_right():
+def test_the_javascript_example_is_correct():
     adapter = bridge([str(NODE), str(ADAPTERS / "languages" / "example.mjs")])
     rng = random.Random(2)
     for _ in range(60):
@@ -254,7 +254,7 @@ def test_a_broken_adapter_is_one_line():
 
 
 @pytest.mark.usefixtures("odd")
-def test_a_start_that_raises_tells_type_and_place(tmp_path):
+def test_a_start_that_raises_shows_type_and_position(tmp_path):
     (tmp_path / "raising.py").write_text(
         "class Meta(type):\n    @property\n    def model(cls): raise ValueError('no\\nmodel')\n"
         "class Raising(metaclass=Meta): pass\n"

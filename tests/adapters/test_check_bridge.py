@@ -1,4 +1,4 @@
-"""`check-bridge` passes programs that speak the protocol, and names the rule that a wrong one breaks."""
+"""`check-bridge` passes programs that follow the protocol, and names the rule that another one breaks."""
 
 from __future__ import annotations
 
@@ -248,7 +248,7 @@ def test_a_vocabulary_in_another_order_is_the_same(program, monkeypatch):
     assert {outcome.state for outcome in run(program, "hash-order")} == {"ok"}
 
 
-def test_silence_is_told_from_a_reply_that_is_not_flushed(program, monkeypatch):
+def test_a_reply_that_is_not_flushed_is_recognised(program, monkeypatch):
     monkeypatch.setattr(check, "END_LIMIT", 5.0)
     for fault, start_limit in (("no-flush", 60), ("reads-all", 0.7)):
         spec = f"cmd:{sys.executable} -S -E {program} {fault}"
@@ -303,7 +303,7 @@ def test_a_program_that_stays_at_the_end_of_its_input(program, monkeypatch):
         ("no-ids", "refused: nothing to decode"),
     ],
 )
-def test_what_the_suite_judges_is_a_note(program, fault, words):
+def test_what_the_suite_tests_is_a_note(program, fault, words):
     outcomes = run(program, fault)
     assert not [outcome for outcome in outcomes if outcome.state == "FAIL"]
     notes = [line for outcome in outcomes if outcome.state == "note" for line in outcome.lines]
@@ -357,7 +357,7 @@ def test_a_program_that_ends_at_once_shows_its_last_words(program):
     assert outcome.lines[-1] == "stderr boom: no module named tok"
 
 
-def test_the_serving_end_of_this_project_passes(monkeypatch):
+def test_the_server_of_this_project_passes(monkeypatch):
     monkeypatch.setattr(check, "LONG", "abc")
     outcomes = list(check.check(f"cmd:{sys.executable} -m bpe_conformance.adapters.bridge textbook"))
     assert not [outcome for outcome in outcomes if outcome.state in ("FAIL", "note")]

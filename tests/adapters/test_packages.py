@@ -1,4 +1,4 @@
-"""Bridges to packages: each judges a handful of cases where its package is installed, and says what to install."""
+"""Adapters of packages: each passes a few cases if its package is installed, and else says what to install."""
 
 from __future__ import annotations
 

@@ -47,33 +47,33 @@ class Fault:
     module: str = "test_hostile_adapters.py"
 
 
-HANDLE, CONTAINMENT, ALARM = "judging/handle.py", "judging/containment.py", "judging/alarm.py"
-AROUND, PROCESS, CONNECTION = "judging/surroundings.py", "adapters/bridge/process.py", "adapters/bridge/connection.py"
+ANSWERS, CONTAINMENT, ALARM = "fixtures/answers.py", "judging/containment.py", "judging/alarm.py"
+AROUND, PROCESS, CLIENT = "judging/surroundings.py", "adapters/bridge/process.py", "adapters/bridge/client.py"
 FAULTS = (
     Fault(
         "ids-rebuilt",
-        HANDLE,
-        "    if type(value) is list and len(value) <= MAX_IDS",
-        "    return value\n    if type(value) is list and len(value) <= MAX_IDS",
+        ANSWERS,
+        "    if type(value) is list and len(value) <= MOST_IDS",
+        "    return value\n    if type(value) is list and len(value) <= MOST_IDS",
         "equal equalids equallist equalints",
     ),
-    Fault("text-rebuilt", HANDLE, 'return str.__add__("", text)', "return text", "equaltext"),
+    Fault("text-rebuilt", ANSWERS, 'return str.__add__("", value)', "return value", "equaltext"),
     Fault(
         "rows-counted",
-        HANDLE,
-        'raise Misshapen(f"encode_batch returned {kind(rows)}; a list of lists of int is wanted")',
-        "return rows",
+        ANSWERS,
+        '    rows = list(islice(iterate(what, value, "list[list[int]]"), count + 1))',
+        "    return value",
         "equalrows",
     ),
-    Fault("tables-rebuilt", HANDLE, "call(what, lambda: bytes(memoryview(value)))", "value", "equalbytes"),
+    Fault("tables-rebuilt", ANSWERS, "return bytes(memoryview(value))", "return value", "equalbytes"),
     Fault(
         "merges-rebuilt",
-        HANDLE,
-        '        raise Misshapen(f"merges is {kind(value)}; {wanted}")',
+        ANSWERS,
+        '        raise MalformedAnswer(f"merges is {type_name(value)}; {expected}")',
         "        return value",
         "equalmerges",
     ),
-    Fault("large-ids-refused", HANDLE, "if value and (min(value)", "if False and (min(value)", "huge"),
+    Fault("large-ids-refused", ANSWERS, "if value and not (min", "if False and not (min", "huge"),
     Fault(
         "exits-caught",
         CONTAINMENT,
@@ -211,12 +211,12 @@ FAULTS = (
     ),
     Fault(
         "numbers-compared",
-        CONNECTION,
+        CLIENT,
         'if type(reply.get("seq")) is not int or reply["seq"] != self._sequence:',
         "if False:",
         "next-number last-number no-number number-as-text number-as-float",
     ),
-    Fault("kinds-of-numbers-told", CONNECTION, 'type(reply.get("seq")) is not int or ', "", "number-as-float"),
+    Fault("kinds-of-numbers-told", CLIENT, 'type(reply.get("seq")) is not int or ', "", "number-as-float"),
     Fault(
         "errors-drained",
         PROCESS,
@@ -232,7 +232,7 @@ FAULTS = (
         "    while True:",
         tests="leaves_nothing",
     ),
-    Fault("names-shortened", "adapters/bridge/client.py", "[:_LONGEST_NAME])[1:-1]", ")[1:-1]", tests="calls_itself"),
+    Fault("names-shortened", "adapters/bridge/remote.py", "[:_LONGEST_NAME])[1:-1]", ")[1:-1]", tests="calls_itself"),
 )
 
 
