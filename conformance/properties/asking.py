@@ -12,6 +12,7 @@ from bpe_conformance.fixtures.flow import write_flow
 from bpe_conformance.fixtures.spec import CLASS_OF_OP, Case, Clause
 from bpe_conformance.reference import textbook
 
+from ..cases.dependence import explained
 from ..cases.expectations import compute, oracle, training_key
 from ..cases.judging import judge
 from ..implementation.containment import CallFailed, TimedOut
@@ -142,7 +143,7 @@ def _correct_training(given: Mapping[str, Any], conventions: Mapping[str, str]) 
 
 
 def equals_oracle(implementation: Implementation, question: Question, clause_id: str) -> Mismatch | None:
-    """Test a question as a golden case whose value the oracle computes now.
+    """Test a question as a golden case whose value the oracle computes now, and find out what a failure depends on.
 
     Args:
         implementation: the implementation under test.
@@ -153,16 +154,13 @@ def equals_oracle(implementation: Implementation, question: Question, clause_id:
     keys = [training_key(conventions["tie_break"], conventions["byte_order"]), conventions["lookup"]]
     case = as_case(question, clause_id)
     case = replace(case, expect=compute(case, keys))
-    expected = Expectation((correct_answer(question, conventions),))
-    found: Any
     try:
         with implementation.within():
-            found = judge(case, implementation)
+            mismatch = judge(case, implementation)
     except TimedOut as late:
+        expected = Expectation((correct_answer(question, conventions),))
         return Mismatch(question, expected, Fault(TIMED_OUT, str(late)))
-    if found is None or isinstance(found, Mismatch):
-        return found
-    return Mismatch(question, expected, ask(implementation, question))
+    return None if mismatch is None else explained(case, mismatch, implementation)
 
 
 def undisturbed(implementation: Implementation, question: Question, disturbed: Answer) -> Mismatch | None:

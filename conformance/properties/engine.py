@@ -96,7 +96,7 @@ class Property:
         return self.bound
 
 
-def skip_reason(property_: Property | Law, implementation: Implementation) -> str | None:
+def skip_reason(property_: Property, implementation: Implementation) -> str | None:
     """Return what the property needs and the implementation does not have, or None."""
     if implementation.fixed_model is not None and not (property_.any_model and implementation.fixed_model == "gpt2"):
         return "other models than its own"
@@ -190,7 +190,7 @@ class Search:
             self.begin()
             self.judge(test(self._implementation, example))
 
-        execute.__name__ = execute.__qualname__ = self._id
+        execute.__name__ = self._id.replace("-", "_")  # part of the key in the database
         self.repeat(lambda chosen, number: seeded(number)(chosen(given(strategy)(execute)))(), examples)
 
     def repeat(self, run: Callable[[settings, int], object], examples: int) -> None:
@@ -324,8 +324,3 @@ def _no_constants_of_the_user() -> Iterator[None]:
         yield
     finally:
         setattr(HypothesisProvider, name, own)
-
-
-from .law_engine import Broken as Broken  # noqa: E402
-from .law_engine import Law as Law  # noqa: E402
-from .law_engine import check as check  # noqa: E402
