@@ -19,14 +19,12 @@ from ..implementation.containment import CallFailed, TimedOut
 from ..implementation.implementation import Implementation
 from ..implementation.proxy import TokenizerProxy
 from ..outcome import (
-    TIMED_OUT,
     Accepted,
     Answer,
     AnyError,
     Bytes,
     Dependence,
     Expectation,
-    Fault,
     HighestCount,
     Ids,
     Mismatch,
@@ -39,13 +37,11 @@ from ..outcome import (
 
 def contained(implementation: Implementation, ask: Callable[[], Answer], timeout_factor: int = 1) -> Answer:
     """Return the answer; if the implementation raises or takes too long, that as a value."""
-    try:
-        with implementation.within(timeout_factor):
+    with implementation.time_limit(timeout_factor):
+        try:
             return ask()
-    except CallFailed as failed:
-        return failed.answer
-    except TimedOut as late:
-        return Fault(TIMED_OUT, str(late))
+        except (CallFailed, TimedOut) as failed:
+            return failed.answer
 
 
 class Instance:
@@ -154,12 +150,8 @@ def equals_oracle(implementation: Implementation, question: Question, clause_id:
     keys = [training_key(conventions["tie_break"], conventions["byte_order"]), conventions["lookup"]]
     case = as_case(question, clause_id)
     case = replace(case, expect=compute(case, keys))
-    try:
-        with implementation.within():
-            mismatch = judge(case, implementation)
-    except TimedOut as late:
-        expected = Expectation((correct_answer(question, conventions),))
-        return Mismatch(question, expected, Fault(TIMED_OUT, str(late)))
+    with implementation.time_limit():
+        mismatch = judge(case, implementation)
     return None if mismatch is None else explained(case, mismatch, implementation)
 
 

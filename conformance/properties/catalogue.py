@@ -8,10 +8,19 @@ from dataclasses import replace
 from bpe_conformance.fixtures.spec import Clause
 from bpe_conformance.fixtures.yaml_file import SpecError
 
-from . import encoding
+from . import batch, decoding, encoding, files, special_tokens, splitting, streaming, training
 from .engine import Property
 
-PROPERTIES: tuple[Property, ...] = (*encoding.PROPERTIES,)
+PROPERTIES: tuple[Property, ...] = (
+    *encoding.PROPERTIES,
+    *splitting.PROPERTIES,
+    *special_tokens.PROPERTIES,
+    *decoding.PROPERTIES,
+    *training.PROPERTIES,
+    *streaming.PROPERTIES,
+    *batch.PROPERTIES,
+    *files.PROPERTIES,
+)
 
 
 def bind(clauses: Mapping[str, Clause]) -> list[Property]:

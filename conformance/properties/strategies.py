@@ -1,23 +1,26 @@
 """Hypothesis strategies for texts, tables, special tokens, corpora and chunkings.
 
-All draw bytes, and map each byte to a piece: one choice is cheap to draw, and shrinks to fewer pieces and to those that
-come first. No strategy draws an empty text or list: an example that fails only because it is empty hides other faults.
+An example is drawn in few choices, which are cheap and shrink well: bytes, each of which is mapped to a piece of text,
+and a number, which chooses a table. At most one choice is of each kind: Hypothesis would vary an example by copying one
+to the other, rather than draw a new one. No strategy draws an empty text or list: an example that fails only because it
+is empty hides other faults.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+import unicodedata
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import cache
-from itertools import pairwise
+from itertools import groupby, pairwise, product
 
-import regex
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
 from bpe_conformance.fixtures import GPT2_BYTE_ORDER, PATTERNS, Merge, Model, characters, read_model, write_token
 from bpe_conformance.reference import textbook
 
+from ..cases.expectations import oracle
 from ..implementation.implementation import Implementation
 from ..outcome import Question
 
@@ -42,7 +45,6 @@ SPECIALS = (
     "x<|e|>y",
     "<|endoftext|>",
     "<s>",
-    "A",
     "ba",
 )
 """Special tokens that begin, end and overlap with one another, hold white space and look like expressions."""
@@ -65,25 +67,8 @@ ALPHABETS: tuple[Pieces, ...] = (
 SPLIT_APART: Pieces = (
     *("a", "B", " ", "1", "'s", "'S", ".", "\n", "23", "'ll", "  ", "\r\n", "/", "\u0301", "é", "日", "ab", "Ab", "aB"),
     *("\t", "123", "1234", "12345678", "x", "'", "'re", "'VE", "'x", "!!", "_", "\n\n", " \n ", "½", "Ⅷ", "²", "٣"),
-    *(
-        "\u00a0",
-        "\u2003",
-        "\u3000",
-        "\u2019s",
-        "ſ",
-        "'ſ",
-        "İ",
-        "ǅ",
-        "ʰ",
-        "ª",
-        "🦊",
-        "ก\u0e31",
-        "\u200d",
-        "-",
-        "%",
-        "$1",
-    ),
-    *("1.5", "1,000", "1e5", "1.5e-3", "50%", "I'm", "O'Neil", "HTTPServer", "x=1", "(a)", "\x0b", "\x85", "\x00"),
+    *("\u00a0", "\u2003", "\u3000", "\u2019s", "ſ", "'ſ", "İ", "ǅ", "ʰ", "ª", "🦊", "ก\u0e31", "\u200d", "-", "%"),
+    *("1.5", "1,000", "1e5", "1.5e-3", "50%", "I'm", "O'Neil", "HTTPServer", "x=1", "(a)", "$1", "\v", "\x85", "\0"),
 )
 """What the patterns split differently."""
 
@@ -93,20 +78,17 @@ def pieces(alphabet: Pieces, data: bytes) -> str:
     return "".join([alphabet[byte % len(alphabet)] for byte in data])
 
 
-def _bytes(most: int, least: int = 0) -> SearchStrategy[bytes]:
-    return st.binary(min_size=least, max_size=most)
-
-
-def texts(longest: int = 20) -> SearchStrategy[str]:
-    """Texts in each of the alphabets."""
-    return st.builds(_text, _bytes(1, 1), _bytes(longest, 1), _bytes(longest))
-
-
-def _text(alphabet: bytes, first: bytes, second: bytes) -> str:
-    return pieces(ALPHABETS[alphabet[0] % len(ALPHABETS)], first + second)
+def some_bytes(most: int, least: int = 1) -> SearchStrategy[bytes]:
+    """Bytes, few or many."""
+    few = st.binary(min_size=least, max_size=most)
+    return few if most < 12 else st.one_of(few, st.binary(min_size=most // 3, max_size=most))
 
 
 # Tables
+
+TABLE_BITS = 24
+tables = st.integers(0, (1 << TABLE_BITS) - 1)
+"""Numbers that choose a table for a text; 0 is the one without merges."""
 
 
 @dataclass(frozen=True)
@@ -123,20 +105,11 @@ class Layout:
     step: int = 1
     order: int = 0
 
-    @classmethod
-    def of(cls, data: bytes) -> Layout:
-        """Return the layout that three bytes choose."""
-        return cls(data[0] % 4, (1, 3, 70_001)[data[1] % 3], data[2])
-
-
-LAYOUTS = _bytes(3, 3)
-
 
 def table(
     texts: Sequence[str],
-    picks: bytes,
+    number: int,
     implementation: Implementation,
-    layout: bytes,
     special: Sequence[str] | None = None,
     pattern: str = "gpt2",
 ) -> Model:
@@ -144,29 +117,32 @@ def table(
 
     Args:
         texts: what the merges are found in.
-        picks: one byte for each merge.
+        number: chooses how many merges there are, which, and the ids.
         implementation: for which; a list of ranks has its ids in order.
-        layout: three bytes.
         special: the special tokens, each with an entry. None is none passed.
         pattern: the name of a pattern.
     """
+    count, seed, layout = number & 15, number >> 4 & 255, number >> 12
     known = {bytes([byte]) for byte in range(256)} | {token.encode("utf-8") for token in special or ()}
-    first = last = [bytes([byte]) for byte in "".join(texts).encode("utf-8")]
+    first = last = tuple(bytes([byte]) for byte in "".join(texts).encode("utf-8"))
     found, merges = set(pairwise(first)), list[Merge]()
-    for pick in picks:
+    for step in range(count):
         pairs = sorted(pair for pair in found if pair[0] + pair[1] not in known)
         if not pairs:
             break
-        left, right = pairs[(pick >> 1) * len(pairs) >> 7]
-        merges.append((left, right))
-        known.add(left + right)
-        last = list(textbook.replace(tuple(first if pick & 1 else last), (left, right)))
+        pick = seed * (2 * step + 3) & 255
+        merges.append(pairs[pick * len(pairs) >> 8])
+        known.add(b"".join(merges[-1]))
+        last = textbook.replace(first if pick & 1 else last, merges[-1])
         found.update(pairwise(last))
-    ranked = implementation.conventions["lookup"] == "bytes"
-    return with_ids(merges, Layout() if ranked else Layout.of(layout), special, pattern)
+    if implementation.conventions["lookup"] == "bytes":
+        return with_ids(merges, Layout(), special, pattern)
+    return with_ids(merges, Layout(layout & 3, (1, 1, 3, 70_001)[layout >> 2 & 3], layout >> 4), special, pattern)
 
 
-def with_ids(merges: Sequence[Merge], layout: Layout, special: Sequence[str] | None, pattern: str) -> Model:
+def with_ids(
+    merges: Sequence[Merge], layout: Layout = Layout(), special: Sequence[str] | None = None, pattern: str = "gpt2"
+) -> Model:
     """Return a model with these merges and special tokens, its ids laid out so."""
     orders = (range(256), GPT2_BYTE_ORDER, range(255, -1, -1), range(256))
     offset = 7 if layout.byte_ids == 3 else 0
@@ -193,18 +169,18 @@ def showing(text: str, pattern: str, special: Sequence[str] = ()) -> Model | Non
 # Special tokens
 
 
-def special_tokens(data: bytes) -> list[str]:
-    """Return the special tokens that the bytes choose, each once."""
-    return list(dict.fromkeys(SPECIALS[byte % len(SPECIALS)] for byte in data))
+def special_sets(known: Sequence[str] = SPECIALS) -> list[tuple[str, ...]]:
+    """Return lists of special tokens: each alone, pairs of which one holds the other, and longer ones."""
+    pairs = [(one, other) for one in known for other in known if one != other and one in other]
+    longer = [tuple(known[start :: step + 2]) for step in range(3) for start in range(step + 2)]
+    return [*((one,) for one in known), *pairs, *longer, *(one[::-1] for one in longer)]
 
 
 def special_text(special: Sequence[str], data: bytes) -> str:
     """Return a text in which these special tokens, parts of them, others and white space meet."""
     parts = [part for token in special for part in (token[:-1], token[1:]) if part]
     others = ("a", "ab", " ", "\n", "'s", "1", "é", "  ", "b", *parts, *UNLISTED, *SPECIALS)
-    return "".join(
-        [special[byte // 2 % len(special)] if byte % 2 else others[byte // 2 % len(others)] for byte in data]
-    )
+    return "".join([pieces((others, special)[byte % 2], bytes([byte // 2])) for byte in data])
 
 
 def _has_special(implementation: Implementation) -> bool:
@@ -222,40 +198,38 @@ def patterns(implementation: Implementation, prefix: str = "pattern") -> list[st
 def encodings(implementation: Implementation) -> Questions:
     """A text and a table without special tokens."""
 
-    def build(alphabet: bytes, first: bytes, second: bytes, picks: bytes, layout: bytes) -> Question:
-        text = _text(alphabet, first, second)
-        return Question("encode", table([text], picks, implementation, layout), {"text": text})
+    def build(alphabet: Pieces, data: bytes, number: int) -> Question:
+        text = pieces(alphabet, data)
+        return Question("encode", table([text], number, implementation), {"text": text})
 
-    return st.builds(build, _bytes(1, 1), _bytes(16, 1), _bytes(16), _bytes(14), LAYOUTS)
+    return st.builds(build, st.sampled_from(ALPHABETS), some_bytes(32), tables)
 
 
 def splits(implementation: Implementation, names: Sequence[str]) -> Questions:
     """A text and a table that shows where it is split."""
 
-    def build(name: str, data: bytes, picks: bytes) -> Question:
+    def build(name: str, data: bytes, number: int) -> Question:
         text = pieces(SPLIT_APART, data)
         model = None if implementation.conventions["lookup"] == "bytes" else showing(text, name)
-        model = model or table([text], picks, implementation, bytes(3), None, name)
-        return Question("encode", model, {"text": text})
+        return Question("encode", model or table([text], number | 15, implementation, None, name), {"text": text})
 
-    return st.builds(build, st.sampled_from(names), _bytes(12, 1), _bytes(20, 10))
+    return st.builds(build, st.sampled_from(names), some_bytes(16), tables)
 
 
-def special_encodings(implementation: Implementation) -> Questions:
-    """A text and a table with special tokens."""
+def special_encodings(implementation: Implementation, known: Sequence[str] = SPECIALS) -> Questions:
+    """A text and a table with some of these special tokens."""
 
-    def build(chosen: bytes, data: bytes, picks: bytes, layout: bytes) -> Question:
-        special = special_tokens(chosen)
+    def build(special: Sequence[str], data: bytes, number: int) -> Question:
         text = special_text(special, data)
-        return Question("encode", table([text], picks, implementation, layout, special), {"text": text})
+        return Question("encode", table([text], number, implementation, special), {"text": text})
 
-    return st.builds(build, _bytes(5, 1), _bytes(10, 2), _bytes(10), LAYOUTS)
+    return st.builds(build, st.sampled_from(special_sets(known)), some_bytes(12), tables)
 
 
-def mixed_encodings(implementation: Implementation) -> Questions:
-    """A text and a table, with special tokens or without."""
+def mixed_encodings(implementation: Implementation, known: Sequence[str] = SPECIALS) -> Questions:
+    """A text and a table, with some of these special tokens or without."""
     plain = encodings(implementation)
-    return st.one_of(plain, special_encodings(implementation)) if _has_special(implementation) else plain
+    return st.one_of(plain, special_encodings(implementation, known)) if _has_special(implementation) else plain
 
 
 def allowed_encodings(implementation: Implementation, disallowed: bool) -> Questions:
@@ -265,41 +239,39 @@ def allowed_encodings(implementation: Implementation, disallowed: bool) -> Quest
     (SPECIAL-ALLOWED-2).
     """
 
-    def build(chosen: bytes, data: bytes, picks: bytes, which: bytes) -> Question:
-        drawn = special_tokens(chosen)
+    def build(drawn: Sequence[str], data: bytes, number: int) -> Question:
         special = [one for one in drawn if not any(one != other and one.startswith(other) for other in drawn)]
         text = special_text(special, data)
         given = {
             "text": text,
-            "allowed_special": _some(special, which[0]),
-            "disallowed_special": _some(special, which[1]) if disallowed else [],
+            "allowed_special": _some(special, number >> 16),
+            "disallowed_special": _some(special, number >> 8) if disallowed else [],
         }
-        return Question("encode_allowed", table([text], picks, implementation, bytes(3), special), given)
+        return Question("encode_allowed", table([text], number & 0xFFF, implementation, special), given)
 
-    return st.builds(build, _bytes(5, 1), _bytes(8, 2), _bytes(8), _bytes(2, 2))
+    return st.builds(build, st.sampled_from(special_sets()), some_bytes(10), tables)
 
 
 def _some(special: Sequence[str], choice: int) -> str | list[str]:
-    return "all" if choice >= 192 else [token for place, token in enumerate(special) if choice >> place & 1]
+    choice &= 255
+    return "all" if choice >= 192 else [token for index, token in enumerate(special) if choice >> index % 6 & 1]
 
 
 DECODED = "é€🦊aÿ߿\ufeff"
-BYTES_FIRST = bytes.fromhex(
-    "61 c3 a9 e2 82 ac f0 9f a6 8a 80 bf 00 20 ff c0 c1 e0 a0 9f ed ef bb f4 8f 90 f5 f8 fe df 7f 0a"
-)
+BYTES_FIRST = bytes.fromhex("61c3a9e282acf09fa68a80bf0020ffc0c1e0a09fedefbbf48f90f5f8fedf7f0a")
 
 
-def decodings(implementation: Implementation, operation: str = "decode") -> Questions:
+def decodings(implementation: Implementation) -> Questions:
     """Ids of a table in any order; their bytes are often no UTF-8."""
 
-    def build(text: bytes, picks: bytes, layout: bytes, data: bytes) -> Question:
-        model = table([pieces(DECODED, text)], picks, implementation, layout)
+    def build(data: bytes, number: int) -> Question:
+        model = table([DECODED], number, implementation)
         ids = {token: index for index, token in model.vocab.items()}
         singles = dict.fromkeys([*BYTES_FIRST, *range(256)])
         order = [*(left + right for left, right in model.merges), *(bytes([byte]) for byte in singles)]
-        return Question(operation, model, {"ids": [ids[order[byte % len(order)]] for byte in data]})
+        return Question("decode", model, {"ids": [ids[order[byte % len(order)]] for byte in data]})
 
-    return st.builds(build, _bytes(6, 1), _bytes(8), LAYOUTS, _bytes(16, 1))
+    return st.builds(build, some_bytes(16), tables)
 
 
 def encoded_texts(implementation: Implementation) -> Questions:
@@ -307,27 +279,45 @@ def encoded_texts(implementation: Implementation) -> Questions:
 
     def ids_of(asked: Question) -> Question:
         assert asked.model is not None
-        kind = textbook.with_conventions(lookup=implementation.conventions["lookup"])
-        model = asked.model
-        right = kind(model.vocab, model.merges, model.special_tokens, PATTERNS[model.pattern])
-        return Question("decode", model, {"ids": right.encode(asked.input["text"])})
+        ids = oracle(asked.model, implementation.conventions["lookup"]).encode(asked.input["text"])
+        return Question("decode", asked.model, {"ids": ids})
 
     return mixed_encodings(implementation).map(ids_of)
 
 
 def streams(implementation: Implementation) -> Questions:
-    """A text cut into chunks anywhere, some of them empty."""
+    """A text cut into chunks anywhere, with special tokens or without."""
 
-    def build(asked: Question, cuts: bytes) -> Question:
-        return replace(asked, operation="stream", input={"chunks": chunked(asked.input["text"], cuts)})
+    def build(alphabet: Pieces, data: bytes, number: int) -> Question:
+        chunks = chunked([pieces(alphabet, bytes([byte % 64])) for byte in data], data)
+        return Question("stream", table(chunks, number, implementation), {"chunks": chunks})
 
-    return st.builds(build, mixed_encodings(implementation), _bytes(8))
+    def build_special(special: Sequence[str], data: bytes, number: int) -> Question:
+        chunks = chunked([special_text(special, bytes([byte % 64])) for byte in data], data)
+        return Question("stream", table(chunks, number, implementation, special), {"chunks": chunks})
+
+    plain = st.builds(build, st.sampled_from(ALPHABETS), some_bytes(24), tables)
+    if not _has_special(implementation):
+        return plain
+    return st.one_of(plain, st.builds(build_special, st.sampled_from(special_sets()), some_bytes(12), tables))
 
 
-def chunked(text: str, cuts: bytes) -> list[str]:
-    """Return the text in chunks: one more than there are cuts."""
-    ends = sorted(cut * (len(text) + 1) >> 8 for cut in cuts)
-    return [text[start:end] for start, end in pairwise([0, *ends, len(text)])]
+def chunked(parts: Sequence[str], data: bytes) -> list[str]:
+    """Return the parts in chunks: a byte says whether its part is cut in the middle, cut off, or followed by one more.
+
+    Args:
+        parts: the text.
+        data: a byte for each part: 64 to 127 is a cut in its middle, 128 to 191 one after it, 192 on an empty chunk.
+    """
+    chunks = [""]
+    for part, byte in zip(parts, data, strict=True):
+        middle = (len(part) + 1) // 2 if byte // 64 == 1 else 0
+        chunks[-1] += part[:middle]
+        if middle:
+            chunks.append("")
+        chunks[-1] += part[middle:]
+        chunks += [""] * (0, 0, 1, 2)[byte // 64]
+    return chunks
 
 
 END = "\x00end"
@@ -336,20 +326,18 @@ END = "\x00end"
 def batches(implementation: Implementation) -> Questions:
     """Several texts, some of them alike, with special tokens or without."""
 
-    def build(alphabet: bytes, first: bytes, second: bytes, picks: bytes) -> Question:
-        plain = [*ALPHABETS[alphabet[0] % len(ALPHABETS)], END]
-        given = [text for text in pieces(plain, first + second).split(END) if text] or ["a"]
-        return Question("batch", table(given, picks, implementation, bytes(3)), {"texts": given})
+    def build(alphabet: Pieces, data: bytes, number: int) -> Question:
+        texts = [text for text in pieces([*alphabet, END], data).split(END) if text] or ["a"]
+        return Question("batch", table(texts, number, implementation), {"texts": texts})
 
-    def build_special(chosen: bytes, data: bytes, picks: bytes) -> Question:
-        special = special_tokens(chosen)
-        given = [special_text(special, data[start : start + 4]) for start in range(0, len(data), 4)]
-        return Question("batch", table(given, picks, implementation, bytes(3), special), {"texts": given})
+    def build_special(special: Sequence[str], data: bytes, number: int) -> Question:
+        texts = [special_text(special, data[start : start + 4]) for start in range(0, len(data), 4)]
+        return Question("batch", table(texts, number, implementation, special), {"texts": texts})
 
-    plain = st.builds(build, _bytes(1, 1), _bytes(24, 1), _bytes(16), _bytes(8))
+    plain = st.builds(build, st.sampled_from(ALPHABETS), some_bytes(32), tables)
     if not _has_special(implementation):
         return plain
-    return st.one_of(plain, st.builds(build_special, _bytes(4, 1), _bytes(16, 1), _bytes(8)))
+    return st.one_of(plain, st.builds(build_special, st.sampled_from(special_sets()), some_bytes(16), tables))
 
 
 # Training
@@ -371,25 +359,31 @@ BETWEEN: Pieces = (
 
 
 def trainings(implementation: Implementation, special: bool = False, names: Sequence[str] = ("gpt2",)) -> Questions:
-    """A corpus of words that repeat, and a size that is at times more than the corpus can give."""
+    """A corpus of words that repeat, and a size that is at times more than the corpus can give.
 
-    def build(chosen: bytes, letters: bytes, words: bytes, sizes: bytes, name: str) -> Question:
-        listed = special_tokens(chosen) if special else []
-        source = pieces(CORPORA[sizes[0] % len(CORPORA)], letters)
+    Args:
+        implementation: for which.
+        special: whether special tokens are listed.
+        names: the patterns to train with.
+    """
+    sets: list[tuple[str, ...]] = [(), *special_sets()] if special else [()]
+
+    def build(chosen: tuple[tuple[str, ...], str], data: bytes, number: int) -> Question:
+        listed, name = chosen
+        source = pieces(CORPORA[number % len(CORPORA)], (number >> 3).to_bytes(3, "little") + data[:4])
         between = [*BETWEEN[:18], *(listed * 2), *BETWEEN[18:]]
-        text = "".join(map(_word(source, between), words))
+        merges = number >> 16 & 15
         given = {
-            "text": text,
-            "vocab_size": 256 + len(listed) + (sizes[1] % 16 if sizes[1] < 224 else 100),
-            "special_tokens": listed,
+            "text": "".join(map(_word(source, between), data)),
+            "vocab_size": 256 + len(listed) + (merges if merges < 15 else 100),
+            "special_tokens": list(listed),
         }
         return Question("train", None, {**given, "pattern": name} if name != "gpt2" else given)
 
-    chosen = _bytes(4, 1) if special else st.just(b"")
-    return st.builds(build, chosen, _bytes(8, 2), _bytes(40, 4), _bytes(2, 2), st.sampled_from(names))
+    return st.builds(build, st.sampled_from(list(product(sets, names))), some_bytes(48, 2), tables)
 
 
-def _word(source: str, between: Sequence[str]):
+def _word(source: str, between: Sequence[str]) -> Callable[[int], str]:
     def word(byte: int) -> str:
         start, length = byte % len(source), 1 + byte // 7 % 5
         return source[start : start + length] + between[byte // 5 % len(between)]
@@ -400,16 +394,23 @@ def _word(source: str, between: Sequence[str]):
 # Characters
 
 
-CLASSES = (r"\p{L}", r"\p{N}", r"\p{M}", r"\s", r"\p{Lu}", r"\p{Ll}", r"\p{Lt}", r"\p{Lm}", r"\p{Lo}")
-
-
 @cache
-def edges() -> str:
-    """Return the characters beside which the class changes, of those on whose classes all engines agree."""
+def characters_at_edges() -> str:
+    """Return the characters beside which the category changes, of those on whose classes all engines agree."""
     found: set[str] = set()
     for run in characters.agreed():
-        found |= {run[0], run[-1]}
-        for name in CLASSES:
-            for match in regex.finditer(f"{name}+", run):
-                found |= {run[match.start()], run[match.end() - 1], *run[match.end() : match.end() + 1]}
+        for _, group in groupby(run, unicodedata.category):
+            same = list(group)
+            found |= {same[0], same[-1]}
     return "".join(sorted(found))
+
+
+def some_characters() -> SearchStrategy[str]:
+    """Characters of all scripts and categories, in any order."""
+
+    def build(data: bytes) -> str:
+        known = characters_at_edges()
+        codes = [int.from_bytes(data[at : at + 2], "big") for at in range(0, len(data) - 1, 2)]
+        return "".join([known[code * len(known) >> 16] for code in codes])
+
+    return some_bytes(48, 2).map(build)
