@@ -65,7 +65,7 @@ class Instance:
 
     def ask(self, question: Question) -> Answer:
         """Return the answer to a question; its model is not looked at."""
-        return self.call(lambda tokenizer: _OPERATIONS[question.operation](tokenizer, question.input))
+        return self.call(lambda tokenizer: OPERATIONS[question.operation](tokenizer, question.input))
 
     def call(self, ask: Callable[[TokenizerProxy], Answer]) -> Answer:
         """Return what `ask` gets from the tokenizer, or what the implementation did instead."""
@@ -78,7 +78,7 @@ class Instance:
 
 
 Ask = Callable[[TokenizerProxy, Mapping[str, Any]], Answer]
-_OPERATIONS: Mapping[str, Ask] = {
+OPERATIONS: Mapping[str, Ask] = {
     "construct": lambda tokenizer, given: Accepted(),
     "encode": lambda tokenizer, given: Ids(tuple(tokenizer.encode(given["text"]))),
     "encode_allowed": lambda tokenizer, given: Ids(tuple(tokenizer.encode_allowed(**given))),

@@ -149,7 +149,7 @@ def fixed(
 
     def run(implementation: Implementation, effort: Effort) -> Found | None:
         mismatch = test(implementation)
-        return None if mismatch is None else Found(mismatch, 1, as_yaml(mismatch.asked, clause_id, f"{id_}-found"))
+        return None if mismatch is None else Found(mismatch)
 
     return Property(id_, clause_id, conformance_class, needs, run, _first_paragraph(test))
 

@@ -121,7 +121,7 @@ def _prose(implementation: Implementation) -> Mismatch | None:
     key = training_key(conventions["tie_break"], conventions["byte_order"])
     text, size = stored_training.text(), stored_training.SIZE
     question = Question("train", None, {"text": text, "vocab_size": size, "special_tokens": []})
-    answer = ask(implementation, question)
+    answer = ask(implementation, question, timeout_factor=6)
     if key == "unspecified":
         return None
     merges = stored_training.merges(key)
