@@ -42,12 +42,14 @@ class Effort:
         seed: changes the examples; None is the default run's.
         database: a directory in which failing examples are kept and tried again first.
         deadline: seconds for which the search goes on, whatever the number of examples.
+        shrink: whether a smaller example is sought once one fails.
     """
 
     examples_factor: float = 1
     seed: int | None = None
     database: Path | None = None
     deadline: float | None = None
+    shrink: bool = True
 
 
 @dataclass(frozen=True)
@@ -231,7 +233,7 @@ class Search:
 
         Raises:
             BrokenProperty: if the answer is wrong, and depends on nothing else.
-            _Enough: if the search is to end: an example that times out is not shrunk.
+            _Enough: if the example is not to be shrunk: one that times out never is.
         """
         if mismatch is None:
             return
@@ -240,7 +242,8 @@ class Search:
                 self._dependent = mismatch
             return
         self._failed = mismatch
-        if isinstance(mismatch.answer, Fault) and mismatch.answer.kind == TIMED_OUT:
+        timed_out = isinstance(mismatch.answer, Fault) and mismatch.answer.kind == TIMED_OUT
+        if timed_out or not self._effort.shrink:
             raise _Enough
         raise BrokenProperty
 

@@ -35,8 +35,9 @@ def _pattern(implementation: Implementation, question: Question) -> Mismatch | N
     return equals_oracle(implementation, question, "TRAIN-SPLIT-1")
 
 
-def _with_special(implementation: Implementation) -> Questions:
-    return strategies.trainings(implementation, special="train-special" in implementation.capabilities)
+def _any(implementation: Implementation) -> Questions:
+    names = strategies.patterns(implementation, "train-pattern")
+    return strategies.trainings(implementation, "train-special" in implementation.capabilities, names)
 
 
 def _by_pattern(implementation: Implementation) -> Questions:
@@ -148,8 +149,8 @@ PROPERTIES: tuple[Property, ...] = (
         80,
     ),
     drawn("law-train-pattern", "TRAIN-SPLIT-1", "trainer", TRAIN, _by_pattern, _pattern, 50),
-    drawn("law-train-again", "LAW-REPLAY-1", "trainer", TRAIN, _with_special, _again, 15),
-    drawn("law-train-encode", "LAW-SELF-1", "trainer", ("train", "encode"), _with_special, _trained_encodes, 30),
+    drawn("law-train-again", "LAW-REPLAY-1", "trainer", TRAIN, _any, _again, 15),
+    drawn("law-train-encode", "LAW-SELF-1", "trainer", ("train", "encode"), _any, _trained_encodes, 30),
     fixed("law-train-long", "LAW-TRAIN-1", "trainer", TRAIN, _prose),
     fixed("law-hash-seed", "LAW-SEED-1", "trainer", ("train", "new process"), _hash_seed),
 )

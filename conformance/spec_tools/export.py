@@ -20,7 +20,7 @@ from ..cases.expectations import LOOKUP_KEYS, TRAINING_KEYS, choice, chunkings, 
 from ..command_error import CommandError
 from ..implementation import gpt2_files
 from ..implementation.implementation import CONVENTIONS
-from ..properties.basic import LAWS
+from ..properties.catalogue import PROPERTIES
 
 SCHEMA = "export.schema.json"
 MANIFEST = "manifest.json"
@@ -117,7 +117,7 @@ def _clauses(spec: Spec) -> Json:
     ]
     laws = [
         {"id": law.id, "clause": law.clause_id, "class": law.conformance_class, "needs": list(law.needs)}
-        for law in LAWS
+        for law in PROPERTIES
         if law.clause_id in spec.clauses
     ]
     return {"kind": "clauses", "sections": sections, "laws": laws}
