@@ -298,7 +298,7 @@ def _known_bugs_arguments(parser: argparse.ArgumentParser) -> None:
     what.add_argument(
         "--measure",
         action="store_true",
-        help="judge each anew by cases, laws and seeds, and write the matrix; takes minutes",
+        help="judge each anew by cases and properties, and write the matrix; takes minutes",
     )
 
 
@@ -319,8 +319,6 @@ def _known_bugs(options: argparse.Namespace) -> int:
         _print(mutation_score.listed(found))
     wrong += mutation_score.gaps(found, spec, reasons)
     _print(mutation_score.totals(found, spec, reasons))
-    if options.measure:
-        _print(mutation_score.seeds())
     _print(wrong)
     return 1 if wrong and (options.check or options.measure) else 0
 

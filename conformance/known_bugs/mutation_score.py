@@ -1,10 +1,10 @@
-"""How well the suite tells right from wrong: golden cases, laws and fresh cases against every known bug."""
+"""How well the suite tells right from wrong: golden cases and properties against every known bug."""
 
 from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from concurrent.futures import ProcessPoolExecutor
 from functools import lru_cache
 from multiprocessing import get_context
@@ -18,15 +18,14 @@ from ..cases.judging import judge
 from ..cases.skipping import skip_reason
 from ..implementation.implementation import Implementation
 from ..outcome import TIMED_OUT, Fault, Mismatch
-from ..properties.basic import bind
-from ..properties.engine import Law, check
+from ..properties.catalogue import bind
+from ..properties.engine import Effort, Property
 from ..properties.engine import skip_reason as property_skip_reason
 from . import known_bugs, matrix
 from .likely_bugs import ranked
 from .matrix import Matrix
 
 STANDS = Path(matrix.__file__).with_name("stands.yaml")
-SEEDS = (1, 2, 3)
 ONE_IN = 32
 Answers = dict[str, str]
 
@@ -67,22 +66,6 @@ def check_published(published: Matrix, workers: int | None = None) -> Iterator[s
 def _matrix(goldens: Mapping[str, Answers], laws: Mapping[str, str]) -> Matrix:
     varying = {bug.id: min(goldens[bug.id], default="") for bug in known_bugs() if bug.varies}
     return Matrix({bug: found for bug, found in goldens.items() if bug not in varying}, varying, laws)
-
-
-def fresh(seed: int, workers: int | None = None) -> list[str]:
-    """Return the known bugs that the fresh cases of one seed catch."""
-    from ..properties.fresh import fresh_cases
-
-    cases = fresh_cases(seed, _spec().clauses)
-    with _pool(workers) as pool:
-        caught = pool.map(_catches, [(bug.id, cases) for bug in known_bugs()])
-        return [bug.id for bug, found in zip(known_bugs(), caught, strict=True) if found]
-
-
-def seeds(workers: int | None = None) -> Iterator[str]:
-    """Yield a line for each of a few seeds: how many known bugs its fresh cases catch."""
-    for seed in SEEDS:
-        yield f"caught by --bpe-seed {seed:<8} {len(fresh(seed, workers))} of {len(known_bugs())}"
 
 
 def diagnosed(found: Matrix) -> list[str]:
@@ -162,8 +145,8 @@ def _spec() -> Spec:
 
 
 @lru_cache(maxsize=1)
-def _bound() -> dict[str, Law]:
-    return {law.id: law for law in bind(_spec().clauses)}
+def _bound() -> dict[str, Property]:
+    return {one.id: one for one in bind(_spec().clauses)}
 
 
 def _implementation(bug: str) -> Implementation:
@@ -198,13 +181,13 @@ def _judged(case: Case, implementation: Implementation) -> Mismatch | None:
 
 def _law(bug: str) -> str:
     implementation = _implementation(bug)
-    judged = (law for law in _bound().values() if not property_skip_reason(law, implementation))
-    return next((law.id for law in judged if check(law, implementation, shrink=False)), "")
+    tested = (one for one in _bound().values() if not property_skip_reason(one, implementation))
+    return next((one.id for one in tested if _breaks(one, implementation)), "")
 
 
-def _catches(job: tuple[str, Sequence[Case]]) -> bool:
-    implementation = _implementation(job[0])
-    return any(_judged(case, implementation) is not None for case in job[1])
+def _breaks(tested: Property, implementation: Implementation) -> bool:
+    found = tested.run(implementation, Effort(shrink=False))
+    return found is not None and found.mismatch.depends_on is None
 
 
 def _each(work: Callable[[str], Any], workers: int | None) -> dict[str, Any]:

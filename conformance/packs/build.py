@@ -10,10 +10,10 @@ from bpe_conformance.fixtures import PATTERNS, Model, write_token
 from bpe_conformance.reference import textbook
 
 from ..cases.expectations import LOOKUP_KEYS
-from ..properties.fresh.draws import Draw
 from . import forms, merging, specials, splitting
 from .cover import Coverage, measure
 from .draft import Draft
+from .draws import Draw
 from .reach import Reach
 
 Json = dict[str, Any]

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..properties.fresh.draws import Draw
+from .draws import Draw
 from .reach import IMPOSSIBLE, Reach
 
 SIZE = 160

@@ -6,10 +6,9 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import Any
 
-from ..properties.fresh.draws import Draw, real_text
-from ..properties.fresh.encoding import PIECES, RAW_TEXT
 from ..terminal import show
 from .draft import Draft, grouped
+from .draws import PIECES, RAW_TEXT, Draw
 from .reach import Reach
 
 SHAPES = 2
@@ -85,7 +84,7 @@ def streams(reach: Reach, draw: Draw, hard: Sequence[str]) -> Iterator[Draft]:
         title = f"cut everywhere: {show.text_line(text)}"
         yield Draft("stream", "STREAM-EQUAL-1", title, "stream", {"text": text, "cut": "everywhere"})
     for number in range(8):
-        text = real_text(draw, 4, 200) + draw.pieces(RAW_TEXT, 6) + (draw.pick(special) if special else "")
+        text = draw.real_text(4, 200) + draw.pieces(RAW_TEXT, 6) + (draw.pick(special) if special else "")
         if number % 2:
             given: dict[str, Any] = {"text": text, "cut": "characters"}
         else:
@@ -99,5 +98,5 @@ def batches(reach: Reach, draw: Draw) -> Iterator[Draft]:
     special = list(reach.model.special_tokens or ())
     for number in range(6):
         texts = ["", *(draw.pieces((*PIECES["contractions"], *RAW_TEXT, *special), 5) for _ in range(4 * number))]
-        texts += [real_text(draw, 2, 80), texts[-1], ""]
+        texts += [draw.real_text(2, 80), texts[-1], ""]
         yield Draft("batch", "BATCH-EQUAL-1", "texts of all lengths", "batch", {"texts": draw.shuffled(texts)})

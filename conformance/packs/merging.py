@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from bpe_conformance.fixtures.values import TEXTS
 from bpe_conformance.reference import textbook
 
-from ..properties.fresh.draws import Draw
 from ..terminal import show
 from .cover import covering, ordinary
 from .draft import Draft, encode, grouped
+from .draws import Draw
 from .reach import Reach, text_of
 from .wrong import WRONG, Tables
 

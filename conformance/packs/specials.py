@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ..properties.fresh.draws import Draw
 from ..terminal import show
 from .draft import Draft, encode, grouped
+from .draws import Draw
 from .reach import Reach
 
 MANY = 12

@@ -11,11 +11,9 @@ import regex
 from bpe_conformance.fixtures import PATTERNS
 from bpe_conformance.reference import textbook
 
-from ..properties.fresh import SPLITS
-from ..properties.fresh.draws import Draw
-from ..properties.fresh.encoding import PIECES, RAW_TEXT, SPACE
 from .cover import ordinary
 from .draft import Draft, encode, grouped
+from .draws import PIECES, RAW_TEXT, SPACE, SPLIT_CLAUSES, Draw
 from .mutants import Mutant, alternatives, mutants
 from .reach import Reach, text_of
 
@@ -80,8 +78,8 @@ def alternatives_met(reach: Reach, texts: Sequence[str]) -> dict[str, object]:
 
 def _clauses(pattern: str) -> list[tuple[str, str]]:
     """Return the kinds of texts, and the clause for each."""
-    if pattern in SPLITS:
-        return [(about, f"SPLIT-{clause}") for about, clause in zip(PIECES, SPLITS[pattern][1], strict=True)]
+    if pattern in SPLIT_CLAUSES:
+        return [(about, f"SPLIT-{clause}") for about, clause in zip(PIECES, SPLIT_CLAUSES[pattern], strict=True)]
     return [(about, "SPLIT-FENCE-1") for about in PIECES]
 
 
@@ -118,7 +116,7 @@ def _shortened(reach: Reach, text: str, killed: Sequence[Mutant]) -> str:
 
 def scripts(reach: Reach, draw: Draw) -> Iterator[Draft]:
     """Yield words, numbers and signs of every block of Unicode 3.2: engines of every age class them alike."""
-    known = reach.model.pattern in SPLITS
+    known = reach.model.pattern in SPLIT_CLAUSES
     clause = "SPLIT-UNICODE-1" if known else "BYTES-ATOM-1"
     for group in grouped([_sample(draw, block) for block in _blocks()], SCRIPT_CASES):
         first = unicodedata.name(group[0].strip()[0], "signs").split(" ")[0].lower()

@@ -12,20 +12,19 @@ from bpe_conformance.fixtures.flow import write_flow
 from bpe_conformance.fixtures.spec import CLASS_OF_OP, Case, Clause
 from bpe_conformance.reference import textbook
 
+from ..cases.dependence import explained
 from ..cases.expectations import compute, oracle, training_key
 from ..cases.judging import judge
 from ..implementation.containment import CallFailed, TimedOut
 from ..implementation.implementation import Implementation
 from ..implementation.proxy import TokenizerProxy
 from ..outcome import (
-    TIMED_OUT,
     Accepted,
     Answer,
     AnyError,
     Bytes,
     Dependence,
     Expectation,
-    Fault,
     HighestCount,
     Ids,
     Mismatch,
@@ -38,13 +37,11 @@ from ..outcome import (
 
 def contained(implementation: Implementation, ask: Callable[[], Answer], timeout_factor: int = 1) -> Answer:
     """Return the answer; if the implementation raises or takes too long, that as a value."""
-    try:
-        with implementation.within(timeout_factor):
+    with implementation.time_limit(timeout_factor):
+        try:
             return ask()
-    except CallFailed as failed:
-        return failed.answer
-    except TimedOut as late:
-        return Fault(TIMED_OUT, str(late))
+        except (CallFailed, TimedOut) as failed:
+            return failed.answer
 
 
 class Instance:
@@ -68,7 +65,7 @@ class Instance:
 
     def ask(self, question: Question) -> Answer:
         """Return the answer to a question; its model is not looked at."""
-        return self.call(lambda tokenizer: _OPERATIONS[question.operation](tokenizer, question.input))
+        return self.call(lambda tokenizer: OPERATIONS[question.operation](tokenizer, question.input))
 
     def call(self, ask: Callable[[TokenizerProxy], Answer]) -> Answer:
         """Return what `ask` gets from the tokenizer, or what the implementation did instead."""
@@ -81,7 +78,7 @@ class Instance:
 
 
 Ask = Callable[[TokenizerProxy, Mapping[str, Any]], Answer]
-_OPERATIONS: Mapping[str, Ask] = {
+OPERATIONS: Mapping[str, Ask] = {
     "construct": lambda tokenizer, given: Accepted(),
     "encode": lambda tokenizer, given: Ids(tuple(tokenizer.encode(given["text"]))),
     "encode_allowed": lambda tokenizer, given: Ids(tuple(tokenizer.encode_allowed(**given))),
@@ -142,7 +139,7 @@ def _correct_training(given: Mapping[str, Any], conventions: Mapping[str, str]) 
 
 
 def equals_oracle(implementation: Implementation, question: Question, clause_id: str) -> Mismatch | None:
-    """Test a question as a golden case whose value the oracle computes now.
+    """Test a question as a golden case whose value the oracle computes now, and find out what a failure depends on.
 
     Args:
         implementation: the implementation under test.
@@ -153,16 +150,9 @@ def equals_oracle(implementation: Implementation, question: Question, clause_id:
     keys = [training_key(conventions["tie_break"], conventions["byte_order"]), conventions["lookup"]]
     case = as_case(question, clause_id)
     case = replace(case, expect=compute(case, keys))
-    expected = Expectation((correct_answer(question, conventions),))
-    found: Any
-    try:
-        with implementation.within():
-            found = judge(case, implementation)
-    except TimedOut as late:
-        return Mismatch(question, expected, Fault(TIMED_OUT, str(late)))
-    if found is None or isinstance(found, Mismatch):
-        return found
-    return Mismatch(question, expected, ask(implementation, question))
+    with implementation.time_limit():
+        mismatch = judge(case, implementation)
+    return None if mismatch is None else explained(case, mismatch, implementation)
 
 
 def undisturbed(implementation: Implementation, question: Question, disturbed: Answer) -> Mismatch | None:

@@ -42,12 +42,14 @@ class Effort:
         seed: changes the examples; None is the default run's.
         database: a directory in which failing examples are kept and tried again first.
         deadline: seconds for which the search goes on, whatever the number of examples.
+        shrink: whether a smaller example is sought once one fails.
     """
 
     examples_factor: float = 1
     seed: int | None = None
     database: Path | None = None
     deadline: float | None = None
+    shrink: bool = True
 
 
 @dataclass(frozen=True)
@@ -96,7 +98,7 @@ class Property:
         return self.bound
 
 
-def skip_reason(property_: Property | Law, implementation: Implementation) -> str | None:
+def skip_reason(property_: Property, implementation: Implementation) -> str | None:
     """Return what the property needs and the implementation does not have, or None."""
     if implementation.fixed_model is not None and not (property_.any_model and implementation.fixed_model == "gpt2"):
         return "other models than its own"
@@ -149,7 +151,7 @@ def fixed(
 
     def run(implementation: Implementation, effort: Effort) -> Found | None:
         mismatch = test(implementation)
-        return None if mismatch is None else Found(mismatch, 1, as_yaml(mismatch.asked, clause_id, f"{id_}-found"))
+        return None if mismatch is None else Found(mismatch)
 
     return Property(id_, clause_id, conformance_class, needs, run, _first_paragraph(test))
 
@@ -190,7 +192,7 @@ class Search:
             self.begin()
             self.judge(test(self._implementation, example))
 
-        execute.__name__ = execute.__qualname__ = self._id
+        execute.__name__ = self._id.replace("-", "_")  # part of the key in the database
         self.repeat(lambda chosen, number: seeded(number)(chosen(given(strategy)(execute)))(), examples)
 
     def repeat(self, run: Callable[[settings, int], object], examples: int) -> None:
@@ -231,7 +233,7 @@ class Search:
 
         Raises:
             BrokenProperty: if the answer is wrong, and depends on nothing else.
-            _Enough: if the search is to end: an example that times out is not shrunk.
+            _Enough: if the example is not to be shrunk: one that times out never is.
         """
         if mismatch is None:
             return
@@ -240,7 +242,8 @@ class Search:
                 self._dependent = mismatch
             return
         self._failed = mismatch
-        if isinstance(mismatch.answer, Fault) and mismatch.answer.kind == TIMED_OUT:
+        timed_out = isinstance(mismatch.answer, Fault) and mismatch.answer.kind == TIMED_OUT
+        if timed_out or not self._effort.shrink:
             raise _Enough
         raise BrokenProperty
 
@@ -324,8 +327,3 @@ def _no_constants_of_the_user() -> Iterator[None]:
         yield
     finally:
         setattr(HypothesisProvider, name, own)
-
-
-from .law_engine import Broken as Broken  # noqa: E402
-from .law_engine import Law as Law  # noqa: E402
-from .law_engine import check as check  # noqa: E402

@@ -1,31 +1,416 @@
 """Hypothesis strategies for texts, tables, special tokens, corpora and chunkings.
 
-All draw bytes and map each to a piece of text, since one choice is cheap to draw and shrinks well: to fewer pieces, and
-to those that come first. None draws an empty text: an empty example would hide every other fault.
+An example is drawn in few choices, which are cheap and shrink well: bytes, each of which is mapped to a piece of text,
+and a number, which chooses a table. At most one choice is of each kind: Hypothesis would vary an example by copying one
+to the other, rather than draw a new one. No strategy draws an empty text or list: an example that fails only because it
+is empty hides other faults.
 """
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Callable, Sequence
-from itertools import pairwise
+from dataclasses import dataclass
+from functools import cache
+from itertools import groupby, pairwise, product
 
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
-from bpe_conformance.fixtures import GPT2_BYTE_ORDER, Merge, Model
+from bpe_conformance.fixtures import GPT2_BYTE_ORDER, PATTERNS, Merge, Model, characters, read_model, write_token
 from bpe_conformance.reference import textbook
 
+from ..cases.expectations import oracle
 from ..implementation.implementation import Implementation
+from ..outcome import Question
 
-Texts = SearchStrategy[str]
-ALPHABETS: tuple[Sequence[str], ...] = (
+Questions = SearchStrategy[Question]
+Pieces = Sequence[str]
+
+SPECIALS = (
+    "<|e|>",
+    "<|e|><|e|>",
+    "<|end|>",
+    "<|e",
+    "aa",
+    "aaa",
+    "ab",
+    "bc",
+    "a b",
+    "\n\n",
+    " x",
+    "[.*]",
+    "é|",
+    "🦊",
+    "x<|e|>y",
+    "<|endoftext|>",
+    "<s>",
+    "ba",
+)
+"""Special tokens that begin, end and overlap with one another, hold white space and look like expressions."""
+UNLISTED = ("<|endoftext|>", "<|im_start|>", "<|im_end|>", "<s>", "</s>", "<unk>", "[PAD]", "[CLS]", "<|e|>", "<mask>")
+"""Texts that are special tokens elsewhere: ordinary text, unless they are listed."""
+WORDS: Pieces = ("a", "b", "ab", " ", "c", "abc", " ab", "bc")
+ALPHABETS: tuple[Pieces, ...] = (
     "ab",
     "abc ",
-    ("a", "b", " ", "\n", "  ", "\t", "ab"),
-    ("a", "'s", "'ll", "'S", " ", "t", "'", "'t"),
-    ("a", "1", "2", " ", "23", "a1", ".", "!!"),
-    ("a", "é", "€", "🦊", "日", " ", "e\u0301"),
-    ("a", "b", "A", " ", ".", "_", "\r\n", "\n\n", "1", "é", "ñ", "ß", "Б", "日本", "ก", "\u0301", "👍🏽", "½", "²", "Ⅷ"),
-    ("a", " ", "\u00a0", "\u3000", "\x85", "\u200d", "\ufeff", "\u2028", "\x1c", "\x00", "\v", "ʼ", "\u2019", "ª", "𝟘"),
+    WORDS,
+    ("a", "b", " ", "\n", "  ", "\t", "ab", "\r\n", "\n\n", " \n", "   "),
+    ("a", "'s", "'ll", "'S", " ", "t", "'", "'t", "'VE", "'d", "'m", "\u2019s", "'re"),
+    ("a", "1", "2", " ", "23", "a1", ".", "!!", ",", "_", "-", "x_y", "1.5", "12345", "/", "%", "e"),
+    ("a", "é", "€", "🦊", "日", " ", "e\u0301", "ÿ", "߿", "ß"),
+    ("a", "A", "Б", "日本", "ก", "\u0301", "👍🏽", "½", "²", "Ⅷ", "ñ", "İ", "ǅ", "ʰ", "ª", "𝟘", "٣", "\u093f", " "),
+    ("a", " ", "\u00a0", "\u3000", "\x85", "\u200d", "\ufeff", "\u2028", "\x1c", "\x00", "\v", "\x7f", "\u00ad"),
+    ("a", " ", *UNLISTED, "<|", "|>", "b"),
 )
-"""Alphabets of pieces, each for one kind of fault; narrow ones repeat pairs, broad ones mix classes of characters."""
+"""Alphabets, each for one kind of fault; narrow ones repeat pairs, broad ones mix classes of characters."""
+SPLIT_APART: Pieces = (
+    *("a", "B", " ", "1", "'s", "'S", ".", "\n", "23", "'ll", "  ", "\r\n", "/", "\u0301", "é", "日", "ab", "Ab", "aB"),
+    *("\t", "123", "1234", "12345678", "x", "'", "'re", "'VE", "'x", "!!", "_", "\n\n", " \n ", "½", "Ⅷ", "²", "٣"),
+    *("\u00a0", "\u2003", "\u3000", "\u2019s", "ſ", "'ſ", "İ", "ǅ", "ʰ", "ª", "🦊", "ก\u0e31", "\u200d", "-", "%"),
+    *("1.5", "1,000", "1e5", "1.5e-3", "50%", "I'm", "O'Neil", "HTTPServer", "x=1", "(a)", "$1", "\v", "\x85", "\0"),
+)
+"""What the patterns split differently."""
+
+
+def pieces(alphabet: Pieces, data: bytes) -> str:
+    """Return the text that the bytes spell in this alphabet."""
+    return "".join([alphabet[byte % len(alphabet)] for byte in data])
+
+
+def some_bytes(most: int, least: int = 1) -> SearchStrategy[bytes]:
+    """Bytes, few or many."""
+    few = st.binary(min_size=least, max_size=most)
+    return few if most < 12 else st.one_of(few, st.binary(min_size=most // 3, max_size=most))
+
+
+# Tables
+
+TABLE_BITS = 24
+tables = st.integers(0, (1 << TABLE_BITS) - 1)
+"""Numbers that choose a table for a text; 0 is the one without merges."""
+
+
+@dataclass(frozen=True)
+class Layout:
+    """In which order a table has its ids.
+
+    Attributes:
+        byte_ids: 0 in order, 1 GPT-2's, 2 reversed, 3 from 7 on.
+        step: between the ids of merges and special tokens.
+        order: 0 in order of rank; others mix them.
+    """
+
+    byte_ids: int = 0
+    step: int = 1
+    order: int = 0
+
+
+def table(
+    texts: Sequence[str],
+    number: int,
+    implementation: Implementation,
+    special: Sequence[str] | None = None,
+    pattern: str = "gpt2",
+) -> Model:
+    """Return a well-formed table that was not trained: its merges are neighbours in the texts, in any order.
+
+    Args:
+        texts: what the merges are found in.
+        number: chooses how many merges there are, which, and the ids.
+        implementation: for which; a list of ranks has its ids in order.
+        special: the special tokens, each with an entry. None is none passed.
+        pattern: the name of a pattern.
+    """
+    count, seed, layout = number & 15, number >> 4 & 255, number >> 12
+    known = {bytes([byte]) for byte in range(256)} | {token.encode("utf-8") for token in special or ()}
+    first = last = tuple(bytes([byte]) for byte in "".join(texts).encode("utf-8"))
+    found, merges = set(pairwise(first)), list[Merge]()
+    for step in range(count):
+        pairs = sorted(pair for pair in found if pair[0] + pair[1] not in known)
+        if not pairs:
+            break
+        pick = seed * (2 * step + 3) & 255
+        merges.append(pairs[pick * len(pairs) >> 8])
+        known.add(b"".join(merges[-1]))
+        last = textbook.replace(first if pick & 1 else last, merges[-1])
+        found.update(pairwise(last))
+    if implementation.conventions["lookup"] == "bytes":
+        return with_ids(merges, Layout(), special, pattern)
+    return with_ids(merges, Layout(layout & 3, (1, 1, 3, 70_001)[layout >> 2 & 3], layout >> 4), special, pattern)
+
+
+def with_ids(
+    merges: Sequence[Merge], layout: Layout = Layout(), special: Sequence[str] | None = None, pattern: str = "gpt2"
+) -> Model:
+    """Return a model with these merges and special tokens, its ids laid out so."""
+    orders = (range(256), GPT2_BYTE_ORDER, range(255, -1, -1), range(256))
+    offset = 7 if layout.byte_ids == 3 else 0
+    vocab = {index + offset: bytes([byte]) for index, byte in enumerate(orders[layout.byte_ids])}
+    tokens = [left + right for left, right in merges] + [token.encode("utf-8") for token in special or ()]
+    ids = [256 + offset + layout.step * index for index in range(len(tokens))]
+    if layout.order:
+        ids.sort(key=lambda index: (index * (2 * layout.order + 1) % 257, index))
+    if offset and special:
+        ids[-1] = layout.order % 7
+    vocab.update(zip(ids, tokens, strict=True))
+    return Model(vocab, tuple(merges), None if special is None else tuple(special), pattern)
+
+
+def showing(text: str, pattern: str, special: Sequence[str] = ()) -> Model | None:
+    """Return a table that shows where `text` is split, or None if there is none."""
+    shown = [write_token(b"".join(word)) for word in textbook.corpus(text, special, PATTERNS[pattern])]
+    try:
+        return read_model({"shows": shown, "pattern": pattern})
+    except ValueError:
+        return None
+
+
+# Special tokens
+
+
+def special_sets(known: Sequence[str] = SPECIALS) -> list[tuple[str, ...]]:
+    """Return lists of special tokens: each alone, pairs of which one holds the other, and longer ones."""
+    pairs = [(one, other) for one in known for other in known if one != other and one in other]
+    longer = [tuple(known[start :: step + 2]) for step in range(3) for start in range(step + 2)]
+    return [*((one,) for one in known), *pairs, *longer, *(one[::-1] for one in longer)]
+
+
+def special_text(special: Sequence[str], data: bytes) -> str:
+    """Return a text in which these special tokens, parts of them, others and white space meet."""
+    parts = [part for token in special for part in (token[:-1], token[1:]) if part]
+    others = ("a", "ab", " ", "\n", "'s", "1", "é", "  ", "b", *parts, *UNLISTED, *SPECIALS)
+    return "".join([pieces((others, special)[byte % 2], bytes([byte // 2])) for byte in data])
+
+
+def _has_special(implementation: Implementation) -> bool:
+    return "special" in implementation.capabilities
+
+
+def patterns(implementation: Implementation, prefix: str = "pattern") -> list[str]:
+    """Return the names of the patterns that the constructor, or `train`, takes; GPT-2's first."""
+    return [name for name in PATTERNS if name == "gpt2" or f"{prefix}:{name}" in implementation.capabilities]
+
+
+# Questions
+
+
+def encodings(implementation: Implementation) -> Questions:
+    """A text and a table without special tokens."""
+
+    def build(alphabet: Pieces, data: bytes, number: int) -> Question:
+        text = pieces(alphabet, data)
+        return Question("encode", table([text], number, implementation), {"text": text})
+
+    return st.builds(build, st.sampled_from(ALPHABETS), some_bytes(32), tables)
+
+
+def splits(implementation: Implementation, names: Sequence[str]) -> Questions:
+    """A text and a table that shows where it is split."""
+
+    def build(name: str, data: bytes, number: int) -> Question:
+        text = pieces(SPLIT_APART, data)
+        model = None if implementation.conventions["lookup"] == "bytes" else showing(text, name)
+        return Question("encode", model or table([text], number | 15, implementation, None, name), {"text": text})
+
+    return st.builds(build, st.sampled_from(names), some_bytes(16), tables)
+
+
+def special_encodings(implementation: Implementation, known: Sequence[str] = SPECIALS) -> Questions:
+    """A text and a table with some of these special tokens."""
+
+    def build(special: Sequence[str], data: bytes, number: int) -> Question:
+        text = special_text(special, data)
+        return Question("encode", table([text], number, implementation, special), {"text": text})
+
+    return st.builds(build, st.sampled_from(special_sets(known)), some_bytes(12), tables)
+
+
+def mixed_encodings(implementation: Implementation, known: Sequence[str] = SPECIALS) -> Questions:
+    """A text and a table, with some of these special tokens or without."""
+    plain = encodings(implementation)
+    return st.one_of(plain, special_encodings(implementation, known)) if _has_special(implementation) else plain
+
+
+def allowed_encodings(implementation: Implementation, disallowed: bool) -> Questions:
+    """A text with special tokens, some of them allowed, some disallowed.
+
+    No special token begins with another: which one is found if the longer one is not allowed is open
+    (SPECIAL-ALLOWED-2).
+    """
+
+    def build(drawn: Sequence[str], data: bytes, number: int) -> Question:
+        special = [one for one in drawn if not any(one != other and one.startswith(other) for other in drawn)]
+        text = special_text(special, data)
+        given = {
+            "text": text,
+            "allowed_special": _some(special, number >> 16),
+            "disallowed_special": _some(special, number >> 8) if disallowed else [],
+        }
+        return Question("encode_allowed", table([text], number & 0xFFF, implementation, special), given)
+
+    return st.builds(build, st.sampled_from(special_sets()), some_bytes(10), tables)
+
+
+def _some(special: Sequence[str], choice: int) -> str | list[str]:
+    choice &= 255
+    return "all" if choice >= 192 else [token for index, token in enumerate(special) if choice >> index % 6 & 1]
+
+
+DECODED = "é€🦊aÿ߿\ufeff"
+BYTES_FIRST = bytes.fromhex("61c3a9e282acf09fa68a80bf0020ffc0c1e0a09fedefbbf48f90f5f8fedf7f0a")
+
+
+def decodings(implementation: Implementation) -> Questions:
+    """Ids of a table in any order; their bytes are often no UTF-8."""
+
+    def build(data: bytes, number: int) -> Question:
+        model = table([DECODED], number, implementation)
+        ids = {token: index for index, token in model.vocab.items()}
+        singles = dict.fromkeys([*BYTES_FIRST, *range(256)])
+        order = [*(left + right for left, right in model.merges), *(bytes([byte]) for byte in singles)]
+        return Question("decode", model, {"ids": [ids[order[byte % len(order)]] for byte in data]})
+
+    return st.builds(build, some_bytes(16), tables)
+
+
+def encoded_texts(implementation: Implementation) -> Questions:
+    """The correct ids of a text, to decode."""
+
+    def ids_of(asked: Question) -> Question:
+        assert asked.model is not None
+        ids = oracle(asked.model, implementation.conventions["lookup"]).encode(asked.input["text"])
+        return Question("decode", asked.model, {"ids": ids})
+
+    return mixed_encodings(implementation).map(ids_of)
+
+
+def streams(implementation: Implementation) -> Questions:
+    """A text cut into chunks anywhere, with special tokens or without."""
+
+    def build(alphabet: Pieces, data: bytes, number: int) -> Question:
+        chunks = chunked([pieces(alphabet, bytes([byte % 64])) for byte in data], data)
+        return Question("stream", table(chunks, number, implementation), {"chunks": chunks})
+
+    def build_special(special: Sequence[str], data: bytes, number: int) -> Question:
+        chunks = chunked([special_text(special, bytes([byte % 64])) for byte in data], data)
+        return Question("stream", table(chunks, number, implementation, special), {"chunks": chunks})
+
+    plain = st.builds(build, st.sampled_from(ALPHABETS), some_bytes(24), tables)
+    if not _has_special(implementation):
+        return plain
+    return st.one_of(plain, st.builds(build_special, st.sampled_from(special_sets()), some_bytes(12), tables))
+
+
+def chunked(parts: Sequence[str], data: bytes) -> list[str]:
+    """Return the parts in chunks: a byte says whether its part is cut in the middle, cut off, or followed by one more.
+
+    Args:
+        parts: the text.
+        data: a byte for each part: 64 to 127 is a cut in its middle, 128 to 191 one after it, 192 on an empty chunk.
+    """
+    chunks = [""]
+    for part, byte in zip(parts, data, strict=True):
+        middle = (len(part) + 1) // 2 if byte // 64 == 1 else 0
+        chunks[-1] += part[:middle]
+        if middle:
+            chunks.append("")
+        chunks[-1] += part[middle:]
+        chunks += [""] * (0, 0, 1, 2)[byte // 64]
+    return chunks
+
+
+END = "\x00end"
+
+
+def batches(implementation: Implementation) -> Questions:
+    """Several texts, some of them alike, with special tokens or without."""
+
+    def build(alphabet: Pieces, data: bytes, number: int) -> Question:
+        texts = [text for text in pieces([*alphabet, END], data).split(END) if text] or ["a"]
+        return Question("batch", table(texts, number, implementation), {"texts": texts})
+
+    def build_special(special: Sequence[str], data: bytes, number: int) -> Question:
+        texts = [special_text(special, data[start : start + 4]) for start in range(0, len(data), 4)]
+        return Question("batch", table(texts, number, implementation, special), {"texts": texts})
+
+    plain = st.builds(build, st.sampled_from(ALPHABETS), some_bytes(32), tables)
+    if not _has_special(implementation):
+        return plain
+    return st.one_of(plain, st.builds(build_special, st.sampled_from(special_sets()), some_bytes(16), tables))
+
+
+# Training
+
+CORPORA: tuple[Pieces, ...] = (
+    "ab",
+    "abc",
+    ("a", "é", "b", "€", "🦊"),
+    "lower",
+    ("a", "'s", "t", "s", "'"),
+    ("a", "_", "1", "b", "-", "2"),
+    ("z", " ", "a", "\u00ff", "\u07ff"),
+    ("A", "a", "B", "b"),
+)
+BETWEEN: Pieces = (
+    *(" ", " ", "\n", " ", "", "  ", "\r\n", ", ", "_", "'s ", " 12 ", ".\n\n", "-", "\t", "!! ", "\n \n", '"', "()"),
+    *(" é", "\u00a0", "\u3000", "\x00", "\ufeff", *UNLISTED),
+)
+
+
+def trainings(implementation: Implementation, special: bool = False, names: Sequence[str] = ("gpt2",)) -> Questions:
+    """A corpus of words that repeat, and a size that is at times more than the corpus can give.
+
+    Args:
+        implementation: for which.
+        special: whether special tokens are listed.
+        names: the patterns to train with.
+    """
+    sets: list[tuple[str, ...]] = [(), *special_sets()] if special else [()]
+
+    def build(chosen: tuple[tuple[str, ...], str], data: bytes, number: int) -> Question:
+        listed, name = chosen
+        source = pieces(CORPORA[number % len(CORPORA)], (number >> 3).to_bytes(3, "little") + data[:4])
+        between = [*BETWEEN[:18], *(listed * 2), *BETWEEN[18:]]
+        merges = number >> 16 & 15
+        given = {
+            "text": "".join(map(_word(source, between), data)),
+            "vocab_size": 256 + len(listed) + (merges if merges < 15 else 100),
+            "special_tokens": list(listed),
+        }
+        return Question("train", None, {**given, "pattern": name} if name != "gpt2" else given)
+
+    return st.builds(build, st.sampled_from(list(product(sets, names))), some_bytes(48, 2), tables)
+
+
+def _word(source: str, between: Sequence[str]) -> Callable[[int], str]:
+    def word(byte: int) -> str:
+        start, length = byte % len(source), 1 + byte // 7 % 5
+        return source[start : start + length] + between[byte // 5 % len(between)]
+
+    return word
+
+
+# Characters
+
+
+@cache
+def characters_at_edges() -> str:
+    """Return the characters beside which the category changes, of those on whose classes all engines agree."""
+    found: set[str] = set()
+    for run in characters.agreed():
+        for _, group in groupby(run, unicodedata.category):
+            same = list(group)
+            found |= {same[0], same[-1]}
+    return "".join(sorted(found))
+
+
+def some_characters() -> SearchStrategy[str]:
+    """Characters of all scripts and categories, in any order."""
+
+    def build(data: bytes) -> str:
+        known = characters_at_edges()
+        codes = [int.from_bytes(data[at : at + 2], "big") for at in range(0, len(data) - 1, 2)]
+        return "".join([known[code * len(known) >> 16] for code in codes])
+
+    return some_bytes(48, 2).map(build)

@@ -23,8 +23,8 @@ from ..cases.expectations import (
     with_allowed,
 )
 from ..command_error import CommandError, unknown
-from ..properties.basic import LAWS
-from ..properties.engine import Law
+from ..properties.catalogue import PROPERTIES
+from ..properties.engine import Property
 from ..terminal import show
 from . import replay
 from .replay import Cut
@@ -68,7 +68,7 @@ def explain(spec: Spec, name: str, view: View | None = None) -> Iterator[str]:
     """
     view = view or View()
     cases = {case.id: case for case in spec.cases}
-    laws = {law.id: law for law in LAWS if law.clause_id in spec.clauses}
+    laws = {law.id: law for law in PROPERTIES if law.clause_id in spec.clauses}
     wanted = {known.lower(): known for known in (*cases, *spec.clauses, *laws)}.get(name.lower(), name)
     if wanted in cases:
         return _case(cases[wanted], view)
@@ -145,7 +145,7 @@ def _clause(clause: Clause, spec: Spec) -> Iterator[str]:
     if clause.uncased:
         yield from _prose(clause.uncased, "no case")
     cases = [case for case in spec.cases if case.clause.id == clause.id]
-    laws = [law for law in LAWS if law.clause_id == clause.id]
+    laws = [law for law in PROPERTIES if law.clause_id == clause.id]
     if laws:
         yield from _prose(", ".join(law.id for law in laws), "laws")
     if cases:
@@ -157,18 +157,12 @@ def _clause(clause: Clause, spec: Spec) -> Iterator[str]:
             yield from [line] if len(line) <= _width() else [f"    {case.id}", f"        {case.title}"]
 
 
-def _law(law: Law, spec: Spec) -> Iterator[str]:
+def _law(law: Property, spec: Spec) -> Iterator[str]:
     clause = spec.clauses[law.clause_id]
     yield from _headline(law.id, f"{clause.id} ({clause.level.upper()}), {law.conformance_class}")
     yield from _head(clause)
     needs = ", ".join(law.needs)
-    if law.tries == 1:
-        assert law.test.__doc__, f"{law.id} tells nobody what it asks"
-        yield from _prose(law.test.__doc__, "asked")
-    else:
-        yield from _prose(
-            f"{law.tries} drawn at random, the same in every run, shrunk if one breaks the law", "examples"
-        )
+    yield from _prose(law.asks, "asked")
     yield from _prose(needs, "needs")
     yield from _prose(f"pytest conformance --adapter mypkg:Tokenizer --bpe-case {law.id}", "try it")
 

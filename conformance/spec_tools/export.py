@@ -19,7 +19,7 @@ from .. import __version__
 from ..cases.expectations import LOOKUP_KEYS, TRAINING_KEYS, choice, chunkings, expected_ids, whole_text
 from ..command_error import CommandError
 from ..implementation.implementation import CONVENTIONS
-from ..properties.basic import LAWS
+from ..properties.catalogue import PROPERTIES
 
 SCHEMA = "export.schema.json"
 MANIFEST = "manifest.json"
@@ -116,7 +116,7 @@ def _clauses(spec: Spec) -> Json:
     ]
     laws = [
         {"id": law.id, "clause": law.clause_id, "class": law.conformance_class, "needs": list(law.needs)}
-        for law in LAWS
+        for law in PROPERTIES
         if law.clause_id in spec.clauses
     ]
     return {"kind": "clauses", "sections": sections, "laws": laws}

@@ -9,7 +9,7 @@ from bpe_conformance.fixtures.spec import CLASS_OF_OP, LEVELS, Case, Section, Sp
 
 from ..cases.expectations import LOOKUP_KEYS, TRAINING_KEYS
 from ..command_error import unknown
-from ..properties.basic import LAWS
+from ..properties.catalogue import PROPERTIES
 from ..terminal.show import ascii_only
 
 COLUMNS = (*LEVELS, "all")
@@ -96,7 +96,7 @@ def _counts(section: Section, spec: Spec) -> list[int]:
         *(cases[level] for level in LEVELS),
         len(own),
         sum("by_convention" in case.expect for case in own),
-        sum(law.clause_id in names for law in LAWS),
+        sum(one.clause_id in names for one in PROPERTIES),
     ]
 
 

@@ -12,8 +12,8 @@ import psutil
 from bpe_conformance.cases.judging import judge, skip_reason
 from bpe_conformance.fixtures.spec import FOLDER, load_spec
 from bpe_conformance.implementation.implementation import Implementation
-from bpe_conformance.properties.basic import bind
-from bpe_conformance.properties.engine import check
+from bpe_conformance.properties.catalogue import bind
+from bpe_conformance.properties.engine import Effort
 from bpe_conformance.properties.engine import skip_reason as property_skip_reason
 from bpe_conformance.reference import Tokenizer
 
@@ -34,13 +34,13 @@ def work(number: int) -> None:
 
 
 def suite() -> None:
-    """Judge the reference by every case and law."""
+    """Test the reference with every case and property."""
     spec = load_spec(FOLDER, check_schema=False)
     implementation = Implementation("reference", Tokenizer)
     for case in spec.cases:
         assert skip_reason(case, implementation) or judge(case, implementation) is None, case.id
-    for law in bind(spec.clauses):
-        assert property_skip_reason(law, implementation) or check(law, implementation) is None, law.id
+    for one in bind(spec.clauses):
+        assert property_skip_reason(one, implementation) or one.run(implementation, Effort()) is None, one.id
 
 
 def main() -> int:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from ...properties.basic import LAWS
+from ...properties.catalogue import PROPERTIES
 from .rule import Context, Finding, Rule
 
 JUDGED = ("must", "should")
-BOUND = frozenset(law.clause_id for law in LAWS)
+BOUND = frozenset(one.clause_id for one in PROPERTIES)
 
 
 def _cases(context: Context) -> Counter[str]:

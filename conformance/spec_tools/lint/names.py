@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from bpe_conformance.fixtures.spec import SECTIONS
 
-from ...properties.basic import LAWS
+from ...properties.catalogue import PROPERTIES
 from .rule import Context, Finding, Rule
 
 VAGUE = re.compile(r"\b(should|must|probably|correctly|works|test)\b", re.IGNORECASE)
@@ -44,7 +44,7 @@ class IdRetired(Rule):
         for clause, document, path in context.clauses.values():
             if clause.id in clauses:
                 yield self.at(document, (*path, "id"), f"the id {clause.id} is retired; choose a new one")
-        for law in LAWS:
+        for law in PROPERTIES:
             if law.id in laws:
                 message = f"the id {law.id} is retired, but a law has it; give the law a new one"
                 yield Finding(context.folder / "retired.yaml", 0, self.name, message)

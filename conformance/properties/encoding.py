@@ -1,0 +1,54 @@
+"""Properties of `encode`: merges on any table, and arguments that stay as they are."""
+
+from __future__ import annotations
+
+from ..implementation.implementation import Implementation, constructor_arguments
+from ..implementation.proxy import TokenizerProxy
+from ..outcome import Accepted, Answer, Changed, Expectation, Mismatch, Question, Unchanged
+from . import strategies
+from .asking import contained, equals_oracle
+from .engine import Property, drawn
+
+
+def _merges(implementation: Implementation, question: Question) -> Mismatch | None:
+    """`encode` gives the ids that the merges determine, one merge at a time, on a table with ids in any order."""
+    return equals_oracle(implementation, question, "LAW-ENCODE-1")
+
+
+def _arguments(implementation: Implementation, question: Question) -> Mismatch | None:
+    """The constructor, `encode` and `decode` change none of the caller's lists and mappings."""
+    model = question.model
+    assert model is not None
+    given, _ = constructor_arguments(model, {})
+    before, _ = constructor_arguments(model, {})
+    names = ("vocab", "merges", "special_tokens")
+
+    def use() -> Answer:
+        tokenizer = TokenizerProxy(implementation.build_from(given).instance)
+        ids = tokenizer.encode(question.input["text"])
+        kept = list(ids)
+        if "decode" in implementation.capabilities:
+            tokenizer.decode_itself(kept)
+        return Changed(("the ids passed to decode",)) if kept != ids else Accepted()
+
+    answer = contained(implementation, use)
+    changed = tuple(name for name, now, was in zip(names, given, before, strict=False) if now != was)
+    if changed:
+        answer = Changed(changed)
+    if not isinstance(answer, Changed):
+        return None  # an error is for other properties to find
+    return Mismatch(question, Expectation((Unchanged(),)), answer)
+
+
+PROPERTIES: tuple[Property, ...] = (
+    drawn("law-encode", "LAW-ENCODE-1", "encoder", ("encode",), strategies.encodings, _merges, 100),
+    drawn(
+        "law-arguments",
+        "LAW-PURE-1",
+        "encoder",
+        ("encode", "shared memory"),
+        strategies.mixed_encodings,
+        _arguments,
+        20,
+    ),
+)

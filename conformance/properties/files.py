@@ -1,0 +1,127 @@
+"""Properties of `save` and `from_files`."""
+
+from __future__ import annotations
+
+import contextlib
+from dataclasses import replace
+from itertools import product
+from pathlib import Path
+
+from hypothesis import strategies as st
+
+from bpe_conformance.fixtures import Merge
+
+from ..implementation.containment import CallFailed, TimedOut
+from ..implementation.implementation import Implementation
+from ..implementation.proxy import TokenizerProxy
+from ..implementation.scratch import scratch_folder
+from ..outcome import Answer, Expectation, Ids, Mismatch, Question, Refusal
+from . import strategies
+from .asking import ask, contained, equals_oracle, undisturbed
+from .engine import Property, drawn, fixed
+from .strategies import Questions
+
+PLAIN_SPECIALS = [token for token in strategies.SPECIALS if all("!" <= char <= "~" for char in token)]
+"""How others are spelled in files is open (FILE-SPECIAL-2)."""
+
+
+def _loadings(implementation: Implementation) -> Questions:
+    def build(question: Question, options: tuple[str, str, bool]) -> Question:
+        given = dict(zip(("key_order", "newline", "ascii"), options, strict=True))
+        return replace(question, operation="load", input={**question.input, **given})
+
+    options = list(product(("ids", "reversed", "sorted"), ("lf", "crlf"), (True, False)))
+    questions = strategies.mixed_encodings(implementation, PLAIN_SPECIALS)
+    return st.builds(build, questions, st.integers(0, len(options) - 1).map(options.__getitem__))
+
+
+def _loaded(implementation: Implementation, question: Question) -> Mismatch | None:
+    """A tokenizer that is loaded from files encodes as its table determines."""
+    return equals_oracle(implementation, question, "FILE-LOAD-1")
+
+
+def _saved(implementation: Implementation, question: Question) -> Mismatch | None:
+    """A tokenizer that is saved and loaded encodes as before."""
+    model = question.model
+    assert model is not None
+
+    def again() -> Answer:
+        tokenizer = _saved_and_loaded(implementation, implementation.build(model), model.special_tokens)
+        return Ids(tuple(tokenizer.encode(question.input["text"])))
+
+    asked = replace(question, context="after save and from_files")
+    return undisturbed(implementation, asked, contained(implementation, again))
+
+
+def _saved_and_loaded(
+    implementation: Implementation, tokenizer: TokenizerProxy, special: tuple[str, ...] | None
+) -> TokenizerProxy:
+    with scratch_folder() as folder:
+        tokenizer.save(folder)
+        return implementation.from_files(*_files(folder), special)
+
+
+def _files(folder: Path) -> tuple[Path, Path]:
+    return folder / "vocab.json", folder / "merges.txt"
+
+
+def _new_ids(implementation: Implementation) -> Mismatch | None:
+    """The ids that the constructor gives to special tokens are saved, in whatever order they are listed again."""
+    special = ("<a>", "<b>", "<c>")
+    model = replace(strategies.with_ids(ASCII_MERGES), special_tokens=special)
+    question = Question("encode", model, {"text": "x<a>y<b>z<c>"})
+    before = ask(implementation, question)
+    if isinstance(before, Refusal):
+        return None  # it may require an entry for each
+
+    def again() -> Answer:
+        loaded = _saved_and_loaded(implementation, implementation.build(model), special[::-1])
+        return Ids(tuple(loaded.encode(question.input["text"])))
+
+    answer = contained(implementation, again)
+    if answer == before:
+        return None
+    asked = replace(question, context="after save and from_files with the special tokens in reverse order")
+    return Mismatch(asked, Expectation((before,), "encode before save"), answer)
+
+
+ASCII_MERGES: tuple[Merge, ...] = ((b"a", b"b"), (b"1", b"2"))
+ASCII_LOCALE = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+
+
+def _ascii_locale(implementation: Implementation) -> Mismatch | None:
+    """Files are written and read as UTF-8 in a locale whose encoding is ASCII."""
+    special = ["<|é|>"] if "special" in implementation.capabilities else None
+    merges = (*ASCII_MERGES, (b"\xc3", b"\xa9"))
+    model = strategies.with_ids(merges, special=special)
+    question = Question("encode", model, {"text": f"ab 1234{''.join(special or ())}é"})
+    with contextlib.ExitStack() as stack:
+        try:
+            other = stack.enter_context(implementation.in_new_process(ASCII_LOCALE))
+            with other.time_limit():
+                built = other.build(model)
+        except (CallFailed, TimedOut):
+            return None  # it does not start there
+        folder = stack.enter_context(scratch_folder())
+        places = ((other, "and loaded there"), (implementation, "and loaded in the default locale"))
+        for place, context in places:
+
+            def again(place: Implementation = place) -> Answer:
+                built.save(folder)
+                tokenizer = place.from_files(*_files(folder), model.special_tokens)
+                return Ids(tuple(tokenizer.encode(question.input["text"])))
+
+            asked = replace(question, context=f"saved in the locale C, {context}")
+            found = undisturbed(implementation, asked, contained(implementation, again))
+            if found is not None:
+                return found
+    return None
+
+
+SAVING = ("save", "from_files", "encode")
+PROPERTIES: tuple[Property, ...] = (
+    drawn("law-load", "FILE-LOAD-1", "files", ("from_files", "encode"), _loadings, _loaded, 30),
+    drawn("law-save", "LAW-SAVE-1", "files", SAVING, strategies.mixed_encodings, _saved, 30),
+    fixed("law-saved-numbers", "FILE-SAVE-1", "files", (*SAVING, "special"), _new_ids),
+    fixed("law-saved-elsewhere", "FILE-SAVE-1", "files", (*SAVING, "new process"), _ascii_locale),
+)

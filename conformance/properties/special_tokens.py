@@ -1,0 +1,117 @@
+"""Properties of special tokens: where they are found, which are allowed, and those without an entry."""
+
+from __future__ import annotations
+
+import contextlib
+from dataclasses import replace
+from functools import partial
+
+from hypothesis import strategies as st
+
+from bpe_conformance.fixtures import write_token
+from bpe_conformance.reference import textbook
+
+from ..cases.dependence import explained
+from ..cases.expectations import oracle
+from ..cases.judging import judge
+from ..implementation.containment import CallFailed, TimedOut
+from ..implementation.implementation import Implementation
+from ..outcome import Mismatch, Question
+from . import strategies
+from .asking import as_case, ask, equals_oracle, undisturbed
+from .engine import Property, drawn, fixed
+from .strategies import Questions
+
+
+def _scan(implementation: Implementation, question: Question) -> Mismatch | None:
+    """Special tokens that overlap are found leftmost, the longest first; what is not listed is ordinary text."""
+    return equals_oracle(implementation, question, "SPECIAL-SCAN-1")
+
+
+def _allowed(implementation: Implementation, question: Question) -> Mismatch | None:
+    """Only the special tokens that are allowed are found."""
+    return equals_oracle(implementation, question, "SPECIAL-ALLOWED-1")
+
+
+def _disallowed(implementation: Implementation, question: Question) -> Mismatch | None:
+    """A text that holds a special token that is disallowed is refused."""
+    return equals_oracle(implementation, question, "SPECIAL-DISALLOWED-1")
+
+
+def _absent_tokens(implementation: Implementation) -> Questions:
+    def without_entries(question: Question, unrelated: bool) -> Question:
+        model = question.model
+        assert model is not None
+        special = model.special_tokens or ()
+        absent = {token.encode("utf-8") for token in special}
+        vocab = {index: token for index, token in model.vocab.items() if token not in absent}
+        if unrelated and implementation.conventions["lookup"] == "pair":
+            vocab[5000] = b"no such pre-token"
+        return replace(question, model=replace(model, vocab=vocab))
+
+    return st.builds(without_entries, strategies.special_encodings(implementation), st.booleans())
+
+
+def _absent(implementation: Implementation, question: Question) -> Mismatch | None:
+    """A special token without an entry gets an id of its own, or is refused at construction."""
+    model = question.model
+    assert model is not None
+    text, special = question.input["text"], model.special_tokens or ()
+    plain = oracle(replace(model, special_tokens=None), implementation.conventions["lookup"])
+    tokens: list[bytes] = []
+    for segment, is_special in textbook.cut_special(text, special):
+        tokens += [segment.encode("utf-8")] if is_special else plain.tokens(segment)
+    case = as_case(question, "SPECIAL-ABSENT-2")
+    new_ids = {"with_new_ids": [write_token(token) for token in tokens]}
+    case = replace(case, expect={"any_of": [new_ids, {"error": "a special token without an entry"}]})
+    with implementation.time_limit():
+        mismatch = judge(case, implementation)
+    return None if mismatch is None else explained(case, mismatch, implementation)
+
+
+ORDERED = ("<|a|>", "<|a|><|a|>", "<|a", "|><|", "a|>x", "aa", "aaa", "aaaa", "ab", "abc", "bc", "bcd", "cd")
+ORDERED_TEXT = "aaaaabcd<|a|><|a|><|a|>xabcbcdaaa<|a<|a|"
+HASH_SEED = "1"
+
+
+def _hash_seed(implementation: Implementation) -> Mismatch | None:
+    """Special tokens that overlap, listed in several orders, are found alike in a process with another hash seed."""
+    context = f"in a new process with PYTHONHASHSEED={HASH_SEED}"
+    with contextlib.ExitStack() as stack:
+        try:
+            other = stack.enter_context(implementation.in_new_process({"PYTHONHASHSEED": HASH_SEED}))
+        except (CallFailed, TimedOut):
+            return None  # it starts only in the environment that it was started in
+        for step in range(1, len(ORDERED)):
+            special = [ORDERED[step * place % len(ORDERED)] for place in range(len(ORDERED))]
+            model = strategies.with_ids((), special=special)
+            question = Question("encode", model, {"text": ORDERED_TEXT}, context)
+            found = undisturbed(implementation, question, ask(other, question))
+            if found is not None:
+                return found
+    return None
+
+
+NEEDS = ("encode", "special")
+CHOOSING = (*NEEDS, "allowed_special")
+PROPERTIES: tuple[Property, ...] = (
+    drawn("law-special", "SPECIAL-SCAN-1", "encoder", NEEDS, strategies.special_encodings, _scan, 100),
+    drawn(
+        "law-allowed",
+        "SPECIAL-ALLOWED-1",
+        "encoder",
+        CHOOSING,
+        partial(strategies.allowed_encodings, disallowed=False),
+        _allowed,
+    ),
+    drawn(
+        "law-disallowed",
+        "SPECIAL-DISALLOWED-1",
+        "encoder",
+        CHOOSING,
+        partial(strategies.allowed_encodings, disallowed=True),
+        _disallowed,
+    ),
+    drawn("law-special-absent", "SPECIAL-ABSENT-2", "encoder", NEEDS, _absent_tokens, _absent, 40),
+    fixed("law-hash-seed-special", "SPECIAL-ORDER-1", "encoder", (*NEEDS, "new process"), _hash_seed),
+)

@@ -1,0 +1,56 @@
+"""Properties of `encode_iterable`: any chunks, and several streams of one tokenizer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ..implementation.implementation import Implementation
+from ..outcome import Ids, Mismatch, Question, Rows
+from . import strategies
+from .asking import Instance, equals_oracle, undisturbed
+from .engine import Property, drawn
+
+
+def _chunks(implementation: Implementation, question: Question) -> Mismatch | None:
+    """A stream gives the ids of the whole text, wherever it is cut into chunks."""
+    return equals_oracle(implementation, question, "LAW-STREAM-1")
+
+
+class _Interrupted(Exception):
+    """The chunks of a stream cannot be read."""
+
+
+def _side_by_side(implementation: Implementation, question: Question) -> Mismatch | None:
+    """A stream that is left unread, one whose chunks fail, and two that are read in turn do not affect one another."""
+    chunks = question.input["chunks"]
+    assert question.model is not None
+    tokenizer = Instance(implementation, question.model)
+
+    def failing() -> Iterator[str]:
+        yield from chunks[: len(chunks) // 2 + 1]
+        raise _Interrupted
+
+    tokenizer.call(lambda one: Ids(tuple(one.first_of_stream(iter(chunks)))))
+    found = _asked(implementation, tokenizer, question, "while another stream is left unread")
+    if found is not None:
+        return found
+    tokenizer.call(lambda one: Ids(tuple(one.stream(failing()))))
+    found = _asked(implementation, tokenizer, question, "after a stream whose chunks raised an error")
+    if found is not None:
+        return found
+    answer = tokenizer.call(lambda one: Rows(tuple(map(tuple, one.streams_in_turn(list(chunks), list(chunks))))))
+    rows = [Ids(row) for row in answer.rows] if isinstance(answer, Rows) else [answer]
+    in_turn = Question("stream", question.model, question.input, "while another stream is read in turn")
+    return next(filter(None, (undisturbed(implementation, in_turn, row) for row in rows)), None)
+
+
+def _asked(implementation: Implementation, tokenizer: Instance, question: Question, context: str) -> Mismatch | None:
+    asked = Question("stream", question.model, question.input, context)
+    return undisturbed(implementation, asked, tokenizer.ask(asked))
+
+
+NEEDS = ("encode_iterable",)
+PROPERTIES: tuple[Property, ...] = (
+    drawn("law-stream", "LAW-STREAM-1", "streaming", NEEDS, strategies.streams, _chunks, 100),
+    drawn("law-stream-apart", "LAW-STREAM-1", "streaming", NEEDS, strategies.streams, _side_by_side, 20),
+)

@@ -1,0 +1,156 @@
+"""Properties of `train`: any corpus, and what is trained encodes as its own table determines."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+
+from bpe_conformance.fixtures import PATTERNS, Model
+from bpe_conformance.reference import textbook
+
+from ..cases import divergence, stored_training
+from ..cases.expectations import oracle, training_key
+from ..implementation.containment import CallFailed, TimedOut
+from ..implementation.implementation import Implementation
+from ..implementation.proxy import TokenizerProxy
+from ..outcome import Answer, Changed, Dependence, Expectation, Ids, Mismatch, Question, Table, Unchanged
+from . import strategies
+from .asking import Instance, ask, contained, equals_oracle
+from .engine import Property, drawn, fixed
+from .strategies import Questions
+
+
+def _merges(implementation: Implementation, question: Question) -> Mismatch | None:
+    """Training records the merges that counting all pairs anew at each step gives."""
+    return equals_oracle(implementation, question, "LAW-TRAIN-1")
+
+
+def _special(implementation: Implementation, question: Question) -> Mismatch | None:
+    """Special tokens are boundaries of the training text; what is not listed is ordinary text."""
+    return equals_oracle(implementation, question, "TRAIN-SPECIAL-1")
+
+
+def _pattern(implementation: Implementation, question: Question) -> Mismatch | None:
+    """Training splits by the pattern that is passed."""
+    return equals_oracle(implementation, question, "TRAIN-SPLIT-1")
+
+
+def _any(implementation: Implementation) -> Questions:
+    names = strategies.patterns(implementation, "train-pattern")
+    return strategies.trainings(implementation, "train-special" in implementation.capabilities, names)
+
+
+def _by_pattern(implementation: Implementation) -> Questions:
+    names = strategies.patterns(implementation, "train-pattern")
+    return strategies.trainings(implementation, names=names[1:] or names)
+
+
+def _again(implementation: Implementation, question: Question) -> Mismatch | None:
+    """Training leaves the caller's list of special tokens alone, and gives the same when it is repeated."""
+    given = question.input
+    special = list(given["special_tokens"])
+
+    def train() -> Answer:
+        trained = implementation.train_from(given["text"], given["vocab_size"], special)
+        return Table(trained.vocab, tuple(trained.merges))
+
+    first = contained(implementation, train)
+    if special != given["special_tokens"]:
+        return Mismatch(question, Expectation((Unchanged(),)), Changed(("special_tokens",)))
+    second = ask(implementation, question)
+    if second == first:
+        return None
+    return Mismatch(replace(question, context="a second time"), Expectation((first,), "the first training"), second)
+
+
+def _trained_encodes(implementation: Implementation, question: Question) -> Mismatch | None:
+    """A trained tokenizer encodes its training text, and each of its tokens, as its own table determines."""
+    given = question.input
+    name = given.get("pattern", "gpt2")
+    made: list[tuple[Model, TokenizerProxy]] = []
+
+    def train() -> Answer:
+        trained = implementation.train(**given)
+        proxy = trained.tokenizer()
+        if proxy is not None:
+            special = tuple(given["special_tokens"])
+            made.append((Model(trained.vocab, tuple(trained.merges), special, name), proxy))
+        return Table(trained.vocab, tuple(trained.merges))
+
+    contained(implementation, train)
+    if not made or not made[0][0].well_formed:
+        return None  # it trains only, or other properties show what is wrong
+    model, proxy = made[0]
+    tokenizer = Instance(implementation, lambda: proxy)
+    right = oracle(model, implementation.conventions["lookup"])
+    tokens = [token.decode("utf-8", "replace") for token in model.vocab.values() if len(token) > 1]
+    for text in (given["text"], *tokens[-4:]):
+        asked = Question("encode", model, {"text": text}, "of the tokenizer that train returned")
+        answer, expected = tokenizer.ask(asked), Ids(tuple(right.encode(text)))
+        if answer != expected:
+            built = ask(implementation, asked)
+            dependence = None if built == expected else Dependence("undisturbed")
+            return Mismatch(asked, Expectation((expected,)), answer, depends_on=dependence)
+    return None
+
+
+HASH_SEED_TEXT = "the cat sat on the mat, that rat ate the oat; a bat at bay ate it all. abab cdcd efef zxzx yqyq"
+HASH_SEEDS = ("1", "2")
+
+
+def _hash_seed(implementation: Implementation) -> Mismatch | None:
+    """Training gives the same merges and ids in processes with different hash seeds."""
+    special = ["<|a|>", "<|a|><|a|>", "<|b|>", "at", "ate"] if "train-special" in implementation.capabilities else []
+    given = {"text": HASH_SEED_TEXT, "vocab_size": 300, "special_tokens": special}
+    answers = []
+    for seed in HASH_SEEDS:
+        try:
+            with implementation.in_new_process({"PYTHONHASHSEED": seed}) as other:
+                answers.append(ask(other, Question("train", None, given)))
+        except (CallFailed, TimedOut):
+            return None  # it starts only in the environment that it was started in
+    if answers[1] == answers[0]:
+        return None
+    asked = Question("train", None, given, f"in a new process with PYTHONHASHSEED={HASH_SEEDS[1]}")
+    expected = Expectation((answers[0],), f"the same with PYTHONHASHSEED={HASH_SEEDS[0]}")
+    return Mismatch(asked, expected, answers[1])
+
+
+def _prose(implementation: Implementation) -> Mismatch | None:
+    """Training on prose goes on for hundreds of merges."""
+    conventions = implementation.conventions
+    key = training_key(conventions["tie_break"], conventions["byte_order"])
+    text, size = stored_training.text(), stored_training.SIZE
+    question = Question("train", None, {"text": text, "vocab_size": size, "special_tokens": []})
+    answer = ask(implementation, question, timeout_factor=6)
+    if key == "unspecified":
+        return None
+    merges = stored_training.merges(key)
+    if isinstance(answer, Table) and list(answer.merges) == merges:
+        return None
+    vocab = textbook.number(merges, (), conventions["byte_order"], conventions["id_layout"])
+    expected = Expectation((Table(vocab, tuple(merges)),))
+    where = None
+    if isinstance(answer, Table):
+        where = divergence.training(textbook.corpus(text, (), PATTERNS["gpt2"]), merges, answer.merges)
+    return Mismatch(question, expected, answer, where)
+
+
+TRAIN = ("train",)
+PROPERTIES: tuple[Property, ...] = (
+    drawn("law-train", "LAW-TRAIN-1", "trainer", TRAIN, strategies.trainings, _merges, 100),
+    drawn(
+        "law-train-special",
+        "TRAIN-SPECIAL-1",
+        "trainer",
+        ("train", "train-special"),
+        partial(strategies.trainings, special=True),
+        _special,
+        80,
+    ),
+    drawn("law-train-pattern", "TRAIN-SPLIT-1", "trainer", TRAIN, _by_pattern, _pattern, 50),
+    drawn("law-train-again", "LAW-REPLAY-1", "trainer", TRAIN, _any, _again, 15),
+    drawn("law-train-encode", "LAW-SELF-1", "trainer", ("train", "encode"), _any, _trained_encodes, 30),
+    fixed("law-train-long", "LAW-TRAIN-1", "trainer", TRAIN, _prose),
+    fixed("law-hash-seed", "LAW-SEED-1", "trainer", ("train", "new process"), _hash_seed),
+)

@@ -1,0 +1,240 @@
+"""The search: the same in every process, small counterexamples, controls, time-outs, and nothing left behind."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from helpers.wrong_tokenizers import Whole
+from hypothesis import settings
+from hypothesis import strategies as st
+
+from bpe_conformance.fixtures import read_model
+from bpe_conformance.implementation.implementation import Implementation
+from bpe_conformance.outcome import (
+    TIMED_OUT,
+    Dependence,
+    Expectation,
+    Fault,
+    Ids,
+    Mismatch,
+    Question,
+    Refusal,
+    WrongMerge,
+)
+from bpe_conformance.properties import decoding, encoding, streaming
+from bpe_conformance.properties.asking import Instance, ask, undisturbed, write_model
+from bpe_conformance.properties.engine import Effort, Found, Property, drawn
+
+ENCODE, STREAM, ROUND_TRIP = encoding.PROPERTIES[0], streaming.PROPERTIES[0], decoding.PROPERTIES[0]
+DEFAULT = Effort()
+MODEL = read_model({"merges": [["a", "b"]]})
+
+
+class Greedy(Whole):
+    """Merges the leftmost pair that can be merged."""
+
+    def _merge(self, word: tuple[bytes, ...]) -> tuple[bytes, ...]:
+        here = 0
+        while here + 1 < len(word):
+            if word[here : here + 2] in self._ranks:
+                word = (*word[:here], word[here] + word[here + 1], *word[here + 2 :])
+                here = 0
+            else:
+                here += 1
+        return word
+
+
+def run(one: Property, target: Any, effort: Effort = DEFAULT, limit: float = 10.0) -> Found | None:
+    return one.run(Implementation("x", target, limit), effort)
+
+
+def texts_of(effort: Effort) -> list[str]:
+    seen: list[str] = []
+
+    class Noting(Whole):
+        def encode(self, text: str) -> list[int]:
+            seen.append(text)
+            return super().encode(text)
+
+    assert run(ENCODE, Noting, effort) is None
+    return seen
+
+
+def test_examples_are_the_same_in_every_process() -> None:
+    code = "from properties.test_engine import *; print(ascii(texts_of(Effort())), ascii(run(ENCODE, Greedy)))"
+    found = set()
+    for seed in ("0", "1"):
+        environment = {**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": str(Path(__file__).parents[1])}
+        process = subprocess.run(
+            [sys.executable, "-c", code], env=environment, capture_output=True, encoding="utf-8", check=True
+        )
+        found.add(process.stdout)
+    assert len(found) == 1
+
+
+def test_a_seed_gives_other_examples_and_the_factor_more() -> None:
+    default, seeded, again = texts_of(Effort()), texts_of(Effort(seed=7)), texts_of(Effort(seed=7))
+    assert seeded == again
+    assert len({*seeded} - {*default}) > 30
+    assert len(texts_of(Effort(seed=7, examples_factor=3))) > 2 * len(seeded)
+
+
+def test_examples_are_varied() -> None:
+    assert len({*texts_of(Effort())}) > 80
+    assert "" not in texts_of(Effort())
+
+
+def test_a_counterexample_is_small_and_names_its_cause() -> None:
+    one = run(ENCODE, Greedy)
+    assert one is not None
+    assert len(one.mismatch.asked.input["text"]) == 3
+    assert one.mismatch.asked.model is not None
+    assert len(one.mismatch.asked.model.merges) == 2
+    where = one.mismatch.divergence
+    assert isinstance(getattr(where, "cause", None), WrongMerge)
+    assert one.case.startswith("clause: LAW-ENCODE-1\ncases:\n  - id: law-encode-found\n")
+
+
+def test_an_exception_is_an_answer_to_a_small_example() -> None:
+    class Raises(Whole):
+        def encode(self, text: str) -> list[int]:
+            if "b" in text and text not in ("ab", "xab"):
+                raise IndexError("list index out of range")
+            return super().encode(text)
+
+    one = run(ENCODE, Raises)
+    assert one is not None
+    assert isinstance(one.mismatch.answer, Refusal)
+    assert one.mismatch.answer.kind == "IndexError"
+    assert len(one.mismatch.asked.input["text"]) <= 2
+
+
+def test_a_time_out_shows_the_input() -> None:
+    class Hangs(Whole):
+        def encode(self, text: str) -> list[int]:
+            while len(text) > 3:
+                pass
+            return super().encode(text)
+
+    one = run(ENCODE, Hangs, limit=0.2)
+    assert one is not None
+    assert isinstance(one.mismatch.answer, Fault)
+    assert one.mismatch.answer.kind == TIMED_OUT
+    assert len(one.mismatch.asked.input["text"]) > 3
+    assert "input: {text: " in one.case
+
+
+def test_answers_that_change_from_call_to_call_are_kept() -> None:
+    calls = iter(range(10**9))
+
+    class Fickle(Whole):
+        def encode(self, text: str) -> list[int]:
+            return super().encode(text) + [97] * (next(calls) % 7 == 6)
+
+    one = run(ENCODE, Fickle)
+    assert one is not None
+    assert isinstance(one.mismatch.answer, Ids)
+
+
+def test_a_stream_as_wrong_as_encode_depends_on_it() -> None:
+    one = run(STREAM, Greedy)
+    assert one is not None
+    assert one.mismatch.depends_on is not None
+    assert one.mismatch.depends_on.kind == "encode"
+
+
+def test_what_fails_by_itself_is_found_among_what_depends() -> None:
+    class ChunksAlone(Greedy):
+        def encode_iterable(self, chunks: Iterable[str]) -> Iterator[int]:
+            for chunk in chunks:
+                yield from self.encode(chunk)
+
+    one = run(STREAM, ChunksAlone)
+    assert one is not None
+    assert one.mismatch.depends_on is None
+
+
+def test_the_decoder_is_not_blamed_for_encode() -> None:
+    assert run(ROUND_TRIP, Greedy) is None
+
+
+def test_a_disturbed_answer_is_compared_with_an_undisturbed_one() -> None:
+    class Wrong(Whole):
+        def encode(self, text: str) -> list[int]:
+            return [0]
+
+    question = Question("encode", MODEL, {"text": "xab"}, "second call")
+    right, wrong = Ids((120, 256)), Ids((120, 97, 98))
+    assert undisturbed(Implementation("x", Whole), question, right) is None
+    assert undisturbed(Implementation("x", Whole), question, wrong) == Mismatch(question, Expectation((right,)), wrong)
+    dependent = undisturbed(Implementation("x", Wrong), question, Ids((0,)))
+    assert dependent is not None
+    assert dependent.depends_on == Dependence("undisturbed")
+
+
+def test_a_tokenizer_that_cannot_be_built_answers_with_its_error() -> None:
+    class Refuses(Whole):
+        def __init__(self, vocab: Any, merges: Any, special_tokens: Any = None, pattern: str | None = None) -> None:
+            if ("ab", "ab") in merges or len(merges) == 1:
+                raise ValueError("no")
+            super().__init__(vocab, merges, special_tokens, pattern)
+
+    implementation, question = Implementation("x", Refuses), Question("encode", MODEL, {"text": "ab"})
+    assert isinstance(ask(implementation, question), Refusal)
+    instance = Instance(implementation, MODEL)
+    assert instance.ask(question) == instance.ask(question) == ask(implementation, question)
+
+
+def test_an_error_of_the_suite_is_no_mismatch() -> None:
+    def test(implementation: Implementation, example: bool) -> Mismatch | None:
+        raise LookupError("of the suite")
+
+    one = drawn("law-broken", "LAW-ENCODE-1", "encoder", (), lambda implementation: st.booleans(), test)
+    with pytest.raises(LookupError, match="of the suite"):
+        run(one, Whole)
+
+
+def test_the_users_settings_and_directory_are_left_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    before = settings.default
+    settings.register_profile("users", max_examples=1, derandomize=True)
+    settings.load_profile("users")
+    try:
+        assert run(ENCODE, Greedy) is not None
+        assert settings().max_examples == 1
+    finally:
+        settings.load_profile("default")
+    assert settings.default == before
+    assert [*tmp_path.iterdir()] == []
+
+
+def test_fuzzing_ends_in_time_and_keeps_failing_examples(tmp_path: Path) -> None:
+    assert run(ENCODE, Whole, Effort(deadline=1.0, database=tmp_path / "examples")) is None
+    one = run(ENCODE, Greedy, Effort(deadline=30.0, database=tmp_path / "examples"))
+    assert one is not None
+    again = run(ENCODE, Greedy, Effort(seed=5, deadline=30.0, database=tmp_path / "examples"))
+    assert again is not None
+    assert again.examples == 1
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        {"merges": [["a", "b"]]},
+        {"merges": [["a", "b"], ["ab", {"hex": "c3"}]], "byte_ids": "gpt2", "merge_ids": [258, 257]},
+        {"merges": [], "byte_ids": 7, "extra": [[0, "<s>"]], "special_tokens": ["<s>"]},
+        {"merges": [["a", "a"]], "byte_ids": "reversed", "pattern": "cl100k"},
+    ],
+)
+def test_a_model_is_written_as_it_is_read(raw: dict[str, Any]) -> None:
+    assert write_model(read_model(raw)) == raw
+    shuffled = read_model(raw)
+    swapped = {**shuffled.vocab, 97: shuffled.vocab[98], 98: shuffled.vocab[97]}
+    assert write_model(replace(shuffled, vocab=swapped)) is None

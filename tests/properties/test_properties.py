@@ -1,0 +1,118 @@
+"""Each property holds for a correct tokenizer, and fails for a wrong one."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from helpers import wrong_tokenizers as wrong
+
+from bpe_conformance.adapters.bridge.client import isolated
+from bpe_conformance.cases.judging import judge
+from bpe_conformance.fixtures.spec import FOLDER, load_spec
+from bpe_conformance.implementation.implementation import Implementation
+from bpe_conformance.known_bugs import known_bugs
+from bpe_conformance.properties import batch, decoding, encoding, files, special_tokens, splitting, streaming, training
+from bpe_conformance.properties.catalogue import bind
+from bpe_conformance.properties.engine import Effort, Found, skip_reason
+
+SECTIONS = (encoding, splitting, special_tokens, decoding, training, streaming, batch, files)
+PROPERTIES = {one.id: one for section in SECTIONS for one in section.PROPERTIES}
+BUGS = {bug.id: bug.target for bug in known_bugs()}
+QUICK = Effort(examples_factor=0.3)
+
+WRONG: list[tuple[str, Any]] = [
+    ("law-encode", "greedy-left-to-right"),
+    ("law-arguments", wrong.ReversesTheCallersMerges),
+    ("law-split", "contractions-of-any-case"),
+    ("law-encode-pattern", "pattern-ignored"),
+    ("law-split-classes", "letters-of-basic-plane"),
+    ("law-special", "specials-in-list-order"),
+    ("law-allowed", "allowed-not-looked-at"),
+    ("law-disallowed", "disallowed-not-looked-at"),
+    ("law-special-absent", wrong.ReusesIds),
+    ("law-round-trip", wrong.LosesTheLastByte),
+    ("law-decode", "malformed-bytes-ignored"),
+    ("law-train", "tie-first-seen"),
+    ("law-train-special", "special-tokens-not-cut"),
+    ("law-train-pattern", wrong.TrainsByDefaultPattern),
+    ("law-train-again", wrong.TrainsInTurn),
+    ("law-train-encode", wrong.ForgetsMerges),
+    ("law-train-long", wrong.TrainsAtMost500),
+    ("law-stream", "chunks-encoded-alone"),
+    ("law-stream-apart", wrong.KeepsUnreadChunks),
+    ("law-batch", "rows-padded"),
+    ("law-batch-bad-text", wrong.LeavesOutSurrogates),
+    ("law-load", wrong.LoadsInKeyOrder),
+    ("law-save", wrong.SavesBackwards),
+    ("law-saved-numbers", wrong.SavesWithoutNewIds),
+]
+IN_NEW_PROCESSES = {
+    "law-hash-seed": wrong.TrainsInSetOrder,
+    "law-hash-seed-special": wrong.SpecialsInSetOrder,
+    "law-saved-elsewhere": wrong.SavesInTheLocale,
+}
+
+
+def found(property_id: str, target: Any, effort: Effort = QUICK) -> Found | None:
+    return PROPERTIES[property_id].run(Implementation("x", target), effort)
+
+
+def test_every_property_has_a_wrong_tokenizer() -> None:
+    assert [*dict.fromkeys(name for name, _ in WRONG), *IN_NEW_PROCESSES].sort() == [*PROPERTIES].sort()
+    assert {name for name, _ in WRONG} | {*IN_NEW_PROCESSES} == {*PROPERTIES}
+
+
+def test_every_property_names_a_clause_and_says_what_it_asks() -> None:
+    for one in bind(load_spec(check_schema=False).clauses):
+        assert one.clause.id == one.clause_id
+        assert one.asks.endswith("."), one.id
+
+
+@pytest.mark.parametrize("property_id", [name for name in PROPERTIES if name not in IN_NEW_PROCESSES])
+def test_a_correct_tokenizer_passes(property_id: str) -> None:
+    implementation = Implementation("x", wrong.Whole)
+    assert skip_reason(PROPERTIES[property_id], implementation) is None
+    assert PROPERTIES[property_id].run(implementation, Effort(examples_factor=0.2)) is None
+
+
+@pytest.mark.parametrize(("property_id", "target"), WRONG, ids=lambda one: one if isinstance(one, str) else "")
+def test_a_wrong_tokenizer_fails(property_id: str, target: Any, tmp_path: Path) -> None:
+    target = BUGS[target] if isinstance(target, str) else target
+    one = found(property_id, target, Effort())
+    assert one is not None
+    assert one.mismatch.depends_on is None
+    if one.case:
+        case = loaded(one.case, tmp_path)
+        assert case.id == f"{property_id}-found"
+        assert judge(case, Implementation("x", target)) is not None
+        assert judge(case, Implementation("x", wrong.Whole)) is None
+
+
+def loaded(text: str, folder: Path) -> Any:
+    (folder / "cases").mkdir()
+    (folder / "clauses").symlink_to(FOLDER / "clauses")
+    (folder / "cases" / "found.yaml").write_text(text + "\n", encoding="utf-8")
+    (case,) = load_spec(folder).cases
+    return case
+
+
+@contextlib.contextmanager
+def spawning(target: type) -> Iterator[Implementation]:
+    name = f"{target.__module__}:{target.__qualname__}"
+    yield Implementation("x", target, again=lambda environment: isolated(name, env=environment))
+
+
+@pytest.mark.parametrize("property_id", IN_NEW_PROCESSES)
+def test_new_processes(property_id: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[1]))
+    for target, fails in ((wrong.Whole, False), (IN_NEW_PROCESSES[property_id], True)):
+        with spawning(target) as implementation:
+            assert skip_reason(PROPERTIES[property_id], implementation) is None
+            one = PROPERTIES[property_id].run(implementation, Effort())
+            assert (one is not None) is fails
+            if one is not None:
+                assert "process" in one.mismatch.asked.context or "locale" in one.mismatch.asked.context
