@@ -25,7 +25,7 @@ from . import known_bugs, matrix
 from .likely_bugs import ranked
 from .matrix import Matrix
 
-STANDS = Path(matrix.__file__).with_name("stands.yaml")
+CASES_WITHOUT_BUG = Path(matrix.__file__).with_name("cases_without_bug.yaml")
 SEEDS = (1, 2, 3)
 ONE_IN = 32
 Answers = dict[str, str]
@@ -43,7 +43,7 @@ def check_published(published: Matrix, workers: int | None = None) -> Iterator[s
     Each bug is judged by the cases that it is said to fail, by those that the matrix does not know yet, and by one in
     `ONE_IN` of the others. The laws are not tried: that takes minutes.
     """
-    known = {case for answers in published.answers.values() for case in answers} | set(stands())
+    known = {case for answers in published.answers.values() for case in answers} | set(cases_without_bug())
     new = {case.id for case in _spec().cases if case.id not in known}
     jobs = []
     for number, bug in enumerate(known_bugs()):
@@ -97,14 +97,14 @@ def diagnosed(found: Matrix) -> list[str]:
     return told
 
 
-def stands(file: Path = STANDS) -> dict[str, str]:
-    """Return the golden cases that stand though they catch no known bug, each with the reason."""
+def cases_without_bug(file: Path = CASES_WITHOUT_BUG) -> dict[str, str]:
+    """Return the golden cases that catch no known bug and stay nevertheless, each with the reason."""
     documents = list(read_documents(file))
     return {case: one["reason"] for document in documents for one in document.value for case in one["cases"]}
 
 
 def gaps(found: Matrix, spec: Spec, reasons: Mapping[str, str]) -> Iterator[str]:
-    """Yield a line for each known bug that no golden case catches, and each case that stands without a reason.
+    """Yield a line for each known bug that no golden case catches, and each case that catches none and has no reason.
 
     A law suffices for a bug that only long inputs show.
     """
@@ -118,10 +118,10 @@ def gaps(found: Matrix, spec: Spec, reasons: Mapping[str, str]) -> Iterator[str]
     catching = found.catching()
     for case in spec.cases:
         if not catching.get(case.id) and case.level == "must" and case.id not in reasons:
-            yield f"{case.id} catches no known bug: write the bug, or say in {STANDS.name} why the case stands"
+            yield f"{case.id} catches no known bug: write the bug, or give a reason in {CASES_WITHOUT_BUG.name}"
     for name in reasons:
         if catching.get(name) or name not in {case.id for case in spec.cases}:
-            yield f"{name} is listed in {STANDS.name}, and catches a known bug, or does not exist: take it out"
+            yield f"{name} is listed in {CASES_WITHOUT_BUG.name}, and catches a known bug or does not exist: remove it"
 
 
 def listed(found: Matrix) -> Iterator[str]:

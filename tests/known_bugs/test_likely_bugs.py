@@ -13,9 +13,9 @@ from bpe_conformance.cases.judging import judge
 from bpe_conformance.fixtures.spec import Case, Spec, load_spec, read_case
 from bpe_conformance.implementation.implementation import Implementation
 from bpe_conformance.known_bugs import known_bugs
+from bpe_conformance.known_bugs.correct import Encoder
 from bpe_conformance.known_bugs.likely_bugs import Diagnosis, Likeness, SameError, line_for, of_run, ranked, told
 from bpe_conformance.known_bugs.matrix import Matrix, read, text
-from bpe_conformance.known_bugs.plain import Encoder
 
 ANSWERS = {
     "greedy": {"a": "1", "b": "2", "c": "3"},

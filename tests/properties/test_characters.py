@@ -14,7 +14,7 @@ from bpe_conformance.adapters.loading import resolve
 from bpe_conformance.fixtures import PATTERNS, characters
 from bpe_conformance.fixtures.spec import load_spec
 from bpe_conformance.implementation.implementation import Implementation
-from bpe_conformance.known_bugs.plain import Encoder
+from bpe_conformance.known_bugs.correct import Encoder
 from bpe_conformance.properties import characters as character_laws
 from bpe_conformance.properties.basic import bind
 from bpe_conformance.properties.characters import MODEL, sample

@@ -9,7 +9,7 @@ from properties import test_basic, test_long_inputs
 
 from bpe_conformance.fixtures.spec import load_spec
 from bpe_conformance.implementation.implementation import Implementation
-from bpe_conformance.known_bugs.plain import Encoder
+from bpe_conformance.known_bugs.correct import Encoder
 from bpe_conformance.properties.basic import LAWS, bind
 from bpe_conformance.properties.engine import Law, check, skip_reason
 from bpe_conformance.properties.state import STATE_LAWS
