@@ -104,6 +104,3 @@ class DecodesInBlocks(Encoder):
     def decode(self, ids: Iterable[int]) -> str:
         ids = list(ids)
         return "".join(super(DecodesInBlocks, self).decode(ids[at : at + 65_536]) for at in range(0, len(ids), 65_536))
-
-
-# Training
