@@ -308,7 +308,7 @@ def _known_bugs(options: argparse.Namespace) -> int:
 
     from .known_bugs import matrix, mutation_score
 
-    spec, reasons = load_spec(check_schema=False), mutation_score.stands()
+    spec, reasons = load_spec(check_schema=False), mutation_score.cases_without_bug()
     if options.measure:
         found = mutation_score.compute()
         write_text(matrix.FILE, matrix.text(found))

@@ -73,7 +73,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
     "cases": ("outcome", "implementation", "terminal"),
     "properties": ("outcome", "implementation", "cases", "terminal"),
     "known_bugs": ("outcome", "implementation", "cases", "properties"),
-    "packs": ("cases", "properties", "terminal", "command_error"),
+    "packs": ("cases", "properties", "known_bugs", "terminal", "command_error"),
     "report": ("outcome", "cases", "terminal"),
     "terminal": ("outcome", "report", "cases", "properties", "session"),
     "session": (

@@ -1,47 +1,47 @@
-"""Wrong batches: the order, equal and empty texts, padding, joining."""
+"""Incorrect batches: the order, equal and empty texts, padding, joining."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from .plain import Encoder
+from .correct import Encoder
 
 
 class RowsByLength(Encoder):
-    """Sorts the caller's texts by length, so that those of one length are padded together, and leaves the rows so."""
+    """Sorts the texts by length to pad equal lengths together, and returns the rows in that order."""
 
     clause = "BATCH-EQUAL-1"
-    fix = "Sort indices instead of texts, and put the rows back in the order of the texts."
+    fix = "Sort indices instead of texts, and restore the order of the texts."
 
     def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
         return super().encode_batch(sorted(texts, key=len))
 
 
 class EmptyTextsDropped(Encoder):
-    """Leaves empty texts out of the batch, so that the rows behind them belong to other texts."""
+    """Leaves empty texts out of the batch, so that all later rows belong to other texts."""
 
     clause = "BATCH-EQUAL-1"
-    fix = "Give an empty list for an empty text."
+    fix = "Return an empty list for an empty text."
 
     def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
         return super().encode_batch([text for text in texts if text])
 
 
 class EqualTextsOnce(Encoder):
-    """Encodes equal texts once, to save time, and gives one row for all of them."""
+    """Encodes equal texts once, to save time, and returns one row for all of them."""
 
     clause = "BATCH-EQUAL-1"
-    fix = "Look the row up for each text again: [list(rows[text]) for text in texts]."
+    fix = "Look the row up for each text: [list(rows[text]) for text in texts]."
 
     def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
         return super().encode_batch(list(dict.fromkeys(texts)))
 
 
 class RowsPadded(Encoder):
-    """Pads the rows with 0 to the length of the longest, as a model wants them."""
+    """Pads the rows with 0 to the length of the longest, as a model expects them."""
 
     clause = "BATCH-EQUAL-1"
-    fix = "Return rows of their own lengths; padding is for the caller."
+    fix = "Return rows of their own lengths; leave padding to the caller."
 
     def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
         rows = super().encode_batch(texts)
@@ -49,20 +49,20 @@ class RowsPadded(Encoder):
 
 
 class RowsTruncated(Encoder):
-    """Cuts the rows at 64 ids, by a `max_length` that has a default."""
+    """Cuts the rows at 64 ids, because a parameter `max_length` has a default."""
 
     clause = "BATCH-EQUAL-1"
-    fix = "Return whole rows; truncation is for the caller to ask for."
+    fix = "Return whole rows; truncate only if the caller asks for it."
 
     def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
         return [row[:64] for row in super().encode_batch(texts)]
 
 
 class TextsJoinedByLineEnds(Encoder):
-    """Joins the texts with line ends, encodes once and splits the ids at the id of the line end."""
+    """Joins the texts with line breaks, encodes once and splits the ids at the id of the line break."""
 
     clause = "BATCH-EQUAL-1"
-    fix = "Encode each text alone."
+    fix = "Encode each text separately."
 
     def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
         rows: list[list[int]] = [[]]
@@ -75,10 +75,11 @@ class TextsJoinedByLineEnds(Encoder):
 
 
 class LastGroupLost(Encoder):
-    """Hands the texts to workers in groups of equal size, and rounds the number of groups down."""
+    """Distributes the texts to workers in groups of equal size, and rounds the number of groups down."""
 
     clause = "BATCH-EQUAL-1"
-    fix = "Step through the texts: for start in range(0, len(texts), size), which takes a short last group too."
+    fix = "Use for start in range(0, len(texts), size), which includes a short last group."
+    evidence = "huggingface/tokenizers#179: the last batch of words was lost, depending on the number of CPUs"
 
     def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
         size = max(1, len(texts) // 4)
@@ -87,7 +88,7 @@ class LastGroupLost(Encoder):
 
 
 class SpecialsOffInBatches(Encoder):
-    """Encodes the texts of a batch by the function for texts without special tokens."""
+    """Encodes the texts of a batch with the function for text without special tokens."""
 
     clause = "BATCH-EQUAL-1"
     fix = "Call encode for each text."
@@ -97,14 +98,15 @@ class SpecialsOffInBatches(Encoder):
 
 
 class EmptyBatchRaises(Encoder):
-    """Looks at the first text to see what it is given, which an empty batch does not have."""
+    """Reads the first text to check its type, which an empty batch does not have."""
 
     clause = "BATCH-EQUAL-1"
     fix = "Return [] for an empty batch."
+    evidence = "onnxruntime-extensions 0.15.2"
 
     def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
         if not isinstance(texts[0], str):
-            raise TypeError("a list of texts is wanted")
+            raise TypeError("texts must be strings")
         return super().encode_batch(texts)
 
 
@@ -112,7 +114,7 @@ class PatternLostInBatches(Encoder):
     """Builds the workers of a batch from vocabulary, merges and special tokens, and forgets the pattern."""
 
     clause = "BATCH-EQUAL-1"
-    fix = "Hand the pattern to the workers as well."
+    fix = "Pass the pattern to the workers as well."
 
     def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
         return Encoder(self.vocab, self.merges, self.special).encode_batch(texts)

@@ -1,4 +1,4 @@
-"""Wrong files: the lines of merges.txt, the ids of vocab.json, the spelling of bytes, special tokens, saving."""
+"""Incorrect files: the lines of merges.txt, the ids of vocab.json, the spelling of bytes, special tokens, saving."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from pathlib import Path
 
 from bpe_conformance.fixtures import GPT2_BYTE_ORDER, Merge, spell, unspell
 
-from .plain import Encoder
+from .correct import Encoder
 
 
 class _Reader(Encoder):
-    """Reads in steps: the lines of merges.txt, the entries of vocab.json, a spelling; right as it stands."""
+    """Reads in steps: the lines of merges.txt, the entries of vocab.json, a spelling; correct by itself."""
 
     @classmethod
     def from_files(cls, vocab_path: str, merges_path: str, special_tokens: Sequence[str] | None = None) -> Encoder:
@@ -53,10 +53,11 @@ class _Reader(Encoder):
 
 
 class FirstLineDropped(_Reader):
-    """Drops the first line of merges.txt unseen, as GPT-2's own reader does; without a header it is a merge."""
+    """Drops the first line of merges.txt, whatever it is, as GPT-2's own reader does."""
 
     clause = "FILE-VERSION-2"
     fix = "Drop the first line only if it begins with '#version'."
+    evidence = "GPT-2's encoder.py; transformers 4.57.6 (GPT2Tokenizer)"
 
     @classmethod
     def lines(cls, text: str) -> list[str]:
@@ -64,10 +65,11 @@ class FirstLineDropped(_Reader):
 
 
 class HeaderIsMerge(_Reader):
-    """Reads every line of merges.txt as a merge, so that `#version: 0.2` has the rank 0."""
+    """Reads every line of merges.txt as a merge, so that `#version: 0.2` gets rank 0."""
 
     clause = "FILE-VERSION-1"
     fix = "Drop the first line if it begins with '#version'."
+    evidence = "ffbpe 0.1.10"
 
     @classmethod
     def lines(cls, text: str) -> list[str]:
@@ -75,10 +77,10 @@ class HeaderIsMerge(_Reader):
 
 
 class HeaderComparedWhole(_Reader):
-    """Drops the header only if it is `#version: 0.2` and nothing else; Hugging Face's says who trained the table."""
+    """Drops only the header `#version: 0.2` itself; Hugging Face's also says who trained the table."""
 
     clause = "FILE-VERSION-1"
-    fix = "Ask whether the first line begins with '#version'."
+    fix = "Test whether the first line begins with '#version'."
 
     @classmethod
     def lines(cls, text: str) -> list[str]:
@@ -87,10 +89,10 @@ class HeaderComparedWhole(_Reader):
 
 
 class NumberSignLinesSkipped(_Reader):
-    """Skips lines of merges.txt that begin with `#` as comments, and with them all merges of number signs."""
+    """Skips lines of merges.txt that begin with `#` as comments, and so all merges of number signs."""
 
     clause = "FILE-VERSION-1"
-    fix = "Drop the first line if it begins with '#version', and no other."
+    fix = "Drop the first line if it begins with '#version', and no other line."
 
     @classmethod
     def lines(cls, text: str) -> list[str]:
@@ -98,10 +100,10 @@ class NumberSignLinesSkipped(_Reader):
 
 
 class CarriageReturnKept(_Reader):
-    """Splits merges.txt at LF only and leaves the CR of a file from Windows on the second part of each merge."""
+    """Splits merges.txt at LF only, and keeps the CR of a Windows file in the second part of each merge."""
 
     clause = "FILE-LINES-1"
-    fix = "Split by text.replace('\\r\\n', '\\n').split('\\n'), or open the file in text mode."
+    fix = r"Use text.replace('\r\n', '\n').split('\n'), or open the file in text mode."
 
     @classmethod
     def lines(cls, text: str) -> list[str]:
@@ -116,10 +118,11 @@ class CarriageReturnKept(_Reader):
 
 
 class LastLineDropped(_Reader):
-    """Drops what stands behind the last line end, as `[1:-1]` does; without one it is the last merge."""
+    """Drops what follows the last line break, as `[1:-1]` does; in some files that is the last merge."""
 
     clause = "FILE-LINES-1"
     fix = "Drop empty lines instead: [line for line in lines if line]."
+    evidence = "GPT-2's encoder.py; transformers 4.57.6 (GPT2Tokenizer)"
 
     @classmethod
     def lines(cls, text: str) -> list[str]:
@@ -128,10 +131,11 @@ class LastLineDropped(_Reader):
 
 
 class RanksByResultId(_Reader):
-    """Ranks merges by the ids of their results instead of by their lines, since for GPT-2 both are the same."""
+    """Ranks merges by the ids of their results instead of by their lines, because GPT-2's agree."""
 
     clause = "FILE-LOAD-1"
-    fix = "The rank of a merge is its place among the lines of merges.txt."
+    fix = "Use the position of a merge among the lines of merges.txt as its rank."
+    evidence = "one step from tokie 0.1.4, which ranks by id"
 
     @classmethod
     def order(cls, merges: list[Merge], vocab: dict[int, bytes]) -> list[Merge]:
@@ -143,10 +147,10 @@ class RanksByResultId(_Reader):
 
 
 class IdsByPlaceInFile(_Reader):
-    """Numbers the keys of vocab.json as they stand in the file and ignores their values."""
+    """Numbers the keys of vocab.json in file order and ignores their values."""
 
     clause = "FILE-LOAD-1"
-    fix = "Take the ids from the file: {index: token for token, index in entries.items()}."
+    fix = "Take the ids from the file: {id: token for token, id in entries.items()}."
 
     @classmethod
     def entries(cls, entries: dict[str, int]) -> Iterable[tuple[str, int]]:
@@ -154,7 +158,7 @@ class IdsByPlaceInFile(_Reader):
 
 
 class IdsCloseUp(_Reader):
-    """Sorts the entries of vocab.json by id into a list, whose places are the ids only if there is no gap."""
+    """Sorts the entries of vocab.json by id into a list, whose indexes are the ids only if there is no gap."""
 
     clause = "FILE-LOAD-1"
     fix = "Keep a dict from id to token, or fill the gaps of the list."
@@ -165,7 +169,7 @@ class IdsCloseUp(_Reader):
 
 
 class IdsFromMerges(_Reader):
-    """Builds the vocabulary from merges.txt alone, bytes in GPT-2's order and then a merge a line."""
+    """Builds the vocabulary from merges.txt alone: bytes in GPT-2's order, then one token per line."""
 
     clause = "FILE-LOAD-1"
     fix = "Take the ids from vocab.json."
@@ -184,7 +188,7 @@ class IdsFromMerges(_Reader):
 
 
 class SpellingsReadAsText(_Reader):
-    """Takes spellings for text, encoded as UTF-8, so that `Ġt` is C4 A0 74 and no byte above 7F has an entry."""
+    """Reads spellings as text in UTF-8, so that `Ġt` becomes C4 A0 74."""
 
     clause = "FILE-MAP-1"
     fix = "Map each character back to its byte with the inverse of GPT-2's bytes_to_unicode."
@@ -195,7 +199,7 @@ class SpellingsReadAsText(_Reader):
 
 
 class OnlySpaceAndLineEndMapped(_Reader):
-    """Replaces `Ġ` and `Ċ` by space and line feed and takes the rest as text, which is right for ASCII."""
+    """Replaces `Ġ` and `Ċ` by space and line feed and reads the rest as text, which works for ASCII."""
 
     clause = "FILE-MAP-1"
     fix = "Map each character back to its byte with the inverse of GPT-2's bytes_to_unicode."
@@ -230,7 +234,7 @@ class _OtherMap(_Reader):
 
 
 class SoftHyphenSpelledAsItself(_OtherMap):
-    """Spells AD as the character U+00AD, by the range A1-FF in place of the two ranges around the soft hyphen."""
+    """Spells AD as U+00AD, because it writes one range A1-FF instead of the two around the soft hyphen."""
 
     clause = "FILE-MAP-1"
     fix = "The printable bytes are 21-7E, A1-AC and AE-FF; AD is spelled U+0143."
@@ -238,7 +242,7 @@ class SoftHyphenSpelledAsItself(_OtherMap):
 
 
 class DeleteSpelledAsItself(_OtherMap):
-    """Spells 7F as itself, by a range that ends one too late, which shifts the characters of the bytes behind it."""
+    """Spells 7F as itself, because a range ends one too late, which shifts the spelling of later bytes."""
 
     clause = "FILE-MAP-1"
     fix = "The printable bytes are 21-7E, A1-AC and AE-FF: range(0x21, 0x7F) ends before 7F."
@@ -257,10 +261,10 @@ class TildeLeftOut(_OtherMap):
 
 
 class SpecialsNotLoaded(_Reader):
-    """Takes `special_tokens` and does not pass them on to the constructor."""
+    """Accepts `special_tokens` and does not pass them to the constructor."""
 
     clause = "FILE-SPECIAL-1"
-    fix = "return cls(vocab, merges, special_tokens)."
+    fix = "Pass them on: return cls(vocab, merges, special_tokens)."
 
     @classmethod
     def from_files(cls, vocab_path: str, merges_path: str, special_tokens: Sequence[str] | None = None) -> Encoder:
@@ -270,7 +274,7 @@ class SpecialsNotLoaded(_Reader):
 
 
 class LoadedEntriesThatLookSpecial(_Reader):
-    """Makes every `<|...|>` of vocab.json a special token when it loads, whatever the caller lists."""
+    """Makes every <|...|> of vocab.json a special token when it loads, whatever the caller lists."""
 
     clause = "FILE-SPECIAL-1"
     fix = "Pass on the special_tokens that the caller gave, and no others."
@@ -283,10 +287,10 @@ class LoadedEntriesThatLookSpecial(_Reader):
 
 
 class AbsentSpecialsNotLoaded(_Reader):
-    """Takes of `special_tokens` those that vocab.json holds, and forgets the others, whose text is then split."""
+    """Uses only those special tokens that vocab.json contains, and treats the others as text."""
 
     clause = "SPECIAL-ABSENT-2"
-    fix = "Pass all of them on to the constructor, which gives new ids to those without an entry."
+    fix = "Pass all of them to the constructor, which gives new ids to those without an entry."
 
     @classmethod
     def from_files(cls, vocab_path: str, merges_path: str, special_tokens: Sequence[str] | None = None) -> Encoder:
@@ -298,7 +302,7 @@ class AbsentSpecialsNotLoaded(_Reader):
 
 
 class _Writer(Encoder):
-    """Writes in steps: a spelling, the entries of vocab.json, the merges, a line; right as it stands."""
+    """Writes in steps: a spelling, the entries of vocab.json, the merges, a line; correct by itself."""
 
     def save(self, folder: str) -> None:
         entries = {self.spelling(token): index for index, token in self.entries()}
@@ -320,27 +324,28 @@ class _Writer(Encoder):
 
 
 class SavedAsText(_Writer):
-    """Writes tokens as text, with U+FFFD for what is not UTF-8; tokens that are half a character fall together."""
+    """Writes tokens as text, with U+FFFD for what is not UTF-8, so that different tokens become equal."""
 
     clause = "FILE-SAVE-1"
     fix = "Spell each byte as one character (GPT-2's bytes_to_unicode)."
+    evidence = "bpetokenizer 1.2.1"
 
     def spelling(self, token: bytes) -> str:
         return token.decode("utf-8", errors="replace")
 
 
 class SavedIdsRenumbered(_Writer):
-    """Numbers the entries from 0 when it saves, in the order of their ids, so that gaps close."""
+    """Numbers the entries from 0 when it saves, in the order of their ids, which closes gaps."""
 
     clause = "FILE-SAVE-1"
-    fix = "Write each token with its id: {spell(token): index for index, token in vocab.items()}."
+    fix = "Write each token with its id: {spell(token): id for id, token in vocab.items()}."
 
     def entries(self) -> Iterable[tuple[int, bytes]]:
         return enumerate(token for _, token in sorted(self.vocab.items()))
 
 
 class SavedWithoutSpecials(_Writer):
-    """Leaves special tokens out of vocab.json, since they have a file of their own elsewhere."""
+    """Leaves special tokens out of vocab.json, because some libraries keep them in a file of their own."""
 
     clause = "FILE-SAVE-1"
     fix = "Write every entry of the vocabulary."
@@ -361,10 +366,10 @@ class SavedMergesSorted(_Writer):
 
 
 class SavedMergesByRankAsText(_Writer):
-    """Keeps the merges under their ranks in JSON, whose keys are text, and writes them sorted: 10 comes before 2."""
+    """Keeps merges in JSON under their ranks, which become text, and sorts them: 10 comes before 2."""
 
     clause = "FILE-SAVE-1"
-    fix = "Sort by the number: sorted(ranks, key=int); or keep the merges in a list."
+    fix = "Sort by number, sorted(ranks, key=int), or keep the merges in a list."
 
     def pairs(self) -> Sequence[Merge]:
         ranks = sorted(map(str, range(len(self.merges))))
@@ -382,7 +387,7 @@ class SavedMergesByResultId(_Writer):
 
 
 class SavedMergesWithoutSpace(_Writer):
-    """Writes the result of each merge in place of its two parts, as a list of tokens."""
+    """Writes the result of each merge instead of its two parts, as a list of tokens."""
 
     clause = "FILE-SAVE-1"
     fix = "Write both parts of a merge with a space between them."
@@ -392,10 +397,10 @@ class SavedMergesWithoutSpace(_Writer):
 
 
 class SavedInverted(_Writer):
-    """Writes vocab.json from id to token, as the tokenizer holds it; JSON turns the ids into strings."""
+    """Writes vocab.json from id to token, as it keeps the vocabulary; JSON turns the ids into strings."""
 
     clause = "FILE-SAVE-1"
-    fix = "Write token to id: {spell(token): index for index, token in vocab.items()}."
+    fix = "Write token to id: {spell(token): id for id, token in vocab.items()}."
 
     def save(self, folder: str) -> None:
         super().save(folder)

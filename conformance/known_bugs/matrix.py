@@ -18,12 +18,12 @@ class Matrix:
     Attributes:
         answers: bug → case that it fails → fingerprint of its answer. Bugs whose answers vary are left out.
         varying: bug → one golden case that catches it, for the bugs whose answers vary.
-        laws: bug → the first law that catches it, or "".
+        properties: bug → the first property that catches it, or "".
     """
 
     answers: Mapping[str, Mapping[str, str]]
     varying: Mapping[str, str]
-    laws: Mapping[str, str]
+    properties: Mapping[str, str]
 
     def catching(self) -> dict[str, set[str]]:
         """Return case → the bugs that it catches."""
@@ -37,13 +37,13 @@ class Matrix:
 def read(file: Path = FILE) -> Matrix:
     """Return the published matrix."""
     data: dict[str, Any] = json.loads(file.read_text("utf-8"))
-    answers: dict[str, dict[str, str]] = {bug: {} for bug in data["laws"]}
+    answers: dict[str, dict[str, str]] = {bug: {} for bug in data["properties"]}
     for case, row in data["cases"].items():
         for fingerprint, bugs in row.items():
             for bug in bugs:
                 answers[bug][case] = fingerprint
     fixed = {bug: found for bug, found in answers.items() if bug not in data["varying"]}
-    return Matrix(fixed, data["varying"], data["laws"])
+    return Matrix(fixed, data["varying"], data["properties"])
 
 
 def text(matrix: Matrix) -> str:
@@ -54,7 +54,7 @@ def text(matrix: Matrix) -> str:
             rows.setdefault(case, {}).setdefault(fingerprint, []).append(bug)
     cases = {case: {mark: sorted(row[mark]) for mark in sorted(row)} for case, row in sorted(rows.items())}
     parts: dict[str, Mapping[str, Any]] = {"cases": cases}
-    parts |= {"varying": dict(sorted(matrix.varying.items())), "laws": dict(sorted(matrix.laws.items()))}
+    parts |= {"varying": dict(sorted(matrix.varying.items())), "properties": dict(sorted(matrix.properties.items()))}
     return "{\n" + ",\n".join(f'"{name}": {_lines(part)}' for name, part in parts.items()) + "\n}\n"
 
 

@@ -6,7 +6,7 @@ import contextlib
 import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from concurrent.futures import ProcessPoolExecutor
-from functools import lru_cache
+from functools import lru_cache, partial
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
@@ -25,28 +25,29 @@ from . import known_bugs, matrix
 from .likely_bugs import ranked
 from .matrix import Matrix
 
-STANDS = Path(matrix.__file__).with_name("stands.yaml")
+CASES_WITHOUT_BUG = Path(matrix.__file__).with_name("cases_without_bug.yaml")
+SEEDS = (1, 2, 3)
 ONE_IN = 32
 Answers = dict[str, str]
 
 
 def compute(workers: int | None = None) -> Matrix:
-    """Return the whole matrix: every golden case and every law against every known bug."""
-    goldens, laws = _each(_answers, workers), _each(_law, workers)
-    return _matrix(goldens, laws)
+    """Return the whole matrix: every golden case and every property against every known bug."""
+    goldens, properties = _each(_answers, workers), _each(_law, workers)
+    return _matrix(goldens, properties)
 
 
 def check_published(published: Matrix, workers: int | None = None) -> Iterator[str]:
     """Yield a line for each thing in which the published matrix is not what the known bugs do now.
 
-    Each bug is judged by the cases that it is said to fail, by those that the matrix does not know yet, and by one in
-    `ONE_IN` of the others. The laws are not tried: that takes minutes.
+    Each bug is tested by the cases that it is said to fail, by those that the matrix does not know yet, and by one in
+    `ONE_IN` of the others. The properties are not tested: that takes minutes.
     """
-    known = {case for answers in published.answers.values() for case in answers} | set(stands())
+    known = {case for answers in published.answers.values() for case in answers} | set(cases_without_bug())
     new = {case.id for case in _spec().cases if case.id not in known}
     jobs = []
     for number, bug in enumerate(known_bugs()):
-        if bug.id not in published.laws:
+        if bug.id not in published.properties:
             yield f"{bug.id}: has no row yet"
             continue
         if bug.varies != (bug.id in published.varying):
@@ -55,7 +56,7 @@ def check_published(published: Matrix, workers: int | None = None) -> Iterator[s
             row = published.answers.get(bug.id, {})
             some = {case.id for place, case in enumerate(_spec().cases) if (place + number) % ONE_IN == 0}
             jobs.append((bug.id, {*row, *some, *new}, row))
-    for bug_id in sorted({*published.laws} - {bug.id for bug in known_bugs()}):
+    for bug_id in sorted({*published.properties} - {bug.id for bug in known_bugs()}):
         yield f"{bug_id}: has a row, and is gone"
     with _pool(workers) as pool:
         for (bug_id, _, row), now in zip(jobs, pool.map(_some_answers, jobs), strict=True):
@@ -63,37 +64,37 @@ def check_published(published: Matrix, workers: int | None = None) -> Iterator[s
                 yield f"{bug_id}: {len(changed)} answers are not the published ones, first that to {changed[0]}"
 
 
-def _matrix(goldens: Mapping[str, Answers], laws: Mapping[str, str]) -> Matrix:
+def _matrix(goldens: Mapping[str, Answers], properties: Mapping[str, str]) -> Matrix:
     varying = {bug.id: min(goldens[bug.id], default="") for bug in known_bugs() if bug.varies}
-    return Matrix({bug: found for bug, found in goldens.items() if bug not in varying}, varying, laws)
+    return Matrix({bug: found for bug, found in goldens.items() if bug not in varying}, varying, properties)
 
 
 def diagnosed(found: Matrix) -> list[str]:
-    """Return the known bugs that are told by name when each is run as an unknown one."""
+    """Return the known bugs that are named when each is run as an unknown one."""
     spec = _spec()
     clauses = {**{bug.id: bug.clause for bug in known_bugs()}, **{case.id: case.clause.id for case in spec.cases}}
-    told = []
+    named = []
     for bug, answers in found.answers.items():
         likely = ranked(answers, [case.id for case in spec.cases], found, clauses)
         if likely and bug in likely[0].bugs:
-            told.append(bug)
-    return told
+            named.append(bug)
+    return named
 
 
-def stands(file: Path = STANDS) -> dict[str, str]:
-    """Return the golden cases that stand though they catch no known bug, each with the reason."""
+def cases_without_bug(file: Path = CASES_WITHOUT_BUG) -> dict[str, str]:
+    """Return the golden cases that catch no known bug and stay nevertheless, each with the reason."""
     documents = list(read_documents(file))
     return {case: one["reason"] for document in documents for one in document.value for case in one["cases"]}
 
 
 def gaps(found: Matrix, spec: Spec, reasons: Mapping[str, str]) -> Iterator[str]:
-    """Yield a line for each known bug that no golden case catches, and each case that stands without a reason.
+    """Yield a line for each known bug that no golden case catches, and each case that catches none and has no reason.
 
-    A law suffices for a bug that only long inputs show.
+    A property suffices for a bug that only long inputs show.
     """
-    by_law = {bug.id for bug in known_bugs() if bug.long and found.laws.get(bug.id)}
+    by_property = {bug.id for bug in known_bugs() if bug.long and found.properties.get(bug.id)}
     for bug, answers in found.answers.items():
-        if not answers and bug not in by_law:
+        if not answers and bug not in by_property:
             yield f"{bug} is caught by no golden case: write one"
     for bug, caught_by in found.varying.items():
         if not caught_by:
@@ -101,14 +102,21 @@ def gaps(found: Matrix, spec: Spec, reasons: Mapping[str, str]) -> Iterator[str]
     catching = found.catching()
     for case in spec.cases:
         if not catching.get(case.id) and case.level == "must" and case.id not in reasons:
-            yield f"{case.id} catches no known bug: write the bug, or say in {STANDS.name} why the case stands"
+            yield f"{case.id} catches no known bug: write the bug, or give a reason in {CASES_WITHOUT_BUG.name}"
     for name in reasons:
         if catching.get(name) or name not in {case.id for case in spec.cases}:
-            yield f"{name} is listed in {STANDS.name}, and catches a known bug, or does not exist: take it out"
+            yield f"{name} is listed in {CASES_WITHOUT_BUG.name}, and catches a known bug or does not exist: remove it"
+
+
+def seeds(workers: int | None = None) -> Iterator[str]:
+    """Yield a line for each of a few seeds: how many known bugs the properties catch with it."""
+    for seed in SEEDS:
+        caught = _each(partial(_property, seed=seed), workers)
+        yield f"caught by --bpe-seed {seed:<8} {sum(map(bool, caught.values()))} of {len(known_bugs())}"
 
 
 def listed(found: Matrix) -> Iterator[str]:
-    """Yield a line for each known bug: how many golden cases and laws catch it, and what it does."""
+    """Yield a line for each known bug: how many golden cases catch it, and the first property, and what it does."""
     section = ""
     for bug in known_bugs():
         if bug.section != section:
@@ -116,24 +124,24 @@ def listed(found: Matrix) -> Iterator[str]:
             yield f"{section}"
         caught = len(found.answers.get(bug.id, ()))
         cases = f"{caught} case{'' if caught == 1 else 's'}" if bug.id in found.answers else "varies"
-        law = found.laws.get(bug.id) or "no law"
-        yield f"  {bug.id:<38}{cases:>10}, {law:<22}{bug.clause}"
+        name = found.properties.get(bug.id) or "no property"
+        yield f"  {bug.id:<38}{cases:>10}, {name:<22}{bug.clause}"
         yield f"      {bug.sentence}"
 
 
 def totals(found: Matrix, spec: Spec, reasons: Mapping[str, str]) -> Iterator[str]:
-    """Yield the numbers: bugs caught by golden cases and by laws, cases that catch one, bugs told by name."""
+    """Yield the numbers: bugs caught by golden cases and by properties, cases that catch one, bugs named."""
     bugs = known_bugs()
     golden = sum(bool(found.answers.get(bug.id) or found.varying.get(bug.id)) for bug in bugs)
-    laws = sum(bool(found.laws.get(bug.id)) for bug in bugs)
+    properties = sum(bool(found.properties.get(bug.id)) for bug in bugs)
     catching = found.catching()
     musts = [case.id for case in spec.cases if case.level == "must"]
     caught = sum(bool(catching.get(case)) for case in musts)
     yield f"caught by a golden case      {golden} of {len(bugs)} known bugs"
-    yield f"caught by a law              {laws} of {len(bugs)}"
-    told = sum(map(bool, found.answers.values()))
-    yield f"told by name when unknown    {len(diagnosed(found))} of {told}, the rest vary or need long inputs"
-    yield f"cases that catch a bug       {caught} of {len(musts)} MUST; by reasons stand {len(reasons)} more"
+    yield f"caught by a property         {properties} of {len(bugs)}"
+    total = sum(map(bool, found.answers.values()))
+    yield f"named when unknown           {len(diagnosed(found))} of {total}; the others vary or need long inputs"
+    yield f"cases that catch a bug       {caught} of {len(musts)} MUST; {len(reasons)} more have a reason"
 
 
 # In worker processes
@@ -179,14 +187,14 @@ def _judged(case: Case, implementation: Implementation) -> Mismatch | None:
         return judge(case, implementation)
 
 
-def _law(bug: str) -> str:
+def _property(bug: str, seed: int | None = None) -> str:
     implementation = _implementation(bug)
     tested = (one for one in _bound().values() if not property_skip_reason(one, implementation))
-    return next((one.id for one in tested if _breaks(one, implementation)), "")
+    return next((one.id for one in tested if _breaks(one, implementation, seed)), "")
 
 
-def _breaks(tested: Property, implementation: Implementation) -> bool:
-    found = tested.run(implementation, Effort(shrink=False))
+def _breaks(tested: Property, implementation: Implementation, seed: int | None) -> bool:
+    found = tested.run(implementation, Effort(seed=seed, shrink=False))
     return found is not None and found.mismatch.depends_on is None
 
 

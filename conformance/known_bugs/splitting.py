@@ -1,17 +1,18 @@
-"""Wrong splitting: each alternative of a pattern, the classes of the engine, the pattern that is asked for."""
+"""Incorrect splitting: one table of incorrect regular expressions, then what no regular expression describes."""
 
 from __future__ import annotations
 
 import re
 import unicodedata
 from itertools import pairwise
+from typing import NamedTuple
 
 import regex
 
 from bpe_conformance.fixtures import PATTERNS
 from bpe_conformance.reference import textbook
 
-from .plain import Encoder
+from .correct import Encoder
 
 GPT2 = PATTERNS["gpt2"]
 CL100K = PATTERNS["cl100k"]
@@ -20,21 +21,408 @@ TRIADS = PATTERNS["triads"]
 CONTRACTIONS = "'s|'t|'re|'ve|'m|'ll|'d"
 
 
+class Row(NamedTuple):
+    """One known bug that splits with an incorrect regular expression.
+
+    Attributes:
+        id: the id of the bug, in kebab-case; permanent.
+        clause: the clause that it violates first.
+        sentence: what it does, and why people write it.
+        fix: what to change.
+        wrong: the regular expression that it uses instead of the pattern `name`.
+        name: the pattern that it gets wrong.
+        evidence: where it was seen, or "".
+        findall: whether it drops what `wrong` does not match, as `findall` does.
+    """
+
+    id: str
+    clause: str
+    sentence: str
+    fix: str
+    wrong: str
+    name: str = "gpt2"
+    evidence: str = ""
+    findall: bool = False
+
+
+# The table
+
+PATTERN_BUGS = (
+    Row(
+        "contractions-forgotten",
+        "SPLIT-CONTRACTION-1",
+        "Has no alternatives for contractions, which look optional, so that the apostrophe is a pre-token.",
+        "Begin the pattern with 's|'t|'re|'ve|'m|'ll|'d.",
+        GPT2.replace(f"{CONTRACTIONS}|", ""),
+        evidence="bpeasy 0.1.6 (its default split)",
+    ),
+    Row(
+        "contractions-of-any-case",
+        "SPLIT-CONTRACTION-2",
+        "Ignores the case of contractions, as cl100k does and as looks correct for DON'T.",
+        "Remove (?i: because GPT-2's contractions are lower case.",
+        GPT2.replace(CONTRACTIONS, f"(?i:{CONTRACTIONS})"),
+    ),
+    Row(
+        "contractions-with-curly-apostrophe",
+        "SPLIT-CONTRACTION-2",
+        "Accepts a typographic apostrophe in contractions, because most printed text has one.",
+        "Match U+0027 only: to GPT-2, U+2019 is a character like any other punctuation.",
+        GPT2.replace(CONTRACTIONS, "['\u2019](?:s|t|re|ve|m|ll|d)"),
+    ),
+    Row(
+        "contractions-at-word-end",
+        "SPLIT-CONTRACTION-1",
+        r"Requires a \b after a contraction, so that it does not cut 'tis and 'dear, which GPT-2 cuts.",
+        r"Remove the \b: a contraction is a pre-token whatever follows.",
+        GPT2.replace(CONTRACTIONS, rf"(?:{CONTRACTIONS})\b"),
+    ),
+    Row(
+        "contractions-inside-words",
+        "SPLIT-CONTRACTION-1",
+        "Keeps don't in one piece, as word tokenizers and o200k do.",
+        "End the word before the apostrophe; the contraction is the next pre-token.",
+        GPT2.replace(r" ?\p{L}+", rf" ?\p{{L}}+(?:{CONTRACTIONS})?"),
+        evidence="OpenAI's o200k does so by design",
+    ),
+    Row(
+        "letters-ascii",
+        "SPLIT-LETTER-1",
+        r"Writes [a-zA-Z] for \p{L}, which `re` does not know, so that accented letters become punctuation.",
+        r"Use the package regex, which knows \p{L}.",
+        GPT2.replace(r" ?\p{L}+", " ?[a-zA-Z]+").replace(r"\p{L}", "a-zA-Z"),
+    ),
+    Row(
+        "letters-as-word-characters",
+        "SPLIT-LETTER-1",
+        r"Writes \w for letters and numbers, so that underscores, digits and marks all join the word.",
+        r"Use \p{L}+ and \p{N}+ separately: \w also contains the underscore and marks.",
+        GPT2.replace(r" ?\p{L}+| ?\p{N}+", r" ?\w+").replace(r"\p{L}\p{N}", r"\w"),
+    ),
+    Row(
+        "letters-by-is-alphabetic",
+        "SPLIT-UNICODE-1",
+        "Takes the property Alphabetic for letters, as Rust's is_alphabetic does, which contains Ⅷ and vowel signs.",
+        r"Use the general categories L and N: \p{L} and \p{N}.",
+        GPT2.replace(r" ?\p{L}+| ?\p{N}+", r" ?\p{Alphabetic}+| ?[^\P{N}\p{Alphabetic}]+").replace(
+            r"\p{L}", r"\p{Alphabetic}"
+        ),
+        evidence="tokie 0.1.4 (is_unicode_letter)",
+    ),
+    Row(
+        "letters-with-marks",
+        "SPLIT-MARK-1",
+        r"Counts marks as letters, [\p{L}\p{M}]+, so that vowel signs and accents stay with their word.",
+        r"Remove \p{M}: to GPT-2's pattern a mark is one of the other characters.",
+        GPT2.replace(r" ?\p{L}+", r" ?[\p{L}\p{M}]+").replace(r"\s\p{L}", r"\s\p{L}\p{M}"),
+    ),
+    Row(
+        "numbers-decimal-only",
+        "SPLIT-UNICODE-1",
+        r"Writes \d for \p{N}, so that superscripts, fractions and Roman numerals become punctuation.",
+        r"Use \p{N}, which is Nd, Nl and No; \d is Nd only.",
+        GPT2.replace(r"\p{N}", r"\d"),
+    ),
+    Row(
+        "numbers-digit-by-digit",
+        "SPLIT-NUMBER-1",
+        "Makes every digit a pre-token, as Llama and Qwen do for the sake of arithmetic.",
+        r"Repeat the class: ' ?\p{N}+'.",
+        GPT2.replace(r" ?\p{N}+", r" ?\p{N}"),
+        evidence="Qwen2; tinybpe 1.0.0 uses Qwen2's pattern for every model",
+    ),
+    Row(
+        "punctuation-char-by-char",
+        "SPLIT-OTHER-1",
+        "Makes every punctuation character a pre-token, as BERT does, because the + after the class is missing.",
+        r"Repeat the class: ' ?[^\s\p{L}\p{N}]+'.",
+        GPT2.replace(r"\p{N}]+", r"\p{N}]"),
+    ),
+    Row(
+        "underscore-lost",
+        "SPLIT-LOSSLESS-1",
+        r"Writes [^\W\d_] for letters and [^\s\w] for the rest, so that findall drops the underscore.",
+        r"Use classes that complement each other: \p{L}, \p{N}, \s and [^\s\p{L}\p{N}].",
+        GPT2.replace(r"[^\s\p{L}\p{N}]", r"[^\s\p{L}\p{N}_]"),
+        findall=True,
+    ),
+    Row(
+        "punctuation-glued-to-words",
+        "SPLIT-DEFAULT-1",
+        r"Splits at white space only, ' ?\S+', so that punctuation and digits join the word.",
+        "Use GPT-2's pattern, which separates letters, numbers and other characters.",
+        r" ?\S+|\s+(?!\S)|\s+",
+    ),
+    Row(
+        "spaces-apart",
+        "SPLIT-LETTER-1",
+        "Leaves the optional space out, so that words and the spaces before them are separate pre-tokens.",
+        "Write ' ?' before letters, numbers and other characters.",
+        GPT2.replace(" ?", ""),
+    ),
+    Row(
+        "any-white-space-before-words",
+        "SPLIT-SPACE-2",
+        r"Writes \s? for the optional space, because a blank in a regular expression is easily misread.",
+        "Write ' ?': only U+0020 joins the word; tabs and line breaks do not.",
+        GPT2.replace(" ?", r"\s?"),
+        evidence="kitoken 0.11.1; tokie 0.1.4 for tabs",
+    ),
+    Row(
+        "lookahead-missing",
+        "SPLIT-SPACE-1",
+        r"Leaves out \s+(?!\S), which RE2, Go and Rust's regex reject, so that runs swallow the next word's space.",
+        r"Without a lookahead, give the last character of a run of \s back if \S follows.",
+        GPT2.replace(r"\s+(?!\S)|", ""),
+        evidence="wangkuiyi/huggingface-tokenizer-in-cxx#10 (RE2)",
+    ),
+    Row(
+        "white-space-one-by-one",
+        "SPLIT-SPACE-1",
+        r"Replaces \s+(?!\S)|\s+ with \s+$|\s for an engine without lookahead, so that indents fall apart.",
+        r"Give the last character of a run of \s back if \S follows; the others are one pre-token.",
+        GPT2.replace(r"\s+(?!\S)|\s+", r"\s+$|\s"),
+    ),
+    Row(
+        "line-breaks-apart",
+        "SPLIT-SPACE-1",
+        r"Separates line breaks from runs of white space with \s*[\r\n]+, which only later patterns have.",
+        r"Use \s*[\r\n]+ only for cl100k and its successors.",
+        GPT2.replace(r"|\s+(?!\S)", r"|\s*[\r\n]+|\s+(?!\S)"),
+    ),
+    Row(
+        "findall-with-group",
+        "SPLIT-LOSSLESS-1",
+        "Groups the contractions with (...), so that findall returns what the group matched: mostly nothing.",
+        "Use (?:...) for grouping, or [match.group() for match in regex.finditer(pattern, text)].",
+        GPT2.replace(CONTRACTIONS, "('(?:s|t|re|ve|m|ll|d))"),
+        findall=True,
+    ),
+    Row(
+        "cl100k-as-default",
+        "SPLIT-DEFAULT-1",
+        "Uses cl100k's pattern as the default, as teaching code for GPT-4 does.",
+        "Split with GPT-2's pattern if the caller names no other.",
+        CL100K,
+        evidence="minbpe (RegexTokenizer), rustbpe 0.1.0",
+    ),
+    Row(
+        "cl100k-outdated",
+        "SPLIT-NAME-1",
+        "Uses cl100k's string of 2023, which splits trailing white space after its last line break.",
+        r"Use today's string, with \s++$ before \s*[\r\n].",
+        PATTERNS["cl100k-2023"],
+        name="cl100k",
+        evidence="tokie 0.1.4, which recognises a pattern by substrings",
+    ),
+    Row(
+        "cl100k-contractions-of-lower-case",
+        "SPLIT-CL100K-1",
+        "Drops the (?i: of cl100k's contractions for an engine without inline flags, which changes DON'T.",
+        "Match the contractions in any case, including long s.",
+        CL100K.replace("(?i:", "(?:"),
+        name="cl100k",
+        evidence="one step from sugarme/tokenizer#43, where Go's regexp rejects the pattern",
+    ),
+    Row(
+        "cl100k-long-s-not-folded",
+        "SPLIT-CL100K-1",
+        "Folds the case of contractions for ASCII only, so that 'ſ (U+017F) is no contraction.",
+        "Use full case folding: (?i:s) matches U+017F too.",
+        CL100K.replace("(?i:[sdmt]|ll|ve|re)", "(?:[sdmtSDMT]|[lL]{2}|[vV][eE]|[rR][eE])"),
+        name="cl100k",
+        evidence="splintr-rs 0.22.0, fastokens 0.3.5, @huggingface/tokenizers 0.2.0",
+    ),
+    Row(
+        "cl100k-interval-repeated",
+        "SPLIT-CL100K-3",
+        r"Uses an engine that repeats \p{N}{1,3}+ instead of making it possessive, so that digits are not cut.",
+        r"Write \p{N}{1,3} for Oniguruma, where {1,3}+ repeats the interval.",
+        CL100K.replace(r"\p{N}{1,3}+", r"(?:\p{N}{1,3})+"),
+        name="cl100k",
+        evidence="Oniguruma's syntax, the engine of Hugging Face tokenizers",
+    ),
+    Row(
+        "cl100k-words-after-space-only",
+        "SPLIT-CL100K-2",
+        "Writes GPT-2's ' ?' before cl100k's words, which accept any character but letters, numbers, CR and LF.",
+        r"Write [^\r\n\p{L}\p{N}]?+ before \p{L}++.",
+        CL100K.replace(r"[^\r\n\p{L}\p{N}]?+", " ?"),
+        name="cl100k",
+    ),
+    Row(
+        "cl100k-digits-from-the-right",
+        "SPLIT-CL100K-3",
+        "Groups the digits of cl100k's numbers from the right, as people write thousands.",
+        r"Cut from the left: \p{N}{1,3}, without a lookahead.",
+        CL100K.replace(r"\p{N}{1,3}+", r"\p{N}{1,3}(?=(?:\p{N}{3})*(?!\p{N}))"),
+        name="cl100k",
+    ),
+    Row(
+        "cl100k-punctuation-without-line-breaks",
+        "SPLIT-CL100K-4",
+        r"Leaves out the [\r\n]* after cl100k's punctuation, which GPT-2's pattern does not have.",
+        r"Write ' ?[^\s\p{L}\p{N}]++[\r\n]*+'.",
+        CL100K.replace(r"[\r\n]*+", ""),
+        name="cl100k",
+    ),
+    Row(
+        "llama3-as-cl100k",
+        "SPLIT-LLAMA3-1",
+        "Uses today's string of cl100k for Llama 3, whose pattern is cl100k's of 2023.",
+        r"Use the string of 2023, which has no \s++$.",
+        CL100K,
+        name="llama3",
+    ),
+    Row(
+        "qwen2-as-llama3",
+        "SPLIT-QWEN2-1",
+        r"Uses Llama 3's string for Qwen2, which differs in \p{N} only, so that digits come in threes.",
+        r"Write \p{N} for \p{N}{1,3}.",
+        PATTERNS["llama3"],
+        name="qwen2",
+    ),
+    Row(
+        "o200k-without-case",
+        "SPLIT-O200K-1",
+        "Writes cl100k's run of letters for o200k's two similar alternatives, and does not cut camelCase.",
+        "Match upper case before lower case, and upper case by itself, as o200k's first two alternatives do.",
+        r"[^\r\n\p{L}\p{N}]?[\p{L}\p{M}]+(?i:'s|'t|'re|'ve|'m|'ll|'d)?|" + O200K[O200K.index(r"\p{N}{1,3}|") :],
+        name="o200k",
+    ),
+    Row(
+        "o200k-without-marks",
+        "SPLIT-O200K-2",
+        r"Leaves \p{M} out of o200k's letters, because no other pattern of OpenAI has it.",
+        r"Keep \p{M} in all four classes.",
+        O200K.replace(r"\p{M}", ""),
+        name="o200k",
+    ),
+    Row(
+        "o200k-contractions-apart",
+        "SPLIT-O200K-3",
+        "Separates contractions under o200k as under cl100k, though they end the word there.",
+        "Put (?i:'s|'t|'re|'ve|'m|'ll|'d)? at the end of the alternatives for words.",
+        f"(?i:{CONTRACTIONS})|" + O200K.replace(f"(?i:{CONTRACTIONS})?", ""),
+        name="o200k",
+    ),
+    Row(
+        "o200k-slash-apart",
+        "SPLIT-O200K-6",
+        r"Writes [\r\n]* after o200k's punctuation, as cl100k has it, which cuts off a slash after a line break.",
+        r"Write [\r\n/]*.",
+        O200K.replace(r"[\r\n/]*", r"[\r\n]*"),
+        name="o200k",
+        evidence="onnxruntime-extensions 0.15.2 (bpe_utils.hpp)",
+    ),
+    Row(
+        "none-by-dot",
+        "SPLIT-NONE-1",
+        "Writes .+ for the whole text, but the dot stops at line breaks, which become pre-tokens.",
+        r"Write [\s\S]+, use the flag DOTALL, or do not split at all.",
+        ".+",
+        name="none",
+    ),
+    Row(
+        "none-as-default",
+        "SPLIT-NONE-1",
+        "Treats the pattern none as if no pattern were given, and splits with GPT-2's.",
+        "Distinguish none, which asks for no split, from None, which asks for the default.",
+        GPT2,
+        name="none",
+        evidence="tokie 0.1.4",
+    ),
+    Row(
+        "triads-from-the-left",
+        "SPLIT-TRIADS-2",
+        r"Writes cl100k's \p{N}{1,3} for digits under triads, which cuts them from the left.",
+        r"Look ahead to the end of the run: \p{N}{1,3}(?=(?:\p{N}{3}){0,9}(?!\p{N})).",
+        TRIADS.replace(r"(?=(?:\p{N}{3}){0,9}(?!\p{N}))", ""),
+        name="triads",
+    ),
+    Row(
+        "triads-contractions-cut-off",
+        "SPLIT-TRIADS-1",
+        "Puts the contractions of cl100k before the words of triads, which also cuts O'Reilly and 'save.",
+        "Remove the contractions: an apostrophe and the letters after it are a word.",
+        f"['\u2019](?i:[sdmt]|ll|ve|re)|{TRIADS}",
+        name="triads",
+    ),
+    Row(
+        "triads-curly-apostrophe-apart",
+        "SPLIT-TRIADS-1",
+        "Allows a straight apostrophe before the words of triads, and takes the curly one for punctuation.",
+        "Allow any character before a word but letters, numbers, CR and LF.",
+        TRIADS.replace(r"[^\r\n\p{L}\p{N}]?", "[^\\r\\n\\p{L}\\p{N}\u2019]?"),
+        name="triads",
+    ),
+    Row(
+        "triads-without-marks",
+        "SPLIT-TRIADS-1",
+        r"Writes \p{L}+ for the words of triads, as most patterns do, so that a mark ends the word.",
+        r"Write \p{L}[\p{L}\p{M}]*.",
+        TRIADS.replace(r"\p{L}[\p{L}\p{M}]*", r"\p{L}+"),
+        name="triads",
+    ),
+    Row(
+        "triads-thousands-of-four-digits",
+        "SPLIT-TRIADS-3",
+        "Takes any three digits after a separator for thousands, even those of 1,2345.",
+        r"Look ahead for the end of the digits: [,_]\p{N}{3}(?!\p{N}).",
+        TRIADS.replace(r"[,_]\p{N}{3}(?!\p{N})", r"[,_]\p{N}{3}"),
+        name="triads",
+    ),
+    Row(
+        "triads-decimals-from-the-right",
+        "SPLIT-TRIADS-4",
+        "Leaves out the lookbehind that distinguishes decimals, because some engines have none.",
+        "Cut the digits after a point from the left: 3 .141 592 65.",
+        regex.sub(r"\(\?<=.*?\)\\p\{N\}\{1,3\}\|", "", TRIADS),
+        name="triads",
+    ),
+    Row(
+        "triads-exponents-anywhere",
+        "SPLIT-TRIADS-5",
+        "Takes every e before digits for an exponent if a pre-token begins there, which cuts names.",
+        r"Look behind: an exponent follows a number, or begins the text, (?<!\P{N}).",
+        TRIADS.replace(r"(?<!\P{N})", ""),
+        name="triads",
+    ),
+    Row(
+        "triads-percent-of-formats",
+        "SPLIT-TRIADS-6",
+        "Takes every percent sign after digits with them, even that of 5%3 and of 10%d.",
+        r"Look ahead: %(?![\p{L}\p{N}]).",
+        TRIADS.replace(r"(?:%(?![\p{L}\p{N}]))?", "%?"),
+        name="triads",
+    ),
+)
+
+
 class _Pattern(Encoder):
-    """Splits by the pattern `wrong` where the one called `name` is asked for."""
+    """Splits by the regular expression `wrong` if the pattern is the one called `name`."""
 
-    name = "gpt2"
-    wrong = ""
-
-    def split(self, segment: str) -> list[str]:
-        return textbook.split(segment, self.wrong if self.pattern == PATTERNS[self.name] else self.pattern)
-
-
-class _Findall(_Pattern):
-    """The same, and drops what the wrong pattern does not match."""
+    row: Row
 
     def split(self, segment: str) -> list[str]:
-        return regex.findall(self.wrong, segment) if self.pattern == GPT2 else super().split(segment)
+        if self.pattern != PATTERNS[self.row.name]:
+            return super().split(segment)
+        if self.row.findall:
+            return regex.findall(self.row.wrong, segment)
+        return textbook.split(segment, self.row.wrong)
+
+
+def _tokenizer(row: Row) -> type[Encoder]:
+    """Return the class of a row, named after its id as if it were written out in this module."""
+    name = "".join(part[0].upper() + part[1:] for part in row.id.split("-"))
+    texts = {"clause": row.clause, "fix": row.fix, "evidence": row.evidence, "__doc__": row.sentence}
+    return type(name, (_Pattern,), {"row": row, "__module__": __name__, **texts})
+
+
+globals().update({tokenizer.__name__: tokenizer for tokenizer in map(_tokenizer, PATTERN_BUGS)})
+
+
+# What no regular expression describes
 
 
 class _Mistaken(Encoder):
@@ -51,62 +439,8 @@ class _Mistaken(Encoder):
         return [segment[start:end] for start, end in pairwise(ends)]
 
 
-# Contractions
-
-
-class ContractionsForgotten(_Pattern):
-    """Has no alternatives for contractions, which look like a nicety of English: the apostrophe stands alone."""
-
-    clause = "SPLIT-CONTRACTION-1"
-    fix = "Begin the pattern with 's|'t|'re|'ve|'m|'ll|'d."
-    wrong = GPT2.replace(f"{CONTRACTIONS}|", "")
-
-
-class ContractionsOfAnyCase(_Pattern):
-    """Matches contractions without regard to case, as cl100k does and as looks right for DON'T."""
-
-    clause = "SPLIT-CONTRACTION-2"
-    fix = "Leave out (?i: GPT-2's contractions are lower case."
-    wrong = GPT2.replace(CONTRACTIONS, f"(?i:{CONTRACTIONS})")
-
-
-class ContractionsWithCurlyApostrophe(_Pattern):
-    """Takes a typographic apostrophe for U+0027 in contractions, as most printed text has it."""
-
-    clause = "SPLIT-CONTRACTION-2"
-    fix = "Match U+0027 only: the curly apostrophe, U+2019, is a character like all other punctuation."
-    wrong = GPT2.replace(CONTRACTIONS, "['\u2019](?:s|t|re|ve|m|ll|d)")
-
-
-class ContractionsAtWordEnd(_Pattern):
-    r"""Wants a \b after a contraction, so that 'tis and 'dear are not cut, which GPT-2 does cut."""
-
-    clause = "SPLIT-CONTRACTION-1"
-    fix = r"Leave out the \b: a contraction is a pre-token whatever follows."
-    wrong = GPT2.replace(CONTRACTIONS, rf"(?:{CONTRACTIONS})\b")
-
-
-class ContractionsInsideWords(_Pattern):
-    """Keeps don't in one piece, as word tokenizers and o200k do."""
-
-    clause = "SPLIT-CONTRACTION-1"
-    fix = "End the word before the apostrophe; the contraction is the next pre-token."
-    wrong = GPT2.replace(r" ?\p{L}+", rf" ?\p{{L}}+(?:{CONTRACTIONS})?")
-
-
-# Letters
-
-
-class LettersAscii(_Pattern):
-    r"""Writes [a-zA-Z] for \p{L}, which `re` does not know: letters with accents fall to the punctuation."""
-
-    clause = "SPLIT-LETTER-1"
-    fix = r"Use the package regex, which knows \p{L}."
-    wrong = GPT2.replace(r" ?\p{L}+", " ?[a-zA-Z]+").replace(r"\p{L}", "a-zA-Z")
-
-
 class LettersBeyondAscii(_Mistaken):
-    """Takes all bytes from 128 on for letters, as ports to C do: emoji and no-break spaces become parts of words."""
+    """Takes all bytes from 128 on for letters, as ports to C do, so that emoji become parts of words."""
 
     clause = "SPLIT-UNICODE-1"
     fix = "Classify code points by their general category, not bytes."
@@ -115,137 +449,33 @@ class LettersBeyondAscii(_Mistaken):
         return "a" if character > "\x7f" else character
 
 
-class LettersAsWordCharacters(_Pattern):
-    r"""Writes \w for letters and numbers, so that underscores, digits and marks all go with the word."""
-
-    clause = "SPLIT-LETTER-1"
-    fix = r"Use \p{L}+ and \p{N}+ apart: \w is both, the underscore and marks."
-    wrong = GPT2.replace(r" ?\p{L}+| ?\p{N}+", r" ?\w+").replace(r"\p{L}\p{N}", r"\w")
-
-
-class LettersWithMarks(_Pattern):
-    r"""Counts marks as letters, [\p{L}\p{M}]+, so that vowel signs and accents stay with their word."""
-
-    clause = "SPLIT-MARK-1"
-    fix = r"Leave \p{M} out: to GPT-2's pattern a mark is one of the other characters."
-    wrong = GPT2.replace(r" ?\p{L}+", r" ?[\p{L}\p{M}]+").replace(r"\s\p{L}", r"\s\p{L}\p{M}")
-
-
 class LettersOfBasicPlane(_Mistaken):
-    """Sees UTF-16 units, as JavaScript without the flag u does: beyond U+FFFF there are no letters and numbers."""
+    """Sees UTF-16 units, as JavaScript without the flag u does: no letters or numbers beyond U+FFFF."""
 
     clause = "SPLIT-UNICODE-1"
-    fix = "Match code points, not UTF-16 units: in JavaScript, give the regular expression the flag u."
+    fix = "Match code points, not UTF-16 units: in JavaScript, use the flag u."
 
     def mistaken(self, character: str) -> str:
         return "." if character > "\uffff" else character
 
 
 class WordsByRe(Encoder):
-    r"""Translates the pattern for `re` with [^\W\d_] and \d, which takes ½ and Ⅷ for letters and U+001C for a space."""
+    r"""Translates the pattern for `re` with [^\W\d_] and \d, which takes ½ and Ⅷ for letters."""
 
     clause = "SPLIT-UNICODE-1"
-    fix = r"Use the package regex with the pattern as it is: `re` has no \p{L}, and no class is the same."
+    fix = r"Use the package regex with the pattern unchanged: `re` has no \p{L}, and no class equals it."
 
     def split(self, segment: str) -> list[str]:
         wrong = rf"{CONTRACTIONS}| ?[^\W\d_]+| ?\d+| ?(?:[^\s\w]|_)+|\s+(?!\S)|\s+"
         return re.findall(wrong, segment) if self.pattern == GPT2 else super().split(segment)
 
 
-# Numbers
-
-
-class NumbersDecimalOnly(_Pattern):
-    r"""Writes \d for \p{N}: superscripts, fractions and Roman numerals fall to the punctuation."""
-
-    clause = "SPLIT-UNICODE-1"
-    fix = r"Use \p{N}, which is Nd, Nl and No; \d is Nd alone."
-    wrong = GPT2.replace(r"\p{N}", r"\d")
-
-
-class NumbersDigitByDigit(_Pattern):
-    """Makes every digit a pre-token, as LLaMA and Qwen do for the sake of arithmetic."""
-
-    clause = "SPLIT-NUMBER-1"
-    fix = r"Repeat the class: ' ?\p{N}+'."
-    wrong = GPT2.replace(r" ?\p{N}+", r" ?\p{N}")
-
-
-# Other characters
-
-
-class PunctuationCharByChar(_Pattern):
-    """Makes every punctuation character a pre-token, as BERT does: the + after the class is missing."""
-
-    clause = "SPLIT-OTHER-1"
-    fix = r"Repeat the class: ' ?[^\s\p{L}\p{N}]+'."
-    wrong = GPT2.replace(r"\p{N}]+", r"\p{N}]")
-
-
-class UnderscoreLost(_Findall):
-    r"""Writes [^\W\d_] for letters but [^\s\w] for the rest and takes findall: no alternative has the underscore."""
-
-    clause = "SPLIT-LOSSLESS-1"
-    fix = r"Let the classes complement each other: \p{L}, \p{N}, \s, and [^\s\p{L}\p{N}]."
-    wrong = GPT2.replace(r"[^\s\p{L}\p{N}]", r"[^\s\p{L}\p{N}_]")
-
-
-class PunctuationGluedToWords(_Pattern):
-    r"""Splits at white space only, ' ?\S+', so that punctuation and digits go with the word."""
-
-    clause = "SPLIT-DEFAULT-1"
-    fix = "Use GPT-2's pattern: letters, numbers and other characters are kept apart."
-    wrong = r" ?\S+|\s+(?!\S)|\s+"
-
-
-# White space
-
-
-class SpacesApart(_Pattern):
-    """Leaves the optional space out: words and the spaces between them are pre-tokens of their own."""
-
-    clause = "SPLIT-LETTER-1"
-    fix = "Write ' ?' before letters, numbers and other characters."
-    wrong = GPT2.replace(" ?", "")
-
-
-class AnyWhiteSpaceBeforeWords(_Pattern):
-    r"""Writes \s? for the optional space, as a blank in a regular expression is easily misread."""
-
-    clause = "SPLIT-SPACE-2"
-    fix = "Write ' ?': only U+0020 goes with the word, tabs and line breaks do not."
-    wrong = GPT2.replace(" ?", r"\s?")
-
-
-class LookaheadMissing(_Pattern):
-    r"""Leaves out \s+(?!\S), which RE2, Go and Rust's regex refuse: runs swallow the space of the next word."""
-
-    clause = "SPLIT-SPACE-1"
-    fix = r"Where the engine has no lookahead, give the last character of a run of \s back before \S."
-    wrong = GPT2.replace(r"\s+(?!\S)|", "")
-
-
-class WhiteSpaceOneByOne(_Pattern):
-    r"""Replaces \s+(?!\S)|\s+ by \s+$|\s where the engine has no lookahead: indents come out one by one."""
-
-    clause = "SPLIT-SPACE-1"
-    fix = r"Give the last character of a run of \s back before \S; the others are one pre-token."
-    wrong = GPT2.replace(r"\s+(?!\S)|\s+", r"\s+$|\s")
-
-
-class LineBreaksApart(_Pattern):
-    r"""Takes line breaks out of runs of white space with \s*[\r\n]+, which GPT-2's pattern does not have."""
-
-    clause = "SPLIT-SPACE-1"
-    fix = r"Leave \s*[\r\n]+ to cl100k and its successors."
-    wrong = GPT2.replace(r"|\s+(?!\S)", r"|\s*[\r\n]+|\s+(?!\S)")
-
-
 class LinesSplitApart(Encoder):
-    """Splits each line by itself to bound the memory: white space across line ends comes apart."""
+    """Splits each line separately to bound the memory, so that white space across line breaks is cut."""
 
     clause = "SPLIT-SPACE-1"
     fix = "Match over the whole segment; finditer needs no copy of it."
+    evidence = "gigabpe 0.1.0 in training"
 
     def split(self, segment: str) -> list[str]:
         return [
@@ -254,7 +484,7 @@ class LinesSplitApart(Encoder):
 
 
 class WhiteSpaceDropped(Encoder):
-    """Skips pre-tokens of white space alone, `if piece.strip()`, since they look empty."""
+    """Skips pre-tokens of white space, `if piece.strip()`, because they look empty."""
 
     clause = "SPLIT-LOSSLESS-1"
     fix = "Encode every pre-token: white space is text."
@@ -264,7 +494,7 @@ class WhiteSpaceDropped(Encoder):
 
 
 class WordsByStrSplit(Encoder):
-    """Takes `str.split` and puts a space before each word but the first: tabs, line breaks and runs are lost."""
+    """Uses `str.split` and puts a space before each word but the first: tabs, line breaks and runs are lost."""
 
     clause = "SPLIT-LOSSLESS-1"
     fix = "Collect the matches of GPT-2's pattern; joined, they are the text."
@@ -277,51 +507,44 @@ class PrefixSpace(Encoder):
     """Puts a space before the text, as add_prefix_space does by default in some libraries."""
 
     clause = "BYTES-TEXT-2"
-    fix = "Encode the text as it is: add_prefix_space=False."
+    fix = "Encode the text unchanged: add_prefix_space=False."
+    evidence = "Hugging Face tokenizers (ByteLevel's default)"
 
     def split(self, segment: str) -> list[str]:
         return super().split(segment if segment[0].isspace() else f" {segment}")
 
 
 class WhiteSpaceAscii(_Mistaken):
-    r"""Takes \s for its ASCII characters alone, as Java, Go and RE2 do: U+00A0 and U+3000 are punctuation."""
+    r"""Limits \s to ASCII, as Java, Go and RE2 do, so that U+00A0 and U+3000 are punctuation."""
 
     clause = "SPLIT-SPACE-3"
     fix = r"Use Unicode's White_Space: (?U) in Java, [\s\v\p{Z}\x85] in Go."
+    evidence = r"golang/go#39405: \s is [\t\n\f\r ]"
 
     def mistaken(self, character: str) -> str:
         return "." if character > "\x7f" and character.isspace() else character
 
 
 class WhiteSpaceOfJavascript(_Mistaken):
-    r"""Takes \s as ECMAScript defines it: with U+FEFF and without U+0085."""
+    r"""Uses ECMAScript's \s, which contains U+FEFF and lacks U+0085."""
 
     clause = "SPLIT-SPACE-3"
     fix = r"Use \p{White_Space} with the flag u in JavaScript."
+    evidence = "js-tiktoken 1.0.21, gpt-tokenizer 4.0.0, @huggingface/tokenizers 0.2.0, ai-tokenizer 1.0.6"
 
     def mistaken(self, character: str) -> str:
         return {"\ufeff": "\t", "\x85": "."}.get(character, character)
 
 
 class WhiteSpaceOfPython(_Mistaken):
-    r"""Takes str.isspace, or the \s of `re`, for white space: it holds the separators U+001C to U+001F."""
+    r"""Uses str.isspace or the \s of `re`, which contain the separators U+001C to U+001F."""
 
     clause = "SPLIT-SPACE-3"
     fix = r"Use the \s of the package regex, which is Unicode's White_Space."
+    evidence = "Python's re and str.isspace"
 
     def mistaken(self, character: str) -> str:
         return "\t" if "\x1c" <= character <= "\x1f" else character
-
-
-# The pattern as a whole
-
-
-class FindallWithGroup(_Findall):
-    """Groups the contractions by (...) for findall, which then returns what the group caught: mostly nothing."""
-
-    clause = "SPLIT-LOSSLESS-1"
-    fix = "Use (?:...) for grouping, or [match.group() for match in regex.finditer(pattern, text)]."
-    wrong = GPT2.replace(CONTRACTIONS, "('(?:s|t|re|ve|m|ll|d))")
 
 
 class FenceMissing(Encoder):
@@ -329,226 +552,63 @@ class FenceMissing(Encoder):
 
     clause = "SPLIT-FENCE-1"
     fix = "Split first, and merge inside each pre-token."
+    evidence = "minbpe's BasicTokenizer; toktokenizer 0.2.0"
 
     def split(self, segment: str) -> list[str]:
         return [segment]
 
 
 class PatternIgnored(Encoder):
-    """Takes the parameter `pattern` and splits by GPT-2's pattern all the same, which is a constant of the module."""
+    """Accepts the parameter `pattern` and splits with GPT-2's pattern, a constant of the module."""
 
     clause = "SPLIT-NAME-1"
     fix = "Keep the pattern of the constructor: self.pattern = regex.compile(pattern)."
+    evidence = "tokie 0.1.4 for patterns it does not recognise"
 
     def split(self, segment: str) -> list[str]:
         return textbook.split(segment)
 
 
-class Cl100kAsDefault(_Pattern):
-    """Has cl100k's pattern for default, as teaching code for GPT-4 does."""
-
-    clause = "SPLIT-DEFAULT-1"
-    fix = "Split by GPT-2's pattern where no other is asked for."
-    wrong = CL100K
-
-
-# Other patterns
-
-
-class Cl100kOutdated(_Pattern):
-    """Splits by the string that cl100k was in 2023: trailing white space is cut after its last line break."""
-
-    clause = "SPLIT-NAME-1"
-    fix = r"Take the string of today, with \s++$ before \s*[\r\n]."
-    name = "cl100k"
-    wrong = PATTERNS["cl100k-2023"]
-
-
-class Cl100kContractionsOfLowerCase(_Pattern):
-    """Loses the (?i: when cl100k's pattern is carried to an engine without inline flags: DON'T is cut otherwise."""
-
-    clause = "SPLIT-CL100K-1"
-    fix = "Match the contractions without regard to case, long s included."
-    name = "cl100k"
-    wrong = CL100K.replace("(?i:", "(?:")
-
-
-class Cl100kWordsAfterSpaceOnly(_Pattern):
-    """Writes GPT-2's ' ?' before cl100k's words, which take any character that is no letter, number or line break."""
-
-    clause = "SPLIT-CL100K-2"
-    fix = r"Write [^\r\n\p{L}\p{N}]?+ before \p{L}++."
-    name = "cl100k"
-    wrong = CL100K.replace(r"[^\r\n\p{L}\p{N}]?+", " ?")
-
-
-class Cl100kDigitsFromTheRight(_Pattern):
-    """Groups the digits of cl100k's numbers from the right, as thousands are written."""
-
-    clause = "SPLIT-CL100K-3"
-    fix = r"Cut from the left: \p{N}{1,3}, with no lookahead."
-    name = "cl100k"
-    wrong = CL100K.replace(r"\p{N}{1,3}+", r"\p{N}{1,3}(?=(?:\p{N}{3})*(?!\p{N}))")
-
-
-class Cl100kPunctuationWithoutLineBreaks(_Pattern):
-    r"""Leaves out the [\r\n]* after cl100k's punctuation, which GPT-2's pattern does not have."""
-
-    clause = "SPLIT-CL100K-4"
-    fix = r"Write ' ?[^\s\p{L}\p{N}]++[\r\n]*+'."
-    name = "cl100k"
-    wrong = CL100K.replace(r"[\r\n]*+", "")
-
-
-class Llama3AsCl100k(_Pattern):
-    """Takes today's string of cl100k for Llama 3's, which is that of 2023: trailing white space is not cut."""
-
-    clause = "SPLIT-LLAMA3-1"
-    fix = r"Take the string of 2023, which has no \s++$."
-    name = "llama3"
-    wrong = CL100K
-
-
-class Qwen2AsLlama3(_Pattern):
-    r"""Takes Llama 3's string for Qwen2's, which differs in \p{N} alone: digits come in threes."""
-
-    clause = "SPLIT-QWEN2-1"
-    fix = r"Write \p{N} for \p{N}{1,3}."
-    name = "qwen2"
-    wrong = PATTERNS["llama3"]
-
-
 class Qwen2Normalised(Encoder):
-    """Normalises to NFC under Qwen2's pattern, a step of Qwen2's tokenizer that is no part of its split."""
+    """Normalises to NFC under Qwen2's pattern, a step of Qwen2's tokenizer outside its split."""
 
     clause = "SPLIT-QWEN2-1"
-    fix = "Split the text as it is."
+    fix = "Split the text unchanged."
+    evidence = "Qwen2 in transformers (tokenization_qwen2.py)"
 
     def prepare(self, text: str) -> str:
         return unicodedata.normalize("NFC", text) if self.pattern == PATTERNS["qwen2"] else text
 
 
-class O200kWithoutCase(_Pattern):
-    """Writes cl100k's run of letters for o200k's two alternatives, which look alike: camelCase is not cut."""
+class WhiteSpaceOfPcre(_Mistaken):
+    r"""Uses the \s of PCRE2, which contains U+180E, white space no longer since Unicode 6.3."""
 
-    clause = "SPLIT-O200K-1"
-    fix = "Match upper case before lower case, and upper case alone, as o200k's first two alternatives do."
-    name = "o200k"
-    wrong = r"[^\r\n\p{L}\p{N}]?[\p{L}\p{M}]+(?i:'s|'t|'re|'ve|'m|'ll|'d)?|" + O200K[O200K.index(r"\p{N}{1,3}|") :]
+    clause = "SPLIT-SPACE-3"
+    fix = r"Use Unicode's White_Space: \s of the package regex, or a set of code points."
+    evidence = "fastokens 0.3.5"
 
-
-class O200kWithoutMarks(_Pattern):
-    r"""Leaves \p{M} out of o200k's letters, where alone of all patterns it stands."""
-
-    clause = "SPLIT-O200K-2"
-    fix = r"Keep \p{M} in all four classes."
-    name = "o200k"
-    wrong = O200K.replace(r"\p{M}", "")
+    def mistaken(self, character: str) -> str:
+        return "\t" if character == "\u180e" else character
 
 
-class O200kContractionsApart(_Pattern):
-    """Cuts contractions off under o200k as under cl100k, though they end the word there."""
+class PatternOverBytes(Encoder):
+    """Applies the pattern to the UTF-8 bytes, of which those from 128 on are no letters, digits or white space."""
 
-    clause = "SPLIT-O200K-3"
-    fix = "Put (?i:'s|'t|'re|'ve|'m|'ll|'d)? at the end of the alternatives for words."
-    name = "o200k"
-    wrong = f"(?i:{CONTRACTIONS})|" + O200K.replace(f"(?i:{CONTRACTIONS})?", "")
+    clause = "SPLIT-UNICODE-1"
+    fix = "Apply the pattern to the text, and encode each pre-token to bytes afterwards."
 
-
-class O200kSlashApart(_Pattern):
-    r"""Writes [\r\n]* after o200k's punctuation, as cl100k has it: the slash after a line break is cut off."""
-
-    clause = "SPLIT-O200K-6"
-    fix = r"Write [\r\n/]*."
-    name = "o200k"
-    wrong = O200K.replace(r"[\r\n/]*", r"[\r\n]*")
+    def encode_segment(self, segment: str) -> list[int]:
+        pieces = [found.group() for found in regex.finditer(self.pattern.encode("utf-8"), segment.encode("utf-8"))]
+        return [self.ids[token] for piece in pieces for token in self.merge(tuple(bytes([byte]) for byte in piece))]
 
 
-class NoneByDot(_Pattern):
-    """Writes .+ for the whole text; the dot stops at line breaks, which become pre-tokens of their own."""
+class ShortTextsLookedUp(Encoder):
+    """Looks a text of fewer than ten characters up in the vocabulary before it splits it."""
 
-    clause = "SPLIT-NONE-1"
-    fix = r"Write [\s\S]+, or give the flag DOTALL, or do not split at all."
-    name = "none"
-    wrong = ".+"
+    clause = "SPLIT-FENCE-1"
+    fix = "Split every text, and look up pre-tokens at most."
+    evidence = "npm:ai-tokenizer@1.0.6"
 
-
-class NoneAsDefault(_Pattern):
-    """Takes the pattern none for no pattern given, so that GPT-2's steps in."""
-
-    clause = "SPLIT-NONE-1"
-    fix = "Tell none, which asks for no split, from None, which asks for the default."
-    name = "none"
-    wrong = GPT2
-
-
-class TriadsFromTheLeft(_Pattern):
-    r"""Writes the \p{N}{1,3} of cl100k for digits under triads, so that they are cut from the left."""
-
-    clause = "SPLIT-TRIADS-2"
-    fix = r"Look ahead to the end of the run: \p{N}{1,3}(?=(?:\p{N}{3}){0,9}(?!\p{N}))."
-    name = "triads"
-    wrong = TRIADS.replace(r"(?=(?:\p{N}{3}){0,9}(?!\p{N}))", "")
-
-
-class TriadsContractionsCutOff(_Pattern):
-    """Puts the contractions of cl100k before the words of triads, which cut O'Reilly and 'save as well."""
-
-    clause = "SPLIT-TRIADS-1"
-    fix = "Leave the contractions out: an apostrophe and the letters behind it are a word."
-    name = "triads"
-    wrong = f"['\u2019](?i:[sdmt]|ll|ve|re)|{TRIADS}"
-
-
-class TriadsCurlyApostropheApart(_Pattern):
-    """Allows a straight apostrophe before the words of triads, and takes the curly one for punctuation."""
-
-    clause = "SPLIT-TRIADS-1"
-    fix = r"Let any character stand before a word that is no letter, no number, no CR and no LF."
-    name = "triads"
-    wrong = TRIADS.replace(r"[^\r\n\p{L}\p{N}]?", "[^\\r\\n\\p{L}\\p{N}\u2019]?")
-
-
-class TriadsWithoutMarks(_Pattern):
-    r"""Writes \p{L}+ for the words of triads, as all patterns but o200k have it: a mark ends the word."""
-
-    clause = "SPLIT-TRIADS-1"
-    fix = r"Write \p{L}[\p{L}\p{M}]*."
-    name = "triads"
-    wrong = TRIADS.replace(r"\p{L}[\p{L}\p{M}]*", r"\p{L}+")
-
-
-class TriadsThousandsOfFourDigits(_Pattern):
-    r"""Takes any three digits behind a separator for thousands, also those of 1,2345."""
-
-    clause = "SPLIT-TRIADS-3"
-    fix = r"Look ahead for the end of the digits: [,_]\p{N}{3}(?!\p{N})."
-    name = "triads"
-    wrong = TRIADS.replace(r"[,_]\p{N}{3}(?!\p{N})", r"[,_]\p{N}{3}")
-
-
-class TriadsDecimalsFromTheRight(_Pattern):
-    """Leaves out the look behind that tells decimals from whole digits, as some engines have none."""
-
-    clause = "SPLIT-TRIADS-4"
-    fix = "Cut the digits behind a point from the left: 3 .141 592 65."
-    name = "triads"
-    wrong = regex.sub(r"\(\?<=.*?\)\\p\{N\}\{1,3\}\|", "", TRIADS)
-
-
-class TriadsExponentsAnywhere(_Pattern):
-    """Takes every e before digits for an exponent where a pre-token begins, so that names are cut."""
-
-    clause = "SPLIT-TRIADS-5"
-    fix = r"Look behind: an exponent follows a number, or begins the text, (?<!\P{N})."
-    name = "triads"
-    wrong = TRIADS.replace(r"(?<!\P{N})", "")
-
-
-class TriadsPercentOfFormats(_Pattern):
-    """Takes every percent sign behind digits with them, also that of 5%3 and of 10%d."""
-
-    clause = "SPLIT-TRIADS-6"
-    fix = r"Look ahead: %(?![\p{L}\p{N}])."
-    name = "triads"
-    wrong = TRIADS.replace(r"(?:%(?![\p{L}\p{N}]))?", "%?")
+    def encode_segment(self, segment: str) -> list[int]:
+        token = segment.encode("utf-8")
+        return [self.ids[token]] if len(segment) < 10 and token in self.ids else super().encode_segment(segment)

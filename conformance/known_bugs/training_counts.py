@@ -1,24 +1,24 @@
-"""Wrong trainers: counting, replacing, recounting, and when training ends."""
+"""Incorrect trainers: counting, replacing, recounting, and when training ends."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from struct import pack, unpack
+from typing import ClassVar
 
 from bpe_conformance.fixtures import Merge
 from bpe_conformance.reference.textbook import Word
 
-from .plain import Trainer, Words
+from .correct import Trainer, Words
 
 # Counting
 
 
 class RunsWithoutOverlap(Trainer):
-    """Counts (a,a) once in `aaa`, as `str.count` or a regular expression does, instead of by windows."""
+    """Counts (a,a) once in `aaa`, as `str.count` and regular expressions do, instead of twice."""
 
     clause = "TRAIN-PAIR-1"
-    fix = "Count every window: for pair in zip(word, word[1:])."
+    fix = "Count every adjacent pair: for pair in zip(word, word[1:])."
 
     @classmethod
     def windows(cls, word: Word) -> list[Merge]:
@@ -34,7 +34,7 @@ class PairOncePerWord(Trainer):
     """Counts a pair once in a word that holds it twice, because it collects the pairs of a word in a set."""
 
     clause = "TRAIN-PAIR-1"
-    fix = "Add the count of the word for each window, not for each distinct pair."
+    fix = "Add the count of the word for each occurrence of the pair, not for each distinct pair."
 
     @classmethod
     def windows(cls, word: Word) -> list[Merge]:
@@ -45,7 +45,7 @@ class LastWindowMissed(Trainer):
     """Leaves out the last pair of each word, because the bound of its loop is one too small."""
 
     clause = "TRAIN-PAIR-1"
-    fix = "Loop over range(len(word) - 1), or zip(word, word[1:])."
+    fix = "Loop over range(len(word) - 1) or zip(word, word[1:])."
 
     @classmethod
     def windows(cls, word: Word) -> list[Merge]:
@@ -56,7 +56,7 @@ class WindowsWrapAround(Trainer):
     """Pairs the last token of a word with its first, as `word[i - 1], word[i]` does at i = 0."""
 
     clause = "TRAIN-PAIR-1"
-    fix = "Loop over range(1, len(word)), or zip(word, word[1:])."
+    fix = "Loop over range(1, len(word)) or zip(word, word[1:])."
 
     @classmethod
     def windows(cls, word: Word) -> list[Merge]:
@@ -64,10 +64,10 @@ class WindowsWrapAround(Trainer):
 
 
 class DistinctWordsOnly(Trainer):
-    """Counts each distinct word once, because the words were made a set or their frequency was left out."""
+    """Counts each distinct word once, because it keeps words in a set or forgets their frequency."""
 
     clause = "TRAIN-WEIGHT-1"
-    fix = "counts[pair] += frequency of the word."
+    fix = "Add the frequency of the word: counts[pair] += frequency."
 
     @classmethod
     def words(cls, text: str, special: list[str], pattern: str) -> Words:
@@ -86,37 +86,25 @@ class RareWordsIgnored(Trainer):
 
 
 class CountsInShortIntegers(Trainer):
-    """Keeps counts in 16-bit integers, which wrap at 32,768."""
+    """Keeps counts in signed 16-bit integers, which wrap at 32,768."""
 
     clause = "TRAIN-WEIGHT-1"
     fix = "Count in 64 bits: np.int64, u64, long."
+    evidence = "one step from huggingface/tokenizers#2058, #437: counts in 32 bits wrap"
 
     @classmethod
     def count(cls, words: Words) -> Counter[Merge]:
         return Counter({pair: (times + 2**15) % 2**16 - 2**15 for pair, times in super().count(words).items()})
 
 
-class CountsInHalfFloats(Trainer):
-    """Keeps counts in 16-bit floats, which round above 2,048."""
-
-    clause = "TRAIN-WEIGHT-1"
-    fix = "Count in 64-bit integers."
-
-    @classmethod
-    def count(cls, words: Words) -> Counter[Merge]:
-        return Counter(
-            {pair: int(unpack("e", pack("e", min(times, 65504)))[0]) for pair, times in super().count(words).items()}
-        )
-
-
 # Replacing
 
 
 class ReplaceFirstOnly(Trainer):
-    """Replaces only the first place of the pair in a word, as `word.index(left)` finds it."""
+    """Replaces only the first occurrence of the pair in a word, because `word.index(left)` finds one."""
 
     clause = "TRAIN-REPLACE-1"
-    fix = "Go on behind the new token until the word ends."
+    fix = "Continue after the new token until the word ends."
 
     @classmethod
     def replace(cls, word: Word, pair: Merge) -> Word:
@@ -130,7 +118,7 @@ class ReplaceFromRight(Trainer):
     """Replaces from the right, so that deleting in place moves no index: `aaa` becomes a·aa."""
 
     clause = "TRAIN-REPLACE-1"
-    fix = "Scan from the left and write the result into a new list."
+    fix = "Scan from the left and write the result to a new list."
 
     @classmethod
     def replace(cls, word: Word, pair: Merge) -> Word:
@@ -142,10 +130,10 @@ class ReplaceFromRight(Trainer):
 
 
 class ReplaceOverlapping(Trainer):
-    """Makes the new token of every window that is the pair: `aaa` becomes aa·aa."""
+    """Replaces every occurrence of the pair, overlapping ones too: `aaa` becomes aa·aa."""
 
     clause = "TRAIN-REPLACE-1"
-    fix = "Step over both tokens of a replaced pair: here += 2."
+    fix = "Skip both tokens of a replaced pair: i += 2."
 
     @classmethod
     def replace(cls, word: Word, pair: Merge) -> Word:
@@ -160,10 +148,10 @@ class ReplaceOverlapping(Trainer):
 
 
 class ReplaceSkipsNext(Trainer):
-    """Replaces in place and then steps over two tokens, so that `abab` becomes ab·a·b."""
+    """Replaces in place and then skips two tokens, so that `abab` becomes ab·a·b."""
 
     clause = "TRAIN-REPLACE-1"
-    fix = "After deleting in place go on by one; two are right only where the old word is read."
+    fix = "After a deletion in place advance by one; advance by two only where you read the old word."
 
     @classmethod
     def replace(cls, word: Word, pair: Merge) -> Word:
@@ -178,10 +166,10 @@ class ReplaceSkipsNext(Trainer):
 
 
 class ReplaceInJoinedText(Trainer):
-    """Replaces in the word as text with separators: (a,b) also matches at the end of a token `xa`."""
+    """Replaces in the word as text with separators, in which (a,b) also matches the end of a token `xa`."""
 
     clause = "TRAIN-REPLACE-1"
-    fix = "Compare whole tokens, or guard both ends as subword-nmt does: (?<!\\S)a b(?!\\S)."
+    fix = r"Compare whole tokens, or guard both ends as subword-nmt does: (?<!\S)a b(?!\S)."
 
     @classmethod
     def replace(cls, word: Word, pair: Merge) -> Word:
@@ -193,13 +181,19 @@ class ReplaceInJoinedText(Trainer):
 
 
 class _CountsOnce(Trainer):
-    """Counts once, then corrects the counts at every merge: a right base for wrong corrections."""
+    """Counts once, then updates the counts after every merge; correct by itself.
+
+    Attributes:
+        least: the least count of a pair that it merges.
+    """
+
+    least: ClassVar[int] = 1
 
     @classmethod
-    def learn(cls, words: Words, wanted: int) -> list[Merge]:
+    def learn(cls, words: Words, merge_count: int) -> list[Merge]:
         counts = cls.count(words)
         merges: list[Merge] = []
-        while len(merges) < wanted and max(counts.values(), default=0) > 0:
+        while len(merges) < merge_count and max(counts.values(), default=-1) >= cls.least:
             merges.append(cls.choose(counts, {}))
             for place, (old, times) in enumerate(words):
                 new = cls.replace(old, merges[-1])
@@ -219,10 +213,11 @@ class _CountsOnce(Trainer):
 
 
 class SeamsOfOldWord(_CountsOnce):
-    """Corrects three pairs down, two up at each place by the old neighbours, which `abab` also replaces."""
+    """Updates counts with the old neighbours of each occurrence, some of which the same merge replaces (abab)."""
 
     clause = "TRAIN-RECOUNT-1"
-    fix = "Take all pairs of the old word out of the counts and put all of the new word in."
+    fix = "Subtract all pairs of the old word, and add all pairs of the new word."
+    evidence = "mocibb/cs336#1: counts go wrong at adjacent occurrences"
 
     @classmethod
     def correct(cls, counts: Counter[Merge], old: Word, new: Word, pair: Merge, times: int) -> None:
@@ -234,11 +229,41 @@ class SeamsOfOldWord(_CountsOnce):
                     counts.update({(pair[1], right): -times, (pair[0] + pair[1], right): times})
 
 
-class NewPairsWithoutWeight(_CountsOnce):
-    """Counts the pairs of a new token once a word and not as often as the word occurs."""
+class RightNeighbourOfOldWord(_CountsOnce):
+    """Counts a new token with its right neighbour in the old word, which the same merge may replace (abab)."""
 
     clause = "TRAIN-RECOUNT-1"
-    fix = "Add the frequency of the word at the seams too: counts[new_pair] += times."
+    fix = "Subtract all pairs of the old word, and add all pairs of the new word."
+    evidence = "mocibb/cs336#1: counts go wrong at adjacent occurrences"
+
+    @classmethod
+    def correct(cls, counts: Counter[Merge], old: Word, new: Word, pair: Merge, times: int) -> None:
+        for window in cls.windows(old):
+            counts[window] -= times
+        here = 0
+        for left, right in cls.windows(new):
+            here += 2 if left == pair[0] + pair[1] else 1
+            counts[left, old[here] if left == pair[0] + pair[1] else right] += times
+
+
+class AdjacentNewPairsCountedTwice(_CountsOnce):
+    """Counts a new token with both neighbours at each occurrence: `abab` counts (ab,ab) twice."""
+
+    clause = "TRAIN-RECOUNT-1"
+    fix = "Subtract all pairs of the old word, and add all pairs of the new word."
+
+    @classmethod
+    def correct(cls, counts: Counter[Merge], old: Word, new: Word, pair: Merge, times: int) -> None:
+        super().correct(counts, old, new, pair, times)
+        merged = pair[0] + pair[1]
+        counts[merged, merged] += times * cls.windows(new).count((merged, merged))
+
+
+class NewPairsWithoutWeight(_CountsOnce):
+    """Counts the pairs of a new token once per word, not as often as the word occurs."""
+
+    clause = "TRAIN-RECOUNT-1"
+    fix = "Add the frequency of the word for the new pairs too: counts[new_pair] += frequency."
 
     @classmethod
     def correct(cls, counts: Counter[Merge], old: Word, new: Word, pair: Merge, times: int) -> None:
@@ -249,10 +274,10 @@ class NewPairsWithoutWeight(_CountsOnce):
 
 
 class NewPairsForgotten(_CountsOnce):
-    """Lowers the counts of the pairs that a merge breaks and forgets those that it makes."""
+    """Lowers the counts of the pairs that a merge breaks and does not count the pairs that it creates."""
 
     clause = "TRAIN-RECOUNT-1"
-    fix = "Count the new token with its neighbours: (left, new) and (new, right)."
+    fix = "Count the new token with both neighbours: (left, new) and (new, right)."
 
     @classmethod
     def correct(cls, counts: Counter[Merge], old: Word, new: Word, pair: Merge, times: int) -> None:
@@ -260,10 +285,11 @@ class NewPairsForgotten(_CountsOnce):
 
 
 class StaleHeapEntry(_CountsOnce):
-    """Takes the top of a heap although the count of the pair has fallen since it was pushed."""
+    """Takes the top of a heap although the count of that pair has fallen since it was pushed."""
 
     clause = "TRAIN-RECOUNT-1"
-    fix = "Compare the entry with counts[pair] when it is popped; push it again with the right count if they differ."
+    fix = "Compare the popped entry with counts[pair]; if they differ, push it again with the current count."
+    evidence = "Hugging Face's trainer.rs (do_train) guards against it"
 
     @classmethod
     def correct(cls, counts: Counter[Merge], old: Word, new: Word, pair: Merge, times: int) -> None:
@@ -273,10 +299,10 @@ class StaleHeapEntry(_CountsOnce):
 
 
 class StaleIndex(_CountsOnce):
-    """Looks the words of a pair up in an index made before the first merge, where no new token stands."""
+    """Looks up the words of a pair in an index built before the first merge, which knows no new token."""
 
     clause = "TRAIN-RECOUNT-1"
-    fix = "Add the word to the index of each pair that a merge makes in it."
+    fix = "Add the word to the index of each pair that a merge creates in it."
 
     @classmethod
     def replace(cls, word: Word, pair: Merge) -> Word:
@@ -284,29 +310,31 @@ class StaleIndex(_CountsOnce):
 
 
 class TwoMergesPerCount(Trainer):
-    """Makes the two best merges of one count, to count half as often."""
+    """Applies the two best merges of one count, to count half as often."""
 
     clause = "TRAIN-RECOUNT-1"
-    fix = "Count again, or correct the counts, after every single merge."
+    fix = "Recount, or update the counts, after every single merge."
+    evidence = "turbobpe 0.1.2 merges the ten best pairs of one count"
 
     @classmethod
-    def learn(cls, words: Words, wanted: int) -> list[Merge]:
+    def learn(cls, words: Words, merge_count: int) -> list[Merge]:
         merges: list[Merge] = []
-        while len(merges) < wanted and (counts := cls.count(words)):
+        while len(merges) < merge_count and (counts := cls.count(words)):
             for pair in sorted(counts, key=lambda pair: (counts[pair], pair), reverse=True)[:2]:
                 words = [(cls.replace(word, pair), times) for word, times in words]
                 merges.append(pair)
-        return merges[:wanted]
+        return merges[:merge_count]
 
 
 # The end, and sizes
 
 
 class MinimumCountTwo(Trainer):
-    """Stops when the best pair occurs once, as subword-nmt and a min_frequency of 2 do."""
+    """Stops when the best pair occurs once, as subword-nmt and `min_frequency=2` do."""
 
     clause = "TRAIN-ONCE-1"
-    fix = "Go on while any pair is left."
+    fix = "Continue while any pair is left."
+    evidence = "subword-nmt 0.3.8; Hugging Face ByteLevelBPETokenizer (min_frequency=2)"
 
     @classmethod
     def ends(cls, counts: Mapping[Merge, int]) -> bool:
@@ -314,33 +342,44 @@ class MinimumCountTwo(Trainer):
 
 
 class ErrorWhenPairsRunOut(Trainer):
-    """Calls `max` on no pairs when a small text runs out of them, which is an error."""
+    """Calls `max` on no pairs when a small text runs out of them, which raises ValueError."""
 
     clause = "TRAIN-END-1"
-    fix = "if not counts: break"
+    fix = "Stop training when no pair is left: if not counts: break."
+    evidence = "karpathy/minbpe#114; tiktoken 0.14.0 (_educational.py); bpetokenizer 1.2.1; some CS336 solutions"
 
     @classmethod
     def ends(cls, counts: Mapping[Merge, int]) -> bool:
         return False
 
 
+class MergesOfCountZero(_CountsOnce):
+    """Merges pairs whose count has fallen to 0, because they stay in its queue when no other pair is left."""
+
+    clause = "TRAIN-END-1"
+    fix = "Stop training when the best count is 0; remove a pair from the counts at 0."
+    evidence = "gigatoken 0.10.0; huggingface/tokenizers#2320"
+    least = 0
+
+
 class LastMergeRepeated(Trainer):
     """Records the last merge again and again when no pair is left, because the variable still holds it."""
 
     clause = "TRAIN-END-1"
-    fix = "if not counts: break"
+    fix = "Stop training when no pair is left: if not counts: break."
 
     @classmethod
-    def learn(cls, words: Words, wanted: int) -> list[Merge]:
-        merges = super().learn(words, wanted)
-        return merges + merges[-1:] * (wanted - len(merges))
+    def learn(cls, words: Words, merge_count: int) -> list[Merge]:
+        merges = super().learn(words, merge_count)
+        return merges + merges[-1:] * (merge_count - len(merges))
 
 
 class TokenLengthCapped(Trainer):
-    """Makes no token of more than 16 bytes, to keep separators and file paths out of the vocabulary."""
+    """Creates no token of more than 16 bytes, to keep separators and paths out of the vocabulary."""
 
     clause = "TRAIN-LENGTH-1"
-    fix = "Leave the limit out: a token may be as long as its pre-token."
+    fix = "Remove the limit: a token may be as long as its pre-token."
+    evidence = "bpeasy (max_token_length), sentencepiece (max_sentencepiece_length, 16)"
 
     @classmethod
     def count(cls, words: Words) -> Counter[Merge]:
@@ -348,25 +387,25 @@ class TokenLengthCapped(Trainer):
 
 
 class OneMergeTooMany(Trainer):
-    """Makes one merge too many, because its loop compares the size with `<=`."""
+    """Learns one merge too many, because its loop compares the size with `<=`."""
 
     clause = "TRAIN-SIZE-1"
-    fix = "while len(vocab) < vocab_size"
+    fix = "Loop while len(vocab) < vocab_size."
 
     @classmethod
-    def wanted(cls, vocab_size: int, special: list[str]) -> int:
-        return super().wanted(vocab_size, special) + 1
+    def merge_count(cls, vocab_size: int, special: list[str]) -> int:
+        return super().merge_count(vocab_size, special) + 1
 
 
 class OneMergeTooFew(Trainer):
-    """Makes one merge too few, because it stops at len(vocab) + 1 or counts from 1."""
+    """Learns one merge too few, because it stops at len(vocab) + 1 or counts from 1."""
 
     clause = "TRAIN-SIZE-1"
-    fix = "while len(vocab) < vocab_size"
+    fix = "Loop while len(vocab) < vocab_size."
 
     @classmethod
-    def wanted(cls, vocab_size: int, special: list[str]) -> int:
-        return max(0, super().wanted(vocab_size, special) - 1)
+    def merge_count(cls, vocab_size: int, special: list[str]) -> int:
+        return max(0, super().merge_count(vocab_size, special) - 1)
 
 
 class VocabPadded(Trainer):
@@ -383,32 +422,49 @@ class VocabPadded(Trainer):
 
 
 class SmallVocabAccepted(Trainer):
-    """Takes a vocab_size below 256 without a word, because a loop over a negative range does nothing."""
+    """Accepts a vocab_size that is too small, because a loop over a negative range does nothing."""
 
     clause = "TRAIN-SIZE-3"
-    fix = "if vocab_size < 256 + len(special_tokens): raise ValueError"
+    fix = "Raise ValueError if vocab_size < 256 + len(special_tokens)."
+    evidence = "gigatoken 0.10.0: vocab_size 255 gives 256 entries"
 
     @classmethod
-    def wanted(cls, vocab_size: int, special: list[str]) -> int:
+    def merge_count(cls, vocab_size: int, special: list[str]) -> int:
         return max(0, vocab_size - 256 - len(special))
 
 
-class SpecialTokensNotCounted(Trainer):
-    """Makes vocab_size - 256 merges and adds the special tokens on top."""
+class SizeWithoutMergesRefused(Trainer):
+    """Requires a vocab_size above 256, though a vocabulary of the bytes alone is valid."""
 
-    clause = "TRAIN-SIZE-1"
-    fix = "wanted = vocab_size - 256 - len(special_tokens)"
+    clause = "TRAIN-SIZE-2"
+    fix = "Compare with <: if vocab_size < 256 + len(special_tokens): raise ValueError."
+    evidence = "bpetokenizer 1.2.1, bytetok 0.4.0, bpe-from-scratch 0.3.0"
 
     @classmethod
-    def wanted(cls, vocab_size: int, special: list[str]) -> int:
-        return super().wanted(vocab_size, special) + len(special)
+    def merge_count(cls, vocab_size: int, special: list[str]) -> int:
+        if vocab_size <= 256:
+            raise ValueError("vocab_size must be above 256")
+        return super().merge_count(vocab_size, special)
+
+
+class SpecialTokensNotCounted(Trainer):
+    """Learns vocab_size - 256 merges and adds the special tokens on top."""
+
+    clause = "TRAIN-SIZE-1"
+    fix = "Learn vocab_size - 256 - len(special_tokens) merges."
+    evidence = "bpeasy 0.1.6 (BPEasyTokenizer)"
+
+    @classmethod
+    def merge_count(cls, vocab_size: int, special: list[str]) -> int:
+        return super().merge_count(vocab_size, special) + len(special)
 
 
 class RepeatedSpecialTokenCounted(Trainer):
     """Counts a special token that is listed twice as two, by the length of the list."""
 
     clause = "TRAIN-SIZE-4"
-    fix = "special_tokens = list(dict.fromkeys(special_tokens))"
+    fix = "Remove repeats first: special_tokens = list(dict.fromkeys(special_tokens))."
+    evidence = "gigatoken 0.10.0, ffbpe 0.1.10"
 
     @classmethod
     def specials(cls, special_tokens: list[str]) -> list[str]:

@@ -1,4 +1,4 @@
-"""Wrong trainers: which pair is chosen."""
+"""Incorrect trainers: which pair is merged."""
 
 from __future__ import annotations
 
@@ -7,16 +7,17 @@ from collections.abc import Mapping
 
 from bpe_conformance.fixtures import Merge, spell
 
-from .plain import Trainer
+from .correct import Trainer
 
 # Ties
 
 
 class TieFirstSeen(Trainer):
-    """Takes the first of the most frequent pairs that it met, as `max(counts, key=counts.get)` does."""
+    """Takes the first of the most frequent pairs in counting order, as `max(counts, key=counts.get)` does."""
 
     clause = "TRAIN-TIE-1"
     fix = "Compare (count, pair): max(counts, key=lambda pair: (counts[pair], pair))."
+    evidence = "minbpe (basic.py, regex.py); tiktoken 0.14.0 (_educational.py)"
 
     @classmethod
     def choose(cls, counts: Mapping[Merge, int], ids: Mapping[bytes, int]) -> Merge:
@@ -24,10 +25,10 @@ class TieFirstSeen(Trainer):
 
 
 class TieLastSeen(Trainer):
-    """Takes the last of the most frequent pairs that it met, because its loop compares with `>=`."""
+    """Takes the last of the most frequent pairs in counting order, because its loop compares with `>=`."""
 
     clause = "TRAIN-TIE-1"
-    fix = "Take a pair of an equal count only if it is greater: (count, pair) > (best_count, best_pair)."
+    fix = "Replace the best pair only if (count, pair) > (best_count, best_pair)."
 
     @classmethod
     def choose(cls, counts: Mapping[Merge, int], ids: Mapping[bytes, int]) -> Merge:
@@ -35,10 +36,10 @@ class TieLastSeen(Trainer):
 
 
 class TieSetOrder(Trainer):
-    """Takes the first of the most frequent pairs in a set, whose order is another one in each process."""
+    """Takes the first of the most frequent pairs in a set, whose order changes from process to process."""
 
     clause = "TRAIN-TIE-1"
-    fix = "Compare (count, pair), so that no order of iteration matters."
+    fix = "Compare (count, pair), so that the order of iteration does not matter."
     varies = True
 
     @classmethod
@@ -47,10 +48,11 @@ class TieSetOrder(Trainer):
 
 
 class TieLexSmaller(Trainer):
-    """Takes the smallest of the most frequent pairs, as sorting by (-count, pair) or a min-heap of these does."""
+    """Takes the smallest of the most frequent pairs, as sorting by (-count, pair) or a min-heap does."""
 
     clause = "TRAIN-TIE-1"
-    fix = "max() by (count, pair); or declare tie_break: lex-smaller."
+    fix = "Use max() by (count, pair), or declare tie_break: lex-smaller."
+    evidence = "gigatoken 0.10.0 with tie_breaking='assembled_bytes'"
 
     @classmethod
     def choose(cls, counts: Mapping[Merge, int], ids: Mapping[bytes, int]) -> Merge:
@@ -58,10 +60,11 @@ class TieLexSmaller(Trainer):
 
 
 class TieSmallerIds(Trainer):
-    """Takes the pair with the smallest ids among the most frequent, because its words hold ids and not bytes."""
+    """Takes the tied pair with the smallest ids, because its words hold ids instead of bytes."""
 
     clause = "TRAIN-TIE-1"
-    fix = "Compare (vocab[left], vocab[right]), the bytes behind the ids; or declare tie_break: smaller-ids."
+    fix = "Compare the bytes, (vocab[left], vocab[right]), or declare tie_break: smaller-ids."
+    evidence = "Hugging Face tokenizers (trainer.rs: Merge::cmp), rustbpe 0.1.0, bpeasy 0.1.6"
 
     @classmethod
     def choose(cls, counts: Mapping[Merge, int], ids: Mapping[bytes, int]) -> Merge:
@@ -69,10 +72,11 @@ class TieSmallerIds(Trainer):
 
 
 class TieGreaterIds(Trainer):
-    """Takes the pair with the greatest ids among the most frequent, as `max` of (count, pair of ids) does."""
+    """Takes the tied pair with the greatest ids, as `max` of (count, pair of ids) does."""
 
     clause = "TRAIN-TIE-1"
-    fix = "Compare (vocab[left], vocab[right]), the bytes behind the ids."
+    fix = "Compare the bytes of the tokens: (vocab[left], vocab[right])."
+    evidence = "bytetok 0.4.0"
 
     @classmethod
     def key(cls, pair: Merge, ids: Mapping[bytes, int]) -> object:
@@ -80,10 +84,10 @@ class TieGreaterIds(Trainer):
 
 
 class TieRightFirst(Trainer):
-    """Compares the right tokens of tied pairs before the left ones, as a sort by columns in the wrong order does."""
+    """Compares the right tokens of tied pairs before the left ones, as `np.lexsort((left, right))` does."""
 
     clause = "TRAIN-TIE-1"
-    fix = "Compare (left, right) as a tuple."
+    fix = "Compare the tuple (left, right)."
 
     @classmethod
     def key(cls, pair: Merge, ids: Mapping[bytes, int]) -> object:
@@ -94,7 +98,7 @@ class TieLongerFirst(Trainer):
     """Takes the longest of the tied pairs, in the belief that a longer token compresses more."""
 
     clause = "TRAIN-TIE-1"
-    fix = "Leave the length out: compare (count, pair)."
+    fix = "Ignore the length: compare (count, pair)."
 
     @classmethod
     def key(cls, pair: Merge, ids: Mapping[bytes, int]) -> object:
@@ -102,7 +106,7 @@ class TieLongerFirst(Trainer):
 
 
 class TieConcatenation(Trainer):
-    """Compares the joined bytes of tied pairs, because the new token is what it stores."""
+    """Compares the joined bytes of tied pairs, because it stores the new token only."""
 
     clause = "TRAIN-TIE-1"
     fix = "Compare the tuple (left, right), not left + right."
@@ -113,7 +117,7 @@ class TieConcatenation(Trainer):
 
 
 class TieJoinedBySpace(Trainer):
-    """Compares `left right` as one string, because it keeps pairs as lines of merges.txt."""
+    """Compares tied pairs as one string `left right`, because it stores them as lines of merges.txt."""
 
     clause = "TRAIN-TIE-1"
     fix = "Compare the tuple (left, right) of bytes."
@@ -124,10 +128,10 @@ class TieJoinedBySpace(Trainer):
 
 
 class TieDecodedText(Trainer):
-    """Compares tied pairs as decoded text, in which every part of a character is the same U+FFFD."""
+    """Compares tied pairs as decoded text, in which every incomplete character is the same U+FFFD."""
 
     clause = "TRAIN-TIE-1"
-    fix = "Compare the bytes themselves; tokens need not be UTF-8."
+    fix = "Compare the bytes themselves; a token need not be UTF-8."
 
     @classmethod
     def key(cls, pair: Merge, ids: Mapping[bytes, int]) -> object:
@@ -135,21 +139,32 @@ class TieDecodedText(Trainer):
 
 
 class TieGpt2Spelling(Trainer):
-    """Compares tied pairs in GPT-2's printable spelling, in which the space (U+0120) is above all letters."""
+    """Compares tied pairs in GPT-2's printable spelling, in which the space (U+0120) follows all letters."""
 
     clause = "TRAIN-TIE-1"
-    fix = "Compare bytes; spell them only when files are written."
+    fix = "Compare bytes; spell tokens only when you write files."
 
     @classmethod
     def key(cls, pair: Merge, ids: Mapping[bytes, int]) -> object:
         return [spell(token) for token in pair]
 
 
-class TieSignedBytes(Trainer):
-    """Compares bytes from 128 on as negative numbers, as Java's byte and C's char do."""
+class TieRepr(Trainer):
+    """Compares `repr(pair)` of tied pairs, in which a line feed is a backslash and an n."""
 
     clause = "TRAIN-TIE-1"
-    fix = "Compare unsigned bytes: byte & 0xFF, Arrays.compareUnsigned, unsigned char, memcmp."
+    fix = "Compare the tuple (left, right) of bytes."
+
+    @classmethod
+    def key(cls, pair: Merge, ids: Mapping[bytes, int]) -> object:
+        return repr(pair)
+
+
+class TieSignedBytes(Trainer):
+    """Compares bytes from 128 on as negative numbers, as Java's `byte` and C's `char` do."""
+
+    clause = "TRAIN-TIE-1"
+    fix = "Compare unsigned bytes: byte & 0xFF, Arrays.compareUnsigned, unsigned char or memcmp."
 
     @classmethod
     def key(cls, pair: Merge, ids: Mapping[bytes, int]) -> object:
@@ -157,32 +172,32 @@ class TieSignedBytes(Trainer):
 
 
 class TiePrefixGreater(Trainer):
-    """Negates the bytes of a pair for a min-heap, where a prefix still comes first and so counts as the greater."""
+    """Negates the bytes of tied pairs for a min-heap, in which a prefix still comes first and so wins."""
 
     clause = "TRAIN-TIE-1"
-    fix = "Put an end mark above all bytes behind the negated ones, or wrap the pair in a class with its own __lt__."
+    fix = "Append an end mark above all bytes to the negated ones, or define __lt__ on a class for the pair."
 
     @classmethod
     def choose(cls, counts: Mapping[Merge, int], ids: Mapping[bytes, int]) -> Merge:
         return min(counts, key=lambda pair: (-counts[pair], [[-byte for byte in token] for token in pair]))
 
 
-class TiePackedKey(Trainer):
-    """Compares the first eight bytes of each token, because they fit into a 64-bit integer."""
+class TieAmongTopTen(Trainer):
+    """Breaks ties among `counts.most_common(10)` only, because comparing all pairs is slow."""
 
     clause = "TRAIN-TIE-1"
-    fix = "Compare whole tokens; a packed key may only decide where the keys differ."
+    fix = "Compare all pairs with the highest count: max(counts, key=lambda pair: (counts[pair], pair))."
 
     @classmethod
-    def key(cls, pair: Merge, ids: Mapping[bytes, int]) -> object:
-        return [int.from_bytes(token[:8].ljust(8, b"\0"), "big") for token in pair]
+    def choose(cls, counts: Mapping[Merge, int], ids: Mapping[bytes, int]) -> Merge:
+        return super().choose(dict(Counter(counts).most_common(10)), ids)
 
 
-# What is greatest
+# Which pair is the best
 
 
 class GreatestPairWhateverCount(Trainer):
-    """Takes the greatest pair whatever its count, because `max(counts)` was called without a key."""
+    """Takes the greatest pair and ignores the counts, because it calls `max(counts)` without a key."""
 
     clause = "TRAIN-BEST-1"
     fix = "Compare counts first: max(counts, key=lambda pair: (counts[pair], pair))."
@@ -193,7 +208,7 @@ class GreatestPairWhateverCount(Trainer):
 
 
 class RarestPair(Trainer):
-    """Takes the pair of the lowest count, because heapq is a min-heap and the counts were pushed as they are."""
+    """Takes the pair with the lowest count, because heapq is a min-heap and it pushes counts unnegated."""
 
     clause = "TRAIN-BEST-1"
     fix = "Push the negated count: heappush(heap, (-count, ...))."

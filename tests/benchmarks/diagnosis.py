@@ -19,8 +19,8 @@ from bpe_conformance.fixtures.spec import Spec, load_spec
 from bpe_conformance.implementation.containment import TimedOut
 from bpe_conformance.implementation.implementation import Implementation
 from bpe_conformance.known_bugs import KnownBug, known_bugs, matrix
+from bpe_conformance.known_bugs.correct import Encoder, Trainer
 from bpe_conformance.known_bugs.likely_bugs import ranked
-from bpe_conformance.known_bugs.plain import Encoder, Trainer
 
 HOW_MANY = {2: 60, 3: 30, 5: 20}
 """Faults in one class → how many classes."""

@@ -8,7 +8,7 @@ import re
 from collections import Counter
 from typing import Any
 
-from bpe_conformance.known_bugs.plain import Encoder, Trainer, Words
+from bpe_conformance.known_bugs.correct import Encoder, Trainer, Words
 from bpe_conformance.reference import Tokenizer, textbook
 from bpe_conformance.reference.formats import gpt2
 

@@ -15,7 +15,7 @@ from bpe_conformance.implementation.implementation import Implementation
 from bpe_conformance.known_bugs import known_bugs
 from bpe_conformance.known_bugs.likely_bugs import diagnose, ranked
 from bpe_conformance.known_bugs.matrix import Matrix, read, text
-from bpe_conformance.known_bugs.plain import Encoder
+from bpe_conformance.known_bugs.correct import Encoder
 from bpe_conformance.outcome import (
     Answer,
     AnyError,

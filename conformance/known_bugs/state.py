@@ -1,4 +1,4 @@
-"""Wrong for reasons outside the algorithm: shared and kept state, default arguments, chance, and the surroundings."""
+"""Incorrect outside the algorithm: the caller's objects, shared and kept state, chance, the environment."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from bpe_conformance.fixtures import Merge
 from bpe_conformance.reference import textbook
 from bpe_conformance.reference.textbook import Word
 
-from .plain import Encoder, Trainer, Words
+from .correct import Encoder, Trainer, Words
 
 # The caller's objects
 
 
 class SpecialsTakenFromCallersVocab(Encoder):
-    """Moves special tokens from the caller's vocab to a table of its own, which encoding reads and decoding forgets."""
+    """Moves special tokens out of the caller's vocab with `pop`, so that decoding no longer finds them."""
 
     clause = "ERROR-STATE-1"
     fix = "Copy the vocabulary, dict(vocab), and leave the special tokens in it."
@@ -41,10 +41,10 @@ class SpecialsTakenFromCallersVocab(Encoder):
 
 
 class CallersSpecialsSorted(Encoder):
-    """Sorts the caller's list of special tokens in place, longest first, before it numbers those without an entry."""
+    """Sorts the caller's list of special tokens in place, longest first, before it numbers new ones."""
 
     clause = "ERROR-STATE-1"
-    fix = "Sort a copy: sorted(special_tokens, key=len, reverse=True), and number in the order of the list."
+    fix = "Sort a copy, sorted(special_tokens, key=len, reverse=True), and number in the order of the list."
 
     def __init__(
         self,
@@ -58,33 +58,14 @@ class CallersSpecialsSorted(Encoder):
         super().__init__(vocab, merges, special_tokens, pattern)
 
 
-class CallersSpecialsPopped(Encoder):
-    """Takes the special tokens off the end of the caller's list until it is empty, and numbers them in that order."""
-
-    clause = "ERROR-STATE-1"
-    fix = "Go through the list with a for loop; pop changes it, and takes the last first."
-
-    def __init__(
-        self,
-        vocab: Mapping[int, bytes],
-        merges: Sequence[Merge],
-        special_tokens: list[str] | None = None,
-        pattern: str | None = None,
-    ) -> None:
-        popped: list[str] = []
-        while special_tokens:
-            popped.append(special_tokens.pop())
-        super().__init__(vocab, merges, popped, pattern)
-
-
 # What a tokenizer shares and keeps
 
 
 class CachedListExtended(Encoder):
-    """Builds its result on the list that its cache holds for the first pre-token, and so appends the rest to that."""
+    """Appends to the list that its cache holds for the first pre-token, and so changes the cached answer."""
 
     clause = "LAW-PURE-1"
-    fix = "Begin with a list of its own: ids = []; ids.extend(cached)."
+    fix = "Begin with a new list: ids = []; ids.extend(cached)."
     varies = True
 
     def encode_segment(self, segment: str) -> list[int]:
@@ -99,7 +80,7 @@ class CachedListExtended(Encoder):
 
 
 class SpecialsOnClass(Encoder):
-    """Collects special tokens in a list on the class, so that those of earlier tokenizers are matched too."""
+    """Collects special tokens in a list on the class, so that those of earlier instances are matched too."""
 
     clause = "ERROR-STATE-1"
     fix = "Create the list in __init__: self.special_tokens = list(special_tokens or [])."
@@ -112,10 +93,10 @@ class SpecialsOnClass(Encoder):
 
 
 class BufferInDefaultArgument(Encoder):
-    """Collects chunks in a list that is a default argument, which Python creates once and all streams share."""
+    """Collects chunks in a list that is a default argument, which all streams share."""
 
     clause = "LAW-PURE-1"
-    fix = "Create the buffer inside: def encode_iterable(self, chunks): held = []."
+    fix = "Create the buffer inside the function: held = []."
     varies = True
 
     def encode_iterable(self, chunks: Iterable[str], held: list[str] = []) -> Iterator[int]:  # noqa: B006
@@ -124,10 +105,11 @@ class BufferInDefaultArgument(Encoder):
 
 
 class CorpusInDefaultArgument(Trainer):
-    """Counts pre-tokens in a Counter that is a default argument, so that a training goes on from the ones before."""
+    """Counts pre-tokens in a Counter that is a default argument, so that earlier trainings still count."""
 
     clause = "LAW-REPLAY-1"
-    fix = "Create the counter inside: counts = Counter()."
+    fix = "Create the counter inside the function: counts = Counter()."
+    evidence = "one step from bpetokenizer 1.2.1, whose second training keeps the merges of the first"
     varies = True
 
     @classmethod
@@ -138,7 +120,7 @@ class CorpusInDefaultArgument(Trainer):
 
 
 class MergesReadOnce(Encoder):
-    """Ranks merges by a generator in place of a list; it is at its end after the first pre-token."""
+    """Reads the merges from a generator, which is exhausted after the first pre-token."""
 
     clause = "MERGE-FULL-1"
     fix = "Build a dict of ranks once: {pair: rank for rank, pair in enumerate(merges)}."
@@ -153,10 +135,11 @@ class MergesReadOnce(Encoder):
 
 
 class DecoderKeptOnClass(Encoder):
-    """Keeps one incremental decoder for all calls, so that half a character waits for the next call's bytes."""
+    """Keeps one incremental decoder for all calls, so that half a character waits for the next call."""
 
     clause = "LAW-PURE-1"
-    fix = "Create the decoder in decode, and end it with final=True."
+    fix = "Create the decoder in decode, and finish it with final=True."
+    evidence = "npm:gpt-tokenizer@4.0.0"
     varies = True
     decoder = codecs.getincrementaldecoder("utf-8")("replace")
 
@@ -165,7 +148,7 @@ class DecoderKeptOnClass(Encoder):
 
 
 class LockKeptAfterError(Encoder):
-    """Takes a lock and gives it back at the end, which an error skips; then every call says that it is in use."""
+    """Acquires a lock and releases it at the end, which an error skips; every later call then fails."""
 
     clause = "ERROR-AFTER-1"
     fix = "Use the lock in a with statement: with self.lock: ..."
@@ -188,6 +171,7 @@ class SpecialsInSetOrder(Encoder):
 
     clause = "SPECIAL-ORDER-1"
     fix = "Sort them: sorted(set(special_tokens), key=len, reverse=True)."
+    evidence = "tiktoken 0.14.0, riptoken 0.2.4 (the order of a hash map)"
     varies = True
 
     def cut(self, text: str) -> list[tuple[str, bool]]:
@@ -197,21 +181,8 @@ class SpecialsInSetOrder(Encoder):
         return [(part, part in self.special) for part in parts if part]
 
 
-class TiesInSetOrder(Trainer):
-    """Takes the first of the most frequent pairs out of a set, whose order changes with the hash seed."""
-
-    clause = "LAW-SEED-1"
-    fix = "Break ties by the pair itself: max(tied)."
-    varies = True
-
-    @classmethod
-    def choose(cls, counts: Mapping[Merge, int], ids: Mapping[bytes, int]) -> Merge:
-        most = max(counts.values())
-        return next(iter({pair for pair, count in counts.items() if count == most}))
-
-
 class TiesByCollation(Trainer):
-    """Compares tied pairs as text in the order of the locale, where bytes that are not UTF-8 are all alike."""
+    """Compares tied pairs in the order of the locale, as localeCompare and C#'s CompareTo do."""
 
     clause = "TRAIN-TIE-1"
     fix = "Compare bytes: max(tied)."
@@ -223,10 +194,11 @@ class TiesByCollation(Trainer):
 
 
 class DropoutLeftOn(Encoder):
-    """Leaves one pre-token in ten as its bytes by chance, as BPE dropout varies the tokens while a model is trained."""
+    """Leaves one pre-token in ten unmerged at random, as BPE dropout does while a model is trained."""
 
     clause = "LAW-IDEMPOTENT-1"
-    fix = "Apply every merge when encoding; dropout is for the caller to ask for."
+    fix = "Apply every merge when you encode; leave dropout to the caller."
+    evidence = "the option dropout of Hugging Face's BPE, which tokenizer.json stores"
     varies = True
 
     def merge(self, word: Word) -> Word:
@@ -234,10 +206,11 @@ class DropoutLeftOn(Encoder):
 
 
 class FilesFromCurrentFolder(Encoder):
-    """Opens vocab.json and merges.txt by their names in the current folder, whatever folder it is given."""
+    """Opens vocab.json and merges.txt in the current directory, whatever directory the caller names."""
 
     clause = "FILE-LOAD-1"
     fix = "Open the paths that were given."
+    evidence = "bpetokenizer 1.2.1 opens its own files relative to the current directory"
     varies = True
 
     @classmethod

@@ -1,7 +1,7 @@
-"""Right tokenizers in small steps. A known bug is a subclass that gets one step wrong.
+"""Correct tokenizers in small steps: a known bug is a subclass that overrides one step.
 
-`Trainer` only trains; `Encoder` does the rest. Both take each step from the textbook, so that the oracle and the known
-bugs agree on everything but the bug.
+`Trainer` only trains; `Encoder` does the rest. Both take each step from the textbook, so that a known bug differs from
+the oracle in the bug alone.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from bpe_conformance.reference import textbook
 from bpe_conformance.reference.textbook import Word
 
 ENOUGH = 2_048
-"""How many characters a stream gathers before it looks for a place to cut: fewer looks, and lazy enough."""
+"""How many characters a stream collects before it looks for a position to cut: a balance of speed and laziness."""
 
 Words = list[tuple[Word, int]]
 """The distinct pre-tokens of a corpus in order of first occurrence, each with how often it occurs."""
 
 
 class Trainer:
-    """Trains, one step of `textbook.learn` in each method; the result has `vocab` and `merges`."""
+    """Trains as `textbook.learn` does, with one method for each step."""
 
     def __init__(self, vocab: dict[int, bytes], merges: list[Merge]) -> None:
         self.vocab = vocab
@@ -36,26 +36,30 @@ class Trainer:
     def train(cls, text: str, vocab_size: int, special_tokens: list[str], pattern: str | None = None) -> Trainer:
         """Train (adapter protocol)."""
         special = cls.specials(special_tokens)
-        wanted = cls.wanted(vocab_size, special)
+        merge_count = cls.merge_count(vocab_size, special)
         words = cls.words(cls.prepare(text), special, PATTERNS["gpt2"] if pattern is None else pattern)
-        merges = cls.learn(words, wanted)
-        return cls(cls.number(merges, special), merges)
+        merges = cls.learn(words, merge_count)
+        return cls(cls.build_vocab(merges, special), merges)
 
     @classmethod
     def specials(cls, special_tokens: list[str]) -> list[str]:
-        """Return the special tokens, each once."""
+        """Return the special tokens without repeats."""
         return list(dict.fromkeys(special_tokens))
 
     @classmethod
-    def wanted(cls, vocab_size: int, special: list[str]) -> int:
-        """Return how many merges are wanted, or raise ValueError."""
+    def merge_count(cls, vocab_size: int, special: list[str]) -> int:
+        """Return how many merges to learn.
+
+        Raises:
+            ValueError: vocab_size is less than 256 bytes and the special tokens need.
+        """
         if vocab_size < 256 + len(special):
-            raise ValueError("vocab_size is below the 256 bytes and the special tokens")
+            raise ValueError("vocab_size must be at least 256 plus the number of special tokens")
         return vocab_size - 256 - len(special)
 
     @classmethod
     def prepare(cls, text: str) -> str:
-        """Return the text that is trained on: as it is."""
+        """Return the text to train on: the text unchanged."""
         return text
 
     @classmethod
@@ -82,11 +86,11 @@ class Trainer:
         return textbook.atoms(pre_token)
 
     @classmethod
-    def learn(cls, words: Words, wanted: int) -> list[Merge]:
-        """Return the merges: count, choose, replace, again and again."""
+    def learn(cls, words: Words, merge_count: int) -> list[Merge]:
+        """Return the merges: count, choose, replace, and repeat."""
         ids = textbook.byte_ids("raw")
         merges: list[Merge] = []
-        while len(merges) < wanted:
+        while len(merges) < merge_count:
             counts = cls.count(words)
             if cls.ends(counts):
                 break
@@ -98,7 +102,7 @@ class Trainer:
 
     @classmethod
     def count(cls, words: Words) -> Counter[Merge]:
-        """Count adjacent pairs, weighted; the first seen stands first."""
+        """Count adjacent pairs, weighted by word counts, in order of first occurrence."""
         counts: Counter[Merge] = Counter()
         for word, times in words:
             for pair in cls.windows(word):
@@ -112,7 +116,7 @@ class Trainer:
 
     @classmethod
     def ends(cls, counts: Mapping[Merge, int]) -> bool:
-        """Whether training ends: when no pair is left."""
+        """Return whether training ends: if no pair is left."""
         return not counts
 
     @classmethod
@@ -123,7 +127,7 @@ class Trainer:
 
     @classmethod
     def key(cls, pair: Merge, ids: Mapping[bytes, int]) -> Any:
-        """Return what ties are compared by: the pair itself, as bytes."""
+        """Return the key that ties are compared by: the pair itself, as bytes."""
         return pair
 
     @classmethod
@@ -132,13 +136,13 @@ class Trainer:
         return textbook.replace(word, pair)
 
     @classmethod
-    def number(cls, merges: list[Merge], special: list[str]) -> dict[int, bytes]:
+    def build_vocab(cls, merges: list[Merge], special: list[str]) -> dict[int, bytes]:
         """Return the vocabulary: bytes, special tokens, merges."""
         return textbook.number(merges, special)
 
 
 class Encoder:
-    """Encodes, decodes, streams, saves and loads, each in steps of the textbook."""
+    """Encodes, decodes, streams, saves and loads, in steps of the textbook."""
 
     def __init__(
         self,
@@ -147,10 +151,10 @@ class Encoder:
         special_tokens: Sequence[str] | None = None,
         pattern: str | None = None,
     ) -> None:
-        right = textbook.Tokenizer(vocab, merges, special_tokens, pattern)
-        self.vocab = right.vocab
-        self.merges = right.merges
-        self.pattern = right.pattern
+        checked = textbook.Tokenizer(vocab, merges, special_tokens, pattern)
+        self.vocab = checked.vocab
+        self.merges = checked.merges
+        self.pattern = checked.pattern
         self.special = list(dict.fromkeys(special_tokens or ()))
         self.ids = {token: index for index, token in reversed(self.vocab.items())}
         self.ranks = {pair: rank for rank, pair in reversed(list(enumerate(self.merges)))}
@@ -163,7 +167,7 @@ class Encoder:
         return ids
 
     def prepare(self, text: str) -> str:
-        """Return the text that is encoded: as it is."""
+        """Return the text to encode: the text unchanged."""
         return text
 
     def cut(self, text: str) -> list[tuple[str, bool]]:
@@ -191,7 +195,7 @@ class Encoder:
         return textbook.atoms(pre_token)
 
     def merge(self, word: Word) -> Word:
-        """Merge the pair of the lowest rank, wherever it stands, until none is left."""
+        """Merge the pair of the lowest rank, at every position, until none is left."""
         while found := [(self.ranks[pair], pair) for pair in pairwise(word) if pair in self.ranks]:
             word = textbook.replace(word, min(found)[1])
         return word
@@ -215,7 +219,7 @@ class Encoder:
         yield from self.encode(held)
 
     def ready(self, held: str) -> int:
-        """Return how much of the text held back can be encoded: up to the last single space between two words."""
+        """Return how many characters of `held` later text cannot change: those before the last single space."""
         if len(held) < ENOUGH:
             return 0
         longest = max(map(len, self.special), default=0)
