@@ -319,6 +319,8 @@ def _known_bugs(options: argparse.Namespace) -> int:
         _print(mutation_score.listed(found))
     wrong += mutation_score.gaps(found, spec, reasons)
     _print(mutation_score.totals(found, spec, reasons))
+    if options.measure:
+        _print(mutation_score.seeds())
     _print(wrong)
     return 1 if wrong and (options.check or options.measure) else 0
 

@@ -33,7 +33,7 @@ Answers = dict[str, str]
 
 def compute(workers: int | None = None) -> Matrix:
     """Return the whole matrix: every golden case and every property against every known bug."""
-    goldens, properties = _each(_answers, workers), _each(_law, workers)
+    goldens, properties = _each(_answers, workers), _each(_property, workers)
     return _matrix(goldens, properties)
 
 

@@ -63,7 +63,7 @@ class Run:
         order = {clause: place for place, clause in enumerate(spec.clauses)}
         every = list(properties)
         selection = _selection(config)
-        selection.check({one.id for one in (*spec.cases, *every)}, spec.clauses)
+        selection.check({*(case.id for case in spec.cases), *(one.id for one in every)}, spec.clauses)
         self.cases = sorted(filter(selection.matches, spec.cases), key=lambda case: order[case.clause.id])
         self.properties = list(filter(selection.matches, every))
         self.corpora = list(corpora)

@@ -13,9 +13,9 @@ from bpe_conformance.cases.judging import judge
 from bpe_conformance.fixtures.spec import Case, Spec, load_spec, read_case
 from bpe_conformance.implementation.implementation import Implementation
 from bpe_conformance.known_bugs import known_bugs
+from bpe_conformance.known_bugs.correct import Encoder
 from bpe_conformance.known_bugs.likely_bugs import diagnose, ranked
 from bpe_conformance.known_bugs.matrix import Matrix, read, text
-from bpe_conformance.known_bugs.correct import Encoder
 from bpe_conformance.outcome import (
     Answer,
     AnyError,
