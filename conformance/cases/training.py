@@ -11,7 +11,7 @@ from bpe_conformance.fixtures import PATTERNS, Merge, read_text
 from bpe_conformance.fixtures.spec import Case
 from bpe_conformance.reference import textbook
 
-from ..implementation.containment import CallFailed, TimedOut
+from ..implementation.calls import CallFailed, TimedOut
 from ..implementation.implementation import CONVENTIONS, Implementation
 from ..outcome import (
     Acceptable,

@@ -10,11 +10,12 @@ from dataclasses import dataclass, field
 from functools import cache
 
 from bpe_conformance.fixtures import PATTERNS, Merge, read_model
+from bpe_conformance.fixtures.conventions import CONVENTIONS
 from bpe_conformance.reference import textbook
 
 from ..cases.expectations import TRAINING_KEYS
 from ..implementation import loading
-from ..implementation.containment import CallFailed, TimedOut
+from ..implementation.calls import CallFailed, TimedOut
 from ..implementation.implementation import CONVENTIONS, Implementation, Trained
 from ..outcome import first_difference
 from ..terminal import show

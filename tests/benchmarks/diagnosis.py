@@ -16,7 +16,7 @@ from multiprocessing import get_context
 from bpe_conformance.cases.difference import TIMED_OUT, Difference
 from bpe_conformance.cases.judging import judge, skip_reason
 from bpe_conformance.fixtures.spec import Spec, load_spec
-from bpe_conformance.implementation.containment import TimedOut
+from bpe_conformance.implementation.calls import TimedOut
 from bpe_conformance.implementation.implementation import Implementation
 from bpe_conformance.known_bugs import KnownBug, known_bugs, matrix
 from bpe_conformance.known_bugs.likely_bugs import ranked
