@@ -38,8 +38,7 @@ class Raised(CallFailed):
 
     def __init__(self, call: str, error: BaseException) -> None:
         self.error = error
-        other_process = _attribute(error, "traceback") or _attribute(error, "stderr")
-        self.where = tracebacks.frames(error) + tracebacks.remote(other_process)
+        self.where = tracebacks.frames(error) + tracebacks.remote(_attribute(error, "details"))
         self.is_error = issubclass(type(error), Exception) and not _attribute(error, "process_failed")
         self._description = describe(error)
         super().__init__(f"{call} raised {self._description}")

@@ -16,7 +16,7 @@ from bpe_conformance.reference import textbook
 from ..cases.expectations import TRAINING_KEYS
 from ..implementation import loading
 from ..implementation.calls import CallFailed, TimedOut
-from ..implementation.implementation import CONVENTIONS, Implementation, Trained
+from ..implementation.implementation import Implementation, Trained
 from ..outcome import first_difference
 from ..terminal import show
 
@@ -152,7 +152,7 @@ def find(name: str, time_limit: float = 10.0) -> Report:
         CommandError: if it cannot be used; one line.
     """
     with contextlib.redirect_stdout(sys.stderr):
-        return probe(loading.load(name, time_limit))
+        return probe(loading.load(name, limit=time_limit))
 
 
 def probe(implementation: Implementation) -> Report:
