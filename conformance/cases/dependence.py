@@ -22,7 +22,7 @@ def explained(case: Case, mismatch: Mismatch, implementation: Implementation) ->
     """Return `mismatch` with the part of the implementation that it depends on, if another part is wrong alone."""
     case = adapted(case, implementation) or case
     try:
-        with implementation.within():
+        with implementation.time_limit():
             found = _dependence(case, mismatch, implementation)
     except TimedOut:
         return mismatch

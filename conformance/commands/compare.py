@@ -61,7 +61,7 @@ class Side:
     def encode(self, text: str) -> list[int] | str:
         """Return the ids of `text`, or what went wrong."""
         try:
-            with self.implementation.within():
+            with self.implementation.time_limit():
                 self.proxy = self.proxy or self.implementation.build(self.model)
                 began = time.perf_counter()
                 ids = self.proxy.encode(text)

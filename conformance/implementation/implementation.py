@@ -6,7 +6,6 @@ import contextlib
 import math
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
@@ -168,20 +167,6 @@ class Implementation:
                 yield clock
             finally:
                 self.seconds += clock.seconds if is_outermost else 0
-
-    def within(self, timeout_factor: int = 1) -> AbstractContextManager[Clock]:
-        """The former name of `time_limit`."""
-        return self.time_limit(timeout_factor)
-
-    @property
-    def whole(self) -> float:
-        """The former name of `budget`."""
-        return self.budget
-
-    @property
-    def left(self) -> float:
-        """The former name of `remaining`."""
-        return self.remaining
 
     def _limit_requests(self, remaining: float) -> None:
         self.target.connection.time_limit = remaining

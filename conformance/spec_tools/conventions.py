@@ -338,7 +338,7 @@ def _lookup(implementation: Implementation) -> Finding:
 def _ask(implementation: Implementation, question: Callable[[], object]) -> object:
     """Return the answer, or the fault as a text."""
     try:
-        with implementation.within():
+        with implementation.time_limit():
             return question()
     except (CallFailed, TimedOut) as fault:
         return show.ascii_only(" ".join(str(fault).split()))

@@ -63,7 +63,7 @@ def diagnosed(names: Sequence[str]) -> list[tuple[str, ...]]:
     asked = [case for case in _spec().cases if not skip_reason(case, implementation)]
     for case in asked:
         try:
-            with implementation.within():
+            with implementation.time_limit():
                 difference = judge(case, implementation)
         except TimedOut:
             difference = Difference("", "", "", answer=TIMED_OUT)
