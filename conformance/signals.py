@@ -8,8 +8,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import NoReturn
 
-from .implementation.forks import stays_here
-
 NAMES = ("SIGTERM", "SIGHUP")
 
 
@@ -41,6 +39,5 @@ def ended_by_signals() -> Iterator[None]:
             signal.signal(number, signal.SIG_DFL)
 
 
-@stays_here
 def _end(number: int, _: object) -> NoReturn:
     raise Ended(number)

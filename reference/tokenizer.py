@@ -10,6 +10,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar, TypeVar
 
 from bpe_conformance.fixtures import Merge, Model
+from bpe_conformance.fixtures.conventions import TRAINING_CONVENTIONS
 
 from . import live
 from .counting import Source, count_pre_tokens
@@ -22,7 +23,7 @@ from .progress import Progress, silent
 from .special_token_policy import Choice, Wanted, wanted_of
 from .special_tokens import SpecialTokens
 from .streaming import pieces
-from .trainer import BYTE_ORDERS, TIE_BREAKS, number
+from .trainer import number
 
 if TYPE_CHECKING:
     import numpy as np
@@ -40,13 +41,6 @@ CHOICES = 4
 """How many choices of special tokens are remembered; each may have an encoder over arrays of its own."""
 LARGEST_ID = 1 << 22
 """Tables by id grow with the largest one; above this one, texts are encoded without."""
-
-CONVENTIONS: dict[str, tuple[str, ...]] = {
-    "tie_break": TIE_BREAKS,
-    "byte_order": tuple(BYTE_ORDERS),
-    "id_layout": ("bytes-specials-merges", "specials-bytes-merges", "bytes-merges-specials"),
-}
-"""Convention → the values that training offers, the default first (CONV-*)."""
 
 
 class Tokenizer:
@@ -492,10 +486,10 @@ def _complete(declared: Mapping[str, str], **asked: str | None) -> dict[str, str
     """Return a value for every convention: what is asked, else what is declared, else the default."""
     given = {**declared, **{name: value for name, value in asked.items() if value is not None}}
     for name, value in given.items():
-        if value not in CONVENTIONS.get(name, ()):
-            offers = "; ".join(f"{known}: {', '.join(values)}" for known, values in CONVENTIONS.items())
+        if value not in TRAINING_CONVENTIONS.get(name, ()):
+            offers = "; ".join(f"{known}: {', '.join(values)}" for known, values in TRAINING_CONVENTIONS.items())
             raise ValueError(f"the convention {name}={value!a} is unknown; there are {offers}")
-    return {name: given.get(name, values[0]) for name, values in CONVENTIONS.items()}
+    return {name: given.get(name, values[0]) for name, values in TRAINING_CONVENTIONS.items()}
 
 
 def _check_table(vocab: Mapping[int, bytes], merges: Iterable[Merge]) -> None:

@@ -15,6 +15,7 @@ from itertools import pairwise
 from typing import Any
 
 from bpe_conformance.fixtures import GPT2_BYTE_ORDER, Merge
+from bpe_conformance.fixtures.conventions import TIE_BREAKS
 
 from .encoder import Encoder
 from .progress import Progress, silent
@@ -23,7 +24,6 @@ Pair = tuple[int, int]
 Word = list[int]
 
 BYTE_ORDERS: dict[str, Sequence[int]] = {"raw": range(256), "gpt2": GPT2_BYTE_ORDER}
-TIE_BREAKS = ("lex-greater", "lex-smaller", "smaller-ids", "first-seen")
 
 _MIRROR = bytes(range(255, -1, -1))
 
@@ -133,7 +133,7 @@ def learn(
     Args:
         counts: pre-token → how often it occurs; for first-seen in order of first occurrence.
         wanted: how many merges; there are fewer if pairs run out.
-        tie_break: which of the most frequent pairs wins: one of `TIE_BREAKS` (CONV-TIE-1).
+        tie_break: which of the most frequent pairs wins: one of `fixtures.conventions.TIE_BREAKS` (CONV-TIE-1).
         byte_order: raw or gpt2; matters to smaller-ids only.
         progress: told after each merge.
         merges: learned before; they are applied first, and training goes on from there.

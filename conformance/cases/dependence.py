@@ -9,7 +9,7 @@ from bpe_conformance.fixtures import PATTERNS, Model
 from bpe_conformance.fixtures.spec import Case
 from bpe_conformance.reference import textbook
 
-from ..implementation.containment import CallFailed, TimedOut
+from ..implementation.calls import CallFailed, TimedOut
 from ..implementation.implementation import Implementation
 from ..outcome import Answer, Dependence, Ids, Mismatch, Rows, fingerprint
 from .expectations import oracle, whole_text, with_allowed
@@ -22,7 +22,7 @@ def explained(case: Case, mismatch: Mismatch, implementation: Implementation) ->
     """Return `mismatch` with the part of the implementation that it depends on, if another part is wrong alone."""
     case = adapted(case, implementation) or case
     try:
-        with implementation.within():
+        with implementation.time_limit():
             found = _dependence(case, mismatch, implementation)
     except TimedOut:
         return mismatch

@@ -6,7 +6,9 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ..implementation.containment import CallFailed, Raised, type_name
+from bpe_conformance.fixtures.answers import type_name
+
+from ..implementation.calls import CallFailed, Raised
 
 TIMED_OUT = "raised TimedOut"
 DISTURBED = "surroundings"

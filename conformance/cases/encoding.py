@@ -9,7 +9,7 @@ from typing import Any
 from bpe_conformance.fixtures import Model
 from bpe_conformance.fixtures.spec import Case
 
-from ..implementation.containment import CallFailed, TimedOut
+from ..implementation.calls import CallFailed, TimedOut
 from ..implementation.implementation import Implementation
 from ..implementation.proxy import TokenizerProxy
 from ..outcome import (

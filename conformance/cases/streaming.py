@@ -8,7 +8,7 @@ from bpe_conformance.fixtures import PATTERNS, Model
 from bpe_conformance.fixtures.spec import Case
 from bpe_conformance.reference import textbook
 
-from ..implementation.containment import CallFailed, TimedOut
+from ..implementation.calls import CallFailed, TimedOut
 from ..implementation.implementation import Implementation
 from ..implementation.proxy import TokenizerProxy
 from ..outcome import AtMost, Expectation, Measure, Mismatch, Question

@@ -8,11 +8,12 @@ from dataclasses import dataclass
 from itertools import product
 
 from bpe_conformance.fixtures import PATTERNS, Merge, read_text
+from bpe_conformance.fixtures.conventions import CONVENTIONS
 from bpe_conformance.fixtures.spec import Case
 from bpe_conformance.reference import textbook
 
-from ..implementation.containment import CallFailed, TimedOut
-from ..implementation.implementation import CONVENTIONS, Implementation
+from ..implementation.calls import CallFailed, TimedOut
+from ..implementation.implementation import Implementation
 from ..outcome import (
     Acceptable,
     AnyError,

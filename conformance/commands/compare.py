@@ -15,7 +15,7 @@ from bpe_conformance.fixtures import Model
 
 from ..command_error import CommandError
 from ..implementation import loading
-from ..implementation.containment import CallFailed, TimedOut
+from ..implementation.calls import CallFailed, TimedOut
 from ..implementation.implementation import Implementation
 from ..implementation.proxy import TokenizerProxy
 from ..outcome import first_difference
@@ -61,7 +61,7 @@ class Side:
     def encode(self, text: str) -> list[int] | str:
         """Return the ids of `text`, or what went wrong."""
         try:
-            with self.implementation.within():
+            with self.implementation.time_limit():
                 self.proxy = self.proxy or self.implementation.build(self.model)
                 began = time.perf_counter()
                 ids = self.proxy.encode(text)
@@ -97,7 +97,7 @@ def run(options: argparse.Namespace) -> int:
     texts = corpus.find(options.corpus)
     found = Found()
     with contextlib.redirect_stdout(sys.stderr):
-        left, right = (loading.load(name, TIME_LIMIT) for name in options.adapters)
+        left, right = (loading.load(name, limit=TIME_LIMIT) for name in options.adapters)
         sides = _sides(left, right, options)
         same = sides[0].model == sides[1].model
         with bars("file") as progress:

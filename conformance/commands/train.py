@@ -9,12 +9,12 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from bpe_conformance.fixtures import Model
+from bpe_conformance.fixtures.conventions import TRAINING_CONVENTIONS
 from bpe_conformance.reference import Tokenizer
 from bpe_conformance.reference.files import check_folder, write_all
 from bpe_conformance.reference.formats import gpt2, huggingface, tiktoken
 from bpe_conformance.reference.patterns import resolve
 from bpe_conformance.reference.special_tokens import SpecialTokens
-from bpe_conformance.reference.tokenizer import CONVENTIONS
 
 from ..command_error import CommandError
 from ..terminal.show import token
@@ -35,7 +35,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--special", action="append", default=[], metavar="TEXT", help="a special token; repeatable")
     parser.add_argument("--pattern", default="gpt2", metavar="NAME_OR_REGEX", help="how text is split; default gpt2")
     parser.add_argument("--workers", type=int, default=1, metavar="N", help="processes that count; default 1")
-    for name, values in CONVENTIONS.items():
+    for name, values in TRAINING_CONVENTIONS.items():
         option = f"--{name.replace('_', '-')}"
         parser.add_argument(option, choices=values, default=values[0], help=f"default {values[0]}")
     parser.add_argument(
@@ -53,7 +53,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Train, write, and tell."""
     formats = options.format or list(FORMATS[:2])
-    conventions = {name: getattr(options, name) for name in CONVENTIONS}
+    conventions = {name: getattr(options, name) for name in TRAINING_CONVENTIONS}
     began = time.perf_counter()
     try:
         _rehearse(options, formats)

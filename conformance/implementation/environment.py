@@ -1,86 +1,50 @@
-"""Keeps the process around an item as it was: folder, locale, random numbers, standard streams, hooks, signals."""
+"""Puts back what belongs to the whole process: current directory, locale, environment variables, signal handlers."""
 
 from __future__ import annotations
 
 import contextlib
 import locale
 import os
-import random
 import signal
-import sys
 import threading
-from collections.abc import Callable, Iterator
-from functools import partial
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 _CATEGORIES = ("LC_CTYPE", "LC_COLLATE", "LC_TIME", "LC_MONETARY", "LC_NUMERIC", "LC_MESSAGES")
-_REPLACED: list[Any] = []  # a wrapper that is collected closes the stream that it wraps
-_MOST_REPLACED = 64
-_HOOKS = ((sys, "excepthook"), (sys, "unraisablehook"), (threading, "excepthook"))
-_SIGNALS = ("SIGTERM", "SIGHUP", "SIGPIPE", "SIGXFSZ")
-_STREAMS = ("stdin", "stdout", "stderr", "__stdout__", "__stderr__")
+_SIGNALS = ("SIGINT", "SIGTERM", "SIGHUP", "SIGPIPE", "SIGALRM")
 
 
 @contextlib.contextmanager
 def kept() -> Iterator[list[str]]:
-    """Within it an implementation is judged; afterwards its surroundings are as they were before.
+    """Put back what the implementation changes within it.
 
-    The state of `random` (and of NumPy's global generator, if it is loaded), the standard streams and their
-    descriptors, the hooks for errors, the signals that end a process and the mask of new files are put
-    back without a word, for to draw random numbers is no fault. `close` of a stream does nothing. The recursion limit
-    is left alone unless it was lowered, `sys.path` unless something was taken out of it, and the environment variables
-    are left alone: an implementation may set them once, in its first call, and need them ever after.
+    Environment variables that it adds stay: it may set them once, in its first call, and need them in all others.
 
     Yields:
-        A list. When the block has ended it holds a line for each change that is a fault: of the current folder
-        and of the locale.
+        A list. After the block it holds a line for each change that the spec forbids (ERROR-STATE-3): of the current
+        directory and of the locale.
     """
-    told: list[str] = []
-    folder, locales, settings = _folder(), _locale(), [*_draws(), *_hooks(), *_settings()]
-    streams = {name: getattr(sys, name) for name in _STREAMS}
+    changes: list[str] = []
+    directory, categories, variables, handlers = _directory(), _locale(), dict(os.environ), _handlers()
     try:
-        with contextlib.ExitStack() as stack:
-            stack.enter_context(_descriptors())
-            for stream in streams.values():
-                stack.enter_context(_open(stream))
-            yield told
+        yield changes
     finally:
-        for name, stream in streams.items():
-            _REPLACED.append(getattr(sys, name))
-            setattr(sys, name, stream)
-        _REPLACED[:] = [one for one in _REPLACED if all(one is not stream for stream in streams.values())][
-            -_MOST_REPLACED:
-        ]
-        for put_back in settings:
-            with contextlib.suppress(Exception):
-                put_back()
-        told += _keep_folder(folder)
-        told += _keep_locale(locales)
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
+        os.environ.update({name: value for name, value in variables.items() if os.environ.get(name) != value})
+        changes += _restored_directory(directory)
+        changes += _restored_locale(categories)
 
 
-@contextlib.contextmanager
-def _open(stream: Any) -> Iterator[None]:
-    """Within it, closing `stream` does nothing: pytest reads from it afterwards."""
-    own = getattr(stream, "__dict__", {})
-    covered = "close" not in own
-    if covered:
-        own["close"] = lambda: None
-    try:
-        yield
-    finally:
-        if covered:
-            own.pop("close", None)
-
-
-def _folder() -> str:
+def _directory() -> str:
     try:
         return os.getcwd()  # noqa: PTH109
     except OSError:
         return ""
 
 
-def _keep_folder(before: str) -> Iterator[str]:
-    after = _folder()
+def _restored_directory(before: str) -> Iterator[str]:
+    after = _directory()
     if after == before or not before:
         return
     changed = f"the current folder was changed to {after or 'one that is gone'}"
@@ -100,7 +64,7 @@ def _locale() -> dict[str, str]:
     return found
 
 
-def _keep_locale(before: dict[str, str]) -> Iterator[str]:
+def _restored_locale(before: Mapping[str, str]) -> Iterator[str]:
     after = _locale()
     changed = [name for name in before if after.get(name) != before[name]]
     for name in changed:
@@ -111,57 +75,10 @@ def _keep_locale(before: dict[str, str]) -> Iterator[str]:
         yield f"the locale was changed ({shown}); leave it as it is"
 
 
-def _draws() -> Iterator[Callable[[], object]]:
-    """Yield what puts back the state of each global source of random numbers."""
-    state = random.getstate()
-    yield lambda: random.setstate(state)
-    numpy: Any = sys.modules.get("numpy.random")
-    if numpy is not None and hasattr(numpy, "get_state"):
-        legacy = numpy.get_state(legacy=False)
-        yield lambda: numpy.set_state(legacy)
-
-
-def _hooks() -> Iterator[Callable[[], object]]:
-    """Yield what puts back each function that Python calls by itself."""
-    for owner, name in _HOOKS:
-        yield partial(setattr, owner, name, getattr(owner, name))
-
-
-def _settings() -> Iterator[Callable[[], object]]:
-    """Yield what puts back settings of the process without which the suite itself could not go on."""
-    for entries in (sys.path, sys.meta_path, sys.path_hooks):
-        yield partial(_refill, entries, list(entries))
-    limit, mask = sys.getrecursionlimit(), os.umask(0o077)
-    os.umask(mask)
-    yield lambda: sys.setrecursionlimit(max(limit, sys.getrecursionlimit()))
-    yield partial(sys.setswitchinterval, sys.getswitchinterval())
-    yield partial(os.umask, mask)
-    for name in _SIGNALS:
-        if hasattr(signal, name) and threading.current_thread() is threading.main_thread():
-            number = getattr(signal, name)
-            yield partial(signal.signal, number, signal.getsignal(number))
-    if hasattr(signal, "pthread_sigmask"):
-        yield partial(signal.pthread_sigmask, signal.SIG_SETMASK, signal.pthread_sigmask(signal.SIG_BLOCK, []))
-
-
-def _refill(entries: list[Any], before: list[Any]) -> None:
-    """Put back what was taken out of a list, in its order; what was put in stays, and is asked nothing."""
-    there, known = set(map(id, entries)), set(map(id, before))
-    if not known <= there:
-        entries[:] = [*before, *(one for one in entries if id(one) not in known)]
-
-
-@contextlib.contextmanager
-def _descriptors() -> Iterator[None]:
-    """Within it the descriptors of the standard streams may be closed or moved."""
-    kept = {}
-    for number in range(3):
-        with contextlib.suppress(OSError):
-            kept[number] = os.dup(number)
-    try:
-        yield
-    finally:
-        for number, descriptor in kept.items():
-            with contextlib.suppress(OSError):
-                os.dup2(descriptor, number)
-                os.close(descriptor)
+def _handlers() -> dict[int, Any]:
+    """Return the handlers of signals that can be put back: those that Python knows, in the main thread."""
+    if threading.current_thread() is not threading.main_thread():
+        return {}
+    numbers = [getattr(signal, name) for name in _SIGNALS if hasattr(signal, name)]
+    found = {number: signal.getsignal(number) for number in numbers}
+    return {number: handler for number, handler in found.items() if handler is not None}

@@ -1,32 +1,73 @@
-"""The implementation that a command's argument names."""
+"""Loading the implementation that the user named."""
 
 from __future__ import annotations
 
 import contextlib
 import sys
+from collections.abc import Mapping
+from typing import Any
 
-from ..command_error import CommandError
-from .containment import Raised, TimedOut, call, limits
-from .implementation import Implementation, MisshapenAdapter, unanswered
+from bpe_conformance.adapters import AdapterError, resolve
+from bpe_conformance.adapters.bridge.remote import isolated
+from bpe_conformance.adapters.shapes.functions import with_trainer
+
+from .calls import Raised, TimedOut, call
+from .capabilities import LoadError
+from .implementation import Implementation, SpawnFactory
+from .time_limit import time_limit
+
+__all__ = ["LoadError", "load"]
+IMPORT_FACTOR = 6
+"""How many times longer than a case the import of the adapter may take."""
 
 
-def load(name: str, time_limit: float = 10.0) -> Implementation:
-    """Return the adapter that `name` names, looked at. What it prints goes to standard error.
+def load(
+    name: str, trainer: str | None = None, isolate: bool = False, limit: float = 10.0, stderr: int = 2
+) -> Implementation:
+    """Return the implementation that `name` means. What it prints goes to standard error.
+
+    Args:
+        name: as `--adapter` takes it.
+        trainer: as `--bpe-trainer` takes it.
+        isolate: whether to run it in another process.
+        limit: seconds for one case.
+        stderr: the file descriptor for the reason, if this process has to be ended.
 
     Raises:
-        CommandError: if it cannot be used; one line.
+        LoadError: if it cannot be imported or tested; one line.
     """
-    from bpe_conformance.adapters import AdapterError, resolve
+    spawn = None if name.startswith("cmd:") else _spawner(name, trainer, limit)
+
+    def resolved() -> Any:
+        if isolate and spawn is not None:
+            return isolated(name, trainer, time_limit=limit)
+        target = resolve(name)
+        return with_trainer(target, trainer) if trainer else target
 
     with contextlib.redirect_stdout(sys.stderr):
         try:
-            with limits(6 * time_limit):
-                target = call("", resolve, name)
-            implementation: Implementation = call("", Implementation, name, target, time_limit)
+            with time_limit(IMPORT_FACTOR * limit, stderr):
+                target = call("", resolved)
+            return call("", Implementation, name, target, limit, spawn, stderr)
         except TimedOut as late:
-            raise CommandError(unanswered(name, str(late))) from None
+            raise LoadError(_unanswered(name, late)) from None
         except Raised as raised:
-            if isinstance(raised.error, AdapterError | MisshapenAdapter):
-                raise CommandError(str(raised.error)) from None
-            raise CommandError(f"{name}: looking at it{raised}") from None
-        return implementation
+            if isinstance(raised.error, AdapterError | LoadError):
+                raise LoadError(str(raised.error)) from None
+            at = f" ({raised.where[-1].partition(' in ')[0]})" if raised.where else ""
+            raise LoadError(f"{name}: looking at it{raised}{at}") from None
+
+
+def _spawner(name: str, trainer: str | None, limit: float) -> SpawnFactory:
+    """Return what starts the adapter in a new process, without a limit of memory."""
+
+    def spawn(environment: Mapping[str, str]) -> Any:
+        return isolated(name, trainer, time_limit=limit, env=environment, memory=0)
+
+    return spawn
+
+
+def _unanswered(name: str, late: TimedOut) -> str:
+    if name.startswith("cmd:"):
+        return f"{name}: the program gives {late} to start; bpe-conformance check-bridge shows what goes to and fro"
+    return f"{name}: importing it gives {late}"

@@ -15,7 +15,7 @@ from bpe_conformance.reference import textbook
 from ..cases.dependence import explained
 from ..cases.expectations import compute, oracle, training_key
 from ..cases.judging import judge
-from ..implementation.containment import CallFailed, TimedOut
+from ..implementation.calls import CallFailed, TimedOut
 from ..implementation.implementation import Implementation
 from ..implementation.proxy import TokenizerProxy
 from ..outcome import (

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from bpe_conformance.fixtures import Merge
 
-from ..implementation.containment import CallFailed, TimedOut
+from ..implementation.calls import CallFailed, TimedOut
 from ..implementation.implementation import Implementation
 from ..implementation.proxy import TokenizerProxy
 from ..implementation.scratch import scratch_folder

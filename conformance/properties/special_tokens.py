@@ -14,7 +14,7 @@ from bpe_conformance.reference import textbook
 from ..cases.dependence import explained
 from ..cases.expectations import oracle
 from ..cases.judging import judge
-from ..implementation.containment import CallFailed, TimedOut
+from ..implementation.calls import CallFailed, TimedOut
 from ..implementation.implementation import Implementation
 from ..outcome import Mismatch, Question
 from . import strategies

@@ -10,7 +10,7 @@ from bpe_conformance.reference import textbook
 
 from ..cases import divergence, stored_training
 from ..cases.expectations import oracle, training_key
-from ..implementation.containment import CallFailed, TimedOut
+from ..implementation.calls import CallFailed, TimedOut
 from ..implementation.implementation import Implementation
 from ..implementation.proxy import TokenizerProxy
 from ..outcome import Answer, Changed, Dependence, Expectation, Ids, Mismatch, Question, Table, Unchanged

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
 
 from ..implementation import loading
@@ -25,11 +27,13 @@ def load(config: pytest.Config) -> Implementation:
         )
     if not 0 < limit <= LONGEST_LIMIT:
         raise pytest.UsageError(f"--bpe-time-limit {limit:g}: must be above 0 seconds and at most a day")
+    stderr = os.dup(2)  # while pytest captures, 2 is a file
     capture = config.pluginmanager.getplugin("capturemanager")
     if capture is not None:
         capture.resume_global_capture()
     try:
-        return loading.load(name, config.getoption("--bpe-trainer"), config.getoption("--bpe-isolate"), limit)
+        trainer, isolate = config.getoption("--bpe-trainer"), config.getoption("--bpe-isolate")
+        return loading.load(name, trainer, isolate, limit, stderr)
     except loading.LoadError as error:
         raise pytest.UsageError(str(error)) from None
     finally:

@@ -11,7 +11,7 @@ from pathlib import Path
 from bpe_conformance.fixtures import END_OF_TEXT, PATTERNS, gpt2, gpt2_model
 from bpe_conformance.fixtures.yaml_file import SpecError
 
-from ..implementation.containment import CallFailed, TimedOut
+from ..implementation.calls import CallFailed, TimedOut
 from ..implementation.implementation import Implementation
 from ..outcome import Answer, EncodingDivergence, Expectation, Ids, Mismatch, Question, first_difference
 from ..terminal import show

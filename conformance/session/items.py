@@ -17,7 +17,7 @@ from bpe_conformance.fixtures.spec import Case, Clause
 
 from ..cases import dependence, expectations, judging, skipping
 from ..implementation import environment, output
-from ..implementation.containment import describe
+from ..implementation.calls import describe
 from ..outcome import Changed, Expectation, Mismatch, Outcome, Question, State, Unchanged
 from ..properties import engine
 from ..terminal.failure import FailureRepr

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from ..implementation.containment import describe
+from ..implementation.calls import describe
 from ..implementation.output import shown
 from ..report import document, writing
 from ..report.document import ReportError

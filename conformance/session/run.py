@@ -13,8 +13,10 @@ from bpe_conformance.fixtures.spec import FOLDER, Spec, load_spec
 from bpe_conformance.fixtures.yaml_file import SpecError
 
 from ..cases.judging import judge
-from ..implementation.containment import CallFailed, TimedOut
-from ..implementation.implementation import Implementation, MisshapenAdapter
+from ..implementation import leftovers
+from ..implementation.calls import CallFailed, TimedOut
+from ..implementation.implementation import Implementation
+from ..implementation.loading import LoadError
 from ..known_bugs.likely_bugs import diagnose
 from ..outcome import Changed, Fault, Outcome
 from ..properties.catalogue import bind as bind_properties
@@ -76,6 +78,7 @@ class Run:
         self.reports: list[Path] = []
         self.unwritten: list[str] = []
         self.shows_failures = False
+        self.session: pytest.Session | None = None
 
     @classmethod
     def configure(cls, config: pytest.Config) -> Run:
@@ -97,7 +100,7 @@ class Run:
             run = cls(config, spec, implementation, properties, _corpora(config))
             run.reports = reporting.targets(config)
             run._read_known_failures([*(case.id for case in spec.cases), *(one.id for one in properties)])
-        except (SpecError, MisshapenAdapter, SelectionError) as error:
+        except (SpecError, SelectionError) as error:
             raise pytest.UsageError(str(error)) from None
         return run
 
@@ -166,6 +169,7 @@ class Run:
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
         """Compare outcomes with what was collected, find likely causes, and settle the exit status."""
+        self.session = session
         if hasattr(self.config, "workerinput"):
             return
         status = int(session.exitstatus)
@@ -214,7 +218,7 @@ class Run:
         try:
             with self.implementation.time_limit(ALONE_TIMEOUT_FACTOR), self.implementation.in_new_process({}) as other:
                 return "" if judge(case, other) is not None else case.id
-        except (CallFailed, TimedOut, MisshapenAdapter):
+        except (CallFailed, TimedOut, LoadError):
             return ""
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
@@ -228,6 +232,11 @@ class Run:
         yield
         if not self._only_collects():
             summary.write(terminalreporter, self.result(0))
+
+    def pytest_unconfigure(self) -> None:
+        """End this process although the implementation left threads or processes, for which Python waits."""
+        if self.session is not None and all(isinstance(item, BpeItem) for item in self.session.items):
+            leftovers.end_process(int(self.session.exitstatus))
 
     # The result
 

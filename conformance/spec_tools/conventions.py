@@ -10,12 +10,13 @@ from dataclasses import dataclass, field
 from functools import cache
 
 from bpe_conformance.fixtures import PATTERNS, Merge, read_model
+from bpe_conformance.fixtures.conventions import CONVENTIONS
 from bpe_conformance.reference import textbook
 
 from ..cases.expectations import TRAINING_KEYS
 from ..implementation import loading
-from ..implementation.containment import CallFailed, TimedOut
-from ..implementation.implementation import CONVENTIONS, Implementation, Trained
+from ..implementation.calls import CallFailed, TimedOut
+from ..implementation.implementation import Implementation, Trained
 from ..outcome import first_difference
 from ..terminal import show
 
@@ -151,7 +152,7 @@ def find(name: str, time_limit: float = 10.0) -> Report:
         CommandError: if it cannot be used; one line.
     """
     with contextlib.redirect_stdout(sys.stderr):
-        return probe(loading.load(name, time_limit))
+        return probe(loading.load(name, limit=time_limit))
 
 
 def probe(implementation: Implementation) -> Report:
@@ -337,7 +338,7 @@ def _lookup(implementation: Implementation) -> Finding:
 def _ask(implementation: Implementation, question: Callable[[], object]) -> object:
     """Return the answer, or the fault as a text."""
     try:
-        with implementation.within():
+        with implementation.time_limit():
             return question()
     except (CallFailed, TimedOut) as fault:
         return show.ascii_only(" ".join(str(fault).split()))

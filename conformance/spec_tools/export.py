@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from bpe_conformance.fixtures import PATTERNS, Merge, Model, gpt2_files, read_text, read_token
+from bpe_conformance.fixtures.conventions import CONVENTIONS
 from bpe_conformance.fixtures.regular_file import read_regular
 from bpe_conformance.fixtures.saving import write_folder
 from bpe_conformance.fixtures.spec import CLASS_OF_OP, FOLDER, Case, Clause, Spec, load_spec
@@ -18,7 +19,6 @@ from bpe_conformance.fixtures.strict_json import parse_json
 from .. import __version__
 from ..cases.expectations import LOOKUP_KEYS, TRAINING_KEYS, choice, chunkings, expected_ids, whole_text
 from ..command_error import CommandError
-from ..implementation.implementation import CONVENTIONS
 from ..properties.catalogue import PROPERTIES
 
 SCHEMA = "export.schema.json"

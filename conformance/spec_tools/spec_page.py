@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
+from bpe_conformance.fixtures.conventions import CONVENTIONS
 from bpe_conformance.fixtures.spec import CLASS_OF_OP, Clause, Section, Spec
-
-from ..implementation.implementation import CONVENTIONS
 
 FILE = Path(__file__).parents[1] / "SPEC.md"
 HEAD = """\

@@ -21,7 +21,8 @@ from bpe_conformance.cases.judging import judge
 from bpe_conformance.cases.skipping import skip_reason
 from bpe_conformance.fixtures.answers import LARGEST_ID
 from bpe_conformance.fixtures.spec import load_spec
-from bpe_conformance.implementation.implementation import Implementation, MisshapenAdapter
+from bpe_conformance.implementation.implementation import Implementation
+from bpe_conformance.implementation.loading import LoadError
 from bpe_conformance.outcome import Fault
 from bpe_conformance.reference import Tokenizer as Right
 
@@ -75,7 +76,7 @@ def verdicts(target: Any) -> list[Any]:
     """Return what each case gives: passed, skipped, an answer that differs; or why the adapter cannot be tested."""
     try:
         implementation = Implementation("odd", target)
-    except MisshapenAdapter as error:
+    except LoadError as error:
         return [str(error)]
     found: list[Any] = [sorted(implementation.capabilities - {"shared memory"})]
     for one in CASES:

@@ -16,7 +16,7 @@ from multiprocessing import get_context
 from bpe_conformance.cases.difference import TIMED_OUT, Difference
 from bpe_conformance.cases.judging import judge, skip_reason
 from bpe_conformance.fixtures.spec import Spec, load_spec
-from bpe_conformance.implementation.containment import TimedOut
+from bpe_conformance.implementation.calls import TimedOut
 from bpe_conformance.implementation.implementation import Implementation
 from bpe_conformance.known_bugs import KnownBug, known_bugs, matrix
 from bpe_conformance.known_bugs.correct import Encoder, Trainer
@@ -63,7 +63,7 @@ def diagnosed(names: Sequence[str]) -> list[tuple[str, ...]]:
     asked = [case for case in _spec().cases if not skip_reason(case, implementation)]
     for case in asked:
         try:
-            with implementation.within():
+            with implementation.time_limit():
                 difference = judge(case, implementation)
         except TimedOut:
             difference = Difference("", "", "", answer=TIMED_OUT)

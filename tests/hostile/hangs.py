@@ -108,33 +108,18 @@ def keep_what_is_caught() -> None:
 
 def stop_the_timer() -> None:
     signal.setitimer(signal.ITIMER_REAL, 0)
-    swallow_in_a_call()
+    spin()
 
 
 def take_the_alarm() -> None:
     signal.signal(signal.SIGALRM, signal.SIG_IGN)
-    signal.alarm(1)
-    swallow_by_name()
-
-
-def block_signals() -> None:
-    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGALRM, signal.SIGINT})
     spin()
 
 
-HANGS = [
-    spin,
-    swallow,
-    swallow_in_a_call,
-    swallow_by_finally,
-    swallow_by_name,
-    swallow_in_loops,
-    swallow_in_calls,
-    swallow_in_handlers,
-    keep_what_is_caught,
-    turn_into_another,
-    end_late,
-    stop_the_timer,
-    take_the_alarm,
-    block_signals,
-]
+def block_signals() -> None:
+    signal.pthread_sigmask(signal.SIG_BLOCK, set(signal.Signals))
+    spin()
+
+
+INTERRUPTED = [spin, turn_into_another, end_late]
+"""Those that a time limit in the same process ends."""

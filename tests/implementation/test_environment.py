@@ -18,7 +18,7 @@ from helpers.project import Project, states
 
 from bpe_conformance.adapters.errors import RemoteError
 from bpe_conformance.implementation import environment
-from bpe_conformance.implementation.containment import Raised
+from bpe_conformance.implementation.calls import Raised
 
 ACTING = """
 import ctypes, locale, os, random, signal, sys, threading, time

@@ -10,7 +10,7 @@ import pytest
 from helpers.project import SPEC, Project
 
 from bpe_conformance.adapters import RemoteError
-from bpe_conformance.implementation.containment import Raised
+from bpe_conformance.implementation.calls import Raised
 
 
 def lines(result: pytest.RunResult, *starts: str) -> list[str]:

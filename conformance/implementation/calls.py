@@ -1,0 +1,114 @@
+"""Calls of an implementation: the time is limited, and whatever it raises becomes an exception of the suite."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
+
+from bpe_conformance.fixtures.answers import type_name
+
+from ..outcome import MALFORMED, Fault, Refusal
+from . import time_limit, tracebacks
+from .time_limit import TimedOut
+
+__all__ = ["CallFailed", "Malformed", "Raised", "TimedOut", "call", "describe"]
+T = TypeVar("T")
+_LONGEST_MESSAGE = 300
+_LONGEST_LINE = 500
+
+
+class CallFailed(Exception):
+    """A call that gave no answer. The message is one line."""
+
+    @property
+    def answer(self) -> Refusal | Fault:
+        """The same as a value."""
+        raise NotImplementedError
+
+
+class Raised(CallFailed):
+    """A call raised.
+
+    Attributes:
+        error: the exception.
+        where: lines of its traceback, without the suite's own frames.
+        is_error: whether it is an ordinary exception. A `BaseException`, and a process that ended, are no answer to
+            the caller.
+    """
+
+    def __init__(self, call: str, error: BaseException) -> None:
+        self.error = error
+        self.where = tracebacks.frames(error) + tracebacks.remote(_attribute(error, "details"))
+        self.is_error = issubclass(type(error), Exception) and not _attribute(error, "process_failed")
+        self._description = describe(error)
+        super().__init__(f"{call} raised {self._description}")
+
+    @property
+    def answer(self) -> Refusal | Fault:
+        """A refusal, if it is an ordinary exception; else a fault."""
+        kind, where = type_name(self.error), tuple(self.where)
+        return (Refusal if self.is_error else Fault)(kind, self._description, where)
+
+
+class Malformed(CallFailed):
+    """An answer has the wrong shape."""
+
+    @property
+    def answer(self) -> Refusal | Fault:
+        """A fault with the message."""
+        return Fault(MALFORMED, str(self))
+
+
+def call(what: str, function: Callable[..., T], *arguments: Any, **keywords: Any) -> T:
+    """Call an implementation. The surrounding `time_limit`, if there is one, is charged.
+
+    Args:
+        what: what is called, for messages: `encode(...)`.
+        function: the function to call.
+        arguments: its arguments.
+        keywords: its keyword arguments.
+
+    Raises:
+        Raised: if it raises anything, `SystemExit` and other `BaseException`s included.
+        Malformed: if an answer has the wrong shape (`fixtures.answers`).
+        TimedOut: if the time limit is exceeded.
+        KeyboardInterrupt: if it raises that, as Python does for Ctrl-C.
+    """
+    clock = time_limit.current()
+    if clock is None:
+        return _contained(what, function, arguments, keywords)
+    return clock.run(what, lambda: _contained(what, function, arguments, keywords))
+
+
+def _contained(what: str, function: Callable[..., T], arguments: tuple[Any, ...], keywords: Mapping[str, Any]) -> T:
+    try:
+        return function(*arguments, **keywords)
+    except (TimedOut, CallFailed, KeyboardInterrupt):
+        raise
+    except BaseException as error:
+        if malformed := _attribute(error, "misshapen"):
+            raise Malformed(malformed.splitlines()[0][:_LONGEST_LINE]) from None
+        raise Raised(what, error) from None
+
+
+def describe(error: BaseException) -> str:
+    """Return the type and the first line of the message of `error`, whatever its `__str__` does."""
+    name = type_name(error)
+    try:
+        message = str.__add__("", str(error)).strip().splitlines()
+    except TimedOut:
+        raise
+    except BaseException:
+        message = ["(its message cannot be read)"]
+    return f"{name}: {message[0][:_LONGEST_MESSAGE]}" if message else name
+
+
+def _attribute(error: BaseException, name: str) -> str:
+    """Return an attribute of an exception as text, "yes" for True, else "": reading it may run foreign code."""
+    try:
+        value = getattr(error, name, "")
+    except TimedOut:
+        raise
+    except BaseException:
+        return ""
+    return str.__add__("", value) if issubclass(type(value), str) else "yes" if value is True else ""

@@ -1,0 +1,243 @@
+"""What an implementation offers, settled once by probes: small calls whose answers are not tested."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from bpe_conformance.fixtures import PATTERNS, Model, gpt2_files, read_model
+from bpe_conformance.fixtures.answers import type_name
+from bpe_conformance.fixtures.conventions import CONVENTIONS, DEFAULTS
+
+from ..command_error import CommandError
+from .calls import CallFailed, Malformed, Raised, TimedOut
+from .scratch import scratch_folder
+
+if TYPE_CHECKING:
+    from .implementation import Implementation
+    from .proxy import TokenizerProxy
+
+METHODS = ("encode", "decode", "encode_iterable", "encode_batch", "decode_bytes", "save", "from_files", "train")
+_OF_INSTANCES = METHODS[:6]
+_SMALL = read_model({"merges": [["a", "b"]]})
+_WITH_SPECIAL = read_model({"merges": [["a", "b"]], "special_tokens": ["<|e|>"], "extra": [[257, "<|e|>"]]})
+
+
+class LoadError(CommandError):
+    """What `--adapter` names cannot be tested. The message is one line: what is wrong, and the fix."""
+
+
+def settle(implementation: Implementation) -> frozenset[str]:
+    """Return the capabilities of an implementation; its spellings of patterns and its notes are added to it.
+
+    They are, of `METHODS`, those that it has and that do not raise `NotImplementedError`; `allowed_special`, if
+    `encode` has the parameters `allowed_special` and `disallowed_special`; `special` and `train-special`, if the
+    constructor and `train` accept special tokens; `pattern:NAME` and `train-pattern:NAME` for each pattern other than
+    GPT-2's; `new process`, if it can be started again in another process; `shared memory`, if it runs in this one.
+
+    Raises:
+        LoadError: if there is nothing to test, or no test can call it.
+    """
+    found = frozenset(_Prober(implementation).probe())
+    if not found & {"train", "encode", "decode"}:
+        raise LoadError(
+            f"{implementation.name} offers none of train, encode and decode; "
+            "give it the methods of the adapter protocol"
+        )
+    return found
+
+
+class _Prober:
+    def __init__(self, implementation: Implementation) -> None:
+        self._implementation = implementation
+        self._target = implementation.target
+        self._name = implementation.name
+        self._fixed = implementation.fixed_model is not None
+
+    def probe(self) -> Iterator[str]:
+        if self._implementation.can_spawn:
+            yield "new process"
+        if not self._implementation.is_remote:
+            yield "shared memory"
+        offered = self._methods()
+        yield from offered
+        if self._can_train(bool(offered)) and not self._refuses(lambda: self._train("ab ab", 257, [])):
+            yield "train"
+            if not self._refuses(lambda: self._train("ab<|e|>ab", 258, list(_WITH_SPECIAL.special_tokens or ()))):
+                yield "train-special"
+            yield from self._patterns("train-", self._target.train, self._trains_with)
+        if offered and not self._fixed and not self._refuses(lambda: self._implementation.build(_WITH_SPECIAL)):
+            yield "special"
+        if "encode" in offered and not self._fixed:
+            yield from self._patterns("", self._target, self._encodes_with)
+
+    def _methods(self) -> list[str]:
+        """Return the methods other than train that it has and that do not refuse a small call."""
+        is_class = isinstance(self._target, type)
+        if is_class and not any(hasattr(self._target, name) for name in ("encode", "decode")):
+            if self._constructor_fault():
+                return []
+        elif fault := self._constructor_fault():
+            raise LoadError(fault)
+        try:
+            with self._implementation.time_limit():
+                proxy = self._implementation.build(_SMALL)
+        except (CallFailed, TimedOut) as fault:
+            if isinstance(fault, Raised) and isinstance(fault.error, NotImplementedError):
+                self._note_refusal(fault)
+                return []
+            found = [name for name in _OF_INSTANCES if callable(getattr(self._target, name, None))]
+            return found if is_class else ["encode", "decode"]
+        found = [name for name in _OF_INSTANCES if callable(getattr(proxy.instance, name, None))]
+        found = [name for name in found if not self._refuses(partial(_call, proxy, name))]
+        if callable(getattr(self._target, "from_files", None)) and not self._refuses(self._load_files):
+            found.append("from_files")
+        chooses = "encode" in found and _takes(proxy.instance.encode, "allowed_special", "disallowed_special")
+        if chooses and not self._refuses(lambda: proxy.encode_allowed("ab", (), ())):
+            found.append("allowed_special")
+        return found
+
+    def _note_refusal(self, raised: Raised) -> None:
+        message = str(raised).partition("NotImplementedError: ")[2]
+        if message not in ("", NotImplementedError.__name__):
+            self._implementation.note(f"the constructor refuses: {message}")
+
+    def _constructor_fault(self) -> str:
+        """Return why the constructor cannot be called as the protocol says, or ""."""
+        try:
+            signature = inspect.signature(self._target)
+        except (TypeError, ValueError):
+            return ""
+        if self._fixed:
+            return ""
+        try:
+            signature.bind({}, [], [])
+            signature.bind({}, [])
+        except TypeError as error:
+            return (
+                f"{self._name} cannot be called as (vocab, merges, special_tokens): {error}; write "
+                "def __init__(self, vocab: dict[int, bytes], merges: list[tuple[bytes, bytes]], "
+                "special_tokens: list[str] | None = None)"
+            )
+        return ""
+
+    def _can_train(self, is_testable: bool) -> bool:
+        """Whether there is a train that can be called; one that cannot is noted if the rest can be tested."""
+        if not callable(getattr(self._target, "train", None)):
+            return False
+        fault = _train_fault(self._target)
+        if fault and not is_testable:
+            raise LoadError(f"{self._name}: {fault}")
+        if fault:
+            self._implementation.note(f"training is not tested: {self._name}: {fault}")
+        return not fault
+
+    def _refuses(self, probe: Callable[[], object]) -> bool:
+        """Whether a small call raises NotImplementedError; other exceptions are left to the tests.
+
+        Raises:
+            LoadError: if the answer has a shape that no test can use.
+        """
+        try:
+            with self._implementation.time_limit():
+                probe()
+        except Raised as raised:
+            return isinstance(raised.error, NotImplementedError)
+        except Malformed as malformed:
+            raise LoadError(f"{self._name}: {malformed}") from None
+        except TimedOut:
+            return False
+        return False
+
+    def _load_files(self) -> None:
+        with scratch_folder() as folder:
+            self._implementation.from_files(*gpt2_files.write(_SMALL, folder), None)
+
+    def _train(self, text: str, vocab_size: int, special_tokens: list[str]) -> None:
+        self._implementation.train(text, vocab_size, special_tokens)
+
+    def _patterns(self, prefix: str, function: Any, works: Callable[[str], bool]) -> Iterator[str]:
+        """Settle which patterns are offered, and whether as a regular expression or by name."""
+        if not _takes(function, "pattern"):
+            return
+        for name, expression in PATTERNS.items():
+            if name == "gpt2":
+                continue
+            for spelling in (expression, name):
+                self._implementation.spellings[prefix + name] = spelling
+                try:
+                    with self._implementation.time_limit():
+                        found = works(name)
+                except CallFailed:
+                    found = False
+                except TimedOut:
+                    return
+                if found:
+                    yield f"{prefix}pattern:{name}"
+                    break
+
+    def _encodes_with(self, pattern: str) -> bool:
+        model = Model(_SMALL.vocab, _SMALL.merges, None, pattern)
+        return self._implementation.build(model).encode("xab") == [120, 256]
+
+    def _trains_with(self, pattern: str) -> bool:
+        return self._implementation.train("ab", 257, [], pattern).merges == [(b"a", b"b")]
+
+
+def _call(proxy: TokenizerProxy, method: str) -> None:
+    if method == "encode":
+        proxy.encode("ab")
+    elif method in ("decode", "decode_bytes"):
+        getattr(proxy, method)([97])
+    elif method == "encode_iterable":
+        proxy.stream(["ab"])
+    elif method == "encode_batch":
+        proxy.encode_batch(["ab"])
+    elif method == "save":
+        with scratch_folder() as folder:
+            proxy.save(folder)
+
+
+def _train_fault(target: Any) -> str:
+    """Return why `train` cannot be called as the protocol says, or ""."""
+    if isinstance(target, type) and inspect.isfunction(inspect.getattr_static(target, "train", None)):
+        return (
+            "train is a method of an instance; write "
+            "@classmethod def train(cls, text, vocab_size, special_tokens) -> Tokenizer"
+        )
+    try:
+        inspect.signature(target.train).bind("", 256, [])
+    except TypeError as error:
+        return f"train cannot be called as (text, vocab_size, special_tokens): {error}"
+    except ValueError:
+        return ""
+    return ""
+
+
+def _takes(function: Any, *names: str) -> bool:
+    """Whether `function` has parameters of these names; `**keywords` has none."""
+    try:
+        parameters = inspect.signature(function).parameters
+    except (TypeError, ValueError):
+        return False
+    return all(name in parameters for name in names)
+
+
+def conventions(name: str, target: Any) -> dict[str, str]:
+    """Return the value of every convention: the declared one, or the default.
+
+    Raises:
+        LoadError: if the attribute `conventions` is no mapping, or has an unknown key or value.
+    """
+    declared = getattr(target, "conventions", None)
+    declared = {} if declared is None else declared
+    if not isinstance(declared, Mapping):
+        raise LoadError(f"{name}: conventions is of type {type_name(declared)}; expected a mapping")
+    for key, value in declared.items():
+        if key not in CONVENTIONS:
+            raise LoadError(f"{name}: unknown convention {key!r}; known are {', '.join(CONVENTIONS)}")
+        if value not in CONVENTIONS[key]:
+            raise LoadError(f"{name}: {key} is {value!r}; expected one of {', '.join(CONVENTIONS[key])}")
+    return {**DEFAULTS, **{key: str(value) for key, value in declared.items()}}

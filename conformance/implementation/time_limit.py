@@ -1,0 +1,269 @@
+"""The time limit: a clock that runs only during calls of the implementation, and a timer that interrupts them."""
+
+from __future__ import annotations
+
+import contextlib
+import faulthandler
+import math
+import os
+import signal
+import threading
+import time
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextvars import ContextVar
+from types import FrameType
+from typing import NoReturn, TypeVar
+
+from ..outcome import TIMED_OUT, Fault
+from . import tracebacks
+
+T = TypeVar("T")
+REPEAT = 0.25
+"""Seconds after which a call that goes on, to clean up for example, is interrupted once more."""
+ATTEMPTS = 20
+"""Interruptions after which a call that catches them all ends the process."""
+WATCHDOG_FACTOR = 10
+WATCHDOG_LEAST = 60.0
+"""A call that no signal interrupts ends the process after so many times its limit, and so many seconds at least."""
+_WATCHDOG_MOST = 1e6
+_WATCHDOG_RENEWED = 5.0
+
+
+class TimedOut(BaseException):
+    """Calls took longer than the time limit. Not an `Exception`, so that an implementation rarely catches it.
+
+    Attributes:
+        seconds: the limit.
+        call: the call that was running, for example `encode(...)`.
+    """
+
+    def __init__(self, seconds: float, call: str, where: Sequence[str] = ()) -> None:
+        super().__init__(f"no answer within {seconds:g} s")
+        self.seconds = seconds
+        self.call = call
+        self._where = tuple(where)
+
+    @property
+    def answer(self) -> Fault:
+        """The same as a value, with the implementation's frames in which the call was interrupted."""
+        return Fault(TIMED_OUT, str(self), self._where or tuple(tracebacks.frames(self)))
+
+
+class Clock:
+    """The time that an implementation has spent in calls, and may spend. `time_limit` makes one.
+
+    Attributes:
+        limit: seconds that all calls together may take, or infinity.
+        seconds: seconds that they have taken so far.
+    """
+
+    def __init__(
+        self,
+        limit: float,
+        timer: _Timer,
+        outer: Clock | None,
+        before_call: Callable[[float], object],
+        grace: float,
+    ) -> None:
+        self.limit = limit
+        self.seconds = 0.0
+        self.timer = timer
+        self._outer = outer
+        self._before_call = before_call
+        self._grace = grace
+
+    @property
+    def remaining(self) -> float:
+        """Seconds that are left, or infinity."""
+        tightest = self._tightest
+        return tightest.limit - tightest.seconds
+
+    @property
+    def _tightest(self) -> Clock:
+        """This clock or, if less time is left there, one of those around it."""
+        outer = self._outer._tightest if self._outer is not None else self
+        return self if self.limit - self.seconds <= outer.limit - outer.seconds else outer
+
+    def run(self, what: str, function: Callable[[], T]) -> T:
+        """Call `function` and charge the time; within another call, which is charged already, only call it.
+
+        Raises:
+            TimedOut: if no time is left, before the call or after it, whatever it returned or raised.
+        """
+        if self.timer.running:
+            return function()
+        if self.remaining <= 0:
+            raise TimedOut(self._tightest.limit, what)
+        self._before_call(self.remaining)
+        failure: BaseException | None = None
+        started = time.monotonic()
+        try:
+            self.timer.start(self.remaining + self._grace, self._tightest.limit, what)
+            return _inside(function)
+        except BaseException as error:
+            failure = error
+            raise
+        finally:
+            self.timer.stop()
+            self._charge(time.monotonic() - started)
+            if self.remaining <= 0 and not isinstance(failure, TimedOut):
+                raise TimedOut(self._tightest.limit, what, getattr(failure, "where", ())) from None
+
+    def _charge(self, seconds: float) -> None:
+        self.seconds += seconds
+        if self._outer is not None:
+            self._outer._charge(seconds)
+
+
+class _Timer:
+    """Raises `TimedOut` in a call whose time is up, again and again while it goes on, by SIGALRM.
+
+    Where there is no SIGALRM, on Windows and off the main thread, it raises nothing.
+    """
+
+    def __init__(self, stderr: int) -> None:
+        self.running = False
+        self._can_interrupt = is_available()
+        self._stderr = stderr
+        self._handler = self._ring
+        self._attempts = 0
+        self._limit = math.inf
+        self._call = ""
+        self._watched = -math.inf
+
+    @contextlib.contextmanager
+    def installed(self) -> Iterator[None]:
+        """Within it, SIGALRM is handled."""
+        if not self._can_interrupt:
+            yield
+            return
+        earlier = signal.signal(signal.SIGALRM, self._handler)
+        try:
+            yield
+        finally:
+            signal.signal(signal.SIGALRM, earlier if earlier is not None else signal.SIG_DFL)
+
+    def start(self, seconds: float, limit: float, call: str) -> None:
+        """Interrupt what runs after so many seconds.
+
+        Args:
+            seconds: from now.
+            limit: the time limit, for the message.
+            call: what is called, for the message.
+        """
+        self._attempts, self._limit, self._call = 0, limit, call
+        self.running = True
+        if seconds == math.inf:
+            return
+        self._watch(seconds)
+        if self._can_interrupt:
+            if signal.getsignal(signal.SIGALRM) is not self._handler:  # an earlier call has set its own
+                signal.signal(signal.SIGALRM, self._handler)
+            signal.setitimer(signal.ITIMER_REAL, seconds, REPEAT)
+
+    def stop(self) -> None:
+        """Interrupt nothing any more."""
+        if self._can_interrupt:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+        self.running = False
+
+    def _ring(self, signum: int, frame: FrameType | None) -> None:
+        if not self.running or not _is_inside(frame):
+            return
+        self._attempts += 1
+        if self._attempts > ATTEMPTS:
+            self._end_process()
+        raise TimedOut(self._limit, self._call)
+
+    def _end_process(self) -> NoReturn:
+        line = (
+            f"\nbpe-conformance: {self._call} catches every time limit ({self._limit:g} s), so the run ends here. "
+            "Run with --bpe-isolate to end such calls and go on.\n"
+        )
+        with contextlib.suppress(OSError):
+            os.write(self._stderr, line.encode("ascii", "backslashreplace"))
+        os._exit(1)
+
+    def _watch(self, seconds: float) -> None:
+        """Have faulthandler end the process if native code neither returns nor lets Python handle a signal."""
+        now = time.monotonic()
+        if now - self._watched > _WATCHDOG_RENEWED:
+            last = seconds + min(max(WATCHDOG_FACTOR * seconds, WATCHDOG_LEAST), _WATCHDOG_MOST)
+            with contextlib.suppress(OSError, ValueError, OverflowError):
+                faulthandler.dump_traceback_later(last, exit=True, file=self._stderr)
+            self._watched = now
+
+    def close(self) -> None:
+        """Take the watchdog back."""
+        if self._watched > -math.inf:
+            faulthandler.cancel_dump_traceback_later()
+
+
+_current: ContextVar[Clock | None] = ContextVar("clock", default=None)
+
+
+def current() -> Clock | None:
+    """Return the clock of the innermost `time_limit`, or None."""
+    return _current.get()
+
+
+def is_available() -> bool:
+    """Whether a call can be interrupted here: on POSIX, in the main thread."""
+    return hasattr(signal, "setitimer") and threading.current_thread() is threading.main_thread()
+
+
+def no_preparation(remaining: float) -> None:
+    """Do nothing before a call."""
+
+
+@contextlib.contextmanager
+def time_limit(
+    seconds: float,
+    stderr: int = 2,
+    before_call: Callable[[float], object] = no_preparation,
+    grace: float = 0.0,
+) -> Iterator[Clock]:
+    """Within it, calls of the implementation may take so many seconds in all; nothing else costs time.
+
+    Within another one, the calls count for both. Warnings are ignored meanwhile.
+
+    Args:
+        seconds: the limit; 0 and infinity are none.
+        stderr: the file descriptor for the reason, if the process has to be ended.
+        before_call: called before each call with the seconds that are left.
+        grace: seconds after its time at which a call is interrupted, for calls that have a time limit of their own.
+
+    Yields:
+        The clock.
+    """
+    outer = _current.get()
+    timer = _Timer(stderr) if outer is None else outer.timer
+    clock = Clock(seconds or math.inf, timer, outer, before_call, grace)
+    token = _current.set(clock)
+    try:
+        if outer is not None:
+            yield clock
+            return
+        with warnings.catch_warnings(), timer.installed():
+            warnings.simplefilter("ignore")
+            yield clock
+    finally:
+        _current.reset(token)
+        if outer is None:
+            timer.close()
+
+
+def _inside(function: Callable[[], T]) -> T:
+    return function()
+
+
+# faulthandler can only print the names of functions: this one says what to do.
+_inside.__code__ = _inside.__code__.replace(co_name="a call that does not end (run with --bpe-isolate)")
+
+
+def _is_inside(frame: FrameType | None) -> bool:
+    """Whether a frame belongs to a call of the implementation, not to the code that starts and stops the timer."""
+    while frame is not None and frame.f_code is not _inside.__code__:
+        frame = frame.f_back
+    return frame is not None

@@ -1,0 +1,53 @@
+"""The frames of an implementation in a traceback, without those of the suite that led there."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+import traceback
+
+SHOWN = 4
+"""How many frames are shown, the innermost ones."""
+_LONGEST_LINE = 500
+_PYTHON_FILE = re.compile('(?<=^File ")[^"]+')
+_PACKAGE = __name__.partition(".")[0]
+_UNDER_TEST = tuple(f"{_PACKAGE}.{name}" for name in ("adapters.packages", "known_bugs", "reference"))
+"""Parts of this package that are implementations."""
+
+
+def is_ours(module: str) -> bool:
+    """Whether a module belongs to the suite, not to an implementation, a package that it uses, or Python."""
+    return _is_part(module, _PACKAGE) and not any(_is_part(module, name) for name in _UNDER_TEST)
+
+
+def _is_part(module: str, package: str) -> bool:
+    return module == package or module.startswith(f"{package}.")
+
+
+def frames(error: BaseException) -> list[str]:
+    """Return a line for each of the innermost frames that are not the suite's own: file, line, function, source."""
+    try:
+        found = zip(traceback.walk_tb(error.__traceback__), traceback.extract_tb(error.__traceback__), strict=True)
+        theirs = [summary for (live, _), summary in found if not is_ours(str(live.f_globals.get("__name__")))]
+    except Exception:
+        return []
+    lines = [f"{as_imported(one.filename)}:{one.lineno} in {one.name}: {one.line or ''}" for one in theirs[-SHOWN:]]
+    return [line[:_LONGEST_LINE] for line in lines]
+
+
+def remote(text: str) -> list[str]:
+    """Return the innermost lines of a traceback, or of an error output, that another process wrote."""
+    lines = [line.strip() for line in text.splitlines() if line.strip(" ^~")]
+    lines = [_PYTHON_FILE.sub(lambda found: as_imported(found[0]), line)[:_LONGEST_LINE] for line in lines]
+    innermost = next((index for index, line in enumerate(lines) if line.startswith("at ")), None)
+    if innermost is None:
+        return lines[-SHOWN:]
+    first = max(innermost - 1, 0)  # JavaScript and Java name the error, then the innermost frame, then its callers
+    return lines[first : first + SHOWN]
+
+
+def as_imported(filename: str) -> str:
+    """Return a file's path from the folder that it is imported from, so that reports do not depend on that folder."""
+    folders = {os.path.join(os.path.abspath(folder), "") for folder in [*sys.path, ""]}  # noqa: PTH100, PTH118
+    return filename[max((len(folder) for folder in folders if filename.startswith(folder)), default=0) :]

@@ -1,0 +1,102 @@
+from __future__ import annotations
+
+import re
+import warnings
+from pathlib import Path
+from typing import NoReturn
+
+import pytest
+
+from bpe_conformance.fixtures.answers import MalformedAnswer
+from bpe_conformance.implementation import tracebacks
+from bpe_conformance.implementation.calls import CallFailed, Malformed, Raised, call, describe
+from bpe_conformance.implementation.time_limit import time_limit
+from bpe_conformance.outcome import MALFORMED, Fault, Refusal
+from bpe_conformance.reference import Tokenizer
+
+
+@pytest.mark.parametrize("kind", [SystemExit, GeneratorExit, BaseException, ValueError, MemoryError, StopIteration])
+@pytest.mark.parametrize("seconds", [0, 1])
+def test_whatever_is_raised_is_wrapped(kind: type[BaseException], seconds: float) -> None:
+    error = kind("x")
+
+    def fail() -> NoReturn:
+        raise error
+
+    with time_limit(seconds), pytest.raises(Raised) as caught:
+        call("encode('a')", fail)
+    raised = caught.value
+    assert raised.error is error
+    assert raised.is_error == isinstance(error, Exception)
+    assert isinstance(raised.answer, Refusal if raised.is_error else Fault)
+    assert raised.answer.kind == type(error).__name__
+    assert str(raised).startswith(f"encode('a') raised {type(error).__name__}")
+    (frame,) = raised.where
+    assert re.match(rf"\S*{Path(__file__).name}:\d+ in fail: raise error", frame)
+
+
+def test_ctrl_c_ends_the_run() -> None:
+    def fail() -> NoReturn:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        call("encode(...)", fail)
+
+
+def test_an_answer_of_the_wrong_shape() -> None:
+    def fail() -> NoReturn:
+        raise MalformedAnswer("encode returned None; expected list[int]")
+
+    with pytest.raises(Malformed) as caught:
+        call("outer", lambda: call("inner", fail))
+    assert caught.value.answer == Fault(MALFORMED, "encode returned None; expected list[int]")
+    assert issubclass(Raised, CallFailed)
+
+
+def test_warnings_are_ignored_within_a_time_limit() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with time_limit(1):
+            call("encode(...)", lambda: warnings.warn("deprecated", stacklevel=1))
+
+
+def test_messages_are_one_line_whatever_the_exception_does() -> None:
+    class Mute(Exception):
+        def __str__(self) -> str:
+            raise SystemExit
+
+    class Odd(Exception):
+        def __str__(self) -> str:
+            return 5  # type: ignore[return-value]
+
+    assert describe(Mute()) == "Mute: (its message cannot be read)"
+    assert describe(Odd()) == "Odd: (its message cannot be read)"
+    assert describe(ValueError("one\ntwo")) == "ValueError: one"
+    assert describe(ValueError("")) == "ValueError"
+    assert len(describe(ValueError("x" * 10_000))) < 400
+
+
+def test_the_frames_of_the_reference_are_shown_and_those_of_the_suite_are_not() -> None:
+    with pytest.raises(Raised) as caught:
+        call("Tokenizer(...)", Tokenizer, {0: b"a"}, [])
+    assert any(line.startswith("bpe_conformance/reference/tokenizer.py:") for line in caught.value.where)
+    assert not any("implementation" in line for line in caught.value.where)
+
+
+@pytest.mark.parametrize(
+    ("module", "ours"),
+    [
+        ("bpe_conformance.plugin", True),
+        ("bpe_conformance.implementation.proxy", True),
+        ("bpe_conformance.adapters.bridge.client", True),
+        ("bpe_conformance.fixtures.answers", True),
+        ("bpe_conformance.known_bugs.encoding", False),
+        ("bpe_conformance.reference", False),
+        ("bpe_conformance.reference.bulk.encoding", False),
+        ("bpe_conformance.adapters.packages.tiktoken", False),
+        ("bpe_conformance_of_mine", False),
+        ("mine", False),
+    ],
+)
+def test_the_suites_own_modules(module: str, ours: bool) -> None:
+    assert tracebacks.is_ours(module) == ours

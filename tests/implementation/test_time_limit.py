@@ -1,0 +1,258 @@
+from __future__ import annotations
+
+import contextlib
+import math
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from hostile.hangs import INTERRUPTED, spin
+
+from bpe_conformance.fixtures import read_model
+from bpe_conformance.implementation import time_limit as limits
+from bpe_conformance.implementation.calls import TimedOut, call
+from bpe_conformance.implementation.implementation import Implementation
+from bpe_conformance.implementation.time_limit import time_limit
+from bpe_conformance.outcome import TIMED_OUT
+from bpe_conformance.reference.textbook import Tokenizer
+
+posix = pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="signals of POSIX")
+MODEL = read_model({"merges": [["a", "b"]]})
+
+
+# What is interrupted
+
+
+@posix
+@pytest.mark.parametrize("hang", INTERRUPTED)
+def test_a_hang_in_python_code_ends(hang: Callable[[], None]) -> None:
+    handlers = signal.getsignal(signal.SIGALRM), signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)
+    started = time.monotonic()
+    with pytest.raises(TimedOut, match=r"no answer within 0\.1 s") as caught, time_limit(0.1):
+        call("encode(...)", hang)
+    assert caught.value.call == "encode(...)"
+    assert time.monotonic() - started < 2
+    now = signal.getsignal(signal.SIGALRM), signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)
+    assert now == handlers
+    assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
+
+
+@posix
+def test_a_time_out_is_a_fault_that_shows_where_it_came() -> None:
+    with pytest.raises(TimedOut) as caught, time_limit(0.1):
+        call("encode(...)", spin)
+    answer = caught.value.answer
+    assert (answer.kind, answer.message) == (TIMED_OUT, "no answer within 0.1 s")
+    assert "in spin: " in answer.traceback[-1]
+
+
+HEAD = """
+import itertools, signal, sys
+from bpe_conformance.implementation import time_limit as limits
+from bpe_conformance.implementation.calls import call
+
+limits.ATTEMPTS, limits.REPEAT, limits.WATCHDOG_FACTOR, limits.WATCHDOG_LEAST = 3, 0.05, {0}, {0}
+"""
+CAREFUL = """
+def encode(depth=50):
+    while True:
+        try:
+            encode(depth - 1) if depth else sum(range(100))
+        except BaseException:
+            continue
+"""
+NATIVE = """
+def encode():
+    sum(itertools.repeat(0))
+"""
+DEAF = """
+def encode():
+    signal.signal(signal.SIGALRM, signal.SIG_IGN)
+    while True:
+        pass
+"""
+TAIL = """
+with limits.time_limit(0.1):
+    call("encode(...)", encode)
+"""
+
+
+def run(code: str, watchdog: float = 60) -> subprocess.CompletedProcess[str]:
+    source = HEAD.format(watchdog) + code + TAIL
+    return subprocess.run([sys.executable, "-c", source], capture_output=True, text=True, timeout=30)
+
+
+@posix
+def test_code_that_catches_every_time_limit_ends_the_process_with_one_line() -> None:
+    ended = run(CAREFUL)
+    assert ended.returncode == 1
+    (line,) = ended.stderr.split("\n")[1:-1]
+    assert line.startswith("bpe-conformance: encode(...) catches every time limit (0.1 s)")
+    assert "--bpe-isolate" in line
+
+
+@posix
+@pytest.mark.parametrize("code", [NATIVE, DEAF], ids=["native", "deaf"])
+def test_what_no_signal_interrupts_ends_the_process_and_is_named(code: str) -> None:
+    ended = run(code, watchdog=0.3)
+    assert ended.returncode == 1
+    assert "in encode" in ended.stderr
+    assert "--bpe-isolate" in ended.stderr
+
+
+def test_the_watchdog_is_taken_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "WATCHDOG_LEAST", 0.05)
+    monkeypatch.setattr(limits, "WATCHDOG_FACTOR", 0)
+    for _ in range(3):
+        with time_limit(0.05):
+            call("encode(...)", lambda: None)
+    time.sleep(0.3)  # this process would be gone
+
+
+@posix
+def test_cleaning_up_after_a_hang_is_not_interrupted() -> None:
+    def test_and_clean_up() -> None:
+        with time_limit(0.1), contextlib.ExitStack() as stack:
+            stack.callback(cleaned.append, True)
+            stack.callback(time.sleep, 0.6)
+            call("encode(...)", spin)
+
+    cleaned: list[bool] = []
+    with pytest.raises(TimedOut):
+        test_and_clean_up()
+    assert cleaned
+
+
+@posix
+def test_an_implementation_may_use_the_alarm_itself() -> None:
+    def encode() -> int:
+        signal.signal(signal.SIGALRM, signal.SIG_DFL)
+        return 1
+
+    with time_limit(0.3):
+        assert call("encode(...)", encode) == 1
+        with pytest.raises(TimedOut):
+            call("encode(...)", spin)
+
+
+FORKING = """
+import multiprocessing, signal, time
+from bpe_conformance.implementation.calls import call
+from bpe_conformance.implementation.time_limit import time_limit
+
+def square(number):
+    assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+    assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
+    time.sleep(0.01)
+    return number * number
+
+def encode_batch():
+    with multiprocessing.get_context("fork").Pool(2) as pool:
+        return sum(pool.map(square, range(30)))
+
+for _ in range(5):
+    with time_limit(10):
+        assert call("encode_batch(...)", encode_batch) == 8555
+print("ended")
+"""
+
+
+@posix
+def test_workers_of_a_pool_end_when_they_are_told_to() -> None:
+    done = subprocess.run([sys.executable, "-c", FORKING], capture_output=True, text=True, timeout=60)
+    assert (done.stdout, done.stderr) == ("ended\n", "")
+
+
+# What is charged
+
+
+def waiting(seconds: float) -> type[Tokenizer]:
+    class Waiting(Tokenizer):
+        def encode(self, text: str) -> list[int]:
+            if text != "ab":  # the probe
+                time.sleep(seconds)
+            return super().encode(text)
+
+    return Waiting
+
+
+def test_only_calls_cost_time() -> None:
+    implementation = Implementation("x", waiting(0.1), 0.5)
+    with implementation.time_limit() as clock:
+        tokenizer = implementation.build(MODEL)
+        time.sleep(0.7)
+        tokenizer.encode("abc")
+        time.sleep(0.7)
+        assert 0.1 <= clock.seconds < 0.4
+        assert implementation.budget == clock.limit == 0.5
+        assert implementation.remaining == pytest.approx(0.5 - clock.seconds)
+    assert implementation.remaining == implementation.budget == math.inf
+
+
+@posix
+def test_the_limit_is_for_all_calls_together() -> None:
+    implementation = Implementation("x", waiting(0.2), 0.5)
+    with implementation.time_limit():
+        tokenizer = implementation.build(MODEL)
+        tokenizer.encode("abc")
+        tokenizer.encode("abc")
+        with pytest.raises(TimedOut):
+            tokenizer.encode("abc")
+        with pytest.raises(TimedOut):
+            tokenizer.encode("ab")
+    with implementation.time_limit(2):
+        for _ in range(4):
+            tokenizer.encode("abc")
+
+
+def test_a_call_within_a_call_is_charged_once() -> None:
+    with time_limit(5) as clock:
+        call("outer", lambda: call("inner", time.sleep, 0.2))
+        assert 0.2 <= clock.seconds < 0.39
+
+
+def test_a_call_outside_any_time_limit_has_that_of_a_case() -> None:
+    with pytest.raises(TimedOut):
+        Implementation("x", waiting(0.3), 0.1).build(MODEL).encode("abc")
+
+
+@posix
+@pytest.mark.parametrize(("outer", "inner", "told"), [(5, 0.1, "0.1"), (0.1, 5, "0.1")])
+def test_of_two_time_limits_the_tighter_one_counts(outer: float, inner: float, told: str) -> None:
+    with time_limit(outer) as whole:
+        with pytest.raises(TimedOut, match=f"no answer within {told} s"), time_limit(inner) as part:
+            call("encode(...)", spin)
+        assert whole.seconds == part.seconds >= 0.1
+
+
+def test_no_time_limit() -> None:
+    with time_limit(0) as clock:
+        call("encode(...)", time.sleep, 0.01)
+        assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
+    assert clock.remaining == math.inf
+
+
+def in_a_thread(function: Callable[[], Any]) -> Any:
+    found: list[Any] = []
+    thread = threading.Thread(target=lambda: found.append(function()))
+    thread.start()
+    thread.join()
+    return found[0]
+
+
+def test_where_nothing_can_be_interrupted_a_late_answer_does_not_count_and_a_note_says_so() -> None:
+    def ask() -> Any:
+        implementation = Implementation("x", waiting(0.3), 0.1)
+        with contextlib.suppress(TimedOut):
+            return implementation.build(MODEL).encode("abc")
+        return implementation.notes
+
+    (note,) = in_a_thread(ask)
+    assert "cannot be interrupted" in note
+    assert "--bpe-isolate" in note
+    assert Implementation("x", Tokenizer).notes == []
