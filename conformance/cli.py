@@ -327,20 +327,27 @@ def _known_bugs(options: argparse.Namespace) -> int:
 
 def _matrix_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "words", nargs="*", metavar="ADAPTER", help="as --adapter of the suite takes it; or REPORT.json of --bpe-report"
-    )
-    parser.add_argument("-o", dest="folder", type=Path, required=True, metavar="DIR", help="is made if it is absent")
-    parser.add_argument(
-        "--all", action="store_true", help="those too that the project lists, whose packages it installs"
-    )
-    parser.add_argument(
-        "--only", action="append", metavar="NAME", help="of those that are listed, this one; repeatable"
+        "words",
+        nargs="*",
+        metavar="ADAPTER",
+        help="an adapter, named as for the --adapter option of the suite, or a REPORT.json of --bpe-report",
     )
     parser.add_argument(
-        "--environments", type=Path, metavar="DIR", help="where they are installed; default DIR/packages"
+        "-o", dest="folder", type=Path, required=True, metavar="DIR", help="the output directory; made if needed"
     )
-    parser.add_argument("--jobs", type=int, metavar="N", default=os.cpu_count() or 1, help="how many at once")
-    parser.add_argument("--isolate", action="store_true", help="each adapter in a further process, as --bpe-isolate")
+    parser.add_argument(
+        "--all", action="store_true", help="also test those that the project lists; installs their packages"
+    )
+    parser.add_argument(
+        "--only", action="append", metavar="NAME", help="also test this implementation of that list; repeatable"
+    )
+    parser.add_argument(
+        "--environments", type=Path, metavar="DIR", help="where to install packages; default: DIR/packages"
+    )
+    parser.add_argument(
+        "--jobs", type=int, metavar="N", default=os.cpu_count() or 1, help="how many to test at the same time"
+    )
+    parser.add_argument("--isolate", action="store_true", help="run every adapter with --bpe-isolate")
 
 
 def _matrix(options: argparse.Namespace) -> int:
@@ -352,7 +359,7 @@ def _matrix(options: argparse.Namespace) -> int:
     from .survey.implementations import implementations
     from .survey.packs import Packs
 
-    asked, judged = survey.named(options.words)
+    asked, tested = survey.named(options.words)
     environments = packs = None
     if options.all or options.only:
         listed = {one.name: one for one in implementations()}
@@ -362,11 +369,11 @@ def _matrix(options: argparse.Namespace) -> int:
         asked += [listed[name] for name in options.only or listed]
         environments = Environments(options.environments or options.folder / "packages")
         packs = Packs(environments)
-    if not asked and not judged:
-        raise CommandError("name what to judge, or --all for all that the project lists")
+    if not asked and not tested:
+        raise CommandError("name an implementation or a report, or give --all for those that the project lists")
     survey.check_names([one.name for one in asked])
     if options.jobs < 1:
-        raise CommandError(f"--jobs {options.jobs}: one at least is wanted")
+        raise CommandError(f"--jobs {options.jobs}: must be at least 1")
     further = ["--bpe-isolate"] if options.isolate else []
     adapters = Path(str(files("bpe_conformance.adapters")))
     folder = options.folder.absolute()
@@ -374,11 +381,11 @@ def _matrix(options: argparse.Namespace) -> int:
     for one in plan.run(asked):
         _print([one.line])
         sys.stdout.flush()
-        judged.append(one)
+        tested.append(one)
     order = {one.name: place for place, one in enumerate(asked)}
-    judged.sort(key=lambda one: order.get(one.name, -1))
-    _print(f"wrote {options.folder / file.name}" for file in survey.write(folder, judged))
-    return 1 if any(one.report is None for one in judged) else 0
+    tested.sort(key=lambda one: order.get(one.name, -1))
+    _print(f"wrote {options.folder / file.name}" for file in survey.write(folder, tested))
+    return 1 if any(one.report is None for one in tested) else 0
 
 
 def _pack_arguments(parser: argparse.ArgumentParser) -> None:
@@ -485,7 +492,7 @@ COMMANDS = (
     ),
     Command(
         "matrix",
-        "judge several implementations, each in its own process, and put them on one page",
+        "test several implementations, each in its own process, and put the reports on one page",
         "matrix reference mypkg.mymodule:Tokenizer -o page",
         _matrix_arguments,
         _matrix,

@@ -1,4 +1,4 @@
-"""What a run leaves behind: one JSON document, and from it Markdown, a badge, and a page.
+"""The report of a run: a JSON document, and Markdown, a badge and a page that are made from it.
 
-The JSON document is the source of all others (`report.schema.json`), and holds plain values only.
+`report.schema.json` describes the document. The other forms read only the document.
 """

@@ -25,9 +25,9 @@ def text(document: Document) -> str:
         if passed:
             parts.append(f"{', '.join(passed)} pass")
     run = document["run"]
-    unfit = run["selected"] or run.get("part") or not run["complete"] or run["missing"]
+    unfit = run["selected"] or run["part"] or not run["complete"] or run["missing"]
     if unfit:
         parts.append("in part")
-    message = "; ".join(parts) or "nothing was judged"
+    message = "; ".join(parts) or "nothing was tested"
     color = "lightgrey" if not verdicts else "red" if failed else "yellow" if unfit else "brightgreen"
     return json.dumps({"schemaVersion": 1, "label": LABEL, "message": message, "color": color}, indent=1) + "\n"

@@ -5,122 +5,80 @@ from __future__ import annotations
 import hashlib
 import json
 import platform
-import shlex
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
 from datetime import datetime, timezone
 from functools import cache
+from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bpe_conformance.fixtures.one_line import one_line
 from bpe_conformance.fixtures.regular_file import read_regular
-from bpe_conformance.fixtures.spec import FOLDER, Clause
 from bpe_conformance.fixtures.strict_json import parse_json
 
-from .. import __version__
-from . import tally
+from .. import __version__, tally
+from ..outcome import Outcome
+from ..run_result import Bug, BugCause, Cause, ConventionCause, ErrorCause, RunResult, Tested
+from ..terminal import causes
+from ..terminal.failure import Failure, describe
+from ..terminal.show import ascii_only
+from ..terminal.summary import skipped
 
 if TYPE_CHECKING:
     from jsonschema import Draft202012Validator
 
-FORMAT = "bpe-conformance report 1"
+FORMAT = "bpe-conformance report 2"
 SCHEMA = Path(__file__).with_name("report.schema.json")
 LONGEST = 2000
-"""Characters of one field; what a tokenizer answers can be of any length."""
+"""Characters of one text; an answer can be of any length."""
+LONGEST_CASE = 20_000
+"""Characters of a counterexample as a golden case, which is only of use as a whole."""
 
 Document = dict[str, Any]
 
 
 class ReportError(ValueError):
-    """A report cannot be read. The message is one line."""
+    """A report cannot be read or written. The message is one line."""
 
 
-@dataclass(frozen=True)
-class Adapter:
-    """What was judged.
-
-    Attributes:
-        spec: as `--adapter` named it.
-        name: what to call it: what a program announces, or the same as `spec`.
-        version: its own, or "".
-        language: what it is written in, or "" where that is not known.
-        model: the only vocabulary that it has, or None.
-        conventions: those that it declares beside the defaults.
-        capabilities: what it offers.
-        notes: what the suite told beside the results.
-    """
-
-    spec: str
-    name: str
-    version: str
-    language: str
-    model: str | None
-    conventions: Mapping[str, str]
-    capabilities: Iterable[str]
-    notes: Sequence[str] = ()
-
-
-@dataclass(frozen=True)
-class Judged:
-    """How it was judged, and what came of it.
-
-    Attributes:
-        command: the command line that does it again.
-        clauses: those of the spec.
-        results: a mapping of plain values for each case, law and corpus, in the order of the run.
-        likenesses: what the failures look like, as plain values.
-        not_claimed: what is missing, folded for people.
-        missing: ids of which no result came.
-        complete: whether the run came to its end.
-        options: further members of the document's `run`: the options that it was judged with, and its exit status.
-    """
-
-    command: str
-    clauses: Mapping[str, Clause]
-    results: Sequence[tally.Result]
-    likenesses: Sequence[Mapping[str, Any]] = ()
-    not_claimed: Sequence[str] = ()
-    missing: Sequence[str] = ()
-    complete: bool = True
-    options: Mapping[str, Any] = field(default_factory=dict)
-
-
-def build(adapter: Adapter, judged: Judged, spec: Path = FOLDER) -> Document:
-    """Return the document of a run.
-
-    Args:
-        adapter: what was judged.
-        judged: what came of it.
-        spec: the folder of the spec, whose fingerprint tells which one it was.
-    """
-    named = {one["clause"] for one in judged.results}
-    likeness = {case: list(one["bugs"]) for one in reversed(judged.likenesses) for case in one["cases"]}
+def build(result: RunResult) -> Document:
+    """Return the document of a run."""
+    named = {one.clause.id for one in result.outcomes if one.clause is not None}
+    outcomes = {one.test: one for one in result.outcomes}
+    options = result.options
     return {
         "format": FORMAT,
         "created": datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ"),
-        "suite": {"version": __version__, "spec": fingerprint(spec)},
+        "suite": {
+            "version": __version__,
+            "spec": spec_fingerprint(result.spec),
+            "hypothesis": version("hypothesis"),
+        },
         "platform": {"python": platform.python_version(), "system": f"{platform.system()} {platform.machine()}"},
-        "adapter": {
-            "spec": adapter.spec,
-            "name": adapter.name,
-            "version": adapter.version,
-            "language": adapter.language,
-            "model": adapter.model,
-            "conventions": dict(adapter.conventions),
-            "capabilities": sorted(adapter.capabilities),
-            "notes": list(adapter.notes),
-        },
+        "adapter": _visible(_adapter(result.tested)),
         "run": {
-            "command": judged.command,
-            "complete": judged.complete,
-            "missing": list(judged.missing),
-            **judged.options,
+            "command": ascii_only(result.command.whole),
+            "base": ascii_only(result.command.base),
+            "complete": result.complete,
+            "missing": list(result.missing),
+            "strict": options.strict,
+            "isolated": options.isolated,
+            "seed": options.seed,
+            "pack": _visible(options.pack),
+            "selected": options.selected,
+            "part": ascii_only(result.part),
+            "exit": result.exit_status,
         },
-        "verdicts": [one.plain() for one in tally.verdicts(judged.results)],
-        "sections": [one.plain() for one in tally.sections(judged.results)],
-        "not_claimed": list(judged.not_claimed),
-        "likenesses": [dict(one) for one in judged.likenesses],
+        "verdicts": [one.plain() for one in tally.verdicts(result.outcomes)],
+        "sections": [one.plain() for one in tally.sections(result.outcomes)],
+        "skipped": [
+            {"count": count, "reason": ascii_only(reason)}
+            for count, reason in skipped(result.outcomes, result.tested.capabilities)
+        ],
+        "causes": [_visible(_cause(one, outcomes)) for one in result.diagnosis.causes],
+        "unexplained": list(result.diagnosis.unexplained),
+        "passes_alone": result.diagnosis.passes_alone,
+        "next": ascii_only(causes.advice(result)),
         "clauses": [
             {
                 "id": clause.id,
@@ -129,42 +87,93 @@ def build(adapter: Adapter, judged: Judged, spec: Path = FOLDER) -> Document:
                 "statement": clause.statement,
                 "rationale": clause.rationale,
             }
-            for clause in judged.clauses.values()
+            for clause in result.clauses.values()
             if clause.id in named
         ],
-        "results": [_result(one, likeness.get(one["id"], [])) for one in judged.results],
+        "results": [_result(one, result) for one in result.outcomes],
     }
 
 
-def _result(one: tally.Result, looks_like: Sequence[str]) -> dict[str, Any]:
-    kept = ("id", "kind", "title", "clause", "section", "level", "class", "state", "seconds")
-    told = ("reason", "input", "expected", "got", "diverges", "depends", "message")
-    result = {name: one[name] for name in kept}
-    result |= {name: shortened(one[name]) for name in told if one.get(name)}
-    result |= {"stale": True} if one.get("stale") else {}
-    return result | ({"looks_like": list(looks_like)} if looks_like else {})
+def _visible(value: Any) -> Any:
+    """Return plain values in which every text is visible ASCII and of at most `LONGEST` characters."""
+    if isinstance(value, str):
+        return shortened(ascii_only(value))
+    if isinstance(value, dict):
+        return {_visible(key): _visible(part) for key, part in value.items()}
+    return [_visible(part) for part in value] if isinstance(value, list) else value
 
 
-SELECTING = ("--bpe-section", "--bpe-clause", "--bpe-case", "-k")
+def _adapter(tested: Tested) -> dict[str, Any]:
+    return {
+        "spec": tested.spec,
+        "name": tested.name,
+        "version": tested.version,
+        "language": tested.language,
+        "model": tested.model,
+        "conventions": dict(tested.conventions),
+        "capabilities": sorted(tested.capabilities),
+        "notes": sorted(tested.notes),
+    }
 
 
-def repeating(command: str) -> str:
-    """Return the command line of a run without the options that selected: what `--bpe-case ID` is put behind.
+def _cause(cause: Cause, outcomes: Mapping[str, Outcome]) -> dict[str, Any]:
+    own = {"name": causes.name(cause), "tests": list(cause.tests), "smallest": causes.smallest(cause.tests, outcomes)}
+    match cause:
+        case BugCause(bugs):
+            return {"kind": "bug", **own, "bugs": [_bug(one) for one in bugs]}
+        case ConventionCause(pairs):
+            return {
+                "kind": "convention",
+                **own,
+                "conventions": dict(pairs),
+                "declare": causes.conventions(cause),
+            }
+        case ErrorCause(message, place):
+            return {"kind": "error", **own, "message": message, "place": place}
 
-    >>> repeating("pytest conformance --adapter x:Y --bpe-strict --bpe-section MERGE")
-    'pytest conformance --adapter x:Y --bpe-strict'
-    """
-    try:
-        words = iter(shlex.split(command))
-    except ValueError:  # a report that somebody wrote by hand
-        return command
-    kept: list[str] = []
-    for word in words:
-        if word in SELECTING:
-            next(words, None)
-        else:
-            kept.append(word)
-    return shlex.join(kept)
+
+def _bug(bug: Bug) -> dict[str, str]:
+    return {"id": bug.id, "sentence": bug.sentence, "fix": bug.fix, "clause": bug.clause}
+
+
+def _result(one: Outcome, result: RunResult) -> dict[str, Any]:
+    found: dict[str, Any] = {
+        "id": one.test,
+        "kind": one.kind,
+        "title": one.title if one.clause is not None else ascii_only(one.title),
+        "clause": one.clause.id if one.clause is not None else "",
+        "section": one.section,
+        "level": one.level,
+        "class": one.conformance_class,
+        "state": one.state,
+        "seconds": one.seconds,
+    }
+    if one.reason:
+        found["reason"] = _visible(one.reason)
+    if one.stale:
+        found["stale"] = True
+    if one.state not in ("passed", "skipped"):
+        failure = describe(one, result.command, result.diagnosis.bugs_of(one.test))
+        found["failure"] = _failure(failure, one.fingerprint)
+    return found
+
+
+def _failure(failure: Failure, fingerprint: str) -> dict[str, Any]:
+    return {
+        "fact": _visible(failure.fact),
+        "evidence": [[label, _visible(text)] for label, text in failure.evidence],
+        "rule": failure.rule,
+        "bugs": [bug.id for bug in failure.bugs],
+        "depends_on": _visible(failure.depends_on),
+        "conventions": _visible(failure.conventions),
+        "case": ascii_only(failure.case) if len(failure.case) <= LONGEST_CASE else "",
+        "reproduce": ascii_only(failure.reproduce),
+        "rerun": ascii_only(failure.rerun),
+        "explain": ascii_only(failure.explain),
+        "error": _visible(failure.error),
+        "fingerprint": fingerprint,
+        "lines": [_visible(line) for line in failure.lines()],
+    }
 
 
 def shortened(text: str) -> str:
@@ -174,16 +183,29 @@ def shortened(text: str) -> str:
     return f"{text[: LONGEST - 240]} ... {text[-200:]}"
 
 
-def fingerprint(folder: Path) -> str:
+def spec_fingerprint(directory: Path) -> str:
     """Return the first twelve hexadecimal digits of the SHA-256 of the spec's clauses and cases."""
     digest = hashlib.sha256()
-    for file in sorted([*folder.glob("clauses/*.yaml"), *folder.glob("cases/*.yaml")]):
+    for file in sorted([*directory.glob("clauses/*.yaml"), *directory.glob("cases/*.yaml")]):
         digest.update(file.name.encode("utf-8") + b"\0" + file.read_bytes())
     return digest.hexdigest()[:12]
 
 
+def of_state(document: Document, states: Iterable[str]) -> list[dict[str, Any]]:
+    """Return the results that have one of these states, in the order of the run."""
+    wanted = set(states)
+    return [one for one in document["results"] if one["state"] in wanted]
+
+
+def explained(document: Document, cause: Mapping[str, Any]) -> str:
+    """Return how much a cause explains, in words: "explains 3 of 4 failures"."""
+    total = sum(len(one["tests"]) for one in document["causes"]) + len(document["unexplained"])
+    warnings = all(one["state"] == "warning" for one in document["results"] if one["id"] in cause["tests"])
+    return f"explains {len(cause['tests'])} of {total} {'warning' if warnings else 'failure'}{'s' * (total != 1)}"
+
+
 def text(document: Document) -> str:
-    """Return the document as it stands in its file."""
+    """Return the text of the JSON file."""
     return json.dumps(document, indent=1) + "\n"
 
 
@@ -203,9 +225,8 @@ def read(file: Path) -> Document:
         raise ReportError(str(error)) from None
     found = document.get("format") if isinstance(document, dict) else None
     if found != FORMAT:
-        raise ReportError(
-            f"{file}: its format is {one_line(ascii(found))[:80]}, not {FORMAT!r}, which --bpe-report writes"
-        )
+        shown = one_line(ascii(found))[:80]
+        raise ReportError(f"{file}: its format is {shown}; expected {FORMAT!r}, which --bpe-report writes")
     from jsonschema.exceptions import best_match  # only who reads a report needs it
 
     wrong = best_match(_validator().iter_errors(document))

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from bpe_conformance.fixtures.spec import CLASSES
 
-from .document import Document
+from ..terminal.failure import NAMES
+from .document import Document, explained, of_state
 
 SHOWN = 20
-"""Failures told in full; a CI job's summary holds about a megabyte, its reader less."""
+"""Failures shown in full; the summary of a CI job holds about a megabyte."""
 
 MARKS = {"pass": "✅ pass", "fail": "❌ fail", "error": "⚠️ error"}
 
 
 def text(documents: Sequence[Document]) -> str:
-    """Return the report of one run, or a table of several with the failures of each behind it."""
+    """Return the report of one run, or a table of several followed by the report of each."""
     if len(documents) == 1:
         return "\n".join([*_one(documents[0]), ""])
     lines = ["# Conformance of byte-level BPE tokenizers", "", *table(documents)]
@@ -65,24 +67,24 @@ def matrix(
 
     Args:
         documents: the reports.
-        problems: the name of an implementation that could not be judged → why.
+        problems: the name of an implementation that could not be tested → why.
         findings: plain mappings with adapter, package, clause, verdict, input, expected, got, why and source.
     """
     suites = sorted({(one["suite"]["version"], one["suite"]["spec"]) for one in documents})
     days = sorted({one["created"][:10] for one in documents})
-    lines = ["# Implementations of byte-level BPE, judged", ""]
+    lines = ["# Implementations of byte-level BPE, tested", ""]
     lines += [
         f"bpe-conformance {', '.join(f'{version} (spec {spec})' for version, spec in suites)}; "
-        f"{' to '.join(dict.fromkeys([days[0], days[-1]])) if days else 'no runs'}. A cell says how many of the MUST "
-        "that were judged do not hold; `-` is not claimed, or not judged.",
+        f"{' to '.join(dict.fromkeys([days[0], days[-1]])) if days else 'no runs'}. A cell says how many of "
+        "the tested MUST tests fail; `-` is skipped, or not tested.",
         "",
-        "Findings: **bug**, a wrong answer; **limit**, what a form cannot hold; **convention**, a documented "
-        "difference; **open**, who is right is open.",
+        "Findings: **bug**, an incorrect answer; **limit**, a value that a format cannot hold; **convention**, a "
+        "documented difference; **open**, not decided.",
         "",
         *table(documents, findings),
     ]
     if problems:
-        lines += ["", *(f"- {_code(name)} could not be judged: {_plain(why)}" for name, why in problems.items())]
+        lines += ["", *(f"- {_code(name)} could not be tested: {_plain(why)}" for name, why in problems.items())]
     lines += ["", "## Findings", ""] if findings else []
     lines += list(found(findings))
     return "\n".join([*lines, ""])
@@ -115,77 +117,89 @@ def _cell(one: Document, name: str) -> str:
 def _one(one: Document, head: str = "#") -> Iterator[str]:
     adapter, run = one["adapter"], one["run"]
     version = f" {_plain(adapter['version'])}" if adapter["version"] else ""
-    part = f" (in part: {_plain(run['part'])})" if run.get("part") else ""
+    part = f" (in part: {_plain(run['part'])})" if run["part"] else ""
     yield f"{head} {_code(adapter['name'])}{version}"
     yield ""
     for verdict in one["verdicts"]:
-        yield f"- **{verdict['class']}** {MARKS[verdict['verdict']]}: {verdict['told'].partition(': ')[2]}{part}"
+        yield f"- **{verdict['class']}** {MARKS[verdict['verdict']]}: {verdict['sentence'].partition(': ')[2]}{part}"
     if not one["verdicts"]:
-        yield "- nothing was judged"
-    yield ""
-    yield f"Conventions: {_conventions(one) or 'the defaults'}. " + (
-        f"Not claimed: {', '.join(map(_plain, one['not_claimed']))}." if one["not_claimed"] else "All is claimed."
-    )
+        yield "- nothing was tested"
     if not run["complete"] or run["missing"]:
         yield f"\n**The run is not complete**: {len(run['missing'])} results are missing."
+    if one["causes"]:
+        yield from _causes(one, head)
+    if one["next"]:
+        yield f"\n**Next:** {_plain(one['next'])}"
+    yield ""
+    yield f"Conventions: {_conventions(one) or 'the defaults'}."
+    if one["skipped"]:
+        shown = "; ".join(f"{each['count']} because {_plain(each['reason'])}" for each in one["skipped"])
+        yield f"\nSkipped: {shown}."
     for note in adapter["notes"]:
         yield f"\nNote: {_plain(note)}"
-    if one["likenesses"]:
-        yield ""
-        yield from _likenesses(one)
     yield ""
     yield from _rows(
-        ["section", "MUST", "SHOULD", "failed", "advisory", "known", "not claimed"],
+        ["section", "MUST", "SHOULD", "failed", "warnings", "known", "skipped"],
         (
             [
                 section["section"],
                 _kept(section["must"]),
                 _kept(section["should"]),
-                *(str(section[name] or "-") for name in ("failed", "advisory", "known", "not_claimed")),
+                *(str(section[name] or "-") for name in ("failed", "warnings", "known", "skipped")),
             ]
             for section in one["sections"]
         ),
     )
-    for state, title in ("fail", "Failures"), ("error", "Errors of the suite"), ("advisory", "Advisories"):
-        found = [result for result in one["results"] if result["state"] == state]
-        if found:
-            yield from _failures(one, found, title, head)
+    for state, title in ("failed", "Failures"), ("error", "Errors of the suite"), ("warning", "Warnings"):
+        if found := of_state(one, [state]):
+            yield from _failures(found, title)
     suite, platform = one["suite"], one["platform"]
     yield ""
     yield (
-        f"<sub>bpe-conformance {suite['version']}, spec {suite['spec']}, Python {platform['python']}, "
-        f"{platform['system']}, {one['created']}: {_code(run['command'])}</sub>"
+        f"<sub>bpe-conformance {suite['version']}, spec {suite['spec']}, Hypothesis {suite['hypothesis']}, "
+        f"Python {platform['python']}, {platform['system']}, {one['created']}: {_code(run['command'])}</sub>"
     )
 
 
-def _likenesses(one: Document) -> Iterator[str]:
-    yield "What it looks like:"
-    for likeness in one["likenesses"]:
-        names = " or ".join(f"`{bug['id']}`" for bug in likeness["told"][:3])
-        first = likeness["told"][0]
+def _causes(one: Document, head: str) -> Iterator[str]:
+    results = {result["id"]: result for result in one["results"]}
+    yield f"\n{head}# Likely causes"
+    for number, cause in enumerate(one["causes"], 1):
+        yield f"\n**{number}. {_plain(cause['name'])}** {explained(one, cause)}."
+        match cause["kind"]:
+            case "bug":
+                for bug in cause["bugs"][:NAMES]:
+                    yield f"\n{_prose(bug['sentence'])} **Fix:** {_prose(bug['fix'])} Rule: {_plain(bug['clause'])}."
+            case "convention":
+                yield "\nThe answers are correct under this convention. If that is intended, declare it in the class:"
+                yield f"\n{_code(cause['declare'])}"
+            case "error":
+                yield f"\nRaised in {_code(cause['place'])}." if cause["place"] else ""
+        yield "\nThe smallest failing case:\n"
+        yield from _block(results[cause["smallest"]]["failure"]["lines"])
+    if one["unexplained"]:
+        yield f"\nNo known cause explains the other {len(one['unexplained'])}."
+    if one["passes_alone"]:
         yield (
-            f"- {len(likeness['cases'])} cases look like {names}: {_plain(first['sentence'])} "
-            f"**Fix:** {_plain(first['fix'])} ({first['clause']})"
+            f"\n{_plain(one['passes_alone'])} passes alone, in a new process: earlier calls or instances change "
+            "answers (ERROR-STATE-1)."
         )
 
 
-def _failures(one: Document, found: Sequence[Mapping[str, Any]], title: str, head: str) -> Iterator[str]:
-    statements = {clause["id"]: clause["statement"] for clause in one["clauses"]}
-    yield f"\n<details><summary>{title}: {len(found)}</summary>"
+def _failures(found: Sequence[Mapping[str, Any]], title: str) -> Iterator[str]:
+    yield f"\n<details><summary>{title}: {len(found)}</summary>\n"
     for result in found[:SHOWN]:
-        level = result["level"].upper()
-        yield f"\n{head}## {_plain(result['id'])} ({result['clause'] or result['section']}, {level})\n"
-        yield f"{_plain(statements.get(result['clause'], result['title']))}\n"
-        for name in ("input", "expected", "got", "diverges", "depends"):
-            if result.get(name):
-                yield f"- {name}: {_code(result[name])}"
-        if not result.get("got") and result.get("message"):
-            yield f"- {_code(result['message'].splitlines()[0])}"
-        if result.get("looks_like"):
-            yield f"- looks like {' or '.join(f'`{bug}`' for bug in result['looks_like'][:3])}"
+        yield from _block(result["failure"]["lines"])
+        yield ""
     if len(found) > SHOWN:
-        yield f"\n... and {len(found) - SHOWN} more: {', '.join(_code(result['id']) for result in found[SHOWN:])}"
-    yield "\n</details>"
+        yield f"... and {len(found) - SHOWN} more: {', '.join(_code(result['id']) for result in found[SHOWN:])}\n"
+    yield "</details>"
+
+
+def _block(lines: Sequence[str]) -> Iterator[str]:
+    """Yield a block of code, fenced by more backticks than any line has."""
+    fence = "`" * max(3, 1 + max((len(run) for line in lines for run in _backticks(line)), default=0))
+    yield from (fence, *lines, fence)
 
 
 def _conventions(one: Document) -> str:
@@ -193,7 +207,7 @@ def _conventions(one: Document) -> str:
 
 
 def _kept(counts: Mapping[str, int]) -> str:
-    return f"{counts['passed']}/{counts['judged']}" if counts["judged"] else "-"
+    return f"{counts['passed']}/{counts['tested']}" if counts["tested"] else "-"
 
 
 def _rows(head: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
@@ -202,7 +216,7 @@ def _rows(head: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
 
 
 def _code(value: str) -> str:
-    """Return a code span: fenced by more backticks than stand in it."""
+    """Return a code span, fenced by more backticks than it contains."""
     line = " ".join(value.split("\n"))
     fence = "`" * (1 + max((len(run) for run in _backticks(line)), default=0))
     pad = " " if line.startswith("`") or line.endswith("`") or not line.strip() else ""
@@ -219,9 +233,18 @@ def _backticks(line: str) -> Iterator[str]:
             run = ""
 
 
+def _prose(value: str) -> str:
+    """Return text in which the parts between backticks are code, and nothing else is markup."""
+    parts = re.split(r"`([^`]+)`", value)
+    return "".join(_code(part) if place % 2 else _escaped(part) for place, part in enumerate(parts))
+
+
 def _plain(value: str) -> str:
-    """Return text in which nothing is markup."""
-    line = " ".join(value.split())
+    """Return one line of text in which nothing is markup."""
+    return _escaped(" ".join(value.split()))
+
+
+def _escaped(line: str) -> str:
     for character in "\\`*_<>[]#|":
         line = line.replace(character, f"&#{ord(character)};" if character in "<>" else f"\\{character}")
     return line

@@ -1,4 +1,4 @@
-"""Which form a report takes is said by the name of its file."""
+"""Writes a report in the form that the name of its file says."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .document import Document, ReportError
 
 Form = Callable[[Sequence[Document]], str]
 ALL = ("report.json", "report.md", "badge.json", "index.html")
-"""What a folder gets."""
+"""The files that a report in a directory consists of."""
 
 
 def _json(documents: Sequence[Document]) -> str:
@@ -20,42 +20,43 @@ def _json(documents: Sequence[Document]) -> str:
 
 
 def form(path: Path) -> Form:
-    """Return what makes the text for a file of this name.
+    """Return the function that makes the text of a file of this name.
 
     Raises:
-        ReportError: if the name says no form.
+        ReportError: if the name has no known ending.
     """
     if path.name.endswith("badge.json"):
         return lambda documents: badge.text(documents[0])
     forms: dict[str, Form] = {".json": _json, ".md": markdown.text, ".html": page.text}
     if path.suffix not in forms:
         raise ReportError(
-            f"{path.name!a} says no form; write FILE.json, FILE.md, badge.json, FILE.html, or a folder for all: DIR/"
+            f"{path.name!a} is not the name of a report; write FILE.json, FILE.md, badge.json, FILE.html, or DIR/ for "
+            "all of them"
         )
     return forms[path.suffix]
 
 
 def check(path: Path, folder: bool = False) -> None:
-    """Check, before anything is judged, that a report can be written to `path`.
+    """Check, before anything is tested, that a report can be written to `path`.
 
     Args:
-        path: a file whose name says its form, or a folder.
-        folder: whether it was written as a folder, with a final slash.
+        path: a file whose name says its form, or a directory, which is made if it does not exist.
+        folder: whether it was written as a directory, with a final slash.
 
     Raises:
         ReportError: if not.
     """
     if folder or path.is_dir():
         if path.exists() and not path.is_dir():
-            raise ReportError(f"{path}: the report cannot be written: a file stands there; a folder is wanted")
+            raise ReportError(f"{path}: cannot write the report: it is a file, not a directory")
         try:
             path.mkdir(exist_ok=True)
         except OSError as error:
-            raise ReportError(f"{path}: the folder cannot be made: {error.strerror}") from None
+            raise ReportError(f"{path}: cannot make the directory: {error.strerror}") from None
         return
     form(path)
     if not path.parent.is_dir():
-        raise ReportError(f"{path}: the report cannot be written: there is no folder {path.parent}")
+        raise ReportError(f"{path}: cannot write the report: the directory {path.parent} does not exist")
 
 
 def files(path: Path) -> list[Path]:

@@ -1,5 +1,4 @@
-"""Implementations × clauses: runs the suite over several implementations and puts their reports on one page.
+"""Runs the suite over several implementations, and puts their reports on one page: implementations × clauses.
 
-`implementations.yaml` lists those that the project judges itself, `findings.yaml` what is wrong or different in them
-and why.
+`implementations.yaml` lists those that the project tests, `findings.yaml` what differs in them, and why.
 """

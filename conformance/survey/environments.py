@@ -1,4 +1,4 @@
-"""Installs the packages of an implementation apart from all others, so that no two of them clash."""
+"""Installs the packages of each implementation in a directory of its own, so that versions do not conflict."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ class NotInstalledError(Exception):
 
 
 class Environments:
-    """A folder with one folder for each set of packages; what stands there already is used again.
+    """A directory with a directory for each set of packages; those that exist are used again.
 
     Args:
-        folder: where they stand; made if it is absent.
+        folder: the directory; it is made if it does not exist.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -33,7 +33,7 @@ class Environments:
         self._lock = threading.Lock()
 
     def variables(self, one: Implementation) -> dict[str, str]:
-        """Install what `one` needs, and return the environment variables with which it is found.
+        """Install the packages of `one`, and return the environment variables by which they are found.
 
         Raises:
             NotInstalledError: if that fails.
@@ -88,5 +88,5 @@ def _run(command: Sequence[str]) -> None:
         raise NotInstalledError(f"{command[0]}: {error}") from None
     if done.returncode:
         lines = [line.strip() for line in (done.stderr or done.stdout).splitlines() if line.strip()]
-        said = next((line for line in reversed(lines) if "rror" in line), lines[-1] if lines else "no word")
-        raise NotInstalledError(f"{' '.join(command[-1:])} cannot be installed: {said[:200]}")
+        message = next((line for line in reversed(lines) if "rror" in line), lines[-1] if lines else "no output")
+        raise NotInstalledError(f"cannot install {command[-1]}: {message[:200]}")

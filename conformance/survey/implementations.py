@@ -1,4 +1,4 @@
-"""The implementations that the project judges itself, and what was found in them."""
+"""The implementations that the project tests, and what is known about them."""
 
 from __future__ import annotations
 
@@ -13,25 +13,25 @@ HERE = Path(__file__).parent
 LISTED = HERE / "implementations.yaml"
 FOUND = HERE / "findings.yaml"
 VERDICTS = {
-    "bug": "a wrong answer",
-    "limit": "what its form cannot hold",
+    "bug": "an incorrect answer",
+    "limit": "a value that its format cannot hold",
     "convention": "a documented difference",
-    "open": "who is right is open",
+    "open": "not decided",
 }
 
 
 @dataclass(frozen=True)
 class Implementation:
-    """One row of the matrix.
+    """One implementation, with its packages.
 
     Attributes:
         name: short, unique.
-        adapter: as `--adapter` takes it; `{adapters}` stands for the folder of the installed bridges.
+        adapter: as `--adapter` takes it; `{adapters}` is the directory of the installed adapters.
         pip: requirements of its own, for `pip install`.
-        npm: likewise, for `npm install`.
-        pack: the model of the pack that it is judged by in place of the spec's cases, or "".
-        options: further options of the suite, for one that hangs often.
-        about: one line for the reader.
+        npm: requirements for `npm install`.
+        pack: the model of the pack that it is tested with in place of the spec's cases, or "".
+        options: further options of the suite.
+        about: one line.
     """
 
     name: str
@@ -55,13 +55,13 @@ class Finding:
     Attributes:
         adapter: the name of the implementation, or of several, separated by commas.
         package: name and version in which it was seen.
-        clause: the clause that tells it.
+        clause: the clause that it breaks or leaves open.
         verdict: one of `VERDICTS`.
         input: the smallest input, in words or as code.
         expected: what the spec says.
-        got: what comes.
+        got: the answer.
         why: the cause, in one sentence.
-        source: where the cause stands upstream.
+        source: where the cause is in its own source code.
     """
 
     adapter: str
@@ -85,33 +85,34 @@ class Finding:
 
 
 def implementations(file: Path = LISTED) -> list[Implementation]:
-    """Return those that are listed.
+    """Return the implementations that a file lists.
 
     Raises:
-        SpecError: one line with file and line, if the list is wrong.
+        SpecError: one line with file and line, if the list is not valid.
     """
     found: dict[str, Implementation] = {}
     for document, place, entry in _entries(file):
         texts = _texts(document, place, entry, ("name", "adapter"), ("pack", "about"), lists=("pip", "npm", "options"))
         one = Implementation(**texts)
         if one.name in found:
-            raise document.error(place, f"the name {one.name} stands twice")
+            raise document.error(place, f"the name {one.name} is a duplicate")
         found[one.name] = one
     return list(found.values())
 
 
 def findings(file: Path = FOUND) -> list[Finding]:
-    """Return what was found.
+    """Return the findings that a file lists.
 
     Raises:
-        SpecError: one line with file and line, if the list is wrong.
+        SpecError: one line with file and line, if the list is not valid.
     """
     found = []
     for document, place, entry in _entries(file):
-        wanted = ("adapter", "package", "clause", "verdict", "input", "expected", "got", "why")
-        one = Finding(**_texts(document, place, entry, wanted, ("source",)))
+        required = ("adapter", "package", "clause", "verdict", "input", "expected", "got", "why")
+        one = Finding(**_texts(document, place, entry, required, ("source",)))
         if one.verdict not in VERDICTS:
-            raise document.error((*place, "verdict"), f"{one.verdict} is no verdict; one of {', '.join(VERDICTS)}")
+            known = ", ".join(VERDICTS)
+            raise document.error((*place, "verdict"), f"{one.verdict} is not a verdict; expected one of {known}")
         found.append(one)
     return found
 
@@ -120,7 +121,7 @@ def _entries(file: Path) -> list[tuple[Document, tuple[str | int, ...], Any]]:
     entries: list[tuple[Document, tuple[str | int, ...], Any]] = []
     for document in read_documents(file):
         if not isinstance(document.value, list):
-            raise SpecError(f"{file}: a list is wanted")
+            raise SpecError(f"{file}: expected a list")
         entries += [(document, (number,), entry) for number, entry in enumerate(document.value)]
     return entries
 
@@ -129,26 +130,26 @@ def _texts(
     document: Document,
     place: tuple[str | int, ...],
     entry: Any,
-    wanted: Sequence[str],
-    free: Sequence[str],
+    required: Sequence[str],
+    optional: Sequence[str],
     lists: Sequence[str] = (),
 ) -> Mapping[str, Any]:
     if not isinstance(entry, dict):
-        raise document.error(place, "a mapping is wanted")
-    for key in wanted:
+        raise document.error(place, "expected a mapping")
+    for key in required:
         if key not in entry:
             raise document.error(place, f"{key} is missing")
-    known = (*wanted, *free, *lists)
+    known = (*required, *optional, *lists)
     values: dict[str, Any] = {}
     for key, value in entry.items():
         if key not in known:
-            raise document.error((*place, key), f"{key} is not known; known are {', '.join(known)}")
+            raise document.error((*place, key), f"{key} is not known; expected one of {', '.join(known)}")
         if key in lists:
             if not isinstance(value, list) or not all(isinstance(one, str) for one in value):
-                raise document.error((*place, key), f"{key}: a list of strings is wanted")
+                raise document.error((*place, key), f"{key}: expected a list of strings")
             values[key] = tuple(value)
         elif not isinstance(value, str):
-            raise document.error((*place, key), f"{key}: a string is wanted")
+            raise document.error((*place, key), f"{key}: expected a string")
         else:
             values[key] = value
     return values

@@ -1,4 +1,4 @@
-"""Makes the packs that implementations with one vocabulary are judged by, each once."""
+"""Makes the packs for implementations with a fixed model, each once."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ MAKE_SECONDS = 1800
 
 
 class Packs:
-    """A folder with one pack for each model.
+    """A directory with a pack for each model.
 
     Args:
-        environments: where the package with the tables is installed, and the packs stand.
+        environments: where the package with the tables is installed, and the packs are written.
     """
 
     def __init__(self, environments: Environments) -> None:
@@ -30,7 +30,7 @@ class Packs:
         self._lock = threading.Lock()
 
     def folder(self, model: str) -> Path:
-        """Return the folder of the pack of `model`, made if it is absent.
+        """Return the directory of the pack of `model`; it is made if it does not exist.
 
         Raises:
             NotInstalledError: if the package with the tables cannot be installed.
@@ -53,5 +53,5 @@ class Packs:
         except subprocess.TimeoutExpired:
             raise CommandError(f"no pack of {model} within {MAKE_SECONDS} seconds") from None
         if done.returncode:
-            said = (done.stderr.strip().splitlines() or ["no word"])[-1]
-            raise CommandError(f"the pack of {model} cannot be made: {said.removeprefix('bpe-conformance: ')}")
+            message = (done.stderr.strip().splitlines() or ["no output"])[-1]
+            raise CommandError(f"cannot make the pack of {model}: {message.removeprefix('bpe-conformance: ')}")

@@ -25,7 +25,7 @@ RUN_SECONDS = 1800
 
 
 @dataclass(frozen=True)
-class Judged:
+class Tested:
     """One implementation after its run: its report, or why there is none."""
 
     name: str
@@ -34,17 +34,17 @@ class Judged:
 
     @property
     def line(self) -> str:
-        """What the user is told."""
+        """The line that the command prints."""
         if self.report is None:
-            return f"{self.name:<28} NOT JUDGED: {self.problem}"
-        told = [
-            f"{one['class']} {one['verdict']}" + (f" {off}/{one['must']}" if (off := _off(one)) else "")
+            return f"{self.name:<28} NOT TESTED: {self.problem}"
+        verdicts = [
+            f"{one['class']} {one['verdict']}" + (f" {broken}/{one['must']}" if (broken := _broken(one)) else "")
             for one in self.report["verdicts"]
         ]
-        return f"{self.name:<28} {self.report['adapter']['version']:<12} {', '.join(told) or 'nothing was judged'}"
+        return f"{self.name:<28} {self.report['adapter']['version']:<12} {', '.join(verdicts) or 'nothing was tested'}"
 
 
-def _off(verdict: Mapping[str, int]) -> int:
+def _broken(verdict: Mapping[str, int]) -> int:
     return verdict["failed"] + verdict["known"] + verdict["errors"]
 
 
@@ -53,10 +53,10 @@ class Survey:
     """How implementations are run.
 
     Attributes:
-        folder: where the page and the reports are written.
-        adapters: where the bridges are installed.
-        environments: where packages are installed; None takes what is installed already.
-        packs: the packs of models, for implementations that are judged by one.
+        folder: the directory in which the page and the reports are written.
+        adapters: the directory of the installed adapters.
+        environments: where packages are installed; None uses the packages that are installed already.
+        packs: the packs, for implementations with a fixed model.
         jobs: how many run at once.
         options: further options for each run of the suite.
     """
@@ -69,14 +69,14 @@ class Survey:
     options: Sequence[str] = ()
     _runs: _Runs = field(default_factory=lambda: _Runs(), repr=False)
 
-    def run(self, asked: Sequence[Implementation]) -> Iterator[Judged]:
+    def run(self, asked: Sequence[Implementation]) -> Iterator[Tested]:
         """Yield each implementation as its run ends."""
         reports = self.folder / "reports"
         reports.mkdir(parents=True, exist_ok=True)
         files = [reports / f"{name}.json" for name in _file_names([one.name for one in asked])]
         pool = ThreadPoolExecutor(max_workers=self.jobs)
         try:
-            for done in as_completed([pool.submit(self._judged, *row) for row in zip(asked, files, strict=True)]):
+            for done in as_completed([pool.submit(self._tested, *row) for row in zip(asked, files, strict=True)]):
                 yield done.result()
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
@@ -85,11 +85,11 @@ class Survey:
         finally:
             pool.shutdown()
 
-    def _judged(self, one: Implementation, file: Path) -> Judged:
+    def _tested(self, one: Implementation, file: Path) -> Tested:
         try:
-            return Judged(one.name, self._report(one, file))
+            return Tested(one.name, self._report(one, file))
         except (NotInstalledError, ReportError, CommandError) as error:
-            return Judged(one.name, problem=str(error))
+            return Tested(one.name, problem=str(error))
 
     def _report(self, one: Implementation, file: Path) -> Document:
         variables = self.environments.variables(one) if self.environments is not None else {}
@@ -97,27 +97,27 @@ class Survey:
         options = [*self.options, *one.options]
         if one.pack:
             if self.packs is None:
-                raise CommandError(f"{one.name} is judged by a pack of {one.pack}, and none is given")
+                raise CommandError(f"{one.name} needs a pack of {one.pack}, and none is given")
             options += ["--bpe-pack", str(self.packs.folder(one.pack))]
         file.unlink(missing_ok=True)
-        said = ""
+        message = ""
         for more in self._ways(one):
-            said = self._runs.pytest(adapter, [*options, *more, "--bpe-report", str(file)], variables)
+            message = self._runs.pytest(adapter, [*options, *more, "--bpe-report", str(file)], variables)
             if file.exists():
                 return self._renamed(file, one)
-            if said.startswith("ERROR: "):
+            if message.startswith("ERROR: "):
                 break
-        raise ReportError(said.removeprefix("ERROR: "))
+        raise ReportError(message.removeprefix("ERROR: "))
 
     @staticmethod
     def _ways(one: Implementation) -> list[tuple[str, ...]]:
-        """Return the options to try: a stranger's package is isolated, and so is, again, what ended its process."""
+        """Return the options to try: packages are isolated, other adapters only if their run wrote no report."""
         if one.adapter.startswith("cmd:"):
             return [()]
         return [("--bpe-isolate",)] if one.pip else [(), ("--bpe-isolate",)]
 
     def _renamed(self, file: Path, one: Implementation) -> Document:
-        """Put the name in, and for each folder of this machine what it is."""
+        """Set the name, and replace the directories of this machine."""
         report = document.read(file)
         report["adapter"] |= {"name": one.name, "spec": one.adapter}
         made = document.text(report).replace(str(self.adapters), "adapters")
@@ -128,20 +128,20 @@ class Survey:
 
 
 class _Runs:
-    """The runs of the suite that are under way, each in a process of its own."""
+    """The runs of the suite, each in a process of its own."""
 
     def __init__(self) -> None:
         self._processes: set[subprocess.Popen[bytes]] = set()
         self._ended = False
 
     def end(self) -> None:
-        """End those that are under way, and all that would begin later."""
+        """Terminate all runs, and any that starts later."""
         self._ended = True
         for process in list(self._processes):
             process.terminate()
 
     def pytest(self, adapter: str, options: Sequence[str], variables: Mapping[str, str]) -> str:
-        """Run the suite, and return what it said last."""
+        """Run the suite; return its error, or how it ended."""
         command = [sys.executable, "-m", "pytest", "conformance", "--adapter", adapter, *options]
         command += ["-q", "--no-header", "-p", "no:cacheprovider", "-p", "no:randomly"]
         with subprocess.Popen(
@@ -168,7 +168,7 @@ class _Runs:
 
 
 def _file_names(names: Sequence[str]) -> list[str]:
-    """Return a name of a file for each, no two the same: a report must not be taken for that of another."""
+    """Return a different file name for each, also where upper and lower case are the same."""
     found: list[str] = []
     for name in names:
         first = re.sub(r"[^A-Za-z0-9._-]+", "-", name)[:80].strip("-.") or "report"
@@ -178,18 +178,18 @@ def _file_names(names: Sequence[str]) -> list[str]:
     return found
 
 
-def write(folder: Path, judged: Sequence[Judged]) -> list[Path]:
-    """Write the page, and the same as Markdown; return the files.
+def write(folder: Path, tested: Sequence[Tested]) -> list[Path]:
+    """Write the page as HTML and as Markdown; return the files.
 
     Raises:
         OSError: if a file cannot be written.
     """
     from ..report import markdown, page
 
-    reports = [one.report for one in judged if one.report is not None]
+    reports = [one.report for one in tested if one.report is not None]
     names = {report["adapter"]["name"] for report in reports}
     found = [one.plain() for one in findings() if names & set(one.adapters)]
-    problems = {one.name: one.problem for one in judged if one.report is None}
+    problems = {one.name: one.problem for one in tested if one.report is None}
     files = {
         folder / "index.html": page.text(reports, found),
         folder / "matrix.md": markdown.matrix(reports, found, problems),
@@ -199,8 +199,8 @@ def write(folder: Path, judged: Sequence[Judged]) -> list[Path]:
     return list(files)
 
 
-def named(words: Sequence[str]) -> tuple[list[Implementation], list[Judged]]:
-    """Return the implementations that the words name, and the reports among them.
+def named(words: Sequence[str]) -> tuple[list[Implementation], list[Tested]]:
+    """Return the implementations that the words name, and the reports that they name.
 
     Args:
         words: adapters as `--adapter` takes them, or files that `--bpe-report` wrote.
@@ -215,18 +215,18 @@ def named(words: Sequence[str]) -> tuple[list[Implementation], list[Judged]]:
                 report = document.read(Path(word))
             except ReportError as error:
                 raise CommandError(str(error)) from None
-            done.append(Judged(report["adapter"]["name"], report))
+            done.append(Tested(report["adapter"]["name"], report))
         else:
             asked.append(Implementation(word, word))
     return asked, done
 
 
 def check_names(names: Sequence[str]) -> None:
-    """See that each implementation is judged once.
+    """Check that no two implementations have the same name.
 
     Raises:
-        CommandError: if two have one name.
+        CommandError: if two have.
     """
-    twice = next((name for name in names if names.count(name) > 1), None)
-    if twice is not None:
-        raise CommandError(f"{twice} is named twice; give each implementation once")
+    duplicate = next((name for name in names if names.count(name) > 1), None)
+    if duplicate is not None:
+        raise CommandError(f"{duplicate} is named more than once; name each implementation once")

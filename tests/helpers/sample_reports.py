@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
-from bpe_conformance.fixtures.spec import Spec, load_spec
+from bpe_conformance.fixtures.spec import FOLDER, Spec, load_spec
+from bpe_conformance.outcome import EncodingDivergence, Expectation, Ids, Mismatch, Outcome, Pair, Question, WrongMerge
 from bpe_conformance.report import document
-from bpe_conformance.report.document import Adapter, Document, Judged
+from bpe_conformance.report.document import Document
+from bpe_conformance.run_result import Bug, BugCause, Command, Diagnosis, RunOptions, RunResult, Tested
 
 HOSTILE = "</script><img src=x onerror=alert(1)>\"'&\u202e\u0000\ud800]]>"
+GREEDY = Bug("greedy", "Merges from the left.", "Take the `lowest` rank.", "MERGE-ORDER-1")
 
 
 @cache
@@ -18,37 +22,81 @@ def spec() -> Spec:
     return load_spec(check_schema=False)
 
 
-def report(name: str = "one", states: Mapping[str, str] | None = None, cases: int = 40, **more: Any) -> Document:
-    """Return the report of a run in which every case passed but those of `states`, case id → state."""
-    results = []
-    for case in [*spec().cases[:cases], *(one for one in spec().cases[cases:] if one.id in (states or {}))]:
-        state = (states or {}).get(case.id, "pass")
-        told = {"input": "'abc'  = 61        merges (a,b)", "expected": "97 'a'", "got": f"257 {case.id}"}
-        untold = {"reason": "train"}
-        result = {"id": case.id, "kind": "case", "title": case.title, "clause": case.clause.id, "seconds": 0.1}
-        result |= {"section": case.clause.section, "level": case.level, "class": case.conformance_class}
-        result |= {"state": state} | ({} if state == "pass" else untold if state == "not claimed" else told)
-        results.append(result | more.get("result", {}))
-    options = {"strict": False, "isolated": False, "seed": None, "pack": None, "selected": False, "exit": 0}
-    judged = Judged(
-        f"pytest conformance --adapter {name}",
-        spec().clauses,
-        results,
-        likenesses=more.get("likenesses", ()),
-        missing=more.get("missing", ()),
-        options={**options, **more.get("run", {})},
+@cache
+def mismatch() -> Mismatch:
+    """Return what a tokenizer that merges from the left answers to 'abc'."""
+    model = next(case.model for case in spec().cases if case.id == "merge-priority-beats-leftmost")
+    assert model is not None
+    used, available = Pair((b"a", b"b"), 1, 0), Pair((b"b", b"c"), 0, 1)
+    return Mismatch(
+        Question("encode", model, {"text": "abc"}),
+        Expectation((Ids((97, 256)),)),
+        Ids((257, 99)),
+        EncodingDivergence(0, 0, WrongMerge(used, available)),
     )
-    adapter = Adapter(more.get("spec", name), name, "1.0", "Rust", None, more.get("conventions", {}), ["encode"])
-    return document.build(adapter, judged)
+
+
+def outcome(test: str = "one", state: Any = "passed", **fields: Any) -> Outcome:
+    """Return the outcome of a test of MERGE-ORDER-1; one that did not pass or was not skipped has a mismatch."""
+    clause = spec().clauses["MERGE-ORDER-1"]
+    found = None if state in ("passed", "skipped", "error") else mismatch()
+    made = Outcome(test, "case", "A title", state, clause, "encoder", found, 0.5)
+    return replace(made, **fields)
+
+
+def result(*outcomes: Outcome, name: str = "one", **more: Any) -> RunResult:
+    """Return a run with these outcomes; `more` are fields of `Tested`, of `RunOptions` and of `RunResult`."""
+    tested = Tested(name, name, "1.0", "Rust", None, {}, frozenset({"encode"}))
+    fields = {key: more.pop(key) for key in list(more) if key in vars(tested)}
+    options = {key: more.pop(key) for key in list(more) if key in vars(RunOptions())}
+    return RunResult(
+        replace(tested, **fields),
+        Command(name),
+        spec().clauses,
+        outcomes,
+        options=RunOptions(**options),
+        spec=FOLDER,
+        **more,
+    )
+
+
+def report(
+    name: str = "one",
+    states: Mapping[str, str] | None = None,
+    cases: int = 40,
+    causes: Sequence[Any] = (),
+    fields: Mapping[str, Any] | None = None,
+    **more: Any,
+) -> Document:
+    """Return the report of a run in which every case passed but those of `states`, case id → state.
+
+    Args:
+        name: of the adapter.
+        states: the exceptions.
+        cases: how many of the spec's cases ran, beside those of `states`.
+        causes: the likely causes; the other failures are unexplained.
+        fields: of every outcome.
+        more: as `result` takes them.
+    """
+    states = states or {}
+    outcomes = []
+    for case in [*spec().cases[:cases], *(one for one in spec().cases[cases:] if one.id in states)]:
+        state = states.get(case.id, "passed")
+        own = {"title": case.title, "clause": case.clause, "conformance_class": case.conformance_class}
+        reason = {"reason": "train"} if state == "skipped" else {}
+        outcomes.append(outcome(case.id, state, **{**own, **reason, **(fields or {})}))
+    failing = tuple(one.test for one in outcomes if one.state == "failed")
+    diagnosis = Diagnosis(tuple(causes), failing)
+    return document.build(result(*outcomes, name=name, diagnosis=diagnosis, **more))
 
 
 def failing(count: int = 3) -> dict[str, str]:
     """Return the states of a run in which so many cases of MERGE fail, those of MERGE-ORDER-1 first."""
     mine = [case for case in spec().cases if case.clause.section == "MERGE"]
     mine.sort(key=lambda case: case.clause.id != "MERGE-ORDER-1")
-    return {case.id: "fail" for case in mine[:count]}
+    return {case.id: "failed" for case in mine[:count]}
 
 
-def likeness(cases: Sequence[str], sentence: str = "Merges from the left.") -> dict[str, Any]:
-    told = {"id": "greedy", "sentence": sentence, "fix": "Take the `lowest` rank.", "clause": "MERGE-ORDER-1"}
-    return {"bugs": ["greedy"], "told": [told], "cases": list(cases)}
+def greedy(tests: Sequence[str], **fields: str) -> BugCause:
+    """Return the known bug that explains these tests."""
+    return BugCause((replace(GREEDY, **fields),), tuple(tests))

@@ -1,4 +1,4 @@
-"""Several implementations on one page: what is run, installed, read, told and written."""
+"""Several implementations on one page: what is run, installed, read, printed and written."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from bpe_conformance.report import document, markdown
 from bpe_conformance.survey import environments, implementations, survey
 from bpe_conformance.survey.implementations import Implementation
 
-FEW = (f"--bpe-spec={Path(__file__).parent / 'spec'}", "--bpe-case=merge-priority")
+FEW = (f"--bpe-spec={Path(__file__).parents[1] / 'spec'}", "--bpe-case=merge-priority")
 GREEDY = "bpe_conformance.known_bugs.encoding:GreedyLeftToRight"
 TOKENIZER = """
 import os, sys
@@ -37,57 +37,57 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def judge(folder: Path, *asked: Implementation, **more: object) -> dict[str, survey.Judged]:
+def run(folder: Path, *asked: Implementation, **more: object) -> dict[str, survey.Tested]:
     plan = survey.Survey(folder / "page", folder / "bridges", jobs=2, options=FEW, **more)  # type: ignore[arg-type]
     return {one.name: one for one in plan.run(asked)}
 
 
-def test_each_is_judged_in_its_own_process_and_written(folder: Path) -> None:
+def test_each_is_tested_in_its_own_process_and_written(folder: Path) -> None:
     (folder / "mine.py").write_text(TOKENIZER, "utf-8")
     asked = [Implementation("right", "textbook"), Implementation("wrong one", GREEDY)]
     asked += [Implementation("crashing", "mine:Crashing"), Implementation("absent", "nowhere:Tokenizer")]
-    judged = judge(folder, *asked)
-    assert judged["right"].line.split()[2:] == ["encoder", "pass"]
-    assert "encoder fail" in judged["wrong one"].line
-    assert judged["absent"].line.startswith("absent                       NOT JUDGED: there is no module 'nowhere'")
-    crashed = judged["crashing"].report
+    tested = run(folder, *asked)
+    assert tested["right"].line.split()[2:] == ["encoder", "pass"]
+    assert "encoder fail" in tested["wrong one"].line
+    assert tested["absent"].line.startswith("absent                       NOT TESTED: there is no module 'nowhere'")
+    crashed = tested["crashing"].report
     assert crashed is not None
     assert crashed["run"]["isolated"]  # the second try: in its process PYTEST_CURRENT_TEST is not set
-    assert document.read(folder / "page" / "reports" / "wrong-one.json") == judged["wrong one"].report
-    files = survey.write(folder / "page", list(judged.values()))
+    assert document.read(folder / "page" / "reports" / "wrong-one.json") == tested["wrong one"].report
+    files = survey.write(folder / "page", list(tested.values()))
     assert [file.name for file in files] == ["index.html", "matrix.md"]
     table = (folder / "page" / "matrix.md").read_text("utf-8")
     assert "| `wrong one` |" in table
-    assert "- `absent` could not be judged: there is no module 'nowhere'" in table
+    assert "- `absent` could not be tested: there is no module 'nowhere'" in table
     assert "wrong one" in (folder / "page" / "index.html").read_text("utf-8")
 
 
 def test_the_command_takes_reports_too(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    judge(folder, Implementation("right", "textbook"))
+    run(folder, Implementation("right", "textbook"))
     assert cli.main(["matrix", "page/reports/right.json", "-o", "again"]) == 0
     assert "again/index.html" in capsys.readouterr().out
     assert (folder / "again" / "matrix.md").read_text("utf-8").count("| `right` |") == 1
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "message"),
     [
-        ([], "name what to judge, or --all"),
+        ([], "name an implementation or a report, or give --all"),
         (["absent.json"], "absent.json: No such file"),
         (["broken.json"], "broken.json:1: not JSON"),
-        (["reference", "reference"], "reference is named twice"),
-        (["rustbpe", "--only", "rustbpe"], "rustbpe is named twice"),
+        (["reference", "reference"], "reference is named more than once"),
+        (["rustbpe", "--only", "rustbpe"], "rustbpe is named more than once"),
         (["--only", "rustpbe"], "there is no implementation 'rustpbe'; did you mean rustbpe?"),
-        (["reference", "--jobs", "0"], "--jobs 0: one at least"),
+        (["reference", "--jobs", "0"], "--jobs 0: must be at least 1"),
     ],
 )
 def test_what_cannot_be_done_is_one_line(
-    folder: Path, capsys: pytest.CaptureFixture[str], words: list[str], told: str
+    folder: Path, capsys: pytest.CaptureFixture[str], words: list[str], message: str
 ) -> None:
     (folder / "broken.json").write_text("{", "utf-8")
     assert cli.main(["matrix", *words, "-o", "page"]) == 2
     said = capsys.readouterr().err
-    assert said.startswith(f"bpe-conformance: {told}")
+    assert said.startswith(f"bpe-conformance: {message}")
     assert said.count("\n") == 1
     assert not (folder / "page" / "index.html").exists()
 
@@ -97,33 +97,33 @@ def test_packages_are_installed_once_and_found_by_their_own_run_only(
 ) -> None:
     asked: list[list[str]] = []
 
-    def run(command: list[str]) -> None:
+    def install(command: list[str]) -> None:
         asked.append(command)
         place = Path(command[command.index("--target") + 1])
         (place / "onlyhere.py").write_text("from bpe_conformance.reference.textbook import Tokenizer\n", "utf-8")
 
-    monkeypatch.setattr(environments, "_run", run)
+    monkeypatch.setattr(environments, "_run", install)
     one = Implementation("theirs", "onlyhere:Tokenizer", pip=("onlyhere==1.0",))
     installed = environments.Environments(folder / "packages")
-    judged = judge(folder, one, environments=installed)["theirs"]
-    assert "encoder pass" in judged.line
-    assert judged.report is not None
-    assert str(folder) not in document.text(judged.report)
+    tested = run(folder, one, environments=installed)["theirs"]
+    assert "encoder pass" in tested.line
+    assert tested.report is not None
+    assert str(folder) not in document.text(tested.report)
     assert installed.variables(one).keys() == {"PYTHONPATH"}
     assert len(asked) == 1
     assert asked[0][-1] == "onlyhere==1.0"
 
 
-def test_a_package_that_cannot_be_installed_is_told_and_leaves_nothing(folder: Path) -> None:
+def test_a_package_that_cannot_be_installed_is_a_problem_and_leaves_nothing(folder: Path) -> None:
     one = Implementation("theirs", "x:Y", pip=("./no/such/package",))
-    judged = judge(folder, one, environments=environments.Environments(folder / "packages"))
-    assert "./no/such/package cannot be installed: " in judged["theirs"].line
+    tested = run(folder, one, environments=environments.Environments(folder / "packages"))
+    assert "cannot install ./no/such/package: " in tested["theirs"].line
     assert list((folder / "packages").iterdir()) == []
 
 
-def test_a_pack_that_is_not_given_is_told(folder: Path) -> None:
-    judged = judge(folder, Implementation("theirs", "textbook", pack="cl100k"))
-    assert "judged by a pack of cl100k, and none is given" in judged["theirs"].line
+def test_a_pack_that_is_not_given_is_a_problem(folder: Path) -> None:
+    tested = run(folder, Implementation("theirs", "textbook", pack="cl100k"))
+    assert "needs a pack of cl100k, and none is given" in tested["theirs"].line
 
 
 def test_what_the_project_lists_is_well_formed() -> None:
@@ -139,21 +139,21 @@ def test_what_the_project_lists_is_well_formed() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "message"),
     [
         ('- name: "a"\n', ":1: adapter is missing"),
-        ('- name: "a"\n  adapter: "b"\n- name: "a"\n  adapter: "c"\n', ":3: the name a stands twice"),
-        ('- name: "a"\n  adapter: "b"\n  pip: "c"\n', ":3: pip: a list of strings is wanted"),
+        ('- name: "a"\n  adapter: "b"\n- name: "a"\n  adapter: "c"\n', ":3: the name a is a duplicate"),
+        ('- name: "a"\n  adapter: "b"\n  pip: "c"\n', ":3: pip: expected a list of strings"),
         ('- name: "a"\n  adapter: "b"\n  color: "red"\n', ":3: color is not known"),
-        ('name: "a"\n', ": a list is wanted"),
+        ('name: "a"\n', ": expected a list"),
     ],
 )
-def test_a_wrong_list_is_one_line_with_its_place(tmp_path: Path, text: str, told: str) -> None:
+def test_a_wrong_list_is_one_line_with_its_place(tmp_path: Path, text: str, message: str) -> None:
     file = tmp_path / "list.yaml"
     file.write_text(text, "utf-8")
     with pytest.raises(SpecError) as error:
         implementations.implementations(file)
-    assert str(error.value).startswith(f"{file}{told}")
+    assert str(error.value).startswith(f"{file}{message}")
 
 
 def test_an_interrupt_is_one_line_and_starts_no_more(
@@ -161,12 +161,12 @@ def test_an_interrupt_is_one_line_and_starts_no_more(
 ) -> None:
     begun: list[str] = []
 
-    def interrupted(plan: survey.Survey, one: Implementation, file: Path) -> survey.Judged:
+    def interrupted(plan: survey.Survey, one: Implementation, file: Path) -> survey.Tested:
         begun.append(one.name)
         time.sleep(0.1)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(survey.Survey, "_judged", interrupted)
+    monkeypatch.setattr(survey.Survey, "_tested", interrupted)
     assert cli.main(["matrix", *"abcdef", "-o", "page", "--jobs", "1"]) == 130
     assert capsys.readouterr().err == "bpe-conformance: interrupted\n"
     assert len(begun) < 6

@@ -1,4 +1,4 @@
-"""The report as one HTML page that needs nothing beside itself: no network, no server.
+"""The report as one HTML page that needs no network and no server.
 
 The tables are plain HTML, made here; the script adds the filter and the details.
 """
@@ -21,9 +21,9 @@ def text(documents: Sequence[Document], findings: Sequence[Mapping[str, Any]] = 
 
     Args:
         documents: the reports, in the order in which they are shown.
-        findings: what was found out about implementations beside the results. Each has `adapter` (the name of one, or
-            of several with commas between), `verdict` (bug, limit, convention or open), and of these what there is:
-            `package`, `clause`, `input`, `expected`, `got`, `why`, `source`. Those of others are left out.
+        findings: what is known about implementations beside the results. Each has `adapter` (one name, or several,
+            separated by commas), `verdict` (bug, limit, convention or open), and any of `package`, `clause`, `input`,
+            `expected`, `got`, `why` and `source`. Those of implementations without a report are left out.
     """
     import jinja2
 
@@ -36,7 +36,7 @@ def text(documents: Sequence[Document], findings: Sequence[Mapping[str, Any]] = 
         lstrip_blocks=True,
         undefined=jinja2.StrictUndefined,
     )
-    environment.filters |= {"prose": markup.prose, "breakable": markup.breakable}
+    environment.filters |= {"prose": markup.prose, "breakable": markup.breakable, "further": data.further}
     script = _asset("page.js")
     page = view.page(documents, findings)
     made = environment.get_template("page.html.jinja").render(

@@ -3,19 +3,28 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from .installed import case_texts
-from .states import STATES
-from .view import Implementation, Page, clause_of
-from .visible import visible
+from bpe_conformance.fixtures.flow import write_flow
+from bpe_conformance.fixtures.spec import FOLDER, Case
 
-TOLD = ("input", "expected", "got", "diverges", "depends", "reason")
-LABEL = re.compile(r"  (the same as a case(?=, ready to paste:)|\S+(?: \S+)?)(.*)")
-SAID_HERE = {name: name for name in ("raised in", "found by", "in Python")} | {"the same as a case": "as a case"}
-"""Label in a message → label in the page, of what stands in no field of a result."""
+from ...outcome import Question
+from ...terminal import wording
+from ..document import spec_fingerprint
+from .markup import visible
+from .view import STATES, Implementation, Page, clause_of, installed
+
+FURTHER = {
+    "conventions": "convention",
+    "depends_on": "depends on",
+    "error": "error",
+    "case": "as a case",
+    "reproduce": "reproduce",
+}
+"""Member of a failure → its label, of what is shown below the evidence."""
+LONGEST = 360
+WIDTH = 90
 
 Results = Mapping[tuple[str, str], Mapping[str, Any]]
 
@@ -27,17 +36,21 @@ class Texts:
         self.places: dict[str, int] = {}
 
     def place(self, text: str) -> int:
-        """Return the place of `text`; -1 of nothing."""
-        return self.places.setdefault(text, len(self.places)) if text else -1
+        """Return the place of `text`."""
+        return self.places.setdefault(text, len(self.places))
+
+    def rows(self, rows: Sequence[Sequence[str]]) -> list[list[Any]]:
+        """Return (label, text) rows with the place of each text."""
+        return [[label, self.place(text)] for label, text in rows]
 
 
 def text(page: Page) -> str:
-    """Return the JSON that stands in the page, safe inside a script element.
+    """Return the JSON that the page holds, safe inside a script element.
 
-    `texts` is a list that the other numbers point into, with -1 for nothing. `cases` holds id, clause (its place),
-    title, kind, input and expected. Each of `implementations` has `states`, a letter for each case; `told`, which gives
-    for the place of a case that did not pass the texts of `TOLD`, then the rest of the message with labels, then known
-    bugs; and `reasons`, why which cases are not claimed.
+    `texts` is a list that the other numbers point into; a row is a label and such a number. `cases` holds id, clause
+    (its place), title, kind and rows for the input and the expected answer. Each of `implementations` has `states`, a
+    letter for each case; `failures`, which gives for the place of a case that did not pass its fact, the rows of its
+    evidence, further rows, and known bugs; and `reasons`, why which cases were skipped.
     """
     texts = Texts()
     places = {clause["id"]: number for number, clause in enumerate(page.clauses)}
@@ -45,9 +58,7 @@ def text(page: Page) -> str:
         {(clause_of(one), one["id"]): one for one in each.document["results"]} for each in page.implementations
     ]
     cases = sorted(_cases(results), key=lambda key: places[key[0]])
-    known: dict[str, tuple[str, str]] = {}
-    for suite in page.suites:
-        known |= case_texts(suite["spec"])
+    known = case_rows({suite["spec"] for suite in page.suites})
     first = {key: one[key] for one in reversed(results) for key in one}
     made = {
         "states": {letter: state for state, letter in STATES.items()},
@@ -59,7 +70,7 @@ def text(page: Page) -> str:
                 places[clause],
                 first[clause, case]["title"],
                 first[clause, case]["kind"],
-                *(texts.place(visible(part)) for part in known.get(case, ("", ""))),
+                texts.rows(visible(known.get(case, ()))),
             ]
             for clause, case in cases
         ],
@@ -80,50 +91,61 @@ def _bugs(implementations: Sequence[Implementation]) -> dict[str, Any]:
     return {
         bug["id"]: [bug["sentence"], bug["fix"], bug["clause"]]
         for one in implementations
-        for likeness in one.document["likenesses"]
-        for bug in likeness["told"]
+        for cause in one.document["causes"]
+        for bug in cause.get("bugs", ())
     }
 
 
 def _implementation(
     one: Implementation, results: Results, cases: Sequence[tuple[str, str]], texts: Texts
 ) -> dict[str, Any]:
-    told: dict[int, list[Any]] = {}
+    failures: dict[int, list[Any]] = {}
     reasons: dict[str, list[int]] = {}
     for place, key in enumerate(cases):
         result = results.get(key)
-        if result is None or result["state"] == "pass":
-            continue
-        if result["state"] == "not claimed":
+        if result is not None and result["state"] == "skipped":
             reasons.setdefault(result.get("reason", ""), []).append(place)
-            continue
-        told[place] = [
-            *(texts.place(result.get(name, "")) for name in TOLD),
-            [[label, texts.place(part)] for label, part in _rest(result)],
-            result.get("looks_like", []),
-        ]
+        elif result is not None and "failure" in result:
+            failure = result["failure"]
+            failures[place] = [
+                texts.place(failure["fact"]),
+                texts.rows(failure["evidence"]),
+                texts.rows(further(result)),
+                failure["bugs"],
+            ]
     return {
         "name": one.name,
         "version": one.adapter["version"],
-        "command": one.repeating,
-        "states": "".join(STATES[results[key]["state"]] if key in results else STATES["not judged"] for key in cases),
-        "told": told,
+        "command": one.run["base"],
+        "states": "".join(STATES[results[key]["state"]] if key in results else STATES["not tested"] for key in cases),
+        "failures": failures,
         "reasons": list(reasons.items()),
     }
 
 
-def _rest(result: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Yield what a message says beside its fields, each with its label: a traceback, a counterexample, Python."""
-    message = str(result.get("message", ""))
-    if not result.get("got"):
-        yield "message", message
-        return
-    label, lines = "", []
-    for line in [*message.split("\n")[2:], "  end"]:
-        begins = LABEL.match(line)
-        if not begins:
-            lines.append(line.strip() if label == "raised in" else line[4:])
-            continue
-        if label in SAID_HERE and lines:
-            yield SAID_HERE[label], "\n".join(lines)
-        label, lines = begins[1], [first] if (first := begins[2].strip().removeprefix(", ready to paste:")) else []
+def further(result: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Return the (label, text) rows of a failure that are shown below its evidence."""
+    reason = [("reason", result["reason"])] if result.get("reason") else []
+    failure = result["failure"]
+    return reason + [(label, failure[name]) for name, label in FURTHER.items() if failure[name]]
+
+
+def case_rows(fingerprints: set[str]) -> dict[str, list[tuple[str, str]]]:
+    """Return case id → (label, text) rows; nothing if the installed spec has none of these fingerprints."""
+    if spec_fingerprint(FOLDER) not in fingerprints:
+        return {}
+    return {case.id: list(_case_rows(case)) for case in installed().cases}
+
+
+def _case_rows(case: Case) -> Iterator[tuple[str, str]]:
+    yield "input", _fields(case.input)
+    yield from wording.setting(Question(case.op, case.model, {}), (), WIDTH)
+    yield "expected", _shortened(_fields(case.expect))
+
+
+def _fields(values: Any) -> str:
+    return "\n".join(f"{key}: {_shortened(write_flow(part))}" for key, part in values.items())
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= LONGEST else f"{text[: LONGEST - 60]} ... {text[-40:]}"

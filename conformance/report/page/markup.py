@@ -1,8 +1,10 @@
-"""Text with the little markup that it needs, everything else escaped."""
+"""Text for the page: code in backticks, places to break a name, and no character that does not show."""
 
 from __future__ import annotations
 
 import re
+import unicodedata
+from typing import Any
 
 from markupsafe import Markup, escape
 
@@ -10,7 +12,7 @@ CODE = re.compile(r"`([^`]+)`")
 
 
 def prose(text: str) -> Markup:
-    """Return text in which what stands between backticks is code.
+    """Return text in which the parts between backticks are code.
 
     >>> prose("`a<b` & c")
     Markup('<code>a&lt;b</code> &amp; c')
@@ -22,9 +24,28 @@ def prose(text: str) -> Markup:
 
 
 def breakable(text: str) -> Markup:
-    """Return a name that may be broken behind its points, colons, slashes and underscores.
+    """Return a name that may be broken after its points, colons, slashes and underscores.
 
     >>> breakable("a.b:C")
     Markup('a.<wbr>b:<wbr>C')
     """
     return Markup("<wbr>").join(re.findall(r"[^./:_]*[./:_]+|[^./:_]+", str(text)))
+
+
+def visible(value: Any) -> Any:
+    r"""Return plain values in which every character shows: control, format and surrogate characters are escaped.
+
+    >>> visible("a\u202eb")
+    'a\\u202eb'
+    """
+    if isinstance(value, str):
+        if value.isascii() and value.isprintable():
+            return value
+        return "".join(
+            ascii(char)[1:-1] if unicodedata.category(char)[0] in "C" and char != "\n" else char for char in value
+        )
+    if isinstance(value, dict):
+        return {visible(key): visible(part) for key, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [visible(part) for part in value]
+    return value

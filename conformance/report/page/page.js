@@ -1,16 +1,15 @@
 "use strict";
 (() => {
   const data = JSON.parse(document.getElementById("data").textContent);
-  const [TITLE, KIND, INPUT, EXPECTED] = [2, 3, 4, 5]; // of a case
-  const FIELDS = ["input", "expected", "got", "diverges", "depends on", "reason"];
+  const TITLE = 2; // of a case
   const FILTERS = ["section", "level", "state", "in", "q"];
-  const OFF = "efka";
+  const BROKEN = "efkw";
 
   const table = document.getElementById("table");
   const form = document.getElementById("filter");
   const dialog = document.getElementById("details");
   const about = document.getElementById("about");
-  const text = (place) => (place < 0 || place === undefined ? "" : data.texts[place]);
+  const text = (place) => data.texts[place];
   const several = data.implementations.length > 1;
 
   const casesOf = data.clauses.map(() => []);
@@ -60,9 +59,9 @@
     if (location.hash.length > 1 && !location.hash.includes("=")) return; // a place in the page
     const found = wanted.case ? data.cases.findIndex((one) => one[0] === wanted.case) : -1;
     const place = found < 0 ? placeOf.get(wanted.clause) : data.cases[found][1];
-    const behind = place !== undefined && filtered ? { ...wanted, in: filtered.in } : wanted; // the page stays as it is
-    if (!filtered || FILTERS.some((name) => (behind[name] || "") !== (filtered[name] || ""))) filter(behind);
-    filtered = behind;
+    const page = place !== undefined && filtered ? { ...wanted, in: filtered.in } : wanted; // the page stays as it is
+    if (!filtered || FILTERS.some((name) => (page[name] || "") !== (filtered[name] || ""))) filter(page);
+    filtered = page;
     if (place === undefined) {
       if (dialog.open) dialog.close();
     } else {
@@ -96,7 +95,7 @@
         stays = (named && (!letter || cases.length > 0)) || hits.length > 0;
       }
       row.element.hidden = !stays;
-      told(row, hits, wanted);
+      name(row, hits, wanted);
       if (stays) {
         left += 1;
         seen.add(clause.id);
@@ -112,7 +111,7 @@
   }
 
   /** Name in a row the cases that were searched for. */
-  function told(row, hits, wanted) {
+  function name(row, hits, wanted) {
     row.element.querySelector(".hits")?.remove();
     if (!hits.length) return;
     const links = hits.slice(0, 3).map(({ place }) => {
@@ -131,7 +130,7 @@
     if (!several) return;
     const dense = table.dataset.form;
     table.className = only < 0 ? dense : "one";
-    const quiet = letter ? `#table td > a:not(.${letter}) { color: var(--n); background: none; }` : "";
+    const quiet = letter ? `#table td > a:not(.${letter}) { color: var(--s); background: none; }` : "";
     const away = `#table tr > :not(:first-child):not(:nth-child(${only + 2})), .verdicts tbody tr:not([data-impl="${only}"])`;
     sheet.replaceSync(only < 0 ? quiet : `${away} { display: none; }`);
     about.hidden = only < 0;
@@ -174,13 +173,13 @@
     else dialog.scrollTop = 0;
   }
 
-  /** The cases of a clause; those of one implementation by their states, what fails first, without those not judged. */
+  /** The cases of a clause; those of one implementation by their states, what fails first, without those not tested. */
   function inOrder(place, only, wanted) {
     if (only < 0) return casesOf[place];
     const order = Object.keys(data.states);
     const rank = (one) => order.indexOf(data.implementations[only].states[one]);
-    const judged = casesOf[place].filter((one) => rank(one) < order.length - 1 || one === wanted);
-    return judged.sort((one, other) => rank(one) - rank(other) || one - other);
+    const tested = casesOf[place].filter((one) => rank(one) < order.length - 1 || one === wanted);
+    return tested.sort((one, other) => rank(one) - rank(other) || one - other);
   }
 
   function count(place, only) {
@@ -211,14 +210,14 @@
     const [id, , title] = data.cases[place];
     const letters = (only < 0 ? data.implementations : [data.implementations[only]]).map((one) => one.states[place]);
     const letter = Object.keys(data.states).find((key) => letters.includes(key)) || "x";
-    const off = letters.filter((one) => OFF.includes(one)).length;
-    const word = only < 0 && off ? `${off} of ${letters.length}: ${data.states[letter]}` : data.states[letter];
+    const broken = letters.filter((one) => BROKEN.includes(one)).length;
+    const word = only < 0 && broken ? `${broken} of ${letters.length}: ${data.states[letter]}` : data.states[letter];
     const body = make("details", { class: place === wanted ? "wanted" : undefined },
       make("summary", {}, glyph(letter), make("span", { class: "id" }, id), make("span", { class: `word ${letter}` }, word),
         make("span", { class: "title" }, prose(title))));
-    const fill = () => body.children.length < 2 && body.append(fields(place, only));
+    const fill = () => body.children.length < 2 && body.append(...fields(place, only));
     body.addEventListener("toggle", fill);
-    if (place === wanted || (only >= 0 && off && casesOf[place] !== null)) {
+    if (place === wanted || (only >= 0 && broken)) {
       fill();
       body.open = true;
     }
@@ -226,38 +225,46 @@
   }
 
   function fields(place, only) {
-    const [id, , , kind, input, expected] = data.cases[place];
+    const [id, , , kind, known] = data.cases[place];
     const list = make("dl", { class: "case" });
-    const add = (name, value, code = true) => {
-      if (value === "" || value == null) return;
-      list.append(make("dt", {}, name), make("dd", {}, code ? make("code", { class: name === "got" ? "got" : undefined }, value) : value));
-    };
+    const add = (name, value, code = true) => list.append(make("dt", {}, name), make("dd", {}, code ? make("code", {}, value) : value));
     const one = data.implementations[only];
-    const told = one && one.told[place];
-    if (told) {
-      FIELDS.forEach((name, index) => add(name, text(told[index]), index < 3));
-      looksLike(told[FIELDS.length + 1], add);
-      for (const [label, place] of told[FIELDS.length]) add(label, text(place));
+    const failure = one && one.failures[place];
+    const parts = [list];
+    if (failure) {
+      const [fact, rows, further, bugs] = failure;
+      parts.unshift(make("p", { class: "fact" }, text(fact)), rows.length ? evidence(rows) : "");
+      likely(bugs, add);
+      for (const [label, value] of further) add(label, text(value));
     } else {
-      add("input", text(input));
-      add("expected", text(expected));
-      if (kind === "law") add("law", "tried on generated examples", false);
+      for (const [label, value] of known) add(label, text(value));
+      if (kind === "property") add("property", "tested on generated examples", false);
       const reason = one && one.reasons.find(([, cases]) => cases.includes(place));
-      if (reason) add("not claimed", reason[0], false);
+      if (reason) add("skipped", reason[0], false);
     }
-    if (one) add("repeat", `${one.command} --bpe-case ${id}`);
-    else {
-      const links = data.implementations.filter((each) => OFF.includes(each.states[place])).map((each) =>
+    if (one) {
+      add("rerun", `${one.command} --bpe-case ${id}`);
+      if (kind !== "corpus") add("explain", `bpe-conformance explain ${id}`);
+    } else {
+      const links = data.implementations.filter((each) => BROKEN.includes(each.states[place])).map((each) =>
         make("a", { href: hash({ ...read(), clause: "", case: id, in: each.name }) }, `${each.name}: ${data.states[each.states[place]]}`));
-      if (links.length) add("does not hold", make("ul", { class: "told" }, links.map((link) => make("li", {}, link))), false);
+      if (links.length) add("did not pass", make("ul", { class: "plain" }, links.map((link) => make("li", {}, link))), false);
     }
-    return list;
+    return parts.filter(Boolean);
   }
 
-  function looksLike(bugs, add) {
+  /** Aligned rows; one without a label points at the first difference in the row above. */
+  function evidence(rows) {
+    const lines = rows.flatMap(([label, value]) =>
+      text(value).split("\n").map((line, number) =>
+        make("span", { class: label ? undefined : "pointer" }, make("i", {}, `${(number ? "" : label).padEnd(10)} `), `${line}\n`)));
+    return make("pre", { class: "evidence", tabindex: "0" }, lines);
+  }
+
+  function likely(bugs, add) {
     bugs.slice(0, 3).forEach((bug) => {
       const [sentence, fix] = data.bugs[bug] || ["", ""];
-      add("looks like", make("span", {}, make("code", {}, bug), sentence && [": ", prose(sentence)].flat(), fix && make("span", {}, " ", make("b", {}, "Fix:"), " ", prose(fix))), false);
+      add("likely", make("span", {}, make("code", {}, bug), sentence && [": ", prose(sentence)].flat(), fix && make("span", {}, " ", make("b", {}, "Fix:"), " ", prose(fix))), false);
     });
   }
 

@@ -3,21 +3,97 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 
-from bpe_conformance.fixtures.spec import CLASSES, LEVELS, SECTIONS
+from bpe_conformance.fixtures.spec import CLASSES, LEVELS, SECTIONS, Spec, load_spec
 
-from ..document import Document, repeating
-from .installed import clause_order, section_titles
-from .states import LEGEND, OFF, STATES, Cell
-from .visible import shown, visible
+from ...terminal.failure import NAMES
+from ..document import Document, explained
+from .markup import visible
 
 CORPUS = "corpus"
 FINDINGS = ("bug", "limit", "convention", "open")
+STATES = {
+    "error": "e",
+    "failed": "f",
+    "known failure": "k",
+    "warning": "w",
+    "passed": "p",
+    "skipped": "s",
+    "not tested": "x",
+}
+"""State → its letter in the page; a cell shows the first of these that one of its results has."""
+BROKEN = ("error", "failed", "known failure", "warning")
+LEGEND = {
+    "passed": "every answer is correct",
+    "failed": "a MUST test that fails",
+    "error": "the suite itself failed",
+    "warning": "a SHOULD test that fails",
+    "known failure": "fails, and is listed with a reason",
+    "skipped": "not supported, so not tested",
+    "not tested": "not part of this run",
+}
 
 Row = Mapping[str, Any]
+
+
+@cache
+def installed() -> Spec:
+    """Return the installed spec: titles, order, and the input of tests that passed."""
+    return load_spec(check_schema=False)
+
+
+@dataclass(frozen=True)
+class Cell:
+    """Several results in one word: the worst state among them, and how many have which."""
+
+    counts: Mapping[str, int]
+
+    @classmethod
+    def of(cls, states: Iterable[str]) -> Cell:
+        """Return the cell of these states."""
+        return cls(Counter(states))
+
+    @property
+    def state(self) -> str:
+        """The state that the cell shows."""
+        return next((state for state in STATES if self.counts.get(state)), "not tested")
+
+    @property
+    def letter(self) -> str:
+        """The letter of that state."""
+        return STATES[self.state]
+
+    @property
+    def tested(self) -> int:
+        """How many results there are, without those that were skipped."""
+        return sum(self.counts.values()) - self.counts.get("skipped", 0)
+
+    @property
+    def broken(self) -> int:
+        """How many of those did not pass."""
+        return sum(self.counts.get(state, 0) for state in BROKEN)
+
+    @property
+    def rest(self) -> int:
+        """How many passed, or how many were skipped where none was tested."""
+        return self.tested or self.counts.get("skipped", 0)
+
+    @property
+    def words(self) -> str:
+        """The cell in words, which begin with what the cell shows."""
+        parts = [f"{self.counts[state]} {state}" for state in BROKEN if self.counts.get(state)]
+        if len(parts) > 1:
+            words = [f"{self.broken}/{self.tested} did not pass: {', '.join(parts)}"]
+        elif parts:
+            words = [f"{self.broken}/{self.tested} {self.state}"]
+        else:
+            words = [f"{self.tested} passed"] if self.tested else []
+        skipped = self.counts.get("skipped", 0)
+        return ", ".join(words + [f"{skipped} skipped"] * (skipped > 0)) or "not tested"
 
 
 @dataclass(frozen=True)
@@ -41,25 +117,32 @@ class Implementation:
         return run
 
     @property
-    def repeating(self) -> str:
-        """The command line that a case is named behind, to repeat it."""
-        return repeating(self.run["command"])
+    def causes(self) -> Iterator[Row]:
+        """Yield the likely causes, each with what it explains, the bugs to show, and its smallest failing test."""
+        results = {one["id"]: one for one in self.document["results"]}
+        for cause in self.document["causes"]:
+            yield {
+                **cause,
+                "explains": explained(self.document, cause),
+                "bugs": cause.get("bugs", ())[:NAMES],
+                "result": results[cause["smallest"]],
+            }
 
     @property
     def in_part(self) -> str:
-        """Why the verdicts stand for a part only, or ""."""
+        """Why the verdicts are about a part of the suite, or ""."""
         if not self.run["complete"] or self.run["missing"]:
             return "the run did not end"
-        return self.run.get("part") or ("some cases selected" if self.run["selected"] else "")
+        return self.run["part"] or ("some tests selected" if self.run["selected"] else "")
 
     def verdict(self, name: str) -> Row | None:
         """Return the verdict on a class of conformance."""
         return next((one for one in self.document["verdicts"] if one["class"] == name), None)
 
-    def unjudged(self, name: str) -> str:
-        """Return why there is no verdict on a class of conformance: not claimed, or not judged."""
+    def untested(self, name: str) -> str:
+        """Return why there is no verdict on a class of conformance: skipped, or not tested."""
         states = {one["state"] for one in self.document["results"] if one["class"] == name}
-        return "not claimed" if states == {"not claimed"} else "not judged"
+        return "skipped" if states == {"skipped"} else "not tested"
 
     @property
     def label(self) -> str:
@@ -69,9 +152,9 @@ class Implementation:
             return " ".join(word.rpartition("/")[2] for word in rest.split())
         return f"{kind.rpartition('.')[2]}{colon}{rest}" if colon else self.name
 
-    def off(self) -> Iterator[tuple[str, list[Row]]]:
-        """Yield the states that ask for a reader, each with its results."""
-        for state in OFF:
+    def broken(self) -> Iterator[tuple[str, list[Row]]]:
+        """Yield the states of what did not pass, each with its results."""
+        for state in BROKEN:
             found = [one for one in self.document["results"] if one["state"] == state]
             if found:
                 yield state, found
@@ -121,7 +204,7 @@ class Page:
 
     @property
     def dense(self) -> bool:
-        """Whether there are too many implementations for names that stand upright."""
+        """Whether there are too many implementations for horizontal names."""
         return len(self.implementations) > 8
 
     @property
@@ -147,7 +230,7 @@ class Page:
 
 def page(documents: Sequence[Document], findings: Sequence[Row]) -> Page:
     """Return what is shown of `documents` and `findings`."""
-    implementations = _implementations([shown(one) for one in documents], [visible(dict(one)) for one in findings])
+    implementations = _implementations([visible(one) for one in documents], [visible(dict(one)) for one in findings])
     states: list[dict[str, list[str]]] = []
     clauses: dict[str, Row] = {}
     for one in implementations:
@@ -156,7 +239,7 @@ def page(documents: Sequence[Document], findings: Sequence[Row]) -> Page:
         for result in one.document["results"]:
             name = clause_of(result)
             mine.setdefault(name, []).append(result["state"])
-            clauses.setdefault(name, _untold(name, result))
+            clauses.setdefault(name, _without_clause(name, result))
         states.append(mine)
     return Page(
         implementations=implementations,
@@ -164,22 +247,23 @@ def page(documents: Sequence[Document], findings: Sequence[Row]) -> Page:
         created=max((one.document["created"] for one in implementations), default=""),
         suites=_suites(implementations),
         cases=len({one["id"] for each in implementations for one in each.document["results"]}),
-        legend=[(STATES[state], state, told) for state, told in LEGEND.items()],
+        legend=[(STATES[state], state, words) for state, words in LEGEND.items()],
     )
 
 
 def clause_of(result: Row) -> str:
-    """Return the clause in whose row a result stands; a corpus has none of its own."""
+    """Return the clause in whose row a result is; a corpus has a row of its own."""
     return str(result["clause"] or CORPUS)
 
 
-def _untold(name: str, result: Row) -> Row:
-    told = "Real text that the command line named; no part of a verdict." if name == CORPUS else ""
-    return {"id": name, "section": result["section"], "level": "", "statement": told, "rationale": ""}
+def _without_clause(name: str, result: Row) -> Row:
+    about = "Real text that the command line named; no part of a verdict." if name == CORPUS else ""
+    return {"id": name, "section": result["section"], "level": "", "statement": about, "rationale": ""}
 
 
 def _sections(clauses: Mapping[str, Row], states: Sequence[Mapping[str, list[str]]]) -> Iterator[SectionRows]:
-    titles, order = section_titles(), clause_order()
+    titles = {section.name: section.title for section in installed().sections}
+    order = {clause: place for place, clause in enumerate(installed().clauses)}
     ordered = sorted(clauses, key=lambda one: order.get(one, len(order)))
     found = {clause["section"] for clause in clauses.values()}
     for name in [*(known for known in SECTIONS if known in found), *sorted(found - set(SECTIONS))]:
