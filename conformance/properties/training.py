@@ -40,6 +40,10 @@ def _any(implementation: Implementation) -> Questions:
     return strategies.trainings(implementation, "train-special" in implementation.capabilities, names)
 
 
+def _default_pattern(implementation: Implementation) -> Questions:
+    return strategies.trainings(implementation, "train-special" in implementation.capabilities)
+
+
 def _by_pattern(implementation: Implementation) -> Questions:
     names = strategies.patterns(implementation, "train-pattern")
     return strategies.trainings(implementation, names=names[1:] or names)
@@ -149,7 +153,7 @@ PROPERTIES: tuple[Property, ...] = (
         80,
     ),
     drawn("law-train-pattern", "TRAIN-SPLIT-1", "trainer", TRAIN, _by_pattern, _pattern, 50),
-    drawn("law-train-again", "LAW-REPLAY-1", "trainer", TRAIN, _any, _again, 15),
+    drawn("law-train-again", "LAW-REPLAY-1", "trainer", TRAIN, _default_pattern, _again, 15),
     drawn("law-train-encode", "LAW-SELF-1", "trainer", ("train", "encode"), _any, _trained_encodes, 30),
     fixed("law-train-long", "LAW-TRAIN-1", "trainer", TRAIN, _prose),
     fixed("law-hash-seed", "LAW-SEED-1", "trainer", ("train", "new process"), _hash_seed),
