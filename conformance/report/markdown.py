@@ -14,6 +14,7 @@ from .document import Document, explained, of_state
 SHOWN = 20
 """Failures shown in full; the summary of a CI job holds about a megabyte."""
 
+MARKUP = str.maketrans({**{char: f"\\{char}" for char in "\\`*_[]#|"}, "<": "&lt;", ">": "&gt;", "&": "&amp;"})
 MARKS = {"pass": "✅ pass", "fail": "❌ fail", "error": "⚠️ error"}
 
 
@@ -245,6 +246,4 @@ def _plain(value: str) -> str:
 
 
 def _escaped(line: str) -> str:
-    for character in "\\`*_<>[]#|":
-        line = line.replace(character, f"&#{ord(character)};" if character in "<>" else f"\\{character}")
-    return line
+    return line.translate(MARKUP)

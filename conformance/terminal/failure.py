@@ -102,10 +102,8 @@ class Failure:
         yield self.heading, "heading"
         for line in _wrapped(self.fact, WIDTH).splitlines():
             yield line, ""
-        if self.error:
-            for line in self.error.splitlines():
-                yield line, ""
-            return
+        for line in self.error.splitlines():
+            yield line, ""
         yield from _block(self.evidence)
         wrapped = {"depends on": self.depends_on, "convention": self.conventions, "rule": self.rule}
         rows = [(name, _wrapped(text)) for name, text in wrapped.items() if text]
@@ -166,7 +164,8 @@ def describe(outcome: Outcome, command: Command, bugs: tuple[Bug, ...] = ()) -> 
         return Failure(outcome.test, label, clause, fact, rerun=rerun)
     found = outcome.mismatch
     if found is None:
-        return Failure(outcome.test, "ERROR", clause, "The suite itself failed; please report it.", error=outcome.error)
+        fact = "The suite itself failed; please report it."
+        return Failure(outcome.test, "ERROR", clause, fact, rerun=rerun, error=outcome.error)
     statement = outcome.clause.statement if outcome.clause else ""
     return Failure(
         outcome.test,

@@ -49,15 +49,8 @@ def result(*outcomes: Outcome, name: str = "one", **more: Any) -> RunResult:
     tested = Tested(name, name, "1.0", "Rust", None, {}, frozenset({"encode"}))
     fields = {key: more.pop(key) for key in list(more) if key in vars(tested)}
     options = {key: more.pop(key) for key in list(more) if key in vars(RunOptions())}
-    return RunResult(
-        replace(tested, **fields),
-        Command(name),
-        spec().clauses,
-        outcomes,
-        options=RunOptions(**options),
-        spec=FOLDER,
-        **more,
-    )
+    plain = RunResult(replace(tested, **fields), Command(name), spec().clauses, outcomes, spec=FOLDER)
+    return replace(plain, options=RunOptions(**options), **more)
 
 
 def report(

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from helpers.sample_reports import HOSTILE, failing, likeness, report, spec
+from helpers.sample_reports import HOSTILE, failing, greedy, report, spec
 
 from bpe_conformance.report import page
 
@@ -64,18 +64,16 @@ class Browser:
 def pages(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("pages")
     states = failing(2)
-    one = report("one", states, cases=60, likenesses=[likeness([*states])])
-    for result in one["results"]:
-        if result["state"] == "fail":
-            result["looks_like"] = ["greedy"]
-    bad = report(HOSTILE, states, result={"title": HOSTILE})
+    one = report("one", states, cases=60, causes=[greedy([*states])])
+    bad = report(HOSTILE, states)
     for result in bad["results"]:
-        if result["state"] == "fail":
-            result |= {"got": HOSTILE, "message": HOSTILE}
+        result["title"] = HOSTILE
+        if result["state"] == "failed":
+            result["failure"] |= {"fact": HOSTILE, "evidence": [[HOSTILE, HOSTILE]], "depends_on": HOSTILE}
     made = {"several": [report("right", cases=60), one], "single": [one], "hostile": [bad, one]}
     mine = [case.id for case in spec().cases if case.clause.id == "MERGE-ORDER-1"]
-    late = report("late", {mine[0]: "pass", mine[-1]: "fail"}, cases=0)
-    made["late"] = [report("all", dict.fromkeys(mine, "pass"), cases=0), late]
+    late = report("late", {mine[0]: "passed", mine[-1]: "failed"}, cases=0)
+    made["late"] = [report("all", dict.fromkeys(mine, "passed"), cases=0), late]
     made["many"] = [report(f"implementation-{number}", cases=MANY) for number in range(12)]
     for name, reports in made.items():
         (folder / f"{name}.html").write_bytes(page.text(reports).encode("utf-8"))
@@ -118,16 +116,16 @@ def test_the_search_finds_clauses_and_cases_and_says_how_many(browser: Browser) 
     assert len(browser.shown) == everything
 
 
-def test_a_filter_stands_in_the_link_and_back_takes_it_away(browser: Browser) -> None:
+def test_a_filter_is_in_the_link_and_back_removes_it(browser: Browser) -> None:
     browser.open("several.html")
     everything = browser.shown
-    browser.choose("state", "fail")
+    browser.choose("state", "failed")
     assert browser.shown == ["MERGE-ORDER-1"]
     browser.choose("in", "right")
-    assert browser.js("location.hash") == "#state=fail&in=right"
+    assert browser.js("location.hash") == "#state=failed&in=right"
     assert browser.shown == []
     browser.js("history.back()")
-    browser.until("location.hash === '#state=fail'")
+    browser.until("location.hash === '#state=failed'")
     assert browser.shown == ["MERGE-ORDER-1"]
     browser.js("history.back()")
     browser.until("!location.hash")
@@ -152,12 +150,31 @@ def test_a_link_shows_what_it_was_made_of(browser: Browser) -> None:
         )
     )
     assert fields == {
-        "input": "'abc'  = 61\nmerges (a,b)",
-        "expected": "97 'a'",
-        "got": f"257 {CASE}",
-        "looks like": "greedy: Merges from the left. Mend: Take the lowest rank.",
-        "repeat": f"pytest conformance --adapter one --bpe-case {CASE}",
+        "likely": "greedy: Merges from the left. Fix: Take the lowest rank.",
+        "rerun": f"pytest conformance --adapter one --bpe-case {CASE}",
+        "explain": f"bpe-conformance explain {CASE}",
     }
+    assert browser.js("document.querySelector('.wanted .fact').textContent") == (
+        "encode('abc') merged the wrong pair first."
+    )
+    assert browser.js("document.querySelector('.wanted .evidence').textContent").splitlines() == [
+        "merges     0: b+c   1: a+b",
+        "expected   a  | bc   [97, 256]",
+        "got        ab | c    [257, 99]",
+        "           ^^ used rank 1; rank 0 (b+c) was available at byte 1",
+    ]
+
+
+def test_the_pointer_is_under_what_differs_and_has_the_colour_of_a_failure(browser: Browser) -> None:
+    browser.open("several.html", f"#case={CASE}&in=one")
+    pointer = "document.querySelector('.wanted .pointer')"
+    assert browser.js(f"getComputedStyle({pointer}).color") == browser.js(
+        "getComputedStyle(document.querySelector('.wanted .word.f')).color"
+    )
+    assert browser.js(f"getComputedStyle({pointer}).fontFamily") == browser.js(
+        "getComputedStyle(document.querySelector('.wanted .evidence i')).fontFamily"
+    )
+    assert browser.js("getComputedStyle(document.querySelector('.wanted .evidence')).whiteSpace") == "pre"
 
 
 def test_a_link_to_a_case_far_down_shows_it(browser: Browser) -> None:
@@ -190,7 +207,7 @@ def test_the_keyboard_alone_reaches_a_case_and_comes_back(browser: Browser) -> N
     assert not browser.js("document.getElementById('table').contains(document.activeElement)")
 
 
-def test_a_cell_that_has_the_focus_is_not_behind_the_head(browser: Browser) -> None:
+def test_the_head_does_not_hide_a_cell_that_has_the_focus(browser: Browser) -> None:
     browser.open("many.html")
     browser.js("document.querySelector('#table tbody a').focus()")
     browser.keys(RIGHT, DOWN)
@@ -231,7 +248,7 @@ def test_the_details_of_all_implementations_lead_to_each(browser: Browser) -> No
     assert browser.js("location.hash") == f"#in=one&case={CASE}"
 
 
-def test_what_fails_stands_first_and_what_was_not_judged_nowhere(browser: Browser) -> None:
+def test_failures_are_first_and_what_was_not_tested_is_left_out(browser: Browser) -> None:
     shown = "[...document.querySelectorAll('.cases .id')].map((one) => one.textContent)"
     mine = [case.id for case in spec().cases if case.clause.id == "MERGE-ORDER-1"]
     browser.open("late.html", "#clause=MERGE-ORDER-1&in=late")
@@ -243,7 +260,7 @@ def test_what_fails_stands_first_and_what_was_not_judged_nowhere(browser: Browse
 def test_what_a_report_holds_is_shown_and_not_run(browser: Browser) -> None:
     browser.open("hostile.html", f"#case={CASE}")
     browser.js("document.querySelector('.cases .wanted dl a').click()")
-    assert "<img src=x onerror=alert(1)>" in browser.js("document.querySelector('.wanted .got').textContent")
+    assert "<img src=x onerror=alert(1)>" in browser.js("document.querySelector('.wanted .fact').textContent")
     assert browser.js("document.querySelectorAll('img').length") == 0
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -10,23 +12,28 @@ from xml.etree import ElementTree
 import jsonschema
 import pytest
 from helpers.project import Project
+from helpers.sample_reports import HOSTILE, greedy, mismatch, outcome, report, result, spec
 
+from bpe_conformance.outcome import Dependence, Outcome
 from bpe_conformance.report import badge, document, markdown
-from bpe_conformance.report.document import Adapter, Document, Judged, ReportError
+from bpe_conformance.report.document import Document, ReportError
+from bpe_conformance.run_result import Command, ConventionCause, Diagnosis, ErrorCause
+from bpe_conformance.terminal import wording
+from bpe_conformance.terminal.failure import describe
 
 SCHEMA = json.loads(document.SCHEMA.read_text("utf-8"))
 TIMES = ("created", "seconds")
 
 
-def result(name: str = "one", state: str = "pass", **more: Any) -> dict[str, Any]:
-    kept = {"kind": "case", "title": "A title", "clause": "MERGE-ORDER-1", "section": "MERGE", "level": "must"}
-    return {"id": name, **kept, "class": "encoder", "state": state, "seconds": 0.5, **more}
+def made(*outcomes: Outcome, adapter: str = "x:Y", **more: Any) -> Document:
+    """Return the report of a run with these outcomes, which is held against the schema."""
+    found = document.build(result(*outcomes, name=adapter, **more))
+    check(found)
+    return found
 
 
-def made(*results: dict[str, Any], adapter: str = "x:Y", **judged: Any) -> Document:
-    options = {"strict": False, "isolated": False, "seed": None, "pack": None, "selected": False, "exit": 0}
-    run = Judged(f"pytest conformance --adapter {adapter}", {}, results, **{"options": options, **judged})
-    return document.build(Adapter(adapter, adapter, "1.0", "Python", None, {}, ["encode"]), run)
+def check(found: Document) -> None:
+    jsonschema.validate(found, SCHEMA, cls=jsonschema.Draft202012Validator)
 
 
 def timeless(value: Any) -> Any:
@@ -37,63 +44,252 @@ def timeless(value: Any) -> Any:
 
 def read(project: Project, name: str = "report.json") -> Document:
     found = json.loads((project.path / name).read_text("ascii"))
-    jsonschema.validate(found, SCHEMA, cls=jsonschema.Draft202012Validator)
+    check(found)
     return dict(found)
 
 
-def test_the_document_holds_what_came_of_each_case(project: Project) -> None:
+# The document
+
+
+def test_each_part_of_a_failure_is_a_member() -> None:
+    found = outcome("one", "failed", examples=7, case="clause: X\n", mismatch=depending(Dependence("encode", "abc")))
+    (one,) = made(found, diagnosis=Diagnosis((greedy(["one"]),), ("one",)))["results"]
+    assert (one["state"], one["clause"], one["level"], one["class"], one["kind"], one["seconds"]) == (
+        *("failed", "MERGE-ORDER-1", "must", "encoder", "case", 0.5),
+    )
+    assert one["failure"] == {
+        "fact": "encode('abc') merged the wrong pair first.",
+        "evidence": [
+            ["merges", "0: b+c   1: a+b"],
+            ["expected", "a  | bc   [97, 256]"],
+            ["got", "ab | c    [257, 99]"],
+            ["", "^^ used rank 1; rank 0 (b+c) was available at byte 1"],
+            ["found by", "7 examples; this is the smallest that fails"],
+        ],
+        "rule": spec().clauses["MERGE-ORDER-1"].statement,
+        "bugs": ["greedy"],
+        "depends_on": "encode: it gives the same incorrect answer for 'abc'; fix that first",
+        "conventions": "",
+        "case": "clause: X\n",
+        "reproduce": (
+            'python -c "from x import Y; print(Y({**{i: bytes([i]) for i in range(256)}, '
+            "**{256: b'bc', 257: b'ab'}}, [(b'b', b'c'), (b'a', b'b')]).encode('abc'))\""
+        ),
+        "rerun": "pytest conformance --adapter x:Y --bpe-case one",
+        "explain": "bpe-conformance explain one",
+        "error": "",
+        "fingerprint": mismatch().fingerprint,
+        "lines": list(describe(found, Command("x:Y"), greedy([]).bugs).lines()),
+    }
+
+
+def depending(part: Dependence) -> Any:
+    return replace(mismatch(), depends_on=part)
+
+
+@pytest.mark.parametrize("state", ["failed", "warning", "known failure", "error"])
+def test_what_did_not_pass_has_a_failure(state: str) -> None:
+    (one,) = made(outcome(state=state, error="Traceback" if state == "error" else ""))["results"]
+    assert one["failure"]["error"] == ("Traceback" if state == "error" else "")
+    assert one["failure"]["fingerprint"] == ("" if state == "error" else mismatch().fingerprint)
+    del one["failure"]
+    with pytest.raises(jsonschema.ValidationError):
+        check({**made(), "results": [one]})
+
+
+@pytest.mark.parametrize("state", ["passed", "skipped"])
+def test_what_passed_or_was_skipped_has_none(state: str) -> None:
+    (one,) = made(outcome(state=state))["results"]
+    assert "failure" not in one
+    (other,) = made(outcome(state="failed"))["results"]
+    with pytest.raises(jsonschema.ValidationError):
+        check({**made(), "results": [{**one, "failure": other["failure"]}]})
+
+
+def test_a_stale_known_failure_is_marked() -> None:
+    (one,) = made(outcome(state="failed", mismatch=None, stale=True, reason="see issue 7"))["results"]
+    assert one["stale"] is True
+    assert one["reason"] == "see issue 7"
+    assert one["failure"]["fact"].endswith("and passes. Remove it from the list.")
+
+
+def test_causes_are_values_of_three_kinds() -> None:
+    causes = (
+        ConventionCause((("tie_break", "first-seen"),), ("a",)),
+        greedy(["b", "c"]),
+        ErrorCause("IndexError: 7", "mine.py:7 in encode: x[7]", ("d",)),
+    )
+    outcomes = [outcome(name, "failed") for name in "abcde"]
+    found = made(*outcomes, diagnosis=Diagnosis(causes, tuple("abcde"), passes_alone="e"))
+    assert found["causes"] == [
+        {
+            "kind": "convention",
+            "name": "undeclared tie_break=first-seen",
+            "tests": ["a"],
+            "smallest": "a",
+            "conventions": {"tie_break": "first-seen"},
+            "declare": 'conventions = {"tie_break": "first-seen"}',
+        },
+        {
+            "kind": "bug",
+            "name": "greedy",
+            "tests": ["b", "c"],
+            "smallest": "b",
+            "bugs": [
+                {
+                    "id": "greedy",
+                    "sentence": "Merges from the left.",
+                    "fix": "Take the `lowest` rank.",
+                    "clause": "MERGE-ORDER-1",
+                }
+            ],
+        },
+        {
+            "kind": "error",
+            "name": "IndexError: 7",
+            "tests": ["d"],
+            "smallest": "d",
+            "message": "IndexError: 7",
+            "place": "mine.py:7 in encode: x[7]",
+        },
+    ]
+    assert (found["unexplained"], found["passes_alone"]) == (["e"], "e")
+    assert found["next"].startswith("1 of 5 failures agree with tie_break=first-seen")
+    with pytest.raises(jsonschema.ValidationError):
+        check({**found, "causes": [{**found["causes"][2], "kind": "bug"}]})
+
+
+def test_skipped_tests_are_counted_by_reason() -> None:
+    outcomes = [outcome(name, "skipped", reason="train") for name in "ab"]
+    found = made(*outcomes, outcome("c", "skipped", reason="pattern:gpt2"), outcome("d"))
+    assert found["skipped"] == [
+        {"count": 2, "reason": "the class has no train"},
+        {"count": 1, "reason": "the constructor takes no pattern"},
+    ]
+
+
+def test_the_run_names_the_command_with_and_without_its_selection() -> None:
+    command = Command("x:Y", ("--bpe-strict",), selecting=("--bpe-section", "MERGE"))
+    run = made(command=command, selected=True, part="MERGE", seed=3)["run"]
+    assert run["command"] == "pytest conformance --adapter x:Y --bpe-strict --bpe-section MERGE"
+    assert run["base"] == "pytest conformance --adapter x:Y --bpe-strict"
+    assert (run["selected"], run["part"], run["seed"], run["pack"]) == (True, "MERGE", 3, None)
+
+
+def test_the_version_of_hypothesis_is_recorded() -> None:
+    assert made()["suite"]["hypothesis"] == version("hypothesis")
+
+
+def test_only_the_clauses_of_results_are_recorded_in_the_order_of_the_spec() -> None:
+    found = report("x", {"bytes-alphabet-ascii": "failed"})
+    named = {one["clause"] for one in found["results"]}
+    assert [one["id"] for one in found["clauses"]] == [name for name in spec().clauses if name in named]
+
+
+def test_texts_of_the_implementation_are_visible_ascii_and_short() -> None:
+    bad = replace(mismatch(), depends_on=Dependence("encode", HOSTILE))
+    clause = replace(spec().clauses["MERGE-ORDER-1"], statement="a \u2013 b")
+    outcomes = [
+        outcome("one", "failed", mismatch=bad, clause=clause),
+        outcome("two", "known failure", reason=HOSTILE),
+        outcome("three", "error", error="x" * 5000),
+    ]
+    found = made(*outcomes, notes=(HOSTILE,), language=HOSTILE, command=Command(HOSTILE))
+    texts = list(strings({key: part for key, part in found.items() if key != "clauses"}))
+    assert all(text.replace("\n", "").isprintable() for text in texts)
+    assert [text for text in texts if not text.isascii()] == ["a \u2013 b"]  # a rule is the suite's own text
+    error = found["results"][2]["failure"]["error"]
+    assert len(error) <= document.LONGEST
+    assert " ... " in error
+    assert document.text(found).isascii()
+
+
+def strings(value: Any) -> Any:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict | list):
+        for part in value.values() if isinstance(value, dict) else value:
+            yield from strings(part)
+
+
+def test_a_change_of_wording_changes_no_fingerprint(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = made(outcome(state="failed"))["results"][0]["failure"]
+    monkeypatch.setattr(wording, "fact", lambda _: "other words")
+    monkeypatch.setattr(wording, "cell", lambda *_: "cell")
+    after = made(outcome(state="failed"))["results"][0]["failure"]
+    assert after["fact"] != before["fact"]
+    assert after["evidence"] != before["evidence"]
+    assert after["fingerprint"] == before["fingerprint"]
+
+
+@pytest.mark.parametrize("member", sorted(SCHEMA["required"]))
+def test_each_member_is_required(member: str) -> None:
+    found = made(outcome())
+    del found[member]
+    with pytest.raises(jsonschema.ValidationError, match=f"'{member}' is a required property"):
+        check(found)
+
+
+@pytest.mark.parametrize(
+    ("member", "value"),
+    [
+        ("state", "not claimed"),
+        ("state", "advisory"),
+        ("kind", "law"),
+        ("stale", False),
+        ("seconds", -1),
+        ("told", "x"),
+    ],
+)
+def test_other_words_are_refused(member: str, value: object) -> None:
+    found = made(outcome())
+    found["results"][0][member] = value
+    with pytest.raises(jsonschema.ValidationError):
+        check(found)
+
+
+# Runs
+
+
+def test_a_run_writes_the_outcome_of_each_test(project: Project) -> None:
     done = project.judge("mine:Greedy", "--bpe-report", "report.json")
     assert done.ret == pytest.ExitCode.TESTS_FAILED
-    report = read(project)
-    found = {one["id"]: one for one in report["results"]}
+    written = read(project)
+    found = {one["id"]: one for one in written["results"]}
     assert len(found) == 23
     failed = found["merge-priority"]
-    assert (failed["state"], failed["clause"], failed["level"], failed["class"], failed["kind"]) == (
-        *("fail", "MERGE-ORDER-1", "must", "encoder", "case"),
-    )
-    assert failed["got"] == "257 'ab' | 99 'c'"
-    assert failed["expected"] == "97 'a' | 256 'bc'"
-    assert failed["input"].startswith("'abc'  = 61 62 63")
-    assert failed["diverges"].startswith("at token 0")
-    assert failed["message"].startswith("FAILED  merge-priority")
+    assert (failed["state"], failed["clause"], failed["kind"]) == ("failed", "MERGE-ORDER-1", "case")
+    assert failed["failure"]["fact"] == "encode('abc') merged the wrong pair first."
     assert found["stream-cut"]["reason"] == "encode_iterable"
-    assert "got" not in found["stream-cut"]
-    assert report["adapter"]["spec"] == "mine:Greedy"
-    assert report["run"]["exit"] == 1
-    assert report["run"]["complete"]
-    assert [one["id"] for one in report["clauses"]] == list(dict.fromkeys(one["clause"] for one in report["results"]))
-    encoder = next(one for one in report["verdicts"] if one["class"] == "encoder")
+    assert written["adapter"]["spec"] == "mine:Greedy"
+    assert written["run"]["exit"] == 1
+    assert written["run"]["complete"]
+    encoder = next(one for one in written["verdicts"] if one["class"] == "encoder")
     assert (encoder["verdict"], encoder["failed"] > 0) == ("fail", True)
 
 
-def test_each_state_is_told_apart(project: Project) -> None:
+def test_known_failures_keep_their_reason_and_a_directory_gets_every_form(project: Project) -> None:
     project.write("known.yaml", "merge-priority: greedy, see our issue 7\n")
     options = ("--bpe-known-failures", "known.yaml", "--bpe-report", "report.json", "--bpe-report", "all/")
     project.judge("mine:Greedy", *options)
-    report = read(project)
-    states = {one["id"]: one for one in report["results"]}
-    assert states["merge-priority"]["state"] == "known failure"
-    assert states["merge-priority"]["reason"] == "greedy, see our issue 7"
-    assert states["merge-priority"]["got"] == "257 'ab' | 99 'c'"
-    assert {one["state"] for one in report["results"]} >= {"pass", "known failure", "not claimed"}
+    results = {one["id"]: one for one in read(project)["results"]}
+    assert results["merge-priority"]["state"] == "known failure"
+    assert results["merge-priority"]["reason"] == "greedy, see our issue 7"
+    assert results["merge-priority"]["failure"]["fingerprint"]
+    assert {one["state"] for one in results.values()} >= {"passed", "known failure", "skipped"}
     assert sorted(file.name for file in (project.path / "all").iterdir()) == sorted(
         ["report.json", "report.md", "badge.json", "index.html"]
     )
 
 
-def test_a_list_that_is_out_of_date_fails_the_run_and_speaks_against_no_class(project: Project) -> None:
+def test_a_stale_known_failure_fails_the_run_and_no_class(project: Project) -> None:
     project.write("known.yaml", "merge-priority: greedy\n")
     done = project.judge("textbook", "--bpe-known-failures", "known.yaml", "--bpe-report", "report.json")
     assert done.ret == pytest.ExitCode.TESTS_FAILED
-    report = read(project)
-    assert {one["class"]: one["verdict"] for one in report["verdicts"]}["encoder"] == "pass"
-    assert [one["id"] for one in report["results"] if one.get("stale")] == ["merge-priority"]
-    done.stdout.fnmatch_lines(
-        ["MERGE  *  -  *", "out of date   1 that pass are listed as known failures: take them out of the list"]
-    )
-    done.stdout.fnmatch_lines(["verdict       encoder    PASS: 14 MUST hold; 1 that hold are listed as known failures"])
-    done.stdout.no_fnmatch_line("failures by clause*")
-    assert [one["failed"] for one in report["sections"] if one["section"] == "MERGE"] == [0]
+    written = read(project)
+    assert {one["class"]: one["verdict"] for one in written["verdicts"]}["encoder"] == "pass"
+    assert [one["id"] for one in written["results"] if one.get("stale")] == ["merge-priority"]
+    assert [one["failed"] for one in written["sections"] if one["section"] == "MERGE"] == [0]
 
 
 def test_the_same_run_gives_the_same_document_with_workers_too(project: Project) -> None:
@@ -102,48 +298,15 @@ def test_the_same_run_gives_the_same_document_with_workers_too(project: Project)
     assert timeless(read(project, "0.json")) == timeless(read(project, "1.json"))
 
 
-def test_laws_that_do_not_hold_are_the_same_with_workers_too(pytester: pytest.Pytester) -> None:
+def test_counterexamples_of_properties_are_the_same_with_workers_too(pytester: pytest.Pytester) -> None:
     wrong = "bpe_conformance.known_bugs.encoding:GreedyLeftToRight"
     reports = []
     for number, more in enumerate(((), ("-n", "2"))):
-        options = ("--adapter", wrong, "--bpe-section", "LAW", f"--bpe-report={number}.json")
-        short = ("-k", "not long and not large and not many")
-        pytester.runpytest_subprocess("conformance", *options, *short, *more)
+        options = ("--adapter", wrong, "--bpe-case", "law-encode", f"--bpe-report={number}.json")
+        pytester.runpytest_subprocess("conformance", *options, *more)
         reports.append(timeless(document.read(pytester.path / f"{number}.json")))
     assert reports[0] == reports[1]
-    assert any(one["kind"] == "law" and one["state"] == "fail" for one in reports[0]["results"])
-
-
-REFUSING = """
-from bpe_conformance.reference import Tokenizer
-
-class Refusing(Tokenizer):
-    def encode(self, text):
-        if len(text) > 10_000:
-            raise ValueError("too long")
-        return super().encode(text)
-"""
-
-
-@pytest.mark.parametrize("more", [(), ("-n", "2")])
-def test_notes_are_told_with_workers_too(project: Project, more: tuple[str, ...]) -> None:
-    project.write("refusing.py", REFUSING)
-    options = ("--adapter", "refusing:Refusing", "--bpe-case", "law-long-runs", "--bpe-report", "report.json")
-    project.pytester.runpytest_subprocess("conformance", *options, *more)
-    told = "law-long-runs: a pre-token of 17,200 characters: encode(...) raised ValueError: too long"
-    assert document.read(project.path / "report.json")["adapter"]["notes"] == [told]
-
-
-def test_what_it_looks_like_stands_in_it(pytester: pytest.Pytester) -> None:
-    wrong = "bpe_conformance.known_bugs.encoding:GreedyLeftToRight"
-    options = ("--bpe-clause", "MERGE-ORDER-1", "--bpe-report", "report.json")
-    pytester.runpytest_inprocess("conformance", "--adapter", wrong, *options)
-    report = document.read(pytester.path / "report.json")
-    assert report["likenesses"][0]["bugs"] == ["greedy-left-to-right"]
-    assert report["likenesses"][0]["told"][0]["fix"]
-    failed = [one for one in report["results"] if one["state"] == "fail" and one["kind"] == "case"]
-    assert all(one["looks_like"] == ["greedy-left-to-right"] for one in failed)
-    assert report["run"]["selected"]
+    assert [(one["kind"], one["state"]) for one in reports[0]["results"]] == [("property", "failed")]
 
 
 def test_a_run_that_is_stopped_says_so(project: Project) -> None:
@@ -152,18 +315,18 @@ def test_a_run_that_is_stopped_says_so(project: Project) -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "told"),
+    ("given", "message"),
     [
-        ("report.txt", "says no form; write FILE.json"),
-        ("no/where/report.json", "there is no folder"),
-        ("taken/", "a file stands there; a folder is wanted"),
+        ("report.txt", "is not the name of a report; write FILE.json"),
+        ("no/where/report.json", "cannot write the report: the directory"),
+        ("taken/", "cannot write the report: it is a file, not a directory"),
     ],
 )
-def test_a_report_that_cannot_be_written_is_told_before_anything_is_judged(
-    project: Project, given: str, told: str
+def test_a_report_that_cannot_be_written_is_refused_before_anything_is_tested(
+    project: Project, given: str, message: str
 ) -> None:
     project.write("taken", "")
-    assert told in project.refused("mine:Greedy", "--bpe-report", given)
+    assert message in project.refused("mine:Greedy", "--bpe-report", given)
 
 
 def test_an_adapter_that_changes_the_folder_moves_no_report(project: Project) -> None:
@@ -172,56 +335,90 @@ def test_an_adapter_that_changes_the_folder_moves_no_report(project: Project) ->
     assert read(project)["adapter"]["spec"] == "away:Greedy"
 
 
-def test_long_answers_are_shortened() -> None:
-    report = made(result(state="fail", got="x" * 5000))
-    assert len(report["results"][0]["got"]) < 2000
-    assert " ... " in report["results"][0]["got"]
+# Reading
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "message"),
     [
         ("{", "not JSON"),
         ("[1]", "its format is"),
-        ('{"format": "bpe-conformance report 9"}', "its format is 'bpe-conformance report 9'"),
-        ('{"format": "bpe-conformance report 1"}', "required property"),
+        ('{"format": "bpe-conformance report 1"}', "its format is 'bpe-conformance report 1'; expected"),
+        ('{"format": "bpe-conformance report 2"}', "required property"),
         ("[" * 100_000, "nested deeper than 64 levels"),
     ],
 )
-def test_a_file_that_is_no_report_is_one_line(tmp_path: Path, text: str, told: str) -> None:
+def test_a_file_that_is_no_report_is_refused_in_one_line(tmp_path: Path, text: str, message: str) -> None:
     file = tmp_path / "r.json"
     file.write_text(text, "utf-8")
-    with pytest.raises(ReportError, match=told) as error:
+    with pytest.raises(ReportError, match=message) as error:
         document.read(file)
     assert str(error.value).startswith(str(file))
     assert "\n" not in str(error.value)
 
 
-def test_markdown_of_one_run() -> None:
-    report = made(result(state="fail", got="`a`|<b>", input="'x'"), result("two"), adapter="mine|tok:T")
-    lines = markdown.text([report]).splitlines()
-    assert lines[0] == "# `mine|tok:T` 1.0"
-    assert "- **encoder** ❌ fail: 1 of 2 MUST do not hold" in lines
-    assert "- got: `` `a`|<b> ``" in lines
+# Markdown and badge
+
+
+def test_markdown_begins_with_verdicts_and_causes() -> None:
+    found = made(outcome(state="failed"), outcome("two"), adapter="mine|tok:T", diagnosis=DIAGNOSIS)
+    lines = markdown.text([found]).splitlines()
+    assert lines[:5] == [
+        "# `mine|tok:T` 1.0",
+        "",
+        "- **encoder** ❌ fail: 1 of 2 MUST tests fail",
+        "",
+        "## Likely causes",
+    ]
+    assert "**1. greedy** explains 1 of 1 failure." in lines
+    assert "Merges from the left. **Fix:** Take the `lowest` rank. Rule: MERGE-ORDER-1." in lines
+    shown = "\n".join(found["results"][0]["failure"]["lines"])
+    assert f"\nThe smallest failing case:\n\n```\n{shown}\n```\n" in "\n".join(lines)
+    assert any(
+        line.startswith("**Next:** 1 likely cause explains 1 of 1 failures: greedy; start with") for line in lines
+    )
     assert "| MERGE | 1/2 | - | 1 | - | - | - |" in lines
-    assert any(line.startswith("<details><summary>Failures: 1</summary>") for line in lines)
+    assert "<details><summary>Failures: 1</summary>" in lines
 
 
-def test_markdown_tells_twenty_failures_and_names_the_others() -> None:
-    text = markdown.text([made(*(result(f"case-{number}", "fail", got="1") for number in range(25)))])
-    assert text.count("\n- got: ") == markdown.SHOWN
+DIAGNOSIS = Diagnosis((greedy(["one"]),), ("one",))
+
+
+def test_markdown_of_other_causes() -> None:
+    causes = (
+        ConventionCause((("tie_break", "first-seen"),), ("a",)),
+        ErrorCause("IndexError: 7", "mine.py:7", ("b",)),
+    )
+    outcomes = [outcome(name, "failed") for name in "abc"]
+    text = markdown.text([made(*outcomes, diagnosis=Diagnosis(causes, tuple("abc"), passes_alone="c"))])
+    assert '\n`conventions = {"tie_break": "first-seen"}`\n' in text
+    assert "**2. IndexError: 7** explains 1 of 3 failures.\n\nRaised in `mine.py:7`.\n" in text
+    assert "\nNo known cause explains the other 1.\n" in text
+    assert "\nc passes alone, in a new process" in text
+
+
+def test_nothing_that_a_report_holds_becomes_markup() -> None:
+    bad = replace(mismatch(), depends_on=Dependence("encode", "```\n</details>"))
+    lines = markdown.text([made(outcome(state="failed", mismatch=bad), notes=("*a* <b>",))]).splitlines()
+    assert "````" in lines
+    assert "Note: \\*a\\* &lt;b&gt;" in lines
+
+
+def test_markdown_shows_twenty_failures_and_names_the_others() -> None:
+    text = markdown.text([made(*(outcome(f"case-{number}", "failed") for number in range(25)))])
+    assert text.count("\nFAILED case-") == markdown.SHOWN
     assert "... and 5 more: `case-20`, `case-21`" in text
 
 
 def test_markdown_of_several_runs_begins_with_a_table() -> None:
-    reports = [made(result()), made(result(state="fail", got="1"), adapter="b|c:D")]
+    reports = [made(outcome()), made(outcome(state="failed"), adapter="b|c:D")]
     lines = markdown.text(reports).splitlines()
     assert lines[2].startswith("| implementation | version | trainer | encoder |")
     assert lines[4].startswith("| `x:Y` | 1.0 | - | ✅ pass |")
     assert lines[5].startswith("| `b\\|c:D` | 1.0 | - | ❌ fail 1/1 |")
 
 
-def test_findings_stand_below_the_table_and_are_counted_in_it() -> None:
+def test_findings_are_below_the_table_and_counted_in_it() -> None:
     kept = {
         "clause": "MERGE-ORDER-1",
         "input": "abc",
@@ -234,35 +431,35 @@ def test_findings_stand_below_the_table_and_are_counted_in_it() -> None:
         {"adapter": "x:Y, other", "package": "p==1", "verdict": "bug", **kept},
         {"adapter": "x:Y", "package": "p==1", "verdict": "limit", **kept},
     ]
-    lines = markdown.matrix([made(result()), made(result(), adapter="z:Z")], findings).splitlines()
+    lines = markdown.matrix([made(outcome()), made(outcome(), adapter="z:Z")], findings).splitlines()
     assert [line.rpartition("| ")[2] for line in lines if line.startswith("| `")] == ["1 bug, 1 limit |", "- |"]
-    wanted = "- **bug** MERGE-ORDER-1: `abc` gives `ab|c`, expected `a|bc`. greedy\\_"
-    assert wanted in lines[lines.index("### x:Y, other (p==1)") :]
+    expected = "- **bug** MERGE-ORDER-1: `abc` gives `ab|c`, expected `a|bc`. greedy\\_"
+    assert expected in lines[lines.index("### x:Y, other (p==1)") :]
 
 
 @pytest.mark.parametrize(
-    ("results", "more", "message", "color"),
+    ("outcomes", "more", "message", "color"),
     [
-        ([result()], {}, "encoder pass", "brightgreen"),
-        ([result(state="fail")], {}, "encoder fail", "red"),
-        ([result(state="known failure")], {}, "encoder fail", "red"),
-        ([result(), result("d", "fail", **{"class": "decoder"})], {}, "decoder fail; encoder pass", "red"),
-        ([result()], {"complete": False}, "encoder pass; in part", "yellow"),
-        ([result(state="not claimed")], {}, "nothing was judged", "lightgrey"),
+        ([outcome()], {}, "encoder pass", "brightgreen"),
+        ([outcome(state="failed")], {}, "encoder fail", "red"),
+        ([outcome(state="known failure")], {}, "encoder fail", "red"),
+        ([outcome(), outcome("d", "failed", conformance_class="decoder")], {}, "decoder fail; encoder pass", "red"),
+        ([outcome()], {"complete": False}, "encoder pass; in part", "yellow"),
+        ([outcome(state="skipped")], {}, "nothing was tested", "lightgrey"),
     ],
 )
-def test_the_badge(results: list[dict[str, Any]], more: dict[str, Any], message: str, color: str) -> None:
-    told = json.loads(badge.text(made(*results, **more)))
-    assert told == {"schemaVersion": 1, "label": "byte-level BPE", "message": message, "color": color}
+def test_the_badge(outcomes: list[Outcome], more: dict[str, Any], message: str, color: str) -> None:
+    found = json.loads(badge.text(made(*outcomes, **more)))
+    assert found == {"schemaVersion": 1, "label": "byte-level BPE", "message": message, "color": color}
 
 
 def test_junit_xml_says_clause_and_state(project: Project) -> None:
     project.judge("mine:Greedy", "--junitxml=junit.xml")
     cases = {one.get("name"): one for one in ElementTree.parse(project.path / "junit.xml").iter("testcase")}
-    told = {one.get("name"): one.get("value") for one in cases["merge-priority"].iter("property")}
-    wanted = {"bpe_clause": "MERGE-ORDER-1", "bpe_level": "must", "bpe_class": "encoder", "bpe_state": "fail"}
-    assert told == wanted
+    properties = {one.get("name"): one.get("value") for one in cases["merge-priority"].iter("property")}
+    expected = {"bpe_clause": "MERGE-ORDER-1", "bpe_level": "must", "bpe_class": "encoder", "bpe_state": "failed"}
+    assert properties == expected
     failure = cases["merge-priority"].find("failure")
     assert failure is not None
-    assert "257 'ab' | 99 'c'" in str(failure.text)
+    assert "merged the wrong pair first" in str(failure.text)
     assert cases["stream-cut"].find("skipped") is not None
