@@ -80,19 +80,34 @@ class Selection:
         )
 
 
-def known(name: str, names: Iterable[str], what: str, listed: bool = False) -> None:
+def known(name: str, names: Iterable[str], what: str, listed: bool = False, see: str = "bpe-conformance list") -> None:
     """See that `name` is one of `names`.
 
+    Args:
+        name: what the user wrote.
+        names: what exists.
+        what: what the names are, in the singular.
+        listed: whether the error lists all names if none is near.
+        see: what shows all names, where the error does not.
+
     Raises:
-        SelectionError: if not; the message names the nearest ones, or all if `listed`.
+        SelectionError: if not; one line that names the nearest, in any case and from any part of a name.
+
+    >>> known("merge-oder-1", ["MERGE-ORDER-1", "BYTES-ALL-1"], "clause")
+    Traceback (most recent call last):
+    bpe_conformance.selection.SelectionError: there is no clause 'merge-oder-1'; did you mean MERGE-ORDER-1?
     """
     every = list(names)
     if name in every:
         return
-    near = difflib.get_close_matches(name, every, SUGGESTIONS)
-    hint = f"; did you mean {' or '.join(near)}?" if near else ""
-    one_of = f" (one of {', '.join(every)})" if listed else ""
-    raise SelectionError(f"there is no {what} {name}{one_of}{hint}")
+    by_lower = {one.lower(): one for one in every}
+    near = difflib.get_close_matches(name.lower(), by_lower, SUGGESTIONS)
+    near += [one for one in by_lower if name and name.lower() in one and one not in near][: SUGGESTIONS - len(near)]
+    if near:
+        fix = f"did you mean {' or '.join(by_lower[one] for one in near)}?"
+    else:
+        fix = f"choose one of {', '.join(every)}" if listed else f"{see} shows all of them"
+    raise SelectionError(f"there is no {what} {name!a}; {fix}")
 
 
 def _prefixes(clause: str) -> list[str]:

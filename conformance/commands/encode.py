@@ -53,7 +53,7 @@ def _arguments(parser: argparse.ArgumentParser, kind: str) -> None:
     )
 
 
-def encode(options: argparse.Namespace) -> int:
+def encode_run(options: argparse.Namespace) -> int:
     """Run `encode`."""
     if options.workers < 1:
         raise CommandError(f"--workers {options.workers}: one at least is wanted")
@@ -109,7 +109,7 @@ def _encoded(one: Tokenizer, decoded: Iterator[str], options: argparse.Namespace
         yield b"\n"
 
 
-def decode(options: argparse.Namespace) -> int:
+def decode_run(options: argparse.Namespace) -> int:
     """Run `decode`."""
     one = tokenizers.tokenizer(options)
     streams.check_other([options.file], options.target)

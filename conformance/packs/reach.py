@@ -1,11 +1,13 @@
-"""Finds, for a token of a table, a text whose encoding holds it, or says why there is none."""
+"""Which tokens and merges of a model texts reach: a text for each token, and the coverage of many texts."""
 
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from functools import cache
 from itertools import islice, pairwise, product
+from typing import Any
 
 import regex
 
@@ -14,6 +16,7 @@ from bpe_conformance.reference import textbook
 from bpe_conformance.reference.textbook import Word
 
 from ..terminal import show
+from .draws import Draw
 from .patterns import compiled
 
 SURROUNDINGS = (
@@ -57,20 +60,20 @@ SURROUNDINGS = (
 MOST_BODIES = 4096
 """How many texts around the bytes of a token that is not UTF-8 are tried."""
 FARTHEST = 0x40000
-"""From here on no character has been assigned for other than private use, and none is planned."""
+"""All characters from here on are for private use or unassigned, and no others are planned."""
 CONTINUATION = [bytes([byte]) for byte in range(0x80, 0xC0)]
-NO_UTF8 = "no UTF-8 text holds their bytes"
-NOT_BUILT = "merges do not build them from their bytes"
-UNSETTLED = "a character of theirs is classed otherwise by another version of Unicode"
-NOT_FOUND = "no text was found in which they stand"
+NO_UTF8 = "no UTF-8 text contains their bytes"
+NOT_BUILT = "the merges do not build them from their bytes"
+UNSETTLED = "one of their characters has another class in another version of Unicode"
+NOT_FOUND = "no text was found that has them"
 IMPOSSIBLE = (NO_UTF8, NOT_BUILT, UNSETTLED)
 
 
 class Reach:
-    """The encoding of one model, remembered by pre-token, and what it can reach.
+    """The encoder of one model, cached by pre-token, and what it can reach.
 
     Args:
-        model: the table.
+        model: its vocabulary and merges.
     """
 
     def __init__(self, model: Model) -> None:
@@ -81,7 +84,7 @@ class Reach:
         self._known: dict[str, Word] = {}
 
     def pre_tokens(self, text: str) -> list[str]:
-        """Return the pre-tokens of a text, special tokens left out."""
+        """Return the pre-tokens of a text, without special tokens."""
         segments = textbook.cut_special(text, self.model.special_tokens or ())
         return [piece for part, special in segments if not special for piece in textbook.split(part, self._pattern)]
 
@@ -97,7 +100,7 @@ class Reach:
         return [token for piece in self.pre_tokens(text) for token in self.merged(piece)]
 
     def steps(self, data: bytes) -> tuple[Word, list[Merge]]:
-        """Return the tokens of a pre-token's bytes, and the merges on the way.
+        """Return the tokens of a pre-token's bytes, and the merges in order.
 
         >>> from bpe_conformance.fixtures import read_model
         >>> Reach(read_model({"merges": [["b", "c"], ["a", "bc"]]})).steps(b"abc")
@@ -114,7 +117,7 @@ class Reach:
             word = (*word[:here], word[here] + word[here + 1], *word[here + 2 :])
 
     def text_for(self, token: bytes) -> str | None:
-        """Return a text whose encoding holds `token`, or None if none was found."""
+        """Return a text whose encoding contains `token`, or None if none was found."""
         bodies = list(islice(filter(settled, bodies_of(token)), MOST_BODIES))
         for before, after in SURROUNDINGS:
             for body in bodies:
@@ -124,9 +127,9 @@ class Reach:
         return None
 
     def why_not(self, token: bytes) -> tuple[str, str]:
-        """Return why no text was found for a token, in general and in this case.
+        """Return why no text was found for a token: a general reason, and an example.
 
-        That merges do not build it is a proof: within the span of a token the merges are those of its bytes alone.
+        If the merges do not build it from its bytes alone, no text has it: inside a token only its own bytes merge.
         """
         if next(bodies_of(token), None) is None:
             return NO_UTF8, f"<{show.hex_line(token)}>"
@@ -138,15 +141,15 @@ class Reach:
         return NOT_FOUND, show.token(token)
 
     def can_merge(self, pair: Merge) -> bool:
-        """Whether a merge can ever be made: the bytes of its result, alone, end with it."""
+        """Whether a merge is possible: on the bytes of its result alone, it is the last merge."""
         word, made = self.steps(pair[0] + pair[1])
         return len(word) == 1 and made[-1] == pair
 
 
 def settled(text: str) -> bool:
-    """Whether Python and `regex`, which follow different versions of Unicode, class every character alike.
+    """Whether every character has the same class in Python and in `regex`, which follow different Unicode versions.
 
-    What another version may class otherwise is split otherwise by an engine that is right as well (SPLIT-UNICODE-2).
+    Where versions differ, correct engines split differently (SPLIT-UNICODE-2).
     """
     return all(map(_is_settled, text))
 
@@ -160,7 +163,7 @@ def _is_settled(char: str) -> bool:
 
 
 def text_of(token: bytes) -> str:
-    """Return the text of a token, or nothing where it is not UTF-8 or its characters are not settled."""
+    """Return the text of a token, or "" if it is not UTF-8 or not `settled`."""
     try:
         text = token.decode("utf-8")
     except UnicodeDecodeError:
@@ -169,7 +172,7 @@ def text_of(token: bytes) -> str:
 
 
 def bodies_of(token: bytes) -> Iterator[str]:
-    r"""Yield the texts whose UTF-8 holds `token` and no more characters than it touches.
+    r"""Yield the texts whose UTF-8 contains `token` and only characters that it overlaps.
 
     >>> list(bodies_of(b"ab")), next(bodies_of(b"\xacx")), list(bodies_of(b"\xff"))
     (['ab'], '¬x', [])
@@ -193,7 +196,7 @@ def _length(lead: int) -> int:
 
 
 def _before(continuations: bytes) -> list[bytes]:
-    """Return what can begin a character that these continuation bytes go on with."""
+    """Return bytes that begin a character which these continuation bytes complete."""
     if not continuations:
         return [b""]
     two = [bytes([lead]) for lead in range(0xC2, 0xE0)]
@@ -209,14 +212,14 @@ def _before(continuations: bytes) -> list[bytes]:
 
 
 def _after(begun: bytes) -> list[bytes]:
-    """Return what can complete a character that is begun."""
+    """Return bytes that complete a character which `begun` begins."""
     missing = _length(begun[0]) - len(begun) if begun else 0
     triples = [first + rest for first, rest in product(CONTINUATION[::5], _pairs()[::5])]
     return {0: [b""], 1: CONTINUATION, 2: _pairs(), 3: triples}[missing]
 
 
 def _pairs() -> list[bytes]:
-    """Return pairs of continuation bytes, each byte in each place."""
+    """Return 64 pairs of continuation bytes; each byte occurs once as first and once as second."""
     return [CONTINUATION[place] + CONTINUATION[(7 * place + 11) % len(CONTINUATION)] for place in range(64)]
 
 
@@ -225,8 +228,120 @@ def _spread(items: list[bytes], most: int = 128) -> list[bytes]:
 
 
 def _is_character(data: bytes) -> bool:
-    """Whether the bytes are a character."""
+    """Whether the bytes are one character."""
     try:
         return len(data.decode("utf-8")) == 1
     except UnicodeDecodeError:
         return False
+
+
+# Coverage
+
+SIZE = 160
+"""Tokens in a text."""
+JOINTS = ("", "\n", "1", " a", " ", "a", "!", "\na", "1 ", "é")
+"""Texts between two tokens of a text. The first that does not change a token is used for it."""
+SHOWN = 20
+
+
+@dataclass
+class Coverage:
+    """How much of a model is reached.
+
+    Attributes:
+        tokens: the number of ordinary tokens, of those reached, and of those that cannot be reached.
+        merges: likewise.
+        because: reason → the number of tokens that are not reached, and examples.
+    """
+
+    tokens: dict[str, int] = field(default_factory=dict)
+    merges: dict[str, int] = field(default_factory=dict)
+    because: dict[str, dict[str, Any]] = field(default_factory=dict)
+
+    def json(self) -> dict[str, Any]:
+        """Return plain values."""
+        return {"tokens": self.tokens, "merges": self.merges, "not_reached": self.because}
+
+    def lines(self) -> list[str]:
+        """Return the lines to print."""
+        lines = [_share("tokens", self.tokens), _share("merges", self.merges)]
+        for reason, found in self.because.items():
+            lines.append(f"  {found['count']:>7,} tokens: {reason}, such as {', '.join(found['examples'][:3])}")
+        return lines
+
+
+def _share(what: str, counts: Mapping[str, int]) -> str:
+    possible = counts["all"] - counts["impossible"]
+    share = f"{100 * counts['reached'] / possible:.2f} % of those possible" if possible else "none is possible"
+    return f"{what:10}{counts['reached']:>9,} of {counts['all']:,} reached, {share}"
+
+
+def ordinary(reach: Reach) -> list[bytes]:
+    """Return the tokens that are not special, by id."""
+    special = {text.encode("utf-8") for text in reach.model.special_tokens or ()}
+    return [token for _, token in sorted(reach.model.vocab.items()) if token not in special]
+
+
+def covering(reach: Reach, draw: Draw) -> tuple[list[str], list[bytes]]:
+    """Return texts that together have every token for which a text was found, and the other tokens."""
+    texts = {token: reach.text_for(token) for token in ordinary(reach)}
+    missing = [token for token, text in texts.items() if text is None]
+    pending = _shuffled(draw, [(token, text) for token, text in texts.items() if text is not None])
+    made: list[str] = []
+    for joint in JOINTS:
+        fitting = [one for one in pending if _fits(reach, *one, joint)]
+        left = dict.fromkeys(one for one in pending)
+        for start in range(0, len(fitting), SIZE):
+            group = fitting[start : start + SIZE]
+            text = joint.join(["", *(text for _, text in group), ""])
+            found = set(reach.tokens(text))
+            hit = [one for one in group if one[0] in found]
+            if 2 * len(hit) >= len(group):
+                made.append(text)
+                for one in hit:
+                    del left[one]
+        pending = list(left)
+    alone: set[bytes] = set()
+    for token, text in pending:
+        if token not in alone:
+            made.append(text)
+            alone.update(reach.tokens(text))
+    return made, missing
+
+
+def _fits(reach: Reach, token: bytes, text: str, joint: str) -> bool:
+    return reach.tokens(joint.join(["", text, text, ""])).count(token) >= 2
+
+
+def _shuffled(draw: Draw, items: list[tuple[bytes, str]]) -> list[tuple[bytes, str]]:
+    """Return the items in random order, in linear time; `Draw.shuffled` takes quadratic time."""
+    for last in range(len(items) - 1, 0, -1):
+        other = draw.below(last + 1)
+        items[last], items[other] = items[other], items[last]
+    return items
+
+
+def measure(reach: Reach, texts: Iterable[str]) -> Coverage:
+    """Return how much of the model these texts reach."""
+    tokens: set[bytes] = set()
+    merges = set()
+    for piece in dict.fromkeys(piece for text in texts for piece in reach.pre_tokens(text)):
+        word, made = reach.steps(piece.encode("utf-8"))
+        tokens.update(word)
+        merges.update(made)
+    every = ordinary(reach)
+    coverage = Coverage()
+    impossible = 0
+    for token in every:
+        if token not in tokens:
+            reason, example = reach.why_not(token)
+            impossible += reason in IMPOSSIBLE
+            found = coverage.because.setdefault(reason, {"count": 0, "examples": []})
+            found["count"] += 1
+            if len(found["examples"]) < SHOWN:
+                found["examples"].append(example)
+    coverage.tokens = {"all": len(every), "reached": len(tokens & set(every)), "impossible": impossible}
+    distinct = list(dict.fromkeys(reach.model.merges))
+    cannot = sum(pair not in merges and not reach.can_merge(pair) for pair in distinct)
+    coverage.merges = {"all": len(distinct), "reached": len(merges), "impossible": cannot}
+    return coverage

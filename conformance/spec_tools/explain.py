@@ -1,15 +1,18 @@
-"""A case, a clause or a law in words, and a case replayed step by step."""
+"""`bpe-conformance explain`: a case, a clause, a section or a property in words; a case is replayed step by step."""
 
 from __future__ import annotations
 
+import argparse
+import re
 import shutil
 import textwrap
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from bpe_conformance.fixtures import PATTERNS, Model, read_text, read_token
-from bpe_conformance.fixtures.spec import CLASS_OF_OP, Case, Clause, Spec
+from bpe_conformance.fixtures.spec import CLASS_OF_OP, FOLDER, Case, Clause, Section, Spec, load_spec
 from bpe_conformance.reference import textbook
 
 from ..cases.expectations import (
@@ -22,9 +25,11 @@ from ..cases.expectations import (
     whole_text,
     with_allowed,
 )
-from ..command_error import CommandError, unknown
+from ..command_error import CommandError
+from ..command_line import print_lines, spec_argument
 from ..properties.catalogue import PROPERTIES
 from ..properties.engine import Property
+from ..selection import known
 from ..terminal import show
 from . import replay
 from .replay import Cut
@@ -33,14 +38,30 @@ LABEL = 11
 LONG = 600
 
 
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments."""
+    parser.add_argument("id", help="of a case, a clause or a property, or the name of a section")
+    parser.add_argument("--tie-break", metavar="NAME", help="replay a training under another convention")
+    parser.add_argument("--lookup", metavar="NAME", help="replay an encoding under another convention")
+    parser.add_argument("--all", action="store_true", help="shorten nothing")
+    spec_argument(parser)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Print what `options` name."""
+    view = View.checked(options.tie_break, options.lookup, options.all)
+    print_lines(explain(load_spec(options.spec, options.spec != FOLDER), options.id, view))
+    return 0
+
+
 @dataclass(frozen=True)
 class View:
-    """How a case is looked at.
+    """How a case is shown.
 
     Attributes:
         tie_break: a key of training values (`TRAINING_KEYS`).
         lookup: pair or bytes.
-        cut: what is left out.
+        cut: how much of a long table is shown.
     """
 
     tie_break: str = "lex-greater"
@@ -52,32 +73,39 @@ class View:
         """Return the view that these options ask for.
 
         Raises:
-            CommandError: if one names no convention.
+            SelectionError: if one names no convention.
         """
-        for what, name, keys in (("tie-break", tie_break, TRAINING_KEYS), ("lookup", lookup, LOOKUP_KEYS)):
-            if name is not None and name not in keys:
-                raise unknown(what, name, keys, f"one of {', '.join(keys)} is wanted; explain --help")
+        if tie_break is not None:
+            known(tie_break, TRAINING_KEYS, "tie-break", listed=True)
+        if lookup is not None:
+            known(lookup, LOOKUP_KEYS, "lookup", listed=True)
         return cls(tie_break or "lex-greater", lookup or "pair", Cut(everything))
 
 
 def explain(spec: Spec, name: str, view: View | None = None) -> Iterator[str]:
-    """Return the lines that explain a case, a clause or a law.
+    """Return the lines that explain a case, a clause, a section or a property.
+
+    Args:
+        spec: where it is looked up.
+        name: its id or name, in any case.
+        view: how a case is shown.
 
     Raises:
-        CommandError: if there is nothing of this name; the message names what is nearest.
+        SelectionError: if nothing has this name; the message suggests the nearest.
     """
-    view = view or View()
     cases = {case.id: case for case in spec.cases}
-    laws = {law.id: law for law in PROPERTIES if law.clause_id in spec.clauses}
-    wanted = {known.lower(): known for known in (*cases, *spec.clauses, *laws)}.get(name.lower(), name)
-    if wanted in cases:
-        return _case(cases[wanted], view)
-    if wanted in spec.clauses:
-        return _clause(spec.clauses[wanted], spec)
-    if wanted in laws:
-        return _law(laws[wanted], spec)
-    known = (*spec.clauses, *laws, *cases)
-    raise unknown("case, clause or law", name, known, "bpe-conformance list")
+    sections = {section.name: section for section in spec.sections}
+    properties = {one.id: one for one in PROPERTIES if one.clause_id in spec.clauses}
+    every = (*spec.clauses, *sections, *properties, *cases)
+    name = {one.lower(): one for one in every}.get(name.lower(), name)
+    known(name, every, "case, clause, section or property")
+    if name in cases:
+        return _case(cases[name], view or View())
+    if name in spec.clauses:
+        return _clause(spec.clauses[name], spec)
+    if name in sections:
+        return _section(sections[name], spec)
+    return _property(properties[name], spec)
 
 
 # Layout
@@ -93,19 +121,26 @@ def _headline(name: str, right: str) -> Iterator[str]:
 
 
 def _prose(text: str, label: str = "") -> Iterator[str]:
-    """Yield a paragraph, with a label before it."""
+    """Yield Markdown wrapped to the width, with a label before it. Code, list items and tables keep their lines."""
     head = f"  {label:{LABEL}}" if label else "  "
-    yield from textwrap.wrap(
-        " ".join(text.split()),
-        _width(),
-        initial_indent=head,
-        subsequent_indent=" " * len(head),
-        break_on_hyphens=False,
-    )
+    indent = " " * len(head)
+    for number, block in enumerate(re.split(r"^```.*\n", text, flags=re.MULTILINE)):
+        if number % 2:
+            yield from (f"{indent}  {line}".rstrip() for line in block.splitlines())
+            continue
+        for paragraph in re.split(r"\n\s*\n|\n(?=\s*(?:[-|]|\d+\.) )", block):
+            yield from textwrap.wrap(
+                " ".join(paragraph.split()),
+                _width(),
+                initial_indent=head,
+                subsequent_indent=indent,
+                break_on_hyphens=False,
+            )
+            head = indent
 
 
 def _value(text: str, label: str = "") -> Iterator[str]:
-    """Yield what is no prose: cut at spaces where that loses nothing, else anywhere."""
+    """Yield a value with a label: wrapped at spaces where that loses nothing, otherwise anywhere."""
     head = f"  {label:{LABEL}}"
     yield from _folded(text, head, " " * len(head))
 
@@ -114,8 +149,8 @@ def _folded(text: str, head: str, indent: str) -> Iterator[str]:
     while text:
         room = _width() - len(head)
         if len(text) > room:
-            place = text.rfind(" ", room // 2, room)
-            room = place + 1 if place > 0 else room
+            space = text.rfind(" ", room // 2, room)
+            room = space + 1 if space > 0 else room
         yield f"{head}{text[:room]}".rstrip()
         text, head = text[room:], indent
 
@@ -128,7 +163,34 @@ def _replayed(lines: Iterable[str]) -> Iterator[str]:
         yield from _folded(body, indent, hanging or f"{indent}  ")
 
 
-# A clause, a law
+# A section, a clause, a property
+
+
+def _section(section: Section, spec: Spec) -> Iterator[str]:
+    ids = {clause.id for clause in section.clauses}
+    counts = Counter(case.clause.id for case in spec.cases if case.clause.id in ids)
+    properties = sum(one.clause_id in ids for one in PROPERTIES)
+    totals = (_count(len(ids), "clause"), _count(counts.total(), "case"), _count(properties, "property"))
+    yield from _headline(f"{section.name}. {section.title}", ", ".join(totals))
+    yield from _prose(section.intro)
+    yield ""
+    width, level = max(map(len, ids)), max(len(clause.level) for clause in section.clauses)
+    for clause in section.clauses:
+        line = f"  {clause.id:{width}}  {clause.level:{level}}  {_first_sentence(clause.statement)}"
+        yield line if len(line) <= _width() else f"{line[: _width() - 3].rstrip()}..."
+    yield ""
+    yield "  bpe-conformance explain CLAUSE shows one with its cases"
+
+
+def _count(number: int, noun: str) -> str:
+    plural = f"{noun.removesuffix('y')}ies" if noun.endswith("y") else f"{noun}s"
+    return f"{number} {noun if number == 1 else plural}"
+
+
+def _first_sentence(text: str) -> str:
+    line = " ".join(text.split())
+    found = re.match(r".*?\.(?=\s|$)", line)
+    return found.group() if found else line
 
 
 def _head(clause: Clause) -> Iterator[str]:
@@ -145,26 +207,25 @@ def _clause(clause: Clause, spec: Spec) -> Iterator[str]:
     if clause.uncased:
         yield from _prose(clause.uncased, "no case")
     cases = [case for case in spec.cases if case.clause.id == clause.id]
-    laws = [law for law in PROPERTIES if law.clause_id == clause.id]
-    if laws:
-        yield from _prose(", ".join(law.id for law in laws), "laws")
+    properties = [one.id for one in PROPERTIES if one.clause_id == clause.id]
+    if properties:
+        yield from _prose(", ".join(properties), "properties")
     if cases:
         yield ""
-        yield f"  {len(cases)} {'case' if len(cases) == 1 else 'cases'}; bpe-conformance explain CASE replays one"
+        yield f"  {_count(len(cases), 'case')}; bpe-conformance explain CASE replays one"
         width = max(len(case.id) for case in cases)
         for case in cases:
             line = f"    {case.id:{width}}  {case.title}"
             yield from [line] if len(line) <= _width() else [f"    {case.id}", f"        {case.title}"]
 
 
-def _law(law: Property, spec: Spec) -> Iterator[str]:
-    clause = spec.clauses[law.clause_id]
-    yield from _headline(law.id, f"{clause.id} ({clause.level.upper()}), {law.conformance_class}")
+def _property(one: Property, spec: Spec) -> Iterator[str]:
+    clause = spec.clauses[one.clause_id]
+    yield from _headline(one.id, f"{clause.id} ({clause.level.upper()}), {one.conformance_class}")
     yield from _head(clause)
-    needs = ", ".join(law.needs)
-    yield from _prose(law.asks, "asked")
-    yield from _prose(needs, "needs")
-    yield from _prose(f"pytest conformance --adapter mypkg:Tokenizer --bpe-case {law.id}", "try it")
+    yield from _prose(one.asks, "asks")
+    yield from _prose(", ".join(one.needs), "needs")
+    yield from _prose(f"pytest conformance --adapter mypkg:Tokenizer --bpe-case {one.id}", "try it")
 
 
 # A case
@@ -229,7 +290,7 @@ def _chunks(case: Case, view: View) -> Iterator[str]:
     ways = chunkings(case)
     if len(ways) > 1:
         yield from _value(_text(whole_text(case), view), "text")
-        yield from _value(f"cut in two at each of {len(ways)} places", "chunks")
+        yield from _value(f"cut in two at each of {len(ways)} positions", "chunks")
         return
     chunks = ways[0]
     shown = view.cut(len(chunks), replay.PIECES)
@@ -279,10 +340,10 @@ def _expected(case: Case, view: View) -> Iterator[str]:
 
 
 def _answer(expect: Mapping[str, Any], case: Case, view: View) -> str:
-    """Tell one expectation in a line."""
+    """Return one expectation in a line."""
     vocab = case.model.vocab if case.model else {}
     if not expect:
-        return "nothing yet; bpe-conformance regenerate computes it"
+        return "no value yet; bpe-conformance regenerate computes it"
     if "any_of" in expect or "by_convention" in expect:
         parts = expect.get("any_of") or list(expect["by_convention"].values())
         return "  or  ".join(_answer(part, case, view) for part in parts)
@@ -298,17 +359,17 @@ def _answer(expect: Mapping[str, Any], case: Case, view: View) -> str:
         return "  then  ".join(_ids(row["ids"], vocab, view) for row in expect["batch"])
     if "with_new_ids" in expect:
         tokens = " | ".join(show.token(read_token(token)) for token in expect["with_new_ids"])
-        return f"{tokens}; each that has no entry gets a new id of its own"
+        return f"{tokens}; each without an entry gets a new id of its own"
     if "ids" in expect:
         return _ids(expect["ids"], vocab, view)
     if "stored" in expect:
         return f"{_ids(expected_ids(expect), vocab, view)}; stored in fixtures/texts/gpt2-ids.json"
-    told = {
+    rules = {
         "lossless": "ids whose bytes are the text",
         "lazy": "the first id before a tenth of the chunks is read",
-        "table": "vocab.json and merges.txt that hold the same table",
+        "table": "vocab.json and merges.txt with the same vocabulary and merges",
     }
-    return told[next(iter(expect))]
+    return rules[next(iter(expect))]
 
 
 def _ids(ids: Sequence[int], vocab: Mapping[int, bytes], view: View) -> str:
@@ -338,12 +399,12 @@ def _replay(case: Case, view: View) -> Iterator[str]:
         yield from _replayed(replay.decoding(case.model, case.input["ids"], view.cut))
         return
     if view.lookup == "bytes" and not case.model.ranks_by_bytes:
-        raise CommandError(f"the table of {case.id} is no list of ranks, which --lookup bytes needs; leave it out")
+        raise CommandError(f"{case.id}: --lookup bytes needs unique tokens with ids in merge order; leave it out")
     if "disallowed" in case.expect.values():
-        yield "  replay: none, the text is refused before anything is encoded"
+        yield "  replay: none, the tokenizer rejects the text before it encodes anything"
         return
     model = with_allowed(case) if case.op == "encode_allowed" else case.model
-    yield "  replay" if view.lookup == "pair" else "  replay, a pair ranked by the id of its concatenation"
+    yield "  replay" if view.lookup == "pair" else "  replay, each pair ranked by the id of its concatenation"
     for text in _texts(case):
         yield from _replayed(replay.encoding(model, text, view.lookup, view.cut))
 
@@ -355,10 +416,10 @@ def _texts(case: Case) -> list[str]:
 def _training(case: Case, view: View) -> Iterator[str]:
     given = case.input["train"]
     special = list(dict.fromkeys(read_text(token) for token in given["special_tokens"]))
-    wanted = given["vocab_size"] - 256 - len(special)
-    if wanted < 0:
-        yield f"256 bytes and {len(special)} special tokens are more than vocab_size allows: an error, no step is made"
+    room = given["vocab_size"] - 256 - len(special)
+    if room < 0:
+        yield f"256 bytes and {len(special)} special tokens are more than vocab_size allows: an error, and no step"
         return
     words = textbook.corpus(read_text(given["text"]), special, PATTERNS[given.get("pattern", "gpt2")])
     tie_break, _, byte_order = view.tie_break.partition("/")
-    yield from replay.training(words, wanted, tie_break, byte_order or "raw", view.cut)
+    yield from replay.training(words, room, tie_break, byte_order or "raw", view.cut)

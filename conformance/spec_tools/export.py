@@ -1,7 +1,8 @@
-"""The whole spec as plain JSON, for harnesses in other languages: nothing in it has to be computed or looked up."""
+"""`bpe-conformance export`: the whole spec as plain JSON, for test runners in other languages."""
 
 from __future__ import annotations
 
+import argparse
 import hashlib
 import json
 import tempfile
@@ -19,6 +20,7 @@ from bpe_conformance.fixtures.strict_json import parse_json
 from .. import __version__
 from ..cases.expectations import LOOKUP_KEYS, TRAINING_KEYS, choice, chunkings, expected_ids, whole_text
 from ..command_error import CommandError
+from ..command_line import print_lines, spec_argument
 from ..properties.catalogue import PROPERTIES
 
 SCHEMA = "export.schema.json"
@@ -28,13 +30,25 @@ LISTED = ("cases", "sections", "laws", "conventions", "patterns", "files", "voca
 Json = dict[str, Any]
 
 
-def export(folder: Path, target: Path) -> str:
-    """Write the spec in `folder` as JSON to the folder `target`, and return a line that tells of it.
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments."""
+    parser.add_argument("folder", type=Path, metavar="DIR", help="created; an earlier export in it is replaced")
+    spec_argument(parser)
 
-    A former export there is replaced, as a whole or not at all.
+
+def run(options: argparse.Namespace) -> int:
+    """Write the export."""
+    print_lines([export(options.spec, options.folder)])
+    return 0
+
+
+def export(folder: Path, target: Path) -> str:
+    """Write the spec in `folder` as JSON to the directory `target`, and return a line that describes it.
+
+    An earlier export is replaced, completely or not at all.
 
     Raises:
-        CommandError: if `target` holds anything but a former export.
+        CommandError: if `target` holds anything but an earlier export.
         NotWritten: an OSError, if it cannot be written.
     """
     _check_target(target)
@@ -48,15 +62,15 @@ def _check_target(target: Path) -> None:
     if not target.exists():
         return
     if not target.is_dir():
-        raise CommandError(f"{target} is a file; name a folder")
+        raise CommandError(f"{target} is a file; name a directory")
     found = {file.relative_to(target).as_posix() for file in target.rglob("*") if not file.is_dir()}
     foreign = sorted(found - _exported(target))
     if foreign:
-        raise CommandError(f"{target} holds {foreign[0]}, which no export wrote; name a folder that is new or empty")
+        raise CommandError(f"{target} holds {foreign[0]}, which no export wrote; name a new or empty directory")
 
 
 def _exported(target: Path) -> set[str]:
-    """Return the names of the files that a former export wrote here."""
+    """Return the names of the files that an earlier export wrote here."""
     try:
         manifest = parse_json(read_regular(target / MANIFEST).decode("utf-8"), MANIFEST)
         return {MANIFEST, *manifest["files"]} if manifest["kind"] == "manifest" else set()
@@ -65,7 +79,7 @@ def _exported(target: Path) -> set[str]:
 
 
 def contents(spec: Spec) -> dict[str, bytes]:
-    """Return file name → bytes: the same for the same spec, whatever the machine."""
+    """Return file name → bytes: the same for the same spec, on any machine."""
     models = _Models()
     documents: dict[str, Json] = {"clauses.json": _clauses(spec), "conventions.json": _conventions()}
     for section in spec.sections:
@@ -81,7 +95,7 @@ def contents(spec: Spec) -> dict[str, bytes]:
 
 
 def _written(document: Json) -> bytes:
-    """Return the JSON of a document: ASCII, one line for each entry of what is long."""
+    """Return the JSON of a document: ASCII, one line for each entry of a long list."""
     parts = [
         f" {_dumped(key)}: {_listed(value) if key in LISTED else _dumped(value)}" for key, value in document.items()
     ]
@@ -115,9 +129,9 @@ def _clauses(spec: Spec) -> Json:
         for part in spec.sections
     ]
     laws = [
-        {"id": law.id, "clause": law.clause_id, "class": law.conformance_class, "needs": list(law.needs)}
-        for law in PROPERTIES
-        if law.clause_id in spec.clauses
+        {"id": one.id, "clause": one.clause_id, "class": one.conformance_class, "needs": list(one.needs)}
+        for one in PROPERTIES
+        if one.clause_id in spec.clauses
     ]
     return {"kind": "clauses", "sections": sections, "laws": laws}
 
@@ -147,7 +161,7 @@ def _conventions() -> Json:
 
 
 class _Models:
-    """Gives each distinct model a name: that of the spec, or one made from its content."""
+    """Gives each distinct model a name: its name in the spec, or one derived from its content."""
 
     def __init__(self) -> None:
         self.named: dict[str, Model] = {}
@@ -158,7 +172,7 @@ class _Models:
         if known is None:
             known = model.name or f"inline-{hashlib.sha256(_dumped(_model('', model)).encode()).hexdigest()[:12]}"
             if self.named.setdefault(known, model) != model:
-                raise CommandError(f"two models have the name {known}; give one of them another")
+                raise CommandError(f"two models have the name {known}; rename one of them")
             self._names[model.name, id(model)] = known
         return known
 
@@ -204,7 +218,7 @@ def _case(case: Case, models: _Models) -> Json:
 
 
 def _text(text: str) -> str | Json:
-    """Return a text as JSON can hold it: a string, or code points if a surrogate is among them.
+    """Return a text as JSON: a string, or code points if it contains a surrogate.
 
     >>> _text("a"), _text(chr(0xD800))
     ('a', {'code_points': [55296]})
@@ -270,7 +284,7 @@ def _lookups(model: Model) -> Sequence[str]:
 
 
 def _value(expect: Mapping[str, Any], case: Case) -> Json:
-    """Return one value with everything spelled out: tokens in hexadecimal, stored ids in place."""
+    """Return one value in full: tokens in hexadecimal, stored ids inline."""
     if "merges" in expect:
         merges = [_merge((read_token(left), read_token(right))) for left, right in expect["merges"]]
         ids = {"ids": [[index, read_token(token).hex()] for index, token in expect["ids"]]} if "ids" in expect else {}
@@ -297,7 +311,7 @@ def _encoded(expect: Mapping[str, Any], case: Case) -> Json:
 
 
 def _texts(spec: Spec) -> set[str]:
-    """Return the names of the files of texts that cases use."""
+    """Return the names of the text files that cases use."""
     return {name for case in spec.cases for name in _named_files(case.input)}
 
 

@@ -1,26 +1,51 @@
-"""Rewrites what is computed: expectations by the textbook oracle, stored ids and merges, SPEC.md; nothing else."""
+"""`bpe-conformance regenerate`: rewrites expected values, stored ids and merges, and the rendered pages."""
 
 from __future__ import annotations
 
+import argparse
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from bpe_conformance.fixtures import gpt2_model
+from bpe_conformance.fixtures import PATTERNS, Merge, gpt2_model, read_text, write_token
+from bpe_conformance.fixtures.extension import SUPERBPE, load_extension
 from bpe_conformance.fixtures.flow import write_flow
 from bpe_conformance.fixtures.saving import write_text
 from bpe_conformance.fixtures.spec import FOLDER, Case, load_spec
+from bpe_conformance.reference import textbook
+from bpe_conformance.reference.superbpe import textbook as superbpe_textbook
 
 from ..cases import stored_training
-from ..cases.expectations import compute, is_computed, oracle, value_for
+from ..cases.expectations import TRAINING_KEYS, compute, is_computed, oracle, value_for
+from ..command_line import print_lines, spec_argument
 from ..terminal.show import ascii_only
-from . import extension, spec_page
-from .splicing import bracketed, splice
+from . import spec_page
 from .witnesses import HAND, Disagreements, Witness, is_witnessed, load_witnesses, present
+
+WIDTH = 110
+"""Characters of a line of YAML at most, where a value can be split."""
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments."""
+    parser.add_argument("--check", action="store_true", help="write nothing; exit 1 if a value differs")
+    spec_argument(parser)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Print what differs; the status is 1 if something could not be written, or a check found a difference."""
+    outcome = regenerate(options.spec, options.check)
+    differences, refusals = outcome.differences, outcome.refusals
+    print_lines([*outcome.notes, *differences, *refusals])
+    verb = "differ" if options.check else "were updated"
+    print_lines([f"{len(differences)} {verb}" if differences else "every computed value is the oracle's"])
+    print_lines([f"{len(refusals)} refused"] if refusals else [])
+    print_lines([outcome.agreement])
+    return 1 if refusals or (differences and options.check) else 0
 
 
 @dataclass
@@ -28,10 +53,10 @@ class Outcome:
     """What `regenerate` found.
 
     Attributes:
-        differences: one line for each thing that differed and, unless it was a check, was written.
-        refusals: one line for each thing that was not written: a witness disagrees, or the file changed meanwhile.
+        differences: one line for each value or file that differed and, unless it was a check, was written.
+        refusals: one line for each value or file that was not written: a witness disagrees, or the file has changed.
         notes: one line for each witness that was not asked.
-        witnessed: how many of the computed values have how many marks in `agrees`.
+        witnessed: number of marks in `agrees` → how many computed values have so many.
         rules: how many cases state a rule instead of a value.
     """
 
@@ -46,18 +71,17 @@ class Outcome:
         """One line: how many values have how many witnesses besides the oracle."""
         counts = ", ".join(f"{count} by {marks}" for marks, count in sorted(self.witnessed.items()))
         total = sum(self.witnessed.values())
-        return (
-            f"of {total} values, besides the oracle's word: {counts or 'none'}; cases that state a rule: {self.rules}"
-        )
+        rules = f"cases that state a rule instead: {self.rules}"
+        return f"of {total} values, confirmed by how many besides the oracle: {counts or 'none'}; {rules}"
 
 
 def regenerate(folder: Path = FOLDER, check: bool = False, witnesses: Sequence[Witness] | None = None) -> Outcome:
-    """Bring everything computed of the spec in `folder` up to what the oracle says, and ask the witnesses.
+    """Recompute every computed value of the spec in `folder` with the oracle, and ask the witnesses.
 
     Args:
-        folder: a spec; with the installed one, SPEC.md is rendered too.
-        check: write nothing.
-        witnesses: who is asked where installed; None is everyone in `fixtures/witnesses.yaml`.
+        folder: a spec; for the installed one, the pages are rendered too.
+        check: whether to write nothing.
+        witnesses: those to ask, where they are installed; None is every witness of `fixtures/witnesses.yaml`.
 
     Raises:
         SpecError: if the spec cannot be loaded.
@@ -71,7 +95,7 @@ def regenerate(folder: Path = FOLDER, check: bool = False, witnesses: Sequence[W
         computed[folder / "texts" / stored_training.FILE.name] = stored_training.compute(folder / "texts")
     if folder == FOLDER:
         computed[spec_page.FILE] = spec_page.render(load_spec(folder, check_schema=False))
-        computed |= extension.files()
+        computed |= superbpe_files()
     for file, text in computed.items():
         if not file.exists() or file.read_bytes().decode("utf-8") != text:
             outcome.differences.append(f"{file.name} differs from what the spec and the oracle give")
@@ -81,7 +105,7 @@ def regenerate(folder: Path = FOLDER, check: bool = False, witnesses: Sequence[W
 
 
 def stored_ids(folder: Path) -> str:
-    """Return the JSON of GPT-2's ids for every text in `folder`, by the oracle, a line a text."""
+    """Return the JSON of GPT-2's ids for every text in `folder`, by the oracle, one line for each text."""
     tokenizer = oracle(gpt2_model())
     rows = []
     for file in sorted(folder.glob("*.txt")):
@@ -102,23 +126,23 @@ def _expectations(folder: Path, check: bool, everyone: Sequence[Witness], outcom
     for file, group in files.items():
         before = file.read_bytes()
         lines = before.decode("utf-8").split("\n")
-        told: list[list[str]] = []
+        changes: list[list[str]] = []
         for case in reversed(group):
-            told.append([])
+            changes.append([])
             value = compute(case) if is_computed(case) else dict(case.expect)
             if value != case.expect:
                 verb = "has no expected value" if not case.expect else f"expects {_short(case.expect)}"
                 line = f"{file.name}: {case.id} {verb}; the oracle gives {_short(value)}"
                 if case.by_hand:
-                    outcome.refusals.append(f"{line}; the value is by hand and is not written")
+                    outcome.refusals.append(f"{line}; a person worked the value out; it is not written")
                     continue
-                told[-1].append(line)
+                changes[-1].append(line)
             marks = _marks(replace(case, expect=value), case, everyone, asked, disagreements, outcome)
             if marks is None:
-                told.pop()
+                changes.pop()
                 continue
             if marks != case.agrees:
-                told[-1].append(
+                changes[-1].append(
                     f"{file.name}: {case.id} has the marks {bracketed(case.agrees)}; now {bracketed(marks)}"
                 )
             if is_witnessed(replace(case, expect=value)):
@@ -126,13 +150,13 @@ def _expectations(folder: Path, check: bool, everyone: Sequence[Witness], outcom
             else:
                 outcome.rules += 1
             splice(lines, case, value, marks)
-        differences = [line for part in reversed(told) for line in part]
+        differences = [line for part in reversed(changes) for line in part]
         outcome.differences += differences
         text = "\n".join(lines)
         if check or text.encode("utf-8") == before:
             continue
         if file.read_bytes() != before:
-            outcome.refusals.append(f"{file.name} was changed meanwhile and is not written; run it again")
+            outcome.refusals.append(f"{file.name} has changed since it was read and is not written; run it again")
             continue
         write_text(file, text)
     outcome.refusals += disagreements.stale(witness.name for witness in asked)
@@ -148,7 +172,7 @@ def _marks(
 ) -> tuple[str, ...] | None:
     """Return who agrees with `case`, or None if a witness disagrees and no reason is recorded.
 
-    The mark of a witness that is not asked stays as long as the value that it stands for does.
+    The mark of a witness that is not asked stays as long as the value stays.
     """
     marks = [HAND] if case.by_hand else []
     refused = False
@@ -166,12 +190,12 @@ def _marks(
         elif not disagreements.excuse(witness, case):
             refused = True
             outcome.refusals.append(
-                f"{case.id}: {witness.name} gives {_plainly(answer.got)}; the oracle {_plainly(answer.expected)}"
+                f"{case.id}: {witness.name} gives {_excerpt(answer.got)}; the oracle {_excerpt(answer.expected)}"
             )
     return None if refused else tuple(marks)
 
 
-def _plainly(value: Any) -> str:
+def _excerpt(value: Any) -> str:
     line = ascii_only(repr(value))
     return line if len(line) <= 160 else f"{line[:150]} ..."
 
@@ -179,3 +203,116 @@ def _plainly(value: Any) -> str:
 def _short(value: Any) -> str:
     line = "".join(write_flow(value))
     return line if len(line) <= 160 else f"{line[:150]} …"
+
+
+# Editing YAML in place
+
+
+def splice(lines: list[str], case: Case, value: Any, marks: Sequence[str]) -> None:
+    """Replace the `expect` and `agrees` of `case` in the lines of its file; an equal value keeps its layout."""
+    assert case.document is not None
+    keys = case.document.keys
+    given, expect, agrees = (keys.get((*case.path, name)) for name in ("input", "expect", "agrees"))
+    assert given is not None
+    column = given.start_mark.column
+    indent = " " * column
+    end = _end(lines, (expect or given).start_mark.line, column)
+    start = expect.start_mark.line if expect else end
+    same = expect is not None and value == case.expect
+    body = lines[start:end] if same else list(_block("expect", value, indent))
+    flow = [f"{indent}agrees: {bracketed(marks)}"] if marks else []
+    edits = [(start, end, body if agrees else body + flow)]
+    if agrees and tuple(marks) != case.agrees:
+        first = agrees.start_mark.line
+        edits.append((first, _end(lines, first, column), flow))
+    for first, after, new in sorted(edits, reverse=True):
+        lines[first:after] = new
+
+
+def _end(lines: Sequence[str], first: int, column: int) -> int:
+    """Return the line after the entry whose key is in line `first` at `column`."""
+    last = first
+    for number in range(first + 1, len(lines)):
+        line = lines[number]
+        if line.strip() and not line.lstrip().startswith("#"):
+            if len(line) - len(line.lstrip()) <= column:
+                break
+            last = number
+    return last + 1
+
+
+def _block(key: str, value: Any, indent: str) -> Iterator[str]:
+    flow = f"{indent}{key}: {write_flow(value)}"
+    if len(flow) <= WIDTH:
+        yield flow
+    elif isinstance(value, dict):
+        yield f"{indent}{key}:"
+        for name, part in value.items():
+            yield from _block(name, part, indent + "  ")
+    elif isinstance(value, list):
+        yield f"{indent}{key}: ["
+        line = indent + " "
+        for part in value:
+            piece = f" {write_flow(part)},"
+            if len(line) + len(piece) > WIDTH and line.strip():
+                yield line
+                line = indent + " "
+            line += piece
+        yield line
+        yield f"{indent}]"
+    else:
+        yield flow
+
+
+def bracketed(marks: Sequence[str]) -> str:
+    """Return `marks` as the file spells them."""
+    return f"[{', '.join(marks)}]"
+
+
+# The extension SuperBPE
+
+
+def superbpe_files() -> dict[Path, str]:
+    """Return the file of the extension's cases with the oracle's values, and the page."""
+    spec = load_extension()
+    lines = SUPERBPE.read_text("utf-8").split("\n")
+    for case in reversed(spec.cases):
+        splice(lines, case, superbpe_value(case), ())
+    return {SUPERBPE: "\n".join(lines), spec_page.SUPERBPE_FILE: spec_page.render_superbpe(spec)}
+
+
+def superbpe_value(case: Case) -> dict[str, Any]:
+    """Return the expectation of a case: of a training the merges, by convention; of an encoding tokens and ids.
+
+    A rule, such as an error, is returned unchanged.
+    """
+    given = case.input["train"]
+    if "error" in case.expect:
+        return dict(case.expect)
+    if case.op == "encode":
+        special = [read_text(token) for token in given["special_tokens"]]
+        merges = _learn_superbpe(given, "lex-greater")
+        pattern = given.get("unit_pattern", superbpe_textbook.UNITS)
+        tokenizer = textbook.Tokenizer(textbook.number(merges, special), merges, special, pattern)
+        ids = tokenizer.encode(read_text(case.input["text"]))
+        return {"tokens": [write_token(tokenizer.vocab[index]) for index in ids], "ids": ids}
+    values = {
+        key: {"merges": [list(map(write_token, pair)) for pair in _learn_superbpe(given, key)]} for key in TRAINING_KEYS
+    }
+    first = values["lex-greater"]
+    return first if all(value == first for value in values.values()) else {"by_convention": values}
+
+
+def _learn_superbpe(given: Mapping[str, Any], key: str) -> list[Merge]:
+    tie_break, _, byte_order = key.partition("/")
+    options = {name: given[name] for name in ("unit_pattern", "most_words") if name in given}
+    return superbpe_textbook.learn(
+        [read_text(text) for text in given["documents"]],
+        given["vocab_size"],
+        given["transition"],
+        [read_text(token) for token in given["special_tokens"]],
+        PATTERNS[given.get("pattern", "gpt2")],
+        tie_break=tie_break,
+        byte_order=byte_order or "raw",
+        **options,
+    )

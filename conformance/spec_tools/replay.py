@@ -18,18 +18,18 @@ ROWS, STEPS, WORDS, PIECES, WINDOW, BESIDE = 8, 12, 8, 12, 14, 24
 
 
 class Cut:
-    """How much of a long table is shown: a number of rows, or all of them."""
+    """How many rows of a long list are shown."""
 
     def __init__(self, everything: bool = False) -> None:
         self.everything = everything
 
     def __call__(self, size: int, most: int) -> int:
-        """Return how many of `size` rows are shown; one row is never cut in favour of a line that counts it."""
+        """Return how many of `size` rows are shown; a single row is never replaced by a line that counts it."""
         return size if self.everything or size <= most + 1 else most
 
 
 def bare(token: bytes) -> str:
-    r"""Return a token without quotes where nothing can be misread, else as `show.token` does.
+    r"""Return a token without quotes where that is unambiguous, otherwise as `show.token` does.
 
     >>> bare(b"low"), bare(b" low"), bare(b"\xc3")
     ('low', "' low'", '<c3>')
@@ -49,25 +49,25 @@ def pair(merge: Merge) -> str:
 # Training
 
 
-def training(words: Sequence[Word], wanted: int, tie_break: str, byte_order: str, cut: Cut) -> Iterator[str]:
-    """Yield each step of a training: the counts, the choice and its reason, the corpus after it.
+def training(words: Sequence[Word], room: int, tie_break: str, byte_order: str, cut: Cut) -> Iterator[str]:
+    """Yield each step of a training: the counts, the choice with its reason, and the corpus after it.
 
     Args:
         words: the pre-tokens, in the order of the text.
-        wanted: how many merges there is room for.
+        room: how many merges `vocab_size` allows.
         tie_break: which of the most frequent pairs wins.
-        byte_order: raw or gpt2; matters to smaller-ids only.
-        cut: what is left out.
+        byte_order: raw or gpt2; only smaller-ids depends on it.
+        cut: how much is shown.
     """
     ids = textbook.byte_ids(byte_order)
     words = list(words)
     yield f"corpus  {_corpus(words, cut)}"
     step = 0
-    shown = cut(wanted, STEPS)
-    while step < wanted:
+    shown = cut(room, STEPS)
+    while step < room:
         counts = textbook.count_pairs(words)
         if not counts:
-            yield f"no pair is left: training ends with {step} of {wanted} merges"
+            yield f"no pair is left: training ends with {step} of {room} merges"
             return
         chosen = textbook.choose(counts, tie_break, ids)
         words = [textbook.replace(word, chosen) for word in words]
@@ -94,8 +94,8 @@ def _counts(counts: Mapping[Merge, int], chosen: Merge, cut: Cut) -> Iterator[st
         yield f"{count:6}  {pair(merge):20}  {mark}".rstrip()
     if rest := rows[shown:]:
         also = sum(count == most for _, count in rest)
-        told = f", {also} of them tied" if also else f", each {rest[0][1]} times at most"
-        yield f"        ... {len(rest)} more pairs{told}"
+        note = f", {also} of them tied" if also else f", each at most {rest[0][1]} times"
+        yield f"        ... {len(rest)} more pairs{note}"
 
 
 def _reason(counts: Mapping[Merge, int], chosen: Merge, tie_break: str, ids: Mapping[bytes, int]) -> str:
@@ -118,14 +118,14 @@ def _reason(counts: Mapping[Merge, int], chosen: Merge, tie_break: str, ids: Map
 
 
 def _because(own: bytes, other: bytes) -> str:
-    """Say why one token sorts before the other, where that is no matter of plain letters."""
+    """Return why one token sorts before the other, or "" where plain letters decide."""
     short, long = sorted((own, other), key=len)
     if long.startswith(short):
-        return ", being longer" if own == long else ", being what the other begins with"
-    place = first_difference(own, other)
-    if own[place : place + 1].isalnum() and other[place : place + 1].isalnum():
+        return ", which is longer" if own == long else ", which is a prefix of the other"
+    index = first_difference(own, other)
+    if own[index : index + 1].isalnum() and other[index : index + 1].isalnum():
         return ""
-    return f" (byte {own[place]:02x} against {other[place]:02x})"
+    return f" (byte {own[index]:02x} against {other[index]:02x})"
 
 
 def _corpus(words: Sequence[Word], cut: Cut) -> str:
@@ -140,7 +140,7 @@ def _corpus(words: Sequence[Word], cut: Cut) -> str:
 
 
 def encoding(model: Model, text: str, lookup: str, cut: Cut) -> Iterator[str]:
-    """Yield segments, pre-tokens, and for each of these the ranks at each step and the merge that is chosen."""
+    """Yield the segments and pre-tokens, and for each pre-token the merges with their ranks."""
     special = set(model.special_tokens or ())
     segments = textbook.cut_special(text, sorted(special - {""}))
     if special or not segments:
@@ -181,7 +181,7 @@ def _merging(piece: str, rank: Rank, model: Model, lookup: str, cut: Cut) -> Ite
     try:
         word = textbook.atoms(piece)
     except UnicodeEncodeError:
-        yield "holds a lone surrogate, which has no UTF-8: nothing to replay"
+        yield "contains a lone surrogate, which UTF-8 cannot encode: nothing to replay"
         return
     whole = b"".join(word)
     if lookup == "bytes" and len(word) > 1 and rank(b"", whole) is not None:
@@ -191,9 +191,9 @@ def _merging(piece: str, rank: Rank, model: Model, lookup: str, cut: Cut) -> Ite
     shown = cut(len(steps), STEPS)
     for before, (number, here) in steps[:shown]:
         chosen = (before[here], before[here + 1])
-        told = f"{pair(chosen)} of rank {number} merges{_others(before, rank, here)}"
+        reason = f"{pair(chosen)} of rank {number} merges{_others(before, rank, here)}"
         row = _row(before, here)
-        yield from [f"{row:{BESIDE}}  {told}"] if len(row) <= BESIDE else [row, f"    {told}"]
+        yield from [f"{row:{BESIDE}}  {reason}"] if len(row) <= BESIDE else [row, f"    {reason}"]
     if shown < len(steps):
         yield f"... {len(steps) - shown} more merges (--all shows them)"
     if steps:  # what is left after the last of them
@@ -203,7 +203,7 @@ def _merging(piece: str, rank: Rank, model: Model, lookup: str, cut: Cut) -> Ite
 
 
 def merge_steps(word: Word, rank: Rank) -> Iterator[tuple[Word, tuple[int, int]]]:
-    """Yield each state of a pre-token before a merge, with the rank and the place of the pair that merges."""
+    """Yield each state of a pre-token before a merge, with the rank and the index of the pair that merges."""
     while True:
         found = [(number, i) for i, two in enumerate(pairwise(word)) if (number := rank(*two)) is not None]
         if not found:
@@ -214,7 +214,7 @@ def merge_steps(word: Word, rank: Rank) -> Iterator[tuple[Word, tuple[int, int]]
 
 
 def _others(word: Word, rank: Rank, here: int) -> str:
-    """Tell the other pairs that have a rank, nearest first."""
+    """Return the other pairs that have a rank, in text order."""
     ranked = [(i, two, rank(*two)) for i, two in enumerate(pairwise(word)) if i != here]
     rows = [f"{pair(two)} {number}" for _, two, number in ranked if number is not None]
     if not rows:
@@ -225,7 +225,7 @@ def _others(word: Word, rank: Rank, here: int) -> str:
 
 
 def _row(word: Word, here: int | None) -> str:
-    """Return a pre-token's tokens, those that merge in brackets, a long one near them only."""
+    """Return the tokens of a pre-token, the pair that merges in brackets; of a long one, those near the pair."""
     tokens = list(map(bare, word))
     start = max(0, min((here or 0) - WINDOW // 2, len(tokens) - WINDOW)) if len(tokens) > WINDOW else 0
     if here is not None:
@@ -264,7 +264,7 @@ def decoding(model: Model, ids: Sequence[int], cut: Cut) -> Iterator[str]:
     if shown < len(replaced):
         yield f"... {len(replaced) - shown} more U+FFFD (--all shows them)"
     if not replaced:
-        yield "the bytes are UTF-8; no U+FFFD comes of them"
+        yield "the bytes are valid UTF-8: no U+FFFD"
 
 
 def replacements(data: bytes) -> Iterator[tuple[int, int, str]]:

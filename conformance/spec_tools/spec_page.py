@@ -1,4 +1,4 @@
-"""Renders SPEC.md from the clauses."""
+"""Renders the pages SPEC.md and SUPERBPE.md from the clauses."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from bpe_conformance.fixtures.conventions import CONVENTIONS
 from bpe_conformance.fixtures.spec import CLASS_OF_OP, Clause, Section, Spec
 
 FILE = Path(__file__).parents[1] / "SPEC.md"
+SUPERBPE_FILE = FILE.with_name("SUPERBPE.md")
 HEAD = """\
 # Byte-level BPE: the specification
 
@@ -55,14 +56,28 @@ returns encodes with the pattern that it was trained with.
 """  # noqa: E501
 
 
+SUPERBPE_HEAD = """\
+# SuperBPE: an extension of the specification
+
+<!-- Rendered from fixtures/extensions/superbpe.yaml by `bpe-conformance regenerate`. Edit that file, not this one. -->
+
+This page is written like [the specification](SPEC.md) and goes beyond it: the suite tests no adapter against it, and no
+verdict depends on it. `bpe_conformance.reference.superbpe.trainer` implements it.
+"""
+
+
 def render(spec: Spec) -> str:
-    """Return the page."""
+    """Return SPEC.md."""
     classes = ", ".join(dict.fromkeys(CLASS_OF_OP.values()))
-    return "\n".join([HEAD.format(classes=classes), *_contents(spec), INTERFACE, *_conventions(), *sections(spec)])
+    return "\n".join([HEAD.format(classes=classes), *_contents(spec), INTERFACE, *_conventions(), *_sections(spec)])
 
 
-def sections(spec: Spec) -> Iterator[str]:
-    """Yield the sections with their clauses."""
+def render_superbpe(spec: Spec) -> str:
+    """Return SUPERBPE.md."""
+    return "\n".join([SUPERBPE_HEAD, *_sections(spec)])
+
+
+def _sections(spec: Spec) -> Iterator[str]:
     for section in spec.sections:
         yield f"## {section.name}. {section.title}\n\n{section.intro.strip()}\n"
         yield from (_clause(clause, spec) for clause in section.clauses)
@@ -106,6 +121,6 @@ def _clause(clause: Clause, spec: Spec) -> str:
     folded = [f"- {source}" for source in clause.sources]
     folded += [f"- cases: {', '.join(f'`{case}`' for case in cases)}"] if cases else []
     if folded:
-        told = f"Sources, {len(cases)} cases" if cases else "Sources"
-        lines += [f"<details><summary>{told}</summary>\n", "\n".join(folded), "\n</details>\n"]
+        summary = f"Sources, {len(cases)} cases" if cases else "Sources"
+        lines += [f"<details><summary>{summary}</summary>\n", "\n".join(folded), "\n</details>\n"]
     return "\n".join(lines)

@@ -1,7 +1,7 @@
-"""How the two tables of Unicode facts that ship with the spec are made (`bpe_conformance.fixtures.characters`).
+"""A script that writes the two Unicode tables of the spec, which `bpe_conformance.fixtures.characters` reads.
 
-`python -m bpe_conformance.spec_tools.unicode_tables PYTHON3.8` writes both anew: a Python 3.8 has the character data of
-Unicode 12.1, and tiktoken and tokenizers have to be installed.
+Usage: `python -m bpe_conformance.spec_tools.unicode_tables PYTHON3.8`. Python 3.8 has the character data of Unicode
+12.1. tiktoken and tokenizers must be installed.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def unicode_12_table(python: str) -> str:
     """Return the text of `unicode12.yaml`.
 
     Args:
-        python: a Python whose `unicodedata` is that of Unicode 12.1, such as 3.8.
+        python: an interpreter whose `unicodedata` is that of Unicode 12.1, such as 3.8.
     """
     script = (
         "import json, sys, unicodedata; print(unicodedata.unidata_version); "
@@ -65,7 +65,7 @@ def unicode_12_table(python: str) -> str:
     done = subprocess.run([python, "-c", script], capture_output=True, text=True, check=True)
     data, _, codes = done.stdout.partition("\n")
     if data != "12.1.0":
-        raise ValueError(f"{python} has the character data of Unicode {data}; 12.1.0 is wanted, that of Python 3.8")
+        raise ValueError(f"{python} has the character data of Unicode {data}; expected 12.1.0, that of Python 3.8")
     known = {*json.loads(codes), *NONCHARACTERS} - {NEW_IN_12_1}
     head = (
         "# The code points of Unicode 12.0, in hexadecimal: assigned ones, surrogates, private use, noncharacters.\n"
@@ -89,14 +89,14 @@ def engine_table() -> str:
 
 
 def measured_differences() -> dict[str, list[int]]:
-    """Return class → the code points of Unicode 12 that some engine, but not every one, counts in it."""
+    """Return class → the code points of Unicode 12 that some engines, but not all, put into it."""
     text = "".join(char for char in map(chr, range(0x110000)) if ord(char) not in SURROGATES)
     found = {}
     for name, pattern in CLASSES.items():
         members = [_by_regex(pattern, text), _by_tiktoken(pattern, text), _by_tokenizers(pattern, text)]
         every: set[str] = set.intersection(*members)
-        parted = set.union(*members) - every
-        found[name] = sorted(ord(char) for char in parted if is_in_unicode_12(char))
+        some = set.union(*members) - every
+        found[name] = sorted(ord(char) for char in some if is_in_unicode_12(char))
     return found
 
 

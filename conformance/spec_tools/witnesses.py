@@ -1,4 +1,4 @@
-"""The independent implementations that say whether they compute what a case holds, each under its own conventions."""
+"""Independent implementations that confirm the expected values of cases, each under its own conventions."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ from ..terminal.show import ascii_only
 
 FILE = FOLDER / "witnesses.yaml"
 HAND = "hand"
-_REFUSED = "an error"
+_REJECTED = "an error"
 _KEYS = {"package", "version", "adapter", "asked", "upstream"}
 _REASON_KEYS = {"witness", "case", "reason", "source"}
 
 
 @dataclass(frozen=True)
 class Witness:
-    """An implementation that is asked.
+    """An independent implementation.
 
     Attributes:
-        name: as it stands in `agrees`.
-        package: the distribution that it comes from.
-        version: the only version that is asked.
+        name: as in `agrees`.
+        package: its distribution.
+        version: the version that is asked; no other is.
         adapter: short name or `module:Class` of its adapter.
         asked: operation of a case → the convention whose value it computes.
         upstream: repository and file of what it runs.
@@ -61,7 +61,7 @@ class Witness:
         return None
 
     def answer(self, case: Case) -> Answer | None:
-        """Return what it says to a case, or None if the case lies outside its conventions."""
+        """Return its answer to a case, or None if the case is outside its conventions."""
         key = self.asked.get(case.op)
         if key is None or not is_witnessed(case):
             return None
@@ -85,19 +85,19 @@ class Witness:
 
 @dataclass(frozen=True)
 class Answer:
-    """What a witness computed and what the case holds, in the same form."""
+    """The answer of a witness and the expected value, in the same form."""
 
     got: Any
     expected: Any
 
     @property
     def agrees(self) -> bool:
-        """Whether the two are the same."""
+        """Whether the two are equal."""
         return bool(self.got == self.expected)
 
 
 def is_witnessed(case: Case) -> bool:
-    """Whether `case` holds a value that can be computed again; the others state a rule, such as an error."""
+    """Whether `case` has a value that can be recomputed; other cases state a rule, such as an error."""
     return bool(case.expect) and (is_computed(case) or "stored" in case.expect)
 
 
@@ -117,7 +117,7 @@ def load_witnesses(file: Path = FILE) -> list[Witness]:
 
 
 class Disagreements:
-    """The witnesses' answers that are known to differ, with the reason; `disagreements.yaml` of a spec.
+    """Known differences of witnesses, each with its reason, from the `disagreements.yaml` of a spec.
 
     Raises:
         SpecError: if the file is malformed, or names a case or a witness that does not exist.
@@ -128,17 +128,17 @@ class Disagreements:
         self._met: set[tuple[str, str]] = set()
         known, names = set(cases), {witness.name for witness in witnesses}
         for document in read_documents(file) if file.exists() else ():
-            for place, raw in enumerate(document.value):
+            for index, raw in enumerate(document.value):
                 if not isinstance(raw, dict) or set(raw) != _REASON_KEYS:
-                    raise document.error((place,), f"a disagreement has the keys {', '.join(sorted(_REASON_KEYS))}")
+                    raise document.error((index,), f"a disagreement has the keys {', '.join(sorted(_REASON_KEYS))}")
                 if raw["case"] not in known:
-                    raise document.error((place, "case"), f"there is no case {raw['case']}")
+                    raise document.error((index, "case"), f"there is no case {raw['case']}")
                 if raw["witness"] not in names:
-                    raise document.error((place, "witness"), f"there is no witness {raw['witness']}")
+                    raise document.error((index, "witness"), f"there is no witness {raw['witness']}")
                 self._reasons[raw["witness"], raw["case"]] = raw["reason"]
 
     def excuse(self, witness: Witness, case: Case) -> bool:
-        """Whether a difference between the two is recorded; it is noted as met."""
+        """Whether a difference between the two is recorded; remembers that it was seen."""
         pair = (witness.name, case.id)
         self._met.add(pair)
         return pair in self._reasons
@@ -148,7 +148,7 @@ class Disagreements:
         present = set(asked)
         for witness, case in self._reasons:
             if witness in present and (witness, case) not in self._met:
-                yield f"disagreements.yaml: {witness} does not disagree with {case}; strike the entry"
+                yield f"disagreements.yaml: {witness} agrees with {case}; delete the entry"
 
 
 def _target(adapter: str) -> Any:
@@ -162,7 +162,7 @@ def _texts(case: Case) -> list[str]:
 
 
 def _can_hold(model: Model, key: str) -> bool:
-    """Whether a witness can be given a table as it is, so that nothing in the answer is its adapter's doing."""
+    """Whether a witness can hold a model unchanged, so that its answer does not depend on its adapter."""
     if model.is_gpt2:
         return True
     entries = set(model.vocab.values())
@@ -176,7 +176,7 @@ def _can_hold(model: Model, key: str) -> bool:
 
 
 def _ambiguous(model: Model, text: str) -> bool:
-    """Whether two special tokens match at one place of `text`: tiktoken then follows its hash order."""
+    """Whether two special tokens match at one position of `text`: tiktoken then chooses by hash order."""
     tokens = [token for token in dict.fromkeys(model.special_tokens or ()) if token in text]
     return any(
         text.startswith(longer, start)
@@ -192,7 +192,7 @@ def _ask(question: Any) -> Any:
         return question()
     except KeyboardInterrupt:
         raise
-    except BaseException as error:  # a panic of Rust code is no Exception
+    except BaseException as error:  # a panic of Rust code is not an Exception
         return f"{type(error).__name__}: {ascii_only(' '.join(str(error).split()))}"
 
 
@@ -225,7 +225,7 @@ def _encoding(target: Any, case: Case, model: Model, expect: Mapping[str, Any]) 
 
 
 def _choosing(target: Any, case: Case, model: Model, expect: Mapping[str, Any]) -> Answer:
-    special, barred = choice(case).values()
+    special, disallowed = choice(case).values()
 
     def encode() -> Any:
         try:
@@ -233,13 +233,13 @@ def _choosing(target: Any, case: Case, model: Model, expect: Mapping[str, Any]) 
                 _build(target, model).encode(
                     whole_text(case),
                     allowed_special=special if special == "all" else set(special),
-                    disallowed_special=barred,
+                    disallowed_special=disallowed,
                 )
             )
         except ValueError:
-            return _REFUSED
+            return _REJECTED
 
-    return Answer(_ask(encode), _REFUSED if "error" in expect else expected_ids(expect))
+    return Answer(_ask(encode), _REJECTED if "error" in expect else expected_ids(expect))
 
 
 def _decoding(target: Any, case: Case, model: Model, expect: Mapping[str, Any]) -> Answer | None:
@@ -263,17 +263,17 @@ def _training(target: Any, case: Case, expect: Mapping[str, Any]) -> Answer | No
     learned = {*(left + right for left, right in merges), *(bytes([byte]) for byte in range(256))}
     if any(token in text or token.encode("utf-8") in learned for token in special):
         return None
-    if special and not _takes_special_tokens(target):  # they stand nowhere in the text: it is asked without them
+    if special and not _takes_special_tokens(target):  # they do not occur in the text: train without them
         if "ids" in expect:
             return None
         size, special = size - len(special), []
     conventions = target.conventions
     if conventions.get("tie_break") == "first-seen" and len(merges) < size - 256 - len(special):
-        return None  # tiktoken's educational trainer ends with an error when no pair is left
+        return None  # tiktoken's educational trainer raises an error when no pair is left
     numbering = [conventions.get("byte_order", "raw"), conventions.get("id_layout", "bytes-specials-merges")]
     vocab = textbook.number(merges, special, *numbering)
     if "ids" in expect and vocab != textbook.number(merges, special):
-        return None  # the case holds the ids of another layout than the witness has
+        return None  # the case has the ids of another layout
     keywords = {"pattern": PATTERNS[given["pattern"]]} if given.get("pattern", "gpt2") != "gpt2" else {}
 
     def train() -> Any:

@@ -19,8 +19,9 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 from helpers import sample_reports
 
 from bpe_conformance.fixtures.extension import SUPERBPE
+from bpe_conformance.packs.build import contents
+from bpe_conformance.packs.loading import CASES, MANIFEST, TABLE
 from bpe_conformance.packs.tables import Given, read_table
-from bpe_conformance.packs.writing import CASES, MANIFEST, TABLE, contents
 from bpe_conformance.reference import Tokenizer
 from bpe_conformance.reference.formats import gpt2, huggingface, tiktoken
 from bpe_conformance.report import document

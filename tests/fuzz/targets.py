@@ -36,8 +36,7 @@ from bpe_conformance.fixtures.extension import load_extension
 from bpe_conformance.fixtures.spec import load_spec
 from bpe_conformance.fixtures.yaml_file import SpecError, read_documents
 from bpe_conformance.packs import tables
-from bpe_conformance.packs.loading import load_cases
-from bpe_conformance.packs.writing import CASES, MANIFEST, TABLE
+from bpe_conformance.packs.loading import CASES, MANIFEST, TABLE, load_cases
 from bpe_conformance.reference import Tokenizer
 from bpe_conformance.reference.formats import cs336, gpt2, huggingface, tiktoken
 from bpe_conformance.report import document, markdown

@@ -13,11 +13,10 @@ from bpe_conformance.command_error import CommandError
 from bpe_conformance.fixtures import PATTERNS, Model, read_model
 from bpe_conformance.packs import tables
 from bpe_conformance.packs.build import Oracle
-from bpe_conformance.packs.cover import measure
 from bpe_conformance.packs.draws import Draw
-from bpe_conformance.packs.merging import words
-from bpe_conformance.packs.mutants import mutants
-from bpe_conformance.packs.reach import NO_UTF8, NOT_BUILT, UNSETTLED, Reach, bodies_of
+from bpe_conformance.packs.encoding_cases import words
+from bpe_conformance.packs.patterns import mutants
+from bpe_conformance.packs.reach import NO_UTF8, NOT_BUILT, UNSETTLED, Reach, bodies_of, measure
 from bpe_conformance.packs.tables import Given, read_special, read_table
 from bpe_conformance.packs.witnesses import Engine, agree
 from bpe_conformance.reference.formats import gpt2, huggingface

@@ -31,7 +31,7 @@ from bpe_conformance.reference.patterns import pre_tokenize, resolve
 from bpe_conformance.reference.superbpe import textbook as superbpe_textbook
 from bpe_conformance.reference.superbpe import trainer as superbpe
 from bpe_conformance.reference.trainer import TIE_BREAKS
-from bpe_conformance.spec_tools import extension
+from bpe_conformance.spec_tools import regenerate
 
 PARTS = ["a", "b", "é", "日", " ", "  ", "\n", "\t", "'", "'s", "1", "²", ".", "..", ", ", "<e>", "\u00a0", "\u3000"]
 PARTS += ["🦊", "\r\n", "s", "_", "\u0301", "\x1c", " so", " so", " far"]
@@ -317,7 +317,7 @@ def test_the_reference_holds(case: Case) -> None:
 
 
 def test_the_values_are_the_oracle_s_and_the_page_is_up_to_date() -> None:
-    for file, text in extension.files().items():
+    for file, text in regenerate.superbpe_files().items():
         assert file.read_text("utf-8") == text, f"{file.name}: bpe-conformance regenerate"
 
 

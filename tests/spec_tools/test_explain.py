@@ -1,4 +1,4 @@
-"""`bpe-conformance explain`: what it shows is what the textbook does."""
+"""`bpe-conformance explain` shows what the textbook does."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ import pytest
 
 from bpe_conformance import cli
 from bpe_conformance.cases.expectations import TRAINING_KEYS
-from bpe_conformance.command_error import CommandError
 from bpe_conformance.fixtures import read_text
 from bpe_conformance.fixtures.spec import Case, Spec, load_spec
-from bpe_conformance.properties.basic import LAWS
+from bpe_conformance.properties.catalogue import PROPERTIES
 from bpe_conformance.reference import textbook
+from bpe_conformance.selection import SelectionError
 from bpe_conformance.spec_tools import replay
 from bpe_conformance.spec_tools.explain import View, explain
 
@@ -80,19 +80,19 @@ def _pattern(case: Case) -> str:
     return PATTERNS[case.input["train"].get("pattern", "gpt2")]
 
 
-def test_the_reason_tells_how_the_tie_was_broken(spec: Spec) -> None:
+def test_the_reason_says_how_the_tie_was_broken(spec: Spec) -> None:
     small = load_spec(SMALL)
-    told = {key: " ".join(_shown(small, "train-low", key, None, False).split()) for key in TRAINING_KEYS}
-    assert "lex-smaller takes it: left l is smaller than o of (o,w)" in told["lex-smaller"]
-    assert "smaller-ids takes it: the left id 108 is below the 111 of (o,w)" in told["smaller-ids"]
-    assert "the left id 75 is below the 78 of (o,w)" in told["smaller-ids/gpt2"]
-    assert "first-seen takes the pair that occurs first in the text" in told["first-seen"]
+    shown = {key: " ".join(_shown(small, "train-low", key, None, False).split()) for key in TRAINING_KEYS}
+    assert "lex-smaller takes it: left l is smaller than o of (o,w)" in shown["lex-smaller"]
+    assert "smaller-ids takes it: the left id 108 is below the 111 of (o,w)" in shown["smaller-ids"]
+    assert "the left id 75 is below the 78 of (o,w)" in shown["smaller-ids/gpt2"]
+    assert "first-seen takes the pair that occurs first in the text" in shown["first-seen"]
 
 
 @pytest.mark.parametrize(
     ("counts", "reason"),
     [
-        ({(b"a", b"z"): 2, (b"ab", b"c"): 2}, "left ab is greater than a of (a,z), being longer"),
+        ({(b"a", b"z"): 2, (b"ab", b"c"): 2}, "left ab is greater than a of (a,z), which is longer"),
         ({(b"a", b"b"): 2, (b"a", b"c"): 2}, "left tokens are equal, and right c is greater than b of (a,b)"),
         ({(b" ", b"a"): 1, (b"\xc3", b"a"): 1}, "left <c3> is greater than ' ' of (' ',a) (byte c3 against 20)"),
         ({(b"a", b"a"): 1}, "(a,a): no other pair occurs 1 time"),
@@ -135,11 +135,11 @@ def test_steps_end_where_the_textbook_ends(spec: Spec) -> None:
     for text in ("aaaaab", "aaaa", "b", "baab"):
         word = textbook.atoms(text)
         states = list(replay.merge_steps(word, lambda left, right: ranks.get((left, right))))
-        wanted = textbook.merge_by_pair(word, ranks)
-        assert len(states) == len(word) - len(wanted)
+        expected = textbook.merge_by_pair(word, ranks)
+        assert len(states) == len(word) - len(expected)
 
 
-def test_decoding_tells_where_each_replacement_comes_from(spec: Spec) -> None:
+def test_decoding_says_where_each_replacement_comes_from(spec: Spec) -> None:
     shown = _shown(load_spec(SMALL), "decode-euro")
     assert shown.endswith("    U+FFFD for e2 at byte 3: unexpected end of data")
 
@@ -164,32 +164,48 @@ def test_replacements_are_those_of_the_decoder(data: bytes) -> None:
         assert data[first:last].decode("utf-8", "replace") == "\ufffd"
 
 
-def test_a_clause_and_a_law_are_shown(spec: Spec) -> None:
-    clause = _shown(spec, "merge-order-1")  # whatever the case of its letters
+def test_a_clause_and_a_property_are_shown(spec: Spec) -> None:
+    clause = _shown(spec, "merge-order-1")  # in any case
     assert clause.startswith("MERGE-ORDER-1")
     assert "merge-priority-beats-leftmost" in clause
-    law = _shown(spec, LAWS[0].id)
-    assert LAWS[0].clause_id in law
-    assert f"--bpe-case {LAWS[0].id}" in law
+    for one in PROPERTIES:
+        shown = _shown(spec, one.id)
+        assert one.clause_id in shown
+        assert "\n  asks       " in shown
+        assert f"--bpe-case {one.id}" in shown.replace("\n             ", " ")
+
+
+def test_a_section_is_shown(spec: Spec) -> None:
+    section = next(section for section in spec.sections if section.name == "MERGE")
+    lines = _shown(spec, "merge").split("\n")
+    cases = sum(case.clause.section == "MERGE" for case in spec.cases)
+    properties = sum(one.clause_id.startswith("MERGE-") for one in PROPERTIES)
+    totals = f"{len(section.clauses)} clauses, {cases} cases, {properties} propert"
+    assert " ".join(lines[0].split()).startswith(f"MERGE. {section.title} {totals}")
+    assert section.intro.split()[0] in lines[1]
+    shown = {line.split()[0]: line.split()[1] for line in lines if line.startswith("  MERGE-")}
+    assert shown == {clause.id: clause.level for clause in section.clauses}
 
 
 def test_an_unknown_id_names_the_nearest(spec: Spec) -> None:
-    with pytest.raises(CommandError, match="did you mean merge-priority-beats-leftmost"):
+    with pytest.raises(SelectionError, match="did you mean merge-priority-beats-leftmost"):
         explain(spec, "merge-priority-beats-leftmos")
-    with pytest.raises(CommandError, match=r"did you mean .*priority"):
+    with pytest.raises(SelectionError, match=r"did you mean .*priority"):
         explain(spec, "priority")
-    with pytest.raises(CommandError, match="bpe-conformance list shows what there is"):
+    with pytest.raises(SelectionError, match="bpe-conformance list shows all of them"):
         explain(spec, "qqqqqqqqqq")
-    with pytest.raises(CommandError, match="no tie-break 'lex-bigger'; did you mean lex-greater"):
+    with pytest.raises(SelectionError, match="no tie-break 'lex-bigger'; did you mean lex-greater"):
         View.checked("lex-bigger", None, False)
 
 
 def _everything(spec: Spec) -> Iterator[str]:
     yield from spec.clauses
-    yield from (law.id for law in LAWS)
-    small = [case.id for case in spec.cases if "file" not in case.input.get("text", ())]
-    yield from small[::5]
-    yield max(small, key=len)
+    yield from (section.name for section in spec.sections)
+    yield from (one.id for one in PROPERTIES)
+    small = [case for case in spec.cases if "file" not in case.input.get("text", ())]
+    yield from (case.id for case in small[::25])
+    yield max((case.id for case in small), key=len)
+    yield from {case.op: case.id for case in small}.values()
 
 
 def test_everything_can_be_explained_in_80_columns(spec: Spec) -> None:
@@ -213,11 +229,5 @@ def test_a_long_table_is_cut_with_a_count(spec: Spec) -> None:
     assert "--all shows them" not in _shown(spec, case.id, None, None, True)
 
 
-def test_a_law_of_one_history_tells_what_it_asks(spec: Spec) -> None:
-    assert "asked      Processes with different hash seeds train" in _shown(spec, "law-hash-seed")
-    for law in LAWS:
-        assert ("  asked      " in _shown(spec, law.id)) == (law.tries == 1)
-
-
-def test_how_ids_are_given_is_told(spec: Spec) -> None:
+def test_the_type_of_the_ids_is_shown(spec: Spec) -> None:
     assert "             as a tuple\n" in _shown(spec, "decode-sequence-tuple")

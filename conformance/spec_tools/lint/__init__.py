@@ -1,42 +1,61 @@
-"""Checks of the spec itself. One rule is one small class; tests/bad_specs/ holds what breaks it."""
+"""`bpe-conformance lint`: checks of the spec. Each rule is a class; tests/bad_specs/ holds specs that break it."""
 
 from __future__ import annotations
 
+import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
 from bpe_conformance.fixtures.spec import load_spec
 
-from . import coverage, loading, names, texts, values
+from ...command_line import print_lines, spec_argument
+from . import cases, structure, texts
 from .rule import Context, Finding, Rule
 
-FIRST: tuple[Rule, ...] = (loading.ModelsPinned(), loading.Schema())
+FIRST: tuple[Rule, ...] = (structure.ModelsPinned(), structure.Schema())
 RULES: tuple[Rule, ...] = (
     *FIRST,
-    names.IdSection(),
-    names.IdRetired(),
-    names.TitleWords(),
-    names.TitleFullStop(),
-    names.TitleUnique(),
-    names.ReferencesExist(),
+    structure.IdSection(),
+    structure.IdRetired(),
+    cases.TitleWords(),
+    cases.TitleFullStop(),
+    cases.TitleUnique(),
+    structure.ReferencesExist(),
     texts.TextQuoted(),
     texts.TextEscaped(),
     texts.UnicodeTwelve(),
     texts.EnginesAgree(),
     texts.TextSize(),
-    values.WitnessKnown(),
-    values.ExpectOrder(),
-    values.AnyOfNote(),
-    coverage.ClauseCased(),
-    coverage.UncasedMeansNone(),
-    coverage.FewCases(),
+    cases.WitnessKnown(),
+    cases.ExpectOrder(),
+    cases.AnyOfNote(),
+    structure.ClauseCased(),
+    structure.UncasedMeansNone(),
+    structure.FewCases(),
 )
 
-__all__ = ["FIRST", "RULES", "Context", "Finding", "Rule", "lint", "verdict"]
+__all__ = ["FIRST", "RULES", "Context", "Finding", "Rule", "arguments", "lint", "run", "verdict"]
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments."""
+    spec_argument(parser)
+    parser.add_argument("--rules", action="store_true", help="print the rules and check nothing")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Print the findings or the rules; the status is 1 if a rule is broken."""
+    if options.rules:
+        print_lines(f"{rule.name:20}{rule.summary}" for rule in RULES)
+        return 0
+    findings = lint(options.spec)
+    print_lines(finding.line(Path.cwd()) for finding in findings)
+    print_lines([verdict(findings)])
+    return 1 if any(not finding.warning for finding in findings) else 0
 
 
 def lint(folder: Path) -> list[Finding]:
-    """Return what is wrong with the spec in `folder`, by file and line. A spec that does not load breaks one rule."""
+    """Return the findings in the spec in `folder`, by file and line; of a spec that does not load, only the first."""
     before = Context(folder)
     found = [finding for rule in FIRST for finding in rule.check(before)][:1]
     if not found:
@@ -47,7 +66,7 @@ def lint(folder: Path) -> list[Finding]:
 
 def verdict(findings: Sequence[Finding]) -> str:
     """Return the last line of the report."""
-    advice = sum(finding.advice for finding in findings)
-    errors = len(findings) - advice
-    told = f"{errors} {'error' if errors == 1 else 'errors'}" if errors else f"no error, by {len(RULES)} rules"
-    return f"{told}; {advice} advisory" if advice else told
+    warnings = sum(finding.warning for finding in findings)
+    errors = len(findings) - warnings
+    line = f"{errors} {'error' if errors == 1 else 'errors'}" if errors else f"no errors; {len(RULES)} rules checked"
+    return f"{line}; {warnings} {'warning' if warnings == 1 else 'warnings'}" if warnings else line

@@ -1,4 +1,4 @@
-"""What a rule is, what it looks at, and what it finds."""
+"""Base class of the rules, the spec that they check, and their findings."""
 
 from __future__ import annotations
 
@@ -14,34 +14,34 @@ from bpe_conformance.fixtures.yaml_file import Document, PathOf, SpecError, read
 
 @dataclass(frozen=True)
 class Finding:
-    """A place that breaks a rule, what is wrong there, and what to do.
+    """A violation of a rule.
 
     Attributes:
-        file: where.
+        file: the file.
         row: the line, from 1; 0 for the whole file.
         rule: the name of the rule.
         message: what is wrong; after a semicolon, what to do.
-        advice: whether it leaves the exit status alone.
+        warning: whether it does not affect the exit status.
     """
 
     file: Path
     row: int
     rule: str
     message: str
-    advice: bool = False
+    warning: bool = False
 
     def line(self, base: Path) -> str:
-        """Return the finding as one line, with the file as seen from `base`."""
+        """Return the finding as one line, with the file relative to `base` where it is below it."""
         file = self.file.relative_to(base) if self.file.is_relative_to(base) else self.file
-        place = f"{file}:{self.row}" if self.row else f"{file}"
-        return f"{place}: {self.rule}: {'advice: ' if self.advice else ''}{self.message}"
+        position = f"{file}:{self.row}" if self.row else f"{file}"
+        return f"{position}: {self.rule}: {'warning: ' if self.warning else ''}{self.message}"
 
 
 class Context:
-    """The spec that is checked. Everything is read when a rule first asks for it.
+    """The spec to check. Each part is read when a rule first uses it.
 
     Attributes:
-        folder: where it lies.
+        folder: its directory.
     """
 
     def __init__(self, folder: Path, spec: Spec | None = None) -> None:
@@ -50,7 +50,7 @@ class Context:
 
     @property
     def spec(self) -> Spec:
-        """The loaded spec; a rule that runs before loading has none."""
+        """The loaded spec. Rules that run before loading must not use it."""
         assert self._spec is not None
         return self._spec
 
@@ -66,7 +66,7 @@ class Context:
 
     @cached_property
     def clauses(self) -> dict[str, tuple[Clause, Document, PathOf]]:
-        """Clause id → the clause and its place."""
+        """Clause id → the clause, its file, and its path in that."""
         clauses = self.spec.clauses
         return {
             raw["id"]: (clauses[raw["id"]], document, ("clauses", index))
@@ -76,13 +76,13 @@ class Context:
 
     @cached_property
     def retired(self) -> dict[str, dict[str, str]]:
-        """The ids that `retired.yaml` holds: cases, clauses, laws → id → reason."""
+        """The ids in `retired.yaml`: cases, clauses or laws (that is, properties) → id → reason."""
         file = self.folder / "retired.yaml"
         documents = list(read_documents(file)) if file.exists() else []
         held: dict[str, dict[str, str]] = documents[0].value if documents else {}
         kinds = ("cases", "clauses", "laws")
         if not isinstance(held, dict) or not all(isinstance(held.get(kind, {}), dict) for kind in kinds):
-            raise SpecError(f"{file}: cases, clauses and laws are wanted, each a mapping of id to reason")
+            raise SpecError(f"{file}: expected `cases`, `clauses` and `laws`, each a mapping of id to reason")
         return {kind: held.get(kind, {}) for kind in kinds}
 
     @cached_property
@@ -96,29 +96,29 @@ class Context:
 
 
 class Rule:
-    """A rule of the spec's form.
+    """A rule for the form of a spec.
 
     Attributes:
         name: permanent; the stem of its fixture in tests/bad_specs/.
-        wants: what it asks for, in one line.
-        advice: whether a finding leaves the exit status alone.
+        summary: what it requires, in one line.
+        warning: whether a finding does not affect the exit status.
     """
 
     name: ClassVar[str]
-    wants: ClassVar[str]
-    advice: ClassVar[bool] = False
+    summary: ClassVar[str]
+    warning: ClassVar[bool] = False
 
     def check(self, context: Context) -> Iterator[Finding]:
-        """Yield every place that breaks the rule."""
+        """Yield the violations."""
         raise NotImplementedError
 
     def at(self, document: Document, path: PathOf, message: str) -> Finding:
-        """Return a finding at a part of a document, or at its nearest known parent."""
+        """Return a finding at a part of a document, or at its nearest existing parent."""
         return self.at_node(document, nearest(document, path), message)
 
     def at_node(self, document: Document, node: Any, message: str) -> Finding:
         """Return a finding at a node of a document."""
-        return Finding(document.file, node.start_mark.line + 1, self.name, message, self.advice)
+        return Finding(document.file, node.start_mark.line + 1, self.name, message, self.warning)
 
     def at_case(self, case: Case, part: str, message: str) -> Finding:
         """Return a finding at a part of a case, such as its title."""
@@ -132,7 +132,7 @@ class Rule:
 
 
 def nearest(document: Document, path: PathOf) -> Any:
-    """Return the node at `path`, or that of its nearest known parent."""
+    """Return the node at `path`, or at its nearest existing parent."""
     while path not in document.nodes:
         path = path[:-1]
     return document.nodes[path]

@@ -1,4 +1,4 @@
-"""How text is written in the YAML, and which characters a case may use."""
+"""Rules about the spelling of text in the YAML, and about the characters and sizes of texts."""
 
 from __future__ import annotations
 
@@ -25,26 +25,26 @@ LONGEST_TEXT = 50_000
 
 
 class TextQuoted(Rule):
-    """Text is double-quoted, so that nothing in it means anything else."""
+    """Text is double-quoted, so that YAML does not read it as anything else."""
 
     name = "text-quoted"
-    wants = "text and tokens are double-quoted in the source"
+    summary = "text and tokens are double-quoted in the source"
 
     def check(self, context: Context) -> Iterator[Finding]:
-        """Look at how each text is quoted."""
+        """Look at the quotes of each text."""
         for document, node in _text_nodes(context):
             if node.style != '"':
                 yield self.at_node(document, node, f"the text {node.value[:40]!a} is not double-quoted; quote it")
 
 
 class TextEscaped(Rule):
-    """What a reader could not see, or could take for something else, is escaped."""
+    """Characters that a reader cannot see, or can mistake for others, are escaped."""
 
     name = "text-escaped"
-    wants = "astral, control, invisible and non-NFC characters of a text are written as escapes"
+    summary = "astral, control, invisible and non-NFC characters of a text are escaped"
 
     def check(self, context: Context) -> Iterator[Finding]:
-        """Look at the characters of each text as they stand in the file."""
+        """Look at the characters of each text in the source."""
         for document, node in _text_nodes(context):
             source = context.sources[document.file][node.start_mark.index + 1 : node.end_mark.index - 1]
             fault = _unescaped(source) if node.style == '"' and source else None
@@ -54,21 +54,21 @@ class TextEscaped(Rule):
 
 
 def _unescaped(source: str) -> tuple[str, str] | None:
-    """Return the first character of a quoted text that is to be an escape, and why."""
+    """Return the first character of a quoted text that must be escaped, and the reason."""
     if source.isascii() and source.isprintable():
         return None
     for char in source:
         if ord(char) > 0xFFFF:
-            return char, "stands beyond the Basic Multilingual Plane"
+            return char, "is outside the Basic Multilingual Plane"
         if char != " " and (unicodedata.category(char)[0] in "CZ" or IGNORABLE.match(char)):
             return char, "is invisible"
         if unicodedata.normalize("NFC", char) != char:
             return char, "is not NFC"
     if unicodedata.category(source[0])[0] == "M":
-        return source[0], "is a mark that would sit on the quote"
-    for place, char in enumerate(source):
-        if unicodedata.normalize("NFC", source[: place + 1]) != source[: place + 1]:
-            return char, "would be composed with what stands before it by NFC"
+        return source[0], "is a combining mark after the quote"
+    for index, char in enumerate(source):
+        if unicodedata.normalize("NFC", source[: index + 1]) != source[: index + 1]:
+            return char, "composes with the character before it under NFC"
     return None
 
 
@@ -80,42 +80,42 @@ def _escape(char: str) -> str:
 
 
 class UnicodeTwelve(Rule):
-    """Every engine knows the characters of a case."""
+    """Every regex engine knows the characters of a case."""
 
     name = "unicode-12"
-    wants = "a text holds code points of Unicode 12 at the latest"
+    summary = "a text contains only code points of Unicode 12"
 
     def check(self, context: Context) -> Iterator[Finding]:
-        """Look every character of every input up."""
+        """Look up every character of every input."""
         for case in context.spec.cases:
             char = next((char for char in _characters(case) if not characters.is_in_unicode_12(char)), None)
             if char is not None:
-                message = f"U+{ord(char):04X} is not in Unicode 12; engines with older tables split it otherwise"
-                yield self.at_case(case, "input", f"{message}: take another character")
+                message = f"U+{ord(char):04X} is not in Unicode 12; engines with older tables split it differently"
+                yield self.at_case(case, "input", f"{message}: use another character")
 
 
 class EnginesAgree(Rule):
-    """Every engine puts the characters of a case into the same classes."""
+    """Every regex engine puts the characters of a case into the same classes."""
 
     name = "engines-agree"
-    wants = "a text holds no code point on whose class the engines differ (fixtures/engine_differences.yaml)"
+    summary = "a text contains no code point that engines classify differently (fixtures/engine_differences.yaml)"
 
     def check(self, context: Context) -> Iterator[Finding]:
-        """Look every character of every input up."""
+        """Look up every character of every input."""
         differences = characters.engine_differences()
         for case in context.spec.cases:
             char = next((char for char in _characters(case) if char in differences), None)
             if char is not None:
-                told = ", ".join(differences[char])
-                message = f"engines differ on whether U+{ord(char):04X} is in {told}; take another character"
+                classes = ", ".join(differences[char])
+                message = f"engines differ on whether U+{ord(char):04X} is in {classes}; use another character"
                 yield self.at_case(case, "input", message)
 
 
 class TextSize(Rule):
-    """A naive tokenizer gets through in time."""
+    """A slow tokenizer finishes in time."""
 
     name = "text-size"
-    wants = f"no must case has a pre-token above {LONGEST_PRE_TOKEN} bytes, or a text above {LONGEST_TEXT}"
+    summary = f"a must case has pre-tokens of at most {LONGEST_PRE_TOKEN} bytes and texts of at most {LONGEST_TEXT}"
 
     def check(self, context: Context) -> Iterator[Finding]:
         """Measure the texts of must cases."""
@@ -125,9 +125,11 @@ class TextSize(Rule):
             for text in split_texts(case):
                 size = len(text.encode("utf-8", "surrogatepass"))
                 if size > LONGEST_TEXT:
-                    yield self.at_case(case, "input", f"a text has {size} bytes; {LONGEST_TEXT} are the most")
+                    yield self.at_case(
+                        case, "input", f"a text has {size} bytes; the maximum is {LONGEST_TEXT}: shorten it"
+                    )
                 elif size > LONGEST_PRE_TOKEN and (longest := _longest(case, text)) > LONGEST_PRE_TOKEN:
-                    message = f"a pre-token has {longest} bytes; {LONGEST_PRE_TOKEN} are the most: make it shorter"
+                    message = f"a pre-token has {longest} bytes; the maximum is {LONGEST_PRE_TOKEN}: shorten it"
                     yield self.at_case(case, "input", message)
 
 
@@ -150,14 +152,14 @@ def split_texts(case: Case) -> list[str]:
 
 
 def _characters(case: Case) -> list[str]:
-    """Return the characters that can decide where a case is split; without merges no split shows."""
+    """Return the characters that can change the answer to a case; without merges, no split does."""
     if case.model is not None and not case.model.merges:
         return []
     return sorted(set("".join(split_texts(case))))
 
 
 def _text_nodes(context: Context) -> Iterator[tuple[Document, Any]]:
-    """Yield the scalars that spell a text or a token, in cases and in model files."""
+    """Yield the YAML scalars that spell a text or a token, in cases and in model files."""
     documents = {id(case.document): case.document for case in context.spec.cases if case.document}
     for document in documents.values():
         for path, node in document.nodes.items():

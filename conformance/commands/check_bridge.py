@@ -1,0 +1,32 @@
+"""`bpe-conformance check-bridge`: a program in any language against the wire protocol."""
+
+from __future__ import annotations
+
+import argparse
+
+from bpe_conformance.adapters import AdapterError
+from bpe_conformance.adapters.bridge import check
+
+from ..command_error import CommandError
+from ..command_line import print_lines
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments."""
+    parser.add_argument("adapter", metavar="cmd:PROGRAM", help='as for --adapter of the suite: "cmd:node tok.js"')
+    parser.add_argument("--time-limit", metavar="SECONDS", type=float, default=10.0, help="for one reply; default 10")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Print the outcome of each step; the status is 1 if a rule is broken."""
+    if not 0 < options.time_limit <= check.LONGEST_LIMIT:
+        raise CommandError(f"--time-limit {options.time_limit:g}: must be above 0 seconds and at most a day")
+    outcomes = []
+    try:
+        for outcome in check.check(options.adapter, options.time_limit):
+            outcomes.append(outcome)
+            print_lines(outcome.text, flush=True)
+    except AdapterError as error:
+        raise CommandError(str(error)) from None
+    print_lines(check.tally(outcomes, options.adapter))
+    return 1 if any(outcome.state == "FAIL" for outcome in outcomes) else 0

@@ -1,0 +1,45 @@
+"""`bpe-conformance known-bugs`: the known bugs, what catches each, and what the suite misses."""
+
+from __future__ import annotations
+
+import argparse
+
+from bpe_conformance.fixtures.saving import write_text
+from bpe_conformance.fixtures.spec import load_spec
+
+from ..command_line import print_lines
+from . import matrix, mutation_score
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments."""
+    mode = parser.add_mutually_exclusive_group()
+    mode.add_argument(
+        "--check",
+        action="store_true",
+        help="test each bug by its cases and a sample of the others; exit 1 if the matrix or its numbers are wrong",
+    )
+    mode.add_argument(
+        "--measure",
+        action="store_true",
+        help="test each bug by all cases and properties, and write the matrix; takes minutes",
+    )
+
+
+def run(options: argparse.Namespace) -> int:
+    """Print the list or the numbers; the status is 1 if `--check` or `--measure` finds a fault."""
+    spec, reasons = load_spec(check_schema=False), mutation_score.cases_without_bug()
+    if options.measure:
+        found = mutation_score.compute()
+        write_text(matrix.FILE, matrix.text(found))
+    else:
+        found = matrix.read()
+    wrong = list(mutation_score.check_published(found)) if options.check else []
+    if not options.check and not options.measure:
+        print_lines(mutation_score.listed(found))
+    wrong += mutation_score.gaps(found, spec, reasons)
+    print_lines(mutation_score.totals(found, spec, reasons))
+    if options.measure:
+        print_lines(mutation_score.seeds())
+    print_lines(wrong)
+    return 1 if wrong and (options.check or options.measure) else 0

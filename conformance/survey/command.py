@@ -1,0 +1,71 @@
+"""`bpe-conformance matrix`: several implementations on one page."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from importlib.resources import files
+from pathlib import Path
+
+from ..command_error import CommandError
+from ..command_line import print_lines
+from ..selection import known
+from . import survey
+from .environments import Environments
+from .implementations import implementations
+from .packs import Packs
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments."""
+    parser.add_argument(
+        "words",
+        nargs="*",
+        metavar="ADAPTER",
+        help="an adapter, named as for the --adapter option of the suite, or a REPORT.json of --bpe-report",
+    )
+    parser.add_argument(
+        "-o", dest="folder", type=Path, required=True, metavar="DIR", help="the output directory; created if needed"
+    )
+    parser.add_argument(
+        "--all", action="store_true", help="also test those that the project lists; installs their packages"
+    )
+    parser.add_argument(
+        "--only", action="append", metavar="NAME", help="also test this implementation of that list; repeatable"
+    )
+    parser.add_argument(
+        "--environments", type=Path, metavar="DIR", help="where to install packages; default: DIR/packages"
+    )
+    parser.add_argument(
+        "--jobs", type=int, metavar="N", default=os.cpu_count() or 1, help="how many to test at the same time"
+    )
+    parser.add_argument("--isolate", action="store_true", help="run every adapter with --bpe-isolate")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Test the implementations and write the page; the status is 1 if one could not be tested."""
+    asked, tested = survey.named(options.words)
+    environments = packs = None
+    if options.all or options.only:
+        listed = {one.name: one for one in implementations()}
+        for name in options.only or ():
+            known(name, listed, "implementation", see="conformance/survey/implementations.yaml")
+        asked += [listed[name] for name in options.only or listed]
+        environments = Environments(options.environments or options.folder / "packages")
+        packs = Packs(environments)
+    if not asked and not tested:
+        raise CommandError("name an implementation or a report, or give --all for those that the project lists")
+    survey.check_names([one.name for one in asked])
+    if options.jobs < 1:
+        raise CommandError(f"--jobs {options.jobs}: must be at least 1")
+    further = ["--bpe-isolate"] if options.isolate else []
+    adapters = Path(str(files("bpe_conformance.adapters")))
+    folder = options.folder.absolute()
+    plan = survey.Survey(folder, adapters, environments, packs, options.jobs, further)
+    for one in plan.run(asked):
+        print_lines([one.line], flush=True)
+        tested.append(one)
+    order = {one.name: position for position, one in enumerate(asked)}
+    tested.sort(key=lambda one: order.get(one.name, -1))
+    print_lines(f"wrote {options.folder / file.name}" for file in survey.write(folder, tested))
+    return 1 if any(one.report is None for one in tested) else 0

@@ -1,0 +1,59 @@
+from __future__ import annotations
+
+import pytest
+
+from bpe_conformance.fixtures.spec import load_spec
+from bpe_conformance.selection import Selection, SelectionError, known
+
+NAMES = ("MERGE-ORDER-1", "MERGE-LEFT-1", "TRAIN-TIE-1")
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("MERGE-ODER-1", "there is no clause 'MERGE-ODER-1'; did you mean MERGE-ORDER-1?"),
+        ("merge-order-1", "there is no clause 'merge-order-1'; did you mean MERGE-ORDER-1?"),
+        ("tie", "there is no clause 'tie'; did you mean TRAIN-TIE-1?"),
+        ("", "there is no clause ''; LIST shows all of them"),
+        ("qqq\n", "there is no clause 'qqq\\n'; LIST shows all of them"),
+    ],
+)
+def test_an_unknown_name_gets_suggestions(name: str, message: str) -> None:
+    with pytest.raises(SelectionError) as caught:
+        known(name, NAMES, "clause", see="LIST")
+    assert str(caught.value).startswith(message.rstrip("?"))
+
+
+def test_a_short_list_of_names_is_shown() -> None:
+    with pytest.raises(SelectionError, match="there is no level 'x'; choose one of must, should"):
+        known("x", ("must", "should"), "level", listed=True)
+
+
+@pytest.mark.parametrize(
+    ("selection", "message"),
+    [
+        (Selection(ids=["merge-prioriti"]), "no case or property 'merge-prioriti'; did you mean merge-priority"),
+        (Selection(clauses=["TRAIN-TEI-1"]), "no clause 'TRAIN-TEI-1'; did you mean TRAIN-TIE-1"),
+        (Selection(clauses=["MERGE-ORDE"]), "no clause 'MERGE-ORDE'; did you mean MERGE-ORDER"),
+        (Selection(sections=["merg"]), "no section 'MERG'; did you mean MERGE?"),
+        (Selection(levels=["mst"]), "no level 'mst'; did you mean must?"),
+        (Selection(operations=["x"]), "no operation 'x'; choose one of train, encode"),
+    ],
+)
+def test_every_filter_must_name_something(selection: Selection, message: str) -> None:
+    with pytest.raises(SelectionError) as caught:
+        selection.check(["merge-priority"], NAMES)
+    assert message in str(caught.value)
+
+
+def test_filters_narrow() -> None:
+    cases = load_spec(check_schema=False).cases
+    selected = [case for case in cases if Selection(clauses=["MERGE-ORDER-1"]).matches(case)]
+    assert {case.clause.id for case in selected} == {"MERGE-ORDER-1"}
+    section = [case for case in cases if Selection(sections=["merge"]).matches(case)]
+    assert len(section) > len(selected)
+    assert section == [case for case in cases if Selection(clauses=["MERGE-"]).matches(case)]
+    several = Selection(sections=["STREAM"], operations=["stream"], levels=["must"])
+    found = {(case.op, case.clause.section, case.level) for case in cases if several.matches(case)}
+    assert found == {("stream", "STREAM", "must")}
+    assert [case.id for case in cases if Selection(ids=[cases[3].id]).matches(case)] == [cases[3].id]
