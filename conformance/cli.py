@@ -7,14 +7,14 @@ import os
 import signal
 import sys
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from typing import Any, NoReturn, TextIO
 
-from . import __version__
+from . import __version__, signals
 from .command_error import CommandError
-from .signals import Ended, ended_by_signals
 
 BROKEN_PIPE = 141  # what a shell gives for a program that SIGPIPE ended
 INTERRUPTED = 130  # what a shell gives for a program that SIGINT ended
@@ -22,13 +22,24 @@ INTERRUPTED = 130  # what a shell gives for a program that SIGINT ended
 
 @dataclass(frozen=True)
 class Command:
-    """One subcommand: its name, a line of help, an example, its arguments, and what it does."""
+    """One subcommand.
+
+    Attributes:
+        name: its name.
+        help: a line of help.
+        example: its arguments, for example.
+        arguments: adds its arguments to a parser.
+        run: does it, and returns the exit status.
+        runs_adapters: whether it runs adapters in this process. It leaves signals alone, since the processes that an
+            adapter forks would inherit their handlers.
+    """
 
     name: str
     help: str
     example: str
     arguments: Callable[[argparse.ArgumentParser], None]
     run: Callable[[argparse.Namespace], int]
+    runs_adapters: bool = False
 
 
 class Parser(argparse.ArgumentParser):
@@ -44,14 +55,14 @@ class Parser(argparse.ArgumentParser):
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit status."""
     try:
-        with ended_by_signals():
-            words = sys.argv[1:] if arguments is None else list(arguments)
-            options = _parser(words).parse_args(words)
+        words = sys.argv[1:] if arguments is None else list(arguments)
+        options = _parser(words).parse_args(words)
+        with nullcontext() if options.runs_adapters else signals.raised():
             status = _run(options)
     except BrokenPipeError:
         status = BROKEN_PIPE  # what reads our output has closed it, as `| head` does
     except KeyboardInterrupt as error:
-        if isinstance(error, Ended):
+        if isinstance(error, signals.TerminatedBySignal):
             _tell(f"ended by {signal.Signals(error.number).name}")
             status = 128 + error.number
         else:
@@ -89,7 +100,7 @@ def _parser(words: Sequence[str]) -> Parser:
         one = commands.add_parser(command.name, help=command.help, description=command.help, epilog=shown)
         if command.name in words:
             command.arguments(one)
-        one.set_defaults(run=command.run)
+        one.set_defaults(run=command.run, runs_adapters=command.runs_adapters)
     return parser
 
 
@@ -475,6 +486,7 @@ COMMANDS = (
         "conventions mypkg.mymodule:Tokenizer",
         _conventions_arguments,
         _conventions,
+        runs_adapters=True,
     ),
     Command(
         "check-bridge",
@@ -524,5 +536,6 @@ COMMANDS = (
         "compare mypkg.mymodule:Tokenizer tiktoken --corpus book.txt",
         _using("compare", "arguments"),
         _using("compare", "run"),
+        runs_adapters=True,
     ),
 )

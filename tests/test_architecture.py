@@ -68,7 +68,7 @@ def test_the_reference_imports_fixtures_at_most_and_never_the_oracle(file: Path)
 LAYERS: dict[str, tuple[str, ...]] = {
     "outcome": (),
     "command_error": (),
-    "signals": ("implementation",),
+    "signals": (),
     "implementation": ("outcome", "terminal", "command_error"),
     "cases": ("outcome", "implementation", "terminal"),
     "properties": ("outcome", "implementation", "cases", "terminal"),
