@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import pairwise
 
 import regex
@@ -65,6 +66,6 @@ class Tokenizer:
             here = min(found)[1]
             word[here : here + 2] = [word[here] + word[here + 1]]
 
-    def decode(self, ids: list[int]) -> str:
+    def decode(self, ids: Sequence[int]) -> str:
         """Return the text of `ids`; bytes that are not UTF-8 become U+FFFD."""
         return b"".join(self.vocab[index] for index in ids).decode("utf-8", errors="replace")

@@ -6,15 +6,15 @@ import argparse
 import signal
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Any, NoReturn
 
-from . import __version__
+from . import __version__, signals
 from .command_error import CommandError
 from .command_line import discard, print_error
 from .selection import SelectionError
-from .signals import Ended, ended_by_signals
 
 BROKEN_PIPE = 141
 """The exit status that a shell reports for a program that SIGPIPE ended."""
@@ -33,6 +33,8 @@ class Command:
         example: its arguments in an example.
         prefix: of the two functions of the module: `arguments` adds the arguments to a parser, `run` takes the
             parsed ones and returns the exit status.
+        runs_adapters: whether it runs adapters in this process. It leaves signals alone, since the processes that an
+            adapter forks would inherit their handlers.
     """
 
     name: str
@@ -40,6 +42,7 @@ class Command:
     help: str
     example: str
     prefix: str = ""
+    runs_adapters: bool = False
 
     def function(self, name: str) -> Callable[[Any], Any]:
         """Return one of the two functions."""
@@ -89,6 +92,7 @@ COMMANDS = (
         "spec_tools.conventions",
         "find out by probing which conventions an adapter follows, and what it should declare",
         "mypkg.mymodule:Tokenizer",
+        runs_adapters=True,
     ),
     Command(
         "check-bridge",
@@ -133,6 +137,7 @@ COMMANDS = (
         "commands.compare",
         "encode your own text with two tokenizers, and show where they differ; exit 1 if they do",
         "mypkg.mymodule:Tokenizer tiktoken --corpus book.txt",
+        runs_adapters=True,
     ),
 )
 
@@ -150,14 +155,15 @@ class Parser(argparse.ArgumentParser):
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit status."""
     try:
-        with ended_by_signals():
-            words = sys.argv[1:] if arguments is None else list(arguments)
-            options = _parser(words).parse_args(words)
-            status = _run(options)
+        words = sys.argv[1:] if arguments is None else list(arguments)
+        options = _parser(words).parse_args(words)
+        command = next(command for command in COMMANDS if command.name == options.command)
+        with nullcontext() if command.runs_adapters else signals.raised():
+            status = _run(command, options)
     except BrokenPipeError:
         status = BROKEN_PIPE  # the reader has closed the pipe, as `| head` does
     except KeyboardInterrupt as error:
-        if isinstance(error, Ended):
+        if isinstance(error, signals.TerminatedBySignal):
             print_error(f"ended by {signal.Signals(error.number).name}")
             status = 128 + error.number
         else:
@@ -183,11 +189,10 @@ def _parser(words: Sequence[str]) -> Parser:
     return parser
 
 
-def _run(options: argparse.Namespace) -> int:
+def _run(command: Command, options: argparse.Namespace) -> int:
     from bpe_conformance.fixtures.yaml_file import SpecError
 
     try:
-        command = next(command for command in COMMANDS if command.name == options.command)
         status: int = command.function("run")(options)
     except BrokenPipeError:
         raise

@@ -1,4 +1,4 @@
-"""Signals that end a command do it as Ctrl-C does, so that no temporary file and no process is left."""
+"""Signals that end a command raise an exception, so that no temporary file and no process is left."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from typing import NoReturn
 NAMES = ("SIGTERM", "SIGHUP")
 
 
-class Ended(KeyboardInterrupt):
-    """A signal came that ends the command.
+class TerminatedBySignal(KeyboardInterrupt):
+    """A signal ended the command.
 
     Attributes:
-        number: of the signal.
+        number: the signal's number.
     """
 
     def __init__(self, number: int) -> None:
@@ -24,20 +24,23 @@ class Ended(KeyboardInterrupt):
 
 
 @contextmanager
-def ended_by_signals() -> Iterator[None]:
-    """Raise `Ended` for the signals of `NAMES`, unless somebody has said already what is to be done about them."""
+def raised() -> Iterator[None]:
+    """Raise `TerminatedBySignal` for the signals of `NAMES`, unless they are handled or ignored already.
+
+    Off the main thread, where Python lets nobody handle signals, nothing is done.
+    """
     numbers = [getattr(signal, name) for name in NAMES if hasattr(signal, name)]
-    taken = [number for number in numbers if signal.getsignal(number) == signal.SIG_DFL]
     if threading.current_thread() is not threading.main_thread():
-        taken = []  # only there may it be said
+        numbers = []
+    unhandled = [number for number in numbers if signal.getsignal(number) == signal.SIG_DFL]
     try:
-        for number in taken:
-            signal.signal(number, _end)
+        for number in unhandled:
+            signal.signal(number, _raise)
         yield
     finally:
-        for number in taken:
+        for number in unhandled:
             signal.signal(number, signal.SIG_DFL)
 
 
-def _end(number: int, _: object) -> NoReturn:
-    raise Ended(number)
+def _raise(number: int, _: object) -> NoReturn:
+    raise TerminatedBySignal(number)

@@ -70,7 +70,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
     "command_error": (),
     "command_line": ("command_error", "terminal"),
     "selection": (),
-    "signals": ("implementation",),
+    "signals": (),
     "implementation": ("outcome", "terminal", "command_error"),
     "cases": ("outcome", "implementation", "terminal"),
     "properties": ("outcome", "implementation", "cases", "terminal"),

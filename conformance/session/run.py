@@ -187,6 +187,8 @@ class Run:
             self.diagnosis = replace(self.diagnosis, passes_alone=self._passes_alone())
         self._take_over_failures()
         self._write_known_failures()
+        if self.unwritten and session.exitstatus == pytest.ExitCode.OK:
+            session.exitstatus = pytest.ExitCode.TESTS_FAILED
         result = self.result(int(session.exitstatus), not stopped)
         self.unwritten += reporting.write(result, self.reports)
         if self.unwritten and session.exitstatus == pytest.ExitCode.OK:

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from helpers.plugin_adapters import DecodeOnly, EncodeOnly, Right, TrainOnly, Unclaimed, make
 
-from bpe_conformance.cases import judging
+from bpe_conformance.cases import judging, skipping
 from bpe_conformance.fixtures import gpt2_model, read_model
 from bpe_conformance.fixtures.answers import MalformedAnswer, rebuild_ids, rebuild_merges, rebuild_vocab
 from bpe_conformance.fixtures.spec import load_spec
@@ -477,7 +477,7 @@ def test_special_tokens_that_are_not_claimed_leave_the_rest_to_be_judged() -> No
         "train-special-longest": "special tokens in train",
         "merge-priority-beats-leftmost": None,
     }
-    assert {name: judging.skip_reason(cases[name], implementation) for name in wanted} == wanted
+    assert {name: skipping.skip_reason(cases[name], implementation) for name in wanted} == wanted
     assert judging.judge(cases["train-run-of-three-counts-two"], implementation) is None
 
     class Wrong(Plain):
