@@ -182,9 +182,8 @@ class Run:
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
         elif status == pytest.ExitCode.OK and all(one.state == "skipped" for one in self.outcomes.values()):
             session.exitstatus = pytest.ExitCode.NO_TESTS_COLLECTED
-        if not self.config.getoption("--bpe-spec"):
-            self.diagnosis = diagnose(self._in_order(), self.spec.cases)
-            self.diagnosis = replace(self.diagnosis, passes_alone=self._passes_alone())
+        self.diagnosis = diagnose(self._in_order(), self.spec.cases)
+        self.diagnosis = replace(self.diagnosis, passes_alone=self._passes_alone())
         self._take_over_failures()
         self._write_known_failures()
         if self.unwritten and session.exitstatus == pytest.ExitCode.OK:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from typing import Any
 
@@ -40,7 +41,8 @@ def command(asked: Question, importable: tuple[str, str] | None, other_trainer: 
 
 
 def _quoted(code: str) -> str:
-    return shlex.quote(code) if set(code) & set('"$`\\!') else f'"{code}"'
+    """Quote for a POSIX shell, in double quotes where that is possible: the code is full of single quotes."""
+    return shlex.quote(code) if "!" in code else '"' + re.sub(r'(["$`\\])', r"\\\1", code) + '"'
 
 
 def _training(name: str, given: Any) -> str:
