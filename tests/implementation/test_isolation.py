@@ -1,4 +1,4 @@
-"""What --bpe-isolate contains: crashes, native hangs, memory, code that catches everything, code that ends the process."""
+"""What --bpe-isolate contains: crashes, native hangs, memory, and code that ends the process or catches all."""
 
 from __future__ import annotations
 
