@@ -1,25 +1,137 @@
-"""Documents, and how they are cut into chunks that may be counted and encoded one by one."""
+"""Documents, and where they are cut into chunks whose counts add up to those of the whole.
+
+There are two kinds of such cuts. One is before a special token, if no special token that starts earlier can reach over
+the position. Both depend on the token alone if no special token can overlap its first character; such a token is a
+*safe delimiter*. The other is a fence (`fences`), if the pattern has fences and no special token can reach over one.
+"""
 
 from __future__ import annotations
 
 import os
+import re
 import stat
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import pairwise
 from pathlib import Path
-from typing import NamedTuple
+from typing import AnyStr, BinaryIO, NamedTuple
 
 import regex
 
-from .boundaries import fences_are_safe, file_boundaries, safe_delimiters, text_boundaries
-from .patterns import has_fence
+from . import fences
+from .automaton import Automaton
 
 CHUNK_SIZE = 1 << 25
-"""Characters or bytes of a chunk at most, about."""
+"""The most characters or bytes of a chunk, approximately."""
+WINDOW = 1 << 16
+"""How many bytes of a file are searched at once."""
+
+
+# Positions
+
+
+def safe_delimiters(special_tokens: Iterable[str]) -> list[str]:
+    """Return the special tokens before which any text can be cut.
+
+    Not safe is a token that overlaps itself (`aaa` holds `aa` twice, but only the first is matched), and one that
+    another token contains or whose beginning another token ends with. A token that another one starts with is safe: a
+    match starts there, whichever of the two it is.
+
+    >>> safe_delimiters(["<|a|>", "aa", "x<|b|>y", "<|b|>", "<|a|>!"])
+    ['<|a|>', 'x<|b|>y', '<|a|>!']
+    """
+    # The same as `special_tokens.straddles` for each two tokens, but for thousands of them at once.
+    tokens = dict.fromkeys(special_tokens)
+    firsts, sizes = {token[0] for token in tokens}, {len(token) for token in tokens}
+    rests = {token[start:] for token in tokens for start in range(1, len(token)) if token[start] in firsts}
+    unsafe = {rest[:size] for rest in rests for size in sizes}
+    return [
+        token
+        for token in tokens
+        if token not in unsafe and rests.isdisjoint(token[:size] for size in range(1, len(token)))
+    ]
+
+
+def text_boundaries(text: str, chunks: int, delimiters: Sequence[str], use_fences: bool = False) -> list[int]:
+    """Return the offsets at which a text is cut, from 0 to its length.
+
+    Args:
+        text: what is cut.
+        chunks: how many chunks there should be; there are fewer where delimiters are rare.
+        delimiters: safe delimiters.
+        use_fences: whether to cut at fences, too. With neither, the text stays whole.
+
+    >>> text_boundaries("aaa|b|cc", 2, ["|"])
+    [0, 5, 8]
+    """
+    automaton, fence = Automaton(delimiters), re.compile(fences.TEXT) if use_fences else None
+
+    def find_next(start: int) -> int:
+        return _first(automaton, fence, text, start)
+
+    return _snap(len(text), chunks if delimiters or use_fences else 1, find_next)
+
+
+def file_boundaries(
+    file: BinaryIO, chunks: int, delimiters: Sequence[str], use_fences: bool = False, window: int | None = None
+) -> list[int]:
+    """Return the byte offsets at which a file is cut, from 0 to its size.
+
+    A chunk starts with the first byte of a character, after a complete one. So the chunks, decoded one by one, give the
+    text of the whole, even if the file is not UTF-8: the same bytes are replaced.
+
+    Args:
+        file: binary, seekable.
+        chunks: how many chunks there should be; there are fewer where delimiters are rare.
+        delimiters: safe delimiters.
+        use_fences: whether to cut at fences, too. With neither, the file stays whole.
+        window: how many bytes to search at once; None is `WINDOW`.
+
+    >>> import io
+    >>> file_boundaries(io.BytesIO(b"aaa|b|cc"), 2, ["|"], window=1)
+    [0, 5, 8]
+    """
+    size, window = file.seek(0, os.SEEK_END), window or WINDOW
+    encoded = [delimiter.encode("utf-8") for delimiter in delimiters]
+    automaton, fence = Automaton(encoded), re.compile(fences.IN_BYTES) if use_fences else None
+    # Windows overlap, so that a delimiter that starts in one and ends in the next is found, and so are fences.
+    before, after = (fences.BYTES_BEFORE, fences.BYTES_AFTER) if use_fences else (0, 0)
+    longest = max([*map(len, encoded), after], default=1)
+
+    def find_next(start: int) -> int:
+        while start < size:
+            begin = max(0, start - before)
+            file.seek(begin)
+            # The window has no name, so that its memory is free when the next one is read.
+            place = begin + _first(automaton, fence, file.read(start - begin + window + longest), start - begin)
+            if place < min(start + window, size):
+                return place
+            start += window
+        return size
+
+    return _snap(size, chunks if delimiters or use_fences else 1, find_next)
+
+
+def _first(automaton: Automaton[AnyStr], fence: re.Pattern[AnyStr] | None, text: AnyStr, start: int) -> int:
+    """Return the first delimiter or fence at or after `start`, the length of `text` if there is none."""
+    end = fences.first(fence, text, start) if fence else len(text)
+    found = automaton.find(text, start, end)
+    return found[0] if found else end
+
+
+def _snap(size: int, chunks: int, find_next: Callable[[int], int]) -> list[int]:
+    cuts = [0]
+    for number in range(1, chunks):
+        even = size * number // chunks
+        if even > cuts[-1]:
+            cuts.append(find_next(even))
+    return list(dict.fromkeys([*cuts, size]))
+
+
+# Chunks
 
 
 class FileState(NamedTuple):
-    """What tells a file from another, and from what it was: its size in bytes, when it was changed, its number."""
+    """What identifies a version of a file: its size in bytes, its modification time, its inode number."""
 
     size: int
     modified: int
@@ -27,12 +139,12 @@ class FileState(NamedTuple):
 
     @classmethod
     def of(cls, found: os.stat_result) -> FileState:
-        """Return the state that the system tells."""
+        """Return the state in the result of a system call."""
         return cls(found.st_size, found.st_mtime_ns, found.st_ino)
 
 
 class FileChunk(NamedTuple):
-    """A part of a file, in bytes, and what the whole file was when it was cut; the path is absolute, for any worker."""
+    """A part of a file, in bytes, and the state of the file when it was cut. The path is absolute."""
 
     path: str
     start: int
@@ -40,10 +152,10 @@ class FileChunk(NamedTuple):
     file: FileState
 
     def read(self) -> str:
-        """Return the text; every maximal subpart that is not UTF-8 is U+FFFD.
+        """Return the text; each maximal subpart that is not UTF-8 becomes U+FFFD.
 
         Raises:
-            ValueError: if the file cannot be read, or is no longer as large as it was.
+            ValueError: if the file cannot be read, or its size has changed.
         """
         try:
             with Path(self.path).open("rb") as file:
@@ -57,24 +169,24 @@ class FileChunk(NamedTuple):
 
 
 def check_size(path: str, planned: int, found: int) -> None:
-    """Check that a file is as large as it was when its chunks were planned.
+    """Check that a file has the size that it had when its chunks were planned.
 
     Raises:
-        ValueError: if it is not.
+        ValueError: if it has not.
     """
     if found != planned:
         raise ValueError(f"{path}: changed from {planned} to {found} bytes while it was read; try again")
 
 
 def check_unchanged(path: str, planned: FileState) -> None:
-    """Check, on the machine where its chunks were planned, that a file was not replaced or changed since.
+    """Check that a file was neither replaced nor changed since its chunks were planned, on the same machine.
 
     Raises:
         ValueError: if it was.
     """
     try:
         found = FileState.of(Path(path).stat())
-    except FileNotFoundError:  # all of it was read before
+    except FileNotFoundError:  # it was read completely before
         return
     except OSError as error:
         raise ValueError(f"{path}: cannot be read: {error.strerror or error}") from None
@@ -87,9 +199,9 @@ class Cuts(NamedTuple):
     """How documents are cut.
 
     Attributes:
-        width: into how many chunks at least.
-        delimiters: special tokens before which they are cut.
-        fences: whether they are cut at fences.
+        width: the least number of chunks.
+        delimiters: special tokens before which documents are cut.
+        fences: whether documents are cut at fences.
     """
 
     width: int
@@ -100,10 +212,10 @@ class Cuts(NamedTuple):
     def of(cls, width: int, special_tokens: Iterable[str], compiled: regex.Pattern[str]) -> Cuts:
         """Return the cuts that change no pre-token."""
         tokens = list(special_tokens)
-        return cls(width, safe_delimiters(tokens), has_fence(compiled) and fences_are_safe(tokens))
+        return cls(width, safe_delimiters(tokens), fences.has_fence(compiled) and fences.are_safe_from(tokens))
 
     def _many(self, size: int, largest: int) -> int:
-        """Return how many chunks: as many for each worker, and one where it is not worth a process."""
+        """Return the number of chunks: equally many for each worker, but one if it is not worth a process."""
         return 1 if 8 * size < largest else self.width * max(1, -(-size // (largest * self.width)))
 
     def of_text(self, text: str) -> Iterator[str]:
@@ -113,14 +225,18 @@ class Cuts(NamedTuple):
             yield text[start:end]
 
     def of_file(self, path: os.PathLike[str], largest: int | None = None) -> list[FileChunk]:
-        """Return the chunks of a file, of `largest` bytes at most, about; None is `CHUNK_SIZE`.
+        """Return the chunks of a file.
+
+        Args:
+            path: the file.
+            largest: the most bytes of a chunk, approximately; None is `CHUNK_SIZE`.
 
         Raises:
-            ValueError: if it cannot be read.
+            ValueError: if the file cannot be read.
         """
         name = os.fspath(path)
         try:
-            kind = Path(name).stat().st_mode  # before it is opened, for that of a pipe waits
+            kind = Path(name).stat().st_mode  # before it is opened: to open a pipe waits for its writer
             if not stat.S_ISREG(kind) and not stat.S_ISDIR(kind):
                 raise ValueError(f"{name}: cannot be read: it is no regular file")
             with Path(name).open("rb") as file:

@@ -11,7 +11,8 @@ from functools import lru_cache, partial
 from typing import TypeAlias
 
 from .chunks import CHUNK_SIZE, Cuts, FileChunk, FileState, check_unchanged
-from .patterns import has_fence, pre_tokenize, resolve
+from .dispatch import counts_over_arrays
+from .patterns import pre_tokenize, resolve
 from .progress import Progress, silent
 from .special_tokens import SpecialTokens
 from .workers import in_order, in_processes
@@ -19,10 +20,7 @@ from .workers import in_order, in_processes
 Source: TypeAlias = "str | os.PathLike[str] | Iterable[str | os.PathLike[str]]"
 
 BATCH_SIZE = 1 << 22
-"""Characters or bytes of small documents that are counted at once."""
-BULK = 1 << 14
-"""From so many characters on, numbering pieces (`bulk`) is faster than splitting them one by one (measured)."""
-
+"""The least characters or bytes of small documents that are counted in one job."""
 
 Job = list["str | FileChunk"]
 
@@ -38,17 +36,17 @@ def count_pre_tokens(
 ) -> Counter[bytes]:
     """Count the pre-tokens of `source`.
 
-    Files are read as bytes and decoded as UTF-8, every maximal subpart that is not UTF-8 as U+FFFD; newlines
-    and a leading BOM stay. Each file, and each text of an iterable, is a document: no pre-token reaches from
-    one into the next. The counts, and their order, depend neither on workers nor on chunks.
+    Files are decoded as UTF-8; each maximal subpart that is not UTF-8 becomes U+FFFD, newlines and a leading BOM stay.
+    Each file, and each text of an iterable, is a document: no pre-token crosses from one into the next. The counts, and
+    their order, depend neither on workers nor on chunks.
 
     Args:
         source: a text; a path (`os.PathLike`, not `str`); or an iterable of texts or paths.
-        special_tokens: boundaries of pre-tokens; not counted.
+        special_tokens: boundaries of pre-tokens; they are not counted.
         pattern: a name or a regular expression; None is GPT-2's.
-        workers: processes to count in; None is 1, or, with an `executor`, as many as there are processors.
-        executor: counts in place of processes of our own; `workers` then says how many chunks to make.
-        progress: told after each chunk.
+        workers: the number of processes; None is 1, or, with an `executor`, the number of processors.
+        executor: counts instead of processes of our own; `workers` is then the number of chunks.
+        progress: called after each chunk.
 
     Returns:
         Counter: pre-token, UTF-8 → how often it occurs, in order of first occurrence.
@@ -87,20 +85,20 @@ def count_pre_tokens(
 
 
 def _noted(jobs: Iterable[Job], files: dict[str, FileState]) -> Iterator[Job]:
-    """Yield the jobs, and put into `files` what each file was when it was planned."""
+    """Yield the jobs, and put the state of each file, as it was planned, into `files`."""
     for job in jobs:
         files.update((part.path, part.file) for part in job if isinstance(part, FileChunk))
         yield job
 
 
 def count_job(job: Job, special_tokens: Sequence[str], pattern: str | None) -> Counter[bytes]:
-    """Count the pre-tokens of a few documents or parts of documents; this is what a worker runs."""
+    """Count the pre-tokens of a few documents or parts of documents. Workers run this."""
     special, compiled = _special_tokens(tuple(special_tokens)), resolve(pattern)
     texts = [document if isinstance(document, str) else document.read() for document in job]
-    if has_fence(compiled) and sum(map(len, texts)) >= BULK:
-        from .bulk import counting  # NumPy is loaded when it pays
+    if counts_over_arrays(sum(map(len, texts)), compiled):
+        from .bulk.pieces import count  # it loads NumPy
 
-        return counting.count(texts, special, compiled)
+        return count(texts, special, compiled)
     counts: Counter[str] = Counter()
     for text in texts:
         for segment, is_special in special.cut(text):
@@ -111,12 +109,12 @@ def count_job(job: Job, special_tokens: Sequence[str], pattern: str | None) -> C
 
 @lru_cache(maxsize=1)
 def _special_tokens(tokens: tuple[str, ...]) -> SpecialTokens:
-    """Return them as they were made for the job before: there may be thousands."""
+    """Return the special tokens of the job before, if they are the same: there can be thousands to prepare."""
     return SpecialTokens(tokens)
 
 
 def _plan(source: Source, cuts: Cuts) -> tuple[Iterable[Job], int]:
-    """Return the jobs, and how many there are: 0 if that is not known before they are made."""
+    """Return the jobs and their number, 0 if it is not known before they are made."""
     if isinstance(source, str):
         chunks = list(cuts.of_text(source))
         return ([chunk] for chunk in chunks), len(chunks)
@@ -133,7 +131,7 @@ def _plan(source: Source, cuts: Cuts) -> tuple[Iterable[Job], int]:
 
 
 def _batches(items: Iterable[str | os.PathLike[str]], cuts: Cuts) -> Iterator[Job]:
-    """Yield jobs of many small documents, or of one large one."""
+    """Yield jobs, each of many small documents or one large one."""
     batch: Job = []
     size = 0
     for document in _documents(items, cuts):

@@ -11,17 +11,18 @@ from itertools import pairwise
 from bpe_conformance.fixtures import Merge
 
 LONG = 50
-"""From so many bytes on the heap is faster than the scan (measured)."""
+"""The number of bytes from which on the heap is faster than the scan (measured)."""
 CACHE_SIZE = 1 << 16
+"""How many pre-tokens are remembered."""
 NO_RANK = 1 << 62
 
 
 @dataclass
 class Ranks:
-    """The merges of a table, in ids.
+    """The merges of a tokenizer, as ids.
 
     Attributes:
-        rank_of: pair of ids → its rank; of a pair that stands twice, the first.
+        rank_of: pair of ids → its rank; the first rank if the pair is repeated.
         result_of: rank → the id of the concatenation.
     """
 
@@ -41,9 +42,20 @@ class Ranks:
             ranks.result_of.append(ids[left + right])
         return ranks
 
+    def are_in_order(self) -> bool:
+        """Return whether every merge ranks after those that make its parts, as training always has it.
+
+        >>> Ranks({(1, 2): 0, (3, 1): 1}, [3, 4]).are_in_order(), Ranks({(3, 1): 0, (1, 2): 1}, [4, 3]).are_in_order()
+        (True, False)
+        """
+        made: dict[int, int] = {}
+        for rank in self.rank_of.values():
+            made[self.result_of[rank]] = max(rank, made.get(self.result_of[rank], -1))
+        return all(rank > made.get(part, -1) for pair, rank in self.rank_of.items() for part in pair)
+
 
 def merge_by_scan(word: Sequence[int], ranks: Ranks) -> list[int]:
-    """Merge by looking for the lowest rank again after each merge: quadratic, and fast on short words.
+    """Merge by searching the lowest rank again after each merge: quadratic, and fast on short words.
 
     >>> merge_by_scan([97, 98, 99], Ranks({(98, 99): 0, (97, 98): 1}, [256, 257]))
     [97, 256]
@@ -68,9 +80,10 @@ def merge_by_heap(word: Sequence[int], ranks: Ranks) -> list[int]:
     [97, 256]
     """
     tokens, rank_of, size = list(word), ranks.rank_of, len(word)
-    following = array("q", range(1, size + 1))  # no larger than it must be: a pre-token may have megabytes
+    following = array("q", range(1, size + 1))  # 8 bytes an entry: a pre-token can have megabytes
     preceding = array("q", range(-1, size - 1))
-    # The rank of the pair that starts at each place; an entry of the heap that says otherwise is out of date.
+    # The rank of the pair that starts at each position. An entry of the heap with another rank is out of date: a merge
+    # beside it, or of it, came first. To skip it when it surfaces is cheaper than to find it in the heap.
     found = [rank_of.get(pair, NO_RANK) for pair in pairwise(tokens)] + [NO_RANK]
     heap = [rank * size + place for place, rank in enumerate(found) if rank != NO_RANK]
     heapify(heap)
@@ -107,9 +120,9 @@ class Encoder:
     """Encodes pre-tokens, and remembers the short ones.
 
     Args:
-        ids: token → id; holds every byte, and every part and result of `merges`.
+        ids: token → id; has every byte, and every part and result of `merges`.
         merges: pairs in order of rank.
-        cache_size: how many pre-tokens are remembered at most; when there are more, all are forgotten.
+        cache_size: the most pre-tokens that are remembered; when there are more, all are forgotten.
 
     Raises:
         KeyError: if `ids` lacks a token.
@@ -120,6 +133,10 @@ class Encoder:
         self.ranks = Ranks.of(merges, ids)
         self._cache: dict[str, tuple[int, ...]] = {}
         self._cache_size = cache_size
+
+    def __getstate__(self) -> dict[str, object]:
+        """Return what a copy in another process needs: not the pre-tokens that are remembered."""
+        return {**self.__dict__, "_cache": {}}
 
     def encode(self, pre_token: str) -> tuple[int, ...]:
         """Return the ids of a pre-token.
@@ -142,6 +159,6 @@ class Encoder:
         return encoded
 
     def merge(self, atoms: bytes) -> list[int]:
-        """Return the ids of a pre-token's bytes, not remembered."""
+        """Return the ids of a pre-token's bytes; nothing is remembered."""
         word = [self.byte_ids[byte] for byte in atoms]
         return merge_by_heap(word, self.ranks) if len(word) >= LONG else merge_by_scan(word, self.ranks)

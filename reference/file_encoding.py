@@ -3,38 +3,36 @@
 from __future__ import annotations
 
 import codecs
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Generator, Iterator
 from contextlib import closing, suppress
 from functools import partial
 from itertools import islice
-from multiprocessing import get_start_method
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from .chunks import Cuts, FileChunk, check_size, check_unchanged
-from .files import AnyPath, replacing
+from .formats.files import AnyPath, replacing
 from .progress import Progress
-from .special_token_policy import Choice
+from .special_token_policy import SpecialTokenPolicy
+from .text_encoder import TextEncoder
 from .workers import in_processes
 
-if TYPE_CHECKING:
-    from .tokenizer import Tokenizer
-
 CHUNK_SIZE = 1 << 22
-"""Bytes of a chunk at most, about: so few that workers end at about the same time."""
+"""The most bytes of a chunk, approximately: so few that all workers end at about the same time."""
 STREAMED = 1 << 16
+"""How many bytes are read, and how many ids are written at once, where a file cannot be cut into chunks."""
 
 Ids = npt.NDArray[Any]
 
-_of_worker: list[tuple[Tokenizer, Choice]] = []
+_of_worker: list[tuple[TextEncoder, SpecialTokenPolicy]] = []
 
 
 def encode_file(
-    tokenizer: Tokenizer,
-    choice: Choice,
+    encoder: TextEncoder,
+    policy: SpecialTokenPolicy,
     source: AnyPath,
     target: AnyPath,
     bits: int | None,
@@ -43,20 +41,30 @@ def encode_file(
 ) -> int:
     """Write the ids of the text in `source` to `target` (see `Tokenizer.encode_file`).
 
-    The tokenizer is one whose special tokens are those that the choice allows.
+    Args:
+        encoder: finds the special tokens that the policy allows.
+        policy: what the text may hold.
+        source: the path of the text.
+        target: the path of the ids.
+        bits: 16 or 32; None is the fewest that hold all ids.
+        workers: the number of processes.
+        progress: called with the bytes done and their total.
+
+    Returns:
+        int: how many ids were written.
     """
-    # What is refused is not cut either, so that it stands in one chunk.
-    cuts = Cuts.of(workers, [*tokenizer.special_tokens, *choice.refused.tokens], tokenizer.compiled)
+    # Disallowed strings are not cut either, so that each is in one chunk.
+    cuts = Cuts.of(workers, [*encoder.special.tokens, *policy.disallowed.tokens], encoder.compiled)
     chunks = cuts.of_file(Path(source), CHUNK_SIZE)
-    dtype = id_type(tokenizer, bits)
-    with suppress(OSError):  # the target is not there yet
+    dtype = id_type(encoder.ids, bits)
+    with suppress(OSError):  # the target does not exist yet
         if Path(source).samefile(target):
             raise ValueError(f"{target}: is the file that is read; name another one to write")
     if chunks and not cuts.fences:
-        # A chunk could be the whole file; streaming holds back no more than the pattern and the tokens need.
-        parts = _streamed(tokenizer, choice, chunks[0], dtype)
+        # A chunk could be the whole file; streaming holds back no more than the pattern and the special tokens need.
+        parts = _streamed(encoder, policy, chunks[0], dtype)
     else:
-        parts = _in_chunks(tokenizer, choice, chunks, dtype, workers)
+        parts = _in_chunks(encoder, policy, chunks, dtype, workers)
     written = 0
     with replacing(target) as stream, closing(parts):
         for done, ids in parts:
@@ -68,45 +76,49 @@ def encode_file(
     return written
 
 
-def id_type(tokenizer: Tokenizer, bits: int | None = None) -> npt.DTypeLike:
-    """Return the type in which ids are written: of 16 or 32 bits, little-endian; None is the fewest that hold all.
+def id_type(ids: range, bits: int | None = None) -> npt.DTypeLike:
+    """Return the type of the numbers in the file: of 16 or 32 bits, little-endian.
+
+    Args:
+        ids: from the smallest id to the largest.
+        bits: 16 or 32; None is the fewest that hold all ids.
 
     Raises:
         ValueError: if an id does not fit.
     """
-    low, high = min(tokenizer.vocab), max(tokenizer.vocab)
+    low, high = ids.start, ids.stop - 1
     bits = bits or (16 if high < 1 << 16 else 32)
     if bits not in (16, 32):
-        raise ValueError(f"bits is {bits}; 16 or 32 is wanted")
+        raise ValueError(f"bits is {bits}; it must be 16 or 32")
     if low < 0 or high >= 1 << bits:
         raise ValueError(f"ids from {low} to {high} do not fit into {bits} bits")
     return f"<u{bits // 8}"
 
 
 def _in_chunks(
-    tokenizer: Tokenizer, choice: Choice, chunks: list[FileChunk], dtype: npt.DTypeLike, workers: int
+    encoder: TextEncoder, policy: SpecialTokenPolicy, chunks: list[FileChunk], dtype: npt.DTypeLike, workers: int
 ) -> Generator[tuple[int, Ids], None, None]:
-    """Yield ids, and up to which byte they go."""
+    """Yield ids, and the number of bytes that they and all earlier ones encode."""
     if workers == 1:
-        parts = (_encode(tokenizer, choice, dtype, chunk) for chunk in chunks)
+        parts = (_encode(encoder, policy, dtype, chunk) for chunk in chunks)
     else:
-        # A forked worker has what the tokenizer has learned so far; any other gets the model, which is small.
-        again = partial(type(tokenizer).from_model, tokenizer.model)
-        get = (lambda: tokenizer) if get_start_method() == "fork" else again
-        parts = in_processes(workers, partial(_encode_in_worker, dtype), chunks, partial(_prepare, get, choice))
+        # A forked worker shares what the encoder has learned; for any other it is pickled, which is small.
+        parts = in_processes(
+            workers, partial(_encode_in_worker, dtype), chunks, partial(_prepare_worker, encoder, policy)
+        )
     with closing(parts):
         for chunk, ids in zip(chunks, parts, strict=True):
             yield chunk.end, ids
 
 
-def _encode(tokenizer: Tokenizer, choice: Choice, dtype: npt.DTypeLike, chunk: FileChunk) -> Ids:
+def _encode(encoder: TextEncoder, policy: SpecialTokenPolicy, dtype: npt.DTypeLike, chunk: FileChunk) -> Ids:
     text = chunk.read()
-    choice.check(text, f"{chunk.path}, from byte {chunk.start} on,")
-    return tokenizer.encode_to_numpy(text).astype(dtype)
+    policy.check(text, f"{chunk.path}, from byte {chunk.start} on,")
+    return encoder.encode_to_numpy(text).astype(dtype)
 
 
-def _prepare(get: Callable[[], Tokenizer], choice: Choice) -> None:
-    _of_worker[:] = [(get(), choice)]
+def _prepare_worker(encoder: TextEncoder, policy: SpecialTokenPolicy) -> None:
+    _of_worker[:] = [(encoder, policy)]
 
 
 def _encode_in_worker(dtype: npt.DTypeLike, chunk: FileChunk) -> Ids:
@@ -114,9 +126,9 @@ def _encode_in_worker(dtype: npt.DTypeLike, chunk: FileChunk) -> Ids:
 
 
 def _streamed(
-    tokenizer: Tokenizer, choice: Choice, first: FileChunk, dtype: npt.DTypeLike
+    encoder: TextEncoder, policy: SpecialTokenPolicy, first: FileChunk, dtype: npt.DTypeLike
 ) -> Generator[tuple[int, Ids], None, None]:
-    """Yield ids, and how many bytes were read."""
+    """Yield ids, and the number of bytes that were read."""
     done = 0
 
     def read() -> Iterator[str]:
@@ -132,6 +144,6 @@ def _streamed(
         check_size(first.path, first.file.size, done)
         yield decoder.decode(b"", final=True)
 
-    ids = tokenizer.encode_iterable(choice.checked(read(), first.path))
+    ids = encoder.stream(policy.checked(read(), first.path))
     while len(some := np.fromiter(islice(ids, STREAMED), dtype)):
         yield done, some

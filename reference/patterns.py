@@ -12,12 +12,7 @@ from bpe_conformance.fixtures import PATTERNS
 from bpe_conformance.fixtures.expression import compile_expression
 
 DEFAULT_PATTERN = "gpt2"
-FENCED_PATTERNS = frozenset({"gpt2", "cl100k", "cl100k-2023", "o200k", "llama3", "qwen2", "triads"})
-"""Names of the patterns in which a single space between two non-spaces always starts a pre-token, and so does a Chinese
-comma or full stop behind an ideograph."""
-
 _NAMES = ", ".join(PATTERNS)
-_FENCED = frozenset(PATTERNS[name] for name in FENCED_PATTERNS)
 
 
 @lru_cache(maxsize=64)
@@ -28,7 +23,7 @@ def resolve(pattern: str | None = None) -> regex.Pattern[str]:
         pattern: a name of `PATTERNS`, or a regular expression in the syntax of `regex`; None is GPT-2's.
 
     Raises:
-        ValueError: if it is neither. A mere word that is no name is taken for a misspelt one.
+        ValueError: if it is neither. A single word that is no name is taken for a misspelt name.
 
     >>> resolve("none").pattern
     '[\\s\\S]+'
@@ -39,18 +34,10 @@ def resolve(pattern: str | None = None) -> regex.Pattern[str]:
     return compile_expression(PATTERNS.get(name, name))
 
 
-def has_fence(compiled: regex.Pattern[str]) -> bool:
-    """Return whether a single space between two non-spaces always starts a pre-token, as does what Chinese has instead.
-
-    It holds for `FENCED_PATTERNS`, proved by property test; of any other expression nothing is known.
-    """
-    return compiled.pattern in _FENCED
-
-
 def pre_tokenize(text: str, compiled: regex.Pattern[str]) -> Iterator[str]:
     """Yield the pre-tokens of `text`; their concatenation is `text`.
 
-    What the pattern does not match, between two matches or at an end, is a pre-token too.
+    Text that the pattern does not match, between two matches or at an end, is a pre-token, too.
 
     >>> list(pre_tokenize("Let's go  on", resolve("gpt2")))
     ['Let', "'s", ' go', ' ', ' on']

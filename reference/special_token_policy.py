@@ -1,7 +1,6 @@
-"""Which special tokens a text may hold: `allowed_special` and `disallowed_special`, as tiktoken has them.
+"""Which special tokens a text may hold: `allowed_special` and `disallowed_special`, as in tiktoken.
 
-What is disallowed is an error wherever it stands; of the special tokens, those that are allowed are found, and the text
-of the others is plain text.
+A text that holds a disallowed string is an error. Special tokens that are allowed are found; all others are plain text.
 """
 
 from __future__ import annotations
@@ -12,70 +11,71 @@ from typing import NamedTuple
 from .special_tokens import SpecialTokens
 from .streaming import fragments
 
-Wanted = tuple[frozenset[str] | None, frozenset[str] | None]
-"""What is allowed and what is disallowed; None is all."""
+Keywords = tuple[frozenset[str] | None, frozenset[str] | None]
+"""`allowed_special` and `disallowed_special`; None is "all"."""
 
 
-class Choice(NamedTuple):
-    """A choice among the special tokens of a tokenizer.
+class SpecialTokenPolicy(NamedTuple):
+    """What a call does with the special tokens of a tokenizer.
 
     Attributes:
-        allowed: those that are found.
-        refused: what no text may hold.
+        allowed: the special tokens that are found.
+        disallowed: the strings that no text may hold.
     """
 
     allowed: tuple[str, ...]
-    refused: SpecialTokens
+    disallowed: SpecialTokens
 
     @classmethod
-    def of(cls, special_tokens: Sequence[str], wanted: Wanted) -> Choice:
-        """Return the choice among `special_tokens`.
+    def of(cls, special_tokens: Sequence[str], keywords: Keywords) -> SpecialTokenPolicy:
+        """Return the policy for a tokenizer with `special_tokens`.
 
-        What is allowed and no special token is passed over; what is disallowed need be none. "All" of those that are
-        disallowed are the special tokens that are not allowed.
+        Allowed strings that are no special tokens are ignored; disallowed strings may be any. All disallowed means: all
+        special tokens that are not allowed.
 
-        >>> choice = Choice.of(["<|a|>", "<|b|>"], wanted_of({"<|a|>"}, "all"))
-        >>> choice.allowed, choice.refused.tokens
+        >>> policy = SpecialTokenPolicy.of(["<|a|>", "<|b|>"], parse_policy({"<|a|>"}, "all"))
+        >>> policy.allowed, policy.disallowed.tokens
         (('<|a|>',), ('<|b|>',))
         """
-        allowing, refusing = wanted
-        allowed = tuple(token for token in special_tokens if allowing is None or token in allowing)
-        refused = frozenset(special_tokens).difference(allowed) if refusing is None else refusing
-        return cls(allowed, SpecialTokens(sorted(refused)))
+        allowed_special, disallowed_special = keywords
+        allowed = tuple(token for token in special_tokens if allowed_special is None or token in allowed_special)
+        if disallowed_special is None:
+            disallowed_special = frozenset(special_tokens).difference(allowed)
+        return cls(allowed, SpecialTokens(sorted(disallowed_special)))
 
     def check(self, text: str, name: str = "the text") -> None:
-        """Look for what is refused.
+        """Check that a text holds nothing disallowed.
 
         Raises:
-            ValueError: if `text`, which the message calls `name`, holds it.
+            ValueError: if `text`, which the message calls `name`, does.
         """
-        if found := self.refused.find(text):
+        if found := self.disallowed.find(text):
             start, end = found
-            raise _refusal(name, text[start:end], start)
+            raise _error(name, text[start:end], start)
 
     def checked(self, chunks: Iterable[str], name: str = "the text") -> Iterable[str]:
-        """Return the text of `chunks`, to be read part by part, each as soon as it cannot be part of what is refused.
+        """Return the text of `chunks` in parts, each as soon as it cannot belong to a disallowed string.
 
         Raises:
-            ValueError: while it is read, if the text, which the message calls `name`, holds what is refused.
+            ValueError: while the parts are read, if the text, which the message calls `name`, holds such a string.
 
-        >>> choice = Choice.of(["<|e|>"], wanted_of((), "all"))
-        >>> list(choice.checked(["a<", "|e", ">"]))
+        >>> policy = SpecialTokenPolicy.of(["<|e|>"], parse_policy((), "all"))
+        >>> list(policy.checked(["a<", "|e", ">"]))
         ['a', '<|e>']
         """
-        return self._watched(chunks, name) if self.refused.tokens else chunks
+        return self._check_parts(chunks, name) if self.disallowed.tokens else chunks
 
-    def _watched(self, chunks: Iterable[str], name: str) -> Iterator[str]:
+    def _check_parts(self, chunks: Iterable[str], name: str) -> Iterator[str]:
         place = 0
-        for text, is_refused in fragments(chunks, self.refused):
-            if is_refused:
-                raise _refusal(name, text, place)
+        for text, is_disallowed in fragments(chunks, self.disallowed):
+            if is_disallowed:
+                raise _error(name, text, place)
             yield text
             place += len(text)
 
 
-def wanted_of(allowed_special: Collection[str] | None, disallowed_special: Collection[str] | None) -> Wanted:
-    """Return what a call asks for. Of two arguments that are None all is allowed, of one it is tiktoken's default.
+def parse_policy(allowed_special: Collection[str] | None, disallowed_special: Collection[str] | None) -> Keywords:
+    """Return the two keywords of a call. If both are None, all is allowed; if one is, it has tiktoken's default.
 
     Raises:
         ValueError: if one is neither "all" nor a collection of strings, or an empty string is disallowed.
@@ -85,7 +85,7 @@ def wanted_of(allowed_special: Collection[str] | None, disallowed_special: Colle
     allowed = _strings("allowed_special", () if allowed_special is None else allowed_special)
     disallowed = _strings("disallowed_special", "all" if disallowed_special is None else disallowed_special)
     if disallowed and "" in disallowed:
-        raise ValueError("disallowed_special holds an empty string, which stands in every text")
+        raise ValueError("disallowed_special holds an empty string, which every text holds")
     return allowed, disallowed
 
 
@@ -100,7 +100,7 @@ def _strings(parameter: str, value: Collection[str]) -> frozenset[str] | None:
     return frozenset(value)
 
 
-def _refusal(name: str, token: str, place: int) -> ValueError:
+def _error(name: str, token: str, place: int) -> ValueError:
     return ValueError(
         f"{name} holds {token!a} at character {place}, which is disallowed; "
         "allow it (allowed_special), or have it encoded as plain text (disallowed_special=())"

@@ -1,8 +1,8 @@
-"""Cuts a text that comes in chunks into pieces that may be split and encoded one by one (section STREAM).
+"""Cuts a text that comes in chunks into pieces that can be split and encoded one by one (section STREAM).
 
-Two things are held back: the end of the text, while more text could make it a special token; and, in an open
-segment, what stands behind the last fence, for the next characters may change how it splits. Every character
-is looked at a bounded number of times, however small the chunks are.
+Two things are held back: the end of the text, while more text could make it a special token; and in a segment that has
+not ended, everything after the last fence, because the next characters can change how it splits. The work for a
+character does not depend on the size of the chunks.
 """
 
 from __future__ import annotations
@@ -11,46 +11,46 @@ from collections.abc import Iterable, Iterator
 
 import regex
 
-from .patterns import has_fence
+from . import fences
 from .special_tokens import SpecialTokens
 
-_LAST_FENCE = regex.compile(r"(?r)(?<=\S) (?=\S)|(?<=[\u5000-\u9fff])[、。，]")
+_LAST_FENCE = regex.compile(f"(?r){fences.TEXT}")
+_BEFORE = 2
+"""How many characters before a new one decide, at most, whether a fence is there."""
 
 
 def pieces(chunks: Iterable[str], special: SpecialTokens, compiled: regex.Pattern[str]) -> Iterator[tuple[str, bool]]:
     """Yield pieces of the joined text, and whether each is a special token, as early as it is certain.
 
-    The pre-tokens of the pieces, one after the other, are those of the whole. What is
-    buffered is bounded by the longest chunk, special token and stretch without a fence; a pattern without
-    fences holds back the whole segment.
+    The pre-tokens of the pieces, one after the other, are those of the whole text. The buffer holds at most the longest
+    chunk, special token and text between two fences; for a pattern without fences it holds the whole segment.
 
     >>> from bpe_conformance.reference.patterns import resolve
     >>> list(pieces(["I'l", "l go", "<|e", "|>", "on"], SpecialTokens(["<|e|>"]), resolve("gpt2")))
     [("I'll", False), (' go', False), ('<|e|>', True), ('on', False)]
     """
-    fenced = has_fence(compiled)
+    has_fence = fences.has_fence(compiled)
     held: list[str] = []
+    size = 0
     tail = ""
     for text, is_special in fragments(chunks, special):
         if is_special:
             if held:
                 yield "".join(held), False
-            held, tail = [], ""
+            held, size, tail = [], 0, ""
             yield text, True
             continue
-        # A fence not seen before has a character of the new text at its right, so two old ones suffice.
+        held.append(text)
+        size += len(text)
+        # A new fence has a new character after it.
         window = tail + text
-        fence = _LAST_FENCE.search(window) if fenced else None
-        if fence:
-            here = fence.start() - len(tail)
-            held.append(text)
+        match = _LAST_FENCE.search(window) if has_fence else None
+        cut = size - len(window) + fences.position(match) if match else 0
+        if cut > 0:
             joined = "".join(held)
-            cut = len(joined) - len(text) + here
             yield joined[:cut], False
-            held = [joined[cut:]]
-        else:
-            held.append(text)
-        tail = window[-2:]
+            held, size = [joined[cut:]], size - cut
+        tail = window[-_BEFORE:]
     if held:
         yield "".join(held), False
 

@@ -13,9 +13,8 @@ from typing import ClassVar
 
 import regex
 
-from bpe_conformance.fixtures import GPT2_BYTE_ORDER, PATTERNS
+from bpe_conformance.fixtures import GPT2_BYTE_ORDER, PATTERNS, Merge
 
-Merge = tuple[bytes, bytes]
 Word = tuple[bytes, ...]
 
 
@@ -170,7 +169,7 @@ def learn(
     return merges
 
 
-def number(
+def build_vocab(
     merges: Sequence[Merge],
     special_tokens: Sequence[str] = (),
     byte_order: str = "raw",
@@ -265,7 +264,7 @@ class Tokenizer:
         id_layout = cls.conventions.get("id_layout", "bytes-specials-merges")
         regex_ = PATTERNS["gpt2"] if pattern is None else pattern
         merges = learn(text, vocab_size, special_tokens, regex_, tie_break, byte_order)
-        return cls(number(merges, special_tokens, byte_order, id_layout), merges, special_tokens, pattern)
+        return cls(build_vocab(merges, special_tokens, byte_order, id_layout), merges, special_tokens, pattern)
 
     def encode(
         self, text: str, *, allowed_special: Collection[str] = "all", disallowed_special: Collection[str] = "all"
@@ -282,8 +281,9 @@ class Tokenizer:
             ValueError: if it holds one.
         """
         allowed = self._special if allowed_special == "all" else [t for t in self._special if t in allowed_special]
-        barred = [t for t in self._special if t not in allowed] if disallowed_special == "all" else disallowed_special
-        for token in barred:
+        if disallowed_special == "all":
+            disallowed_special = [token for token in self._special if token not in allowed]
+        for token in disallowed_special:
             if token in text:
                 raise ValueError(f"the text holds {token!a}, which is disallowed")
         return [self._ids[token] for token in self.tokens(text, allowed)]

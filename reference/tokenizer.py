@@ -1,29 +1,24 @@
-"""The tokenizer: a table of merges, special tokens and a split pattern, put together."""
+"""The tokenizer: vocabulary and merges, special tokens and a split pattern, together."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from concurrent.futures import Executor
-from contextlib import contextmanager
-from copy import copy
-from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar, TypeVar
 
 from bpe_conformance.fixtures import Merge, Model
-from bpe_conformance.fixtures.conventions import TRAINING_CONVENTIONS
 
-from . import live
+from .conventions import build_vocab, complete
 from .counting import Source, count_pre_tokens
 from .encoder import Encoder
-from .files import AnyPath
-from .formats import gpt2
-from .learners import learner
-from .patterns import DEFAULT_PATTERN, has_fence, pre_tokenize, resolve
+from .formats import engines, gpt2
+from .formats.files import AnyPath
+from .patterns import DEFAULT_PATTERN, resolve
 from .progress import Progress, silent
-from .special_token_policy import Choice, Wanted, wanted_of
+from .special_token_policy import Keywords, SpecialTokenPolicy, parse_policy
 from .special_tokens import SpecialTokens
-from .streaming import pieces
-from .trainer import number
+from .text_encoder import TextEncoder
+from .trainer import learn
 
 if TYPE_CHECKING:
     import numpy as np
@@ -31,26 +26,19 @@ if TYPE_CHECKING:
     import tiktoken
     import tokenizers
 
-    from .bulk.encoding import BulkEncoder
-
 Self = TypeVar("Self", bound="Tokenizer")
 
-BULK = 1 << 16
-"""From so many characters on, encoding over arrays (`bulk`) is faster (measured)."""
-CHOICES = 4
-"""How many choices of special tokens are remembered; each may have an encoder over arrays of its own."""
-LARGEST_ID = 1 << 22
-"""Tables by id grow with the largest one; above this one, texts are encoded without."""
+POLICIES = 4
+"""How many policies for special tokens are remembered; each can have an encoder over arrays of its own."""
 
 
 class Tokenizer:
     """A byte-level BPE tokenizer.
 
     Args:
-        vocab: id → bytes; ids in any order, with gaps. If two ids stand for the same bytes, the first one
-            encodes.
-        merges: pairs of tokens, in order of rank; if a pair stands twice, its first rank counts.
-        special_tokens: matched in the text before it is split. One without an entry gets the id max(ids) + 1.
+        vocab: id → bytes; ids in any order, with gaps. If two ids have the same bytes, encoding gives the first one.
+        merges: pairs of tokens, in order of rank; of a repeated pair the first rank counts.
+        special_tokens: found in the text before it is split. One without an entry gets the id max(ids) + 1.
         pattern: the name of a split pattern or a regular expression; None is GPT-2's.
 
     Attributes:
@@ -59,11 +47,11 @@ class Tokenizer:
         special_tokens: each once, in the order given.
         pattern: as given, or "gpt2".
         compiled: the pattern, compiled.
-        conventions: what training does otherwise than by default, by name.
+        conventions: of the class: convention → value, for those that are not the default (see `conventional`).
 
     Raises:
-        ValueError: if a byte, a part of a merge or its result has no entry, a special token is empty, or the
-            pattern is neither a name nor a regular expression.
+        ValueError: if a byte, a part of a merge or its result has no entry, a special token is empty, or the pattern is
+            neither a name nor a regular expression.
 
     >>> tokenizer = Tokenizer.train("low low lower", 260, ["<|e|>"])
     >>> tokenizer.merges
@@ -96,14 +84,15 @@ class Tokenizer:
             if ids.setdefault(text.encode("utf-8"), following) == following:
                 self.vocab[following] = text.encode("utf-8")
                 following += 1
-        self._special_ids = {text: ids[text.encode("utf-8")] for text in self._special.tokens}
-        self._encoder = Encoder(ids, self.merges)
-        self._idle: list[BulkEncoder] = []
-        self._choices: dict[Wanted, tuple[Tokenizer | None, Choice]] = {}
+        special_ids = {text: ids[text.encode("utf-8")] for text in self._special.tokens}
+        encoder = Encoder(ids, self.merges)
+        every_id = range(min(self.vocab), max(self.vocab) + 1)
+        self._text_encoder = TextEncoder(encoder, self._special, special_ids, self.compiled, every_id)
+        self._policies: dict[Keywords, tuple[TextEncoder, SpecialTokenPolicy]] = {}
 
     def __getstate__(self) -> dict[str, object]:
-        """Return what a copy needs: no encoder over arrays, which is large after use, nor other copies."""
-        return {**self.__dict__, "_idle": [], "_choices": {}}
+        """Return what a copy in another process needs: no caches, so that its size does not grow with use."""
+        return {**self.__dict__, "_policies": {}}
 
     @property
     def special_tokens(self) -> list[str]:
@@ -112,7 +101,7 @@ class Tokenizer:
 
     @property
     def model(self) -> Model:
-        """What this tokenizer is built from, as the formats take it."""
+        """The vocabulary, merges, special tokens and pattern, as one value."""
         return Model(dict(self.vocab), tuple(self.merges), self._special.tokens, self.pattern)
 
     @classmethod
@@ -138,35 +127,32 @@ class Tokenizer:
         """Train on `source` (section TRAIN).
 
         Args:
-            source: a text; a path (`os.PathLike`, not `str`); or an iterable of texts or paths, each of them
-                a document of its own. Files are decoded as UTF-8, with U+FFFD for what is not.
-            vocab_size: 256 bytes, special tokens and merges, together; there are fewer if pairs run out.
+            source: a text; a path (`os.PathLike`, not `str`); or an iterable of texts or paths, each a document of its
+                own. Files are decoded as UTF-8, with U+FFFD for invalid bytes.
+            vocab_size: the number of bytes (256), special tokens and merges; there are fewer merges if pairs run out.
             special_tokens: boundaries, never counted; a repeated one counts once.
             pattern: a name or a regular expression; None is GPT-2's.
-            workers: processes that count pre-tokens; None is 1.
-            executor: counts in place of processes of our own.
-            progress: told the phase, how much is done, and of how much.
-            tie_break: which of the most frequent pairs is merged (CONV-TIE-1); None is the convention of the
-                class.
-            byte_order: how the bytes are numbered; None is the convention of the class.
-            id_layout: in which order the ids are given out; None is the convention of the class.
+            workers: the number of processes that count pre-tokens; None is 1.
+            executor: counts instead of processes of our own.
+            progress: called with the phase, how much is done, and the total.
+            tie_break: which of the most frequent pairs is merged (CONV-TIE-1); None is the convention of the class.
+            byte_order: the order of the ids of the bytes; None is the convention of the class.
+            id_layout: the order in which ids are given out; None is the convention of the class.
 
         Raises:
-            ValueError: if `vocab_size` is below 256 and the special tokens, a convention is unknown, or a
-                file cannot be read.
+            ValueError: if `vocab_size` is less than 256 and the special tokens, a convention is unknown, or a file
+                cannot be read.
             RuntimeError: if a worker dies.
         """
-        chosen = _complete(cls.conventions, tie_break=tie_break, byte_order=byte_order, id_layout=id_layout)
+        chosen = complete(cls.conventions, tie_break=tie_break, byte_order=byte_order, id_layout=id_layout)
         special = SpecialTokens(special_tokens).tokens
         wanted = vocab_size - 256 - len(special)
         if wanted < 0:
             raise ValueError(f"vocab_size is {vocab_size}; bytes and special tokens are {vocab_size - wanted}")
-        tell = progress or silent
-        counts = count_pre_tokens(source, special, pattern, workers=workers, executor=executor, progress=tell)
-        most = min(wanted, sum(map(len, counts)))  # each merge makes a word shorter
-        learn = learner(counts, most, chosen["tie_break"])
-        merges = learn(counts, wanted, chosen["tie_break"], chosen["byte_order"], tell)
-        vocab = number(merges, special, chosen["byte_order"], chosen["id_layout"])
+        report = progress or silent
+        counts = count_pre_tokens(source, special, pattern, workers=workers, executor=executor, progress=report)
+        merges = learn(counts, wanted, chosen["tie_break"], chosen["byte_order"], report)
+        vocab = build_vocab(merges, special, chosen["byte_order"], chosen["id_layout"])
         return cls(vocab, merges, special, pattern=pattern)
 
     def encode(
@@ -178,19 +164,20 @@ class Tokenizer:
     ) -> list[int]:
         """Return the ids of `text`.
 
-        Without the two keywords every special token in the text is found: right for a text of one's own. They say what
-        a text from outside may hold, as tiktoken's do, here and in all that encodes. `allowed_special=set()` refuses
-        special tokens; `allowed_special=set(), disallowed_special=()` has them encoded as plain text.
+        Without the two keywords, every special token in the text is found. That is what you want for your own text. For
+        text from others, the keywords, which work as tiktoken's do in every method that encodes, say what it may hold:
+        `allowed_special=set()` makes a special token an error; with `disallowed_special=()`, too, it is plain text.
 
         Args:
             text: of any length.
-            allowed_special: the special tokens that are found, "all" or a set of them; none, if only
+            allowed_special: the special tokens that are found: "all" or a set of them; none, if only
                 `disallowed_special` is given.
-            disallowed_special: what the text must not hold: strings, special tokens or not; or "all", all special
-                tokens that are not allowed, also if only `allowed_special` is given. What is in both is disallowed.
+            disallowed_special: strings that the text must not hold, special tokens or not; or "all": all special
+                tokens that are not allowed, which is also the default if only `allowed_special` is given. A string in
+                both is disallowed.
 
         Raises:
-            ValueError: if the text holds what is disallowed, before anything is encoded.
+            ValueError: if the text holds a disallowed string, before anything is encoded.
             UnicodeEncodeError: a ValueError, if the text holds a lone surrogate.
 
         >>> tokenizer = Tokenizer({byte: bytes([byte]) for byte in range(256)}, [], ["<|e|>"])
@@ -199,21 +186,14 @@ class Tokenizer:
         >>> tokenizer.encode("a<|e|>", allowed_special=set(), disallowed_special=())
         [97, 60, 124, 101, 124, 62]
         """
-        chosen = self
+        encoder = self._text_encoder
         if allowed_special is not None or disallowed_special is not None:
-            chosen, choice = self._choose(allowed_special, disallowed_special)
-            choice.check(text)
-        if len(text) >= BULK and chosen._takes_bulk:
-            # The whole text at once: between many special tokens, each segment would be short.
-            result: list[int] = []
-            with chosen._bulk() as bulk:
-                for ids in bulk.encode([text]):
-                    result += chosen._integers[ids].tolist()
-            return result
-        return list(chosen._ids_of(chosen._special.cut(text)))
+            encoder, policy = self._with_policy(allowed_special, disallowed_special)
+            policy.check(text)
+        return encoder.encode(text)
 
     def encode_ordinary(self, text: str) -> list[int]:
-        """Return the ids of `text`, in which special tokens are plain text.
+        """Return the ids of `text` with special tokens as plain text.
 
         Raises:
             UnicodeEncodeError: a ValueError, if the text holds a lone surrogate.
@@ -227,29 +207,21 @@ class Tokenizer:
         allowed_special: Collection[str] | None = None,
         disallowed_special: Collection[str] | None = None,
     ) -> npt.NDArray[np.uint32]:
-        """Return the ids of `text` as an array of uint32, for long texts faster than `encode`.
+        """Return the ids of `text` as an array of uint32; for long texts this is faster than `encode`.
 
         Args:
             text: of any length.
-            allowed_special: as `encode` has it.
-            disallowed_special: as `encode` has it.
+            allowed_special: as in `encode`.
+            disallowed_special: as in `encode`.
 
         Raises:
-            ValueError: if the text holds what is disallowed.
+            ValueError: if the text holds a disallowed string.
             UnicodeEncodeError: a ValueError, if the text holds a lone surrogate.
             OverflowError: if an id does not fit.
         """
-        import numpy as np  # loaded when it is wanted
-
-        chosen, choice = self._choose(allowed_special, disallowed_special)
-        choice.check(text)
-        if len(text) >= BULK and chosen._takes_bulk:
-            with chosen._bulk() as bulk:
-                return np.concatenate(list(bulk.encode([text])))
-        ids = chosen.encode(text)
-        if ids and not 0 <= min(ids) <= max(ids) < 1 << 32:  # NumPy 1 does not check
-            raise OverflowError(f"ids from {min(ids)} to {max(ids)} do not fit into 32 bits")
-        return np.array(ids, np.uint32)
+        encoder, policy = self._with_policy(allowed_special, disallowed_special)
+        policy.check(text)
+        return encoder.encode_to_numpy(text)
 
     def encode_file(
         self,
@@ -264,33 +236,32 @@ class Tokenizer:
     ) -> int:
         """Write the ids of the text in a file to another file, as unsigned numbers, little-endian.
 
-        The text is decoded as UTF-8, with U+FFFD for what is not. Memory stays flat, however large the file is,
-        if special tokens or fences (single spaces, commas and full stops of Chinese, with one of
-        `patterns.FENCED_PATTERNS`) are never far apart; what stands between two of them is held as a whole.
+        The text is decoded as UTF-8, with U+FFFD for invalid bytes. Memory does not grow with the file if special
+        tokens or fences (see `fences`) are never far apart: what is between two of them is held as a whole.
 
         Args:
             source: the path of a text.
-            target: where the ids go; it is written as a whole or not at all.
-            bits: of a number, 16 or 32; None is 16 if all ids fit, else 32.
-            workers: processes; None is 1.
-            progress: told how many bytes are done, and of how many.
-            allowed_special: as `encode` has it.
-            disallowed_special: as `encode` has it.
+            target: the path of the ids; the file is replaced when it is complete, or not at all.
+            bits: the bits of a number, 16 or 32; None is 16 if all ids fit, else 32.
+            workers: the number of processes; None is 1.
+            progress: called with the number of bytes done, and their total.
+            allowed_special: as in `encode`.
+            disallowed_special: as in `encode`.
 
         Returns:
             int: how many ids were written.
 
         Raises:
-            ValueError: if a file cannot be read or written, changes while it is read, or holds what is disallowed, or
-                an id does not fit.
+            ValueError: if a file cannot be read or written, changes while it is read, holds a disallowed string, or an
+                id does not fit.
             RuntimeError: if a worker dies.
         """
         from .file_encoding import encode_file  # it loads NumPy
 
         if workers is not None and workers < 1:
             raise ValueError(f"workers is {workers}; at least 1 is wanted")
-        chosen, choice = self._choose(allowed_special, disallowed_special)
-        return encode_file(chosen, choice, source, target, bits, workers or 1, progress or silent)
+        encoder, policy = self._with_policy(allowed_special, disallowed_special)
+        return encode_file(encoder, policy, source, target, bits, workers or 1, progress or silent)
 
     def encode_batch(
         self,
@@ -302,25 +273,22 @@ class Tokenizer:
         """Return the ids of each text.
 
         Args:
-            texts: each is encoded alone: what two of them spell together is no special token.
-            allowed_special: as `encode` has it.
-            disallowed_special: as `encode` has it.
+            texts: each is encoded alone; two of them never form a special token together.
+            allowed_special: as in `encode`.
+            disallowed_special: as in `encode`.
 
         Raises:
-            ValueError: if a text holds what is disallowed, before anything is encoded.
+            ValueError: if a text holds a disallowed string, before anything is encoded.
             UnicodeEncodeError: a ValueError, if a text holds a lone surrogate.
         """
         if isinstance(texts, str):
             raise ValueError("texts is one string; give a list of strings")
-        texts, chosen = list(texts), self
+        texts, encoder = list(texts), self._text_encoder
         if allowed_special is not None or disallowed_special is not None:
-            chosen, choice = self._choose(allowed_special, disallowed_special)
+            encoder, policy = self._with_policy(allowed_special, disallowed_special)
             for place, text in enumerate(texts):
-                choice.check(text, f"text {place}")
-        if sum(map(len, texts)) < BULK or not chosen._takes_bulk:
-            return [chosen.encode(text) for text in texts]
-        with chosen._bulk() as bulk:
-            return [chosen._integers[ids].tolist() for ids in bulk.encode_each(texts)]
+                policy.check(text, f"text {place}")
+        return encoder.encode_each(texts)
 
     def encode_iterable(
         self,
@@ -332,73 +300,32 @@ class Tokenizer:
         """Yield the ids of the joined chunks, lazily, wherever the cuts fall (section STREAM).
 
         Args:
-            chunks: of any length. They are no boundaries: a special token that several of them spell is one.
-            allowed_special: as `encode` has it.
-            disallowed_special: as `encode` has it.
+            chunks: of any length. They are no boundaries: several of them can form a special token together.
+            allowed_special: as in `encode`.
+            disallowed_special: as in `encode`.
 
         Raises:
-            ValueError: while ids are read, if the text holds what is disallowed. The ids of what stands before it may
-                have been yielded; those of a part of it never are.
+            ValueError: while ids are read, if the text holds a disallowed string. Ids of the text before it may have
+                been yielded; ids of a part of it never are.
             UnicodeEncodeError: a ValueError, while ids are read, if the text holds a lone surrogate.
         """
-        chosen, choice = self._choose(allowed_special, disallowed_special)
-        return chosen._ids_of(pieces(choice.checked(chunks), chosen._special, chosen.compiled))
+        encoder, policy = self._with_policy(allowed_special, disallowed_special)
+        return encoder.stream(policy.checked(chunks))
 
-    def _choose(
+    def _with_policy(
         self, allowed_special: Collection[str] | None, disallowed_special: Collection[str] | None
-    ) -> tuple[Tokenizer, Choice]:
-        """Return a tokenizer that finds what is allowed, and is otherwise this one; and the choice."""
-        wanted = wanted_of(allowed_special, disallowed_special)
-        known = self._choices.get(wanted)
-        if known is None:
-            if len(self._choices) >= CHOICES:
-                self._choices.clear()
-            choice, narrowed = Choice.of(self._special.tokens, wanted), None
-            if choice.allowed != self._special.tokens:
-                narrowed = copy(self)
-                narrowed._special = SpecialTokens(choice.allowed)
-            known = self._choices[wanted] = narrowed, choice
-        return known[0] or self, known[1]
-
-    @cached_property
-    def _takes_bulk(self) -> bool:
-        """Whether long texts may be encoded over arrays."""
-        from .bulk.encoding import is_orderly  # it loads NumPy
-
-        fits = min(self.vocab) >= 0 and max(self.vocab) <= LARGEST_ID
-        return fits and has_fence(self.compiled) and is_orderly(self._encoder.ranks)
-
-    @cached_property
-    def _integers(self) -> npt.NDArray[np.object_]:
-        """Each id as an int of Python, to be shared by results: making new ones takes longer than all the rest."""
-        import numpy as np  # loaded when it is wanted
-
-        return np.arange(max(self.vocab) + 1).astype(object)
-
-    @contextmanager
-    def _bulk(self) -> Iterator[BulkEncoder]:
-        from .bulk.encoding import BulkEncoder  # it loads NumPy
-
-        # What it remembers is for one caller at a time; a second one, in another thread, gets an encoder of its own.
-        try:
-            bulk = self._idle.pop()
-        except IndexError:
-            bulk = BulkEncoder(self._encoder, self._special, self._special_ids, self.compiled)
-        yield bulk
-        self._idle[:] = [bulk]
-
-    def _ids_of(self, segments: Iterable[tuple[str, bool]]) -> Iterator[int]:
-        encode, compiled = self._encoder.encode, self.compiled
-        for segment, is_special in segments:
-            if is_special:
-                yield self._special_ids[segment]
-            elif len(segment) >= BULK and self._takes_bulk:
-                with self._bulk() as bulk:
-                    for ids in bulk.encode([segment]):
-                        yield from self._integers[ids].tolist()
-            else:
-                for pre_token in pre_tokenize(segment, compiled):
-                    yield from encode(pre_token)
+    ) -> tuple[TextEncoder, SpecialTokenPolicy]:
+        """Return the policy of a call, and an encoder that finds what it allows."""
+        keywords = parse_policy(allowed_special, disallowed_special)
+        found = self._policies.get(keywords)
+        if found is None:
+            if len(self._policies) >= POLICIES:
+                self._policies.clear()
+            encoder, policy = self._text_encoder, SpecialTokenPolicy.of(self._special.tokens, keywords)
+            if policy.allowed != self._special.tokens:
+                encoder = encoder.finding(policy.allowed)
+            found = self._policies[keywords] = encoder, policy
+        return found
 
     def decode_bytes(self, ids: Iterable[int]) -> bytes:
         """Return the bytes of `ids`, concatenated.
@@ -422,10 +349,10 @@ class Tokenizer:
         return self.decode_bytes(ids).decode("utf-8", errors="replace")
 
     def save(self, folder: AnyPath) -> None:
-        """Write `vocab.json` and `merges.txt`, GPT-2's format; special tokens and pattern do not stand in it.
+        """Write `vocab.json` and `merges.txt`, GPT-2's format, which has neither special tokens nor a pattern.
 
         Raises:
-            ValueError: if two ids stand for the same bytes, which the format cannot hold.
+            ValueError: if two ids have the same bytes, which the format cannot hold.
         """
         gpt2.write(folder, self.vocab, self.merges)
 
@@ -438,7 +365,7 @@ class Tokenizer:
         *,
         pattern: str | None = None,
     ) -> Self:
-        """Build the tokenizer of GPT-2's two files.
+        """Build the tokenizer from GPT-2's two files.
 
         Raises:
             ValueError: with file and line, if they are malformed, or if they do not fit together.
@@ -451,22 +378,22 @@ class Tokenizer:
         """Return a `tiktoken.Encoding` that gives the same ids, with `allowed_special="all"`.
 
         Args:
-            name: what the encoding calls itself.
+            name: the name of the encoding.
 
         Raises:
             ImportError: if tiktoken is not installed.
-            ValueError: if it would encode otherwise; it says why.
+            ValueError: if it would encode differently; the message says why.
         """
-        return live.to_tiktoken(self.model, name)
+        return engines.to_tiktoken(self.model, name)
 
     def to_huggingface(self) -> tokenizers.Tokenizer:
         """Return a `tokenizers.Tokenizer` that gives the same ids, and with `skip_special_tokens=False` the same text.
 
         Raises:
             ImportError: if tokenizers is not installed.
-            ValueError: if it would encode or decode otherwise; it says why.
+            ValueError: if it would encode or decode differently; the message says why.
         """
-        return live.to_huggingface(self.model)
+        return engines.to_huggingface(self.model)
 
 
 def conventional(**conventions: str) -> type[Tokenizer]:
@@ -478,18 +405,8 @@ def conventional(**conventions: str) -> type[Tokenizer]:
     >>> conventional(tie_break="lex-smaller").train("low lower", 257).merges
     [(b'l', b'o')]
     """
-    _complete(conventions)
+    complete(conventions)
     return type("Tokenizer", (Tokenizer,), {"conventions": conventions, "__doc__": Tokenizer.__doc__})
-
-
-def _complete(declared: Mapping[str, str], **asked: str | None) -> dict[str, str]:
-    """Return a value for every convention: what is asked, else what is declared, else the default."""
-    given = {**declared, **{name: value for name, value in asked.items() if value is not None}}
-    for name, value in given.items():
-        if value not in TRAINING_CONVENTIONS.get(name, ()):
-            offers = "; ".join(f"{known}: {', '.join(values)}" for known, values in TRAINING_CONVENTIONS.items())
-            raise ValueError(f"the convention {name}={value!a} is unknown; there are {offers}")
-    return {name: given.get(name, values[0]) for name, values in TRAINING_CONVENTIONS.items()}
 
 
 def _check_table(vocab: Mapping[int, bytes], merges: Iterable[Merge]) -> None:

@@ -1,10 +1,9 @@
 """Learns merges from counted pre-tokens, incrementally.
 
-Each distinct pre-token is kept once, as a word with a weight. A merge touches only the words that hold its
-pair: their pairs are withdrawn, the word is rewritten, and its pairs are registered again. The pairs wait in
-a heap whose entries are brought up to date only when they surface. That is right because a pair never
-improves once it exists: a merge takes occurrences away from old pairs, and all that it creates are pairs with
-the new token in them.
+Each distinct pre-token is kept once, as a word with a weight. A merge touches only the words that hold its pair: their
+pairs are withdrawn, the word is rewritten, and its pairs are registered again. The pairs wait in a heap whose entries
+are brought up to date only when they surface. That is correct because a pair never improves once it exists: a merge
+takes occurrences away from old pairs, and every pair that it creates holds the new token.
 """
 
 from __future__ import annotations
@@ -14,28 +13,65 @@ from heapq import heapify, heappop, heappush
 from itertools import pairwise
 from typing import Any
 
-from bpe_conformance.fixtures import GPT2_BYTE_ORDER, Merge
+from bpe_conformance.fixtures import Merge
 from bpe_conformance.fixtures.conventions import TIE_BREAKS
 
+from .conventions import BYTE_ORDERS, TOKEN_KEYS
+from .dispatch import learns_over_arrays
 from .encoder import Encoder
 from .progress import Progress, silent
 
 Pair = tuple[int, int]
 Word = list[int]
 
-BYTE_ORDERS: dict[str, Sequence[int]] = {"raw": range(256), "gpt2": GPT2_BYTE_ORDER}
 
-_MIRROR = bytes(range(255, -1, -1))
+def learn(
+    counts: Mapping[bytes, int],
+    wanted: int,
+    tie_break: str = "lex-greater",
+    byte_order: str = "raw",
+    progress: Progress = silent,
+    *,
+    merges: Sequence[Merge] = (),
+    allows: Callable[[bytes], bool] | None = None,
+) -> list[Merge]:
+    """Learn merges (section TRAIN of the spec), over arrays if that is faster (see `dispatch`).
+
+    Args:
+        counts: pre-token → how often it occurs; for first-seen in order of first occurrence.
+        wanted: how many merges to learn; there are fewer if pairs run out.
+        tie_break: which of the most frequent pairs wins: one of `fixtures.conventions.TIE_BREAKS` (CONV-TIE-1).
+        byte_order: one of `BYTE_ORDERS`; matters to smaller-ids only.
+        progress: called after each step.
+        merges: merges that were learned before; they are applied first, and training continues from there.
+        allows: whether a token may be made; None allows all.
+
+    Returns:
+        list: the new merges, in the order in which they were learned.
+
+    Raises:
+        ValueError: if `tie_break` or `byte_order` is unknown.
+
+    >>> learn({b"low": 1, b"lower": 1}, 10)
+    [(b'o', b'w'), (b'l', b'ow'), (b'low', b'e'), (b'lowe', b'r')]
+    """
+    for name, value, known in (("byte_order", byte_order, tuple(BYTE_ORDERS)), ("tie_break", tie_break, TIE_BREAKS)):
+        if value not in known:
+            raise ValueError(f"{name} is {value!a}; give one of {', '.join(known)}")
+    if learns_over_arrays(counts, len(merges), wanted, tie_break):
+        from .bulk import learning  # it loads NumPy
+
+        return learning.learn(counts, wanted, tie_break, byte_order, progress, merges=merges, allows=allows)
+    return learn_plainly(counts, wanted, tie_break, byte_order, progress, merges=merges, allows=allows)
 
 
 class WeightedWords:
-    """Words with weights, and what is known of their adjacent pairs.
+    """Words with weights, and an index of their adjacent pairs.
 
     Attributes:
         words: token ids; rewritten as merges are applied.
         weights: how often each word occurs.
-        counts: pair → sum over words of its adjacent occurrences, overlapping ones too, times the word's
-            weight.
+        counts: pair → sum over words of its adjacent occurrences, also overlapping ones, times the word's weight.
         holders: pair → numbers of the words that hold it.
     """
 
@@ -106,19 +142,7 @@ def replace(word: Word, pair: Pair, new: int) -> Word:
     return rewritten
 
 
-def mirrored(token: bytes) -> str:
-    """Return a string that sorts the other way round: smaller for the lexicographically greater token.
-
-    The end is written out as a character beyond all bytes, so that a proper prefix, the smaller token, sorts
-    last.
-
-    >>> sorted([b"a", b"ab", b"b"], key=mirrored)
-    [b'b', b'ab', b'a']
-    """
-    return token.translate(_MIRROR).decode("latin-1") + "\u0100"
-
-
-def learn(
+def learn_plainly(
     counts: Mapping[bytes, int],
     wanted: int,
     tie_break: str = "lex-greater",
@@ -128,29 +152,8 @@ def learn(
     merges: Sequence[Merge] = (),
     allows: Callable[[bytes], bool] | None = None,
 ) -> list[Merge]:
-    """Learn merges (section TRAIN of the spec).
-
-    Args:
-        counts: pre-token → how often it occurs; for first-seen in order of first occurrence.
-        wanted: how many merges; there are fewer if pairs run out.
-        tie_break: which of the most frequent pairs wins: one of `fixtures.conventions.TIE_BREAKS` (CONV-TIE-1).
-        byte_order: raw or gpt2; matters to smaller-ids only.
-        progress: told after each merge.
-        merges: learned before; they are applied first, and training goes on from there.
-        allows: whether a token may be made; None is any.
-
-    Returns:
-        list: the new merges, in the order in which they were learned.
-
-    Raises:
-        ValueError: if `tie_break` or `byte_order` is unknown.
-
-    >>> learn({b"low": 1, b"lower": 1}, 10)
-    [(b'o', b'w'), (b'l', b'ow'), (b'low', b'e'), (b'lowe', b'r')]
-    """
-    if byte_order not in BYTE_ORDERS:
-        raise ValueError(f"byte_order is {byte_order!a}; give one of {', '.join(BYTE_ORDERS)}")
-    order = BYTE_ORDERS[byte_order]
+    """Learn merges as `learn` does, one after the other, for every tie-break."""
+    order, token_key = BYTE_ORDERS[byte_order], TOKEN_KEYS.get(tie_break)
     tokens = [bytes([byte]) for byte in order]
     ids = bytes(order.index(byte) for byte in range(256))
     numbered = {token: index for index, token in enumerate(tokens)}
@@ -159,7 +162,13 @@ def learn(
         tokens.append(left + right)
     start = Encoder(numbered, merges).merge if merges else lambda word: list(word.translate(ids))
     corpus = WeightedWords((start(word), count) for word, count in counts.items())
-    key = _key(tie_break, tokens, corpus)
+    keys = [token_key(index, token) for index, token in enumerate(tokens)] if token_key else []
+
+    def key(pair: Pair) -> Any:
+        """Return a key by which, of pairs with equal counts, the one that wins sorts first."""
+        return (keys[pair[0]], keys[pair[1]]) if token_key else _first_occurrence(pair, tokens, corpus)
+
+    # The most frequent pair is first. An entry may be too good, never too bad: it is corrected when it surfaces.
     heap = [(-count, key(pair), pair) for pair, count in corpus.counts.items()]
     heapify(heap)
     learned: list[Merge] = []
@@ -176,6 +185,8 @@ def learn(
         if allows and not allows(left + right):
             continue
         learned.append((left, right))
+        if token_key:
+            keys.append(token_key(len(tokens), left + right))
         tokens.append(left + right)
         for created in corpus.merge(pair, len(tokens) - 1):
             heappush(heap, (-corpus.counts[created], key(created), created))
@@ -183,39 +194,12 @@ def learn(
     return learned
 
 
-def number(merges: Iterable[Merge], special_tokens: Iterable[str], byte_order: str, id_layout: str) -> dict[int, bytes]:
-    """Return the vocabulary of a training, id → bytes (TRAIN-IDS-2).
+def _first_occurrence(pair: Pair, tokens: Sequence[bytes], corpus: WeightedWords) -> tuple[int, int]:
+    """Return where a pair occurs first: the number of the word, and the offset in it.
 
-    Args:
-        merges: in order of rank.
-        special_tokens: each once.
-        byte_order: how the bytes are numbered among themselves, one of `BYTE_ORDERS`.
-        id_layout: the order of the words bytes, specials and merges, joined by hyphens.
+    The offset is in bytes, not tokens: a merge further left must not make an occurrence look earlier than it was.
     """
-    groups = {
-        "bytes": [bytes([byte]) for byte in BYTE_ORDERS[byte_order]],
-        "specials": [text.encode("utf-8") for text in special_tokens],
-        "merges": [left + right for left, right in merges],
-    }
-    return dict(enumerate(token for group in id_layout.split("-") for token in groups[group]))
-
-
-def _key(tie_break: str, tokens: list[bytes], corpus: WeightedWords) -> Callable[[Pair], Any]:
-    """Return what sorts first, among pairs with equal counts, the one that wins."""
-
-    def first_seen(pair: Pair) -> tuple[int, int]:
-        number = min(corpus.holders[pair])
-        word = corpus.words[number]
-        place = next(i for i in range(len(word)) if (word[i], word[i + 1]) == pair)
-        # In bytes, not tokens: a merge further left must not make an occurrence look earlier than it did.
-        return number, sum(len(tokens[token]) for token in word[:place])
-
-    keys: dict[str, Callable[[Pair], Any]] = {
-        "lex-greater": lambda pair: (mirrored(tokens[pair[0]]), mirrored(tokens[pair[1]])),
-        "lex-smaller": lambda pair: (tokens[pair[0]], tokens[pair[1]]),
-        "smaller-ids": lambda pair: pair,
-        "first-seen": first_seen,
-    }
-    if tie_break not in keys:
-        raise ValueError(f"tie_break is {tie_break!a}; give one of {', '.join(TIE_BREAKS)}")
-    return keys[tie_break]
+    number = min(corpus.holders[pair])
+    word = corpus.words[number]
+    place = next(i for i in range(len(word)) if (word[i], word[i + 1]) == pair)
+    return number, sum(len(tokens[token]) for token in word[:place])

@@ -1,15 +1,23 @@
-"""Calls in other processes, with their results in order and their errors in one line."""
+"""Calls in other processes: results in the order of the jobs, errors of one line, and no process left behind."""
 
 from __future__ import annotations
 
+import multiprocessing
+import os
+import pickle
+import signal
+import sys
+import traceback
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import BrokenExecutor, Executor, Future
 from contextlib import contextmanager, suppress
 from functools import partial
+from multiprocessing import Pipe
+from multiprocessing.connection import Connection, wait
+from multiprocessing.process import BaseProcess
+from threading import Thread
 from typing import Any, NamedTuple, TypeVar
-
-from .processes import Processes, ending
 
 Job = TypeVar("Job")
 Result = TypeVar("Result")
@@ -22,19 +30,19 @@ def in_processes(
     jobs: Iterable[Job],
     prepare: Callable[[], object] | None = None,
 ) -> Generator[Result, None, None]:
-    """Yield the results in the order of the jobs; the processes end with the iteration, on an error at once.
+    """Yield the results in the order of the jobs. The processes end with the iteration, and at once on an error.
 
     Args:
-        workers: how many processes.
-        call: what they do.
-        jobs: what it is called with, each once.
-        prepare: called in each process before the first job.
+        workers: the number of processes.
+        call: called once for each job.
+        jobs: the arguments of the calls.
+        prepare: called in each process before its first job.
 
     Raises:
         ValueError: as `call` raises it.
         RuntimeError: if a worker dies or fails otherwise.
     """
-    with ending(Processes(workers)) as processes:
+    with _ending(_Processes(workers)) as processes:
         with _clear_failures():
             processes.start(prepare)
         submit = partial(processes.submit, _attempt, call)
@@ -44,7 +52,7 @@ def in_processes(
 def in_order(
     executor: Executor, call: Callable[[Job], Result], jobs: Iterable[Job], ahead: int
 ) -> Generator[Result, None, None]:
-    """Yield the results in the order of the jobs; at most `ahead` jobs, which may be large, are under way.
+    """Yield the results in the order of the jobs; at most `ahead` jobs, which may be large, are submitted and not done.
 
     Raises:
         ValueError: as `call` raises it.
@@ -68,21 +76,21 @@ def _results(
 ) -> Iterator[Result]:
     for job in jobs:
         if len(waiting) >= ahead:
-            yield _given(result, waiting.popleft())
+            yield _result_of(result, waiting.popleft())
         with _clear_failures():
             waiting.append(submit(job))
     while waiting:
-        yield _given(result, waiting.popleft())
+        yield _result_of(result, waiting.popleft())
 
 
 class _Refusal(NamedTuple):
-    """A ValueError of a job, in parts, for not every executor brings one over whole."""
+    """A ValueError of a job, in parts, because not every executor transmits the exception itself unchanged."""
 
     kind: type[ValueError]
     arguments: tuple[Any, ...]
 
     def error(self) -> ValueError:
-        """Return an error of this kind with these arguments, whatever its constructor takes or makes of them."""
+        """Return an error of this kind with these arguments, even if its constructor takes other ones."""
         with suppress(TypeError):
             error = self.kind(*self.arguments)
             if error.args == self.arguments:
@@ -91,24 +99,24 @@ class _Refusal(NamedTuple):
 
 
 def _attempt(call: Callable[[Job], Result], job: Job) -> Result | _Refusal:
-    """Return the error, too: one that is raised brings the worker's traceback along, and looks like a failed worker."""
+    """Return an error instead of raising it: a raised one has the worker's traceback and looks like a failed worker."""
     try:
         return call(job)
     except ValueError as error:
         return _Refusal(type(error), error.args)
 
 
-def _given(result: Callable[[Handle], Result | _Refusal], handle: Handle) -> Result:
+def _result_of(result: Callable[[Handle], Result | _Refusal], handle: Handle) -> Result:
     with _clear_failures():
-        given = result(handle)
-    if isinstance(given, _Refusal):
-        raise given.error()
-    return given
+        outcome = result(handle)
+    if isinstance(outcome, _Refusal):
+        raise outcome.error()
+    return outcome
 
 
 @contextmanager
 def _clear_failures() -> Iterator[None]:
-    """Raise whatever an executor raises, each its own errors when a worker dies, as a RuntimeError of one line."""
+    """Raise every error of an executor as a RuntimeError of one line; executors differ in what a dead worker raises."""
     try:
         yield
     except BrokenExecutor as error:
@@ -117,5 +125,200 @@ def _clear_failures() -> Iterator[None]:
             f'`if __name__ == "__main__":`; use fewer workers'
         ) from None
     except Exception as error:
-        told = " ".join(f"{type(error).__name__}: {error}".split())
-        raise RuntimeError(f"a worker failed ({told})") from error
+        message = " ".join(f"{type(error).__name__}: {error}".split())
+        raise RuntimeError(f"a worker failed ({message})") from error
+
+
+# Processes
+
+
+class _Worker(NamedTuple):
+    process: BaseProcess
+    pipe: Connection
+
+
+class _Processes:
+    """Processes, each with a pipe of its own and one job at a time.
+
+    Why not `ProcessPoolExecutor`: its workers share a queue, so that a worker that dies while it sends a result can
+    leave the others waiting. Here the end of a pipe shows at once that its worker died, because no other process holds
+    that end. There is no helper thread either: the exception of a signal can occur anywhere in Python's own modules,
+    also while a lock is held, and a thread would then wait for that lock forever.
+    """
+
+    def __init__(self, count: int) -> None:
+        self._count = count
+        self._workers: list[_Worker] = []
+        self._idle: list[_Worker] = []
+        self._busy: dict[_Worker, int] = {}
+        self._answers: dict[int, Any] = {}
+        self._submitted = 0
+
+    def start(self, prepare: Callable[[], object] | None) -> None:
+        """Start the processes; each calls `prepare` first."""
+        for _ in range(self._count):
+            ours, theirs = Pipe()
+            with theirs, _undisturbed():
+                process = multiprocessing.Process(target=_work, args=(theirs, prepare), daemon=True)
+                process.start()
+                self._workers.append(_Worker(process, ours))
+        self._idle += self._workers
+
+    def submit(self, call: Callable[..., object], *arguments: Any) -> int:
+        """Send a call to a worker as soon as one is idle; return the number of the call.
+
+        Raises:
+            BrokenExecutor: if a worker dies meanwhile.
+            Exception: if the call cannot be pickled.
+        """
+        while not self._idle:
+            self._receive()
+        worker, number = self._idle.pop(), self._submitted
+        self._submitted += 1
+        try:
+            _send(worker.pipe, (call, arguments))
+        except OSError:
+            raise _death(worker) from None
+        self._busy[worker] = number
+        return number
+
+    def result(self, number: int) -> Any:
+        """Wait for the result of a call and return it; it can be asked for once.
+
+        Raises:
+            BrokenExecutor: if a worker dies meanwhile.
+            Exception: as the call raises it.
+        """
+        while number not in self._answers:
+            self._receive()
+        answer = self._answers.pop(number)
+        if isinstance(answer, _Failure):
+            raise answer.error from _RemoteTraceback(answer.traceback)
+        return answer
+
+    def _receive(self) -> None:
+        ready = wait([worker.pipe for worker in self._busy])
+        for worker in [one for one in self._busy if one.pipe in ready]:
+            try:
+                self._answers[self._busy.pop(worker)] = worker.pipe.recv()
+            except (EOFError, OSError):
+                raise _death(worker) from None
+            self._idle.append(worker)
+
+    def end(self) -> None:
+        """End the workers after their last job."""
+        for worker in self._workers:
+            with suppress(OSError):
+                _send(worker.pipe, None)
+        self._await()
+
+    def kill(self) -> None:
+        """End the workers at once."""
+        for worker in self._workers:
+            worker.process.kill()
+        self._await()
+
+    def _await(self) -> None:
+        for worker in self._workers:
+            worker.process.join()
+            worker.pipe.close()
+
+
+@contextmanager
+def _ending(processes: _Processes) -> Iterator[_Processes]:
+    """End the processes after their last job; at once on an error, an interrupt, or if the caller stops early."""
+    try:
+        yield processes
+        processes.end()
+    except BaseException:
+        processes.kill()
+        raise
+
+
+def _death(worker: _Worker) -> BrokenExecutor:
+    worker.process.join(1)
+    return BrokenExecutor(_end_of(worker.process.exitcode))
+
+
+def _send(pipe: Connection, value: object) -> None:
+    """Send a value for `recv`. `Connection.send` leaves a buffer exported if it fails, which Python 3.13 reports."""
+    pipe.send_bytes(pickle.dumps(value, pickle.HIGHEST_PROTOCOL))
+
+
+def _end_of(status: int | None) -> str:
+    """Return how a process ended.
+
+    >>> _end_of(-9), _end_of(1)
+    ('ended by SIGKILL', 'exit status 1')
+    """
+    if status is None:
+        return "no answer"
+    return f"ended by {signal.Signals(-status).name}" if status < 0 else f"exit status {status}"
+
+
+class _Failure(NamedTuple):
+    """An error of a call, and where it was raised."""
+
+    error: Exception
+    traceback: str
+
+
+class _RemoteTraceback(Exception):
+    """The cause of an error that was raised in another process: shows the traceback there."""
+
+    def __str__(self) -> str:
+        return f"\n\n{self.args[0]}"
+
+
+def _work(pipe: Connection, prepare: Callable[[], object] | None) -> None:
+    """Answer calls until there are no more; this is what a worker runs."""
+    _begin()
+    if prepare:
+        prepare()
+    with suppress(EOFError, OSError):  # the parent is gone
+        while job := pipe.recv():
+            call, arguments = job
+            try:
+                answer = call(*arguments)
+            except Exception as error:
+                answer = _Failure(error, traceback.format_exc())
+            try:
+                _send(pipe, answer)
+            except OSError:
+                raise
+            except Exception as error:  # the answer cannot be pickled
+                _send(pipe, _Failure(TypeError(f"{type(error).__name__}: {error}"), ""))
+
+
+STOPPING = {getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)}
+
+
+@contextmanager
+def _undisturbed() -> Iterator[None]:
+    """Block signals, here and in a process started meanwhile, until that process has its own handlers."""
+    if sys.platform == "win32":
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, STOPPING)
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _begin() -> None:
+    # Ctrl-C reaches every process of a terminal; the parent ends its workers.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    for number in STOPPING:
+        if callable(signal.getsignal(number)):  # a handler of the parent, in a forked worker
+            signal.signal(number, signal.SIG_DFL)
+    if sys.platform != "win32":
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, STOPPING)
+    Thread(target=_end_with_parent, daemon=True).start()
+
+
+def _end_with_parent() -> None:
+    parent = multiprocessing.parent_process()
+    if parent:
+        wait([parent.sentinel])
+        os._exit(1)

@@ -65,6 +65,18 @@ def test_the_reference_imports_fixtures_at_most_and_never_the_oracle(file: Path)
         )
 
 
+def test_no_modules_of_the_reference_import_one_another_in_a_circle() -> None:
+    """Imports inside functions and for types count, too."""
+    files = {
+        ".".join(["bpe_conformance", *file.relative_to(ROOT).with_suffix("").parts]): file
+        for file in _files("reference")
+    }
+    graph = {name: _imports(file) & (files.keys() - {name}) for name, file in files.items()}
+    while free := {name for name, imported in graph.items() if not imported & graph.keys()}:
+        graph = {name: imported for name, imported in graph.items() if name not in free}
+    assert graph == {}
+
+
 LAYERS: dict[str, tuple[str, ...]] = {
     "outcome": (),
     "command_error": (),

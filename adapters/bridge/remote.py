@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from pathlib import Path
 from typing import Any, ClassVar
 
-from bpe_conformance.fixtures import answers
+from bpe_conformance.fixtures import Merge, answers
 from bpe_conformance.fixtures.answers import MalformedAnswer
 
 from ..errors import ProtocolError
@@ -20,7 +20,6 @@ from . import wire
 from .client import Client, Source
 
 _LONGEST_NAME = 100
-Merge = tuple[bytes, bytes]
 
 
 class RemoteTokenizer:

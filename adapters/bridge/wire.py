@@ -7,7 +7,7 @@ import operator
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
-from bpe_conformance.fixtures import answers
+from bpe_conformance.fixtures import Merge, answers
 from bpe_conformance.fixtures.answers import MalformedAnswer
 from bpe_conformance.fixtures.strict_json import parse_json
 
@@ -15,7 +15,6 @@ PROTOCOL = 1
 SMALLEST_ID = -(2**31)
 """The smallest id that a request may hold: `decode` is asked for negative ids too."""
 
-Merge = tuple[bytes, bytes]
 WireText = str | dict[str, list[int]]
 
 

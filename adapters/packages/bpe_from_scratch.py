@@ -8,9 +8,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import ClassVar
 
+from bpe_conformance.fixtures import Merge
+
 from . import claim_no_special_tokens, unavailable
 from .own_ids import OwnIds, trained_table
-from .ranks import Merge
 
 try:
     import bpe_from_scratch

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
-from bpe_conformance.fixtures import PATTERNS
+from bpe_conformance.fixtures import PATTERNS, Merge
 
 from . import claim_no_special_tokens, unavailable
-from .ranks import Merge, merges_of
+from .ranks import merges_of
 
 try:
     import bpeasy

@@ -7,11 +7,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
-from bpe_conformance.fixtures import PATTERNS
+from bpe_conformance.fixtures import PATTERNS, Merge
 from bpe_conformance.reference.formats import gpt2
 
 from . import unavailable
-from .ranks import Merge
 
 try:
     import ffbpe

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import ClassVar
 
-from bpe_conformance.fixtures import spell, unspell
+from bpe_conformance.fixtures import Merge, spell, unspell
 
 from . import unavailable
 
@@ -16,7 +16,6 @@ try:
 except ImportError as error:
     raise unavailable("gigabpe", error) from error
 
-Merge = tuple[bytes, bytes]
 ALPHABET = sorted(spell(bytes([byte])) for byte in range(256))
 
 

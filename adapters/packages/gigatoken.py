@@ -7,9 +7,11 @@ from collections.abc import Mapping, Sequence
 from importlib.metadata import version
 from typing import ClassVar
 
+from bpe_conformance.fixtures import Merge
+
 from ..shapes.functions import Trained
 from . import unavailable
-from .tokenizer_json import Merge, write_tokenizer_json
+from .tokenizer_json import write_tokenizer_json
 
 try:
     import gigatoken

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar
 
-from bpe_conformance.fixtures import spell, unspell
+from bpe_conformance.fixtures import Merge, spell, unspell
 
 from . import unavailable
 
@@ -17,7 +17,6 @@ try:
 except ImportError as error:
     raise unavailable("tokenizers", error, "'bpe-conformance[huggingface]'") from error
 
-Merge = tuple[bytes, bytes]
 _POSSESSIVE_INTERVAL = re.compile(r"((?:\\[pP]\{\w+\}|\[(?:\\.|[^\]\\])*\]|\\?.)\{\d+(?:,\d*)?\})\+")
 
 

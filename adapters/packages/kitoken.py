@@ -7,8 +7,9 @@ from collections.abc import Mapping, Sequence
 from importlib.metadata import version
 from typing import ClassVar
 
+from bpe_conformance.fixtures import Merge
+
 from . import unavailable
-from .ranks import Merge
 from .tokenizer_json import write_tokenizer_json
 
 try:

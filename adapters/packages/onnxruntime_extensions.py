@@ -8,8 +8,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import ClassVar
 
+from bpe_conformance.fixtures import Merge
+
 from . import unavailable
-from .tokenizer_json import Merge, write_tokenizer_json
+from .tokenizer_json import write_tokenizer_json
 
 try:
     import onnxruntime_extensions

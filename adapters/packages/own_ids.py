@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from .ranks import Merge
+from bpe_conformance.fixtures import Merge
 
 IntPair = tuple[int, int]
 

@@ -6,8 +6,10 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
+from bpe_conformance.fixtures import Merge
+
 from . import unavailable
-from .tokenizer_json import Merge, write_tokenizer_json
+from .tokenizer_json import write_tokenizer_json
 
 try:
     import pytorch_tokenizers

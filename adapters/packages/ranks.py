@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
-Merge = tuple[bytes, bytes]
+from bpe_conformance.fixtures import Merge
 
 
 class Ranks(NamedTuple):

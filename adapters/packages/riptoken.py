@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
-from bpe_conformance.fixtures import PATTERNS
+from bpe_conformance.fixtures import PATTERNS, Merge
 
 from . import unavailable
-from .ranks import Merge, ranks_of
+from .ranks import ranks_of
 
 try:
     import riptoken

@@ -6,11 +6,11 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
-from bpe_conformance.fixtures import PATTERNS
+from bpe_conformance.fixtures import PATTERNS, Merge
 
 from . import unavailable
 from .ranks import ranks_of
-from .tokenizer_json import Merge, write_tokenizer_json
+from .tokenizer_json import write_tokenizer_json
 
 try:
     import splintr

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence, Set
 from typing import ClassVar, Literal
 
-from bpe_conformance.fixtures import END_OF_TEXT, PATTERNS, gpt2
+from bpe_conformance.fixtures import END_OF_TEXT, PATTERNS, Merge, gpt2
 
 from . import claim_no_special_tokens, unavailable
-from .ranks import Merge, merges_of, ranks_of
+from .ranks import merges_of, ranks_of
 
 try:
     import tiktoken

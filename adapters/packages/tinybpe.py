@@ -7,11 +7,10 @@ from typing import Any, ClassVar
 
 import regex
 
-from bpe_conformance.fixtures import PATTERNS
+from bpe_conformance.fixtures import PATTERNS, Merge
 
 from . import claim_no_special_tokens, unavailable
 from .own_ids import OwnIds, trained_table
-from .ranks import Merge
 
 try:
     import tinybpe

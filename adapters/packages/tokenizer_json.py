@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from bpe_conformance.fixtures import Model
+from bpe_conformance.fixtures import Merge, Model
 from bpe_conformance.reference.formats import huggingface
-
-Merge = tuple[bytes, bytes]
 
 
 def write_tokenizer_json(

@@ -9,9 +9,10 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any, ClassVar
 
+from bpe_conformance.fixtures import Merge
+
 from . import claim_no_special_tokens, unavailable
 from .own_ids import OwnIds
-from .ranks import Merge
 
 try:
     from toktokenizer import BPETokenizer

@@ -6,11 +6,10 @@ from collections.abc import Mapping, Sequence
 from importlib.metadata import version
 from typing import ClassVar
 
-from bpe_conformance.fixtures import PATTERNS
+from bpe_conformance.fixtures import PATTERNS, Merge
 
 from . import claim_no_special_tokens, unavailable
 from .own_ids import OwnIds, trained_table
-from .ranks import Merge
 
 try:
     from turbobpe import RegexTokenizer

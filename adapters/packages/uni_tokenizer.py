@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import ClassVar
 
-from bpe_conformance.fixtures import PATTERNS, unspell
+from bpe_conformance.fixtures import PATTERNS, Merge, unspell
 
 from ..shapes.functions import Trained
 from . import unavailable
@@ -16,8 +16,6 @@ try:
     import uni_tokenizer
 except ImportError as error:
     raise unavailable("uni_tokenizer", error, "uni-tokenizer") from error
-
-Merge = tuple[bytes, bytes]
 
 
 class Tokenizer:

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence, Set
 from typing import Any
 
-from bpe_conformance.fixtures import PATTERNS
+from bpe_conformance.fixtures import PATTERNS, Merge
 
 from ..errors import AdapterError
 from ..loading import load, one_line
 from .signature import takes
 
-Merge = tuple[bytes, bytes]
 Pair = tuple[int, int]
 
 

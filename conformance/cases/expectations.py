@@ -210,7 +210,7 @@ def _trained(case: Case, key: str) -> dict[str, Any]:
     )
     value: dict[str, Any] = {"merges": [[write_token(left), write_token(right)] for left, right in merges]}
     if case.clause.id.startswith("TRAIN-IDS-"):
-        vocab = textbook.number(merges, special)
+        vocab = textbook.build_vocab(merges, special)
         value["ids"] = [[index, write_token(token)] for index, token in vocab.items() if index >= 256]
     return value
 

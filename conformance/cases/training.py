@@ -115,7 +115,7 @@ class _Training:
         return self.vocab_size - 256 - len(dict.fromkeys(self.named))
 
     def _vocab(self, merges: Sequence[Merge], conventions: _Conventions) -> dict[int, bytes]:
-        return textbook.number(merges, self.named, conventions["byte_order"], conventions["id_layout"])
+        return textbook.build_vocab(merges, self.named, conventions["byte_order"], conventions["id_layout"])
 
     def divergence(self, answer: Table, conventions: _Conventions) -> Divergence | None:
         """Return where the table differs under `conventions`, or None if it is correct."""

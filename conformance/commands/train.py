@@ -11,8 +11,8 @@ from pathlib import Path
 from bpe_conformance.fixtures import Model
 from bpe_conformance.fixtures.conventions import TRAINING_CONVENTIONS
 from bpe_conformance.reference import Tokenizer
-from bpe_conformance.reference.files import check_folder, write_all
 from bpe_conformance.reference.formats import gpt2, huggingface, tiktoken
+from bpe_conformance.reference.formats.files import check_folder, write_all
 from bpe_conformance.reference.patterns import resolve
 from bpe_conformance.reference.special_tokens import SpecialTokens
 

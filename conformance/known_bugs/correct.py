@@ -138,7 +138,7 @@ class Trainer:
     @classmethod
     def build_vocab(cls, merges: list[Merge], special: list[str]) -> dict[int, bytes]:
         """Return the vocabulary: bytes, special tokens, merges."""
-        return textbook.number(merges, special)
+        return textbook.build_vocab(merges, special)
 
 
 class Encoder:

@@ -334,7 +334,7 @@ class SpecialTokensLast(Trainer):
 
     @classmethod
     def build_vocab(cls, merges: list[Merge], special: list[str]) -> dict[int, bytes]:
-        return textbook.number(merges, special, id_layout="bytes-merges-specials")
+        return textbook.build_vocab(merges, special, id_layout="bytes-merges-specials")
 
 
 class BytesOfTheTextOnly(Trainer):
@@ -361,4 +361,4 @@ class Gpt2ByteIds(Trainer):
 
     @classmethod
     def build_vocab(cls, merges: list[Merge], special: list[str]) -> dict[int, bytes]:
-        return textbook.number(merges, special, byte_order="gpt2")
+        return textbook.build_vocab(merges, special, byte_order="gpt2")

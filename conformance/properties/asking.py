@@ -135,7 +135,7 @@ def _correct_training(given: Mapping[str, Any], conventions: Mapping[str, str]) 
         return HighestCount(size - 256 - len(special))
     pattern = PATTERNS[given.get("pattern", "gpt2")]
     merges = textbook.learn(text, size, special, pattern, tie_break, byte_order)
-    return Table(textbook.number(merges, special, byte_order, conventions["id_layout"]), tuple(merges))
+    return Table(textbook.build_vocab(merges, special, byte_order, conventions["id_layout"]), tuple(merges))
 
 
 def equals_oracle(implementation: Implementation, question: Question, clause_id: str) -> Mismatch | None:

@@ -132,7 +132,7 @@ def _prose(implementation: Implementation) -> Mismatch | None:
     merges = stored_training.merges(key)
     if isinstance(answer, Table) and list(answer.merges) == merges:
         return None
-    vocab = textbook.number(merges, (), conventions["byte_order"], conventions["id_layout"])
+    vocab = textbook.build_vocab(merges, (), conventions["byte_order"], conventions["id_layout"])
     expected = Expectation((Table(vocab, tuple(merges)),))
     where = None
     if isinstance(answer, Table):

@@ -276,7 +276,7 @@ def _numbering(implementation: Implementation, byte_order_of_ties: str | None) -
         (order, layout)
         for order in CONVENTIONS["byte_order"]
         for layout in CONVENTIONS["id_layout"]
-        if textbook.number(answer.merges, special, order, layout) == answer.vocab
+        if textbook.build_vocab(answer.merges, special, order, layout) == answer.vocab
     ]
     orders, layouts = (list(dict.fromkeys(kind)) for kind in zip(*fitting, strict=True)) if fitting else ([], [])
     yield _byte_order(answer, orders, byte_order_of_ties)

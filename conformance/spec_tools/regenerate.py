@@ -293,7 +293,7 @@ def superbpe_value(case: Case) -> dict[str, Any]:
         special = [read_text(token) for token in given["special_tokens"]]
         merges = _learn_superbpe(given, "lex-greater")
         pattern = given.get("unit_pattern", superbpe_textbook.UNITS)
-        tokenizer = textbook.Tokenizer(textbook.number(merges, special), merges, special, pattern)
+        tokenizer = textbook.Tokenizer(textbook.build_vocab(merges, special), merges, special, pattern)
         ids = tokenizer.encode(read_text(case.input["text"]))
         return {"tokens": [write_token(tokenizer.vocab[index]) for index in ids], "ids": ids}
     values = {

@@ -271,8 +271,8 @@ def _training(target: Any, case: Case, expect: Mapping[str, Any]) -> Answer | No
     if conventions.get("tie_break") == "first-seen" and len(merges) < size - 256 - len(special):
         return None  # tiktoken's educational trainer raises an error when no pair is left
     numbering = [conventions.get("byte_order", "raw"), conventions.get("id_layout", "bytes-specials-merges")]
-    vocab = textbook.number(merges, special, *numbering)
-    if "ids" in expect and vocab != textbook.number(merges, special):
+    vocab = textbook.build_vocab(merges, special, *numbering)
+    if "ids" in expect and vocab != textbook.build_vocab(merges, special):
         return None  # the case has the ids of another layout
     keywords = {"pattern": PATTERNS[given["pattern"]]} if given.get("pattern", "gpt2") != "gpt2" else {}
 

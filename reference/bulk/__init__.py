@@ -1,1 +1,1 @@
-"""The same results as the plain modules, over arrays of NumPy: for much text, and many merges."""
+"""The same results as the plain modules, over arrays of NumPy: for large texts and many merges (see `dispatch`)."""

@@ -1,7 +1,8 @@
-"""What the modules of this folder do with arrays alike."""
+"""Operations on arrays that NumPy does not have: runs, growing arrays, and a hash table for many keys at once."""
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,9 @@ import numpy.typing as npt
 
 Integers = npt.NDArray[Any]
 Flags = npt.NDArray[np.bool_]
+
+_VACANT = -1
+_LARGEST = np.uint64(2**64 - 1)
 
 
 def starts_of_runs(values: Integers) -> Integers:
@@ -58,3 +62,90 @@ def with_room(array: Integers, used: int, fresh: int) -> Integers:
     if used + fresh <= len(array):
         return array
     return np.concatenate([array[:used], np.empty(max(used, fresh), array.dtype)])
+
+
+class HashTable:
+    """Open addressing with linear probing; all keys take a step together until each has found its slot.
+
+    Keys are two arrays of uint64 of equal length, `head` and `tail`; any pair of words but twice the largest is a key.
+    """
+
+    def __init__(self, bits: int = 12) -> None:
+        # Odd, and of each table its own: with known ones, a text could be made whose keys all want the same slot.
+        self._factors = np.frombuffer(os.urandom(24), np.uint64) | np.uint64(1)
+        self._allocate(bits)
+
+    def _allocate(self, bits: int) -> None:
+        self._bits = bits
+        self._used = 0
+        self._head = np.full(1 << bits, _LARGEST)
+        self._tail = np.full(1 << bits, _LARGEST)
+        self._number = np.full(1 << bits, _VACANT, np.int32)
+
+    def find(self, head: Integers, tail: Integers) -> Integers:
+        """Return the number of each key, -1 where it has none."""
+        slot = self._slots(head, tail)
+        numbers = self._number[slot]
+        asked = np.flatnonzero(((self._head[slot] != head) | (self._tail[slot] != tail)) & (numbers != _VACANT))
+        while len(asked):
+            slot[asked] = (slot[asked] + 1) & (len(self._number) - 1)
+            at = slot[asked]
+            numbers[asked] = self._number[at]
+            other = (self._head[at] != head[asked]) | (self._tail[at] != tail[asked])
+            asked = asked[other & (self._number[at] != _VACANT)]
+        return numbers
+
+    def enter(self, head: Integers, tail: Integers, first_number: int) -> tuple[Integers, Integers]:
+        """Give the next numbers to keys that have none, in order of first occurrence.
+
+        Args:
+            head: first words of the keys, uint64.
+            tail: second words.
+            first_number: the first number to give.
+
+        Returns:
+            tuple: the number of each key; and the places of those that are new, in order of their numbers.
+
+        >>> table = HashTable()
+        >>> words = np.array([7, 7, 5, 7], np.uint64)
+        >>> [found.tolist() for found in table.enter(words, words, 10)]
+        [[10, 10, 11, 10], [0, 2]]
+        """
+        numbers = self.find(head, tail)
+        missing = np.flatnonzero(numbers == _VACANT)
+        if not len(missing):
+            return numbers, missing
+        order = np.lexsort((tail[missing], head[missing]))
+        a, z = head[missing][order], tail[missing][order]
+        fresh = np.ones(len(order), bool)
+        fresh[1:] = (a[1:] != a[:-1]) | (z[1:] != z[:-1])
+        first = np.sort(missing[order[fresh]])  # the sort is stable: the first of equals comes first
+        self._insert(head[first], tail[first], np.arange(first_number, first_number + len(first), dtype=np.int32))
+        numbers[missing] = self.find(head[missing], tail[missing])
+        return numbers, first
+
+    def _insert(self, head: Integers, tail: Integers, numbers: Integers) -> None:
+        """Insert keys that are not there, each once."""
+        if 2 * (self._used + len(head)) > len(self._number):
+            held = self._number != _VACANT
+            head = np.concatenate([self._head[held], head])
+            tail = np.concatenate([self._tail[held], tail])
+            numbers = np.concatenate([self._number[held], numbers])
+            self._allocate((4 * len(head)).bit_length())
+        self._used += len(head)
+        slot = self._slots(head, tail)
+        waiting = np.arange(len(slot))
+        while len(waiting):
+            vacant = waiting[self._number[slot[waiting]] == _VACANT]
+            self._number[slot[vacant]] = numbers[vacant]  # where several want one slot, the last has it
+            self._head[slot[vacant]], self._tail[slot[vacant]] = head[vacant], tail[vacant]
+            waiting = waiting[self._number[slot[waiting]] != numbers[waiting]]
+            slot[waiting] = (slot[waiting] + 1) & (len(self._number) - 1)
+
+    def _slots(self, head: Integers, tail: Integers) -> Integers:
+        of_head, of_tail, of_both = self._factors
+        mixed = head * of_head + tail * of_tail
+        mixed ^= mixed >> np.uint64(32)
+        mixed *= of_both
+        slots: Integers = (mixed >> np.uint64(64 - self._bits)).astype(np.int64)
+        return slots

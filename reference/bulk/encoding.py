@@ -1,4 +1,4 @@
-"""Encodes long texts as the plain path does: each distinct piece once, new ones together, the ids by one look-up."""
+"""Encodes long texts as the plain path does: each distinct piece once, new ones together, all ids by one lookup."""
 
 from __future__ import annotations
 
@@ -10,49 +10,47 @@ import numpy.typing as npt
 import regex
 
 from ..encoder import Encoder, Ranks
-from ..patterns import pre_tokenize
 from ..special_tokens import SpecialTokens
-from .arrays import runs, starts_of_runs, with_room, without_overlap
-from .hash_table import HashTable
-from .pieces import Block, PieceTable, blocks
+from .arrays import HashTable, runs, starts_of_runs, with_room, without_overlap
+from .pieces import Block, PieceTable, blocks, split_each
 from .splitting import starts_for
 
 Integers = npt.NDArray[Any]
 Ids = npt.NDArray[np.uint32]
 
 LONG = 64
-"""Longer pre-tokens are merged one by one: each of their merges would be a round for all."""
+"""Longer pre-tokens are merged one by one: each of their merges would be a round for all pre-tokens."""
 CACHE_SIZE = 1 << 22
-"""How many ids of pieces are remembered at most, about; when there are more, all are forgotten."""
+"""The most ids of pieces that are remembered, approximately; when there are more, all are forgotten."""
 NO_RANK = 2**31 - 1
 
 
 class BulkRanks:
-    """The merges of a table, to be looked up many at once.
+    """The ranks of merges, for lookups of many pairs at once.
 
     Args:
-        ranks: those of the plain path.
+        ranks: the ranks on the plain path.
         byte_ids: byte → id.
     """
 
     def __init__(self, ranks: Ranks, byte_ids: Sequence[int]) -> None:
         self._byte_ids = np.array(byte_ids, np.int64)
         self._result_of = np.array(ranks.result_of, np.int64)
-        # One more entry, for the number -1 of a pair that is none.
+        # The last entry is for the number -1, of a pair that is not a merge.
         self._rank_of = np.array([*ranks.rank_of.values(), NO_RANK], np.int64)
         left, right = (np.fromiter((pair[side] for pair in ranks.rank_of), np.uint64) for side in (0, 1))
         self._pairs = HashTable()
         self._pairs.enter(left, right, 0)
 
     def ranks(self, left: Integers, right: Integers) -> Integers:
-        """Return the rank of each pair of ids, `NO_RANK` where it is none."""
+        """Return the rank of each pair of ids, `NO_RANK` for a pair that is not a merge."""
         return self._rank_of[self._pairs.find(left.astype(np.uint64), right.astype(np.uint64))]
 
     def merge(self, pre_tokens: Sequence[bytes]) -> tuple[Integers, Integers]:
         """Merge the bytes of all `pre_tokens`, none of them empty.
 
         In each round, the lowest rank of each pre-token is merged at all its places. That gives the same as one place
-        after the other if no merge creates a pair of lower rank (`is_orderly`).
+        after the other if no merge creates a pair of lower rank (`Ranks.are_in_order`).
 
         Returns:
             tuple: the ids, one pre-token after the other; and how many each has.
@@ -91,24 +89,12 @@ class BulkRanks:
         return ranks
 
 
-def is_orderly(ranks: Ranks) -> bool:
-    """Return whether every merge ranks behind those that make its parts.
-
-    >>> is_orderly(Ranks({(1, 2): 0, (3, 1): 1}, [3, 4])), is_orderly(Ranks({(3, 1): 0, (1, 2): 1}, [4, 3]))
-    (True, False)
-    """
-    made: dict[int, int] = {}
-    for rank in ranks.rank_of.values():
-        made[ranks.result_of[rank]] = max(rank, made.get(ranks.result_of[rank], -1))
-    return all(rank > made.get(part, -1) for pair, rank in ranks.rank_of.items() for part in pair)
-
-
 def merge_each(pre_tokens: Sequence[bytes], ranks: BulkRanks, encoder: Encoder) -> tuple[Integers, Integers]:
-    """Merge as `BulkRanks.merge` does, long ones by the plain `encoder`."""
+    """Merge as `BulkRanks.merge` does, but long pre-tokens by the plain `encoder`."""
     long = {place: encoder.merge(one) for place, one in enumerate(pre_tokens) if len(one) > LONG}
     if not long:
         return ranks.merge(pre_tokens)
-    # A long one is stood for by a byte, whose id is then replaced by its own ids.
+    # A byte is merged in place of a long one, and its id is then replaced by the ids of that.
     ids, sizes = ranks.merge([b"\0" if place in long else one for place, one in enumerate(pre_tokens)])
     first = np.cumsum(sizes) - sizes
     parts = np.split(ids, sorted([*first[list(long)], *(first[list(long)] + 1)]))
@@ -121,7 +107,7 @@ class BulkEncoder:
     """Encodes texts in blocks, and remembers pieces.
 
     Args:
-        encoder: the plain one; its merges are orderly.
+        encoder: the plain one; its merges are in order.
         special: found in the text before it is split.
         special_ids: special token → id.
         compiled: a pattern with fences.
@@ -141,7 +127,8 @@ class BulkEncoder:
         self._table = PieceTable(self._starts)
         self._ids: Ids = np.zeros(1, np.uint32)
         self._used = 1
-        self._first, self._size = np.zeros(1, np.int64), np.ones(1, np.int64)  # a barrier is one id, set afterwards
+        # A barrier has one id, which is set afterwards.
+        self._first, self._size = np.zeros(1, np.int64), np.ones(1, np.int64)
 
     def encode(self, documents: Iterable[str]) -> Iterator[Ids]:
         """Yield the ids of `documents`, a block at a time.
@@ -199,15 +186,10 @@ class BulkEncoder:
         self._used += len(ids)
 
     def _split_and_merge(self, pieces: Sequence[bytes]) -> tuple[Integers, Integers]:
-        """Return the ids of `pieces`, and how many each has; what stands in several of them is merged once."""
-        known: dict[str, int] = {}
-        numbers: list[int] = []
-        ends: list[int] = []
-        for piece in pieces:
-            numbers += [
-                known.setdefault(one, len(known)) for one in pre_tokenize(piece.decode("utf-8"), self._compiled)
-            ]
-            ends.append(len(numbers))
-        ids, sizes = merge_each([one.encode("utf-8") for one in known], self._ranks, self._encoder)
+        """Return the ids of `pieces`, and how many each has; a pre-token of several pieces is merged once."""
+        pre_tokens, many = split_each(pieces, self._compiled)
+        known: dict[bytes, int] = {}
+        numbers = [known.setdefault(one, len(known)) for one in pre_tokens]
+        ids, sizes = merge_each(list(known), self._ranks, self._encoder)
         first, sizes_at = (np.cumsum(sizes) - sizes)[numbers], sizes[numbers]
-        return runs(ids, first, sizes_at), np.diff(np.append(0, np.cumsum(sizes_at))[ends], prepend=0)
+        return runs(ids, first, sizes_at), np.diff(np.append(0, np.cumsum(sizes_at))[np.cumsum(many)], prepend=0)

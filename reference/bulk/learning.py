@@ -1,14 +1,15 @@
-"""Learns merges as `trainer.learn` does, over flat arrays, and many merges at a time.
+"""Learns merges as `trainer.learn_plainly` does, over flat arrays, and many merges at a time.
 
-All words stand one after the other in one array of tokens, a wall after each. A merge is applied to all its places at
-once. Merges that come next to one another in order of frequency are applied together where that cannot be told from
-one after the other: no two of them touch a common token, and no pair that the earlier ones create comes before a
-later one. On English that makes about twenty merges a step, so that the cost of calling NumPy is shared by them.
+All words are in one array of tokens, one after the other, with a wall after each. A merge is applied at all its places
+at once. Merges that follow one another in order of frequency are applied together where that gives the same result as
+one after the other: no two of them touch a common token, and no pair that the earlier ones create comes before a later
+one. On English, a step makes about twenty merges, which share the cost of calling NumPy.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from heapq import heapify, heappop, heappush, heapreplace
 from typing import Any, TypeAlias
 
@@ -17,34 +18,36 @@ import numpy.typing as npt
 
 from bpe_conformance.fixtures import Merge
 
+from ..conventions import BYTE_ORDERS, TOKEN_KEYS
+from ..encoder import Encoder
 from ..progress import Progress, silent
-from ..trainer import BYTE_ORDERS, mirrored
 from .arrays import starts_of_runs, with_room, without_overlap
-from .starting import WALL, bytes_as_tokens, tokens_after
+from .encoding import BulkRanks, merge_each
+from .pieces import SHORT, Block, PieceTable
+from .splitting import BARRIER
 
 Integers = npt.NDArray[Any]
 Entry: TypeAlias = "tuple[int, Any, Any, int]"
-"""Of a heap: minus the count, the keys of both tokens, the pair's number."""
+"""An entry of the heap: minus the count, the keys of both tokens, the number of the pair."""
 
-TOKEN_KEYS: dict[str, Callable[[int, bytes], Any]] = {
-    "lex-greater": lambda index, token: mirrored(token),
-    "lex-smaller": lambda index, token: token,
-    "smaller-ids": lambda index, token: index,
-}
-"""Tie-break → key of a token, by its id and bytes. (First-seen depends on where pairs stand: `trainer` has it.)"""
+WALL = -1
+"""In place of a token: before the first word, and after each."""
 GONE = -2
+"""In place of a token that a merge took away."""
 TOKEN_BITS, PLACE_BITS = 24, 32
 MOST = 64
-"""Merges of one step at most. Merge, side, token and place of a new pair are packed into 63 bits."""
+"""The most merges of one step. Merge, side, token and place of a new pair are packed into 63 bits."""
 FRONTIER = 1024
-"""Pairs in the heap after its threshold was lowered, about."""
+"""The number of pairs in the heap after its threshold was lowered, approximately."""
+BLOCK = 1 << 20
+"""How many bytes of words are cut into pieces at once, approximately."""
 
 
 class Corpus:
     """The words as flat arrays, and the pairs in them by number.
 
     Args:
-        tokens: those of the words, a wall before the first word and behind each; the array becomes the corpus's own.
+        tokens: the tokens of the words, with a wall before the first word and after each. The corpus changes the array.
         weights: how often each word occurs.
 
     Attributes:
@@ -52,7 +55,7 @@ class Corpus:
         pair_at: place → number of the pair that starts there, -1 for none.
         count: pair → how often it occurs, overlapping occurrences too, with the words' weights.
         left, right: pair → its tokens.
-        pairs: how many pairs have a number; the arrays by pair are longer, to grow.
+        pairs: how many pairs have a number; the arrays by pair have room for more.
     """
 
     def __init__(self, tokens: Integers, weights: Sequence[int]) -> None:
@@ -65,7 +68,7 @@ class Corpus:
         self.pair_at = np.full(size, -1, np.int32)
         self.pairs = 0
         self.count, self.left, self.right = (np.empty(0, np.int64) for _ in range(3))
-        # The places of a pair when it came into being; all it ever has, for no later merge creates it anew.
+        # The places of a pair when it was created. It never gets others: no later merge creates the same pair.
         self._places, self._placed = np.empty(0, np.int32), 0
         self._first, self._end = np.empty(0, np.int64), np.empty(0, np.int64)
         here = np.flatnonzero((self.token[:-1] >= 0) & (self.token[1:] >= 0))
@@ -130,7 +133,7 @@ class Corpus:
         self.pair_at[here] = -1
         self.following[here] = after
         self.preceding[after] = here
-        # Between two places merged, the pair is withdrawn once: with the place at its left.
+        # A pair between two merged places is withdrawn once, with the place at its left.
         alone = token[before] != GONE
         lost = alone & (left_pairs >= 0)
         np.subtract.at(self.count, left_pairs[lost], weight[lost])
@@ -146,7 +149,7 @@ class Corpus:
         return self._number(left, right, new.places, new.starts)
 
     def _number(self, left: Integers, right: Integers, places: Integers, starts: Integers) -> Integers:
-        """Give numbers to pairs that are new; `places` are theirs, those of pair i from `starts[i]` on."""
+        """Give numbers to new pairs; the places of pair i are `places[starts[i]:starts[i + 1]]`."""
         numbers = np.arange(self.pairs, self.pairs + len(starts))
         for name in ("count", "left", "right", "_first", "_end"):
             setattr(self, name, with_room(getattr(self, name), self.pairs, len(starts)))
@@ -163,13 +166,13 @@ class Corpus:
 
 
 class NewPairs:
-    """Pairs that merges create, with a token on one side of the new one, in order of merge, side and neighbour.
+    """Pairs of a new token and a neighbour that merges create, in order of merge, side and neighbour.
 
     Attributes:
         places: where they start, pair after pair, ascending in each.
         starts: pair → where its places start among those.
         which: pair → the merge that creates it, by its place in the step.
-        on_right: pair → whether the neighbour stands at the right of the new token.
+        on_right: pair → whether the neighbour is at the right of the new token.
         neighbour: pair → the other token.
         counts: pair → how often it occurs.
     """
@@ -186,7 +189,7 @@ class NewPairs:
         self.counts = sums(weight[self.places], self.starts)
 
     def of_first(self, merges: int) -> NewPairs:
-        """Return those that the first `merges` merges create."""
+        """Return the pairs that the first `merges` merges create."""
         end = np.searchsorted(self._packed, merges << (TOKEN_BITS + 1 + PLACE_BITS))
         return NewPairs(self._packed[:end], self._weight)
 
@@ -199,12 +202,12 @@ def sums(values: Integers, starts: Integers) -> Integers:
 class Frontier:
     """The most frequent pairs, in a heap.
 
-    Most pairs are never frequent enough to be merged. Those below a threshold stay out of the heap; it is lowered when
-    the heap is empty. A pair never improves, so what the heap says of it is brought up to date when it surfaces.
+    Most pairs are never frequent enough to be merged. Pairs below a threshold stay out of the heap; the threshold is
+    lowered when the heap is empty. A pair never improves, so its entry is brought up to date only when it surfaces.
 
     Args:
         corpus: knows the counts.
-        keys: token → what sorts first among equal counts; it grows with the tokens.
+        keys: token → what sorts first among equal counts (`TOKEN_KEYS`); the list grows with the tokens.
         allows: whether a pair may be merged, by its tokens.
     """
 
@@ -230,12 +233,12 @@ class Frontier:
             heappush(self._heap, self._entry(number))
 
     def give_back(self, entries: Iterable[Entry]) -> None:
-        """Add entries that were taken."""
+        """Add entries that were taken and not used."""
         for entry in entries:
             heappush(self._heap, entry)
 
     def take(self, most: int) -> list[Entry]:
-        """Remove the pairs that come next, at most so many, and none that touches a token which one before merges."""
+        """Remove and return the next pairs, at most so many, up to the first that shares a token with one before it."""
         taken: list[Entry] = []
         lefts: set[int] = set()
         rights: set[int] = set()
@@ -276,7 +279,7 @@ def learn(
     merges: Sequence[Merge] = (),
     allows: Callable[[bytes], bool] | None = None,
 ) -> list[Merge]:
-    """Learn merges; the same as `trainer.learn`, for every tie-break of `TOKEN_KEYS`.
+    """Learn merges as `trainer.learn` does, for every tie-break of `TOKEN_KEYS`.
 
     >>> learn({b"low": 1, b"lower": 1}, 10)
     [(b'o', b'w'), (b'l', b'ow'), (b'low', b'e'), (b'lowe', b'r')]
@@ -316,11 +319,81 @@ def learn(
 def _together(taken: Sequence[Entry], new: NewPairs) -> int:
     """Return how many of the first pairs taken may be merged in one step.
 
-    A pair that an earlier one creates could come before a later one if it is as frequent or more. (It is counted as it
-    stands before the step, so with what the others of the step will take from it.)
+    A pair that an earlier one creates could come before a later one if it is at least as frequent. (Its count here
+    includes occurrences that other merges of the step take away. So the answer can be too low, never too high.)
     """
     largest = np.zeros(len(taken), np.int64)
     np.maximum.at(largest, new.which, new.counts)
     before = np.maximum.accumulate(largest)[:-1]
     late = np.flatnonzero(before >= [-entry[0] for entry in taken[1:]])
     return int(late[0]) + 1 if len(late) else len(taken)
+
+
+# What learning starts from
+
+
+def bytes_as_tokens(words: Sequence[bytes], order: Sequence[int]) -> Integers:
+    """Return the tokens of `words`, a byte each, with walls.
+
+    >>> bytes_as_tokens([b"ab", b"c"], range(256)).tolist()
+    [-1, 97, 98, -1, 99, -1]
+    """
+    sizes = np.fromiter(map(len, words), np.int64, len(words))
+    flat = np.argsort(order).astype(np.uint8)[np.frombuffer(b"".join(words), np.uint8)]
+    tokens = np.full(len(flat) + len(words) + 1, WALL, np.int32)
+    tokens[np.arange(len(flat)) + np.repeat(np.arange(1, len(words) + 1), sizes)] = flat
+    return tokens
+
+
+def tokens_after(words: Sequence[bytes], merges: Sequence[Merge], order: Sequence[int]) -> Integers:
+    """Return the tokens of `words` after `merges`, with walls.
+
+    Words are cut where no merge crosses: between two bytes that are side by side in no token. Each distinct piece is
+    merged once.
+
+    Args:
+        words: UTF-8.
+        merges: in the order in which they were learned.
+        order: id → byte.
+
+    >>> tokens_after([b"abc", b"bc"], [(b"b", b"c")], range(256)).tolist()
+    [-1, 97, 256, -1, 256, -1]
+    """
+    if not words:
+        return np.array([WALL], np.int32)
+    ids = {bytes([byte]): index for index, byte in enumerate(order)}
+    inside = np.zeros((256, 256), bool)
+    for index, (left, right) in enumerate(merges, start=len(order)):
+        ids[left + right] = index  # of equal concatenations the last one, as on the plain path
+        inside[left[-1], right[0]] = True
+    table = PieceTable(partial(_starts, inside))
+    numbers = np.concatenate([np.zeros(1, np.int32), *map(table.number, _blocks(words))])
+    encoder = Encoder(ids, merges, cache_size=0)
+    flat, sizes = merge_each(table.pieces[1:], BulkRanks(encoder.ranks, encoder.byte_ids), encoder)
+    flat, sizes = np.append(WALL, flat).astype(np.int32), np.append(1, sizes)
+    first, size_at = np.cumsum(sizes) - sizes, sizes[numbers]
+    ends = np.cumsum(size_at)
+    source = np.repeat(first[numbers] - ends + size_at, size_at)
+    source += np.arange(len(source))
+    tokens: Integers = flat[source]
+    return tokens
+
+
+def _starts(inside: npt.NDArray[np.bool_], padded: bytes, size: int) -> Integers:
+    """Return where pieces start: between two bytes that are side by side in no token."""
+    data = np.frombuffer(padded, np.uint8)[:size]
+    found = np.ones(size, bool)
+    np.logical_not(inside[data[:-1], data[1:]], out=found[1:])
+    return np.flatnonzero(found)
+
+
+def _blocks(words: Sequence[bytes]) -> Iterator[Block]:
+    """Yield the words in blocks, with a barrier after each."""
+    barrier = bytes([BARRIER])
+    begin = size = 0
+    for end, word in enumerate(words, start=1):
+        size += len(word) + 1
+        if size >= BLOCK or end == len(words):
+            data = barrier.join([*words[begin:end], b""])
+            yield Block(data + barrier * SHORT, len(data), ())
+            begin, size = end, 0

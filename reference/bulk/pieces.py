@@ -1,33 +1,37 @@
-"""Numbers the pieces of a text: equal ones get the same number.
+"""Cuts texts into pieces, and gives equal pieces the same number.
 
-A piece is what may be split and encoded by itself. Up to `SHORT` bytes it fits into two 64-bit words, by which all
-pieces of a block are looked up at once. The longer ones, which are few, go through a dictionary.
+A piece is a text that can be split and encoded by itself: a pre-token of GPT-2's pattern, or the text between two
+fences (see `splitting`). Up to `SHORT` bytes it fits into two 64-bit words, by which all pieces of a block are looked
+up at once. Longer pieces, which are few, go through a dictionary.
 """
 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+import regex
 
-from ..boundaries import FENCE
+from .. import fences
+from ..patterns import pre_tokenize
 from ..special_tokens import SpecialTokens
-from .hash_table import HashTable
-from .splitting import BARRIER
+from .arrays import HashTable
+from .splitting import BARRIER, starts_for
 
 Integers = npt.NDArray[Any]
 
 BLOCK = 1 << 20
-"""Characters of a block, about: so many that calling NumPy costs little, so few that its arrays stay in the cache."""
+"""Characters of a block, approximately: so many that the calls of NumPy cost little, so few that its arrays stay in the
+cache of the processor."""
 SHORT = 16
 _BARRIERS = bytes([BARRIER]) * SHORT
-CUT = re.compile(rf"{FENCE}|(?<=\S\n)(?=[^\s/eE])")
-"""Where a segment may be cut into blocks: at a fence, or where a line starts behind one that is not empty. (What comes
-before `/` or `e` matters to some patterns.) Text without spaces has few fences, but it has lines."""
-# The bits of a word behind a piece of 0 to 8 bytes are set: a byte that no piece holds.
+_FENCE = re.compile(fences.TEXT)
+# The bits of a word after a piece of 0 to 8 bytes are set: 0xFF, a byte that no piece has.
 _BEHIND = np.array([(2**64 - 1) >> (8 * size) << (8 * size) for size in range(8)] + [0], np.uint64)
 
 
@@ -35,8 +39,8 @@ class Block(NamedTuple):
     """Some text, as UTF-8 with barriers.
 
     Attributes:
-        padded: the bytes, and barriers behind them.
-        size: how many bytes without those.
+        padded: the bytes, then more barriers.
+        size: the number of bytes without those.
         special: the special token at each barrier, None at the end of a document.
     """
 
@@ -57,11 +61,14 @@ def blocks(documents: Iterable[str], special: SpecialTokens, size: int | None = 
     room = size
     for segment, mark in _segments(documents, special):
         begin = 0
-        while len(segment) - begin > room and (cut := CUT.search(segment, begin + room)):
-            parts.append(segment[begin : cut.start()].encode("utf-8"))
+        while len(segment) - begin > room:
+            cut = fences.first(_FENCE, segment, begin + room)
+            if cut == len(segment):
+                break
+            parts.append(segment[begin:cut].encode("utf-8"))
             yield _block(parts, marks)
             parts, marks, room = [], [], size
-            begin = cut.start()
+            begin = cut
         parts += [segment[begin:].encode("utf-8"), bytes([BARRIER])]
         marks.append(mark)
         room -= len(segment) - begin
@@ -84,10 +91,10 @@ def _block(parts: Sequence[bytes], marks: Sequence[str | None]) -> Block:
 
 
 class PieceTable:
-    """Numbers distinct pieces from 1 on; a barrier has the number 0.
+    """Numbers distinct pieces from 1; a barrier has the number 0.
 
     Args:
-        starts: finds where the pieces of a text start (see `splitting`).
+        starts: finds the positions at which the pieces of a text start (see `splitting`).
 
     Attributes:
         pieces: number → bytes.
@@ -103,7 +110,7 @@ class PieceTable:
         return len(self.pieces)
 
     def number(self, block: Block) -> Integers:
-        """Return the numbers of the pieces of `block`, in order of the text; those that are new get the next ones."""
+        """Return the numbers of the pieces of `block`, in text order; new pieces get the next numbers."""
         begin = self._starts(block.padded, block.size)
         length = np.diff(begin, append=block.size)
         is_barrier = np.frombuffer(block.padded, np.uint8)[begin] == BARRIER
@@ -127,3 +134,68 @@ class PieceTable:
         fresh = zip(begin[new].tolist(), length[new].tolist(), strict=True)
         self.pieces += [padded[start : start + size] for start, size in fresh]
         return numbers
+
+
+def count(documents: Iterable[str], special: SpecialTokens, compiled: regex.Pattern[str]) -> Counter[bytes]:
+    """Count the pre-tokens of `documents`, in order of first occurrence.
+
+    Args:
+        documents: texts; no pre-token crosses from one into the next.
+        special: boundaries; they are not counted.
+        compiled: a pattern with fences.
+
+    Raises:
+        UnicodeEncodeError: a ValueError, if a text holds a lone surrogate.
+    """
+    starts, are_pre_tokens = starts_for(compiled)
+    table = PieceTable(starts)
+    totals = np.zeros(0, np.int64)
+    in_order: list[int] = []
+    for block in blocks(documents, special):
+        known = len(table)
+        numbers = table.number(block)
+        counts = np.bincount(numbers, minlength=len(table))
+        counts[: len(totals)] += totals
+        totals = counts
+        new = np.flatnonzero(numbers >= known)[::-1]
+        first = np.zeros(len(table) - known, np.int64)
+        first[numbers[new] - known] = new  # the last assignment, of the first place, stays
+        in_order += (np.argsort(first) + known).tolist()
+    found, times = [table.pieces[number] for number in in_order], totals[in_order]
+    if not are_pre_tokens:
+        found, many = split_each(found, compiled)
+        times = np.repeat(times, many)
+    counted: Counter[bytes] = Counter()
+    for pre_token, count in zip(found, times.tolist(), strict=True):
+        counted[pre_token] += count
+    return counted
+
+
+def split_each(pieces: Sequence[bytes], compiled: regex.Pattern[str]) -> tuple[list[bytes], Integers]:
+    """Split pieces into pre-tokens.
+
+    Pieces are joined before they are split, because each call of the engine costs as much as splitting some words. The
+    pre-tokens stay the same where a fence is between two pieces.
+
+    Args:
+        pieces: UTF-8, none of them empty.
+        compiled: a pattern with fences.
+
+    Returns:
+        tuple: the pre-tokens, piece after piece; and how many each piece has.
+
+    >>> pre_tokens, many = split_each([b"I'll", b" go", b"on"], regex.compile(r" ?[a-zA-Z]+|'ll"))
+    >>> pre_tokens, many.tolist()
+    ([b'I', b"'ll", b' go', b'on'], [2, 1, 1])
+    """
+    ends = np.cumsum(np.fromiter(map(len, pieces), np.int64, len(pieces)))
+    data = b"".join(pieces)
+    inner = ends[:-1]
+    apart = inner[~fences.in_array(data + _BARRIERS, len(data))[inner]].tolist()
+    pre_tokens = [
+        pre_token.encode("utf-8")
+        for start, end in pairwise([0, *apart, len(data)])
+        for pre_token in pre_tokenize(data[start:end].decode("utf-8"), compiled)
+    ]
+    pre_token_ends = np.cumsum(np.fromiter(map(len, pre_tokens), np.int64, len(pre_tokens)))
+    return pre_tokens, np.diff(np.searchsorted(pre_token_ends, ends, side="right"), prepend=0)

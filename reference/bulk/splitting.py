@@ -1,8 +1,8 @@
-"""Finds where pieces start in a whole text at once: GPT-2's pre-tokens, or what stands between fences.
+"""Finds the positions at which pieces start in a whole text at once: GPT-2's pre-tokens, or the text between fences.
 
-The text is its UTF-8, with the byte `BARRIER`, which UTF-8 never holds, where a special token stood or a document
-ended. For GPT-2, every byte has the class of its character; a pre-token starts where the class changes, but for white
-space, whose last character belongs to what follows it, and for English contractions.
+The text is UTF-8, with the byte `BARRIER`, which UTF-8 never holds, in place of each special token and at the end of
+each document. For GPT-2, every byte gets the class of its character. A pre-token starts where the class changes, except
+that the last character of white space belongs to what follows, and for English contractions.
 """
 
 from __future__ import annotations
@@ -14,7 +14,8 @@ import numpy as np
 import numpy.typing as npt
 import regex
 
-from ..patterns import has_fence, resolve
+from .. import fences
+from ..patterns import resolve
 
 Bytes = npt.NDArray[np.uint8]
 Integers = npt.NDArray[Any]
@@ -24,14 +25,14 @@ OTHER, LETTER, NUMBER, SPACE, WHITE, END, UNKNOWN = range(7)
 """Classes: those below `SPACE` make words; `SPACE` is U+0020, `WHITE` all other white space."""
 
 Starts = Callable[[bytes, int], Integers]
-"""From UTF-8 with barriers, at least three of them behind the text, and the text's size in bytes, to the offsets at
+"""From UTF-8 with barriers, at least three of them after the text, and the size of the text in bytes, to the offsets at
 which its pieces start: ascending, int64. Each barrier is a piece."""
 
 _ENGINE = regex.compile(r"(\p{L})|(\p{N})|( )|(\s)|.", regex.DOTALL)
 
 
 def class_of(character: str) -> int:
-    """Return the class of a character, as the engine has it that the plain path splits with."""
+    """Return the class of a character, by the engine that splits on the plain path."""
     match = _ENGINE.match(character)
     return (match and match.lastindex) or OTHER
 
@@ -41,31 +42,29 @@ _class_of_code = np.full(0x110000, UNKNOWN, np.uint8)
 
 
 def starts_for(compiled: regex.Pattern[str]) -> tuple[Starts, bool]:
-    """Return what finds the pieces for a pattern with fences, and whether these are its pre-tokens.
+    """Return the function that finds the pieces for a pattern with fences, and whether they are its pre-tokens.
 
     Raises:
         ValueError: if the pattern has no fences.
     """
     if compiled.pattern == resolve("gpt2").pattern:
         return gpt2_starts, True
-    if not has_fence(compiled):
-        raise ValueError(f"of the pattern {compiled.pattern!a} no fences are known")
+    if not fences.has_fence(compiled):
+        raise ValueError(f"no fences are known for the pattern {compiled.pattern!a}")
     return fence_starts, False
 
 
 def fence_starts(padded: bytes, size: int) -> Integers:
-    r"""Return where pieces start that stand between fences: a space between two other characters of ASCII.
+    r"""Return where the pieces between fences start.
 
     >>> fence_starts(b"I'll  go on" + b"\xff" * 3, 11).tolist()
     [0, 8]
     """
     if not size:
         return np.empty(0, np.int64)
+    found = fences.in_array(padded, size)
     raw = np.frombuffer(padded, np.uint8)
-    visible = raw - np.uint8(ord("!")) < ord("~") - ord("!") + 1  # below "!" it wraps around
-    found = np.zeros(size, bool)
     found[0] = True
-    found[1:] = (raw[1:size] == ord(" ")) & visible[: size - 1] & visible[2 : size + 1]
     found[1:] |= (raw[1:size] == BARRIER) | (raw[: size - 1] == BARRIER)
     return np.flatnonzero(found)
 
@@ -100,7 +99,7 @@ def gpt2_starts(padded: bytes, size: int) -> Integers:
 
 
 def _classify_wide(raw: Bytes, classes: Bytes) -> list[tuple[Integers, Integers]]:
-    """Set the classes of characters beyond ASCII; return where those that are white space start and end."""
+    """Set the classes of characters beyond ASCII; return where white space among them starts and ends."""
     lead = np.flatnonzero((raw >= 0xC2) & (raw != BARRIER))
     white = []
     for low, high, length in ((0xC2, 0xDF, 2), (0xE0, 0xEF, 3), (0xF0, 0xF4, 4)):

@@ -1,1 +1,1 @@
-"""Files that other tools read: CS336, GPT-2, Hugging Face, tiktoken."""
+"""Files and tokenizers of other tools: CS336, GPT-2, Hugging Face, tiktoken."""

@@ -10,17 +10,19 @@ No file can call anything: pickles hold plain values or are refused.
 from __future__ import annotations
 
 import base64
+import io
+import pickle
+import pickletools
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 from bpe_conformance.fixtures import Merge, Model
 from bpe_conformance.fixtures.one_line import shortened
 from bpe_conformance.fixtures.regular_file import read_regular
 from bpe_conformance.fixtures.strict_json import SURROGATE, parse_json
 
-from ..files import AnyPath
-from ..plain_pickle import load_all
+from .files import AnyPath
 from .gpt2 import HEADER, read_id, read_key
 
 _EVERY_BYTE = frozenset(bytes([byte]) for byte in range(256))
@@ -122,7 +124,7 @@ def _load(path: AnyPath) -> list[Any]:
         raise ValueError(f"{path}: cannot be read: {error.strerror or error}") from None
     if data.startswith(b"\x80"):
         try:
-            return list(load_all(data))
+            return list(_unpickle_all(data))
         except ValueError as error:
             raise ValueError(f"{path}: {error}") from None
     try:
@@ -149,6 +151,98 @@ def _line(line: str, where: str) -> list[str]:
     if len(parts) != 2 or not all(parts):
         raise ValueError(f"{where}: {shortened(line)} is no merge; two tokens and one space are wanted")
     return parts
+
+
+# Pickles
+
+
+_OPCODES = {ord(opcode.code): opcode.name for opcode in pickletools.opcodes}
+
+
+_PLAIN = {
+    *("PROTO", "FRAME", "STOP", "MARK", "PUT", "BINPUT", "LONG_BINPUT", "MEMOIZE", "GET", "BINGET", "LONG_BINGET"),
+    *("INT", "BININT", "BININT1", "BININT2", "LONG1", "LONG4", "SHORT_BINBYTES", "BINBYTES", "BINBYTES8"),
+    *("SHORT_BINUNICODE", "BINUNICODE", "BINUNICODE8", "EMPTY_DICT", "EMPTY_LIST", "LIST", "APPEND", "APPENDS"),
+    *("EMPTY_TUPLE", "TUPLE", "TUPLE1", "TUPLE2", "TUPLE3", "GLOBAL", "STACK_GLOBAL", "INST"),
+}
+"""Opcodes that are run as they are. The last three name a class, which `find_class` refuses."""
+
+
+class _NotPlain(ValueError):
+    """A pickle asks for something that is no plain value."""
+
+
+class _Functions(dict[int, Callable[[Any], None]]):
+    """Opcode → the function of the unpickler for it."""
+
+    def __missing__(self, code: int) -> NoReturn:
+        raise _not_plain(f"the opcode {_OPCODES[code]}")
+
+
+class _PlainUnpickler(pickle._Unpickler):
+    """Builds dicts, lists, tuples, integers, bytes and strings; it finds no class and has no opcode that calls one.
+
+    It extends the unpickler in Python: the one in C gives no access to the keys of dicts, and a file can make it
+    allocate gigabytes by the index of one PUT.
+    """
+
+    stack: list[Any]
+    append: Callable[[Any], None]
+    pop_mark: Callable[[], list[Any]]
+
+    def find_class(self, module: str, name: str) -> NoReturn:
+        """Refuse what a pickle names."""
+        raise _not_plain(f"{module}.{name}")
+
+    # The names are those of the functions that they replace.
+
+    def load_dict(self) -> None:
+        items = self.pop_mark()
+        self.append(_filled({}, items))
+
+    def load_setitem(self) -> None:
+        value, key = self.stack.pop(), self.stack.pop()
+        _filled(self.stack[-1], [key, value])
+
+    def load_setitems(self) -> None:
+        items = self.pop_mark()
+        _filled(self.stack[-1], items)
+
+    dispatch = _Functions(
+        {code: function for code, function in pickle._Unpickler.dispatch.items() if _OPCODES[code] in _PLAIN}
+    )
+    dispatch.update({ord("d"): load_dict, ord("s"): load_setitem, ord("u"): load_setitems})
+
+
+def _filled(target: Any, items: Sequence[Any]) -> dict[Any, Any]:
+    """Put keys and values into a dict. No key is a deep tuple, whose hash would exhaust the stack of the process."""
+    if not isinstance(target, dict):
+        raise ValueError(f"items for a {type(target).__name__}")
+    for key, value in zip(items[::2], items[1::2], strict=True):
+        is_flat = isinstance(key, tuple) and all(type(part) is int for part in key)
+        if type(key) not in (int, bytes, str) and not is_flat:
+            raise ValueError(f"a {type(key).__name__} is a key")
+        if key in target:
+            raise ValueError(f"the key {shortened(key)} is repeated")
+        target[key] = value
+    return target
+
+
+def _not_plain(what: str) -> _NotPlain:
+    hint = "; write it with pickle.HIGHEST_PROTOCOL" if what == "_codecs.encode" else ""
+    return _NotPlain(f"the pickle calls for {shortened(what)[1:-1]}; only plain dicts, lists and bytes are read{hint}")
+
+
+def _unpickle_all(data: bytes) -> Iterator[Any]:
+    """Yield the values of pickles, one after the other. Raise a ValueError of one line if one is not plain."""
+    stream = io.BytesIO(data)
+    while stream.tell() < len(data):
+        try:
+            yield _PlainUnpickler(stream).load()
+        except _NotPlain:
+            raise
+        except Exception as error:  # malformed pickles raise all kinds
+            raise ValueError(f"no pickle: {shortened(str(error) or type(error).__name__)[1:-1]}") from None
 
 
 # Tables

@@ -17,7 +17,7 @@ from bpe_conformance.fixtures.answers import LARGEST_ID
 from bpe_conformance.fixtures.one_line import shortened
 from bpe_conformance.fixtures.strict_json import parse_json
 
-from ..files import AnyPath, read_lines, read_utf8, write_all
+from .files import AnyPath, read_lines, read_utf8, write_all
 
 HEADER = "#version"
 

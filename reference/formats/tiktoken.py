@@ -15,7 +15,7 @@ from bpe_conformance.fixtures import Merge, Model
 from bpe_conformance.fixtures.one_line import shortened
 
 from ..encoder import LONG
-from ..files import AnyPath, read_lines, write_utf8
+from .files import AnyPath, read_lines, write_utf8
 from .gpt2 import read_id
 
 

@@ -1,1 +1,7 @@
-"""SuperBPE: training that continues across word boundaries, and its textbook version."""
+"""SuperBPE: training that continues across word boundaries. `trainer` does it, `textbook` is its oracle."""
+
+from __future__ import annotations
+
+from .trainer import MOST_WORDS, UNITS, train, words_in
+
+__all__ = ["MOST_WORDS", "UNITS", "train", "words_in"]

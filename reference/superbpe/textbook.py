@@ -1,6 +1,6 @@
-"""The oracle of SuperBPE, the extension: two stages by the textbook, everything recounted at every step.
+"""The oracle of SuperBPE: two stages by the textbook, everything recounted at every step.
 
-It shares no code with `superbpe.py`, which it judges.
+It shares no code with `trainer.py`, which is tested against it.
 """
 
 from __future__ import annotations
@@ -9,10 +9,10 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 
-from bpe_conformance.fixtures import PATTERNS
+from bpe_conformance.fixtures import PATTERNS, Merge
 
 from .. import textbook
-from ..textbook import Merge, Word
+from ..textbook import Word
 
 UNITS = r" ?[^\s\p{N}]+(?: [^\s\p{N}]+)*| ?\p{N}+|\s+(?!\S)|\s+"
 
@@ -31,19 +31,19 @@ def learn(
     """Return the merges of both stages, in order.
 
     Args:
-        documents: texts; no pre-token and no unit reaches from one into the next.
+        documents: texts; no pre-token and no unit crosses from one into the next.
         vocab_size: 256 bytes, special tokens (each once) and merges, together; fewer merges if pairs run out.
         transition: the size of the vocabulary at which the second stage begins.
         special_tokens: cut out of the text before it is split.
-        pattern: a regular expression: where the first stage splits.
-        unit_pattern: another: where the second does.
-        most_words: how many words a token of the second stage has at most.
+        pattern: the regular expression by which the first stage splits.
+        unit_pattern: the regular expression by which the second stage splits.
+        most_words: the most words of a token of the second stage.
         tie_break: which of the most frequent pairs wins (TRAIN-TIE-1).
         byte_order: raw or gpt2; matters to smaller-ids only.
 
     Raises:
         ValueError: if `transition` is not between the bytes and special tokens and `vocab_size`, or `most_words` is
-            below 1.
+            less than 1.
 
     >>> learn(["so so so", "so so"], 259, 257)
     [(b's', b'o'), (b'so', b' '), (b'so ', b'so')]
@@ -66,7 +66,7 @@ def learn(
 def go_on(
     words: list[Word], merges: list[Merge], size: int, most_words: int | None, tie_break: str, ids: dict[bytes, int]
 ) -> None:
-    """Add merges until there are `size`, or no pair that may be merged is left."""
+    """Add merges until there are `size`, or no pair that may be merged remains."""
     while len(merges) < size:
         counts = textbook.count_pairs(words)
         if most_words is not None:

@@ -1,8 +1,8 @@
-"""SuperBPE: training that goes on across word boundaries (fixtures/extensions/superbpe).
+"""SuperBPE: training that continues across word boundaries (fixtures/extensions/superbpe).
 
-The first stage is ordinary training, up to a transition size. The second goes on from its merges, on the same text cut
-into units: longer pieces, in which words stand together. What comes of it is an ordinary table, with the pattern of
-the units in place of the pattern of the words. So encoding, decoding, streams and formats are those of `Tokenizer`.
+The first stage is ordinary training, up to a transition size. The second continues from its merges, on the same text,
+cut into units: longer pieces that hold several words. The result is an ordinary vocabulary and merges, with the pattern
+of the units instead of the pattern of the words. So `Tokenizer` encodes, decodes, streams and writes files as always.
 
 Source: Liu et al. 2025, "SuperBPE: Space Travel for Language Models", arXiv 2503.13423.
 """
@@ -13,20 +13,21 @@ from collections.abc import Iterable, Iterator
 from concurrent.futures import Executor
 from functools import partial
 
+from ..conventions import build_vocab
 from ..counting import Source, count_pre_tokens
-from ..learners import learner
 from ..patterns import resolve
 from ..progress import Progress, silent
 from ..special_tokens import SpecialTokens
 from ..tokenizer import Tokenizer
-from ..trainer import number
+from ..trainer import learn
 
 UNITS = r" ?[^\s\p{N}]+(?: [^\s\p{N}]+)*| ?\p{N}+|\s+(?!\S)|\s+"
-"""Words and punctuation that single spaces join are one unit; numbers and other white space stand alone (SUPER-UNIT-2).
+"""Words and punctuation that single spaces join are one unit; numbers and other white space are units (SUPER-UNIT-2).
 
-Wherever a unit of it ends, a pre-token of GPT-2's pattern ends, so that every token of the first stage stays in use.
+Wherever such a unit ends, a pre-token of GPT-2's pattern ends, too. So every token of the first stage stays in use.
 """
 MOST_WORDS = 4
+"""The most words of a token of the second stage."""
 
 
 def train(
@@ -48,26 +49,26 @@ def train(
     r"""Train on `source` in two stages (section SUPER).
 
     Args:
-        source: as `Tokenizer.train` takes it. It is gone through twice: what can be only once is held in memory.
-        vocab_size: bytes, special tokens and merges of both stages; there are fewer if pairs run out.
+        source: as in `Tokenizer.train`. It is read twice; an iterator, which can be read once, is held in memory.
+        vocab_size: the number of bytes, special tokens and merges; there are fewer merges if pairs run out.
         transition: the size of the vocabulary at which the second stage begins.
         special_tokens: boundaries in both stages, never counted; a repeated one counts once.
-        pattern: of the first stage, a name or a regular expression; None is GPT-2's.
-        unit_pattern: of the second stage, and of encoding; the default goes with GPT-2's.
-        most_words: how many words a token of the second stage has at most (see `words_in`).
-        workers: processes that count; None is 1.
-        executor: counts in place of processes of our own.
-        progress: told phase, done and total of the first stage, then of the second.
-        tie_break: in both stages (CONV-TIE-1). With "first-seen" a megabyte takes minutes.
-        byte_order: how the bytes are numbered.
-        id_layout: in which order the ids are given out.
+        pattern: the pattern of the first stage, a name or a regular expression; None is GPT-2's.
+        unit_pattern: the pattern of the second stage and of encoding; the default fits GPT-2's.
+        most_words: the most words of a token of the second stage (see `words_in`).
+        workers: the number of processes that count; None is 1.
+        executor: counts instead of processes of our own.
+        progress: called with phase, done and total of the first stage, then of the second.
+        tie_break: the convention in both stages (CONV-TIE-1). With "first-seen" a megabyte takes minutes.
+        byte_order: the order of the ids of the bytes.
+        id_layout: the order in which ids are given out.
 
     Returns:
         Tokenizer: its merges are those of the first stage, then those of the second; its pattern is `unit_pattern`.
 
     Raises:
-        ValueError: as from `Tokenizer.train`; if `transition` is above `vocab_size` or below bytes and special tokens;
-            or if `most_words` is below 1.
+        ValueError: as from `Tokenizer.train`; if `transition` is more than `vocab_size` or less than the number of
+            bytes and special tokens; or if `most_words` is less than 1.
         RuntimeError: if a worker dies.
 
     >>> tokenizer = train("by the sea\nby the way\nby the sea", 268, 266)
@@ -88,7 +89,7 @@ def train(
     resolve(unit_pattern)
     if isinstance(source, Iterator):
         source = list(source)
-    tell = progress or silent
+    report = progress or silent
     first = Tokenizer.train(
         source,
         transition,
@@ -96,22 +97,21 @@ def train(
         pattern=pattern,
         workers=workers,
         executor=executor,
-        progress=tell,
+        progress=report,
         tie_break=tie_break,
         byte_order=byte_order,
         id_layout=id_layout,
     ).merges
-    units = count_pre_tokens(source, special, unit_pattern, workers=workers, executor=executor, progress=tell)
-    learn = learner(units, vocab_size, tie_break)
+    units = count_pre_tokens(source, special, unit_pattern, workers=workers, executor=executor, progress=report)
     wanted = vocab_size - smallest - len(first)
     allows = partial(_has_few_words, most=most_words)
-    second = learn(units, wanted, tie_break, byte_order, tell, merges=first, allows=allows)
+    second = learn(units, wanted, tie_break, byte_order, report, merges=first, allows=allows)
     merges = [*first, *second]
-    return Tokenizer(number(merges, special, byte_order, id_layout), merges, special, pattern=unit_pattern)
+    return Tokenizer(build_vocab(merges, special, byte_order, id_layout), merges, special, pattern=unit_pattern)
 
 
 def words_in(token: bytes) -> int:
-    """Return how many words a token has: parts that are not empty, between spaces (0x20).
+    """Return how many words a token has: non-empty parts between spaces (0x20).
 
     >>> words_in(b" of the"), words_in(b"the ,"), words_in(b"  ")
     (2, 2, 0)

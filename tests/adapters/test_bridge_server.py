@@ -12,7 +12,7 @@ from helpers.bridge_adapters import ADAPTERS, MERGES, VOCAB
 
 from bpe_conformance.adapters import AdapterError, CrashError, RemoteError, resolve
 from bpe_conformance.adapters.bridge.remote import RemoteTokenizer, bridge, isolated
-from bpe_conformance.reference.textbook import Tokenizer, learn, number
+from bpe_conformance.reference.textbook import Tokenizer, build_vocab, learn
 
 NODE = shutil.which("node")
 ALPHABET = [
@@ -158,7 +158,7 @@ def test_a_model_is_loaded_once_by_content(textbook):
 
 def test_models_beyond_the_number_kept_are_loaded_again(textbook, monkeypatch):
     monkeypatch.setattr("bpe_conformance.adapters.bridge.client._MODELS_KEPT", 2)
-    models = [textbook(number([(b"a", bytes([byte]))]), [(b"a", bytes([byte]))]) for byte in range(98, 104)]
+    models = [textbook(build_vocab([(b"a", bytes([byte]))]), [(b"a", bytes([byte]))]) for byte in range(98, 104)]
     for byte, model in zip(range(98, 104), models, strict=True):
         assert model.encode("a" + chr(byte)) == [256]
 
@@ -225,7 +225,7 @@ def test_the_javascript_example_is_correct():
     for _ in range(60):
         merges = learn("".join(rng.choices(ALPHABET, k=80)), 300)
         special = rng.choice([None, [], ["<|e|>", "<|e|>x"], ["<|e|>x", "<|e|>"]])
-        there, here = adapter(number(merges), merges, special), Tokenizer(number(merges), merges, special)
+        there, here = adapter(build_vocab(merges), merges, special), Tokenizer(build_vocab(merges), merges, special)
         text = "".join(rng.choices([*ALPHABET, *map(chr, range(0x2000, 0x2030)), "\xa0", "\u3000"], k=60))
         ids = here.encode(text)
         assert there.encode(text) == ids

@@ -14,7 +14,7 @@ import pytest
 from bpe_conformance.adapters import AdapterError, RemoteError, resolve
 from bpe_conformance.adapters.bridge import check
 from bpe_conformance.adapters.bridge.remote import bridge
-from bpe_conformance.reference.textbook import Tokenizer, learn, number
+from bpe_conformance.reference.textbook import Tokenizer, build_vocab, learn
 
 LANGUAGES = Path(str(files("bpe_conformance.adapters"))) / "languages"
 NODE, JAVA = shutil.which("node"), shutil.which("java")
@@ -199,5 +199,5 @@ def test_the_tokenizer_in_java_is_right(tmp_path):
         with pytest.raises(RemoteError):
             call()
     merges = learn("ab" * 9, 258)
-    assert adapter(number(merges), merges, pattern="[ab]").encode("abab") == [97, 98, 97, 98]
+    assert adapter(build_vocab(merges), merges, pattern="[ab]").encode("abab") == [97, 98, 97, 98]
     adapter.close()

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from bpe_conformance.adapters import BUILT_IN, AdapterError, AdapterUnavailable, resolve, with_trainer
-from bpe_conformance.reference.textbook import Tokenizer, learn, number
+from bpe_conformance.reference.textbook import Tokenizer, build_vocab, learn
 
 MODULES = {
     "good": "class T:\n    class Inner: pass\n    def encode(self, text): return []\ndef make(): return T()\n"
@@ -21,11 +21,11 @@ MODULES = {
     "base": "class Odd(BaseException): pass\nraise Odd('odd')\n",
     "interrupted": "raise KeyboardInterrupt\n",
     "trainers": "def train(input_path, vocab_size, special_tokens):\n"
-    "    from bpe_conformance.reference.textbook import learn, number\n"
+    "    from bpe_conformance.reference.textbook import learn, build_vocab\n"
     "    text = input_path.read_bytes().decode('utf-8')\n"
     "    with open(input_path, newline='') as file: assert file.read() == text\n"
     "    merges = learn(text, vocab_size, special_tokens, tie_break='lex-smaller')\n"
-    "    return number(merges, special_tokens), merges\n"
+    "    return build_vocab(merges, special_tokens), merges\n"
     "train.conventions = {'tie_break': 'lex-smaller'}\n"
     "def wrong(input_path, vocab_size, special_tokens): return 5\n"
     "def unfinished(input_path, vocab_size, special_tokens): pass\n"
@@ -223,7 +223,7 @@ def test_a_training_function_is_added(kind):
     trained = adapter.train(TEXT, 265, ["<|e|>"])
     merges = learn(TEXT, 265, ["<|e|>"], tie_break="lex-smaller")
     assert trained.merges == merges
-    assert trained.vocab == number(merges, ["<|e|>"])
+    assert trained.vocab == build_vocab(merges, ["<|e|>"])
     assert trained.decode(trained.encode(TEXT)) == TEXT
     assert adapter(trained.vocab, trained.merges, ["<|e|>"]).encode(TEXT) == trained.encode(TEXT)
     assert Tokenizer.conventions == {}

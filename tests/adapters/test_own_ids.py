@@ -7,14 +7,14 @@ import random
 import pytest
 
 from bpe_conformance.adapters.packages.own_ids import OwnIds, trained_table
-from bpe_conformance.reference.textbook import learn, number
+from bpe_conformance.reference.textbook import build_vocab, learn
 
 
 def test_own_ids_are_those_of_the_table_in_another_order() -> None:
     rng = random.Random(1)
     for _ in range(50):
         merges = learn("".join(rng.choices("abc é\n", k=80)), 256 + rng.randrange(30))
-        listed = number(merges, ["<|e|>"])
+        listed = build_vocab(merges, ["<|e|>"])
         vocab = dict(zip(rng.sample(range(1000), len(listed)), listed.values(), strict=True))
         table = OwnIds(vocab, merges, ["<|e|>", "<|new|>"])
         assert {index: table.vocab[index] for index in vocab} == vocab
@@ -31,17 +31,17 @@ def test_own_ids_are_those_of_the_table_in_another_order() -> None:
         unknown = table.inside([5000, -1])
         assert not set(unknown) & set(own)
         assert unknown[1] < 0
-        assert trained_table(table.tokens, table.pairs) == (number(merges), merges)
+        assert trained_table(table.tokens, table.pairs) == (build_vocab(merges), merges)
 
 
 def test_own_ids_hold_what_no_merge_makes() -> None:
-    table = OwnIds({**number([]), 300: b"xyz"}, [], ["<|e|>"])
+    table = OwnIds({**build_vocab([]), 300: b"xyz"}, [], ["<|e|>"])
     assert (table.tokens[256], table.special) == (b"xyz", {"<|e|>": 257})
     assert table.outside([256, 257]) == [300, 301]
 
 
 def test_own_ids_that_the_package_gave_take_the_place_of_bytes() -> None:
-    table = OwnIds(number([]), [], ["<|e|>"])
+    table = OwnIds(build_vocab([]), [], ["<|e|>"])
     table.adopt({"<|e|>": 131})
     assert (table.outside([131]), table.inside([256])) == ([256], [131])
 
@@ -50,9 +50,9 @@ def test_own_ids_that_the_package_gave_take_the_place_of_bytes() -> None:
     ("vocab", "merges", "message"),
     [
         ({}, [], r"no id for b'\\x00'"),
-        (number([]), [(b"a", b"b")], "no id for b'ab'"),
-        ({**number([]), 256: b"abc"}, [(b"ab", b"c")], "nothing makes"),
-        ({**number([]), 256: b"ab"}, [(b"a", b"b"), (b"a", b"b")], "twice"),
+        (build_vocab([]), [(b"a", b"b")], "no id for b'ab'"),
+        ({**build_vocab([]), 256: b"abc"}, [(b"ab", b"c")], "nothing makes"),
+        ({**build_vocab([]), 256: b"ab"}, [(b"a", b"b"), (b"a", b"b")], "twice"),
     ],
 )
 def test_tables_that_own_ids_cannot_hold(vocab: dict[int, bytes], merges: list, message: str) -> None:

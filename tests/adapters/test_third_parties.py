@@ -8,7 +8,7 @@ import pytest
 
 from bpe_conformance.adapters.minimal import Tokenizer as Minimal
 from bpe_conformance.fixtures import PATTERNS, gpt2
-from bpe_conformance.reference.textbook import Tokenizer, learn, number, with_conventions
+from bpe_conformance.reference.textbook import Tokenizer, build_vocab, learn, with_conventions
 
 ALPHABET = [
     "a",
@@ -61,7 +61,7 @@ def agrees(there, here, rng) -> None:
 
 def test_minimal_is_the_textbook():
     for rng, merges, special in tables(1):
-        vocab = number(merges, special[:1])
+        vocab = build_vocab(merges, special[:1])
         agrees(Minimal(vocab, merges, special), Tokenizer(vocab, merges, special), rng)
     with pytest.raises(ValueError, match="has no"):
         Minimal({}, [])
@@ -71,7 +71,7 @@ def test_tiktoken_on_well_formed_tables():
     adapter = pytest.importorskip("bpe_conformance.adapters.packages.tiktoken").Tokenizer
     oracle = with_conventions(lookup="bytes")
     for rng, merges, special in tables(2):
-        vocab = number(merges, special[:1], rng.choice(["raw", "gpt2"]))
+        vocab = build_vocab(merges, special[:1], rng.choice(["raw", "gpt2"]))
         there = adapter(vocab, merges, special)
         here = oracle(vocab, merges, special)
         agrees(there, here, rng)
@@ -80,7 +80,7 @@ def test_tiktoken_on_well_formed_tables():
 
 def test_tiktoken_refuses_what_it_cannot_hold():
     adapter = pytest.importorskip("bpe_conformance.adapters.packages.tiktoken").Tokenizer
-    vocab = {**number([]), 256: b"bc", 257: b"ab"}
+    vocab = {**build_vocab([]), 256: b"bc", 257: b"ab"}
     with pytest.raises(ValueError, match="order of the merges"):
         adapter(vocab, [(b"a", b"b"), (b"b", b"c")])
     with pytest.raises(ValueError, match="same bytes"):
@@ -109,17 +109,17 @@ def test_tiktokens_trainer_takes_the_first_seen():
 def test_huggingface_on_well_formed_tables_with_any_ids():
     adapter = pytest.importorskip("bpe_conformance.adapters.packages.huggingface").Tokenizer
     for rng, merges, special in tables(4):
-        vocab = number(merges, special, rng.choice(["raw", "gpt2"]))
+        vocab = build_vocab(merges, special, rng.choice(["raw", "gpt2"]))
         ids = list(vocab)
         rng.shuffle(ids)
         vocab = dict(zip(ids, vocab.values(), strict=True))
         there, here = adapter(vocab, merges, special), Tokenizer(vocab, merges, special)
         agrees(there, here, rng)
         assert there.vocab == here.vocab
-    fresh = adapter(number([]), [], [SPECIAL])
+    fresh = adapter(build_vocab([]), [], [SPECIAL])
     assert fresh.encode(SPECIAL) == [256]
     with pytest.raises(ValueError, match=r"vocab\.json"):
-        adapter({**number([]), 256: "Ġ".encode()}, [], ["Ġ"])
+        adapter({**build_vocab([]), 256: "Ġ".encode()}, [], ["Ġ"])
 
 
 def test_huggingfaces_trainer_takes_the_smaller_ids():
@@ -148,7 +148,7 @@ def test_patterns(module, name):
     for _ in range(60):
         corpus = random_text(rng, 100) + " 12345 I'LL we'Re\n\n  x\n"
         merges = learn(corpus, 330, pattern=pattern)
-        vocab = number(merges)
+        vocab = build_vocab(merges)
         text = random_text(rng, 100) + rng.choice(["a\n ", " 12345 I'LL", "  \r\n", ""])
         here = Tokenizer(vocab, merges, pattern=pattern)
         assert adapter(vocab, merges, None, pattern=pattern).encode(text) == here.encode(text)

@@ -15,8 +15,9 @@ from shapes import SHAPES, text_of
 from table import exponent, markdown, number, provenance
 
 from bpe_conformance.fixtures import PATTERNS
-from bpe_conformance.reference.bulk import counting
-from bpe_conformance.reference.patterns import has_fence, pre_tokenize, resolve
+from bpe_conformance.reference.bulk.pieces import count
+from bpe_conformance.reference.fences import has_fence
+from bpe_conformance.reference.patterns import pre_tokenize, resolve
 from bpe_conformance.reference.special_tokens import SpecialTokens
 
 SIZES = (8_000, 16_000, 32_000, 64_000)
@@ -35,7 +36,7 @@ def ours(name: str) -> Split:
 def arrays(name: str) -> Split | None:
     """Return the path over arrays, None if it does not take the pattern."""
     compiled, special = resolve(name), SpecialTokens()
-    return (lambda text: counting.count([text], special, compiled)) if has_fence(compiled) else None
+    return (lambda text: count([text], special, compiled)) if has_fence(compiled) else None
 
 
 def tiktoken(name: str) -> Split | None:

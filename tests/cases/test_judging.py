@@ -188,7 +188,7 @@ def test_other_answers_to_open_questions() -> None:
     assert judged(lossless, like(encode=lambda self, text: [97])) is not None
     either = case("train", None, LOW, {"any_of": [{"merges": []}, {"merges": [["o", "w"]]}]}, "TRAIN-TIE-1")
     for merges in ([], [(b"o", b"w")]):
-        vocab = textbook.number(merges)
+        vocab = textbook.build_vocab(merges)
         assert (
             judged(either, like(train=classmethod(lambda cls, *_, merges=merges, vocab=vocab: (vocab, merges)))) is None
         )
@@ -227,7 +227,7 @@ def test_lookup_by_convention() -> None:
 
 
 def steps(*merges: tuple[bytes, bytes]) -> Any:
-    vocab = textbook.number(merges)
+    vocab = textbook.build_vocab(merges)
     train = classmethod(lambda cls, text, size, special: (vocab, list(merges)))
     return like(TrainOnly, conventions={"tie_break": "unspecified"}, train=train)
 

@@ -13,7 +13,7 @@ from bpe_conformance.reference.workers import in_processes
 from faults.injection import Fault, Interrupt
 from faults.saves import EVERY
 
-FILES = ("reference/workers.py", "reference/processes.py", "reference/counting.py", "reference/file_encoding.py")
+FILES = ("reference/workers.py", "reference/counting.py", "reference/file_encoding.py")
 TEXTS = [f"low lower lowest {number} " * 40 for number in range(12)]
 
 

@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 
 from bpe_conformance.adapters.bridge.remote import RemoteTokenizer, bridge, isolated
-from bpe_conformance.reference.textbook import number
+from bpe_conformance.reference.textbook import build_vocab
 
 ADAPTERS = Path(str(files("bpe_conformance.adapters")))
 MERGES = [(b"b", b"c"), (b"a", b"b"), (b"\xe2", b"\x82")]
-VOCAB = number(MERGES)
+VOCAB = build_vocab(MERGES)
 
 NAUGHTY = """
 import os, sys, time

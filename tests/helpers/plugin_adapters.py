@@ -201,7 +201,7 @@ class FirstSeen(Right):
     @classmethod
     def train(cls, text: str, vocab_size: int, special_tokens: Sequence[str], pattern: str | None = None) -> Any:
         merges = textbook.learn(text, vocab_size, special_tokens, tie_break="first-seen")
-        return Right(textbook.number(merges, special_tokens), merges, list(special_tokens))
+        return Right(textbook.build_vocab(merges, special_tokens), merges, list(special_tokens))
 
 
 class ByBytes(Right):

@@ -8,10 +8,12 @@ from itertools import pairwise, product
 from pathlib import Path
 
 import pytest
+import regex
 
-from bpe_conformance.reference.boundaries import fences_are_safe, file_boundaries, safe_delimiters, text_boundaries
+from bpe_conformance.reference.chunks import file_boundaries, safe_delimiters, text_boundaries
 from bpe_conformance.reference.counting import count_job, count_pre_tokens
-from bpe_conformance.reference.patterns import FENCED_PATTERNS, pre_tokenize, resolve
+from bpe_conformance.reference.fences import FENCED_PATTERNS, are_safe_from
+from bpe_conformance.reference.patterns import pre_tokenize, resolve
 from bpe_conformance.reference.special_tokens import SpecialTokens, straddles
 
 
@@ -75,7 +77,12 @@ def test_safety_is_exact() -> None:
         (["a b"], False),
         ([" a b"], False),
         (["<|e|>", "<a b>"], False),
-        (["a  b", "a  ", "é b", "a é", "a\u00a0b", "a\tb"], True),
+        (["a  b", "a  ", "a\u00a0b", "a\tb", "\u3000 b", "a \u2003", "\x00 b"], True),
+        (["é b"], False),
+        (["a é"], False),
+        (["a\nb"], False),
+        (["\nb"], False),
+        (["a\n", "\n", " \nb", "\n\nb", "a\n b", "a\n/", "a\ne", "\nE"], True),
         (["字", "。", "，字", "a。", "。。", "字！", "字."], True),
         (["字。"], False),
         (["<e>", "a字，b"], False),
@@ -83,22 +90,28 @@ def test_safety_is_exact() -> None:
         (["\ua000、", "\u4fff、"], True),
     ],
 )
-def test_which_special_tokens_fences_are_safe_from(special: list[str], safe: bool) -> None:
-    assert fences_are_safe(special) == safe
+def test_which_special_tokens_are_safe_from_from(special: list[str], safe: bool) -> None:
+    assert are_safe_from(special) == safe
+
+
+def is_visible(text: str, place: int) -> bool:
+    return 0 <= place < len(text) and text[place] > " " and not regex.match(r"\s", text[place])
 
 
 def is_fence(text: str, place: int) -> bool:
-    visible = [chr(code) for code in range(0x21, 0x7F)]
-    if not 0 < place < len(text) or text[place] not in " 、。，":
+    """Whether a fence is there, by the definition in words."""
+    if not 0 < place < len(text):
         return False
-    if text[place] != " ":
-        return 0x5000 <= ord(text[place - 1]) < 0xA000
-    return place < len(text) - 1 and {text[place - 1], text[place + 1]} <= set(visible)
+    if text[place] == " ":
+        return is_visible(text, place - 1) and is_visible(text, place + 1)
+    if text[place - 1] == "\n":
+        return is_visible(text, place - 2) and is_visible(text, place) and text[place] not in "/eE"
+    return text[place] in "、。，" and 0x5000 <= ord(text[place - 1]) < 0xA000
 
 
 def test_safety_of_fences_is_exact() -> None:
     """If fences are safe no cut at one changes a segment; if they are not there is one that does."""
-    tokens = ["".join(letters) for length in (1, 2, 3, 4) for letters in product("ab 字。", repeat=length)]
+    tokens = ["".join(letters) for length in (1, 2, 3, 4) for letters in product("ab 字。\n", repeat=length)]
     draw = random.Random(0)
     known = set()
     for _ in range(400):
@@ -112,12 +125,13 @@ def test_safety_of_fences_is_exact() -> None:
             fences = [place for place in range(len(text)) if is_fence(text, place)]
             return any(matches(text[:place]) + matches(text[place:]) != matches(text) for place in fences)
 
-        known.add(fences_are_safe(special))
-        if fences_are_safe(special):
-            texts = ("".join(draw.choices([*"ab  字。", *special], k=8)) for _ in range(40))
+        known.add(are_safe_from(special))
+        if are_safe_from(special):
+            texts = ("".join(draw.choices([*"ab  字。\n", *special], k=8)) for _ in range(40))
             assert not any(differs(text) for text in texts)
         else:
-            assert any(differs(token + following) for token in special for following in ("", "a", "b", "。"))
+            around = product(("", "a"), special, ("", "a", "b", "。"))
+            assert any(differs(before + token + after) for before, token, after in around)
     assert known == {True, False}
 
 
@@ -140,7 +154,8 @@ def test_windows_find_every_delimiter(window: int, fences: bool) -> None:
     for _ in range(400):
         delimiters = draw.choice([["|"], ["<e>"], ["<e>", "~é~"], ["<e>", "<e>xyz"], [] if fences else ["~"]])
         text = "".join(
-            draw.choice(["a", "é", "🦊", " ", "<", "<e", "<e>", "~é~", "|", "字", "，", "。"]) for _ in range(30)
+            draw.choice(["a", "é", "🦊", " ", "<", "<e", "<e>", "~é~", "|", "字", "，", "。", "\n", "\u3000", "/"])
+            for _ in range(30)
         )
         text = text[: draw.randrange(31)]
         data = text.encode()
@@ -221,6 +236,9 @@ HOSTILE = [
     ["\ufffd", "\ufffd x"],
     ["。", "字"],
     ["字。", "<e>"],
+    ["\n", "e"],
+    ["x\n", "\n "],
+    ["\nx"],
 ]
 
 
@@ -237,13 +255,13 @@ def test_pre_tokens_of_chunks_cut_at_fences_are_those_of_the_whole(pattern: str,
     parts = [b" ", b" ", b" ", b"x", b"b", b"A", b"1", b"12", b"'s", b"'S", b"!", b"/", b"<e>", b"\n", b"\r\n", b"\t"]
     parts += [b"\xc3\xa9", b"\xc2\xa0", b"\xe3\x80\x80", b"\xff", b"\xe2\x82", b"\xa9", b"\xcc\x81", b"\x7f", b"\x1c"]
     parts += [one.encode() for one in "字字\u5000\u9fff\u4fff\ua000、。，。，"] + [b"\xe5\xad", b"\x97", b"\xe3\x80"]
-    parts += [token.encode() for token in special]
+    parts += [token.encode() for token in special] + [b"\n", b"e5", b"\xe2\x80\x83", b"\xc2\x85"]
     chunked = 0
     for _ in range(60):
         data = b"".join(draw.choice(parts) for _ in range(draw.randrange(50)))
         text = data.decode("utf-8", "replace")
         whole, chunks = pre_tokens(text), draw.randrange(2, 12)
-        delimiters, fences = safe_delimiters(special), fences_are_safe(special)
+        delimiters, fences = safe_delimiters(special), are_safe_from(special)
         cuts = file_boundaries(io.BytesIO(data), chunks, delimiters, fences, window=draw.randrange(1, 10))
         decoded = [data[start:end].decode("utf-8", "replace") for start, end in pairwise(cuts)]
         assert "".join(decoded) == text

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 import random
+import re
 import sys
 from collections import Counter
 from collections.abc import Iterator
@@ -19,14 +20,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bpe_conformance.fixtures import gpt2_model
-from bpe_conformance.reference import Tokenizer, counting, learners, tokenizer, trainer
+from bpe_conformance.reference import Tokenizer, counting, dispatch, fences
 from bpe_conformance.reference.bulk import encoding, learning, pieces, splitting
-from bpe_conformance.reference.bulk.encoding import BulkEncoder, is_orderly
-from bpe_conformance.reference.bulk.hash_table import HashTable
+from bpe_conformance.reference.bulk.arrays import HashTable
+from bpe_conformance.reference.bulk.encoding import BulkEncoder
 from bpe_conformance.reference.bulk.pieces import PieceTable, blocks
+from bpe_conformance.reference.conventions import TOKEN_KEYS
 from bpe_conformance.reference.encoder import Ranks, merge_by_scan
-from bpe_conformance.reference.patterns import FENCED_PATTERNS, pre_tokenize, resolve
+from bpe_conformance.reference.fences import FENCED_PATTERNS
+from bpe_conformance.reference.patterns import pre_tokenize, resolve
 from bpe_conformance.reference.special_tokens import SpecialTokens
+from bpe_conformance.reference.trainer import learn, learn_plainly
 
 BARRIER = bytes([splitting.BARRIER])
 WHITE = [" ", "  ", "\n", "\t", "\r\n", "\u00a0", "\u3000", "\u2028", "\u0085", "\x1c", "\u200b", "\u180e", "\ufeff"]
@@ -36,6 +40,7 @@ SPECIAL_TOKENS = [[], ["<|e|>"], ["aa"], ["<|e|>", "<|e|><|e|>"], [" ", "é"], [
 CHARACTERS = st.characters(exclude_categories=["Cs"])
 TEXTS = st.lists(st.sampled_from(WHITE + WORDS + OTHERS) | CHARACTERS, max_size=40).map("".join)
 FENCED = sorted(FENCED_PATTERNS)
+LONG = dispatch.ARRAYS_FROM["encode"]
 
 
 def starts_of(texts: list[str], compiled: regex.Pattern[str]) -> list[int]:
@@ -125,11 +130,11 @@ def test_keys_made_to_collide_in_one_hash_table_do_not_in_another() -> None:
     )
 )
 @settings(max_examples=200, deadline=None)
-def test_where_blocks_are_cut_pre_tokens_start(name: str, text: str) -> None:
+def test_at_a_fence_a_pre_token_starts(name: str, text: str) -> None:
     compiled = resolve(name)
     whole = list(pre_tokenize(text, compiled))
-    for cut in pieces.CUT.finditer(text):
-        begin, end = text[: cut.start()], text[cut.start() :]
+    for cut in map(fences.position, re.finditer(fences.TEXT, text)):
+        begin, end = text[:cut], text[cut:]
         assert [*pre_tokenize(begin, compiled), *pre_tokenize(end, compiled)] == whole
 
 
@@ -165,7 +170,7 @@ def test_blocks_change_no_pre_token(special: list[str], documents: list[str], si
 def test_counts_are_the_plain_ones_and_in_their_order(name: str, documents: list[str], special: list[str]) -> None:
     plain = counting.count_job([*documents], special, name)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(counting, "BULK", 0)
+        patch.setitem(dispatch.ARRAYS_FROM, "count", 0)
         patch.setattr(pieces, "BLOCK", 7)
         assert list(counting.count_job([*documents], special, name).items()) == list(plain.items())
 
@@ -178,7 +183,7 @@ def steps(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> No
 
 
 @pytest.mark.usefixtures("steps")
-@pytest.mark.parametrize("tie_break", sorted(learning.TOKEN_KEYS))
+@pytest.mark.parametrize("tie_break", sorted(TOKEN_KEYS))
 @pytest.mark.parametrize("byte_order", ["raw", "gpt2"])
 def test_merges_are_the_plain_ones(tie_break: str, byte_order: str) -> None:
     draw = random.Random(f"{tie_break} {byte_order}")
@@ -192,7 +197,7 @@ def test_merges_are_the_plain_ones(tie_break: str, byte_order: str) -> None:
         wanted = draw.choice([0, 1, 5, 300])
         told: list[int] = []
         merges = learning.learn(counts, wanted, tie_break, byte_order, partial(tell, told))
-        assert merges == trainer.learn(counts, wanted, tie_break, byte_order)
+        assert merges == learn_plainly(counts, wanted, tie_break, byte_order)
         assert told[-1:] == [len(merges)] * bool(merges)
 
 
@@ -206,19 +211,30 @@ def test_merges_are_the_plain_ones(tie_break: str, byte_order: str) -> None:
 def test_merges_go_on_from_any_table(before: list[tuple[bytes, bytes]]) -> None:
     """Also from one that makes a token twice, which training itself never does."""
     counts = {b"abcabcxyab": 3, b"bcaabcd": 5, b"xabcx": 2}
-    assert learning.learn(counts, 20, merges=before) == trainer.learn(counts, 20, merges=before)
+    assert learning.learn(counts, 20, merges=before) == learn_plainly(counts, 20, merges=before)
 
 
 def tell(told: list[int], phase: str, done: int, total: int) -> None:
     told.append(done)
 
 
-def test_which_learner_is_taken() -> None:
-    many = {b"%d" % number: 1 for number in range(learners.BULK // 4)}
-    assert learners.learner(many, 10, "lex-greater") is learning.learn
-    assert learners.learner(many, 10, "first-seen") is trainer.learn
-    assert learners.learner(many, 1 << 24, "lex-greater") is trainer.learn
-    assert learners.learner({b"a": 1}, 10, "lex-greater") is trainer.learn
+def test_which_learner_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls: list[int] = []
+
+    def counted(*arguments: Any, **options: Any) -> Any:
+        calls.append(1)
+        return plain_learn(*arguments, **options)
+
+    plain_learn = learning.learn
+    monkeypatch.setattr(learning, "learn", counted)
+    many = {b"%d" % number: 1 for number in range(dispatch.ARRAYS_FROM["learn"] // 4)}
+    assert learn(many, 3) == learn_plainly(many, 3)
+    assert len(calls) == 1
+    assert dispatch.learns_over_arrays(many, 0, 1 << 60, "lex-greater")
+    assert not dispatch.learns_over_arrays(many, 1 << 24, 10, "lex-greater")
+    for counts, tie_break in ((many, "first-seen"), ({b"aa": 1}, "lex-greater")):
+        learn(counts, 3, tie_break)
+    assert len(calls) == 1
 
 
 @pytest.fixture(scope="module")
@@ -228,17 +244,18 @@ def gpt2() -> Tokenizer:
 
 @pytest.fixture
 def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tokenizer, "BULK", 0)
+    for operation in dispatch.ARRAYS_FROM:
+        monkeypatch.setitem(dispatch.ARRAYS_FROM, operation, 0)
 
 
 def plain(one: Tokenizer, text: str) -> list[int]:
     found: list[int] = []
     for segment, is_special in SpecialTokens(one.special_tokens).cut(text):
         if is_special:
-            found.append(one._special_ids[segment])
+            found.append(one._text_encoder._special_ids[segment])
         else:
             for pre_token in pre_tokenize(segment, one.compiled):
-                found += one._encoder.merge(pre_token.encode())
+                found += one._text_encoder.encoder.merge(pre_token.encode())
     return found
 
 
@@ -288,7 +305,7 @@ def test_ids_of_any_table_are_the_plain_ones(merges: list[tuple[int, int]], text
     ranks = Ranks.of(pairs, ids)
     raw = list(text.encode())
     assert one.encode(text) == plain(one, text) == merge_by_scan(raw, ranks)
-    if is_orderly(ranks) and text:
+    if ranks.are_in_order() and text:
         bulk = encoding.BulkRanks(ranks, range(256))
         merged, sizes = bulk.merge([text.encode(), b"ab", text[:1].encode()])
         assert merged[: sizes[0]].tolist() == merge_by_scan(raw, ranks)
@@ -310,14 +327,14 @@ def test_a_table_out_of_order_is_encoded_plainly() -> None:
     tokens = [bytes([byte]) for byte in range(256)] + [b"ab", b"aba"]
     merges = [(b"ab", b"a"), (b"a", b"b")]
     one = Tokenizer(dict(enumerate(tokens)), merges, pattern="gpt2")
-    text = "abab " * (tokenizer.BULK // 4)
-    assert not is_orderly(Ranks.of(merges, {token: index for index, token in enumerate(tokens)}))
+    text = "abab " * (LONG // 4)
+    assert not Ranks.of(merges, {token: index for index, token in enumerate(tokens)}).are_in_order()
     assert one.encode(text)[:5] == [257, 98, 32, 257, 98]
     assert one.encode_to_numpy(text).tolist() == one.encode(text)
 
 
 def test_long_texts_are_encoded_over_arrays(gpt2: Tokenizer, monkeypatch: pytest.MonkeyPatch) -> None:
-    text = "over the lazy dog <|endoftext|>" * (tokenizer.BULK // 30)
+    text = "over the lazy dog <|endoftext|>" * (LONG // 30)
     wanted = plain(gpt2, text)
     calls: list[int] = []
     encode = BulkEncoder._blocks
@@ -349,7 +366,7 @@ def test_what_a_text_without_fences_repeats_is_merged_once(monkeypatch: pytest.M
 
     monkeypatch.setattr(encoding, "merge_each", told)
     one = Tokenizer.train("天地,玄黄", 262, pattern="cl100k")
-    text = "天地,玄黄。" * (tokenizer.BULK // 4)
+    text = "天地,玄黄。" * (LONG // 4)
     assert one.encode(text) == plain(one, text)
     assert [pre_token.decode() for pre_token in merged] == ["天地", ",玄黄", "。天地", "。"]
 
@@ -357,7 +374,7 @@ def test_what_a_text_without_fences_repeats_is_merged_once(monkeypatch: pytest.M
 def test_what_is_remembered_is_bounded_by_its_ids_not_its_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(encoding, "CACHE_SIZE", 3000)
     one = Tokenizer(dict(enumerate(bytes([byte]) for byte in range(256))), [], pattern="cl100k")
-    bulk = BulkEncoder(one._encoder, SpecialTokens(), {}, one.compiled)
+    bulk = BulkEncoder(one._text_encoder.encoder, SpecialTokens(), {}, one.compiled)
     for number in range(8):
         text = f"{number}," * 1000
         assert [ids.tolist() for ids in bulk.encode([text])] == [list(text.encode())]
@@ -367,21 +384,27 @@ def test_what_is_remembered_is_bounded_by_its_ids_not_its_pieces(monkeypatch: py
 def test_large_ids_are_encoded_plainly() -> None:
     vocab = {byte: bytes([byte]) for byte in range(256)} | {1 << 40: b"ab"}
     one = Tokenizer(vocab, [(b"a", b"b")])
-    assert one.encode("ab" * tokenizer.BULK)[-2:] == [1 << 40, 1 << 40]
+    assert one.encode("ab" * LONG)[-2:] == [1 << 40, 1 << 40]
     with pytest.raises(OverflowError, match=r"ids from 1099511627776 to 1099511627776 do not fit into 32 bits"):
         one.encode_to_numpy("ab")
 
 
 def test_a_copy_for_another_process_is_no_larger_after_use() -> None:
-    text = " ".join(map(str, range(tokenizer.BULK)))
+    text = " ".join(map(str, range(LONG)))
     one = Tokenizer.from_model(gpt2_model())
     size = len(pickle.dumps(one))
-    ids = one.encode(text)
-    assert len(pickle.dumps(one)) < 1.5 * size
-    assert pickle.loads(pickle.dumps(one)).encode(text) == ids
+    ids = one.encode(text), one.encode(text[:999]), one.encode(text, disallowed_special=()), one.encode_batch([text])
+    assert list(one.encode_iterable([text])) == ids[0]
+    assert len(pickle.dumps(one)) == size
+    again = pickle.loads(pickle.dumps(one))
+    assert ids == (
+        *(again.encode(text), again.encode(text[:999]), again.encode(text, disallowed_special=())),
+        again.encode_batch([text]),
+    )
+    assert (again.vocab, again.merges, again.special_tokens) == (one.vocab, one.merges, one.special_tokens)
 
 
 def test_gpt2_ids_of_threads_that_share_a_tokenizer(gpt2: Tokenizer) -> None:
-    texts = [f"the quick {number} brown fox " * (tokenizer.BULK // 20) for number in range(8)]
+    texts = [f"the quick {number} brown fox " * (LONG // 20) for number in range(8)]
     with ThreadPoolExecutor(4) as pool:
         assert list(pool.map(gpt2.encode, texts)) == [plain(gpt2, text) for text in texts]

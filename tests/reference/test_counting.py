@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from bpe_conformance.reference import Tokenizer, chunks, counting, textbook
+from bpe_conformance.reference import Tokenizer, chunks, counting, dispatch, textbook
 from bpe_conformance.reference.counting import count_pre_tokens
 
 
@@ -213,7 +213,7 @@ def die(*_: object) -> Counter[bytes]:
 @pytest.mark.skipif(multiprocessing.get_start_method() != "fork", reason="a forked worker knows what is patched here")
 def test_a_worker_that_dies_leaves_no_process(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(counting, "pre_tokenize", die)
-    monkeypatch.setattr(counting, "BULK", 1 << 30)
+    monkeypatch.setitem(dispatch.ARRAYS_FROM, "count", 1 << 30)
     with pytest.raises(RuntimeError, match=r"^a worker died") as caught:
         Tokenizer.train([text] * 20, 300, workers=2)
     assert "\n" not in str(caught.value)

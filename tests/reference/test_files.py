@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bpe_conformance.reference import Tokenizer, boundaries, file_encoding
-from bpe_conformance.reference import tokenizer as tokenizer_module
-from bpe_conformance.reference.files import replacing
-from bpe_conformance.reference.patterns import FENCED_PATTERNS
+from bpe_conformance.reference import Tokenizer, chunks, dispatch, file_encoding
+from bpe_conformance.reference.fences import FENCED_PATTERNS
+from bpe_conformance.reference.formats.files import replacing
+from bpe_conformance.reference.text_encoder import TextEncoder
 from bpe_conformance.reference.tokenizer import conventional
 
 PATTERNS = [*sorted(FENCED_PATTERNS), "none", r"\S+|\s+", r"[a-z]+| "]
@@ -71,8 +71,8 @@ def test_a_file_is_encoded_as_its_text_is(
         source.write_bytes(data)
         monkeypatch.setattr(file_encoding, "CHUNK_SIZE", 5 + 13 * number)
         monkeypatch.setattr(file_encoding, "STREAMED", 1 + number)
-        monkeypatch.setattr(boundaries, "WINDOW", 1 + number)
-        monkeypatch.setattr(tokenizer_module, "BULK", 0 if number % 2 else 1 << 16)
+        monkeypatch.setattr(chunks, "WINDOW", 1 + number)
+        monkeypatch.setitem(dispatch.ARRAYS_FROM, "encode", 0 if number % 2 else 1 << 16)
         count = trained.encode_file(source, target)
         ids = np.fromfile(target, "<u2").tolist()
         assert ids == trained.encode(decoded(data))
@@ -242,14 +242,14 @@ def dies_in_a_worker(*_: Any) -> np.ndarray[Any, Any]:
 def test_a_worker_that_dies_leaves_nothing(
     source: Path, tmp_path: Path, trained: Tokenizer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(Tokenizer, "encode_to_numpy", dies_in_a_worker)
+    monkeypatch.setattr(TextEncoder, "encode_to_numpy", dies_in_a_worker)
     with pytest.raises(RuntimeError, match="a worker died") as caught:
         trained.encode_file(source, tmp_path / "ids", workers=2)
     assert "\n" not in str(caught.value)
     assert is_clean(tmp_path, "text")
 
 
-def test_workers_that_are_not_forked_get_the_model(source: Path, tmp_path: Path, trained: Tokenizer) -> None:
+def test_workers_that_are_not_forked_get_a_copy(source: Path, tmp_path: Path, trained: Tokenizer) -> None:
     script = f"""
 if __name__ == "__main__":
     import multiprocessing

@@ -13,7 +13,8 @@ import pytest
 
 from bpe_conformance.fixtures import END_OF_TEXT, PATTERNS, Model, gpt2, gpt2_model
 from bpe_conformance.fixtures.spec import FOLDER
-from bpe_conformance.reference import Tokenizer, conventional, live
+from bpe_conformance.reference import Tokenizer, conventional
+from bpe_conformance.reference.formats import engines
 
 BYTES = {byte: bytes([byte]) for byte in range(256)}
 SPECIAL = [END_OF_TEXT, "<|a b|>", "日本", "{1}"]
@@ -144,7 +145,7 @@ def test_a_model_without_its_special_tokens_or_bytes_is_refused(package: str) ->
     pytest.importorskip(package)
 
     def build(model: Model) -> object:
-        return live.to_tiktoken(model, "x") if package == "tiktoken" else live.to_huggingface(model)
+        return engines.to_tiktoken(model, "x") if package == "tiktoken" else engines.to_huggingface(model)
 
     assert "'<e>' is not in the vocabulary" in refused(lambda: build(Model(BYTES, (), ("<e>",))))
     assert "byte" in refused(lambda: build(Model({index: BYTES[index] for index in range(1, 256)}, ())))

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from bpe_conformance.fixtures import END_OF_TEXT, PATTERNS, gpt2
-from bpe_conformance.reference import Tokenizer, textbook
+from bpe_conformance.reference import Tokenizer, dispatch, textbook
 from bpe_conformance.reference import tokenizer as tokenizer_module
 
 SPECIAL = [END_OF_TEXT, "<|a b|>", "<s>", "日本|", "x<s>y", "(.*|"]
@@ -122,13 +122,13 @@ def test_all_that_encodes_does_the_same(tokenizer: Tokenizer, tmp_path: Path) ->
 
 def test_long_texts_go_over_arrays_with_the_same_choice(tokenizer: Tokenizer, monkeypatch: pytest.MonkeyPatch) -> None:
     text = f"the <s> the {END_OF_TEXT} the 日本| " * 2200
-    assert len(text) > tokenizer_module.BULK
+    assert len(text) > dispatch.ARRAYS_FROM["encode"]
     for allowed in (set[str](), {"<s>"}, {"日本|", END_OF_TEXT}):
         chosen: dict[str, Choice] = {"allowed_special": allowed, "disallowed_special": ()}
         long = tokenizer.encode(text, **chosen), tokenizer.encode_to_numpy(text, **chosen).tolist()
         batch = tokenizer.encode_batch([text, "<s>"], **chosen)
         with monkeypatch.context() as patch:
-            patch.setattr(tokenizer_module, "BULK", 1 << 40)
+            patch.setattr(dispatch, "ARRAYS_FROM", dict.fromkeys(dispatch.ARRAYS_FROM, 1 << 40))
             short = tokenizer.encode(text, **chosen)
             assert batch == [short, tokenizer.encode("<s>", **chosen)]
         assert long == (short, short)
@@ -224,15 +224,15 @@ def test_what_is_no_choice_is_one_line(tokenizer: Tokenizer, keywords: dict[str,
 
 
 def test_choices_are_remembered_and_bounded(tokenizer: Tokenizer, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tokenizer_module, "CHOICES", 3)
+    monkeypatch.setattr(tokenizer_module, "POLICIES", 3)
     tokenizer.encode("<s>q")
     size = len(pickle.dumps(tokenizer))
     for number in range(10):
         for _ in range(2):
             assert tokenizer.encode("<s>", allowed_special={"<s>"}, disallowed_special={f"{number}"})[0] > 50256
-        assert len(tokenizer._choices) <= 3
+        assert len(tokenizer._policies) <= 3
     assert len(pickle.dumps(tokenizer)) == size
-    for _, choice in pickle.loads(pickle.dumps(list(tokenizer._choices.values()))):  # as workers get it
+    for _, choice in pickle.loads(pickle.dumps(list(tokenizer._policies.values()))):  # as workers get it
         assert choice.allowed in (("<s>",), tuple(SPECIAL))
 
 

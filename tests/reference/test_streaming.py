@@ -7,7 +7,8 @@ import pytest
 
 from bpe_conformance.fixtures import PATTERNS, gpt2
 from bpe_conformance.reference import Tokenizer
-from bpe_conformance.reference.patterns import FENCED_PATTERNS, resolve
+from bpe_conformance.reference.fences import FENCED_PATTERNS
+from bpe_conformance.reference.patterns import resolve
 from bpe_conformance.reference.special_tokens import SpecialTokens
 from bpe_conformance.reference.streaming import fragments, pieces
 

@@ -19,18 +19,19 @@ from tokenizers import models, pre_tokenizers, trainers
 
 from bpe_conformance.cases.expectations import TRAINING_KEYS, value_for
 from bpe_conformance.fixtures import PATTERNS, Merge, read_text, read_token, unspell
+from bpe_conformance.fixtures.conventions import TIE_BREAKS
 from bpe_conformance.fixtures.extension import SUPERBPE, load_extension
 from bpe_conformance.fixtures.spec import FOLDER, Case, load_spec
 from bpe_conformance.fixtures.yaml_file import SpecError
-from bpe_conformance.reference import Tokenizer, textbook, trainer
-from bpe_conformance.reference.bulk import learning, starting
+from bpe_conformance.reference import Tokenizer, superbpe, textbook
+from bpe_conformance.reference.bulk import learning
+from bpe_conformance.reference.conventions import TOKEN_KEYS
 from bpe_conformance.reference.counting import count_pre_tokens
 from bpe_conformance.reference.encoder import Encoder
 from bpe_conformance.reference.formats import huggingface
 from bpe_conformance.reference.patterns import pre_tokenize, resolve
 from bpe_conformance.reference.superbpe import textbook as superbpe_textbook
-from bpe_conformance.reference.superbpe import trainer as superbpe
-from bpe_conformance.reference.trainer import TIE_BREAKS
+from bpe_conformance.reference.trainer import learn_plainly
 from bpe_conformance.spec_tools import regenerate
 
 PARTS = ["a", "b", "é", "日", " ", "  ", "\n", "\t", "'", "'s", "1", "²", ".", "..", ", ", "<e>", "\u00a0", "\u3000"]
@@ -65,7 +66,7 @@ def test_it_is_its_oracle(tie_break: str) -> None:
         ours = superbpe.train(documents, size, transition, special, pattern=name, **options)
         theirs = superbpe_textbook.learn(documents, size, transition, special, PATTERNS[name], **options)
         assert ours.merges == theirs, (documents, special, size, transition, name, options)
-        vocab = textbook.number(theirs, special, options["byte_order"])
+        vocab = textbook.build_vocab(theirs, special, options["byte_order"])
         assert ours.vocab == vocab
         text = random_text(draw) + documents[0]
         oracle = textbook.Tokenizer(vocab, theirs, special, options["unit_pattern"])
@@ -100,7 +101,7 @@ def test_sources_of_every_kind_give_the_same(tmp_path: Path) -> None:
 @pytest.mark.parametrize("layout", ["specials-bytes-merges", "bytes-merges-specials"])
 def test_ids_are_laid_out_as_of_any_training(layout: str) -> None:
     ours = superbpe.train("so so so<e>so so", 262, 258, ["<e>"], id_layout=layout)
-    assert ours.vocab == textbook.number(ours.merges, ["<e>"], id_layout=layout)
+    assert ours.vocab == textbook.build_vocab(ours.merges, ["<e>"], id_layout=layout)
     assert ours.decode(ours.encode("so so<e> so")) == "so so<e> so"
 
 
@@ -165,17 +166,17 @@ def test_both_learners_go_on_alike(seed: int) -> None:
     draw = random.Random(seed)
     counts = {random_text(draw).encode(): draw.randrange(1, 9) for _ in range(draw.randrange(1, 12))}
     words = {random_text(draw).encode(): draw.randrange(1, 9) for _ in range(draw.randrange(1, 12))}
-    tie_break, order = draw.choice(sorted(learning.TOKEN_KEYS)), draw.choice(["raw", "gpt2"])
-    merges = trainer.learn(words, draw.randrange(60), tie_break, order)
+    tie_break, order = draw.choice(sorted(TOKEN_KEYS)), draw.choice(["raw", "gpt2"])
+    merges = learn_plainly(words, draw.randrange(60), tie_break, order)
     refused = draw.choice([b" ", b"s", b"\x9f"])
     options: dict[str, Any] = {"merges": merges, "allows": draw.choice([None, lambda token: refused not in token[1:]])}
-    plain = trainer.learn(counts, 60, tie_break, order, **options)
+    plain = learn_plainly(counts, 60, tie_break, order, **options)
     assert learning.learn(counts, 60, tie_break, order, **options) == plain
 
 
 def test_going_on_from_a_part_gives_the_whole() -> None:
     counts = {word.encode(): TEXT.count(word) for word in sorted(set(TEXT.split()))[:3000]}
-    for learn in (trainer.learn, learning.learn):
+    for learn in (learn_plainly, learning.learn):
         whole = learn(counts, 300)
         assert learn(counts, 200, merges=whole[:100]) == whole[100:]
 
@@ -185,24 +186,24 @@ def test_many_refused_pairs_do_not_stop_training(monkeypatch: pytest.MonkeyPatch
     # Refused pairs are the most frequent ones at first; then merges beside them take from their counts.
     counts = {bytes([65 + number, 97 + number, 32]): number + 1 for number in range(26)}
     counts |= {bytes([97 + number, 32]): 99 for number in range(26)}
-    plain = trainer.learn(counts, 99, allows=lambda token: b" " not in token)
+    plain = learn_plainly(counts, 99, allows=lambda token: b" " not in token)
     assert learning.learn(counts, 99, allows=lambda token: b" " not in token) == plain
     assert len(plain) == 26
 
 
 def test_words_are_cut_where_no_merge_reaches(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(starting, "BLOCK", 40)
+    monkeypatch.setattr(learning, "BLOCK", 40)
     words = [*(TEXT[start : start + 97].encode() for start in range(0, 6000, 97)), b"x", b"o" * 200]
-    merges = trainer.learn({b"the": 9, b" the": 9, b"oooo": 2, b" of": 3, b"of": 1}, 20)
-    tokens = starting.tokens_after(words, merges, range(256))
+    merges = learn_plainly({b"the": 9, b" the": 9, b"oooo": 2, b" of": 3, b"of": 1}, 20)
+    tokens = learning.tokens_after(words, merges, range(256))
     ids = {bytes([byte]): byte for byte in range(256)}
     ids |= {left + right: 256 + rank for rank, (left, right) in enumerate(merges)}
     encoder = Encoder(ids, merges)
-    expected = [starting.WALL]
+    expected = [learning.WALL]
     for word in words:
-        expected += [*encoder.merge(word), starting.WALL]
+        expected += [*encoder.merge(word), learning.WALL]
     assert tokens.tolist() == expected
-    assert starting.tokens_after([], merges, range(256)).tolist() == [starting.WALL]
+    assert learning.tokens_after([], merges, range(256)).tolist() == [learning.WALL]
 
 
 # The formats.
@@ -350,7 +351,7 @@ def test_a_wrong_file_is_refused_with_its_line(tmp_path: Path, old: str, new: st
 
 def _built(arguments: dict[str, Any], merges: list[Merge], pattern: str | None = None) -> Tokenizer:
     special = list(dict.fromkeys(arguments["special_tokens"]))
-    vocab = textbook.number(merges, special, arguments["byte_order"])
+    vocab = textbook.build_vocab(merges, special, arguments["byte_order"])
     return Tokenizer(vocab, merges, special, pattern=pattern or arguments.get("unit_pattern", superbpe.UNITS))
 
 
@@ -409,7 +410,7 @@ def breaks_ties_the_other_way_in_the_second_stage(**arguments: Any) -> Tokenizer
     first = superbpe.train(**{**arguments, "vocab_size": arguments["transition"]}).merges
     units = trainer_units(arguments)
     wanted = arguments["vocab_size"] - 256 - len(set(arguments["special_tokens"])) - len(first)
-    return _built(arguments, first + trainer.learn(units, wanted, "lex-greater", merges=first))
+    return _built(arguments, first + learn_plainly(units, wanted, "lex-greater", merges=first))
 
 
 def counts_the_tokens_of_words(**arguments: Any) -> Tokenizer:

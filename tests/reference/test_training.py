@@ -7,8 +7,10 @@ from itertools import pairwise
 import pytest
 
 from bpe_conformance.fixtures import PATTERNS
+from bpe_conformance.fixtures.conventions import TIE_BREAKS
 from bpe_conformance.reference import Tokenizer, conventional, textbook
-from bpe_conformance.reference.trainer import TIE_BREAKS, WeightedWords, learn, mirrored
+from bpe_conformance.reference.conventions import mirrored
+from bpe_conformance.reference.trainer import WeightedWords, learn
 
 ALPHABETS = ["ab", " ab", "abc ", "aé ", "ab€x", "a\n \t'", "<a> x", "\u0301 aS1", "🦊ab"]
 SPECIAL_TOKENS = [

@@ -101,7 +101,7 @@ def test_an_error_arrives_as_it_is_whatever_its_constructor_takes(word: str, kin
 ABANDONED = """
 from contextlib import closing
 from bpe_conformance.reference.workers import in_processes
-from tests.test_reference_workers import large
+from tests.reference.test_workers import large
 if __name__ == "__main__":
     with closing(in_processes(2, large, range(50))) as results:
         next(results)

@@ -13,11 +13,13 @@ from pathlib import Path
 import pytest
 
 from bpe_conformance.fixtures import PATTERNS, gpt2_model
-from bpe_conformance.reference import Tokenizer, chunks, file_encoding, learners, textbook, tokenizer, trainer
-from bpe_conformance.reference.bulk import counting, encoding, learning, pieces
+from bpe_conformance.reference import Tokenizer, chunks, dispatch, file_encoding, textbook
+from bpe_conformance.reference.bulk import encoding, learning, pieces
 from bpe_conformance.reference.encoder import merge_by_heap
-from bpe_conformance.reference.patterns import FENCED_PATTERNS, pre_tokenize, resolve
+from bpe_conformance.reference.fences import FENCED_PATTERNS
+from bpe_conformance.reference.patterns import pre_tokenize, resolve
 from bpe_conformance.reference.special_tokens import SpecialTokens
+from bpe_conformance.reference.trainer import learn_plainly
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))
 
@@ -70,12 +72,12 @@ def test_thousands_of_special_tokens_go_to_tiktoken() -> None:
 
 
 def test_a_vocabulary_beyond_what_the_text_gives_is_learned_over_arrays(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(learners, "BULK", 0)
+    monkeypatch.setitem(dispatch.ARRAYS_FROM, "learn", 0)
     taken = []
 
-    def learn(*arguments: object) -> list[tuple[bytes, bytes]]:
+    def learn(*arguments: object, **options: object) -> list[tuple[bytes, bytes]]:
         taken.append(arguments)
-        return plain(*arguments)  # type: ignore[arg-type]
+        return plain(*arguments, **options)  # type: ignore[arg-type]
 
     plain = learning.learn
     monkeypatch.setattr(learning, "learn", learn)
@@ -90,7 +92,7 @@ def test_a_file_of_one_line_is_encoded_in_flat_memory(
 ) -> None:
     monkeypatch.setattr(file_encoding, "CHUNK_SIZE", 1 << 15)
     monkeypatch.setattr(pieces, "BLOCK", 1 << 13)
-    monkeypatch.setattr(tokenizer, "BULK", 1 << 12)
+    monkeypatch.setitem(dispatch.ARRAYS_FROM, "encode", 1 << 12)
 
     def peak(size: int) -> int:
         source = tmp_path / "text"
@@ -137,16 +139,16 @@ LONG = {"the same byte": "a" * 32_000, "random letters": "".join(random.Random(0
 @pytest.mark.parametrize("shape", LONG)
 @pytest.mark.parametrize("way", ["plain", "arrays", "training", "training over arrays"])
 def test_time_of_a_long_pre_token_is_in_proportion(way: str, shape: str, gpt2: Tokenizer) -> None:
-    ranks = encoding.BulkRanks(gpt2._encoder.ranks, gpt2._encoder.byte_ids)
+    ranks = encoding.BulkRanks(gpt2._text_encoder.encoder.ranks, gpt2._text_encoder.encoder.byte_ids)
 
     def run(size: int) -> None:
         word = LONG[shape][:size].encode()
         if way == "plain":
-            gpt2._encoder.merge(word)
+            gpt2._text_encoder.encoder.merge(word)
         elif way == "arrays":
-            encoding.merge_each([word], ranks, gpt2._encoder)
+            encoding.merge_each([word], ranks, gpt2._text_encoder.encoder)
         else:
-            learn = trainer.learn if way == "training" else learning.learn
+            learn = learn_plainly if way == "training" else learning.learn
             learn({word: 1}, 8)
 
     assert growth(run, 2_000, 32_000) < 64
@@ -154,9 +156,9 @@ def test_time_of_a_long_pre_token_is_in_proportion(way: str, shape: str, gpt2: T
 
 @pytest.mark.parametrize("shape", LONG)
 def test_memory_of_a_long_pre_token_is_bounded(shape: str, gpt2: Tokenizer) -> None:
-    word = [gpt2._encoder.byte_ids[byte] for byte in LONG[shape].encode()]
+    word = [gpt2._text_encoder.encoder.byte_ids[byte] for byte in LONG[shape].encode()]
     tracemalloc.start()
-    merge_by_heap(word, gpt2._encoder.ranks)
+    merge_by_heap(word, gpt2._text_encoder.encoder.ranks)
     assert tracemalloc.get_traced_memory()[1] < 100 * len(word)
     tracemalloc.stop()
 
@@ -171,7 +173,7 @@ def test_time_of_a_split_is_in_proportion_to_hostile_text(name: str, way: str) -
     def steep(shape: str) -> bool:
         def run(size: int) -> object:
             text = text_of(shape, size)
-            return list(pre_tokenize(text, compiled)) if way == "plain" else counting.count([text], special, compiled)
+            return list(pre_tokenize(text, compiled)) if way == "plain" else pieces.count([text], special, compiled)
 
         return growth(run, 500, 8_000) > 64
 

@@ -22,7 +22,15 @@ from bpe_conformance.known_bugs.training_counts import (
     SeamsOfOldWord,
     StaleHeapEntry,
 )
-from bpe_conformance.reference.textbook import Tokenizer, choose, corpus, count_pairs, number, replace, with_conventions
+from bpe_conformance.reference.textbook import (
+    Tokenizer,
+    build_vocab,
+    choose,
+    corpus,
+    count_pairs,
+    replace,
+    with_conventions,
+)
 from bpe_conformance.reference.tokenizer import conventional
 from bpe_conformance.spec_tools.conventions import Report, find, not_a_maximum, probe, probes
 
@@ -208,7 +216,7 @@ class LearnsInBatches(Tokenizer):
             for pair in best[: chained[1] if chained[1:] else None][: wanted - len(merges)]:
                 merges.append(pair)
                 words = [replace(word, pair) for word in words]
-        return Tokenizer(number(merges, special_tokens), merges)
+        return Tokenizer(build_vocab(merges, special_tokens), merges)
 
 
 def test_merges_that_go_on_with_an_earlier_count_are_no_maximum():

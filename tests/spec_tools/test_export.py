@@ -135,7 +135,7 @@ class Harness:
     def compare(self, case: dict[str, Any], expect: Mapping[str, Any], got: Any) -> bool:
         if "merges" in expect:
             merges, special = got
-            ids = {str(i): token.hex() for i, token in textbook.number(merges, special).items() if i >= 256}
+            ids = {str(i): token.hex() for i, token in textbook.build_vocab(merges, special).items() if i >= 256}
             same = [[left.hex(), right.hex()] for left, right in merges] == expect["merges"]
             return same and ids == {str(i): token for i, token in expect.get("ids", ids.items())}
         if "batch" in expect:

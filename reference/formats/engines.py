@@ -1,7 +1,7 @@
-"""Live tokenizers of other packages that give the same ids: tiktoken's `Encoding`, Hugging Face's `Tokenizer`.
+"""Tokenizers of other packages that give the same ids: tiktoken's `Encoding`, Hugging Face's `Tokenizer`.
 
-What the package would encode otherwise is refused. How its engine reads an expression that is none of `PATTERNS` cannot
-be told by looking; so such a one is tried on a text in which characters of all kinds stand side by side.
+A model that the package would encode differently is refused. Nothing tells how its engine reads an expression that is
+none of `PATTERNS`, so such an expression is tried on a text with all kinds of characters side by side.
 """
 
 from __future__ import annotations
@@ -14,16 +14,16 @@ from typing import TYPE_CHECKING
 
 from bpe_conformance.fixtures import PATTERNS, Model
 
-from .formats import huggingface
-from .formats import tiktoken as format_tiktoken
-from .patterns import pre_tokenize, resolve
+from ..patterns import pre_tokenize, resolve
+from . import huggingface
+from . import tiktoken as rank_files
 
 if TYPE_CHECKING:
     import tiktoken
     import tokenizers
 
 LARGEST_ID = 2**32 - 2
-"""Both packages hold ids in 32 bits without a sign; tiktoken keeps the last one for itself."""
+"""Both packages have unsigned ids of 32 bits; tiktoken reserves the last one."""
 _KINDS = (
     *"aZsSé日ʰ1٣½²,._'’-+%e$/\u0301\u200d\u001c\0🦊 \t\n\r\v\u00a0\u2028\u3000",
     *("aa", "AB", "123", "4567", "...", "  ", "\n\n", "\r\n", " \n", "'s", "'LL", "don't", "e\u0301"),
@@ -35,26 +35,26 @@ def to_tiktoken(model: Model, name: str) -> tiktoken.Encoding:
 
     Args:
         model: its pattern is a name or a regular expression.
-        name: what the encoding calls itself.
+        name: the name of the encoding.
 
     Raises:
         ImportError: if tiktoken is not installed.
-        ValueError: if it would encode otherwise: merges that do not follow from the ids, two ids for the same bytes,
+        ValueError: if it would encode differently: merges that do not follow from the ids, two ids for the same bytes,
             a special token that is the start of another, an id that does not fit into 32 bits, or a pattern by which
-            tiktoken splits otherwise.
+            tiktoken splits differently.
     """
     try:
         import tiktoken
     except ImportError:
         raise ImportError("tiktoken is not installed: pip install 'bpe-conformance[tiktoken]'") from None
-    ranks, special = format_tiktoken.ranks_of(model), _special_ids(model)
-    for start, longer in pairwise(sorted(special)):  # a token stands right before one that starts with it
+    ranks, special = rank_files.ranks_of(model), _special_ids(model)
+    for start, longer in pairwise(sorted(special)):  # sorted, a token is right before one that starts with it
         if longer.startswith(start):
             what = f"the special token {start!a} is the start of {longer!a}"
             raise ValueError(f"{what}; which of them tiktoken matches is left to chance")
     expression = PATTERNS.get(model.pattern, model.pattern)
 
-    # There is no call that splits. Where all pairs of bytes are tokens, a border that is elsewhere gives other ids.
+    # tiktoken has no call that splits. If all pairs of bytes are tokens, another border gives other ids.
     def ids(pieces: Sequence[str], pattern: str) -> list[int]:
         pairs = {bytes(pair): rank for rank, pair in enumerate(product(range(256), repeat=2))}
         tokens = {bytes([byte]): len(pairs) + byte for byte in range(256)} | pairs
@@ -74,8 +74,8 @@ def to_huggingface(model: Model) -> tokenizers.Tokenizer:
 
     Raises:
         ImportError: if tokenizers is not installed.
-        ValueError: if `tokenizer.json` cannot hold the model (`format_huggingface.document`), an id does not fit into
-            32 bits, or tokenizers splits otherwise by the pattern.
+        ValueError: if `tokenizer.json` cannot hold the model (`huggingface.document`), an id does not fit into
+            32 bits, or tokenizers splits differently by the pattern.
     """
     try:
         import tokenizers
@@ -111,16 +111,16 @@ def _compare(
     package: str,
     expression: str,
     theirs: Callable[[str], Sequence[object]],
-    wanted: Callable[[list[str]], Sequence[object]],
+    expected: Callable[[list[str]], Sequence[object]],
 ) -> None:
-    """Raise a ValueError if `theirs` of a text is not what is `wanted` of the pieces that we split it into."""
+    """Raise a ValueError if `theirs` of a text is not `expected` of the pieces into which we split it."""
     draw = random.Random(0)
     parts = [*chain.from_iterable(product(_KINDS, repeat=2)), *(draw.choice(_KINDS) for _ in range(5000))]
     text, compiled = "".join(parts), resolve(expression)
     if any(match.start() == match.end() for match in compiled.finditer(text)):
         raise ValueError(f"the pattern {expression!a} matches empty text, which {package} takes otherwise")
     try:
-        same = theirs(text) == wanted(list(pre_tokenize(text, compiled)))
+        same = theirs(text) == expected(list(pre_tokenize(text, compiled)))
     except Exception as error:  # tokenizers raises no other
         raise ValueError(f"{package} refuses the pattern {expression!a}: {' '.join(str(error).split())}") from None
     if not same:

@@ -1,0 +1,76 @@
+"""What the conventions of training mean: which pair wins a tie, how bytes are ordered, how ids are given out.
+
+The names and values are in `fixtures.conventions`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+from bpe_conformance.fixtures import GPT2_BYTE_ORDER, Merge
+from bpe_conformance.fixtures.conventions import TRAINING_CONVENTIONS
+
+BYTE_ORDERS: dict[str, Sequence[int]] = {"raw": range(256), "gpt2": GPT2_BYTE_ORDER}
+"""Convention `byte_order` → the bytes in the order of their ids."""
+
+_MIRROR = bytes(range(255, -1, -1))
+
+
+def complete(declared: Mapping[str, str], **requested: str | None) -> dict[str, str]:
+    """Return a value for every convention: the requested one, else the declared one, else the default.
+
+    Raises:
+        ValueError: if a convention or its value is unknown.
+
+    >>> complete({"byte_order": "gpt2"}, tie_break="lex-smaller", byte_order=None)
+    {'tie_break': 'lex-smaller', 'byte_order': 'gpt2', 'id_layout': 'bytes-specials-merges'}
+    """
+    given = {**declared, **{name: value for name, value in requested.items() if value is not None}}
+    for name, value in given.items():
+        if value not in TRAINING_CONVENTIONS.get(name, ()):
+            offers = "; ".join(f"{known}: {', '.join(values)}" for known, values in TRAINING_CONVENTIONS.items())
+            raise ValueError(f"the convention {name}={value!a} is unknown; there are {offers}")
+    return {name: given.get(name, values[0]) for name, values in TRAINING_CONVENTIONS.items()}
+
+
+def mirrored(token: bytes) -> str:
+    """Return a string that sorts the other way round: smaller for the lexicographically greater token.
+
+    A character beyond all bytes marks the end, so that a proper prefix, the smaller token, sorts last.
+
+    >>> sorted([b"a", b"ab", b"b"], key=mirrored)
+    [b'b', b'ab', b'a']
+    """
+    return token.translate(_MIRROR).decode("latin-1") + "\u0100"
+
+
+TOKEN_KEYS: dict[str, Callable[[int, bytes], Any]] = {
+    "lex-greater": lambda index, token: mirrored(token),
+    "lex-smaller": lambda index, token: token,
+    "smaller-ids": lambda index, token: index,
+}
+"""Tie-break → key of a token, by its id and bytes. Of two pairs with equal counts, the one with the smaller keys of its
+left and right token wins. First-seen has no such key: it depends on where the pairs are."""
+
+
+def build_vocab(
+    merges: Iterable[Merge], special_tokens: Iterable[str], byte_order: str, id_layout: str
+) -> dict[int, bytes]:
+    """Return the vocabulary of a training, id → bytes (TRAIN-IDS-2).
+
+    Args:
+        merges: in order of rank.
+        special_tokens: each once.
+        byte_order: one of `BYTE_ORDERS`.
+        id_layout: the names of the groups, joined by hyphens.
+
+    >>> [build_vocab([(b"a", b"b")], ["<e>"], "raw", "bytes-specials-merges")[index] for index in (97, 256, 257)]
+    [b'a', b'<e>', b'ab']
+    """
+    groups = {
+        "bytes": [bytes([byte]) for byte in BYTE_ORDERS[byte_order]],
+        "specials": [text.encode("utf-8") for text in special_tokens],
+        "merges": [left + right for left, right in merges],
+    }
+    return dict(enumerate(token for group in id_layout.split("-") for token in groups[group]))

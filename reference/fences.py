@@ -1,0 +1,172 @@
+r"""Fences: positions at which a text can be cut without changing its pre-tokens.
+
+A character is *visible* if it is above U+0020 and not white space. A fence is a position
+
+1. before a space between two visible characters,
+2. before a Chinese comma or full stop (、。，) after an ideograph of U+5000 to U+9FFF, or
+3. after a line feed that follows a visible character, if the next character is visible and none of `/`, `e` and `E`.
+
+At each of them, every pattern of `FENCED_PATTERNS` starts a pre-token, whatever else the text holds; property tests
+show it. (o200k continues a pre-token with `/` after a line feed, and triads asks what comes before an `e`.) Nothing is
+known of other patterns.
+
+There is one definition in three forms: `TEXT` for `str`, `IN_BYTES` for UTF-8, valid or not, and `in_array` for arrays
+of UTF-8. They find the same fences: property tests show that, too.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, AnyStr, TypeAlias
+
+import regex
+
+from bpe_conformance.fixtures import PATTERNS
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+    Integers: TypeAlias = npt.NDArray[Any]
+
+FENCED_PATTERNS = frozenset({"gpt2", "cl100k", "cl100k-2023", "o200k", "llama3", "qwen2", "triads"})
+"""Names of the patterns that start a pre-token at every fence."""
+
+_FENCED = frozenset(PATTERNS[name] for name in FENCED_PATTERNS)
+_WIDE = "\x85\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u2028\u2029\u202f\u205f\u3000"
+"""White space beyond ASCII."""
+_VISIBLE = rf"[^\x00-\x20{_WIDE}]"
+_IDEOGRAPH = "[\u5000-\u9fff]"
+# Each alternative starts with a literal, which the engine looks for first. It is the first character after the fence;
+# the line feed is the last one before it.
+TEXT = "|".join(
+    [
+        rf" (?<={_VISIBLE} )(?={_VISIBLE})",
+        *(f"{mark}(?<={_IDEOGRAPH}{mark})" for mark in "、。，"),
+        rf"\n(?<={_VISIBLE}\n)(?=[^\x00-\x20/eE{_WIDE}])",
+    ]
+)
+"""Matches at a fence in text: use `first` or `position`, for a match can be on either side of it."""
+
+_WIDE_BYTES = [character.encode("utf-8") for character in _WIDE]
+_WIDE_2, _WIDE_3 = (b"|".join(re.escape(one) for one in _WIDE_BYTES if len(one) == size) for size in (2, 3))
+_VISIBLE_AHEAD = rb"(?=[^\x00-\x20])(?!%b|%b)" % (_WIDE_2, _WIDE_3)
+
+
+def _visible_before(last: bytes) -> bytes:
+    """Return what matches after `last`, one byte, if a visible character is before it."""
+    return rb"%b(?<=[^\x00-\x20]%b)(?<!(?:%b)%b)(?<!(?:%b)%b)" % (last, last, _WIDE_2, last, _WIDE_3, last)
+
+
+IN_BYTES = b"|".join(
+    [
+        _visible_before(b" ") + _VISIBLE_AHEAD,
+        *(b"%b(?<=[\xe5-\xe9][\x80-\xbf]{2}%b)" % (mark, mark) for mark in map(str.encode, "、。，")),
+        _visible_before(rb"\n") + _VISIBLE_AHEAD + b"(?![/eE])",
+    ]
+)
+"""The same for UTF-8. What is not UTF-8 is a visible character, as it is when it is decoded to U+FFFD."""
+BYTES_BEFORE, BYTES_AFTER = 4, 4
+"""How many bytes before and after a position decide whether it is a fence, at most."""
+
+_INSIDE = re.compile(
+    "|".join(
+        [
+            rf"(?<={_VISIBLE}) (?={_VISIBLE}|\Z)",
+            f"(?<={_IDEOGRAPH})[、。，]",
+            rf"(?:\A|(?<={_VISIBLE}))\n(?=[^\x00-\x20/eE{_WIDE}])",
+        ]
+    )
+)
+
+
+def has_fence(compiled: regex.Pattern[str]) -> bool:
+    """Return whether a pattern is one of `FENCED_PATTERNS`, by its expression."""
+    return compiled.pattern in _FENCED
+
+
+def are_safe_from(special_tokens: Iterable[str]) -> bool:
+    """Return whether no special token can reach over a fence, so that cutting there leaves every match whole.
+
+    >>> are_safe_from(["<|e|>", " <a>"]), are_safe_from(["<a b>"]), are_safe_from(["a "])
+    (True, False, False)
+    """
+    return not any(_INSIDE.search(token) for token in special_tokens)
+
+
+def position(match: re.Match[AnyStr] | regex.Match[AnyStr]) -> int:
+    """Return the position of the fence that `TEXT` or `IN_BYTES` found."""
+    return match.end() if match[0] in ("\n", b"\n") else match.start()
+
+
+def first(expression: re.Pattern[AnyStr], text: AnyStr, start: int = 0) -> int:
+    r"""Return the first fence at or after `start`, the length of `text` if there is none.
+
+    Args:
+        expression: `TEXT` or `IN_BYTES`, compiled.
+        text: what is searched.
+        start: the least position.
+
+    >>> first(re.compile(TEXT), "I'll  go on"), first(re.compile(IN_BYTES), b"one\ntwo", 4)
+    (8, 4)
+    """
+    found = map(position, expression.finditer(text, max(0, start - 1)))
+    return next((place for place in found if place >= start), len(text))
+
+
+def in_array(padded: bytes, size: int) -> npt.NDArray[np.bool_]:
+    r"""Return at which positions of some UTF-8 a fence is; none is at position 0.
+
+    Args:
+        padded: valid UTF-8, in which the byte 0xFF can be a barrier, and is not visible. It ends with at least three
+            barriers.
+        size: how many bytes there are without those.
+
+    >>> in_array(b"I'll  go on" + b"\xff" * 3, 11).nonzero()[0].tolist()
+    [8]
+    """
+    import numpy as np  # only those who have arrays need it
+
+    raw = np.frombuffer(padded, np.uint8)
+    found = np.zeros(size, bool)
+    if size < 2:
+        return found
+    visible = raw - np.uint8(0x21) < 0xFF - 0x21  # below 0x21 it wraps around
+    spaces = found[1:]
+    np.equal(raw[1:size], ord(" "), out=spaces)
+    spaces &= visible[: size - 1]
+    spaces &= visible[2 : size + 1]
+    lines = np.flatnonzero(raw[: size - 1] == ord("\n")) + 1
+    lines = lines[visible[lines - 2] & visible[lines] & ~np.isin(raw[lines], list(b"/eE"))]
+    found[lines] = True
+    if (raw - np.uint8(0x80) < 0xFF - 0x80).any():
+        _correct_beyond_ascii(raw, found)
+    return found
+
+
+def _correct_beyond_ascii(raw: npt.NDArray[np.uint8], found: npt.NDArray[np.bool_]) -> None:
+    """Take away the fences beside white space of several bytes, and add those before Chinese punctuation."""
+    import numpy as np
+
+    candidates = np.flatnonzero(found)
+    at_space = raw[candidates] == ord(" ")
+    last, following = candidates - 2 + at_space, candidates + at_space  # of the visible characters on both sides
+    wide = (raw[last] >= 0x80) | (raw[following] >= 0x80)
+    candidates, last, following = candidates[wide], last[wide], following[wide]
+    before, after = _three_bytes(raw, last - 2), _three_bytes(raw, following)
+    two, three = ([int.from_bytes(one, "big") for one in _WIDE_BYTES if len(one) == size] for size in (2, 3))
+    white = np.isin(before, three) | np.isin(before & 0xFFFF, two) | np.isin(after, three) | np.isin(after >> 8, two)
+    found[candidates[white]] = False
+    marks = np.flatnonzero((raw[: len(found)] == 0xE3) | (raw[: len(found)] == 0xEF))
+    marks = marks[np.isin(_three_bytes(raw, marks), [int.from_bytes(mark.encode("utf-8"), "big") for mark in "、。，"])]
+    lead = raw[marks - 3]  # of a mark at the beginning it is a barrier of the end
+    found[marks[(lead >= 0xE5) & (lead <= 0xE9)]] = True
+
+
+def _three_bytes(raw: npt.NDArray[np.uint8], places: Integers) -> Integers:
+    """Return the three bytes from each place on as one number; places before the beginning hold barriers."""
+    number = raw[places].astype("u4") << 16
+    number |= raw[places + 1].astype("u4") << 8
+    number |= raw[places + 2]
+    return number

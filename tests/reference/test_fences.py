@@ -1,0 +1,87 @@
+"""One definition of a fence in three forms: all find the same positions, also in bytes that are not UTF-8."""
+
+from __future__ import annotations
+
+import re
+import sys
+
+import pytest
+import regex
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bpe_conformance.reference import fences
+
+CHARACTERS = [
+    *"  \n\n\t\r\v\f\x00\x1c\x1f\x7f\x85\u00a0\u1680\u2003\u2028\u202f\u205f\u3000\u200b\u180e\ufeff",
+    *"aeE/9'",
+]
+CHARACTERS += [*"éßаあ🦊\u0301字字\u5000\u9fff\u4fff\ua000、。，"]
+TEXTS = st.lists(st.sampled_from(CHARACTERS) | st.characters(exclude_categories=["Cs"]), max_size=24).map("".join)
+BARRIER = b"\xff"
+
+
+def in_text(text: str) -> list[int]:
+    return [fences.position(match) for match in re.finditer(fences.TEXT, text)]
+
+
+def in_bytes(data: bytes) -> list[int]:
+    return [fences.position(match) for match in re.finditer(fences.IN_BYTES, data)]
+
+
+def in_array(data: bytes) -> list[int]:
+    found: list[int] = fences.in_array(data + BARRIER * 3, len(data)).nonzero()[0].tolist()
+    return found
+
+
+@given(TEXTS)
+@settings(max_examples=1000, deadline=None)
+def test_text_bytes_and_arrays_have_the_same_fences(text: str) -> None:
+    expected = [len(text[:place].encode()) for place in in_text(text)]
+    assert in_bytes(text.encode()) == expected
+    assert in_array(text.encode()) == expected
+
+
+@given(st.lists(TEXTS, min_size=1, max_size=4))
+@settings(max_examples=300, deadline=None)
+def test_a_barrier_is_an_end_of_the_text(texts: list[str]) -> None:
+    expected, start = [], 0
+    for text in texts:
+        expected += [start + len(text[:place].encode()) for place in in_text(text)]
+        start += len(text.encode()) + 1
+    assert in_array(BARRIER.join(text.encode() for text in texts)) == expected
+
+
+BROKEN = st.lists(st.sampled_from([*(c.encode() for c in CHARACTERS), *(bytes([b]) for b in range(0x80, 0x100))]))
+
+
+@given(BROKEN.map(b"".join))
+@settings(max_examples=1000, deadline=None)
+def test_fences_in_bytes_are_those_of_the_decoded_text(data: bytes) -> None:
+    found = in_bytes(data)
+    decoded = [len(data[:place].decode("utf-8", "replace")) for place in found]
+    assert decoded == in_text(data.decode("utf-8", "replace"))
+
+
+def test_visible_is_what_the_engine_says_of_every_character() -> None:
+    """A fence is before the space in `x <character>` and `<character> x` if the character is visible."""
+    codes = [code for code in range(sys.maxunicode + 1) if not 0xD800 <= code < 0xE000]
+    for code in codes:
+        character = chr(code)
+        visible = code > 0x20 and not regex.match(r"\s", character)
+        assert bool(re.search(fences.TEXT, f"x {character}")) == visible
+        assert bool(re.search(fences.TEXT, f"{character} x")) == visible
+
+
+@given(TEXTS, st.integers(0, 30))
+@settings(max_examples=300, deadline=None)
+def test_the_first_fence_at_or_after_a_place(text: str, start: int) -> None:
+    expected = next((place for place in in_text(text) if place >= start), len(text))
+    assert fences.first(re.compile(fences.TEXT), text, start) == expected
+
+
+@pytest.mark.parametrize("size", range(6))
+def test_texts_of_few_bytes(size: int) -> None:
+    for text in ("a b", "a\nb", " b ", "\nab", "字。", "é é", "\u3000 x", " ", "\n"):
+        data = text.encode()[:size].decode("utf-8", "ignore").encode()
+        assert in_array(data) == in_bytes(data)
