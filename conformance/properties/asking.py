@@ -209,10 +209,8 @@ def write_model(model: Model) -> str | dict[str, Any] | None:
     ids = {token: index for index, token in model.vocab.items()}
     byte_ids = [ids.get(bytes([byte]), -1) for byte in range(256)]
     orders: dict[Any, Sequence[int]] = {"raw": range(256), "reversed": range(255, -1, -1)}
-    orders |= {
-        "gpt2": sorted(range(256), key=GPT2_BYTE_ORDER.index),
-        byte_ids[0]: range(byte_ids[0], byte_ids[0] + 256),
-    }
+    orders["gpt2"] = [GPT2_BYTE_ORDER.index(byte) for byte in range(256)]
+    orders.setdefault(byte_ids[0], range(byte_ids[0], byte_ids[0] + 256))
     order = next((name for name, known in orders.items() if list(known) == byte_ids), None)
     if order is None:
         return None

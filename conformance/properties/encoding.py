@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from ..implementation.implementation import Implementation, constructor_arguments
 from ..implementation.proxy import TokenizerProxy
 from ..outcome import Accepted, Answer, Changed, Expectation, Mismatch, Question, Unchanged
@@ -37,7 +39,8 @@ def _arguments(implementation: Implementation, question: Question) -> Mismatch |
         answer = Changed(changed)
     if not isinstance(answer, Changed):
         return None  # an error is for other properties to find
-    return Mismatch(question, Expectation((Unchanged(),)), answer)
+    asked = replace(question, context="with lists that the caller keeps")
+    return Mismatch(asked, Expectation((Unchanged(),)), answer)
 
 
 PROPERTIES: tuple[Property, ...] = (

@@ -193,14 +193,14 @@ class Search:
             self.judge(test(self._implementation, example))
 
         execute.__name__ = self._id.replace("-", "_")  # part of the key in the database
-        self.repeat(lambda chosen, number: seeded(number)(chosen(given(strategy)(execute)))(), examples)
+        self.repeat(lambda chosen, number: chosen(seeded(number)(given(strategy)(execute)))(), examples)
 
     def repeat(self, run: Callable[[settings, int], object], examples: int) -> None:
         """Run Hypothesis once, or with a deadline as often as there is time.
 
         Args:
-            run: runs it with these settings and this seed. It calls `begin` for each example and `judge` for each
-                answer.
+            run: runs it with these settings and this seed; `seed` is applied first, since it would take the database
+                out of the settings. It calls `begin` for each example and `judge` for each answer.
             examples: how many examples a default run draws.
         """
         fuzzing = self._effort.deadline is not None

@@ -72,10 +72,10 @@ class ForgetsMerges(Whole):
         return trained
 
 
-class TrainsAtMost500(Whole):
+class TrainsAtMost200(Whole):
     @classmethod
     def train(cls, text: str, vocab_size: int, special_tokens: Any, pattern: str | None = None) -> Any:
-        return super().train(text, min(vocab_size, 756), special_tokens, pattern)
+        return super().train(text, min(vocab_size, 456), special_tokens, pattern)
 
 
 class TrainsByDefaultPattern(Whole):
