@@ -11,22 +11,22 @@ from tqdm import tqdm
 from bpe_conformance.reference.progress import Progress
 
 
-class _Bar(tqdm):  # type: ignore[type-arg]  # which tqdm itself has not
-    """A bar without tqdm's thread: a signal may leave a lock taken for which that one would wait."""
+class _Bar(tqdm):  # type: ignore[type-arg]  # tqdm is not generic at run time
+    """A bar without the thread of tqdm, which could wait for ever for a lock that a signal left taken."""
 
     monitor_interval = 0
 
 
 @contextmanager
 def bars(unit: str) -> Iterator[Progress]:
-    """Give what shows a bar for each phase, on a standard error that is a terminal.
+    """Yield a function that shows a bar for each phase, if standard error is a terminal.
 
     Args:
-        unit: of what is counted; `B` for bytes, which are shown with their prefixes.
+        unit: what is counted; `B` for bytes, which are shown as kB, MB and so on.
     """
     shown: dict[str, _Bar] = {}
 
-    def tell(phase: str, done: int, total: int) -> None:
+    def show(phase: str, done: int, total: int) -> None:
         if phase not in shown:
             for bar in shown.values():
                 bar.close()
@@ -42,7 +42,7 @@ def bars(unit: str) -> Iterator[Progress]:
         shown[phase].update(done - shown[phase].n)
 
     try:
-        yield tell
+        yield show
     finally:
         for bar in shown.values():
             bar.close()

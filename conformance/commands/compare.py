@@ -1,4 +1,4 @@
-"""`bpe-conformance compare`: two tokenizers on one's own text."""
+"""`bpe-conformance compare`: two tokenizers on the user's own text."""
 
 from __future__ import annotations
 
@@ -27,15 +27,17 @@ from .train import size
 
 TIME_LIMIT = 60.0
 LONG_ENOUGH = 5_000_000
-"""Bytes from which the speed is told: below, it is that of getting ready."""
+"""Bytes from which the speed is reported: on shorter texts, it is the time of starting up."""
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments."""
-    parser.add_argument("adapters", nargs=2, metavar="ADAPTER", help="as --adapter of the suite takes it")
-    parser.add_argument("--corpus", required=True, metavar="PATH", help="a text, a folder, or stdlib")
+    parser.add_argument("adapters", nargs=2, metavar="ADAPTER", help="as for --adapter of the suite")
+    parser.add_argument("--corpus", required=True, metavar="PATH", help="a text file, a directory, or stdlib")
     parser.add_argument(
-        "--table", metavar="TABLE", help="of which both are built, as for encode; default what they serve, or gpt2"
+        "--table",
+        metavar="TABLE",
+        help="the model of both, as for encode; default: their fixed model, or gpt2",
     )
     tokenizers.options(parser)
 
@@ -46,9 +48,9 @@ class Side:
 
     Attributes:
         implementation: the implementation.
-        model: what it is built from, or serves.
-        tokens: how many it gave.
-        seconds: how long encoding took.
+        model: what it is built from.
+        tokens: how many it has returned.
+        seconds: how long it has encoded.
         proxy: the tokenizer, once it is built.
     """
 
@@ -66,7 +68,7 @@ class Side:
                 began = time.perf_counter()
                 ids = self.proxy.encode(text)
         except (CallFailed, TimedOut) as fault:
-            self.proxy = None  # a process of its own may have ended, and starts again
+            self.proxy = None  # if it runs in a process of its own, that may have ended; a new one starts
             return str(fault)
         self.seconds += time.perf_counter() - began
         self.tokens += len(ids)
@@ -75,14 +77,14 @@ class Side:
 
 @dataclass
 class Found:
-    """What the comparison has come to.
+    """The result of a comparison.
 
     Attributes:
-        files: read.
-        read: bytes.
-        blocks: encoded by both.
-        different: of those, how many differ.
-        first: the first difference, told.
+        files: number of files read.
+        read: number of bytes read.
+        blocks: number of blocks that both have encoded.
+        different: how many of those differ.
+        first: the first difference, as lines.
     """
 
     files: int = 0
@@ -93,7 +95,7 @@ class Found:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Compare, and tell; the status is 1 if they differ."""
+    """Compare, and print the result; the status is 1 if they differ."""
     texts = corpus.find(options.corpus)
     found = Found()
     with contextlib.redirect_stdout(sys.stderr):
@@ -104,7 +106,7 @@ def run(options: argparse.Namespace) -> int:
             for number, file in enumerate(texts.files, start=1):
                 _compare(file, sides, found, same)
                 progress("comparing", number, len(texts.files))
-    for line in _told(sides, found, same):
+    for line in _lines(sides, found, same):
         print(line)
     return 1 if found.different else 0
 
@@ -120,9 +122,9 @@ def _side(one: Implementation, other: Implementation, options: argparse.Namespac
     asked = options.table or one.fixed_model or other.fixed_model or "gpt2"
     model = tokenizers.read(asked, options).model
     if one.fixed_model not in (None, model.name):
-        raise CommandError(f"{one.name}: serves {one.fixed_model} only; leave --table {asked} out")
+        raise CommandError(f"{one.name}: has only the model {one.fixed_model}; leave --table {asked} out")
     if f"pattern:{model.pattern}" not in one.capabilities and model.pattern != "gpt2" and one.fixed_model is None:
-        raise CommandError(f"{one.name}: does not take the pattern {model.pattern}")
+        raise CommandError(f"{one.name}: does not support the pattern {model.pattern}")
     return Side(one, model)
 
 
@@ -148,29 +150,29 @@ def _difference(
     if len(lists) < 2:
         yield f"first         {file}, line {line} and following"
         for side, answer in zip(sides, answers, strict=True):
-            told = answer if isinstance(answer, str) else f"{len(answer)} ids"
-            yield f"  {side.implementation.title:<11} {told}"
+            result = answer if isinstance(answer, str) else f"{len(answer)} ids"
+            yield f"  {side.implementation.title:<11} {result}"
         return
-    place = first_difference(lists[0], lists[1])
-    ends = [0, *accumulate(len(sides[0].model.vocab.get(index, b"")) for index in lists[0][:place])]
+    index = first_difference(lists[0], lists[1])
+    ends = [0, *accumulate(len(sides[0].model.vocab.get(id_, b"")) for id_ in lists[0][:index])]
     before = text.encode("utf-8")[: ends[-1]]
     yield f"first         {file}, line {line + before.count(10)}"
     yield f"  after       {show.text_line(before[-40:].decode('utf-8', 'replace'))}"
     for side, ids in zip(sides, lists, strict=True):
-        yield f"  {side.implementation.title:<11} {show.ids(ids, side.model.vocab, place)}"
+        yield f"  {side.implementation.title:<11} {show.ids(ids, side.model.vocab, index)}"
 
 
-def _told(sides: tuple[Side, Side], found: Found, same: bool) -> Iterator[str]:
+def _lines(sides: tuple[Side, Side], found: Found, same: bool) -> Iterator[str]:
     names = " and ".join(side.implementation.title for side in sides)
     served = sides[0].model.name if same else " and ".join(side.model.name for side in sides)
     files = "1 file" if found.files == 1 else f"{found.files:,} files"
-    yield f"compared      {names} on {size(found.read)} in {files}, table {served}"
+    yield f"compared      {names} on {size(found.read)} in {files}, model {served}"
     if same or found.different:
         alike = "none" if not found.different else f"{found.different:,}"
         blocks = "the one block" if found.blocks == 1 else f"{found.blocks:,} blocks"
         yield f"different     {alike} of {blocks}"
     else:
-        yield "different     ids of different tables are not compared"
+        yield "different     the ids of different models are not compared"
     yield from found.first
     if all(side.tokens for side in sides):
         yield f"bytes/token   {' and '.join(f'{found.read / side.tokens:.3f}' for side in sides)}"

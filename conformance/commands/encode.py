@@ -21,15 +21,13 @@ NUMBERS: dict[str, npt.DTypeLike] = {"uint16": "<u2", "uint32": "<u4"}
 FORMS = ("text", "jsonl", *NUMBERS)
 BATCH = 1 << 16
 LONGEST = 20
-"""Digits of an id at most."""
+"""Maximum number of digits of an id."""
 
 
 def encode_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `encode`."""
     _arguments(parser, "UTF-8")
-    parser.add_argument(
-        "--errors", choices=("strict", "replace"), default="strict", help="what to do where the text is not UTF-8"
-    )
+    parser.add_argument("--errors", choices=("strict", "replace"), default="strict", help="if the text is not UTF-8")
     parser.add_argument("--workers", type=int, default=1, metavar="N", help="processes, for a file as uint16 or uint32")
 
 
@@ -49,17 +47,18 @@ def _arguments(parser: argparse.ArgumentParser, kind: str) -> None:
         dest="form",
         choices=FORMS,
         default="text",
-        help="ids between white space; a JSON string of text and a JSON array of ids a line; or little-endian numbers",
+        help="text: ids separated by white space; jsonl: a JSON string or a JSON array of ids in each line; "
+        "uint16, uint32: little-endian numbers",
     )
 
 
 def encode_run(options: argparse.Namespace) -> int:
     """Run `encode`."""
     if options.workers < 1:
-        raise CommandError(f"--workers {options.workers}: one at least is wanted")
+        raise CommandError(f"--workers {options.workers}: must be at least 1")
     one = tokenizers.tokenizer(options)
     if options.form in NUMBERS and max(one.vocab) > np.iinfo(NUMBERS[options.form]).max:
-        raise CommandError(f"--as {options.form}: the id {max(one.vocab)} does not fit; take uint32")
+        raise CommandError(f"--as {options.form}: the id {max(one.vocab)} does not fit; use uint32")
     streams.check_other([options.file], options.target)
     with streams.opened(options.file) as source:
         to_file = options.target != streams.STANDARD and not streams.is_special(options.target)
@@ -91,11 +90,11 @@ def _encoded(one: Tokenizer, decoded: Iterator[str], options: argparse.Namespace
         for number, line in enumerate(_lines(decoded), start=1):
             value = _json(line, number, options.file)
             if not isinstance(value, str):
-                raise _malformed(options.file, number, f"{line[:40]!a} is no JSON string")
+                raise _malformed(options.file, number, f"{line[:40]!a} is not a JSON string")
             try:
                 yield f"{json.dumps(one.encode(value), separators=(',', ':'))}\n".encode("ascii")
             except UnicodeEncodeError:
-                raise _malformed(options.file, number, "the text holds a lone surrogate") from None
+                raise _malformed(options.file, number, "the text contains a lone surrogate") from None
         return
     ids = one.encode_iterable(decoded)
     between = b""
@@ -126,7 +125,7 @@ def _decoded(one: Tokenizer, source: IO[bytes], options: argparse.Namespace) -> 
         for number, line in enumerate(_lines(streams.decoded(data, options.file, "strict")), start=1):
             value = _json(line, number, options.file)
             if not isinstance(value, list) or not all(type(index) is int for index in value):
-                raise _malformed(options.file, number, f"{line[:40]!a} is no JSON array of ids")
+                raise _malformed(options.file, number, f"{line[:40]!a} is not a JSON array of ids")
             try:
                 yield f"{json.dumps(one.decode(value), ensure_ascii=False)}\n".encode()
             except ValueError as error:
@@ -138,8 +137,8 @@ def _decoded(one: Tokenizer, source: IO[bytes], options: argparse.Namespace) -> 
         try:
             yield one.decode_bytes(ids)
         except ValueError:
-            place = next(place for place, index in enumerate(ids) if index not in one.vocab)
-            where = f"{streams.shown(options.file)}: the id {ids[place]}, number {known + place} from 0"
+            index = next(index for index, id_ in enumerate(ids) if id_ not in one.vocab)
+            where = f"{streams.shown(options.file)}: the id {ids[index]}, number {known + index} from 0"
             raise CommandError(f"{where}, is not in the vocabulary") from None
         known += len(ids)
 
@@ -154,11 +153,11 @@ def _numbers(data: Iterable[bytes], options: argparse.Namespace) -> Iterator[lis
         held = held[whole:]
     if held:
         where = streams.shown(options.file)
-        raise CommandError(f"{where}: its size is no multiple of {kind.itemsize}; is it {options.form}?")
+        raise CommandError(f"{where}: its size is not a multiple of {kind.itemsize}; is it {options.form}?")
 
 
 def _written(data: Iterable[bytes], name: str) -> Iterator[list[int]]:
-    """Yield ids that stand between white space."""
+    """Yield ids that are separated by white space."""
     held = b""
     known = 0
     for part in chain(data, [b" "]):
@@ -169,13 +168,13 @@ def _written(data: Iterable[bytes], name: str) -> Iterator[list[int]]:
         for word in words:
             if not word.isdigit() or word[LONGEST:]:
                 shown = word[:40].decode("utf-8", "replace")
-                raise CommandError(f"{streams.shown(name)}: {shown!a}, number {known} from 0, is no id")
+                raise CommandError(f"{streams.shown(name)}: {shown!a}, number {known} from 0, is not an id")
             known += 1
         yield list(map(int, words))
 
 
 def _lines(decoded: Iterable[str]) -> Iterator[str]:
-    """Yield lines, split at LF only, without it; an empty one at the end is none."""
+    """Yield lines without their LF, the only separator; no empty line at the end."""
     held: list[str] = []
     for part in decoded:
         *complete, rest = part.split("\n")
@@ -191,7 +190,7 @@ def _json(line: str, number: int, name: str) -> Any:
     try:
         return json.loads(line)
     except (ValueError, RecursionError) as error:
-        raise _malformed(name, number, f"no JSON: {getattr(error, 'msg', 'nested too deep')}") from None
+        raise _malformed(name, number, f"not JSON: {getattr(error, 'msg', 'nested too deeply')}") from None
 
 
 def _malformed(name: str, number: int, what: str) -> CommandError:

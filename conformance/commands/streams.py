@@ -20,12 +20,12 @@ STANDARD = "-"
 
 
 def shown(source: str) -> str:
-    """Return how to call what is read."""
+    """Return the name of an input for messages."""
     return "standard input" if source == STANDARD else source
 
 
 def opened(source: str) -> AbstractContextManager[BinaryIO]:
-    """Open what a command reads: a path, or `-` for standard input.
+    """Open the input of a command: a path, or `-` for standard input.
 
     Raises:
         CommandError: if it is a directory, or standard input is closed.
@@ -40,30 +40,30 @@ def opened(source: str) -> AbstractContextManager[BinaryIO]:
 
 
 def is_regular(source: str) -> bool:
-    """Return whether `source` is a file that may be read in parts."""
+    """Return whether `source` is a regular file."""
     return source != STANDARD and Path(source).is_file()
 
 
 def written(target: str, binary: bool) -> AbstractContextManager[BinaryIO | IO[bytes]]:
-    """Open what a command writes: a file, which is replaced as a whole; a device or pipe; or `-` for standard output.
+    """Open the output of a command: a file, which is replaced completely; a device or pipe; or `-` for standard output.
 
     Raises:
-        CommandError: if it is a directory, lies in none, cannot be written, standard output is closed, or `binary`
-            data would go to a terminal.
+        CommandError: if it is a directory, its directory does not exist, it cannot be written, standard output is
+            closed, or `binary` data would go to a terminal.
     """
     if target != STANDARD:
         check_target(target)
-        return _told(Path(target).open("wb"), target) if is_special(target) else _replaced(target)
+        return _named(Path(target).open("wb"), target) if is_special(target) else _replaced(target)
     if sys.stdout is None:
         raise CommandError("standard output is closed; add -o FILE")
     if binary and sys.stdout.isatty():
-        raise CommandError("ids as numbers of 16 or 32 bits are not for a terminal; add -o FILE, or pipe them")
-    return _told(nullcontext(sys.stdout.buffer), "standard output")
+        raise CommandError("binary ids cannot be shown in a terminal; add -o FILE, or use a pipe")
+    return _named(nullcontext(sys.stdout.buffer), "standard output")
 
 
 @contextmanager
-def _told(opened: AbstractContextManager[IO[bytes]], name: str) -> Iterator[IO[bytes]]:
-    """Say where it is that cannot be written, but for a pipe that nobody reads any more."""
+def _named(opened: AbstractContextManager[IO[bytes]], name: str) -> Iterator[IO[bytes]]:
+    """Name the output in errors, except for a pipe whose reader has gone."""
     try:
         with opened as stream:
             yield stream
@@ -84,38 +84,38 @@ def _replaced(target: str) -> Iterator[BinaryIO]:
 
 
 def is_special(target: str) -> bool:
-    """Return whether a device or a pipe stands there, which is written to, not replaced."""
+    """Return whether `target` is a device or a pipe, which cannot be replaced."""
     return Path(target).exists() and not Path(target).is_file() and not Path(target).is_dir()
 
 
 def check_other(sources: Iterable[str], target: AnyPath) -> None:
-    """See that what is written does not take the place of what is read.
+    """See that the output does not replace an input.
 
     Raises:
         CommandError: if it does.
     """
     for source in sources:
-        with suppress(OSError):  # one of them is not there
+        with suppress(OSError):  # one of them does not exist
             read = os.fstat(0) if source == STANDARD else Path(source).stat()
             if stat.S_ISREG(read.st_mode) and os.path.samestat(read, Path(target).stat()):
-                raise CommandError(f"{target}: is the file that is read; name another one to write")
+                raise CommandError(f"{target}: is also an input; name another file")
 
 
 def check_target(target: str) -> None:
-    """See that a file may be written there.
+    """See that `target` can be a file.
 
     Raises:
-        CommandError: if it is a directory, or lies in none.
+        CommandError: if it is a directory, or its directory does not exist.
     """
     folder = Path(target).absolute().parent
     if Path(target).is_dir():
         raise CommandError(f"{target}: is a directory; name a file")
     if not folder.is_dir():
-        raise CommandError(f"{target}: there is no folder {folder}")
+        raise CommandError(f"{target}: there is no directory {folder}")
 
 
 def chunks(stream: IO[bytes], name: str, size: int = CHUNK) -> Iterator[bytes]:
-    """Yield what can be read of `stream`, at most `size` bytes at a time, as soon as there is some.
+    """Yield the bytes of `stream` as soon as they arrive, at most `size` at a time.
 
     Raises:
         CommandError: with its name, if it cannot be read.
@@ -132,15 +132,15 @@ def chunks(stream: IO[bytes], name: str, size: int = CHUNK) -> Iterator[bytes]:
 
 
 def decoded(data: Iterator[bytes], name: str, errors: str) -> Iterator[str]:
-    """Decode UTF-8 as it comes.
+    """Decode UTF-8 as it arrives.
 
     Args:
         data: the bytes.
         name: of the file, for the error.
-        errors: `strict`, or `replace` for U+FFFD in place of what is not UTF-8.
+        errors: `strict`, or `replace` to replace what is not UTF-8 with U+FFFD.
 
     Raises:
-        CommandError: where it is not UTF-8, if that is strict.
+        CommandError: with the position, if it is not UTF-8 and `errors` is strict.
     """
     decoder = codecs.getincrementaldecoder("utf-8")(errors)
     before = 0
@@ -154,7 +154,7 @@ def decoded(data: Iterator[bytes], name: str, errors: str) -> Iterator[str]:
         yield decoder.decode(b"", final=True)
     except UnicodeDecodeError as error:
         raise CommandError(
-            f"{shown(name)}: not UTF-8 at byte {start + error.start}; --errors replace takes U+FFFD in its place"
+            f"{shown(name)}: not UTF-8 at byte {start + error.start}; use --errors replace to read U+FFFD there"
         ) from None
 
 
@@ -162,7 +162,7 @@ def check_utf8(source: str) -> None:
     """Read a file and see that it is UTF-8.
 
     Raises:
-        CommandError: where it is not.
+        CommandError: with the position, if it is not.
     """
     with opened(source) as stream:
         for _ in decoded(chunks(stream, source, 1 << 24), source, "strict"):

@@ -10,29 +10,29 @@ from ..packs import tables
 
 
 def arguments(parser: argparse.ArgumentParser, name: str = "tokenizer") -> None:
-    """Add the arguments that name a table."""
+    """Add the arguments that name a model."""
     parser.add_argument(
         name,
         metavar="TABLE",
-        help="gpt2, cl100k or o200k; a folder that train wrote, or with vocab.json and merges.txt; "
+        help="gpt2, cl100k or o200k; a directory written by train, or with vocab.json and merges.txt; "
         "a rank file (base64 rank); a tokenizer.json",
     )
     options(parser)
 
 
 def options(parser: argparse.ArgumentParser) -> None:
-    """Add what may be said beside a table."""
-    parser.add_argument("--pattern", metavar="NAME_OR_REGEX", help="where the table does not say how text is split")
+    """Add the options for what the files of a model do not contain."""
+    parser.add_argument("--pattern", metavar="NAME_OR_REGEX", help="how text is split, if the files do not say")
     parser.add_argument(
         "--special",
         action="append",
         metavar="TEXT[=ID]",
-        help="a special token, where the table does not say; repeatable",
+        help="a special token, if the files do not say; repeatable",
     )
 
 
 def read(word: str, options: argparse.Namespace) -> tables.Table:
-    """Read the table.
+    """Read the model.
 
     Raises:
         CommandError: one line, if it cannot be read.

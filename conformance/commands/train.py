@@ -1,4 +1,4 @@
-"""`bpe-conformance train`: from text files to the files of a tokenizer."""
+"""`bpe-conformance train`: trains a tokenizer on text files."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ from .bars import bars
 FORMATS = ("huggingface", "gpt2", "tiktoken")
 TABLES = ("tokenizer.json", "vocab.json", "merges.txt", "ranks.tiktoken")
 SAMPLE = 10_000_000
-"""Bytes of the first file from which the bytes per token are told."""
+"""Bytes of the first file that are encoded to report the bytes per token."""
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments."""
-    parser.add_argument("files", nargs="+", metavar="FILE", help="UTF-8, each a document; - is standard input")
+    parser.add_argument("files", nargs="+", metavar="FILE", help="UTF-8; each is one document; - is standard input")
     parser.add_argument("--vocab-size", type=int, required=True, metavar="N", help="bytes, special tokens and merges")
-    parser.add_argument("-o", dest="folder", type=Path, required=True, metavar="DIR", help="is made if it is absent")
+    parser.add_argument("-o", dest="folder", type=Path, required=True, metavar="DIR", help="created if needed")
     parser.add_argument("--special", action="append", default=[], metavar="TEXT", help="a special token; repeatable")
     parser.add_argument("--pattern", default="gpt2", metavar="NAME_OR_REGEX", help="how text is split; default gpt2")
-    parser.add_argument("--workers", type=int, default=1, metavar="N", help="processes that count; default 1")
+    parser.add_argument("--workers", type=int, default=1, metavar="N", help="processes for counting; default 1")
     for name, values in TRAINING_CONVENTIONS.items():
         option = f"--{name.replace('_', '-')}"
         parser.add_argument(option, choices=values, default=values[0], help=f"default {values[0]}")
@@ -42,16 +42,16 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         "--format",
         action="append",
         choices=FORMATS,
-        help="what to write: tokenizer.json, vocab.json with merges.txt, or ranks.tiktoken; repeatable; default the "
+        help="what to write: tokenizer.json, vocab.json with merges.txt, or ranks.tiktoken; repeatable; default: the "
         "first two",
     )
     parser.add_argument(
-        "--errors", choices=("strict", "replace"), default="strict", help="what to do where a file is not UTF-8"
+        "--errors", choices=("strict", "replace"), default="strict", help="what to do if a file is not UTF-8"
     )
 
 
 def run(options: argparse.Namespace) -> int:
-    """Train, write, and tell."""
+    """Train, write the files, and print a summary."""
     formats = options.format or list(FORMATS[:2])
     conventions = {name: getattr(options, name) for name in TRAINING_CONVENTIONS}
     began = time.perf_counter()
@@ -81,27 +81,29 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _rehearse(options: argparse.Namespace, formats: Iterable[str]) -> None:
-    """See, with a table without merges, that what comes of the training can be written."""
+    """See that the result can be written, with a model without merges."""
     special = SpecialTokens(options.special).tokens
     tokens = [bytes([byte]) for byte in range(256)] + [one.encode("utf-8") for one in special]
     if options.vocab_size < len(tokens):
-        raise CommandError(f"--vocab-size {options.vocab_size}: bytes and special tokens alone are {len(tokens)}")
+        raise CommandError(
+            f"--vocab-size {options.vocab_size}: must be at least {len(tokens)}, for bytes and special tokens"
+        )
     resolve(options.pattern)
     if not options.folder.absolute().parent.is_dir():
-        raise CommandError(f"{options.folder}: there is no folder {options.folder.absolute().parent}")
+        raise CommandError(f"{options.folder}: there is no directory {options.folder.absolute().parent}")
     if options.folder.exists() and not options.folder.is_dir():
-        raise CommandError(f"{options.folder}: is no folder")
+        raise CommandError(f"{options.folder}: is not a directory")
     files = _rendered(Model(dict(enumerate(tokens)), (), special, options.pattern), formats)
     for name in files:
         streams.check_other(options.files, options.folder / name)
     for name in (one for one in TABLES if one not in files and (options.folder / one).exists()):
-        raise CommandError(f"{options.folder / name}: is of an earlier table; take it out, or add its --format")
+        raise CommandError(f"{options.folder / name}: belongs to an earlier tokenizer; delete it, or add its --format")
     check_folder(options.folder)
 
 
 def _source(name: str, errors: str) -> str | Path:
     with streams.opened(name) as stream:
-        if not streams.is_regular(name):  # a pipe can be read once
+        if not streams.is_regular(name):  # a pipe can be read only once
             return "".join(streams.decoded(streams.chunks(stream, name), name, errors))
     if errors == "strict":
         streams.check_utf8(name)
@@ -143,12 +145,12 @@ def _head(file: Path) -> str:
     try:
         with file.open("rb") as stream:
             return stream.read(SAMPLE).decode("utf-8", "replace")
-    except OSError:  # it is trained and written, and this no more than told
+    except OSError:  # the result is written; this is only for the summary
         return ""
 
 
 def _memory() -> Iterator[str]:
-    """Tell the most memory that was held, where the system says it."""
+    """Yield the peak memory, if the system reports it."""
     try:
         import resource
     except ImportError:

@@ -126,7 +126,7 @@ def test_a_read_error_names_the_file(command: str, refused: Refused) -> None:
 def test_what_has_no_size_is_not_taken_for_empty(path: str) -> None:
     os.mkfifo("pipe")
     one = Tokenizer.train("low", 257)
-    told = "cannot be read: (it is no regular file|Input/output error|the system does not tell its size)$"
+    told = "cannot be read: (it is not a regular file|Input/output error|the system does not tell its size)$"
     with pytest.raises(ValueError, match=told) as caught:
         Tokenizer.train(Path(path), 300)
     assert str(caught.value).startswith(f"{path}: ")

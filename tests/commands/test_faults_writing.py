@@ -182,7 +182,7 @@ def test_what_stands_in_the_way(here: Path) -> None:
     Path("tok/tokenizer.json").mkdir()
     Path("tok/tokenizer.json/kept").touch()
     before = sorted(Path().rglob("*"))
-    assert told([*TRAIN, "-o", "tok"]) == "tok/tokenizer.json: cannot be written: what stands there is no regular file"
+    assert told([*TRAIN, "-o", "tok"]) == "tok/tokenizer.json: cannot be written: it exists and is not a regular file"
     assert told([*TRAIN, "-o", "text/tok"]).startswith("text/tok: there is no folder")
     assert told([*TRAIN, "-o", "loop"]) == "loop: cannot be written: Too many levels of symbolic links"
     assert (

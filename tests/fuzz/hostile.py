@@ -40,8 +40,8 @@ GPT2_VOCAB: dict[str, Tried] = {
     "deep-objects": (b'{"a":' * 50_000, "nested deeper than 64 levels"),
     "a-little-deep": (b'{"a": ' + b"[" * 65 + b"]" * 65 + b"}", "nested deeper than 64 levels"),
     "a-list": (b"[]", ":1: an object of spelled tokens"),
-    "key-twice": (_vocab(b'"b": 1, "b": 2'), "the key 'b' stands twice"),
-    "long-key-twice": (_vocab(b'"%s": 1, "%s": 2' % (b"b" * 100_000, b"b" * 100_000)), "bbb... stands twice"),
+    "key-twice": (_vocab(b'"b": 1, "b": 2'), "duplicate key 'b'"),
+    "long-key-twice": (_vocab(b'"%s": 1, "%s": 2' % (b"b" * 100_000, b"b" * 100_000)), "bbb..."),
     "id-twice": (_vocab(b'"b": 0'), "the id 0 stands for 'a' and for 'b'"),
     "id-negative": (_vocab(b'"b": -1'), "the id of 'b' is -1; ids are 0 to 4294967295"),
     "id-too-large": (_vocab(b'"b": 4294967296'), "the id of 'b' is 4294967296; ids are 0 to"),
@@ -62,8 +62,8 @@ GPT2_MERGES: dict[str, Tried] = {
     "three-tokens": (b"a b\na b c\n", ":2: 'a b c' is no merge"),
     "empty-line": (b"a b\n\nb c\n", ":2: '' is no merge"),
     "twice": (b"#version: 0.2\na b\nb c\na b\n", ":4: 'a b' stands twice, first as merge 0"),
-    "nul": (b"a \0\n", ":1: '\\x00' is no character of GPT-2's byte map"),
-    "bom-inside": (b"a b\n\xef\xbb\xbfb c\n", ":2: '\\ufeff' is no character of GPT-2's byte map"),
+    "nul": (b"a \0\n", ":1: '\\x00' is not a character of GPT-2's byte map"),
+    "bom-inside": (b"a b\n\xef\xbb\xbfb c\n", ":2: '\\ufeff' is not a character of GPT-2's byte map"),
     "carriage-returns": (b"a b\rb c\r", ":1: 'a b\\rb c\\r' is no merge"),
     "not-utf8": (b"a b\nb \xff\n", ":2: not UTF-8 at byte 6"),
     "long-line": (b"a " * 1_000_000, ":1: 'a a a"),
@@ -140,8 +140,8 @@ HUGGINGFACE: dict[str, Tried] = {
     "empty": (b"", ":1: not JSON"),
     "null": (b"null", "an object is wanted"),
     "deep": (DEEP, "nested deeper than 64 levels"),
-    "model-twice": (b'{"model": {}, "model": {}}', "the key 'model' stands twice"),
-    "vocab-key-twice": (_tokenizer_json().replace(b'"a": 97', b'"a": 97, "a": 500'), "the key 'a' stands twice"),
+    "model-twice": (b'{"model": {}, "model": {}}', "duplicate key 'model'"),
+    "vocab-key-twice": (_tokenizer_json().replace(b'"a": 97', b'"a": 97, "a": 500'), "duplicate key 'a'"),
     "vocab-id-negative": (_tokenizer_json(("model.vocab.a", -1)), "model.vocab: the id of 'a' is -1"),
     "vocab-id-of-a-special-true": (_tokenizer_json(("model.vocab.<|e|>", True)), "the id of '<|e|>' is True"),
     "merges-an-object": (_tokenizer_json(("model.merges", {"a b": 1})), "model.merges: an array is wanted"),
@@ -169,10 +169,10 @@ HUGGINGFACE: dict[str, Tried] = {
 }
 
 TABLE: dict[str, Tried] = {
-    "pattern-that-is-none": (_split("(a"), "the pattern '(a' is no regular expression: missing )"),
-    "pattern-deep": (_split("(" * 5000 + ")" * 5000), "is no regular expression: nested too deep"),
+    "pattern-that-is-none": (_split("(a"), "the pattern '(a' is not a regular expression: missing )"),
+    "pattern-deep": (_split("(" * 5000 + ")" * 5000), "is not a regular expression: nested too deeply"),
     "pattern-that-copies": (_split("(?:(?:a{1000}){1000}){1000}"), "its repetitions multiply to more than 100000"),
-    "pattern-long": (_split("a" * 100_000), "it has 100000 characters, 65536 at most are taken"),
+    "pattern-long": (_split("a" * 100_000), "it has 100000 characters; the maximum is 65536"),
     "pattern-lone-surrogate": (_split("\ud800"), "holds a lone surrogate"),
     "nul": (b"\0\0\0", ":1: '\\x00\\x00\\x00' is not base64"),
     "an-object": (b'{"a": 1}', "an object without `model` is no tokenizer.json"),
@@ -215,7 +215,7 @@ CS336: dict[str, Tried] = {
     "cut-short": (pickle.dumps(({0: b"a"}, []))[:-5], "no pickle"),
     "latest-protocol": (b"\x80\x09}.", "no pickle: its protocol is 9"),
     "json-deep": (DEEP, "nested deeper than 64 levels"),
-    "json-key-twice": (b'{"vocab": {}, "vocab": {}}', "the key 'vocab' stands twice"),
+    "json-key-twice": (b'{"vocab": {}, "vocab": {}}', "duplicate key 'vocab'"),
     "byte-true": (_json_pair(vocab={**_BYTES, "1": [True]}), "list stands for a token"),
     "byte-256": (_json_pair(vocab={**_BYTES, "1": [256]}), "list stands for a token"),
     "id-of-other-digits": (_json_pair(vocab={**_BYTES, "٣٠٠": [9]}), "for an id"),
@@ -233,16 +233,16 @@ CS336: dict[str, Tried] = {
 }
 
 YAML: dict[str, Tried] = {
-    "billion-laughs": (LAUGHS, ":1: anchors and aliases are refused"),
-    "alias-to-itself": (b"a: &a [*a]", ":1: anchors and aliases are refused"),
-    "alias-to-nothing": (b"x: 1\na: *a", ":2: anchors and aliases are refused"),
+    "billion-laughs": (LAUGHS, ":1: anchors and aliases are not allowed"),
+    "alias-to-itself": (b"a: &a [*a]", ":1: anchors and aliases are not allowed"),
+    "alias-to-nothing": (b"x: 1\na: *a", ":2: anchors and aliases are not allowed"),
     "merge-key": (b"a: {b: 1}\n<<: {c: 2}", ":2: '<<' is read as a merge; quote it"),
     "object-tag": (
         b"a: !!python/object/apply:os.system ['true']",
         "the tag tag:yaml.org,2002:python/object/apply:os.system",
     ),
-    "tag-with-a-line-end": (b"a: !x%0Ay z", ":1: the tag !x y is refused"),
-    "binary": (b"a: !!binary YQ==", "the tag tag:yaml.org,2002:binary is refused"),
+    "tag-with-a-line-end": (b"a: !x%0Ay z", ":1: the tag !x y is not allowed"),
+    "binary": (b"a: !!binary YQ==", "the tag tag:yaml.org,2002:binary is not allowed"),
     "deep-flow": (DEEP, ":1: nested deeper than 20 levels"),
     "deep-mappings": (b"{a: " * 10_000, ":1: nested deeper than 20 levels"),
     "deep-block": (b"- " * 3000 + b"x", ":1: nested deeper than 20 levels"),
@@ -254,13 +254,13 @@ YAML: dict[str, Tried] = {
     "nan": (b"a: .NaN", "'.NaN' is read as a float"),
     "sexagesimal": (b"a: 1:30:00", "'1:30:00' is read as a number"),
     "octal": (b"a: 0o17\nb: 017", ":2: '017' is read as a number"),
-    "key-twice": (b"a: 1\nb: 2\na: 3", ":3: the key 'a' stands twice"),
-    "key-twice-in-hexadecimal": (b"1: 1\n0x1: 2", ":2: the key 1 stands twice"),
-    "long-key-twice": (b"? " + b"k" * 5000 + b"\n: 1\n? " + b"k" * 5000 + b"\n: 1", "kkk... stands twice"),
-    "nul": (b"a: 1\nb: \0", ":2: the character U+0000 is refused"),
-    "escape": (b"a: \x1b[2J", ":1: the character U+001B is refused"),
-    "bom": (b"\xef\xbb\xbfa: 1", ":1: the character U+FEFF is refused"),
-    "tab": (b"a:\t1", ":1: the character U+0009 is refused"),
+    "key-twice": (b"a: 1\nb: 2\na: 3", ":3: duplicate key 'a'"),
+    "key-twice-in-hexadecimal": (b"1: 1\n0x1: 2", ":2: duplicate key 1"),
+    "long-key-twice": (b"? " + b"k" * 5000 + b"\n: 1\n? " + b"k" * 5000 + b"\n: 1", "kkk..."),
+    "nul": (b"a: 1\nb: \0", ":2: the character U+0000 is not allowed"),
+    "escape": (b"a: \x1b[2J", ":1: the character U+001B is not allowed"),
+    "bom": (b"\xef\xbb\xbfa: 1", ":1: the character U+FEFF is not allowed"),
+    "tab": (b"a:\t1", ":1: the character U+0009 is not allowed"),
     "surrogate": (b'a: "\\ud800"', ":1: "),
     "not-utf8": (b"a: 1\nb: \xff", ":2: not UTF-8 at byte 8"),
     "utf16": ("a: 1".encode("utf-16"), ":1: not UTF-8 at byte 0"),
@@ -291,7 +291,7 @@ SPEC: dict[str, Tried] = {
     "cut-everywhere": (
         b"clause: STREAM-EQUAL-1\ncases:\n  - {id: a, title: a long text, since: '1.0', op: stream, "
         b"model: {merges: []}, input: {text: {repeat: [a, 100000]}, cut: everywhere}, expect: {tokens: [], ids: []}}\n",
-        ":3: a text that is cut everywhere has 4096 characters at most",
+        ":3: a text that is cut everywhere may have at most 4096 characters",
     ),
     "model-path": (_spec_case(b'model: {merges: [["a", "a"]]}', b'model: "../../x"'), "there is no model ../../x"),
 }
@@ -318,7 +318,7 @@ MODEL: dict[str, Tried] = {
     ),
     "id-negative": (b'title: x\nextra: [[-1, "x"]]', "extra.0.0: -1 is less than the minimum of 0"),
     "id-true": (b'title: x\nextra: [[true, "x"]]', "extra.0.0: True is not of type 'integer'"),
-    "id-of-a-byte": (b'title: x\nextra: [[97, "x"]]', "the id 97 stands for b'a' and for b'x'"),
+    "id-of-a-byte": (b'title: x\nextra: [[97, "x"]]', "the id 97 has two tokens, b'a' and b'x'"),
     "ids-fewer-than-merges": (b'title: x\nmerges: [["a", "b"]]\nmerge_ids: []', "1 merges, but 0 merge_ids"),
     "hexadecimal-odd": (b'title: x\nmerges: [[{hex: "abc"}, "b"]]', "merges.0.0"),
 }
@@ -328,18 +328,18 @@ SUMS: dict[str, Tried] = {
     "long-line": (b"a" * 1_000_000, ":1: 'aaa"),
 }
 EXTENSION: dict[str, Tried] = {
-    "empty": (b"", "one document is wanted, not 0"),
-    "a-list": (b"[]", ":1: a mapping is wanted"),
-    "no-clauses": (b"section: A\ntitle: B\nintro: C\ncases: []", ":1: clauses: a list is wanted"),
-    "case-a-number": (b"section: A\ntitle: B\nintro: C\nclauses: []\ncases: [7]", ":5: a mapping is wanted"),
+    "empty": (b"", "expected one document, got 0"),
+    "a-list": (b"[]", ":1: expected a mapping"),
+    "no-clauses": (b"section: A\ntitle: B\nintro: C\ncases: []", ":1: clauses: expected a value of type list"),
+    "case-a-number": (b"section: A\ntitle: B\nintro: C\nclauses: []\ncases: [7]", ":5: expected a mapping"),
 }
 KNOWN_FAILURES: dict[str, Tried] = {
     "a-list": (b"- a\n", ":1: a mapping of id to reason is wanted"),
     "unknown": (b"# x\nno-such: y\n", ":2: there is no case or law 'no-such'"),
     "number": (b"7: y\n", ":1: there is no case or law 7"),
     "no-reason": (b"style-left: ~\n", ":1: style-left needs a reason, in quotes"),
-    "twice": (b"style-left: a\nstyle-left: b\n", ":2: the key 'style-left' stands twice"),
-    "bomb": (LAUGHS, ":1: anchors and aliases are refused"),
+    "twice": (b"style-left: a\nstyle-left: b\n", ":2: duplicate key 'style-left'"),
+    "bomb": (LAUGHS, ":1: anchors and aliases are not allowed"),
 }
 IMPLEMENTATIONS: dict[str, Tried] = {
     "key-with-a-line-end": (b'- "a\\nb": 1', ":1: name is missing"),
@@ -358,7 +358,7 @@ def _pack(place: int, change: Callable[[Any], Any]) -> bytes:
 
 PACK: dict[str, Tried] = {
     "no-manifest": (b"", "pack.json:1: not JSON"),
-    "manifest-key-twice": (b'{"kind": "pack", "kind": "pack"}', "pack.json: the key 'kind' stands twice"),
+    "manifest-key-twice": (b'{"kind": "pack", "kind": "pack"}', "pack.json: duplicate key 'kind'"),
     "manifest-deep": (DEEP, "pack.json: nested deeper than 64 levels"),
     "manifest-not-utf8": (b"\xff", "pack.json: not UTF-8 at byte 0"),
     "changed": (seed("pack", "small").replace(b"<cases.json>", b"0" * 64), "cases.json: its sha256 is not the one in"),
@@ -366,7 +366,7 @@ PACK: dict[str, Tried] = {
         _pack(0, lambda made: made["pattern"].update(regex="(a")),
         "pack.json: the pattern '(a' is no",
     ),
-    "table-id-twice": (_pack(1, lambda table: table["vocab"].append([97, "6161"])), "table.json: an id stands twice"),
+    "table-id-twice": (_pack(1, lambda table: table["vocab"].append([97, "6161"])), "table.json: duplicate id"),
     "table-id-true": (
         _pack(1, lambda table: table["vocab"].append([True, "6161"])),
         "table.json: its vocab is no list",
@@ -383,7 +383,7 @@ PACK: dict[str, Tried] = {
         _pack(0, lambda made: made["special_tokens"].update({"<x>": 97})),
         "'<x>' is not that of",
     ),
-    "case-twice": (_pack(2, lambda made: made["cases"].append(made["cases"][0])), "stands twice"),
+    "case-twice": (_pack(2, lambda made: made["cases"].append(made["cases"][0])), "duplicate id"),
     "case-without-input": (_pack(2, lambda made: made["cases"][0].pop("input")), "cases.json: cases.0 is no case of"),
     "case-of-another-op": (
         _pack(2, lambda made: made["cases"][0].update(op="train")),
@@ -406,7 +406,7 @@ def _report(change: Callable[[Any], Any]) -> bytes:
 REPORT: dict[str, Tried] = {
     "empty": (b"", ":1: not JSON"),
     "deep": (DEEP, "nested deeper than 64 levels"),
-    "key-twice": (b'{"format": "x", "format": "y"}', "the key 'format' stands twice"),
+    "key-twice": (b'{"format": "x", "format": "y"}', "duplicate key 'format'"),
     "not-utf8": (b'"\xff"', "not UTF-8 at byte 1"),
     "a-number": (b"7", "its format is None, not"),
     "format-long": (b'{"format": "%s"}' % (b"x" * 1_000_000), "its format is 'xxx"),
@@ -427,7 +427,7 @@ REPLIES: dict[str, Tried] = {
     "not-utf8": (b"\xff", "start: standard output is not the protocol"),
     "utf16": ('{"seq": 1}'.encode("utf-16-le"), "start: standard output is not the protocol"),
     "deep": (DEEP, "nested deeper than 64 levels"),
-    "key-twice": (b'{"seq": 1, "seq": 1, "result": {}}', "the key 'seq' stands twice"),
+    "key-twice": (b'{"seq": 1, "seq": 1, "result": {}}', "duplicate key 'seq'"),
     "seq-true": (b'{"seq": true, "result": {}}', "the reply has sequence number True, not 1"),
     "seq-of-another": (b'{"seq": 2, "result": {}}', "the reply has sequence number 2, not 1"),
     "seq-of-5000-digits": (b'{"seq": %s}' % DIGITS, "a number has too many digits"),

@@ -84,7 +84,7 @@ def test_every_form_of_a_table_gives_the_same_model(tmp_path: Path) -> None:
                     ],
                 }
             ),
-            "the pattern '(a' is no regular expression: missing )",
+            "the pattern '(a' is not a regular expression: missing )",
         ),
     ],
 )
@@ -125,7 +125,7 @@ def test_a_malformed_file_is_told_with_its_place(text: str, told: str, tmp_path:
         (Given(pattern="cl10k"), "there is no pattern 'cl10k'; give an expression, or one of gpt2, cl100k"),
         (Given("", "gpt2"), "the model has no name; add --name"),
         (Given(pattern="gpt2", special={"<s>": None}), "the table has no such token; add its id"),
-        (Given(pattern="gpt2", special={"<s>": 97}), "the id 97 stands for b'a'"),
+        (Given(pattern="gpt2", special={"<s>": 97}), "the id 97 belongs to b'a'"),
         (Given(pattern="gpt2", special={"ab": None}), "the special token 'ab' is an ordinary token too"),
     ],
 )

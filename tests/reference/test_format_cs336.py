@@ -196,7 +196,7 @@ def test_a_pickle_that_calls_is_refused_and_calls_nothing(tmp_path: Path, protoc
         (b"\x1f\x8b\x08\x00", "neither a pickle (of protocol 2 or later) nor UTF-8"),
         (b"{" * 100_000, "not JSON"),
         (b"[" * 100_000, "nested deeper than 64 levels"),
-        (b'{"0": "a", "0": "b"}', "the key '0' stands twice"),
+        (b'{"0": "a", "0": "b"}', "duplicate key '0'"),
         (b"", "'' is no merge; two tokens and one space are wanted"),
         (b"hello", "'hello' is no merge"),
         (b"a b\n  c\n", ":2: '  c' is no merge"),

@@ -68,7 +68,7 @@ class TestGPT2:
             ("a b\nabc d e\n", 2, "'abc d e' is no merge"),
             ("a b\n\nc d\n", 2, "'' is no merge"),
             ("a b\nc \n", 2, "'c ' is no merge"),
-            ("a b\n日 c\n", 2, "is no character of GPT-2's byte map"),
+            ("a b\n日 c\n", 2, "is not a character of GPT-2's byte map"),
         ],
     )
     def test_malformed_merges(self, tmp_path: Path, text: str, line: int, what: str) -> None:
@@ -87,7 +87,7 @@ class TestGPT2:
             ("", ":1: not JSON"),
             ('{"a": "0"}', ": the id of 'a' is '0'"),
             ('{"a": true}', ": the id of 'a' is True"),
-            ('{"a": 0, "a": 1}', ": the key 'a' stands twice"),
+            ('{"a": 0, "a": 1}', ": duplicate key 'a'"),
             ('{"a": 0, "b": 0}', ": the id 0 stands for 'a' and for 'b'"),
             ('{"\\ud800": 0}', "lone surrogate"),
             ("[" * 100_000, "nested deeper than 64 levels"),

@@ -123,7 +123,7 @@ def test_a_transition_out_of_bounds_is_refused(arguments: tuple[int, int, list[s
 def test_other_arguments_are_refused_in_one_line() -> None:
     refused: list[tuple[dict[str, Any], str]] = [
         ({"most_words": 0}, "most_words is 0; at least 1 is wanted"),
-        ({"unit_pattern": "("}, "the pattern '(' is no regular expression"),
+        ({"unit_pattern": "("}, "the pattern '(' is not a regular expression"),
         ({"tie_break": "longest"}, "the convention tie_break='longest' is unknown"),
         ({"workers": 0}, "workers is 0; at least 1 is wanted"),
     ]
@@ -336,8 +336,8 @@ def test_ids_and_clauses_are_the_extension_s_own() -> None:
     ("old", "new", "said"),
     [
         ("    clause: SUPER-STAGE-2", "    clause: SUPER-STAGE-9", "there is no clause SUPER-STAGE-9"),
-        ("- id: super-run-of-words", "- id: super-worked-so", "the id super-worked-so is used twice"),
-        ("- id: SUPER-STAGE-2", "- id: SUPER-STAGE-1", "the clause id SUPER-STAGE-1 is used twice"),
+        ("- id: super-run-of-words", "- id: super-worked-so", "duplicate id super-worked-so"),
+        ("- id: SUPER-STAGE-2", "- id: SUPER-STAGE-1", "duplicate clause id SUPER-STAGE-1"),
     ],
 )
 def test_a_wrong_file_is_refused_with_its_line(tmp_path: Path, old: str, new: str, said: str) -> None:

@@ -25,7 +25,7 @@ from bpe_conformance.session.items import spread
             ("--bpe-section", "MERG"),
             "no section MERG (one of BYTES, SPLIT, TRAIN, MERGE, SPECIAL, DECODE, *); did you mean MERGE?",
         ),
-        ("textbook", ("--bpe-spec", "nowhere"), "nowhere: there is no folder cases/ here"),
+        ("textbook", ("--bpe-spec", "nowhere"), "nowhere: there is no directory cases/ here"),
         ("textbook", ("--bpe-known-failures", "none.yaml"), "none.yaml: cannot be read"),
         ("textbook", ("--bpe-known-failures", "unknown.yaml"), "unknown.yaml:2: there is no case or law 'merge-x'"),
         ("textbook", ("--bpe-known-failures", "reason.yaml"), "reason.yaml:1: merge-lookup needs a reason"),

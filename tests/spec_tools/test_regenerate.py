@@ -119,7 +119,7 @@ def test_the_command(spec: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["regenerate", "--check", "--spec", str(spec / "none")]) == 2
     error = capsys.readouterr().err
     assert error.count("\n") == 1
-    assert "there is no folder cases/" in error
+    assert "there is no directory cases/" in error
 
 
 @pytest.mark.parametrize(
