@@ -6,9 +6,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Any
 
-from bpe_conformance import __version__
-
-from .. import tally
+from .. import __version__, tally
 from ..outcome import Outcome
 from ..run_result import RunResult
 from . import causes
