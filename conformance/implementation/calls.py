@@ -40,14 +40,14 @@ class Raised(CallFailed):
         self.error = error
         self.where = tracebacks.frames(error) + tracebacks.remote(_attribute(error, "details"))
         self.is_error = issubclass(type(error), Exception) and not _attribute(error, "process_failed")
+        self._kind = _attribute(error, "type") if _is_remote(error) else type_name(error)
         self._description = describe(error)
         super().__init__(f"{call} raised {self._description}")
 
     @property
     def answer(self) -> Refusal | Fault:
         """A refusal, if it is an ordinary exception; else a fault."""
-        kind, where = type_name(self.error), tuple(self.where)
-        return (Refusal if self.is_error else Fault)(kind, self._description, where)
+        return (Refusal if self.is_error else Fault)(self._kind, self._description, tuple(self.where))
 
 
 class Malformed(CallFailed):
@@ -92,7 +92,10 @@ def _contained(what: str, function: Callable[..., T], arguments: tuple[Any, ...]
 
 
 def describe(error: BaseException) -> str:
-    """Return the type and the first line of the message of `error`, whatever its `__str__` does."""
+    """Return the type and the first line of the message of `error`, whatever its `__str__` does.
+
+    An exception that another process reports is described as that process would.
+    """
     name = type_name(error)
     try:
         message = str.__add__("", str(error)).strip().splitlines()
@@ -100,7 +103,14 @@ def describe(error: BaseException) -> str:
         raise
     except BaseException:
         message = ["(its message cannot be read)"]
+    if message and _is_remote(error):
+        return message[0][:_LONGEST_MESSAGE].removesuffix(": ")
     return f"{name}: {message[0][:_LONGEST_MESSAGE]}" if message else name
+
+
+def _is_remote(error: BaseException) -> bool:
+    """Whether this is the exception that stands for one in another process (`adapters.errors.RemoteError`)."""
+    return type_name(error) == "RemoteError" and bool(_attribute(error, "type"))
 
 
 def _attribute(error: BaseException, name: str) -> str:

@@ -47,7 +47,7 @@ def _restored_directory(before: str) -> Iterator[str]:
     after = _directory()
     if after == before or not before:
         return
-    changed = f"the current folder was changed to {after or 'one that is gone'}"
+    changed = f"the current directory was changed to {after or 'one that is gone'}"
     try:
         os.chdir(before)
     except OSError as error:

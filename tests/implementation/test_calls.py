@@ -3,10 +3,11 @@ from __future__ import annotations
 import re
 import warnings
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import pytest
 
+from bpe_conformance.adapters.errors import RemoteError
 from bpe_conformance.fixtures.answers import MalformedAnswer
 from bpe_conformance.implementation import tracebacks
 from bpe_conformance.implementation.calls import CallFailed, Malformed, Raised, call, describe
@@ -74,6 +75,20 @@ def test_messages_are_one_line_whatever_the_exception_does() -> None:
     assert describe(ValueError("one\ntwo")) == "ValueError: one"
     assert describe(ValueError("")) == "ValueError"
     assert len(describe(ValueError("x" * 10_000))) < 400
+
+
+@pytest.mark.parametrize(("kind", "answer"), [("ValueError", Refusal), ("SystemExit", Fault), ("Disturbance", Fault)])
+def test_an_exception_in_another_process_is_the_same_answer(kind: str, answer: Any) -> None:
+    frame = 'File "/folder/mine.py", line 3, in encode'
+
+    def fail() -> NoReturn:
+        raise RemoteError(kind, "no such token", frame)
+
+    with pytest.raises(Raised, match=rf"^encode raised {kind}: no such token$") as caught:
+        call("encode", fail)
+    found = caught.value.answer
+    assert (type(found), found.kind, found.message) == (answer, kind, f"{kind}: no such token")
+    assert found.traceback[-1] == frame
 
 
 def test_the_frames_of_the_reference_are_shown_and_those_of_the_suite_are_not() -> None:

@@ -58,12 +58,12 @@ FAILED = {"act-hang", "act-swallow", "act-exit", "act-escape"}
 @pytest.mark.parametrize("options", [(), ("--bpe-isolate",)], ids=["in-process", "isolated"])
 def test_a_change_fails_its_own_test(project: Project, options: tuple[str, ...]) -> None:
     project.write("moving.py", MOVING)
-    result = project.run("moving:Moving", "--bpe-write-known-failures", "known.yaml", *options)
+    result = project.run("moving:Moving", "-v", "--bpe-write-known-failures", "known.yaml", *options)
     assert result.ret == pytest.ExitCode.TESTS_FAILED
     listed = (project.path / "known.yaml").read_text("utf-8").splitlines()[1:]
     assert {line.partition(":")[0] for line in listed} == FAILED
-    output = result.stdout.str()
-    assert "the current folder was changed to /; leave it as it is" in output
+    output = " ".join(result.stdout.str().split())
+    assert "the current directory was changed to /; leave it as it is" in output
     assert "the locale was changed" in output
 
 
@@ -111,7 +111,7 @@ def test_the_directory_is_put_back_after_an_exception(tmp_path: Path) -> None:
         os.chdir(tmp_path)
         raise KeyError
     assert Path.cwd() == before
-    assert changes == [f"the current folder was changed to {tmp_path}; leave it as it is"]
+    assert changes == [f"the current directory was changed to {tmp_path}; leave it as it is"]
 
 
 @posix
@@ -123,12 +123,12 @@ def test_a_directory_that_is_gone(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     with environment.kept() as changes:
         os.chdir(gone)
         gone.rmdir()
-    assert changes == ["the current folder was changed to one that is gone; leave it as it is"]
+    assert changes == ["the current directory was changed to one that is gone; leave it as it is"]
     with environment.kept() as changes:
         os.chdir(tmp_path)
         here.rmdir()
     (change,) = changes
-    assert change.startswith(f"the current folder was changed to {tmp_path}, and the one before cannot be ")
+    assert change.startswith(f"the current directory was changed to {tmp_path}, and the one before cannot be ")
     gone.mkdir()
     os.chdir(gone)
     gone.rmdir()

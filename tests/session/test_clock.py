@@ -1,0 +1,98 @@
+"""Only the implementation's own time counts, and a time-out shows what was asked."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import time
+from typing import Any
+
+import pytest
+from helpers.project import Project
+
+from bpe_conformance.cases import judging
+from bpe_conformance.fixtures.spec import load_spec
+from bpe_conformance.implementation.implementation import Implementation
+from bpe_conformance.outcome import EncodingDivergence, Fault
+from bpe_conformance.reference import textbook
+
+posix = pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="signals of POSIX")
+CASES = {case.id: case for case in load_spec(check_schema=False).cases}
+PRIORITY = CASES["merge-priority-beats-leftmost"]
+
+
+class LeftToRight(textbook.Tokenizer):
+    """Wrong, after a while."""
+
+    seconds = 0.0
+
+    def encode(self, text: str) -> list[int]:
+        if text != "ab":  # the probe
+            time.sleep(self.seconds)
+        return super().encode(text)
+
+    def _merge(self, word: textbook.Word) -> textbook.Word:
+        for index in range(len(word) - 1):
+            if word[index : index + 2] in self._ranks:
+                return self._merge((*word[:index], word[index] + word[index + 1], *word[index + 2 :]))
+        return word
+
+
+def test_a_slow_wrong_answer_is_wrong() -> None:
+    implementation = Implementation("x", type("Slow", (LeftToRight,), {"seconds": 0.6}), 1)
+    with implementation.time_limit() as clock:
+        mismatch = judging.judge(PRIORITY, implementation)
+    assert mismatch is not None
+    assert isinstance(mismatch.divergence, EncodingDivergence)
+    assert 0.6 <= clock.seconds < 1
+
+
+@posix
+def test_a_time_out_shows_what_was_asked() -> None:
+    implementation = Implementation("x", type("Slow", (LeftToRight,), {"seconds": 5}), 0.2)
+    with implementation.time_limit():
+        mismatch = judging.judge(PRIORITY, implementation)
+    assert mismatch is not None
+    assert isinstance(mismatch.answer, Fault)
+    assert mismatch.asked.input["text"] == "abc"
+
+
+def slow(function: Any) -> Any:
+    def slowed(*arguments: Any, **keywords: Any) -> Any:
+        time.sleep(0.5)
+        return function(*arguments, **keywords)
+
+    return slowed
+
+
+def test_a_slow_oracle_costs_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    case = next(one for one in CASES.values() if one.op == "decode" and one.clause.section == "DECODE")
+    implementation = Implementation("x", textbook.Tokenizer, 0.2)
+    monkeypatch.setattr(judging, "adapted", slow(judging.adapted))
+    with implementation.time_limit() as clock:
+        assert judging.judge(case, implementation) is None
+    assert clock.seconds < 0.2
+
+
+ADAPTER = """
+import sys, time
+sys.path.insert(0, {tests!r})
+import test_clock
+
+class Late(test_clock.LeftToRight):
+    seconds = 0.6
+    def decode(self, ids):
+        while ids != [97]:
+            pass
+        return "a"
+"""
+
+
+@posix
+def test_a_whole_run(project: Project) -> None:
+    project.write("late.py", ADAPTER.format(tests=str(__import__("pathlib").Path(__file__).parent)))
+    options = ["--bpe-case", PRIORITY.id, "--bpe-case", "law-decode-bytes", "--bpe-time-limit", "1", "-v"]
+    result = project.pytester.runpytest_subprocess("conformance", "--adapter", "late:Late", *options, timeout=120)
+    assert result.ret == pytest.ExitCode.TESTS_FAILED
+    print(result.stdout.str())
