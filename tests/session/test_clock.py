@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import signal
-import subprocess
-import sys
 import time
 from typing import Any
 
@@ -76,23 +74,34 @@ def test_a_slow_oracle_costs_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 ADAPTER = """
-import sys, time
-sys.path.insert(0, {tests!r})
-import test_clock
+import time
+from mine import Greedy
 
-class Late(test_clock.LeftToRight):
-    seconds = 0.6
+class Late(Greedy):
+    def encode(self, text):
+        if text != "ab":
+            time.sleep(0.6)
+        return super().encode(text)
+
+class Hanging(Greedy):
     def decode(self, ids):
-        while ids != [97]:
+        while list(ids) != [97]:
             pass
         return "a"
 """
 
 
-@posix
-def test_a_whole_run(project: Project) -> None:
-    project.write("late.py", ADAPTER.format(tests=str(__import__("pathlib").Path(__file__).parent)))
-    options = ["--bpe-case", PRIORITY.id, "--bpe-case", "law-decode-bytes", "--bpe-time-limit", "1", "-v"]
-    result = project.pytester.runpytest_subprocess("conformance", "--adapter", "late:Late", *options, timeout=120)
+def test_a_run_reports_a_slow_wrong_answer_as_wrong(project: Project) -> None:
+    project.write("late.py", ADAPTER)
+    result = project.judge("late:Late", "--bpe-case", "merge-priority", "--bpe-time-limit", "1")
     assert result.ret == pytest.ExitCode.TESTS_FAILED
-    print(result.stdout.str())
+    result.stdout.fnmatch_lines(["FAILED merge-priority*", "* merged the wrong pair first*"])
+
+
+@posix
+def test_a_property_that_times_out_shows_what_was_asked(project: Project) -> None:
+    project.write("late.py", ADAPTER)
+    options = ["--bpe-case", "law-decode", "--bpe-time-limit", "0.5"]
+    result = project.pytester.runpytest_inprocess("conformance", "--adapter", "late:Hanging", *options)
+    assert result.ret == pytest.ExitCode.TESTS_FAILED
+    result.stdout.fnmatch_lines(["FAILED law-decode *", "decode(*) gave no answer within 0.5 s*"])
