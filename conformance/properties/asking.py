@@ -132,7 +132,7 @@ def _correct_training(given: Mapping[str, Any], conventions: Mapping[str, str]) 
     tie_break, byte_order = conventions["tie_break"], conventions["byte_order"]
     text, size, special = given["text"], given["vocab_size"], given["special_tokens"]
     if tie_break == "unspecified":
-        return HighestCount(size - 256 - len(special))
+        return HighestCount(size - 256 - len({*special}))
     pattern = PATTERNS[given.get("pattern", "gpt2")]
     merges = textbook.learn(text, size, special, pattern, tie_break, byte_order)
     return Table(textbook.build_vocab(merges, special, byte_order, conventions["id_layout"]), tuple(merges))
