@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import copy
 import math
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -216,14 +217,18 @@ class Implementation:
 
     @contextlib.contextmanager
     def in_new_process(self, environment: Mapping[str, str]) -> Iterator[Implementation]:
-        """Yield the same implementation in a new process, with these environment variables added."""
+        """Yield the same implementation in a new process, with these environment variables added.
+
+        It is called for the first time by what comes next: its capabilities are not probed again.
+        """
         assert self._spawn is not None
-        target = self.call("a new process", self._spawn, environment)
+        other = copy.copy(self)
+        other.target, other._spawn, other._large = self.call("a new process", self._spawn, environment), None, {}
+        other.capabilities = self.capabilities - {"new process", "shared memory"}
         try:
-            arguments = (self.name, target, self.limit, None, self._stderr)
-            yield self.call("a new process", Implementation, *arguments)
+            yield other
         finally:
-            target.close()
+            other.target.close()
 
     def build_from(self, arguments: Sequence[Any]) -> TokenizerProxy:
         """Return a tokenizer built from exactly these objects, so that a test can look at them afterwards."""

@@ -27,7 +27,6 @@ from .asking import as_yaml
 
 Example = TypeVar("Example")
 MOST_SHRINKS = 400
-"""Examples that are tried to shrink one that fails."""
 TIME_LIMITS = 6
 """A search ends, with a note, after this many time limits of one case."""
 FUZZ_ROUND = 500
@@ -167,13 +166,18 @@ class Search:
         id_: of the property.
         implementation: the implementation under test.
         effort: how much to try.
+        most_shrinks: how many examples are tried to shrink one that fails.
 
     Attributes:
         examples: how many examples were tried, up to the first that failed.
+        most_shrinks: as above; it can be changed during the search.
     """
 
-    def __init__(self, id_: str, implementation: Implementation, effort: Effort) -> None:
+    def __init__(
+        self, id_: str, implementation: Implementation, effort: Effort, most_shrinks: int = MOST_SHRINKS
+    ) -> None:
         self.examples = 0
+        self.most_shrinks = most_shrinks
         self._id, self._implementation, self._effort = id_, implementation, effort
         self._until = time.monotonic() + (effort.deadline or TIME_LIMITS * implementation.limit or math.inf)
         self._failed: Mismatch | None = None
@@ -219,7 +223,7 @@ class Search:
         """
         if self._failed is not None:
             self._shrinks += 1
-            if self._shrinks > MOST_SHRINKS:
+            if self._shrinks > self.most_shrinks:
                 raise _Enough
             return
         if self._is_late:
