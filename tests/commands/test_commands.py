@@ -85,7 +85,7 @@ def test_train_takes_patterns_and_conventions(capsys: pytest.CaptureFixture[str]
     assert list(map(int, capsys.readouterr().out.split())) == own.encode(TEXT)
 
 
-def test_train_reads_standard_input_and_tells_of_exhaustion(give: Give, capsys: pytest.CaptureFixture[str]) -> None:
+def test_train_reads_standard_input_and_reports_exhaustion(give: Give, capsys: pytest.CaptureFixture[str]) -> None:
     give("aé aé".encode())
     assert main(["train", "-", "--vocab-size", "1000", "-o", "tok"]) == 0
     out = capsys.readouterr().out
@@ -96,7 +96,10 @@ def test_train_reads_standard_input_and_tells_of_exhaustion(give: Give, capsys: 
 @pytest.mark.parametrize(
     ("words", "error"),
     [
-        (["text", "--vocab-size", "256", "--special", "x"], "--vocab-size 256: bytes and special tokens alone are 257"),
+        (
+            ["text", "--vocab-size", "256", "--special", "x"],
+            "--vocab-size 256: must be at least 257, for bytes and special tokens",
+        ),
         (["text", "--vocab-size", "300", "--special", ""], "special token 0 is ''; give a string that is not empty"),
         (
             ["text", "--vocab-size", "300", "--pattern", "gpt3"],
@@ -106,10 +109,10 @@ def test_train_reads_standard_input_and_tells_of_exhaustion(give: Give, capsys: 
         (["text", "--vocab-size", "300", "--workers", "0"], "workers is 0; at least 1 is wanted"),
         (["none", "--vocab-size", "300"], "none: No such file or directory"),
         ([".", "--vocab-size", "300"], ".: is a directory; name a file"),
-        (["bad", "--vocab-size", "300"], "bad: not UTF-8 at byte 70002; --errors replace takes U+FFFD in its place"),
+        (["bad", "--vocab-size", "300"], "bad: not UTF-8 at byte 70002; use --errors replace to read U+FFFD there"),
     ],
 )
-def test_train_refuses_in_one_line_and_leaves_nothing(
+def test_train_fails_with_one_line_and_writes_nothing(
     here: Path, words: list[str], error: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (here / "bad").write_bytes(b"a" * 70_000 + b"\xc3\xa9\xe2\x82")
@@ -117,8 +120,8 @@ def test_train_refuses_in_one_line_and_leaves_nothing(
     assert sorted(file.name for file in here.iterdir()) == ["bad", "text"]
 
 
-def test_train_refuses_a_folder_that_cannot_be_before_it_trains(capsys: pytest.CaptureFixture[str]) -> None:
-    for folder, error in (("text", "text: is no folder"), ("a/b", "a/b: there is no folder")):
+def test_train_checks_its_target_before_it_trains(capsys: pytest.CaptureFixture[str]) -> None:
+    for folder, error in (("text", "text: is not a directory"), ("a/b", "a/b: there is no directory")):
         assert refused(capsys, "train", "text", "--vocab-size", "300", "-o", folder).startswith(error)
 
 
@@ -167,7 +170,7 @@ def test_lines_of_json(give: Give, capsysbinary: pytest.CaptureFixture[bytes]) -
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 5])
-def test_wherever_the_input_is_cut(
+def test_input_in_parts_of_any_size(
     size: int, give: Give, monkeypatch: pytest.MonkeyPatch, capsysbinary: pytest.CaptureFixture[bytes]
 ) -> None:
     monkeypatch.setattr(texts.chunks, "__defaults__", (size,))
@@ -190,47 +193,47 @@ def test_wherever_the_input_is_cut(
         (
             ["encode", "gpt2"],
             b"a\xff",
-            "standard input: not UTF-8 at byte 1; --errors replace takes U+FFFD in its place",
+            "standard input: not UTF-8 at byte 1; use --errors replace to read U+FFFD there",
         ),
         (["encode", "gpt2"], b"a\xe2\x82", "standard input: not UTF-8 at byte 1; "),
         (["encode", "gpt2", "none"], b"", "none: No such file or directory"),
-        (["encode", "gpt2", "text", "-o", "a/b"], b"", "a/b: there is no folder"),
+        (["encode", "gpt2", "text", "-o", "a/b"], b"", "a/b: there is no directory"),
         (["encode", "gpt2", "text", "-o", "."], b"", ".: is a directory; name a file"),
-        (["encode", "gpt3"], b"", "gpt3: there is no such file; built in are gpt2, cl100k, o200k"),
-        (["encode", "gpt2", "--workers", "0"], b"", "--workers 0: one at least is wanted"),
-        (["encode", "gpt2", "--as", "jsonl"], b'"a"\n7\n', "standard input:2: '7' is no JSON string"),
-        (["encode", "gpt2", "--as", "jsonl"], b'"a', "standard input:1: no JSON: Unterminated string"),
-        (["encode", "gpt2", "--as", "jsonl"], b'"\\ud800"', "standard input:1: the text holds a lone surrogate"),
+        (["encode", "gpt3"], b"", "gpt3: there is no such file; built-in names are gpt2, cl100k, o200k"),
+        (["encode", "gpt2", "--workers", "0"], b"", "--workers 0: must be at least 1"),
+        (["encode", "gpt2", "--as", "jsonl"], b'"a"\n7\n', "standard input:2: '7' is not a JSON string"),
+        (["encode", "gpt2", "--as", "jsonl"], b'"a', "standard input:1: not JSON: Unterminated string"),
+        (["encode", "gpt2", "--as", "jsonl"], b'"\\ud800"', "standard input:1: the text contains a lone surrogate"),
         (["decode", "gpt2"], b"1 2 50257", "standard input: the id 50257, number 2 from 0, is not in the vocabulary"),
-        (["decode", "gpt2"], b"1 -2", "standard input: '-2', number 1 from 0, is no id"),
+        (["decode", "gpt2"], b"1 -2", "standard input: '-2', number 1 from 0, is not an id"),
         (["decode", "gpt2"], b"1" * 5000, "standard input: '1111111111111111111111111111111111111111', number 0"),
         (
             ["decode", "gpt2", "--as", "uint16"],
             b"\0\0\0",
-            "standard input: its size is no multiple of 2; is it uint16?",
+            "standard input: its size is not a multiple of 2; is it uint16?",
         ),
-        (["decode", "gpt2", "--as", "jsonl"], b"[1]\n[true]", "standard input:2: '[true]' is no JSON array of ids"),
+        (["decode", "gpt2", "--as", "jsonl"], b"[1]\n[true]", "standard input:2: '[true]' is not a JSON array of ids"),
         (["decode", "gpt2", "--as", "jsonl"], b"[50257]", "standard input:1: the id 50257 is not in the vocabulary"),
     ],
 )
-def test_what_cannot_be_done_is_one_line(
+def test_errors_are_one_line(
     words: list[str], data: bytes, error: str, give: Give, capsysbinary: pytest.CaptureFixture[bytes]
 ) -> None:
     give(data)
     assert main(words) == 2
-    told = capsysbinary.readouterr().err.decode()
-    assert told.startswith(f"bpe-conformance: {error}")
-    assert told.count("\n") == 1
+    message = capsysbinary.readouterr().err.decode()
+    assert message.startswith(f"bpe-conformance: {error}")
+    assert message.count("\n") == 1
 
 
-def test_an_id_that_does_not_fit_is_refused(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_id_that_does_not_fit(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     words = ["encode", "gpt2", "text", "--special", "<|e|>=70000", "--as"]
-    assert refused(capsys, *words, "uint16") == "--as uint16: the id 70000 does not fit; take uint32"
+    assert refused(capsys, *words, "uint16") == "--as uint16: the id 70000 does not fit; use uint32"
     assert main([*words, "uint32", "-o", "ids"]) == 0
     assert 70000 in np.fromfile(here / "ids", "<u4")
 
 
-def test_what_is_no_utf8_is_replaced_where_that_is_asked(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_invalid_utf8_is_replaced_on_request(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (here / "bad").write_bytes(b"a\xffb\xe2\x82")
     to_file = ["-o", "ids", "--as", "uint16"]
     for target in ([], to_file):
@@ -259,21 +262,23 @@ def test_named_pipes_are_read_once_and_written_to(here: Path, capsys: pytest.Cap
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no full device")
-def test_what_cannot_be_written_is_one_line(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_target_that_cannot_be_written(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert refused(capsys, "encode", "gpt2", "text", "-o", "/dev/full") == "/dev/full: No space left on device"
     Path("link").symlink_to("nowhere/file")
-    told = "link: cannot be written: No such file or directory"
+    message = "link: cannot be written: No such file or directory"
     for words in (
         ["encode", "gpt2", "text"],
         ["encode", "gpt2", "text", "--as", "uint16"],
         ["decode", "gpt2", os.devnull],
     ):
-        assert refused(capsys, *words, "-o", "link") == told
+        assert refused(capsys, *words, "-o", "link") == message
 
 
-def test_numbers_are_not_for_a_terminal(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_binary_ids_are_not_written_to_a_terminal(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
-    error = "ids as numbers of 16 or 32 bits are not for a terminal; add -o FILE, or pipe them"
+    error = "binary ids cannot be shown in a terminal; add -o FILE, or use a pipe"
     assert refused(capsys, "encode", "gpt2", "text", "--as", "uint16") == error
 
 
@@ -344,18 +349,18 @@ def adapters(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delitem(sys.modules, "compared", raising=False)
 
 
-def test_two_that_agree(capsys: pytest.CaptureFixture[str]) -> None:
+def test_two_tokenizers_that_agree(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["compare", "reference", "textbook", "--corpus", "text"]) == 0
     ratio = f"{len(TEXT.encode()) / len(GPT2.encode(TEXT)):.3f}"
     assert capsys.readouterr().out.splitlines()[:3] == [
-        "compared      reference and textbook on 1.3 kB in 1 file, table gpt2",
+        "compared      reference and textbook on 1.3 kB in 1 file, model gpt2",
         "different     none of the one block",
         f"bytes/token   {ratio} and {ratio}",
     ]
 
 
 @pytest.mark.usefixtures("adapters")
-def test_two_that_differ(capsys: pytest.CaptureFixture[str]) -> None:
+def test_two_tokenizers_that_differ(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["compare", "compared:Wrong", "reference", "--corpus", "text"]) == 1
     out = capsys.readouterr().out.splitlines()
     assert out[1] == "different     1 of the one block"
@@ -365,7 +370,7 @@ def test_two_that_differ(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 @pytest.mark.usefixtures("adapters")
-def test_one_that_fails(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_tokenizer_that_fails(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["compare", "compared:Fails", "reference", "--corpus", "text"]) == 1
     out = capsys.readouterr().out
     assert "RuntimeError: no superlatives" in out
@@ -373,16 +378,16 @@ def test_one_that_fails(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 @pytest.mark.usefixtures("adapters")
-def test_what_cannot_be_compared(capsys: pytest.CaptureFixture[str]) -> None:
+def test_tokenizers_that_cannot_be_compared(capsys: pytest.CaptureFixture[str]) -> None:
     assert "mytok: there is no such file" in refused(
         capsys, "compare", "reference", "textbook", "--corpus", "text", "--table", "mytok"
     )
     assert refused(capsys, "compare", "reference", "textbook", "--corpus", "none").startswith("none: there is no text")
-    told = refused(capsys, "compare", "compared:Fixed", "reference", "--corpus", "text", "--table", "gpt2")
-    assert told == "compared:Fixed: serves other only; leave --table gpt2 out"
+    message = refused(capsys, "compare", "compared:Fixed", "reference", "--corpus", "text", "--table", "gpt2")
+    assert message == "compared:Fixed: has only the model other; leave --table gpt2 out"
 
 
-def test_sizes_for_people() -> None:
+def test_sizes_in_messages() -> None:
     assert [size(one) for one in (0, 999, 1000, 999_999, 1_234_567)] == [
         "0 bytes",
         "999 bytes",
@@ -392,7 +397,7 @@ def test_sizes_for_people() -> None:
     ]
 
 
-def test_train_leaves_no_table_of_another_training_beside_its_own(capsys: pytest.CaptureFixture[str]) -> None:
+def test_train_does_not_mix_files_of_two_tokenizers(capsys: pytest.CaptureFixture[str]) -> None:
     train = ["train", "text.txt", "--vocab-size", "258", "-o", "stale"]
     Path("text.txt").write_text("abab", encoding="utf-8")
     assert main([*train, "--format", "gpt2"]) == 0
@@ -400,7 +405,7 @@ def test_train_leaves_no_table_of_another_training_beside_its_own(capsys: pytest
     capsys.readouterr()
     assert main([*train, "--format", "huggingface"]) == 2
     assert capsys.readouterr().err == (
-        "bpe-conformance: stale/vocab.json: is of an earlier table; take it out, or add its --format\n"
+        "bpe-conformance: stale/vocab.json: belongs to an earlier tokenizer; delete it, or add its --format\n"
     )
     assert sorted(path.name for path in Path("stale").iterdir()) == ["merges.txt", "vocab.json"]
     assert main([*train, "--format", "huggingface", "--format", "gpt2"]) == 0

@@ -94,7 +94,14 @@ SAVES: dict[str, Callable[[], int | None]] = {
 """Each in the current folder; those of the command return its exit status, the others raise."""
 
 FOUNDATION = ("fixtures/saving.py", "reference/formats/files.py", "contextlib.py", "pathlib.py")
-COMMANDS = ("cli.py", "commands/train.py", "commands/encode.py", "commands/streams.py", "reference/file_encoding.py")
+COMMANDS = (
+    "cli.py",
+    "command_line.py",
+    "commands/train.py",
+    "commands/encode.py",
+    "commands/streams.py",
+    "reference/file_encoding.py",
+)
 EVERY = 1 << 60
 
 

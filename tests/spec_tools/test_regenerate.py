@@ -41,7 +41,7 @@ def change(file: Path, old: str, new: str) -> None:
     file.write_bytes(text.replace(old, new).encode("utf-8"))
 
 
-def test_what_is_right_is_left_as_it_is(spec: Path) -> None:
+def test_correct_values_are_not_changed(spec: Path) -> None:
     before = contents(spec)
     for _ in range(2):
         outcome = regenerate(spec, witnesses=[])
@@ -49,7 +49,7 @@ def test_what_is_right_is_left_as_it_is(spec: Path) -> None:
         assert contents(spec) == before
 
 
-def test_a_changed_golden_is_found_and_mended(spec: Path) -> None:
+def test_a_changed_value_is_found_and_fixed(spec: Path) -> None:
     before = contents(spec)
     file = spec / "cases" / "encode.yaml"
     change(file, 'expect: {tokens: ["aa", "a"], ids: [256, 97]}', 'expect: {tokens: ["a", "aa"], ids: [97, 256]}')
@@ -68,7 +68,7 @@ def test_comments_layout_and_other_values_stay(spec: Path) -> None:
     file = spec / "cases" / "encode.yaml"
     text = file.read_bytes().decode("utf-8")
     commented = (
-        text.replace("  - id: merge-lookup", "  # before a case\n\n  - id: merge-lookup   # behind it")
+        text.replace("  - id: merge-lookup", "  # before a case\n\n  - id: merge-lookup   # after it")
         .replace("    op: construct", "    op:    construct   # wide")
         .replace('input: {text: "aaa"}', "input:\n      text: 'aaa'   # single quotes")
         + "    # after the last one\n\n"
@@ -87,7 +87,7 @@ def test_a_missing_expectation_is_written(spec: Path) -> None:
     assert contents(spec) == before
 
 
-def test_what_is_by_hand_is_never_written(spec: Path) -> None:
+def test_a_value_by_hand_is_never_written(spec: Path) -> None:
     file = spec / "cases" / "hand.yaml"
     file.write_text(HAND, encoding="utf-8")
     outcome = regenerate(spec, witnesses=[])
@@ -99,7 +99,7 @@ def test_what_is_by_hand_is_never_written(spec: Path) -> None:
     assert regenerate(spec, witnesses=[]).refusals == []
 
 
-def test_long_values_are_laid_out_the_same_twice(spec: Path) -> None:
+def test_the_layout_of_long_values_is_stable(spec: Path) -> None:
     file = spec / "cases" / "encode.yaml"
     change(file, 'input: {text: "aaa"}', 'input: {text: {repeat: ["\\U0001f98a\\x01 \\"\\\\", 40]}}')
     regenerate(spec, witnesses=[])

@@ -145,7 +145,7 @@ def agrees(folder: Path) -> dict[str, tuple[str, ...]]:
     return {case.id: case.agrees for case in load_spec(folder).cases}
 
 
-def test_writes_values_and_marks_and_nothing_else(spec):
+def test_only_values_and_marks_are_written(spec):
     outcome = regenerate(spec, witnesses=[witness()])
     assert outcome.refusals == []
     marks = {"first": ("honest",), "second": ("honest",), "third": (), "fourth": ("hand", "honest"), "tie": ("honest",)}
@@ -161,16 +161,9 @@ def test_writes_values_and_marks_and_nothing_else(spec):
     assert trained.endswith('first-seen: {merges: [["a", "b"]]}\n    agrees: [honest]\n')
     assert outcome.witnessed == {1: 3, 2: 1}
     assert outcome.rules == 1
-    assert outcome.agreement == "of 4 values, besides the oracle's word: 3 by 1, 1 by 2; cases that state a rule: 1"
-
-
-def test_twice_gives_the_same_bytes(spec):
-    regenerate(spec, witnesses=[witness()])
-    once = contents(spec)
-    outcome = regenerate(spec, witnesses=[witness()])
-    assert outcome.differences == []
-    assert contents(spec) == once
-    assert regenerate(spec, check=True, witnesses=[witness()]).differences == []
+    assert outcome.agreement == (
+        "of 4 values, confirmed by how many besides the oracle: 3 by 1, 1 by 2; cases that state a rule instead: 1"
+    )
 
 
 def test_check_writes_nothing(spec):
@@ -179,17 +172,6 @@ def test_check_writes_nothing(spec):
     assert contents(spec) == before
     assert any("train.yaml: tie has no expected value" in line for line in outcome.differences)
     assert any("first has the marks []; now [honest]" in line for line in outcome.differences)
-
-
-def test_a_changed_golden_is_caught(spec):
-    regenerate(spec, witnesses=[witness()])
-    file = spec / "cases" / "encode.yaml"
-    file.write_text(file.read_text().replace("ids: [97, 256]", "ids: [97, 257]"))
-    outcome = regenerate(spec, check=True, witnesses=[witness()])
-    assert len(outcome.differences) == 1
-    assert "first expects" in outcome.differences[0]
-    assert "97, 257" in outcome.differences[0]
-    assert "97, 256" in outcome.differences[0]
 
 
 def test_a_changed_golden_of_one_convention_is_caught(spec):
@@ -214,7 +196,7 @@ def test_a_changed_value_by_hand_is_caught_and_never_written(spec):
     changed = contents(spec)
     outcome = regenerate(spec, witnesses=[witness()])
     assert len(outcome.refusals) == 1
-    assert "the value is by hand" in outcome.refusals[0]
+    assert "a person worked the value out" in outcome.refusals[0]
     assert contents(spec) == changed
 
 
@@ -283,11 +265,11 @@ def test_a_recorded_disagreement_is_written_without_the_mark(spec):
     assert agrees(spec)["first"] == ("liar", "honest")
 
 
-def test_a_recorded_disagreement_that_is_none_is_refused(spec):
+def test_a_recorded_disagreement_that_does_not_exist_is_an_error(spec):
     entry = {"witness": "honest", "case": "first", "reason": "it lied", "source": "here"}
     (spec / "disagreements.yaml").write_text(yaml.safe_dump([entry]))
     outcome = regenerate(spec, witnesses=[witness()])
-    assert outcome.refusals == ["disagreements.yaml: honest does not disagree with first; strike the entry"]
+    assert outcome.refusals == ["disagreements.yaml: honest agrees with first; delete the entry"]
     assert regenerate(spec, witnesses=[witness(version="0")]).refusals == []  # who is not asked may still disagree
 
 
@@ -328,7 +310,7 @@ def test_a_witness_that_is_not_installed_at_all(spec):
     assert "is not installed" in outcome.notes[0]
 
 
-def test_a_mark_falls_with_the_value_that_it_stands_for(spec):
+def test_a_mark_is_removed_with_its_value(spec):
     regenerate(spec, witnesses=[witness(encode="bytes")])
     file = spec / "cases" / "encode.yaml"
     file.write_text(file.read_text().replace("ids: [120, 258]", "ids: [120, 257]").replace("[97, 256]", "[97, 257]"))
@@ -344,21 +326,21 @@ def test_a_mark_stays_when_another_convention_changes(spec):
     assert agrees(spec)["second"] == ("honest",)
 
 
-def test_marks_go_when_nobody_agrees_any_more(spec):
+def test_marks_are_removed_when_no_witness_agrees(spec):
     regenerate(spec, witnesses=[witness()])
     regenerate(spec, witnesses=[])
     assert agrees(spec) == {"first": (), "second": (), "third": (), "fourth": ("hand",), "tie": ()}
     assert (spec / "cases" / "encode.yaml").read_text().replace("    agrees: [hand]\n", "") == CASES
 
 
-def test_marks_are_replaced_where_they_stand(spec):
+def test_marks_are_replaced_in_place(spec):
     file = spec / "cases" / "encode.yaml"
     file.write_text(CASES.replace("    note: spaces   stay\n", "    note: spaces   stay\n    agrees: [\n      old]\n"))
     regenerate(spec, witnesses=[witness()])
     assert "    note: spaces   stay\n    agrees: [honest]\n\n" in file.read_text()
 
 
-def test_a_file_that_changes_meanwhile_is_not_written(spec, monkeypatch):
+def test_a_file_that_has_changed_since_it_was_read_is_not_written(spec, monkeypatch):
     from bpe_conformance.spec_tools import regenerate as module
 
     file = spec / "cases" / "encode.yaml"
@@ -370,7 +352,7 @@ def test_a_file_that_changes_meanwhile_is_not_written(spec, monkeypatch):
 
     monkeypatch.setattr(module, "compute", compute)
     outcome = regenerate(spec, witnesses=[witness()])
-    assert outcome.refusals == ["encode.yaml was changed meanwhile and is not written; run it again"]
+    assert outcome.refusals == ["encode.yaml has changed since it was read and is not written; run it again"]
     assert file.read_text() == CASES + "# edited\n"
 
 
@@ -381,7 +363,7 @@ def test_a_missing_final_newline_stays_missing(spec):
     assert not file.read_bytes().endswith(b"\n")
 
 
-def test_two_special_tokens_at_one_place_are_no_question_for_tiktoken():
+def test_tiktoken_is_not_asked_about_two_special_tokens_at_one_position():
     model = read_model({"special_tokens": ["<a", "<a>", "b"]})
     assert _ambiguous(model, "x<a>")
     assert not _ambiguous(model, "x<a b")
@@ -389,7 +371,7 @@ def test_two_special_tokens_at_one_place_are_no_question_for_tiktoken():
     assert not _ambiguous(read_model({"special_tokens": ["ab", "bc"]}), "abc")
 
 
-def test_ids_of_another_layout_are_no_question(spec):
+def test_witnesses_are_not_asked_about_ids_of_another_layout(spec):
     text = TRAIN.replace("TRAIN-TIE-1", "TRAIN-IDS-2").replace("special_tokens: []", 'special_tokens: ["<e>"]')
     (spec / "cases" / "train.yaml").write_text(text.replace("257", "258"))
     (spec / "clauses" / "train.yaml").write_text(CLAUSES.format(section="TRAIN", id="TRAIN-IDS-2"))
@@ -404,14 +386,14 @@ def test_ids_of_another_layout_are_no_question(spec):
     assert agrees(spec)["tie"] == ()
 
 
-def test_special_tokens_in_the_training_text_are_no_question(spec):
+def test_witnesses_are_not_asked_about_special_tokens_in_the_training_text(spec):
     text = TRAIN.replace("special_tokens: []", 'special_tokens: ["b"]').replace("257", "258")
     (spec / "cases" / "train.yaml").write_text(text)
     regenerate(spec, witnesses=[witness()])
     assert agrees(spec)["tie"] == ()
 
 
-def test_versions_stand_in_one_place():
+def test_versions_are_in_one_place():
     project = (Path(__file__).parents[2] / "pyproject.toml").read_text("utf-8")
     pinned = dict(re.findall(r'"([\w-]+)==([\d.]+)"', project.partition("witnesses = [")[2].partition("]")[0]))
     assert pinned == {witness.package: witness.version for witness in load_witnesses()}

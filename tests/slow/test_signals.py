@@ -1,0 +1,21 @@
+"""Signals at random moments leave no temporary files."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="processes of POSIX")
+def test_signals_at_some_moments() -> None:
+    """At more by the same command, with its default of 300 seconds."""
+    sweep = Path(__file__).parents[1] / "faults" / "sweep.py"
+    done = subprocess.run(
+        [sys.executable, str(sweep), "signals", "--seconds", "3"], capture_output=True, text=True, timeout=90
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "ended as told" in done.stdout
