@@ -194,7 +194,7 @@ def _conventions(found: Mismatch) -> str:
 def _evidence(found: Mismatch, outcome: Outcome) -> Iterator[tuple[str, str]]:
     yield from wording.setting(found.asked, _ranks(found), ROOM)
     if found.expected.source:
-        yield "reference", f"the correct answer is that of {found.expected.source}"
+        yield "compared", f"with {found.expected.source}"
     rows = list(_compared(found))
     if not rows:
         right = wording.expectation(found)

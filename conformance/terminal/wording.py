@@ -89,6 +89,7 @@ FILES: dict[str, dict[Any, str]] = {
 }
 """Option of a loading case → value → what it says about the files."""
 MOST_CHUNKS = 8
+MOST_TOKENS = 12
 LONGEST = 60
 """Characters of a text in a call."""
 LONGEST_VALUE = 20
@@ -164,7 +165,7 @@ def setting(asked: Question, needed: Sequence[int], width: int) -> Iterator[tupl
         yield "files", "; ".join(files)
     ids = asked.input.get("ids", ()) if asked.operation in ("decode", "decode_bytes") else ()
     if ids:
-        cells = [cell(index, model) for index in ids[:12]] + ["..."] * (len(ids) > 12)
+        cells = [cell(index, model) for index in ids[:MOST_TOKENS]] + ["..."] * (len(ids) > MOST_TOKENS)
         yield "tokens", show.packed([*(f"{one} |" for one in cells[:-1]), cells[-1]], width, " ")
 
 
@@ -181,6 +182,7 @@ def cell(index: int, model: Model | None) -> str:
 def fact(mismatch: Mismatch) -> str:
     """Return what the implementation did, in one sentence."""
     asked = call(mismatch.asked)
+    asked = f"{asked[0].upper()}{asked[1:]}" if mismatch.asked.operation == "construct" else asked
     context = f" ({mismatch.asked.context})" if mismatch.asked.context else ""
     return f"{asked}{context} {_did(mismatch)}."
 
@@ -194,15 +196,18 @@ def _did(mismatch: Mismatch) -> str:
         case Changed(what):
             return f"gave a correct answer, but {'; '.join(what)}"
         case Measure(amount):
-            return f"held back {amount:,} characters"
+            most = expected_of(mismatch, AtMost)
+            return f"held back {amount:,} characters" + (f"; at most {most.amount:,} are allowed" if most else "")
     return _must_raise(mismatch) or _differs(mismatch) or "gave an incorrect answer"
 
 
 def _must_raise(mismatch: Mismatch) -> str:
     reasons = [one.reason for one in mismatch.expected.alternatives if isinstance(one, AnyError)]
-    if not reasons or mismatch.divergence is not None:
+    if not reasons:
         return ""
     if len(reasons) < len(mismatch.expected.alternatives):
+        if mismatch.divergence is not None:
+            return ""
         spelled = Lossless() in mismatch.expected.alternatives
         return f"raised no error and {'returned ids that do not spell the text' if spelled else 'answered incorrectly'}"
     return f"raised no error, although {REASONS[reasons[0]]}" if reasons[0] in REASONS else "raised no error"
@@ -314,9 +319,12 @@ def _with_count(pair: Merge | None, count: int) -> str:
 
 
 def _saved_fact(where: TrainingDivergence) -> str:
-    got = show.joined(where.got) if where.got is not None else "no merge"
-    right = show.joined(where.expected) if where.expected is not None else "none"
-    return f"wrote {got} as the merge of rank {where.step} instead of {right}"
+    rank = f"the merge of rank {where.step}"
+    if where.got is None:
+        return f"left out {rank}, {show.joined(where.expected) if where.expected else 'none'}"
+    if where.expected is None:
+        return f"wrote a surplus merge of rank {where.step}, {show.joined(where.got)}"
+    return f"wrote {show.joined(where.got)} as {rank} instead of {show.joined(where.expected)}"
 
 
 def _entry_fact(where: EntryDivergence) -> str:
@@ -384,8 +392,7 @@ def training_pointer(mismatch: Mismatch, where: TrainingDivergence) -> str:
 
 def expectation(mismatch: Mismatch) -> str:
     """Return what is correct, in one line."""
-    shown = ", or ".join(acceptable(one, mismatch) for one in mismatch.expected.alternatives)
-    return f"{shown}, as {mismatch.expected.source}" if mismatch.expected.source else shown
+    return ", or ".join(acceptable(one, mismatch) for one in mismatch.expected.alternatives)
 
 
 def answer(mismatch: Mismatch) -> str:
@@ -431,7 +438,9 @@ def _value(value: Any, mismatch: Mismatch) -> str:
     where = mismatch.divergence
     match value:
         case Ids(ids):
-            return show.ids(ids, mismatch.asked.model.vocab if mismatch.asked.model else {})
+            cells = [cell(index, mismatch.asked.model) for index in ids[:MOST_TOKENS]]
+            cells += ["..."] * (len(ids) > MOST_TOKENS)
+            return f"{' | '.join(cells)}   {show.numbers(ids[:MOST_TOKENS])}" if ids else "no ids"
         case Text(text):
             return show.text_near(text, where.character if isinstance(where, TextDivergence) else 0)[0]
         case Bytes(data):

@@ -1,0 +1,302 @@
+"""The whole text of failures: one wrong tokenizer for each area, as the terminal shows it.
+
+`python tests/terminal/test_failure.py` writes the expected texts anew, after a change of wording.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from functools import cache
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bpe_conformance.cases.dependence import explained
+from bpe_conformance.cases.judging import judge
+from bpe_conformance.fixtures.spec import Case, load_spec
+from bpe_conformance.implementation.implementation import Implementation
+from bpe_conformance.outcome import (
+    MALFORMED,
+    AtMost,
+    Changed,
+    Expectation,
+    Fault,
+    Lossless,
+    Measure,
+    Mismatch,
+    Outcome,
+    Question,
+    State,
+    Unchanged,
+)
+from bpe_conformance.reference import Tokenizer as Reference
+from bpe_conformance.reference import textbook
+from bpe_conformance.run_result import Bug, Command
+from bpe_conformance.terminal.failure import POINTER, WIDTH, Failure, FailureRepr, aligned, describe
+
+EXPECTED = Path(__file__).parent / "expected"
+COMMAND = Command("mytok:Tokenizer")
+BUGS = (
+    Bug("greedy-left-to-right", "Merges the leftmost pair.", "Merge the pair of the lowest rank.", "MERGE-ORDER-1"),
+    Bug("longest-match", "Takes the longest token.", "Start from bytes.", "MERGE-ORDER-1"),
+)
+
+
+class MergesLeftmost(Reference):
+    def encode(self, text: str) -> list[int]:  # type: ignore[override]
+        table = {pair: index for index, pair in enumerate(self.merges)}
+        ids: list[int] = []
+        for piece in textbook.split(text, self.pattern):
+            parts = [bytes([byte]) for byte in piece.encode("utf-8")]
+            place = 0
+            while place + 1 < len(parts):
+                if (parts[place], parts[place + 1]) in table:
+                    parts[place : place + 2] = [parts[place] + parts[place + 1]]
+                    place = 0
+                else:
+                    place += 1
+            ids += [self._index(part) for part in parts]
+        return ids
+
+    def _index(self, part: bytes) -> int:
+        return next(index for index, token in self.vocab.items() if token == part)
+
+
+def without_split(self: Any, text: str) -> list[int]:
+    return Reference(self.vocab, self.merges, pattern=r"(?s:.+)").encode(text)
+
+
+def without_special(self: Any, text: str) -> list[int]:
+    return Reference(self.vocab, self.merges, None).encode(text)
+
+
+def raising(*_: Any, **__: Any) -> Any:
+    raise KeyError("x")
+
+
+def ends_at(last: int, step: int) -> Any:
+    """Return a `save` that leaves entries out."""
+
+    def save(self: Any, folder: Any) -> None:
+        Reference(dict(list(self.vocab.items())[:last]), self.merges[:step]).save(folder)
+
+    return save
+
+
+def loads_without_first_line(cls: Any, vocab: Any, merges: Any, special_tokens: Any = None) -> Any:
+    lines = Path(merges).read_text("utf-8").splitlines()
+    Path(merges).write_text("\n".join(lines[1:]) + "\n", "utf-8")
+    return Reference.from_files(vocab, merges, special_tokens)
+
+
+def first_seen(cls: Any, text: str, vocab_size: int, special_tokens: list[str]) -> Any:
+    return textbook.with_conventions(tie_break="first-seen").train(text, vocab_size, special_tokens)
+
+
+def counts_words_once(cls: Any, text: str, vocab_size: int, special_tokens: list[str]) -> Any:
+    return Reference.train(" ".join(dict.fromkeys(text.split())), vocab_size, special_tokens)
+
+
+def like(**methods: Any) -> type:
+    """Return a class like the reference in which some methods answer differently."""
+    return type("Tokenizer", (Reference,), methods)
+
+
+WRONG: Mapping[str, tuple[str, Any]] = {
+    "merge-order": ("merge-priority-beats-leftmost", MergesLeftmost),
+    "split": ("split-letter-accents", like(encode=lambda self, text: [*text.encode("utf-8")])),
+    "split-boundary": ("split-space-two", like(encode=without_split)),
+    "special-tokens": ("special-scan-leftmost-first", like(encode=without_special)),
+    "allowed-special": (
+        "special-allowed-none",
+        like(encode=lambda self, text, allowed_special=(), disallowed_special=(): Reference.encode(self, text)),
+    ),
+    "disallowed-special": (
+        "special-disallowed-alone",
+        like(encode=lambda self, text, allowed_special=(), disallowed_special=(): Reference.encode(self, text)),
+    ),
+    "decode": (
+        "decode-bytes-tail-token",
+        like(decode=lambda self, ids: "".join(self.vocab[one].decode("utf-8", "replace") for one in ids)),
+    ),
+    "decode-bytes": (
+        "decode-bytes-gpt2-order",
+        like(decode_bytes=lambda self, ids: Reference(self.vocab, self.merges).decode(ids).encode("utf-8")),
+    ),
+    "stream": (
+        "stream-contraction-ll",
+        like(encode_iterable=lambda self, chunks: (one for chunk in chunks for one in Reference.encode(self, chunk))),
+    ),
+    "batch": (
+        "batch-multibyte",
+        like(encode_batch=lambda self, texts: [Reference.encode(self, text) for text in sorted(texts)]),
+    ),
+    "batch-rows": (
+        "batch-empty-text",
+        like(encode_batch=lambda self, texts: [Reference.encode(self, text) for text in texts if text]),
+    ),
+    "train-tie": ("train-tie-space-below-letters", like(train=classmethod(first_seen))),
+    "train-count": ("train-last-pair-of-word-counts", like(train=classmethod(counts_words_once))),
+    "train-end": (
+        "train-special-inside-another-nothing-left",
+        like(train=classmethod(lambda cls, text, size, special: Reference.train("abab", size, []))),
+    ),
+    "save": ("file-save-special", like(save=ends_at(257, 1))),
+    "save-merges": ("file-save-special", like(save=ends_at(258, 0))),
+    "load": ("file-version-none-one-merge", like(from_files=classmethod(loads_without_first_line))),
+    "construct": (
+        "error-table-construct-part",
+        like(__init__=lambda self, *_: None, encode=lambda self, _: [], decode=lambda self, _: ""),
+    ),
+    "exception": ("merge-priority-beats-leftmost", like(encode=raising)),
+    "malformed": ("merge-priority-beats-leftmost", like(encode=lambda self, text: [2.5] if text == "abc" else [])),
+    "time-out": ("merge-priority-beats-leftmost", like(encode=lambda self, text: time.sleep(5) or [])),
+    "no-ids": ("bytes-atom-four", like(encode=lambda self, text: [])),
+    "not-in-vocabulary": ("bytes-atom-four", like(encode=lambda self, text: [9999])),
+}
+"""Area → a golden case, and a tokenizer that fails it."""
+
+
+@cache
+def cases() -> dict[str, Case]:
+    return {case.id: case for case in load_spec(check_schema=False).cases}
+
+
+def outcome(case: Case, mismatch: Mismatch) -> Outcome:
+    state: State = "failed" if case.level == "must" else "warning"
+    return Outcome(case.id, "case", case.title, state, case.clause, case.conformance_class, mismatch)
+
+
+def judged(area: str) -> Failure:
+    """Return the failure of the tokenizer of an area."""
+    name, target = WRONG[area]
+    case = cases()[name]
+    implementation = Implementation("mytok:Tokenizer", target, 0.2 if area == "time-out" else 10.0)
+    with implementation.time_limit():
+        mismatch = judge(case, implementation)
+    assert mismatch is not None, area
+    if area != "time-out":
+        mismatch = explained(case, mismatch, implementation)
+    return describe(outcome(case, mismatch), COMMAND, BUGS if area == "merge-order" else ())
+
+
+LOCALE = "the locale was changed; leave it as it is"
+FRAMES = ("mytok.py:7 in encode: return self._ranks[part]", f"mytok.py:9 in merge: {'x' * 90} + {'y' * 60}")
+
+
+def made() -> Iterator[tuple[str, Failure]]:
+    """Yield failures that no golden case shows."""
+    case = cases()["merge-priority-beats-leftmost"]
+    asked = Question("encode", case.model, {"text": "abc"})
+    stream = Question("stream", case.model, {"chunks": ["a" * 100] * 1000})
+    found = {
+        "changed": Mismatch(asked, Expectation((Unchanged(),)), Changed((LOCALE,))),
+        "held-back": Mismatch(stream, Expectation((AtMost(16_484),)), Measure(99_999)),
+        "process-ended": Mismatch(
+            asked, Expectation((Lossless(),)), Fault("RemoteError", "signal 11 ended the program", FRAMES)
+        ),
+        "context": Mismatch(
+            Question("encode", case.model, {"text": "abc"}, "after 1,000 other texts"),
+            Expectation((Lossless(),), "encode of a new tokenizer"),
+            Fault(MALFORMED, "encode(...) returned None; expected list[int]"),
+        ),
+    }
+    for area, mismatch in found.items():
+        yield area, describe(outcome(case, mismatch), COMMAND)
+    property_ = replace(outcome(case, found["changed"]), examples=41, case="clause: X\ncases: []")
+    yield "counterexample", describe(property_, COMMAND)
+    passed = Outcome(case.id, "case", case.title, "failed", case.clause, "encoder", reason="see issue 7", stale=True)
+    yield "stale", describe(passed, COMMAND)
+    broken = Outcome(case.id, "case", case.title, "error", case.clause, "encoder", error='File "x.py"\nKeyError: 7')
+    yield "error", describe(broken, COMMAND)
+
+
+def failures() -> Iterator[tuple[str, Failure]]:
+    yield from ((area, judged(area)) for area in WRONG)
+    yield from made()
+
+
+@pytest.fixture(scope="module")
+def found() -> dict[str, Failure]:
+    return dict(failures())
+
+
+AREAS = sorted(file.stem for file in EXPECTED.glob("*.txt"))
+
+
+def plain(failure: Failure) -> str:
+    """Return the text without frames of this file: their line numbers change."""
+    kept = [(label, text) for label, text in failure.evidence if "test_failure.py" not in text]
+    return "\n".join(replace(failure, evidence=tuple(kept)).lines()) + "\n"
+
+
+@pytest.mark.parametrize("area", AREAS)
+def test_the_text_of_a_failure(area: str, found: Mapping[str, Failure]) -> None:
+    assert plain(found[area]) == (EXPECTED / f"{area}.txt").read_text("ascii")
+
+
+def test_every_failure_has_an_expected_text(found: Mapping[str, Failure]) -> None:
+    assert sorted(found) == AREAS
+
+
+COMMANDS = ("  reproduce ", "  rerun ", "  explain ")
+
+
+@pytest.mark.parametrize("area", AREAS)
+def test_lines_are_visible_ascii_and_at_most_100_columns_wide(area: str, found: Mapping[str, Failure]) -> None:
+    for line in found[area].lines():
+        assert line.isascii()
+        assert not line or line.isprintable()
+        assert len(line) <= WIDTH or line.startswith(COMMANDS)  # a command is one line, to be copied
+
+
+@pytest.mark.parametrize("area", AREAS)
+def test_a_caret_is_under_the_first_difference(area: str, found: Mapping[str, Failure]) -> None:
+    rows = found[area].evidence
+    for (label, above), (pointer, text) in pairwise(rows):
+        if pointer == POINTER:
+            assert label == "got"
+            right = next(text for name, text in rows if name == "expected")
+            column = text.index("^")
+            cut = [line[:column].replace(" ", "").rstrip("|") for line in (right, above)]
+            assert cut[0] == cut[1]
+            return
+
+
+@pytest.mark.parametrize("length", [1, 5, 40])
+@pytest.mark.parametrize("place", [0, 4, 39])
+def test_rows_of_any_length_fit(length: int, place: int) -> None:
+    right = [f"{number}{'x' * length}" for number in range(40)]
+    got = [*right[:place], "y" * length, *right[place + 1 :]]
+    ids = (list(range(40)), list(range(100_000, 100_040)))
+    rows = dict(aligned(right, got, place, "a note " * 20, ids))
+    assert max(len(line) for text in rows.values() for line in text.splitlines()) <= WIDTH - 13
+    assert rows["got"][rows[POINTER].index("^") :].startswith("y")
+
+
+class Writer:
+    """Keeps what is written to a terminal, and how."""
+
+    def __init__(self) -> None:
+        self.lines: list[tuple[str, bool, bool]] = []
+
+    def line(self, text: str, red: bool = False, bold: bool = False) -> None:
+        self.lines.append((text, red, bold))
+
+
+def test_the_heading_and_the_pointer_are_red(found: Mapping[str, Failure]) -> None:
+    writer = Writer()
+    FailureRepr(found["merge-order"]).toterminal(writer)
+    assert [text for text, _, _ in writer.lines] == list(found["merge-order"].lines())
+    red = [(text, bold) for text, is_red, bold in writer.lines if is_red]
+    assert [(text.split()[0], bold) for text, bold in red] == [("FAILED", True), ("^^", False)]
+
+
+if __name__ == "__main__":
+    EXPECTED.mkdir(exist_ok=True)
+    for name, failure in failures():
+        (EXPECTED / f"{name}.txt").write_text(plain(failure), "ascii")
