@@ -242,6 +242,8 @@ def _unpickle_all(data: bytes) -> Iterator[Any]:
             yield _PlainUnpickler(stream).load()
         except _NotPlain:
             raise
+        except EOFError:
+            raise ValueError("no pickle: it ends too early") from None
         except Exception as error:  # malformed pickles raise all kinds
             raise ValueError(f"no pickle: {shortened(str(error) or type(error).__name__)[1:-1]}") from None
 
