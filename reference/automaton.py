@@ -1,4 +1,4 @@
-"""Finds which of many strings stand in a text: one automaton for all of them, so that their number hardly matters."""
+"""Finds strings in a text: one automaton for all of them, so that their number hardly matters."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from os.path import commonprefix
 from typing import Any, AnyStr, Generic
 
 FEW = 64
-"""Up to so many strings an alternation finds them faster (measured); its time grows with their number."""
+"""Up to this number of strings, an alternation is faster (measured); its time grows with their number."""
 FEW_BEGINNINGS = 8
-"""Up to so many beginnings are looked for as strings; of more, the first characters."""
+"""Up to this number of beginnings, the text is searched for them; above it, for their first characters."""
 
 _Edges = dict[Any, tuple[Any, bool, dict[Any, Any]]]
-"""A state, as first character → what is to follow in all, whether a string ends behind it, and the state there."""
+"""A state, as first character → the whole label of the edge, whether a string ends after it, and the next state."""
 
 
 class Automaton(Generic[AnyStr]):
-    """Finds strings, the leftmost first, at one place the longest.
+    """Finds strings: the leftmost first, and the longest of those that start at one position.
 
-    States are where strings part or end, so they are at most twice as many as the strings. Time is in proportion to the
-    text; where the beginning of a string repeats itself, to how often, too.
+    There is a state where strings part or end, so states are at most twice as many as strings. Time is in proportion to
+    the text, and to the repetitions where the beginning of a string repeats itself.
 
     Args:
         strings: none of them empty; all str or all bytes.
@@ -35,7 +35,7 @@ class Automaton(Generic[AnyStr]):
         self._longest = max(map(len, self._strings), default=0)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """States may be nested too deep for a pickle, and are made quickly."""
+        """Pickle the strings: states can be nested too deep for a pickle, and are quickly made."""
         return type(self), (self._strings,)
 
     @cached_property
@@ -57,15 +57,15 @@ class Automaton(Generic[AnyStr]):
         return _any_of(self._beginnings) if few else _any_like(list(self._root))
 
     def find(self, text: AnyStr, start: int = 0, end: int | None = None) -> tuple[int, int] | None:
-        """Return where a string starts and ends in `text[start:end]`: the leftmost, the longest at its place."""
+        """Return where a string starts and ends in `text[start:end]`: the leftmost, the longest at its position."""
         end = len(text) if end is None else end
         if self._exact:
             match = self._exact.search(text, start, end)
             return match.span() if match else None
         while self._candidate and (match := self._candidate.search(text, start, end)):
             start = match.start()
-            if (behind := self._longest_at(text, start, end)) > start:
-                return start, behind
+            if (after := self._longest_at(text, start, end)) > start:
+                return start, after
             start += 1
         return None
 
@@ -88,9 +88,9 @@ class Automaton(Generic[AnyStr]):
         return segments, found
 
     def open_at(self, text: AnyStr, start: int = 0) -> int:
-        """Return the first place at or after `start` where more text could complete a string; `len(text)` if none.
+        """Return the first position at or after `start` where more text could complete a string, or `len(text)`.
 
-        There the rest of `text` is the start of a string, and not all of it.
+        There the rest of `text` is the beginning of a string, and not all of it.
 
         >>> Automaton(["<|e|>"]).open_at("a <|")
         2
@@ -100,7 +100,7 @@ class Automaton(Generic[AnyStr]):
         return next((place for place in places if self._is_open(text, place)), size)
 
     def _longest_at(self, text: AnyStr, place: int, limit: int) -> int:
-        """Return where the longest string ends that starts at `place`, or `place` if there is none."""
+        """Return the end of the longest string that starts at `place`, or `place` if none does."""
         end, edges = place, self._root
         while edge := edges.get(text[place : place + 1]):
             label, ends, edges = edge
@@ -132,27 +132,27 @@ def _states(strings: list[AnyStr]) -> _Edges:
         while begin < end:
             first = strings[begin]
             char = first[depth : depth + 1]
-            behind = begin + 1
-            while behind < end and strings[behind][depth : depth + 1] == char:
-                behind += 1
-            last = strings[behind - 1]
+            after = begin + 1
+            while after < end and strings[after][depth : depth + 1] == char:
+                after += 1
+            last = strings[after - 1]
             size = len(first) if last.startswith(first) else len(commonprefix([first, last]))  # noqa: RUF071
             following: _Edges = {}
             edges[char] = first[depth:size], len(first) == size, following
             begin += len(first) == size
-            if begin < behind:
-                waiting.append((following, size, begin, behind))
-            begin = behind
+            if begin < after:
+                waiting.append((following, size, begin, after))
+            begin = after
     return root
 
 
 def _any_of(strings: Sequence[AnyStr]) -> re.Pattern[AnyStr] | None:
-    """Return what matches, in a group, the first of `strings` that is there; None of none."""
+    """Return an expression that matches the first of `strings` that fits, in a group; None for no strings."""
     return _compiled(f"({'|'.join(map(re.escape, map(_as_str, strings)))})", strings[0]) if strings else None
 
 
 def _any_like(characters: Sequence[AnyStr]) -> re.Pattern[AnyStr]:
-    """Return what matches one of `characters`, or any beyond 16 bits if there is one: of those a set is slow."""
+    """Return an expression for one of `characters`; if one is beyond 16 bits, for all of those, whose sets are slow."""
     near = [_as_str(character) for character in characters if _as_str(character) <= "\uffff"]
     far = "\U00010000-\U0010ffff" if len(near) < len(characters) else ""
     return _compiled(f"[{''.join(map(re.escape, near))}{far}]", characters[0])

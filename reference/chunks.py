@@ -55,7 +55,7 @@ def text_boundaries(text: str, chunks: int, delimiters: Sequence[str], use_fence
     """Return the offsets at which a text is cut, from 0 to its length.
 
     Args:
-        text: what is cut.
+        text: the text to cut.
         chunks: how many chunks there should be; there are fewer where delimiters are rare.
         delimiters: safe delimiters.
         use_fences: whether to cut at fences, too. With neither, the text stays whole.

@@ -55,7 +55,7 @@ _VISIBLE_AHEAD = rb"(?=[^\x00-\x20])(?!%b|%b)" % (_WIDE_2, _WIDE_3)
 
 
 def _visible_before(last: bytes) -> bytes:
-    """Return what matches after `last`, one byte, if a visible character is before it."""
+    """Return an expression for `last`, one byte, after a visible character."""
     return rb"%b(?<=[^\x00-\x20]%b)(?<!(?:%b)%b)(?<!(?:%b)%b)" % (last, last, _WIDE_2, last, _WIDE_3, last)
 
 
@@ -105,7 +105,7 @@ def first(expression: re.Pattern[AnyStr], text: AnyStr, start: int = 0) -> int:
 
     Args:
         expression: `TEXT` or `IN_BYTES`, compiled.
-        text: what is searched.
+        text: the text to search.
         start: the least position.
 
     >>> first(re.compile(TEXT), "I'll  go on"), first(re.compile(IN_BYTES), b"one\ntwo", 4)

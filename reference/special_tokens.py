@@ -12,7 +12,7 @@ class SpecialTokens:
     """A set of special tokens that cuts text.
 
     Args:
-        tokens: in the order given; a repeated one counts once; None is none.
+        tokens: in the order given; a repeated one counts once; None means no tokens.
 
     Attributes:
         tokens: each once, in the order given.
@@ -31,13 +31,13 @@ class SpecialTokens:
         self._automaton = Automaton(self.tokens)
 
     def find(self, text: str, start: int = 0) -> tuple[int, int] | None:
-        """Return where the leftmost match at or after `start` begins and ends, the longest at its place, or None."""
+        """Return where the leftmost match at or after `start` begins and ends (the longest there), or None."""
         return self._automaton.find(text, start)
 
     def cut(self, text: str) -> Iterator[tuple[str, bool]]:
         """Yield the segments of `text`, none of them empty, and whether each is a special token.
 
-        Leftmost first, at one place the longest.
+        The leftmost match comes first, the longest of those that start at one position.
 
         >>> list(SpecialTokens(["<|e|>", "<|e|><|e|>"]).cut("a <|e|><|e|>b"))
         [('a ', False), ('<|e|><|e|>', True), ('b', False)]
@@ -58,10 +58,9 @@ class SpecialTokens:
         return self._automaton.split(text)
 
     def open_at(self, text: str, start: int = 0) -> int:
-        """Return the first place at or after `start` where more text could complete a special token.
+        """Return the first position at or after `start` where more text could complete a special token, or `len(text)`.
 
-        That is where the rest of `text` is the start of a token and not all of it; `len(text)` if there is
-        none.
+        There the rest of `text` is the beginning of a token, and not all of it.
 
         >>> SpecialTokens(["<|e|>"]).open_at("a <|")
         2
@@ -70,7 +69,7 @@ class SpecialTokens:
 
 
 def straddles(token: str, other: str) -> bool:
-    """Return whether some text holds `token` across the place where `other` starts.
+    """Return whether some text holds `token` across the start of `other`.
 
     >>> straddles("aa", "aa"), straddles("x<a>", "<a>"), straddles("<a>x", "<a>")
     (True, True, False)

@@ -15,8 +15,6 @@ from . import fences
 from .special_tokens import SpecialTokens
 
 _LAST_FENCE = regex.compile(f"(?r){fences.TEXT}")
-_BEFORE = 2
-"""How many characters before a new one decide, at most, whether a fence is there."""
 
 
 def pieces(chunks: Iterable[str], special: SpecialTokens, compiled: regex.Pattern[str]) -> Iterator[tuple[str, bool]]:
@@ -50,7 +48,7 @@ def pieces(chunks: Iterable[str], special: SpecialTokens, compiled: regex.Patter
             joined = "".join(held)
             yield joined[:cut], False
             held, size = [joined[cut:]], size - cut
-        tail = window[-_BEFORE:]
+        tail = window[-2:]  # the most characters before a new one that decide whether a fence is there
     if held:
         yield "".join(held), False
 

@@ -1,7 +1,7 @@
-"""The textbook: the shortest byte-level BPE that is obviously right. It is the oracle that every golden comes from.
+"""The textbook: the shortest byte-level BPE that is obviously correct. It is the oracle: all goldens come from it.
 
-It recounts everything at every step, keeps no index, no heap and no cache, and shares no code with the rest of the
-reference, which it judges. Each convention of the spec is a parameter.
+It recounts everything at every step, has no index, no heap and no cache, and shares no code with the rest of the
+reference, which is tested against it. Each convention of the spec is a parameter.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Word = tuple[bytes, ...]
 
 
 def split(text: str, pattern: str = PATTERNS["gpt2"]) -> list[str]:
-    """Return the pre-tokens of `text`, in order; what the pattern does not match is a pre-token too.
+    """Return the pre-tokens of `text`, in order; text that the pattern does not match is a pre-token, too.
 
     >>> split("Let's go  on")
     ['Let', "'s", ' go', ' ', ' on']
@@ -39,7 +39,7 @@ def split(text: str, pattern: str = PATTERNS["gpt2"]) -> list[str]:
 
 
 def cut_special(text: str, special_tokens: Iterable[str]) -> list[tuple[str, bool]]:
-    """Return the segments of `text` and whether each is a special token: leftmost, at one place the longest.
+    """Return the segments of `text` and whether each is a special token: leftmost first, and the longest there.
 
     >>> cut_special("a<|e|>b", ["<|e|>"])
     [('a', False), ('<|e|>', True), ('b', False)]
@@ -71,7 +71,7 @@ def atoms(pre_token: str) -> Word:
 
 
 def count_pairs(words: Iterable[Word]) -> Counter[Merge]:
-    """Count adjacent pairs by windows; the first seen stands first.
+    """Count adjacent pairs, overlapping ones too, in order of first occurrence.
 
     >>> count_pairs([(b"a", b"a", b"a")])
     Counter({(b'a', b'a'): 2})
@@ -119,13 +119,13 @@ def choose(counts: Mapping[Merge, int], tie_break: str, ids: Mapping[bytes, int]
 
 
 def corpus(text: str, special_tokens: Iterable[str], pattern: str) -> list[Word]:
-    """Return every pre-token of `text` as atoms, in text order; special tokens are boundaries and are left out."""
+    """Return every pre-token of `text` as atoms, in text order; special tokens are boundaries and are not in it."""
     segments = [segment for segment, special in cut_special(text, special_tokens) if not special]
     return [atoms(pre_token) for segment in segments for pre_token in split(segment, pattern)]
 
 
 def byte_ids(byte_order: str) -> dict[bytes, int]:
-    """Return the ids of the 256 bytes: their values (raw), or their places in GPT-2's order (gpt2)."""
+    """Return the ids of the 256 bytes: their values (raw), or their positions in GPT-2's order (gpt2)."""
     order = GPT2_BYTE_ORDER if byte_order == "gpt2" else range(256)
     return {bytes([byte]): index for index, byte in enumerate(order)}
 
@@ -149,7 +149,7 @@ def learn(
         byte_order: raw or gpt2; matters to smaller-ids only.
 
     Raises:
-        ValueError: if `vocab_size` is below the bytes and special tokens.
+        ValueError: if `vocab_size` is less than the number of bytes and special tokens.
     """
     special = list(dict.fromkeys(special_tokens))
     wanted = vocab_size - 256 - len(special)
@@ -199,7 +199,7 @@ def merge_by_pair(word: Word, ranks: Mapping[Merge, int]) -> Word:
 
 
 def merge_by_bytes(word: Word, ranks: Mapping[bytes, int]) -> Word:
-    """The same, with a pair ranked by the id of its concatenation, and a whole pre-token first (MERGE-LOOKUP-1)."""
+    """Merge by the id of each pair's concatenation; a pre-token that is a token stays whole (MERGE-LOOKUP-1)."""
     whole = b"".join(word)
     if whole in ranks:
         return (whole,)
@@ -218,7 +218,7 @@ class Tokenizer:
     Args:
         vocab: id → bytes.
         merges: pairs in order of rank.
-        special_tokens: matched in the text before it is split; those without an entry get max(ids)+1, +2, ….
+        special_tokens: found in the text before it is split; those without an entry get max(ids)+1, +2, ….
         pattern: a regular expression; None is GPT-2's.
 
     Raises:
@@ -273,9 +273,9 @@ class Tokenizer:
 
         Args:
             text: of any length.
-            allowed_special: the special tokens that are found: "all", or a collection (SPECIAL-ALLOWED-1).
-            disallowed_special: strings that the text must not hold; "all" is all special tokens but those that are
-                allowed (SPECIAL-DISALLOWED-1).
+            allowed_special: the special tokens that are found: "all" or a collection (SPECIAL-ALLOWED-1).
+            disallowed_special: strings that the text must not hold; "all" means all special tokens that are
+                not allowed (SPECIAL-DISALLOWED-1).
 
         Raises:
             ValueError: if it holds one.
@@ -289,7 +289,7 @@ class Tokenizer:
         return [self._ids[token] for token in self.tokens(text, allowed)]
 
     def tokens(self, text: str, special_tokens: Iterable[str] | None = None) -> list[bytes]:
-        """Return the tokens of `text`, as bytes; `special_tokens` are those that are found, None is all."""
+        """Return the tokens of `text`, as bytes; `special_tokens` are those that are found; None means all."""
         tokens: list[bytes] = []
         for segment, special in cut_special(text, self._special if special_tokens is None else special_tokens):
             if special:

@@ -237,7 +237,7 @@ class Tokenizer:
         """Write the ids of the text in a file to another file, as unsigned numbers, little-endian.
 
         The text is decoded as UTF-8, with U+FFFD for invalid bytes. Memory does not grow with the file if special
-        tokens or fences (see `fences`) are never far apart: what is between two of them is held as a whole.
+        tokens or fences (see `fences`) are never far apart: the text between two of them is held as a whole.
 
         Args:
             source: the path of a text.
@@ -315,7 +315,7 @@ class Tokenizer:
     def _with_policy(
         self, allowed_special: Collection[str] | None, disallowed_special: Collection[str] | None
     ) -> tuple[TextEncoder, SpecialTokenPolicy]:
-        """Return the policy of a call, and an encoder that finds what it allows."""
+        """Return the policy of a call, and an encoder that finds the special tokens that it allows."""
         keywords = parse_policy(allowed_special, disallowed_special)
         found = self._policies.get(keywords)
         if found is None:

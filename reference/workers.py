@@ -1,4 +1,4 @@
-"""Calls in other processes: results in the order of the jobs, errors of one line, and no process left behind."""
+"""Calls in other processes: results in the order of the jobs, errors of one line, no process left over."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ def starts_of_runs(values: Integers) -> Integers:
 
 
 def runs(values: Integers, first: Integers, sizes: Integers) -> Integers:
-    """Return runs of `values`, one after the other: which start at `first`, and are so long as `sizes` says.
+    """Return runs of `values`, one after the other; they start at `first` and have `sizes` items.
 
     >>> runs(np.array([5, 6, 7]), np.array([2, 0]), np.array([1, 2])).tolist()
     [7, 5, 6]
@@ -39,7 +39,7 @@ def runs(values: Integers, first: Integers, sizes: Integers) -> Integers:
 
 
 def without_overlap(overlaps: Flags) -> Flags:
-    """Return which of the occurrences of a pair are merged, from the left: of a run of overlapping ones every other.
+    """Return which occurrences of a pair are merged: of a run of overlapping ones, every other, from the left.
 
     Args:
         overlaps: whether an occurrence overlaps the one before it.
@@ -54,7 +54,7 @@ def without_overlap(overlaps: Flags) -> Flags:
 
 
 def with_room(array: Integers, used: int, fresh: int) -> Integers:
-    """Return `array` with room for `fresh` items behind the first `used`: itself, or a copy of twice the size.
+    """Return `array` with room for `fresh` items after the first `used`: itself, or a larger copy.
 
     >>> len(with_room(np.arange(4), 4, 1))
     8
@@ -65,13 +65,13 @@ def with_room(array: Integers, used: int, fresh: int) -> Integers:
 
 
 class HashTable:
-    """Open addressing with linear probing; all keys take a step together until each has found its slot.
+    """Open addressing with linear probing; all keys take a step together until each has its slot.
 
-    Keys are two arrays of uint64 of equal length, `head` and `tail`; any pair of words but twice the largest is a key.
+    Keys are two arrays of uint64 of equal length, `head` and `tail`; any pair is a key except twice the largest word.
     """
 
     def __init__(self, bits: int = 12) -> None:
-        # Odd, and of each table its own: with known ones, a text could be made whose keys all want the same slot.
+        # Odd and random: with known factors, somebody could make a text whose keys all have the same slot.
         self._factors = np.frombuffer(os.urandom(24), np.uint64) | np.uint64(1)
         self._allocate(bits)
 
@@ -96,7 +96,7 @@ class HashTable:
         return numbers
 
     def enter(self, head: Integers, tail: Integers, first_number: int) -> tuple[Integers, Integers]:
-        """Give the next numbers to keys that have none, in order of first occurrence.
+        """Give the next numbers to new keys, in order of first occurrence.
 
         Args:
             head: first words of the keys, uint64.
@@ -104,7 +104,7 @@ class HashTable:
             first_number: the first number to give.
 
         Returns:
-            tuple: the number of each key; and the places of those that are new, in order of their numbers.
+            tuple: the number of each key; and the positions of the new ones, in order of their numbers.
 
         >>> table = HashTable()
         >>> words = np.array([7, 7, 5, 7], np.uint64)
@@ -125,7 +125,7 @@ class HashTable:
         return numbers, first
 
     def _insert(self, head: Integers, tail: Integers, numbers: Integers) -> None:
-        """Insert keys that are not there, each once."""
+        """Insert new keys, each once."""
         if 2 * (self._used + len(head)) > len(self._number):
             held = self._number != _VACANT
             head = np.concatenate([self._head[held], head])
@@ -137,7 +137,7 @@ class HashTable:
         waiting = np.arange(len(slot))
         while len(waiting):
             vacant = waiting[self._number[slot[waiting]] == _VACANT]
-            self._number[slot[vacant]] = numbers[vacant]  # where several want one slot, the last has it
+            self._number[slot[vacant]] = numbers[vacant]  # of several keys for one slot, the last gets it
             self._head[slot[vacant]], self._tail[slot[vacant]] = head[vacant], tail[vacant]
             waiting = waiting[self._number[slot[waiting]] != numbers[waiting]]
             slot[waiting] = (slot[waiting] + 1) & (len(self._number) - 1)

@@ -1,10 +1,11 @@
 """The pair that students of CS336 write: `vocab: dict[int, bytes]` and `merges: list[tuple[bytes, bytes]]`; read only.
 
-It has no form of its own. Read is what solutions write: pickles; JSON with tokens as Latin-1, in GPT-2's spelling, as
-hexadecimal digits, base64, Python literals or lists of integers; merges as lines of two such tokens. Which of these it
-is has to be beyond doubt: a token for each of the 256 bytes, and tokens for the parts and the result of each merge.
+The pair has no file format, so this module reads the files that solutions write: pickles; JSON with tokens as Latin-1,
+in GPT-2's spelling, as hexadecimal digits, base64, Python literals or lists of integers; merges as lines of two such
+tokens. The encoding is detected, and an ambiguous file is refused: there must be a token for each of the 256 bytes, and
+tokens for the parts and the result of each merge.
 
-No file can call anything: pickles hold plain values or are refused.
+No file can call anything: a pickle that holds other than plain values is refused.
 """
 
 from __future__ import annotations
@@ -52,7 +53,7 @@ SPELLINGS: dict[str, Callable[[str], bytes]] = {
     "base64": lambda text: base64.b64decode(text, validate=True),
     "Python literals": _literal,
 }
-"""How a token may be written as a string; each raises a ValueError for what is not written so."""
+"""How a token can be written as a string → the function that reads it, which raises a ValueError for other strings."""
 
 
 def read(
@@ -66,12 +67,12 @@ def read(
     Args:
         path: the file of the vocabulary, or one that holds both: one after the other, as a tuple, or by name.
         merges_path: the file of the merges, if it is another one.
-        special_tokens: they do not stand in the files, or may under that name; None is what stands there.
+        special_tokens: None means those in the files, which may hold them under that name.
         pattern: a name or a regular expression.
 
     Raises:
-        ValueError: with the file, if it is malformed, holds anything but plain values, is written in a way that does
-            not tell what the bytes are, or if a part is missing.
+        ValueError: with the file, if it is malformed, holds anything but plain values, has
+            ambiguous bytes, or lacks a part.
     """
     found: dict[str, tuple[Any, str]] = {}
     for file in (path, merges_path):
@@ -95,15 +96,15 @@ def read(
 
 
 def _named(values: Iterable[Any], where: str) -> Iterator[tuple[str, Any]]:
-    """Yield what a file holds: vocab, merges, special_tokens."""
+    """Yield the named parts of a file: vocab, merges, special_tokens."""
     for value in values:
         if isinstance(value, dict) and value and set(value) <= _KEYS.keys():
             yield from ((_KEYS[key], part) for key, part in value.items())
         elif isinstance(value, dict):
             if {"vocab", "merges"} <= value.keys() and len(value) < 256:
                 unknown = next(key for key in value if key not in _KEYS)
-                told = "nothing is known; vocab, merges, special_tokens are read"
-                raise ValueError(f"{where}: of {shortened(unknown)} {told}")
+                message = "nothing is known; vocab, merges, special_tokens are read"
+                raise ValueError(f"{where}: of {shortened(unknown)} {message}")
             yield "vocab", value
         elif isinstance(value, (list, tuple)) and len(value) == 2 and isinstance(value[0], dict):
             yield from zip(("vocab", "merges"), value, strict=True)
@@ -143,7 +144,7 @@ def _lines(text: str, where: str) -> list[list[str]]:
 
 
 def _line(line: str, where: str) -> list[str]:
-    """Return the two tokens of a line: literals, in brackets or not, or what stands around one space."""
+    """Return the two tokens of a line: literals, in brackets or not, or the strings around one space."""
     literals = _LITERAL.findall(line)
     if len(literals) == 2 and re.fullmatch(r"\(?, ?\)?|\(? ,?\)?", _LITERAL.sub("", line)):
         return literals
@@ -191,7 +192,7 @@ class _PlainUnpickler(pickle._Unpickler):
     pop_mark: Callable[[], list[Any]]
 
     def find_class(self, module: str, name: str) -> NoReturn:
-        """Refuse what a pickle names."""
+        """Refuse every class and function that a pickle names."""
         raise _not_plain(f"{module}.{name}")
 
     # The names are those of the functions that they replace.
@@ -223,7 +224,7 @@ def _filled(target: Any, items: Sequence[Any]) -> dict[Any, Any]:
         if type(key) not in (int, bytes, str) and not is_flat:
             raise ValueError(f"a {type(key).__name__} is a key")
         if key in target:
-            raise ValueError(f"the key {shortened(key)} is repeated")
+            raise ValueError(f"the key {shortened(key)} stands twice")
         target[key] = value
     return target
 
@@ -241,6 +242,8 @@ def _unpickle_all(data: bytes) -> Iterator[Any]:
             yield _PlainUnpickler(stream).load()
         except _NotPlain:
             raise
+        except EOFError:
+            raise ValueError("no pickle: it ends too early") from None
         except Exception as error:  # malformed pickles raise all kinds
             raise ValueError(f"no pickle: {shortened(str(error) or type(error).__name__)[1:-1]}") from None
 
@@ -258,7 +261,7 @@ def _vocab(value: Any, where: str) -> tuple[dict[int, bytes], str]:
     ids = [int(index) if isinstance(index, str) and _NUMBER.fullmatch(index) else index for index in ids]
     for index in ids:
         if type(index) is not int:
-            raise ValueError(f"{where}: the vocabulary has {_told(index)} for an id")
+            raise ValueError(f"{where}: the vocabulary has {_described(index)} for an id")
         read_id(index, f"{where}: an id of the vocabulary")
     if len(set(ids)) < len(ids):
         raise ValueError(f"{where}: an id of the vocabulary stands twice")
@@ -279,13 +282,13 @@ def _bytes_of(tokens: Sequence[Any], where: str) -> list[bytes] | None:
         if isinstance(token, (list, tuple)) and all(type(byte) is int and 0 <= byte < 256 for byte in token):
             token = bytes(token)
         if not isinstance(token, bytes):
-            raise ValueError(f"{where}: {_told(token)} stands for a token; bytes are wanted")
+            raise ValueError(f"{where}: {_described(token)} stands for a token; bytes are wanted")
         found.append(token)
     return found
 
 
-def _told(value: object) -> str:
-    """Return a value in a few words; of a container, which may be deep, its type alone."""
+def _described(value: object) -> str:
+    """Return a value in a few words; only the type of a container, which can be deep."""
     return f"{type(value).__name__} {shortened(value)}" if isinstance(value, (str, bytes)) else type(value).__name__
 
 

@@ -1,7 +1,7 @@
 """Tokenizers of other packages that give the same ids: tiktoken's `Encoding`, Hugging Face's `Tokenizer`.
 
-A model that the package would encode differently is refused. Nothing tells how its engine reads an expression that is
-none of `PATTERNS`, so such an expression is tried on a text with all kinds of characters side by side.
+A model that the package would encode differently is refused. How its engine reads an expression that is none of
+`PATTERNS` is not known, so such an expression is tried on a text with all kinds of characters side by side.
 """
 
 from __future__ import annotations

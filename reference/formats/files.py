@@ -1,4 +1,4 @@
-"""Reading and writing the small text files that hold a tokenizer."""
+"""Reading and writing the small text files of a tokenizer, with errors of one line."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ AnyPath = str | os.PathLike[str]
 
 
 def read_utf8(path: AnyPath) -> str:
-    """Return the text of a file, newlines as they are, without a leading BOM.
+    """Return the text of a file without a leading BOM; newlines stay as they are.
 
     Raises:
         ValueError: if it cannot be read or is not UTF-8.
@@ -31,12 +31,12 @@ def read_utf8(path: AnyPath) -> str:
 
 
 def read_lines(path: AnyPath) -> list[str]:
-    r"""Return the lines of a file, split at LF or CRLF only; empty ones at the end are left out."""
+    r"""Return the lines of a file, split at LF or CRLF only, without empty lines at the end."""
     return read_utf8(path).replace("\r\n", "\n").rstrip("\n").split("\n")
 
 
 def write_utf8(path: AnyPath, text: str) -> None:
-    """Write a file as a whole or not at all.
+    """Write a file completely or not at all.
 
     Raises:
         ValueError: if it cannot be written.
@@ -47,7 +47,7 @@ def write_utf8(path: AnyPath, text: str) -> None:
 
 
 def write_all(folder: AnyPath, texts: Mapping[str, str]) -> None:
-    """Write files into a folder, which is made if it is not there: all of them, or none.
+    """Write all files into a directory, which is created if necessary, or none of them.
 
     Raises:
         ValueError: if one cannot be written.
@@ -57,10 +57,10 @@ def write_all(folder: AnyPath, texts: Mapping[str, str]) -> None:
 
 
 def check_folder(folder: AnyPath) -> None:
-    """See that files may be written into a folder, or that it may be made.
+    """Check that files can be written into a directory, or that it can be created.
 
     Raises:
-        ValueError: if not.
+        ValueError: if they cannot.
     """
     with _clear_failures():
         saving.check_folder(folder)
@@ -68,10 +68,10 @@ def check_folder(folder: AnyPath) -> None:
 
 @contextmanager
 def replacing(path: AnyPath) -> Iterator[BinaryIO]:
-    """Open a temporary file, which at the end takes the place of `path`, or vanishes if there is an error.
+    """Open a temporary file, which replaces `path` at the end, or is removed on an error.
 
     Raises:
-        ValueError: if it cannot be written, or a folder or a device stands at `path`.
+        ValueError: if it cannot be written, or `path` is a directory or a device.
     """
     with _clear_failures(), saving.replacing(path) as stream:
         yield stream

@@ -1,8 +1,8 @@
 """GPT-2's files: `vocab.json` (spelled token → id) and `merges.txt` (a pair of spelled tokens a line).
 
 Source: openai/gpt-2 `src/encoder.py`. Tokens are spelled by its byte ↔ character map, special tokens as well.
-Files of others hold special tokens as plain text; a key of `vocab.json` with a character outside the map (a
-space, say) can only be that, and is read as its UTF-8 bytes.
+Other programs write special tokens as plain text; a key of `vocab.json` with a character outside the map (such
+as a space) can only be that, and is read as its UTF-8 bytes.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def vocab_of_entries(entries: Iterable[tuple[str, Any]], where: str) -> dict[int
 
 
 def read_id(value: Any, what: str) -> int:
-    """Return an id as it stands in a file, or raise a ValueError that begins with `what`."""
+    """Return an id from a file, or raise a ValueError that begins with `what`."""
     if type(value) is not int:
         raise ValueError(f"{what} is {shortened(value)}; an integer is wanted")
     if not 0 <= value <= LARGEST_ID:
@@ -59,7 +59,7 @@ def read_id(value: Any, what: str) -> int:
 
 
 def read_key(key: str, where: str) -> bytes:
-    """Return the bytes of a vocabulary's key: unspelled, or, if it is not spelled by the map, as UTF-8.
+    """Return the bytes of a key of the vocabulary: unspelled, or as UTF-8 if it is not spelled by the map.
 
     >>> read_key("Ġthe", ""), read_key("<|a b|>", "")
     (b' the', b'<|a b|>')
@@ -77,11 +77,11 @@ def read_merges(path: AnyPath, vocab: Mapping[int, bytes] | None = None) -> list
 
     Args:
         path: the file.
-        vocab: if it is given, the parts and the result of each merge have to be among its tokens.
+        vocab: if given, the parts and the result of each merge must be among its tokens.
 
     Raises:
-        ValueError: with file and line, if a line is not two spelled tokens with a space between them, or its pair
-            stands in an earlier one.
+        ValueError: with file and line, if a line is not two spelled tokens with a space between them, or a pair
+            is repeated.
     """
     lines = read_lines(path)
     first = 1 if not lines[0] or lines[0].startswith(HEADER) else 0
@@ -96,11 +96,11 @@ def merges_of_pairs(
 
     Args:
         pairs: each of two tokens.
-        place: from a rank to where that merge stands, which an error begins with.
-        vocab: as `read_merges` takes it.
+        place: from a rank to the position of that merge, with which an error begins.
+        vocab: as in `read_merges`.
 
     Raises:
-        ValueError: if one is no pair, stands twice (GPT-2 and Hugging Face take the last rank, others the first), or
+        ValueError: if one is no pair, is repeated (GPT-2 and Hugging Face take the last rank, others the first), or
             is not of the vocabulary's tokens.
     """
     ranks: dict[Merge, int] = {}
@@ -121,14 +121,14 @@ def merges_of_pairs(
 
 
 def read_merge(parts: Sequence[str]) -> Merge:
-    """Return the merge of two spelled tokens, or raise a ValueError that says what they are."""
+    """Return the merge of two spelled tokens, or raise a ValueError."""
     if len(parts) != 2 or not all(parts):
         raise ValueError(f"{shortened(' '.join(parts))} is no merge; two tokens and one space are wanted")
     return unspell(parts[0]), unspell(parts[1])
 
 
 def write(folder: AnyPath, vocab: Mapping[int, bytes], merges: Sequence[Merge]) -> None:
-    """Write `vocab.json` and `merges.txt` into `folder`, which is made if it is not there: both, or none.
+    """Write `vocab.json` and `merges.txt` into a directory, which is created if necessary: both, or none.
 
     Raises:
         ValueError: as `rendered`, and if they cannot be written.
@@ -137,10 +137,10 @@ def write(folder: AnyPath, vocab: Mapping[int, bytes], merges: Sequence[Merge]) 
 
 
 def rendered(vocab: Mapping[int, bytes], merges: Sequence[Merge]) -> dict[str, str]:
-    """Return name → content of both files. A merge that is repeated, and so never applied again, stands once.
+    """Return name → content of both files. A repeated merge is written once, because it is never applied again.
 
     Raises:
-        ValueError: if two ids stand for the same bytes: the format has one id for a token.
+        ValueError: if two ids have the same bytes: the format has one id for a token.
     """
     spelled = spelled_vocab(vocab)
     lines = [f"{HEADER}: 0.2", *(f"{spell(left)} {spell(right)}" for left, right in dict.fromkeys(merges))]
@@ -151,7 +151,7 @@ def spelled_vocab(vocab: Mapping[int, bytes]) -> dict[str, int]:
     """Return spelled token → id.
 
     Raises:
-        ValueError: if two ids stand for the same bytes.
+        ValueError: if two ids have the same bytes.
     """
     spelled: dict[str, int] = {}
     for index, token in vocab.items():

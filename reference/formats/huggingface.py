@@ -1,8 +1,8 @@
-"""Hugging Face's `tokenizer.json`, as far as it is byte-level BPE.
+"""Hugging Face's `tokenizer.json`, if it is byte-level BPE.
 
 Source: huggingface/tokenizers `src/models/bpe/`, `src/pre_tokenizers/byte_level.rs`,
-`src/tokenizer/added_vocabulary.rs`. What would make it encode otherwise than byte-level BPE does (a
-normalizer, a prefix space, `ignore_merges`, …) is refused by name. Its post-processor is not read: it belongs
+`src/tokenizer/added_vocabulary.rs`. A setting by which it would encode differently from byte-level BPE (a
+normalizer, a prefix space, `ignore_merges`, …) is refused by name. The post-processor is not read: it belongs
 to `add_special_tokens=True`.
 """
 
@@ -112,7 +112,7 @@ def _added_tokens(document: Mapping[str, Any], where: str) -> dict[str, int]:
 
 
 def _check_overlaps(normalized: Mapping[str, bool], where: str) -> None:
-    """Refuse tokens that are not found leftmost-longest: those that are not `normalized` are cut out first."""
+    """Refuse tokens that are not found leftmost-longest, because those that are not `normalized` are found first."""
     kinds = [[text for text, late in normalized.items() if late is kind] for kind in (True, False)]
     if sum(map(len, kinds[0])) * sum(map(len, kinds[1])) > MIXED:
         raise ValueError(f"{where}: {len(kinds[0])} are normalized and {len(kinds[1])} are not, too many to compare")
@@ -142,13 +142,13 @@ def write(path: AnyPath, model: Model) -> None:
     """Write a model.
 
     Raises:
-        ValueError: as `document`, and if the file cannot be written.
+        ValueError: as `document` does, and if the file cannot be written.
     """
     write_utf8(path, rendered(model))
 
 
 def rendered(model: Model) -> str:
-    """Return what the file holds, or raise a ValueError as `document`."""
+    """Return the text of the file, or raise a ValueError as `document` does."""
     return json.dumps(document(model), ensure_ascii=False, indent=1) + "\n"
 
 

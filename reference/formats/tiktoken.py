@@ -1,7 +1,7 @@
 """tiktoken's rank files: a line `base64(token) rank` for each ordinary token, and no merges.
 
-Source: openai/tiktoken `tiktoken/load.py`, `load_tiktoken_bpe`. The merges are in the ranks: a token's parts
-are what merging its bytes leaves when only lower ranks may be used.
+Source: openai/tiktoken `tiktoken/load.py`, `load_tiktoken_bpe`. The ranks imply the merges: the parts of a
+token are the result of merging its bytes with lower ranks only.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def read_ranks(path: AnyPath) -> dict[bytes, int]:
     """Read token → rank.
 
     Raises:
-        ValueError: with file and line, if a line is not base64 and a rank, or a token or rank stands twice.
+        ValueError: with file and line, if a line is not base64 and a rank, or a token or rank is repeated.
     """
     ranks: dict[bytes, int] = {}
     taken: set[int] = set()
@@ -44,7 +44,7 @@ def read_ranks(path: AnyPath) -> dict[bytes, int]:
 
 
 def _token(written: str, where: str) -> bytes:
-    """Return the bytes of base64 as every encoder writes it; readers differ in what else they take."""
+    """Return the bytes of canonical base64, which every encoder writes; readers differ in other forms."""
     try:
         token = base64.b64decode(written, validate=True)
     except ValueError as error:
@@ -57,8 +57,8 @@ def _token(written: str, where: str) -> bytes:
 def merges_of_ranks(ranks: Mapping[bytes, int]) -> list[Merge]:
     """Return the merges that a table of ranks implies, by rank.
 
-    A token that lower ranks do not build from two parts is never the result of a merge, and is left out;
-    tiktoken gives it only for a pre-token that is equal to it.
+    A token that lower ranks do not build from two parts is never the result of a merge, and is left out. tiktoken gives
+    its id only for a pre-token that equals it.
 
     >>> ranks = {bytes([byte]): byte for byte in range(256)}
     >>> merges_of_ranks(ranks | {b"bc": 256, b"abc": 257})
@@ -115,7 +115,7 @@ def _parts_of_long(token: bytes, ranks: Mapping[bytes, int], limit: int) -> list
 
 
 def read(path: AnyPath, special_tokens: Mapping[str, int] | None = None, pattern: str = "gpt2") -> Model:
-    """Read a model; special tokens and pattern do not stand in the file.
+    """Read a model; the file has neither special tokens nor a pattern.
 
     Args:
         path: the rank file.
@@ -141,7 +141,7 @@ def ranks_of(model: Model) -> dict[bytes, int]:
 
     Raises:
         ValueError: if the ranks alone do not give back the merges: ids that are not in merge order, tokens
-            that no merge builds, two ids for the same bytes. tiktoken would encode otherwise than the model.
+            that no merge builds, two ids for the same bytes. tiktoken would encode differently from the model.
     """
     special = {text.encode("utf-8") for text in model.special_tokens or ()}
     ordinary = {index: token for index, token in sorted(model.vocab.items()) if token not in special}
@@ -159,15 +159,15 @@ def ranks_of(model: Model) -> dict[bytes, int]:
 
 
 def write(path: AnyPath, model: Model) -> None:
-    """Write the ordinary tokens of `model`, special ones left out.
+    """Write the ordinary tokens of `model`, without special tokens.
 
     Raises:
-        ValueError: as `ranks_of`, and if the file cannot be written.
+        ValueError: as `ranks_of` does, and if the file cannot be written.
     """
     write_utf8(path, rendered(model))
 
 
 def rendered(model: Model) -> str:
-    """Return what the file holds, or raise a ValueError as `ranks_of`."""
+    """Return the text of the file, or raise a ValueError as `ranks_of` does."""
     ranks = ranks_of(model)
     return "".join(f"{base64.b64encode(token).decode('ascii')} {rank}\n" for token, rank in ranks.items())

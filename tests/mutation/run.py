@@ -33,7 +33,10 @@ from bpe_conformance.fixtures.spec import load_spec
 from bpe_conformance.session import items as _items  # noqa: F401
 from bpe_conformance.session import run
 
-MODULES = ("trainer", "encoder", "special_tokens", "streaming", "tokenizer", "patterns", "format_gpt2", "counting")
+MODULES = (
+    *("conventions", "trainer", "encoder", "special_tokens", "streaming", "text_encoder", "tokenizer", "patterns"),
+    *("formats/gpt2", "counting"),
+)
 COMMAND = ("conformance", "--bpe-strict", "-q", "-p", "no:cacheprovider", "--adapter")
 ADAPTERS = {
     "reference": (),
@@ -51,7 +54,8 @@ class _Mutated(SourceFileLoader):
     """Imports the mutant in place of its module."""
 
     def __init__(self, mutant: Mutant) -> None:
-        super().__init__(f"bpe_conformance.reference.{mutant.module}", str(REFERENCE / f"{mutant.module}.py"))
+        name = mutant.module.replace("/", ".")
+        super().__init__(f"bpe_conformance.reference.{name}", str(REFERENCE / f"{mutant.module}.py"))
         self.source = mutant.source
 
     def get_code(self, fullname: str) -> CodeType:
