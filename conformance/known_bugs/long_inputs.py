@@ -24,7 +24,8 @@ class LongTextsInBlocks(Encoder):
     def encode(self, text: str) -> list[int]:
         if len(text) <= 65_536:
             return super().encode(text)
-        return [index for start in range(0, len(text), 65_536) for index in super().encode(text[start:][:65_536])]
+        encode = super().encode
+        return [index for start in range(0, len(text), 65_536) for index in encode(text[start : start + 65_536])]
 
 
 class SpecialsOffInLongTexts(Encoder):

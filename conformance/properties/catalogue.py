@@ -8,7 +8,7 @@ from dataclasses import replace
 from bpe_conformance.fixtures.spec import Clause
 from bpe_conformance.fixtures.yaml_file import SpecError
 
-from . import batch, decoding, encoding, files, special_tokens, splitting, streaming, training
+from . import batch, decoding, encoding, files, lifecycle, scale, special_tokens, splitting, streaming, training
 from .engine import Property
 
 PROPERTIES: tuple[Property, ...] = (
@@ -20,16 +20,23 @@ PROPERTIES: tuple[Property, ...] = (
     *streaming.PROPERTIES,
     *batch.PROPERTIES,
     *files.PROPERTIES,
+    *lifecycle.PROPERTIES,
+    *scale.PROPERTIES,
 )
 
 
-def bind(clauses: Mapping[str, Clause]) -> list[Property]:
+def bind(clauses: Mapping[str, Clause], to_scale: bool = False) -> list[Property]:
     """Return the properties with their clauses.
+
+    Args:
+        clauses: those of the spec.
+        to_scale: whether to include the one that measures growth.
 
     Raises:
         SpecError: if a property's clause does not exist.
     """
-    for one in PROPERTIES:
+    every = (*PROPERTIES, scale.GROWTH) if to_scale else PROPERTIES
+    for one in every:
         if one.clause_id not in clauses:
             raise SpecError(f"the property {one.id} names the clause {one.clause_id}, which does not exist")
-    return [replace(one, bound=clauses[one.clause_id]) for one in PROPERTIES]
+    return [replace(one, bound=clauses[one.clause_id]) for one in every]

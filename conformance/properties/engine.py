@@ -42,6 +42,7 @@ class Effort:
         database: a directory in which failing examples are kept and tried again first.
         deadline: seconds for which the search goes on, whatever the number of examples.
         shrink: whether a smaller example is sought once one fails.
+        scale: whether long inputs are tried up to a million characters.
     """
 
     examples_factor: float = 1
@@ -49,6 +50,7 @@ class Effort:
     database: Path | None = None
     deadline: float | None = None
     shrink: bool = True
+    scale: bool = False
 
 
 @dataclass(frozen=True)

@@ -104,7 +104,7 @@ _CORPORA = (
     "klmn klmn klkl mnmn<|s|>klmn mnkl nkn",
     "it's 345345 KLM\n\n klm it's 345 345 KLM",
 )
-_TRAININGS = tuple(
+_TRAININGS: tuple[Mapping[str, Any], ...] = tuple(
     {"text": text, "vocab_size": size, "special_tokens": special, "pattern": pattern}
     for text in _CORPORA
     for size, special, pattern in ((266, (), "gpt2"), (262, (), "gpt2"), (264, (SPECIAL,), "gpt2"), (264, (), "cl100k"))
@@ -295,7 +295,7 @@ class _Stream:
 
 
 def _step(
-    *needs: str, tokenizers: int = 1, streams: int = 0, **strategies: st.SearchStrategy[Any]
+    *needs: str, tokenizers: int = 1, streams: int = 0, **strategies: Any
 ) -> Callable[[Callable[..., None]], Any]:
     """Return what makes a rule of a method: one step.
 
@@ -316,7 +316,8 @@ def _step(
             with machine.implementation.time_limit():
                 body(machine, **drawn)
 
-        return precondition(is_possible)(rule(**strategies)(limited))
+        step: Any = rule(**strategies)
+        return precondition(is_possible)(step(limited))
 
     return decorate
 
@@ -488,15 +489,15 @@ class _Machine(RuleBasedStateMachine):
         if not self.has(tokenizer, method):
             return
         question = Question(operation, tokenizer.origin.model, given)
-        how = how or partial(OPERATIONS[operation], given=given)
+        asked = how or (lambda proxy: OPERATIONS[operation](proxy, given))
         step = f"{tokenizer.name}.{method}({', '.join(f'{value!a}' for value in given.values())})"
-        answer = self.attempt(step, lambda: how(tokenizer.proxy))
+        answer = self.attempt(step, lambda: asked(tokenizer.proxy))
         encode = (
             partial(_encode, tokenizer) if operation in ("batch", "stream") and self.has(tokenizer, "encode") else None
         )
         self.lifecycle.judge(self, tokenizer.origin, question, answer, encode, state)
-        for returned, before, asked in self._returned:
-            self.compare_lists(asked, "the list that was returned", returned, before)
+        for returned, before, earlier in self._returned:
+            self.compare_lists(earlier, "the list that was returned", returned, before)
 
     def compare_lists(self, question: Question, what: str, now: Any, before: Any) -> None:
         """Compare a list of the caller's with what it was."""

@@ -39,6 +39,8 @@ STATES = {
 }
 """State → pytest's category, letter and word."""
 
+SEEDED_FACTOR = 4
+"""How many times more examples a run with a seed tries."""
 PARTS = 5
 """How many of the selecting options are named beside a verdict."""
 ALONE_TIMEOUT_FACTOR = 3
@@ -69,7 +71,9 @@ class Run:
         self.cases = sorted(filter(selection.matches, spec.cases), key=lambda case: order[case.clause.id])
         self.properties = list(filter(selection.matches, every))
         self.corpora = list(corpora)
-        self.effort = Effort(seed=config.getoption("--bpe-seed"))
+        seed = config.getoption("--bpe-seed")
+        factor = 1 if seed is None else SEEDED_FACTOR
+        self.effort = Effort(factor, seed, scale=config.getoption("--bpe-scale"))
         self.known_failures: dict[str, str] = {}
         self.outcomes: dict[str, Outcome] = {}
         self.expected: set[str] = set()
@@ -96,7 +100,11 @@ class Run:
             if directory and config.getoption("--bpe-seed") is not None:
                 raise pytest.UsageError("--bpe-seed draws examples for the suite's own spec; leave --bpe-spec out")
             implementation = adapter.load(config)
-            properties = [] if directory or config.getoption("--bpe-pack") else bind_properties(spec.clauses)
+            properties = (
+                []
+                if directory or config.getoption("--bpe-pack")
+                else bind_properties(spec.clauses, config.getoption("--bpe-scale"))
+            )
             run = cls(config, spec, implementation, properties, _corpora(config))
             run.reports = reporting.targets(config)
             run._read_known_failures([*(case.id for case in spec.cases), *(one.id for one in properties)])
@@ -348,7 +356,7 @@ def _options(config: pytest.Config) -> Iterator[str]:
         value = config.getoption(name)
         if value != default:
             yield from (name, f"{value:g}" if isinstance(value, float) else str(value))
-    for name in ("--bpe-isolate", "--bpe-strict"):
+    for name in ("--bpe-isolate", "--bpe-strict", "--bpe-scale"):
         if config.getoption(name):
             yield name
 

@@ -1,0 +1,495 @@
+"""Length: operation, pattern and size in one table, up to the buffers of real programs.
+
+A long question repeats a short part whose ids do not depend on what is around it, so its answer is known. Sizes rise.
+An implementation that is wrong at the smallest size is wrong without the length. One that is slow is asked less, and a
+note says so.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cache, partial
+from itertools import pairwise, product
+from typing import Any
+
+from bpe_conformance.fixtures import Model, read_model, write_token
+from bpe_conformance.fixtures.models import gpt2_model
+from bpe_conformance.reference import textbook
+
+from ..cases.expectations import oracle
+from ..implementation.implementation import Implementation
+from ..outcome import (
+    TIMED_OUT,
+    Answer,
+    AtMost,
+    ByteDivergence,
+    Bytes,
+    Dependence,
+    Divergence,
+    EncodingDivergence,
+    Expectation,
+    Fault,
+    Ids,
+    Measure,
+    Mismatch,
+    Question,
+    Refusal,
+    RowDivergence,
+    Rows,
+    Table,
+    Text,
+    TextDivergence,
+    first_difference,
+)
+from .asking import Instance, ask, correct_answer
+from .engine import Effort, Found, Property
+
+SIZES = (60, 1_100, 8_800, 70_000)
+LESS = (60, 1_100, 4_400, 17_200)
+MORE_SIZES = (280_000, 1_100_000)
+"""With `--bpe-scale`."""
+RUN_SIZES = (60, 2_040, 8_000, 30_000, 70_000)
+LIMIT = 2_048
+"""Bytes. An encoder may refuse a pre-token that is longer."""
+SECONDS, MORE_SECONDS = 2.0, 60.0
+"""A size is left out if it would take longer; with `--bpe-scale`, than the second."""
+TIMEOUT_FACTOR = 6
+SHORTEST, MOST_GROWTH = 0.02, 23
+SPECIAL = "<|en|>"
+
+# Parts and tables
+
+WORDS, BLANKS = " ab\u00e9\u65e5c", " \n\n"
+_SHOWN = (
+    *(" +a", "b+\xc3", "\xa9+\xe6", "\x97+\xa5", "\x97\xa5+c", " a+b\xc3", "\xa9\xe6+\x97\xa5c"),
+    *(" ab\xc3+\xa9\xe6\x97\xa5c", " +\n", " \n+\n"),
+)
+THREES = read_model(
+    {
+        "merges": [[{"hex": side.encode("latin-1").hex()} for side in pair.split("+")] for pair in _SHOWN],
+        "special_tokens": [SPECIAL],
+        "extra": [[70_000, SPECIAL]],
+    }
+)
+"""Its pre-tokens and its special token are one token each, and multiples of three in characters and in bytes.
+
+A text of them that is cut at any other position, as each power of two or ten is, has other ids.
+"""
+MIXED = (
+    " ab\u00e9\u65e5c it's DON'Tx I'mx 12345678 \u2167 \u0663 x\u00a0y\u3000z \u00abab\u00bb\u2014ab\u2026 ab\0 ab"
+    "\n\tab, e\u0301|a\u0301b \n  ab\n\n  ab\r\n\t\tab \U0001f98a\U0001f98a 1e1234 50%% aB\u01c5c  ...!? \n\n\n"
+    "  x=[ab];  \u200b\u0130I x \tty\ufeff\u2028\u212b ab"
+)
+"""What implementations and patterns treat differently. It begins with a space and a letter and ends with a letter."""
+UNSPACED = read_model({"merges": [["'", "l"], ["'l", "l"], ["a", "b"], [{"hex": "82"}, {"hex": "e3"}]]})
+"""A text without white space that is cut after a pre-token or a full stop has other ids."""
+ORDERED = read_model({"merges": [["b", "c"], ["a", "b"], ["ab", "c"]]})
+"""In a run of abc, (b,c) is merged first: the longest tokens are wrong."""
+DOUBLED = read_model({"merges": [["a", "a"]]})
+"""A run of an odd length is merged from the left: its last letter stays alone."""
+BLANK = read_model({"merges": [["\t", " "], ["\t ", "\n"]]})
+
+
+@cache
+def mixed(pattern: str) -> Model:
+    """Return a table of all pairs of bytes in `MIXED`, in a mixed order, with ids beyond 16 bits."""
+    pairs = {bytes(pair) for pair in pairwise(MIXED.encode("utf-8"))}
+    ordered = sorted(pairs, key=lambda pair: ((pair[0] * 73 + pair[1] * 151) % 257, pair))
+    merges = [[write_token(pair[:1]), write_token(pair[1:])] for pair in ordered]
+    merge_ids = [70_000 + 3 * number for number in range(len(merges))]
+    return read_model({"merges": merges, "merge_ids": merge_ids, "pattern": pattern})
+
+
+LETTERS = "abcdefgh"
+
+
+@cache
+def large_table() -> Model:
+    """Return a table of all pairs of bytes, in an order without sense, and of 512 longer tokens: 66,048 merges."""
+    one = [bytes([byte]) for byte in range(256)]
+    pairs = [(one[pair >> 8], one[pair & 255]) for pair in (40_503 * number & 0xFFFF for number in range(65_536))]
+    merges = [*pairs, *((_join(pair), _join(third)) for *pair, third in product(LETTERS, repeat=3))]
+    tokens = [*one, *(left + right for left, right in merges)]
+    return Model(dict(enumerate(tokens)), tuple(merges))
+
+
+@cache
+def letters_of_large_table() -> Model:
+    """Return the same without the merges of other bytes than eight letters. The ids stay as they are."""
+    large = large_table()
+    kept = {_join(letters) for size in (2, 3) for letters in product(LETTERS, repeat=size)}
+    merges = tuple(pair for pair in large.merges if pair[0] + pair[1] in kept)
+    return Model({at: token for at, token in large.vocab.items() if at < 256 or token in kept}, merges)
+
+
+def _join(letters: Iterable[str]) -> bytes:
+    return "".join(letters).encode("ascii")
+
+
+# The table
+
+Posed = tuple[Question, Answer]
+
+
+@dataclass(frozen=True)
+class _Row:
+    """One row of the table.
+
+    Attributes:
+        what: what is long.
+        sizes: from the smallest, which is not long.
+        pose: returns the question of a size and its correct answer.
+        may_refuse: whether it is one pre-token.
+    """
+
+    what: str
+    sizes: Sequence[int]
+    pose: Callable[[int], Posed]
+    may_refuse: bool = False
+
+    @property
+    def quick(self) -> float:
+        """Seconds of a size after which the next is asked without a forecast, which is uncertain for so few."""
+        return 0.05 if self.may_refuse else 0.3
+
+
+@dataclass(frozen=True)
+class _Text:
+    """A part again and again, and the ids of the part.
+
+    Attributes:
+        what: what it consists of.
+        model: the tokenizer's.
+        part: the part. Its ids do not depend on what is around it.
+        ids: its ids.
+    """
+
+    what: str
+    model: Model
+    part: str
+    ids: tuple[int, ...]
+
+    def times(self, size: int) -> int:
+        """Return how often a text of about this length repeats the part."""
+        return max(1, size // len(self.part))
+
+    def encode(self, size: int) -> Posed:
+        """Pose `encode`."""
+        return Question("encode", self.model, {"text": self.part * self.times(size)}), Ids(self.ids * self.times(size))
+
+    def stream(self, size: int, chunk: int, first: int = 0) -> Posed:
+        """Pose a stream in chunks of this size, after a first one of another size."""
+        text = self.part * self.times(size)
+        ends = [0, *range(first or chunk, len(text), chunk), len(text)]
+        chunks = [text[start:end] for start, end in pairwise(ends)]
+        return Question("stream", self.model, {"chunks": chunks}), Ids(self.ids * self.times(size))
+
+    def batch(self, size: int) -> Posed:
+        """Pose a batch with a long text between two parts."""
+        texts = [self.part, self.part * self.times(size), self.part]
+        return Question("batch", self.model, {"texts": texts}), Rows((self.ids, self.ids * self.times(size), self.ids))
+
+    def decode(self, size: int) -> Posed:
+        """Pose `decode`."""
+        given = {"ids": list(self.ids * self.times(size))}
+        return Question("decode", self.model, given), Text(self.part * self.times(size))
+
+    def decode_bytes(self, size: int) -> Posed:
+        """Pose `decode_bytes`."""
+        given = {"ids": list(self.ids * self.times(size))}
+        return Question("decode_bytes", self.model, given), Bytes((self.part * self.times(size)).encode("utf-8"))
+
+
+class _Texts:
+    """The texts that an implementation can be asked for."""
+
+    def __init__(self, implementation: Implementation) -> None:
+        self._lookup = implementation.conventions["lookup"]
+        self.own = implementation.fixed_model is not None
+        special = "special" in implementation.capabilities
+        patterns = [
+            name for name in ("gpt2", "cl100k") if name == "gpt2" or f"pattern:{name}" in implementation.capabilities
+        ]
+        words = self._text("words", replace(THREES, special_tokens=None), WORDS + WORDS + BLANKS)
+        self.words = [
+            words,
+            *([self._text("words and special tokens", THREES, WORDS + BLANKS + WORDS + SPECIAL)] * special),
+        ]
+        self.mixed = [self._text(f"mixed text by {name}", mixed(name), MIXED) for name in patterns]
+        self.unspaced = [
+            self._text("text without white space", UNSPACED, part) for part in ("ab'll", "\u65e5\u672c\u3002\u300d")
+        ]
+        if self.own:
+            self.words = [self._text("words", gpt2_model(), WORDS + BLANKS + WORDS)]
+            self.mixed = [self._text("mixed text", gpt2_model(), MIXED)]
+            self.unspaced = []
+
+    def _text(self, what: str, model: Model, part: str) -> _Text:
+        return _Text(what, model, part, tuple(oracle(model, self._lookup).encode(part)))
+
+
+def _sizes(effort: Effort, sizes: Sequence[int] = SIZES) -> tuple[int, ...]:
+    return (*sizes, *(size for size in MORE_SIZES if effort.scale))
+
+
+def _long_texts(implementation: Implementation, effort: Effort) -> Iterator[_Row]:
+    """A long text gives the ids of its parts."""
+    texts = _Texts(implementation)
+    for text in (*texts.words, *texts.mixed):
+        yield _Row(text.what, _sizes(effort), text.encode)
+    for text in texts.unspaced:
+        yield _Row(text.what, _sizes(effort, LESS), text.encode)
+    if effort.scale and not texts.own:
+        yield _Row("different pre-tokens", (10, 20_000, 130_000), _different)
+
+
+def _different(count: int) -> Posed:
+    """Pose a text of so many different pre-tokens: more than caches hold, and than 16 bits count."""
+    model = read_model({})
+    text = "".join(f"z{number}" for number in range(1_000_000, 1_000_000 + count))
+    return Question("encode", model, {"text": text}), Ids(tuple(text.encode("ascii")))
+
+
+def _long_runs(implementation: Implementation, effort: Effort) -> Iterator[_Row]:
+    """One long pre-token gives the ids that the merges give for the whole of it."""
+    right = partial(oracle, lookup=implementation.conventions["lookup"])
+    for what, model, part, sizes in (
+        ("letters", ORDERED, "abc", RUN_SIZES),
+        ("one letter", DOUBLED, "a", RUN_SIZES[:3]),
+        ("white space", BLANK, "\t \n", RUN_SIZES[:4]),
+    ):
+
+        def pose(size: int, model: Model = model, part: str = part) -> Posed:
+            times = size // len(part) | 1
+            ids = [*right(model).encode(part * 2) * (times // 2), *right(model).encode(part)]
+            return Question("encode", model, {"text": part * times}), Ids(tuple(ids))
+
+        yield _Row(f"a pre-token of {what}", _sizes(effort, sizes), pose, may_refuse=True)
+
+
+def _large_tables(implementation: Implementation, effort: Effort) -> Iterator[_Row]:
+    """A table of more merges than 16 bits count gives the ids of a small one with the same merges of letters."""
+
+    def pose(merges: int) -> Posed:
+        small = letters_of_large_table()
+        ids = {token: index for index, token in small.vocab.items()}
+        words = ["".join(LETTERS[7_919 * at >> 3 * place & 7] for place in range(6)) for at in range(60)]
+        text = ".".join(words)
+        merged = [textbook.merge_by_pair(textbook.atoms(word), small.ranks) for word in textbook.split(text)]
+        model = small if merges == len(small.merges) else large_table()
+        return Question("encode", model, {"text": text}), Ids(tuple(ids[token] for word in merged for token in word))
+
+    if implementation.conventions["lookup"] == "pair":
+        yield _Row("a table", (len(letters_of_large_table().merges), len(large_table().merges)), pose)
+
+
+def _long_streams(implementation: Implementation, effort: Effort) -> Iterator[_Row]:
+    """A long stream gives the ids of its parts, in whatever chunks."""
+    texts = _Texts(implementation)
+    text = texts.words[-1]
+    yield _Row(f"{text.what} in chunks of 66,001", _sizes(effort), partial(text.stream, chunk=66_001))
+    yield _Row(f"{text.what} in chunks of 4,097", _sizes(effort, LESS), partial(text.stream, chunk=4_097))
+    for text in texts.mixed:
+        yield _Row(f"{text.what} in chunks of 7", _sizes(effort, LESS), partial(text.stream, chunk=7))
+    for text in texts.unspaced:  # the first chunk ends within a contraction, and so do all others
+        pose = partial(text.stream, chunk=4_095, first=4)
+        yield _Row(f"{text.what} in chunks of 4,095", _sizes(effort, LESS), pose)
+
+
+def _large_batches(implementation: Implementation, effort: Effort) -> Iterator[_Row]:
+    """A batch of thousands of texts gives a row for each."""
+    text = _Texts(implementation).words[-1]
+    right = oracle(text.model, implementation.conventions["lookup"])
+    rows = {one: tuple(right.encode(one)) for one in (" \n", text.part, "", f"{text.part} ", "x\n", "abc")}
+
+    def pose(count: int) -> Posed:
+        texts = (list(rows) * (count // len(rows) + 1))[:count]
+        return Question("batch", text.model, {"texts": texts}), Rows(tuple(rows[one] for one in texts))
+
+    yield _Row(f"texts, {text.what}", (6, 101, 1_001, 4_099, *((70_001,) if effort.scale else ())), pose)
+
+
+def _long_batches(implementation: Implementation, effort: Effort) -> Iterator[_Row]:
+    """A batch with a long text between two short ones gives the ids of its parts."""
+    text = _Texts(implementation).words[-1]
+    yield _Row(f"{text.what} in a batch", _sizes(effort), text.batch)
+
+
+def _long_decodings(implementation: Implementation, effort: Effort) -> Iterator[_Row]:
+    """Many ids, several of them for each character, decode to the text."""
+    (text, *_), sizes = _Texts(implementation).mixed, _sizes(effort)
+    ids = {token: index for index, token in text.model.vocab.items()}
+
+    def pose(size: int) -> Posed:
+        data = ("a" + "\U0001f98a" * (size // 4)).encode("utf-8") + b"\xe2\x82"
+        given = {"ids": [ids[bytes([byte])] for byte in data]}
+        return Question("decode", text.model, given), Text(data.decode("utf-8", "replace"))
+
+    yield _Row("ids of bytes", sizes, pose)
+    yield _Row("ids of mixed text", sizes, text.decode)
+    if "decode_bytes" in implementation.capabilities:
+        yield _Row("ids of mixed text, as bytes", sizes, text.decode_bytes)
+
+
+def _large_trainings(implementation: Implementation, effort: Effort) -> Iterator[_Row]:
+    """Training on a long text gives the merges of a short one whose counts are in the same order."""
+    if implementation.conventions["tie_break"] == "unspecified":
+        return
+    counts = (4, 260, 65_540) if effort.scale else (4, 260)
+    for more, fewer in ((" ab", " xy"), (" xy", " ab")):
+        for by in (3, 10):  # counts of 8 and of 16 bits: both at their greatest, or one of them begins again
+
+            def pose(count: int, more: str = more, fewer: str = fewer, by: int = by) -> Posed:
+                given = {"text": fewer * max(1, count - by) + more * count, "vocab_size": 257, "special_tokens": []}
+                return _learned(implementation, given, fewer + more * 2)
+
+            yield _Row(f"{more!a} {by} times more than {fewer!a}", counts, pose)
+    parts: list[tuple[str, list[str]]] = [(MIXED, [])]
+    if "train-special" in implementation.capabilities:
+        parts.append((WORDS + BLANKS + WORDS + SPECIAL, [SPECIAL]))
+    for part, special in parts:
+
+        def repeat(size: int, part: str = part, special: list[str] = special) -> Posed:
+            given = {"text": part * max(3, size // len(part)), "vocab_size": 300, "special_tokens": special}
+            return _learned(implementation, given, part * 3)
+
+        yield _Row("a text to train on", _sizes(effort), repeat)
+
+
+def _learned(implementation: Implementation, given: dict[str, Any], alike: str) -> Posed:
+    right = correct_answer(Question("train", None, {**given, "text": alike}), implementation.conventions)
+    assert isinstance(right, Table)
+    return Question("train", None, given), right
+
+
+# Asking
+
+
+def _run(
+    id_: str,
+    rows: Callable[[Implementation, Effort], Iterator[_Row]],
+    implementation: Implementation,
+    effort: Effort,
+) -> Found | None:
+    dependent: Found | None = None
+    for row in rows(implementation, effort):
+        found = _first_wrong(id_, row, implementation, effort)
+        if found is not None and found.mismatch.depends_on is None:
+            return found
+        dependent = dependent or found
+    return dependent
+
+
+def _first_wrong(id_: str, row: _Row, implementation: Implementation, effort: Effort) -> Found | None:
+    """Return the first wrong answer of a row. One to the smallest size depends on another failure."""
+    took: list[tuple[int, float]] = []
+    for number, size in enumerate(row.sizes):
+        if (
+            number > 1
+            and took[-1][1] > row.quick
+            and forecast(took, size) > (MORE_SECONDS if effort.scale else SECONDS)
+        ):
+            implementation.note(f"{id_}: {row.what} of size {size:,} and more takes too long to try")
+            break
+        question, right = row.pose(size)
+        answer, seconds = _timed(implementation, question)
+        took.append((size, seconds))
+        if answer == right:
+            continue
+        if number and isinstance(answer, Fault) and answer.kind == TIMED_OUT:
+            implementation.note(f"{id_}: {row.what} of size {size:,}: {answer.message}")
+            break
+        if row.may_refuse and isinstance(answer, Refusal) and size > LIMIT:
+            implementation.note(f"{id_}: {row.what} of size {size:,} is refused: {answer.kind}: {answer.message}")
+            break
+        asked = replace(question, context=f"{row.what}, size {size:,}")
+        dependence = None if number else Dependence("undisturbed")
+        return Found(
+            Mismatch(asked, Expectation((right,)), answer, _divergence(question, right, answer), dependence), number + 1
+        )
+    return None
+
+
+def _timed(implementation: Implementation, question: Question) -> tuple[Answer, float]:
+    """Return an answer and the seconds that it took: of this process, as long as others do not compute for it."""
+    started = time.process_time()
+    with implementation.time_limit(TIMEOUT_FACTOR) as clock:
+        answer = ask(implementation, question, TIMEOUT_FACTOR)
+    of_process = math.inf if implementation.is_remote else time.process_time() - started
+    return answer, min(clock.seconds, of_process)
+
+
+def forecast(took: Sequence[tuple[int, float]], size: int) -> float:
+    """Return the seconds for a size: they grow as between the last two sizes, at least in proportion to the size."""
+    (before, least), (last, seconds) = took[-2:]
+    power = math.log(max(seconds / max(least, 1e-9), 1.0)) / math.log(last / before)
+    return float(seconds * math.pow(size / last, min(max(power, 1.0), 2.0)))
+
+
+def _divergence(question: Question, right: Answer, answer: Answer) -> Divergence | None:
+    """Return the position at which two long answers part."""
+    match right, answer:
+        case Ids(expected), Ids(got):
+            assert question.model is not None
+            at = first_difference(expected, got)
+            byte = sum(len(question.model.vocab[index]) for index in expected[:at])
+            return EncodingDivergence(at, byte)
+        case Rows(expected_rows), Rows(got_rows):
+            row = first_difference(expected_rows, got_rows)
+            inside = row < min(len(expected_rows), len(got_rows))
+            return RowDivergence(row, first_difference(expected_rows[row], got_rows[row]) if inside else 0)
+        case Text(expected_text), Text(got_text):
+            return TextDivergence(first_difference(expected_text, got_text))
+        case Bytes(expected_data), Bytes(got_data):
+            return ByteDivergence(first_difference(expected_data, got_data))
+    return None
+
+
+def _growth(implementation: Implementation, effort: Effort) -> Found | None:
+    """Eight times the length of a pre-token takes at most 23 times as long."""
+    instance = Instance(implementation, ORDERED, TIMEOUT_FACTOR)
+
+    def seconds(length: int) -> tuple[Question, float]:
+        question = Question("encode", ORDERED, {"text": "abc" * (length // 3)})
+        with implementation.time_limit(TIMEOUT_FACTOR) as clock:
+            instance.ask(question)
+        return question, clock.seconds
+
+    length = 300
+    while (before := seconds(length)[1]) < SHORTEST and length < MORE_SIZES[0]:
+        length *= 2
+    question, after = seconds(8 * length)
+    ratio = math.ceil(min(after, min(seconds(8 * length)[1] for _ in range(2))) / max(before, 1e-9))
+    if ratio <= MOST_GROWTH:
+        return None
+    asked = replace(question, context=f"{8 * length:,} characters, in units of the time for {length:,}")
+    return Found(Mismatch(asked, Expectation((AtMost(MOST_GROWTH),)), Measure(ratio)))
+
+
+def _rows(
+    id_: str,
+    clause: str,
+    class_: str,
+    needs: tuple[str, ...],
+    rows: Callable[[Implementation, Effort], Iterator[_Row]],
+    any_model: bool = True,
+) -> Property:
+    return Property(id_, clause, class_, needs, partial(_run, id_, rows), rows.__doc__ or "", any_model)
+
+
+BATCH, STREAM = ("encode_batch",), ("encode_iterable",)
+PROPERTIES: tuple[Property, ...] = (
+    _rows("law-long-texts", "LAW-LONG-1", "encoder", ("encode",), _long_texts),
+    _rows("law-long-runs", "LAW-LONG-2", "encoder", ("encode",), _long_runs, any_model=False),
+    _rows("law-large-table", "LAW-ENCODE-1", "encoder", ("encode",), _large_tables, any_model=False),
+    _rows("law-long-streams", "LAW-LONG-1", "streaming", STREAM, _long_streams),
+    _rows("law-large-batches", "LAW-LONG-1", "batch", BATCH, _large_batches),
+    _rows("law-long-batches", "LAW-LONG-1", "batch", BATCH, _long_batches),
+    _rows("law-long-decoding", "LAW-LONG-1", "decoder", ("decode",), _long_decodings),
+    _rows("law-train-large", "TRAIN-STABLE-1", "trainer", ("train",), _large_trainings, any_model=False),
+)
+GROWTH = Property(*("law-growth", "SCALE-ENCODE-1", "encoder", ("encode",), _growth, _growth.__doc__ or ""))
+"""Measured with `--bpe-scale` only."""
