@@ -69,7 +69,7 @@ class Run:
         self.cases = sorted(filter(selection.matches, spec.cases), key=lambda case: order[case.clause.id])
         self.properties = list(filter(selection.matches, every))
         self.corpora = list(corpora)
-        self.effort = Effort(seed=config.getoption("--bpe-seed"))
+        self.effort = Effort.of_seed(config.getoption("--bpe-seed"))
         self.known_failures: dict[str, str] = {}
         self.outcomes: dict[str, Outcome] = {}
         self.expected: set[str] = set()
