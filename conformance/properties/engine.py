@@ -30,6 +30,7 @@ MOST_SHRINKS = 400
 TIME_LIMITS = 6
 """A search ends, with a note, after this many time limits of one case."""
 FUZZ_ROUND = 500
+SEEDED_FACTOR = 8
 
 
 @dataclass(frozen=True)
@@ -51,6 +52,11 @@ class Effort:
     deadline: float | None = None
     shrink: bool = True
     scale: bool = False
+
+    @classmethod
+    def of_seed(cls, seed: int | None) -> Effort:
+        """Return that of a default run, or of a run with a seed: other examples, and more."""
+        return cls() if seed is None else cls(examples_factor=SEEDED_FACTOR, seed=seed)
 
 
 @dataclass(frozen=True)

@@ -9,10 +9,10 @@ is empty hides other faults.
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
-from itertools import groupby, pairwise, product
+from itertools import groupby, islice, pairwise, product
 
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
@@ -64,18 +64,19 @@ ALPHABETS: tuple[Pieces, ...] = (
     ("a", " ", *UNLISTED, "<|", "|>", "b"),
 )
 """Alphabets, each for one kind of fault; narrow ones repeat pairs, broad ones mix classes of characters."""
-SPLIT_APART: Pieces = (
-    *("a", "B", " ", "1", "'s", "'S", ".", "\n", "23", "'ll", "  ", "\r\n", "/", "\u0301", "é", "日", "ab", "Ab", "aB"),
-    *("\t", "123", "1234", "12345678", "x", "'", "'re", "'VE", "'x", "!!", "_", "\n\n", " \n ", "½", "Ⅷ", "²", "٣"),
-    *("\u00a0", "\u2003", "\u3000", "\u2019s", "ſ", "'ſ", "İ", "ǅ", "ʰ", "ª", "🦊", "ก\u0e31", "\u200d", "-", "%"),
-    *("1.5", "1,000", "1e5", "1.5e-3", "50%", "I'm", "O'Neil", "HTTPServer", "x=1", "(a)", "$1", "\v", "\x85", "\0"),
+SPLIT_APART: tuple[Pieces, ...] = (
+    ("a", "'s", " ", "'S", "B", "'ll", "'VE", "'", "x", "'re", "\u2019s", "'\u017f", "'d", "I'm", "1", "\n", "'T"),
+    ("1", "a", "23", "1234", ".", ",", "12345678", "1.5", "1,000", "1e5", "-", "e", "%", "_", " ", "½", "Ⅷ", "²", "٣"),
+    ("a", " ", "\n", "  ", "\t", "\r\n", ".", "\n\n", " \n ", "1", "\u00a0", "\u3000", "\x85", "\u2003", "\x1c", "!"),
+    (".", "a", "!!", "/", "_", "\n", "-", "$1", "(a)", "x=1", " ", "🦊", "\u200d", "\0", "'", "\r\n", "…", "/\n"),
+    ("a", "B", "Ab", "aB", "HTTPServer", "é", "e\u0301", "\u0301", "日", "İ", "ǅ", "ʰ", "ª", "ก\u0e31", " ", "O'Neil"),
 )
-"""What the patterns split differently."""
+"""Alphabets of what the patterns split differently."""
 
 
-def pieces(alphabet: Pieces, data: bytes) -> str:
-    """Return the text that the bytes spell in this alphabet."""
-    return "".join([alphabet[byte % len(alphabet)] for byte in data])
+def pieces(alphabet: Pieces, data: bytes) -> list[str]:
+    """Return a piece of the alphabet for each byte."""
+    return [alphabet[byte % len(alphabet)] for byte in data]
 
 
 def some_bytes(most: int, least: int = 1) -> SearchStrategy[bytes]:
@@ -107,16 +108,18 @@ class Layout:
 
 
 def table(
-    texts: Sequence[str],
+    parts: Iterable[str],
     number: int,
     implementation: Implementation,
     special: Sequence[str] | None = None,
     pattern: str = "gpt2",
 ) -> Model:
-    """Return a well-formed table that was not trained: its merges are neighbours in the texts, in any order.
+    """Return a well-formed table that was not trained: merges of what may stand together, in any order.
+
+    It depends on which parts a text has, and not on how often and where: a smaller text often has the same table.
 
     Args:
-        texts: what the merges are found in.
+        parts: of the text.
         number: chooses how many merges there are, which, and the ids.
         implementation: for which; a list of ranks has its ids in order.
         special: the special tokens, each with an entry. None is none passed.
@@ -124,7 +127,7 @@ def table(
     """
     count, seed, layout = number & 15, number >> 4 & 255, number >> 12
     known = {bytes([byte]) for byte in range(256)} | {token.encode("utf-8") for token in special or ()}
-    first = last = tuple(bytes([byte]) for byte in "".join(texts).encode("utf-8"))
+    first = last = tuple(bytes([byte]) for byte in _neighbours(parts).encode("utf-8"))
     found, merges = set(pairwise(first)), list[Merge]()
     for step in range(count):
         pairs = sorted(pair for pair in found if pair[0] + pair[1] not in known)
@@ -138,6 +141,15 @@ def table(
     if implementation.conventions["lookup"] == "bytes":
         return with_ids(merges, Layout(), special, pattern)
     return with_ids(merges, Layout(layout & 3, (1, 1, 3, 70_001)[layout >> 2 & 3], layout >> 4), special, pattern)
+
+
+MOST_PARTS = 6
+
+
+def _neighbours(parts: Iterable[str]) -> str:
+    """Return a text in which the first different ones of these parts repeat, and stand beside one another."""
+    few = sorted({*islice(dict.fromkeys(parts), MOST_PARTS)})
+    return "".join([*(part * 5 for part in few), *(one + other for one in few for other in few)])
 
 
 def with_ids(
@@ -176,11 +188,11 @@ def special_sets(known: Sequence[str] = SPECIALS) -> list[tuple[str, ...]]:
     return [*((one,) for one in known), *pairs, *longer, *(one[::-1] for one in longer)]
 
 
-def special_text(special: Sequence[str], data: bytes) -> str:
-    """Return a text in which these special tokens, parts of them, others and white space meet."""
-    parts = [part for token in special for part in (token[:-1], token[1:]) if part]
-    others = ("a", "ab", " ", "\n", "'s", "1", "é", "  ", "b", *parts, *UNLISTED, *SPECIALS)
-    return "".join([pieces((others, special)[byte % 2], bytes([byte // 2])) for byte in data])
+def special_pieces(special: Sequence[str], data: bytes) -> list[str]:
+    """Return pieces of text among which are these special tokens, parts of them, others and white space."""
+    cut = [part for token in special for part in (token[:-1], token[1:]) if part]
+    others = ("a", "ab", " ", "\n", "'s", "1", "é", "  ", "b", *cut, *UNLISTED, *SPECIALS)
+    return [(special if byte % 2 else others)[byte // 2 % len(special if byte % 2 else others)] for byte in data]
 
 
 def _has_special(implementation: Implementation) -> bool:
@@ -199,8 +211,8 @@ def encodings(implementation: Implementation) -> Questions:
     """A text and a table without special tokens."""
 
     def build(alphabet: Pieces, data: bytes, number: int) -> Question:
-        text = pieces(alphabet, data)
-        return Question("encode", table([text], number, implementation), {"text": text})
+        parts = pieces(alphabet, data)
+        return Question("encode", table(parts, number, implementation), {"text": "".join(parts)})
 
     return st.builds(build, st.sampled_from(ALPHABETS), some_bytes(32), tables)
 
@@ -208,20 +220,21 @@ def encodings(implementation: Implementation) -> Questions:
 def splits(implementation: Implementation, names: Sequence[str]) -> Questions:
     """A text and a table that shows where it is split."""
 
-    def build(name: str, data: bytes, number: int) -> Question:
-        text = pieces(SPLIT_APART, data)
+    def build(chosen: tuple[str, Pieces], data: bytes, number: int) -> Question:
+        name, alphabet = chosen
+        text = "".join(parts := pieces(alphabet, data))
         model = None if implementation.conventions["lookup"] == "bytes" else showing(text, name)
-        return Question("encode", model or table([text], number | 15, implementation, None, name), {"text": text})
+        return Question("encode", model or table(parts, number | 15, implementation, None, name), {"text": text})
 
-    return st.builds(build, st.sampled_from(names), some_bytes(16), tables)
+    return st.builds(build, st.sampled_from(list(product(names, SPLIT_APART))), some_bytes(16), tables)
 
 
 def special_encodings(implementation: Implementation, known: Sequence[str] = SPECIALS) -> Questions:
     """A text and a table with some of these special tokens."""
 
     def build(special: Sequence[str], data: bytes, number: int) -> Question:
-        text = special_text(special, data)
-        return Question("encode", table([text], number, implementation, special), {"text": text})
+        parts = special_pieces(special, data)
+        return Question("encode", table(parts, number, implementation, special), {"text": "".join(parts)})
 
     return st.builds(build, st.sampled_from(special_sets(known)), some_bytes(12), tables)
 
@@ -241,13 +254,13 @@ def allowed_encodings(implementation: Implementation, disallowed: bool) -> Quest
 
     def build(drawn: Sequence[str], data: bytes, number: int) -> Question:
         special = [one for one in drawn if not any(one != other and one.startswith(other) for other in drawn)]
-        text = special_text(special, data)
+        parts = special_pieces(special, data)
         given = {
-            "text": text,
+            "text": "".join(parts),
             "allowed_special": _some(special, number >> 16),
             "disallowed_special": _some(special, number >> 8) if disallowed else [],
         }
-        return Question("encode_allowed", table([text], number & 0xFFF, implementation, special), given)
+        return Question("encode_allowed", table(parts, number & 0xFFF, implementation, special), given)
 
     return st.builds(build, st.sampled_from(special_sets()), some_bytes(10), tables)
 
@@ -265,7 +278,7 @@ def decodings(implementation: Implementation) -> Questions:
     """Ids of a table in any order; their bytes are often no UTF-8."""
 
     def build(data: bytes, number: int) -> Question:
-        model = table([DECODED], number, implementation)
+        model = table(DECODED, number, implementation)
         ids = {token: index for index, token in model.vocab.items()}
         singles = dict.fromkeys([*BYTES_FIRST, *range(256)])
         order = [*(left + right for left, right in model.merges), *(bytes([byte]) for byte in singles)]
@@ -289,12 +302,12 @@ def streams(implementation: Implementation) -> Questions:
     """A text cut into chunks anywhere, with special tokens or without."""
 
     def build(alphabet: Pieces, data: bytes, number: int) -> Question:
-        chunks = chunked([pieces(alphabet, bytes([byte % 64])) for byte in data], data)
-        return Question("stream", table(chunks, number, implementation), {"chunks": chunks})
+        parts = pieces(alphabet, bytes(byte % 64 for byte in data))
+        return Question("stream", table(parts, number, implementation), {"chunks": chunked(parts, data)})
 
     def build_special(special: Sequence[str], data: bytes, number: int) -> Question:
-        chunks = chunked([special_text(special, bytes([byte % 64])) for byte in data], data)
-        return Question("stream", table(chunks, number, implementation, special), {"chunks": chunks})
+        parts = special_pieces(special, bytes(byte % 64 for byte in data))
+        return Question("stream", table(parts, number, implementation, special), {"chunks": chunked(parts, data)})
 
     plain = st.builds(build, st.sampled_from(ALPHABETS), some_bytes(24), tables)
     if not _has_special(implementation):
@@ -327,12 +340,16 @@ def batches(implementation: Implementation) -> Questions:
     """Several texts, some of them alike, with special tokens or without."""
 
     def build(alphabet: Pieces, data: bytes, number: int) -> Question:
-        texts = [text for text in pieces([*alphabet, END], data).split(END) if text] or ["a"]
-        return Question("batch", table(texts, number, implementation), {"texts": texts})
+        parts = pieces([*alphabet, END], data)
+        texts = [text for text in "".join(parts).split(END) if text] or ["a"]
+        return Question(
+            "batch", table([part for part in parts if part != END], number, implementation), {"texts": texts}
+        )
 
     def build_special(special: Sequence[str], data: bytes, number: int) -> Question:
-        texts = [special_text(special, data[start : start + 4]) for start in range(0, len(data), 4)]
-        return Question("batch", table(texts, number, implementation, special), {"texts": texts})
+        parts = special_pieces(special, data)
+        texts = ["".join(parts[start : start + 4]) for start in range(0, len(parts), 4)]
+        return Question("batch", table(parts, number, implementation, special), {"texts": texts})
 
     plain = st.builds(build, st.sampled_from(ALPHABETS), some_bytes(32), tables)
     if not _has_special(implementation):
@@ -354,7 +371,7 @@ CORPORA: tuple[Pieces, ...] = (
 )
 BETWEEN: Pieces = (
     *(" ", " ", "\n", " ", "", "  ", "\r\n", ", ", "_", "'s ", " 12 ", ".\n\n", "-", "\t", "!! ", "\n \n", '"', "()"),
-    *(" é", "\u00a0", "\u3000", "\x00", "\ufeff", *UNLISTED),
+    *(" é", "e\u0301", "\u00a0", "\u3000", "\x00", "\ufeff", *UNLISTED),
 )
 
 
@@ -370,7 +387,7 @@ def trainings(implementation: Implementation, special: bool = False, names: Sequ
 
     def build(chosen: tuple[tuple[str, ...], str], data: bytes, number: int) -> Question:
         listed, name = chosen
-        source = pieces(CORPORA[number % len(CORPORA)], (number >> 3).to_bytes(3, "little") + data[:4])
+        source = "".join(pieces(CORPORA[number % len(CORPORA)], (number >> 3).to_bytes(3, "little") + data[:4]))
         between = [*BETWEEN[:18], *(listed * 2), *BETWEEN[18:]]
         merges = number >> 16 & 15
         given = {

@@ -39,8 +39,6 @@ STATES = {
 }
 """State → pytest's category, letter and word."""
 
-SEEDED_FACTOR = 4
-"""How many times more examples a run with a seed tries."""
 PARTS = 5
 """How many of the selecting options are named beside a verdict."""
 ALONE_TIMEOUT_FACTOR = 3
@@ -71,9 +69,7 @@ class Run:
         self.cases = sorted(filter(selection.matches, spec.cases), key=lambda case: order[case.clause.id])
         self.properties = list(filter(selection.matches, every))
         self.corpora = list(corpora)
-        seed = config.getoption("--bpe-seed")
-        factor = 1 if seed is None else SEEDED_FACTOR
-        self.effort = Effort(factor, seed, scale=config.getoption("--bpe-scale"))
+        self.effort = replace(Effort.of_seed(config.getoption("--bpe-seed")), scale=config.getoption("--bpe-scale"))
         self.known_failures: dict[str, str] = {}
         self.outcomes: dict[str, Outcome] = {}
         self.expected: set[str] = set()
