@@ -233,6 +233,11 @@ def read(file: Path) -> Document:
     if wrong is not None:
         where = ".".join(map(str, wrong.absolute_path)) or "document"
         raise ReportError(f"{file}: {one_line(f'{where}: {wrong.message}')}")
+    failed = {one["id"] for one in document["results"] if "failure" in one}
+    for number, cause in enumerate(document["causes"]):
+        if cause["smallest"] not in failed:
+            shown = one_line(ascii(cause["smallest"]))[:80]
+            raise ReportError(f"{file}: causes.{number}.smallest: there is no failure of {shown}")
     return dict(document)
 
 

@@ -111,6 +111,7 @@ def documents() -> Iterator[tuple[str, str, bytes]]:
         table = read_table([str(file)], Given("x", "gpt2", {"<|e|>": 256}))
     yield "pack", "small", _small_pack(table)
     report = sample_reports.report(cases=3, states=sample_reports.failing(1))
+    report["suite"]["hypothesis"] = "6.100.0"
     report |= {"created": "2026-01-01T00:00:00Z", "platform": {"python": "3.11.7", "system": "Linux x86_64"}}
     yield "report", "small", document.text(report).encode()
 

@@ -23,6 +23,7 @@ from bpe_conformance.terminal.failure import describe
 
 SCHEMA = json.loads(document.SCHEMA.read_text("utf-8"))
 TIMES = ("created", "seconds")
+DIAGNOSIS = Diagnosis((greedy(["one"]),), ("one",))
 
 
 def made(*outcomes: Outcome, adapter: str = "x:Y", **more: Any) -> Document:
@@ -53,7 +54,7 @@ def read(project: Project, name: str = "report.json") -> Document:
 
 def test_each_part_of_a_failure_is_a_member() -> None:
     found = outcome("one", "failed", examples=7, case="clause: X\n", mismatch=depending(Dependence("encode", "abc")))
-    (one,) = made(found, diagnosis=Diagnosis((greedy(["one"]),), ("one",)))["results"]
+    (one,) = made(found, diagnosis=DIAGNOSIS)["results"]
     assert (one["state"], one["clause"], one["level"], one["class"], one["kind"], one["seconds"]) == (
         *("failed", "MERGE-ORDER-1", "must", "encoder", "case", 0.5),
     )
@@ -357,6 +358,15 @@ def test_a_file_that_is_no_report_is_refused_in_one_line(tmp_path: Path, text: s
     assert "\n" not in str(error.value)
 
 
+def test_a_cause_without_its_smallest_failure_is_refused(tmp_path: Path) -> None:
+    found = made(outcome(state="failed"), diagnosis=DIAGNOSIS)
+    found["results"] = []
+    file = tmp_path / "r.json"
+    file.write_text(document.text(found), "ascii")
+    with pytest.raises(ReportError, match=r"causes\.0\.smallest: there is no failure of 'one'"):
+        document.read(file)
+
+
 # Markdown and badge
 
 
@@ -379,9 +389,6 @@ def test_markdown_begins_with_verdicts_and_causes() -> None:
     )
     assert "| MERGE | 1/2 | - | 1 | - | - | - |" in lines
     assert "<details><summary>Failures: 1</summary>" in lines
-
-
-DIAGNOSIS = Diagnosis((greedy(["one"]),), ("one",))
 
 
 def test_markdown_of_other_causes() -> None:
