@@ -15,24 +15,24 @@ HEAD = """\
 
 <!-- Rendered from fixtures/clauses/*.yaml by `bpe-conformance regenerate`. Edit those files, not this one. -->
 
-This is a complete description of byte-level byte-pair encoding: how a tokenizer is trained, how it encodes and
-decodes, how its files look, and what it does with bad input. Every rule is a numbered clause; every clause that
-can be tested from outside has golden cases, and `pytest conformance --adapter mypkg:Tokenizer` runs them.
+This page specifies byte-level byte-pair encoding: how a tokenizer is trained, how it encodes and decodes, the format
+of its files, and what it does with invalid input. Every rule is a numbered clause. Every clause that can be tested
+from outside has golden cases; `pytest conformance --adapter mypkg:Tokenizer` runs them.
 
-Each clause has a level. **MUST**: a tokenizer that does otherwise is wrong. **SHOULD**: a difference is reported
-and fails the run only under `--bpe-strict`. **MAY**: measured on request, never judged. **UNSPECIFIED**: right
-tokenizers differ here, so nothing is judged.
+Each clause has a level. **MUST**: a tokenizer that does otherwise is incorrect. **SHOULD**: a difference is reported as
+a warning, and fails the run only under `--bpe-strict`. **MAY**: measured on request, without a verdict.
+**UNSPECIFIED**: correct tokenizers differ here, so nothing is tested.
 
-Verdicts are given for each class of conformance apart: {classes}.
+Each conformance class has a verdict of its own: {classes}.
 
-Bytes are written in hexadecimal where they are no visible text. A *token* is a sequence of bytes with an *id*; a
-*merge* is a pair of tokens; the *rank* of a merge is its place in the list of merges, from 0.
+Bytes that are not visible text are written in hexadecimal. A *token* is a sequence of bytes with an *id*. A *merge* is
+a pair of tokens. The *rank* of a merge is its index in the list of merges, from 0.
 """
 
 INTERFACE = """\
 ## Interface
 
-The clauses speak of a tokenizer of this shape. Every method after `decode` may be absent; what is absent is not judged.
+The clauses describe a tokenizer with this interface. Every method is optional; implement it to support it.
 
 ```python
 class Tokenizer:
@@ -46,13 +46,13 @@ class Tokenizer:
     def encode_iterable(self, chunks: Iterable[str]) -> Iterator[int]: ...
     def encode_batch(self, texts: Sequence[str]) -> list[list[int]]: ...
     def decode_bytes(self, ids: Sequence[int]) -> bytes: ...   # the bytes of the ids, joined and not decoded
-    def save(self, folder) -> None: ...                        # vocab.json and merges.txt, into a folder that exists
+    def save(self, folder) -> None: ...                        # vocab.json and merges.txt, into an existing directory
     @classmethod
     def from_files(cls, vocab_path, merges_path, special_tokens=None) -> "Tokenizer": ...
 ```
 
-A further named parameter `pattern` of `__init__` and `train` takes another split pattern than the default; what `train`
-returns encodes with the pattern that it was trained with.
+A keyword parameter `pattern` of `__init__` and `train` selects another split pattern than the default. The tokenizer
+that `train` returns encodes with the pattern that it was trained with.
 """  # noqa: E501
 
 
@@ -99,8 +99,8 @@ def _anchor(section: Section) -> str:
 def _conventions() -> Iterator[str]:
     yield "## Conventions\n"
     yield (
-        "Right implementations differ in four things. An implementation that differs from the default declares it "
-        "(`conventions`), and is judged by the values that hold under what it declares.\n"
+        "Correct implementations differ in four ways. An implementation that differs from a default declares that in "
+        "`conventions`, and is tested with the values for its declaration.\n"
     )
     yield "| convention | default | others |\n|---|---|---|"
     for name, values in CONVENTIONS.items():
