@@ -88,9 +88,9 @@ def test_an_error_of_a_job_arrives_as_it_is(
     assert "\n" not in str(caught.value)
 
 
-def test_the_readme_shows_how(client: Any, paths: list[Path]) -> None:
-    readme = (Path(__file__).parents[2] / "README.md").read_text("utf-8")
-    shown = next(block for block in readme.split("```") if block.startswith("python\nfrom distributed import"))
+def test_the_manual_shows_how(client: Any, paths: list[Path]) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "reference.md").read_text("utf-8")
+    shown = next(block for block in page.split("```") if block.startswith("python\nfrom distributed import"))
     names: dict[str, Any] = {"Tokenizer": Tokenizer, "paths": paths}
     exec(shown.removeprefix("python\n").replace("tcp://scheduler:8786", client.scheduler.address), names)
     assert names["tokenizer"].merges == Tokenizer.train(paths, 32_000).merges

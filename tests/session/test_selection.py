@@ -15,7 +15,11 @@ from bpe_conformance.session.items import spread
     ("adapter", "options", "message"),
     [
         ("", (), "name what to test: pytest conformance --adapter"),
-        ("textbook", ("--bpe-case", "merge-priorty"), "no case or property 'merge-priorty'; did you mean merge-priority"),
+        (
+            "textbook",
+            ("--bpe-case", "merge-priorty"),
+            "no case or property 'merge-priorty'; did you mean merge-priority",
+        ),
         ("textbook", ("--bpe-case", "quite-other"), "no case or property 'quite-other'; bpe-conformance list"),
         ("textbook", ("--bpe-clause", "MERGE-ODER-1"), "no clause 'MERGE-ODER-1'; did you mean MERGE-ORDER-1"),
         ("textbook", ("--bpe-seed", "7"), "--bpe-seed draws examples for the suite's own spec; leave --bpe-spec out"),
