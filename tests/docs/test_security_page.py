@@ -1,4 +1,4 @@
-"""The table of SECURITY.md: each row names a command that exists."""
+"""The tables of docs/security-testing.md name commands that exist, and SECURITY.md promises what the code does."""
 
 from __future__ import annotations
 
@@ -8,10 +8,13 @@ from pathlib import Path
 
 import pytest
 
+from bpe_conformance.adapters.bridge import server
+from bpe_conformance.implementation import leftovers, output, time_limit
+
 ROOT = Path(__file__).parents[2]
 ROWS = [
     [cell.strip() for cell in line.strip().strip("|").split(" | ")]
-    for line in (ROOT / "SECURITY.md").read_text("utf-8").splitlines()
+    for line in (ROOT / "docs/security-testing.md").read_text("utf-8").splitlines()
     if line.startswith("| ") and "`" in line
 ]
 COMMANDS = [(row[0], command) for row in ROWS for command in re.findall(r"`([^`]+)`", row[-1])]
@@ -38,6 +41,18 @@ def test_the_command_exists(tried: str, command: str) -> None:
     assert [word for word in words if word not in text] == [], command
     wanted = [name for one in arguments for name in one.split("::")[1:]]
     assert [name for name in wanted if f"def {name.partition('[')[0]}(" not in text] == [], command
+
+
+def test_the_page_states_the_figures_of_the_code() -> None:
+    page = " ".join((ROOT / "SECURITY.md").read_text("utf-8").split())
+    for figure in (
+        f"again every {time_limit.REPEAT:g} s",
+        f"ends after {time_limit.ATTEMPTS} attempts",
+        f"shows {output.KEPT // 1024} KiB at most",
+        f"more than {server.GIBIBYTES:g} GiB of memory",
+    ):
+        assert figure in page
+    assert (time_limit.WATCHDOG_FACTOR, time_limit.WATCHDOG_LEAST, leftovers.GRACE) == (10, 60, 5)
 
 
 def _tests(folder: Path) -> list[Path]:

@@ -464,7 +464,7 @@ class SavedNowhere(Attack):
 
 
 class SavedElsewhere(Attack):
-    outcome = "pass"
+    outcome = "passed"
     op = "save"
 
     def save(self, folder: Path) -> None:
@@ -481,7 +481,7 @@ class SavedAsFile(Attack):
 
 
 class SavedLocked(Attack):
-    outcome = "pass"
+    outcome = "passed"
     op = "save"
 
     def save(self, folder: Path) -> None:

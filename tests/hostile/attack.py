@@ -14,14 +14,13 @@ class Attack:
 
     Attributes:
         op: the operation of the case in which it is tried.
-        outcome: the state that its case comes to: "pass" where it does no harm and the answer is right, ""
-            where nothing in the same process can hold it.
-        isolated: the same with --bpe-isolate, where that is another.
+        outcome: the state of its case: "passed" where it does no harm and the answer is correct.
+        in_process: whether it is contained in the suite's own process too, not only with --bpe-isolate.
     """
 
     op: ClassVar[str] = "encode"
-    outcome: ClassVar[str] = "fail"
-    isolated: ClassVar[str] = ""
+    outcome: ClassVar[str] = "failed"
+    in_process: ClassVar[bool] = True
     known: ClassVar[dict[str, type[Attack]]] = {}
 
     def __init_subclass__(cls) -> None:

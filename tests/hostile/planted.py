@@ -1,6 +1,6 @@
 """Takes defences of the suite out, one at a time, to see what notices: `python tests/hostile/planted.py [NAME ...]`.
 
-Each fault is planted in a copy of the package. The attacks that it lets through have to be told as not held by
+Each fault is planted in a copy of the package. The attacks that it lets through have to be reported as not held by
 tests/hostile/run.py, or the tests that are named have to fail; exit 1 if they do not.
 """
 
@@ -19,7 +19,7 @@ from pathlib import Path
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
 PLACES = {"conformance": ".", "adapters": "adapters", "fixtures": "fixtures", "reference": "reference"}
-"""Folder of the clone → where it stands in the package."""
+"""Folder of the clone → its folder in the package."""
 TIMEOUT, TIME_LIMIT = "25", "2"
 """Seconds of a run, and of a case in it."""
 
@@ -30,9 +30,9 @@ class Fault:
 
     Attributes:
         name: what is missing.
-        file: where, in the package.
+        file: the file, in the package.
         old: the source of the defence.
-        new: what stands in its place.
+        new: what replaces it.
         attacks: the attacks, one after another, that are no longer held.
         tests: an expression for pytest -k, for what shows in the output or at the end of a run only.
         module: the tests that it selects from.
@@ -44,11 +44,13 @@ class Fault:
     new: str
     attacks: str = ""
     tests: str = ""
-    module: str = "test_hostile_adapters.py"
+    module: str = "slow/test_hostile_adapters.py"
 
 
-ANSWERS, CONTAINMENT, ALARM = "fixtures/answers.py", "judging/containment.py", "judging/alarm.py"
-AROUND, PROCESS, CLIENT = "judging/surroundings.py", "adapters/bridge/process.py", "adapters/bridge/client.py"
+ANSWERS, CALLS = "fixtures/answers.py", "implementation/calls.py"
+TIME_LIMIT_FILE, ENVIRONMENT = "implementation/time_limit.py", "implementation/environment.py"
+PROCESS, CLIENT = "adapters/bridge/process.py", "adapters/bridge/client.py"
+OF_LIMITS, OF_ENVIRONMENT = "implementation/test_time_limit.py", "implementation/test_environment.py"
 FAULTS = (
     Fault(
         "ids-rebuilt",
@@ -76,131 +78,112 @@ FAULTS = (
     Fault("large-ids-refused", ANSWERS, "if value and not (min", "if False and not (min", "huge"),
     Fault(
         "exits-caught",
-        CONTAINMENT,
-        "    except BaseException as error:\n        if issub",
-        "    except Exception as error:\n        if issub",
-        "exit exitwithtext base closing",
+        CALLS,
+        "    except BaseException as error:\n        if malformed",
+        "    except Exception as error:\n        if malformed",
+        "exit base closing",
     ),
-    Fault("interrupts-told-apart", CONTAINMENT, "and _interrupt.is_set():", ":", "interrupt"),
     Fault(
         "errors-read-safely",
-        CONTAINMENT,
+        CALLS,
         '    except BaseException:\n        message = ["',
         '    except ZeroDivisionError:\n        message = ["',
         "odderror",
     ),
     Fault(
         "names-read-safely",
-        CONTAINMENT,
+        ANSWERS,
         'name = type.__dict__["__name__"].__get__(type(value))',
         "name = type(value).__name__",
         "hostilekindoferror",
     ),
-    Fault("profiler-put-back", CONTAINMENT, "sys.setprofile(profiling)", "pass", "profiling"),
-    Fault("tracer-put-back", CONTAINMENT, "sys.settrace(tracing)", "pass", "watching"),
     Fault(
-        "shape-told-over-the-bridge",
-        CONTAINMENT,
-        'if misshapen := _told(error, "misshapen"):',
-        "if misshapen := None:",
+        "shape-reported-over-the-bridge",
+        CALLS,
+        'if malformed := _attribute(error, "misshapen"):',
+        'if malformed := "":',
         tests="wrong_shape",
     ),
     Fault(
-        "raised-again-and-again",
-        ALARM,
-        "if not self.armed or (self.fired and not self._goes_on(frame)):",
-        "if not self.armed or self.fired:",
-        tests="every_hang",
-        module="test_containment.py",
+        "raised-again",
+        TIME_LIMIT_FILE,
+        "signal.setitimer(signal.ITIMER_REAL, seconds, REPEAT)",
+        "signal.setitimer(signal.ITIMER_REAL, seconds)",
+        tests="catches_every",
+        module=OF_LIMITS,
     ),
     Fault(
-        "raised-at-another-line",
-        ALARM,
-        "self.trace(frame, (self.fired - 2) % 5)",
-        "pass",
-        tests="every_hang",
-        module="test_containment.py",
-    ),
-    Fault(
-        "made-up-for",
-        ALARM,
-        "late = self.armed and",
-        "late = False and",
-        "timerstopped alarmignored alarmtaken",
-    ),
-    Fault(
-        "ended-in-the-end",
-        ALARM,
-        "faulthandler.dump_traceback_later(last,",
-        "dict(last=last,",
-        tests="nothing_interrupts",
-        module="test_containment.py",
-    ),
-    Fault(
-        "streams-put-back",
-        AROUND,
-        "            setattr(sys, name, stream)",
+        "ended-after-many-attempts",
+        TIME_LIMIT_FILE,
+        "            self._end_process()",
         "            pass",
-        tests="put_back or kept",
-        module="test_surroundings.py",
+        tests="catches_every",
+        module=OF_LIMITS,
     ),
     Fault(
-        "descriptors-put-back",
-        AROUND,
-        "os.dup2(descriptor, number)",
+        "watched",
+        TIME_LIMIT_FILE,
+        "faulthandler.dump_traceback_later(last, exit=True, file=self._stderr)",
         "pass",
-        tests="put_back or kept",
-        module="test_surroundings.py",
+        tests="no_signal_interrupts",
+        module=OF_LIMITS,
     ),
     Fault(
-        "path-put-back",
-        AROUND,
-        "entries[:] = [*before",
-        "[*before",
+        "late-answers-refused",
+        TIME_LIMIT_FILE,
+        "if self.remaining <= 0 and not isinstance(failure, TimedOut):",
+        "if False:",
+        tests="late_answer or in_python_code",
+        module=OF_LIMITS,
+    ),
+    Fault(
+        "variables-put-back",
+        ENVIRONMENT,
+        "        os.environ.update(",
+        "        dict(",
         tests="put_back",
-        module="test_surroundings.py",
-    ),
-    Fault("folder-told", AROUND, 'yield f"{changed}; leave it as it is"', "return", "folder"),
-    Fault("locale-told", AROUND, '        yield f"the locale was', '        f"the locale was', "locale"),
-    Fault(
-        "mask-put-back",
-        AROUND,
-        "yield partial(os.umask, mask)",
-        "pass",
-        tests="put_back or kept",
-        module="test_surroundings.py",
+        module=OF_ENVIRONMENT,
     ),
     Fault(
-        "recursion-limit-put-back",
-        AROUND,
-        "yield lambda: sys.setrecursionlimit(max(limit, sys.getrecursionlimit()))",
-        "pass",
-        tests="put_back or kept",
-        module="test_surroundings.py",
+        "handlers-put-back",
+        ENVIRONMENT,
+        "            signal.signal(number, handler)",
+        "            pass",
+        tests="put_back",
+        module=OF_ENVIRONMENT,
     ),
+    Fault("directory-reported", ENVIRONMENT, 'yield f"{changed}; leave it as it is"', "return", "folder"),
+    Fault("locale-reported", ENVIRONMENT, '        yield f"the locale was', '        f"the locale was', "locale"),
     Fault(
         "folders-gone",
-        "judging/scratch.py",
+        "implementation/scratch.py",
         'inner = Path(outer, "saved")',
         'inner = Path(outer + "-saved")',
         "savedelsewhere savedlocked",
     ),
     Fault(
         "output-bounded",
-        "run/output.py",
+        "implementation/output.py",
         "found.st_size > KEPT",
         "found.st_size > KEPT * 10**9",
         tests="flood",
-        module="test_plugin_containment.py",
+        module="session/test_containment.py",
     ),
     Fault(
         "output-escaped",
-        "judging/show.py",
+        "terminal/show.py",
         'return re.sub(r"[^\\n -~]", lambda match: ascii(match.group())[1:-1], text)',
         "return text",
-        tests="in_the_process and fail",
+        tests="isolated_run and failed",
     ),
-    Fault("threads-not-waited-for", "run/leaving.py", "if threads or children:", "if False:", "thread"),
+    Fault(
+        "threads-not-waited-for",
+        "implementation/leftovers.py",
+        "if not is_waiting or",
+        "if True or",
+        tests="does_not_keep",
+        module="implementation/test_leftovers.py",
+    ),
     Fault("group-ended", PROCESS, "os.killpg(self.popen.pid, signal.SIGKILL)", "pass", "spin terminate"),
     Fault(
         "sessions-ended",
@@ -216,7 +199,7 @@ FAULTS = (
         "if False:",
         "next-number last-number no-number number-as-text number-as-float",
     ),
-    Fault("kinds-of-numbers-told", CLIENT, 'type(reply.get("seq")) is not int or ', "", "number-as-float"),
+    Fault("kinds-of-numbers-compared", CLIENT, 'type(reply.get("seq")) is not int or ', "", "number-as-float"),
     Fault(
         "errors-drained",
         PROCESS,
@@ -230,14 +213,14 @@ FAULTS = (
         "adapters/bridge/server.py",
         "    while os.getppid() == parent:",
         "    while True:",
-        tests="leaves_nothing",
+        tests="leaves_no_process",
     ),
     Fault("names-shortened", "adapters/bridge/remote.py", "[:_LONGEST_NAME])[1:-1]", ")[1:-1]", tests="calls_itself"),
 )
 
 
 def silent(fault: Fault, folder: Path, planted: bool = True) -> list[str]:
-    """Return the attacks or the tests that do not tell of a fault, planted in a copy of the package in `folder`."""
+    """Return the attacks or the tests that do not notice a fault, planted in a copy of the package in `folder`."""
     package = folder / "bpe_conformance"
     for name, place in PLACES.items():
         shutil.copytree(ROOT / name, package / place, dirs_exist_ok=True, ignore=shutil.ignore_patterns("__pycache__"))
@@ -262,7 +245,7 @@ def silent(fault: Fault, folder: Path, planted: bool = True) -> list[str]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="*", metavar="NAME", help="faults; all of them if none is named")
-    parser.add_argument("--control", action="store_true", help="plant nothing, and see that nothing is told")
+    parser.add_argument("--control", action="store_true", help="plant nothing, and see that nothing is noticed")
     options = parser.parse_args()
     unknown = sorted({*options.names} - {fault.name for fault in FAULTS})
     if unknown:
@@ -275,7 +258,7 @@ def main() -> None:
         by = fault.attacks.split() or [fault.tests]
         told = [name for name in by if name not in quiet]
         wrong += bool(told if options.control else quiet)
-        print(f"{fault.name:30} told by {', '.join(told) or 'none'}", end="")
+        print(f"{fault.name:30} noticed by {', '.join(told) or 'none'}", end="")
         print(f"; NOT by {', '.join(quiet)}" if quiet and not options.control else "", flush=True)
     what = "looked for, none planted" if options.control else "planted"
     print(f"{len(chosen)} faults {what}, {wrong} not as wanted")

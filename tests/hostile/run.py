@@ -22,12 +22,12 @@ def plans(names: list[str]) -> Iterator[Plan]:
     """Yield name, mode, options, adapter, and the state that is expected."""
     for name, attack in Attack.known.items():
         if name in names or not names:
-            if attack.outcome:
+            if attack.in_process:
                 yield name, "in the process", (), "hostile:Tokenizer", attack.outcome
-            yield name, "isolated", ("--bpe-isolate",), "hostile:Tokenizer", attack.isolated or attack.outcome
+            yield name, "isolated", ("--bpe-isolate",), "hostile:Tokenizer", attack.outcome
     for name in program.ATTACKS:
         if name in names or not names:
-            yield name, "over the wire", (), trial.PROGRAM, "fail"
+            yield name, "over the wire", (), trial.PROGRAM, "failed"
 
 
 def main() -> None:
@@ -48,8 +48,8 @@ def main() -> None:
         state, got = found.results.get(name, ("none", ""))
         after, _ = found.results.get(f"after-{name}", ("none", ""))
         blamed = name in program.SURPLUS
-        status = {"fail": 1, "pass": 0}[expected]
-        held = (state, found.status, found.folders) == (expected, status, []) and (after == "pass" or blamed)
+        status = {"failed": 1, "passed": 0}[expected]
+        held = (state, found.status, found.folders) == (expected, status, []) and (after == "passed" or blamed)
         held = held and (not found.processes or mode == "in the process")  # what is left there is not ended
         tried, broken, longest = tried + 1, broken + (not held), max(longest, found.seconds)
         left = f", {len(found.processes)} processes left" if found.processes else ""

@@ -45,7 +45,7 @@ class Trial:
     def results(self) -> dict[str, tuple[str, str]]:
         """Id → state and what was got."""
         cases = self.report["results"] if self.report else []
-        return {case["id"]: (case["state"], case.get("got") or case.get("message", "")) for case in cases}
+        return {case["id"]: (case["state"], json.dumps(case.get("mismatch") or case.get("error"))) for case in cases}
 
 
 PROGRAM = f"cmd:{sys.executable} hostile/program.py"
