@@ -11,14 +11,15 @@ from collections import Counter
 
 import pytest
 
-from bpe_conformance.cases.difference import TIMED_OUT, Difference
-from bpe_conformance.cases.judging import judge, skip_reason
+from bpe_conformance.cases.judging import judge
+from bpe_conformance.cases.skipping import skip_reason
 from bpe_conformance.cli import main
 from bpe_conformance.fixtures.spec import Spec, load_spec
 from bpe_conformance.implementation.implementation import Implementation
 from bpe_conformance.known_bugs import KnownBug, known_bugs, matrix, mutation_score
 from bpe_conformance.known_bugs.correct import Encoder, Trainer
 from bpe_conformance.known_bugs.matrix import Matrix
+from bpe_conformance.outcome import TIMED_OUT, Fault, fingerprint
 
 BUGS = known_bugs()
 SAMPLE = [bug for bug in BUGS if not bug.varies][::9]
@@ -75,7 +76,7 @@ def test_the_published_answers_are_those_of_today(bug: KnownBug, spec: Spec, pub
 
 
 def test_no_published_answer_depends_on_the_speed_of_a_machine(published: Matrix) -> None:
-    late = Difference("", "", "", answer=TIMED_OUT).fingerprint
+    late = fingerprint(Fault(TIMED_OUT, ""))
     assert all(late not in answers.values() for answers in published.answers.values())
 
 
