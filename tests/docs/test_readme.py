@@ -155,7 +155,7 @@ def test_the_calls_for_untrusted_text() -> None:
     assert eval(plain, names) == list(names["untrusted"].encode())
     assert eval(found, names)[-1] == 256
     for line, untrusted in ((refused, names["untrusted"]), (found, "a<|end|>")):
-        with pytest.raises(ValueError, match=r"contains '<\|end(oftext)?\|>' at character \d+"):
+        with pytest.raises(ValueError, match=r"'<\|end(oftext)?\|>' at character \d+"):
             eval(line, {**names, "untrusted": untrusted})
 
 
