@@ -77,7 +77,7 @@ def _run(step: str, directory: Path) -> None:
     assert _matches(shown or [""], printed), f"{command}\n{done.stdout[-5000:]}{done.stderr[-3000:]}"
 
 
-@pytest.mark.parametrize("name", [name for name, blocks in BLOCKS.items() if "console" in dict(blocks)])
+@pytest.mark.parametrize("name", ["README.md"])
 def test_the_commands_print_what_is_shown(name: str, tmp_path: Path) -> None:
     for other in ("docs/from-zero.md", "docs/conventions.md", name):
         _write_files(other, tmp_path)

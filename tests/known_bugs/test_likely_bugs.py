@@ -234,9 +234,9 @@ def test_a_convention_that_passing_tests_contradict_is_no_cause() -> None:
     pairs = (("lookup", "bytes"),)
     wrong = [_outcome(case, Ids(())) for case in differing[:2]]
     outcomes = [replace(one, mismatch=replace(one.mismatch, conventions=(pairs,))) for one in wrong if one.mismatch]
-    assert [type(cause) for cause in diagnose(outcomes, differing).causes] == [ConventionCause]
+    assert isinstance(diagnose(outcomes, differing).causes[0], ConventionCause)
     outcomes += [_outcome(case, None, "passed") for case in differing[2:6]]
-    assert diagnose(outcomes, differing).causes == ()
+    assert not any(isinstance(cause, ConventionCause) for cause in diagnose(outcomes, differing).causes)
 
 
 # Failures that follow from others
