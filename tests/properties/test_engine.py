@@ -203,15 +203,15 @@ def test_an_error_of_the_suite_is_no_mismatch() -> None:
 
 def test_the_users_settings_and_directory_are_left_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    before = settings.default
+    before = settings.get_current_profile_name()
     settings.register_profile("users", max_examples=1, derandomize=True)
     settings.load_profile("users")
     try:
         assert run(ENCODE, Greedy) is not None
+        assert settings.get_current_profile_name() == "users"
         assert settings().max_examples == 1
     finally:
-        settings.load_profile("default")
-    assert settings.default == before
+        settings.load_profile(before)
     assert [*tmp_path.iterdir()] == []
 
 
