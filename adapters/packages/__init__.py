@@ -1,34 +1,60 @@
 """One module for each third-party package: its tokenizer or trainer in the shape of the adapter protocol.
 
-A module imports its package when it is loaded, and `unavailable` makes the one line that says what to install.
+A module imports its package when it is loaded. The bases are in modules named after what a package takes: `own_ids`,
+`ranks`, `tokenizer_json`, and in `unitoken`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import importlib
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
+
+from bpe_conformance.fixtures import Merge
 
 from ..errors import AdapterUnavailable
 
 
-def unavailable(package: str, error: ImportError, install: str = "") -> AdapterUnavailable:
-    """Return the error to raise when `package` cannot be imported.
+def require(module: str, install: str = "") -> Any:
+    """Import and return a module of a third-party package.
 
     Args:
-        package: the name that is imported.
-        error: what the import raised.
-        install: what `pip install` is to be given; the name itself unless given.
-    """
-    help_line = f"install it: pip install {install or package}"
-    if (getattr(error, "name", "") or "").partition(".")[0] == package:
-        return AdapterUnavailable(f"{package} is not installed; {help_line}")
-    return AdapterUnavailable(f"{package} cannot be imported: {error}; {help_line}")
-
-
-def claim_no_special_tokens(special_tokens: Sequence[str]) -> None:
-    """Say, where special tokens are asked for, that a package has no way to be given them.
+        module: its name.
+        install: the argument of `pip install`; "" is the name of the package.
 
     Raises:
-        NotImplementedError: if there are any; in the suite's first trivial call it means *not claimed*.
+        AdapterUnavailable: if it cannot be imported.
+    """
+    try:
+        return importlib.import_module(module)
+    except ImportError as error:
+        package = module.partition(".")[0]
+        help_line = f"install it: pip install {install or package}"
+        if (getattr(error, "name", "") or "").partition(".")[0] == package:
+            raise AdapterUnavailable(f"{package} is not installed; {help_line}") from error
+        raise AdapterUnavailable(f"{package} cannot be imported: {error}; {help_line}") from error
+
+
+def refuse_special_tokens(special_tokens: Sequence[str]) -> None:
+    """Refuse special tokens, for a package that does not support them.
+
+    Raises:
+        NotImplementedError: if there are any.
     """
     if special_tokens:
-        raise NotImplementedError("this package knows nothing of special tokens")
+        raise NotImplementedError("this package does not support special tokens")
+
+
+class TrainedOnly:
+    """The result of a trainer whose tokenizer is not tested.
+
+    Args:
+        vocab: id → bytes.
+        merges: pairs in order of rank.
+    """
+
+    version: ClassVar[str]
+
+    def __init__(self, vocab: Mapping[int, bytes], merges: Sequence[Merge]) -> None:
+        self.vocab = dict(vocab)
+        self.merges = list(merges)

@@ -4,62 +4,35 @@ from __future__ import annotations
 
 import json
 import tempfile
-from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import ClassVar
+from typing import Any
 
-from bpe_conformance.fixtures import Merge
+from . import refuse_special_tokens, require
+from .own_ids import OwnIds, OwnIdsTokenizer
 
-from . import claim_no_special_tokens, unavailable
-from .own_ids import OwnIds, trained_table
-
-try:
-    import bpe_from_scratch
-except ImportError as error:
-    raise unavailable("bpe_from_scratch", error, "bpe-from-scratch") from error
+bpe_from_scratch = require("bpe_from_scratch", "bpe-from-scratch")
 
 
-class Tokenizer:
-    """`bpe_from_scratch.ByteLevelBPE`, loaded from a file of its own. It numbers the tokens itself; ids are translated.
+class Tokenizer(OwnIdsTokenizer):
+    """`bpe_from_scratch.ByteLevelBPE`, loaded from a file in its own format. It does not support special tokens."""
 
-    Args:
-        vocab: id → bytes.
-        merges: pairs in order of rank.
-        special_tokens: none; the package knows nothing of them.
-    """
-
-    version: ClassVar[str] = bpe_from_scratch.__version__
-    conventions: ClassVar[Mapping[str, str]] = {}
-
-    def __init__(
-        self, vocab: Mapping[int, bytes], merges: Sequence[Merge], special_tokens: Sequence[str] | None = None
-    ) -> None:
-        claim_no_special_tokens(special_tokens or ())
-        self._table = OwnIds(vocab, merges, None)
-        self.vocab, self.merges = self._table.vocab, list(merges)
-        document = {
-            "merges": {f"{left},{right}": index for (left, right), index in self._table.pairs.items()},
-            "vocab": {str(index): list(token) for index, token in self._table.tokens.items()},
-        }
-        self._tokenizer = bpe_from_scratch.ByteLevelBPE()
-        with tempfile.TemporaryDirectory(prefix="bpe-conformance-") as folder:
-            path = Path(folder) / "table.json"
-            path.write_text(json.dumps(document), "utf-8")
-            self._tokenizer.load(str(path))
+    version = bpe_from_scratch.__version__
+    takes_pattern = False
 
     @classmethod
-    def train(cls, text: str, vocab_size: int, special_tokens: Sequence[str]) -> Tokenizer:
-        """Train on `text`. The trainer knows nothing of special tokens."""
-        claim_no_special_tokens(special_tokens)
-        trainer = bpe_from_scratch.ByteLevelBPE()
-        trainer.train(text, vocab_size)
-        return cls(*trained_table(trainer.vocab, trainer.merges))
+    def blank(cls, pattern: str) -> Any:
+        return bpe_from_scratch.ByteLevelBPE()
 
-    def encode(self, text: str) -> list[int]:
-        """Return the ids of `text`."""
-        return self._table.outside(self._tokenizer.encode(text))
-
-    def decode(self, ids: Sequence[int]) -> str:
-        """Return the text of `ids`."""
-        text: str = self._tokenizer.decode(self._table.inside(ids))
-        return text
+    @classmethod
+    def filled(cls, table: OwnIds, pattern: str) -> Any:
+        refuse_special_tokens(list(table.special))
+        document = {
+            "merges": {f"{left},{right}": index for (left, right), index in table.pairs.items()},
+            "vocab": {str(index): list(token) for index, token in table.tokens.items()},
+        }
+        tokenizer = cls.blank(pattern)
+        with tempfile.TemporaryDirectory(prefix="bpe-conformance-") as folder:
+            path = Path(folder, "table.json")
+            path.write_text(json.dumps(document), "utf-8")
+            tokenizer.load(str(path))
+        return tokenizer

@@ -1,23 +1,17 @@
-"""bpe-openai as adapters: the tables of cl100k and o200k that it ships."""
+"""bpe-openai as adapters: the vocabularies of cl100k and o200k that it ships."""
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 from ..shapes.tiktoken_encoding import EncodingTokenizer
-from . import unavailable
+from . import require
 
-try:
-    import bpe_openai
-except ImportError as error:
-    raise unavailable("bpe_openai", error, "bpe-openai") from error
+bpe_openai = require("bpe_openai", "bpe-openai")
 
 
 class Cl100kTokenizer(EncodingTokenizer):
     """`bpe_openai.get_encoding("cl100k_base")`."""
 
-    version: ClassVar[str] = bpe_openai.__version__
-    model: ClassVar[str] = "cl100k"
+    model, version = "cl100k", bpe_openai.__version__
 
     def __init__(self) -> None:
         super().__init__(bpe_openai.get_encoding("cl100k_base"))
@@ -26,8 +20,7 @@ class Cl100kTokenizer(EncodingTokenizer):
 class O200kTokenizer(EncodingTokenizer):
     """`bpe_openai.get_encoding("o200k_base")`."""
 
-    version: ClassVar[str] = bpe_openai.__version__
-    model: ClassVar[str] = "o200k"
+    model, version = "o200k", bpe_openai.__version__
 
     def __init__(self) -> None:
         super().__init__(bpe_openai.get_encoding("o200k_base"))

@@ -2,58 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import ClassVar
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
-from bpe_conformance.fixtures import PATTERNS, Merge
+from . import require
+from .own_ids import OwnIds, OwnIdsTokenizer
 
-from . import claim_no_special_tokens, unavailable
-from .own_ids import OwnIds, trained_table
-
-try:
-    import bpetokenizer
-except ImportError as error:
-    raise unavailable("bpetokenizer", error) from error
+bpetokenizer = require("bpetokenizer")
 
 
-class Tokenizer:
-    """`bpetokenizer.BPETokenizer`. It numbers the tokens itself; the ids are translated.
+class Tokenizer(OwnIdsTokenizer):
+    """`bpetokenizer.BPETokenizer`."""
 
-    Args:
-        vocab: id → bytes.
-        merges: pairs in order of rank.
-        special_tokens: given to its constructor with their ids, and to `encode` as `special_tokens="all"`.
-        pattern: a regular expression; None is GPT-2's.
-    """
-
-    version: ClassVar[str] = bpetokenizer.__version__
+    version = bpetokenizer.__version__
     conventions: ClassVar[Mapping[str, str]] = {"tie_break": "first-seen"}
-
-    def __init__(
-        self,
-        vocab: Mapping[int, bytes],
-        merges: Sequence[Merge],
-        special_tokens: Sequence[str] | None = None,
-        pattern: str | None = None,
-    ) -> None:
-        self._table = OwnIds(vocab, merges, special_tokens)
-        self.vocab, self.merges = self._table.vocab, list(merges)
-        self._tokenizer = bpetokenizer.BPETokenizer(pattern or PATTERNS["gpt2"], self._table.special)
-        self._tokenizer.merges, self._tokenizer.vocab = self._table.pairs, self._table.tokens
+    encode_arguments: ClassVar[Mapping[str, Any]] = {"special_tokens": "all"}
 
     @classmethod
-    def train(cls, text: str, vocab_size: int, special_tokens: Sequence[str], pattern: str | None = None) -> Tokenizer:
-        """Train on `text`. The trainer knows nothing of special tokens."""
-        claim_no_special_tokens(special_tokens)
-        trainer = bpetokenizer.BPETokenizer(pattern or PATTERNS["gpt2"])
-        trainer.train(text, vocab_size)
-        return cls(*trained_table(trainer.vocab, trainer.merges), None, pattern)
+    def blank(cls, pattern: str) -> Any:
+        return bpetokenizer.BPETokenizer(pattern)
 
-    def encode(self, text: str) -> list[int]:
-        """Return the ids of `text`."""
-        return self._table.outside(self._tokenizer.encode(text, special_tokens="all"))
-
-    def decode(self, ids: Sequence[int]) -> str:
-        """Return the text of `ids`."""
-        text: str = self._tokenizer.decode(self._table.inside(ids))
-        return text
+    @classmethod
+    def filled(cls, table: OwnIds, pattern: str) -> Any:
+        tokenizer = bpetokenizer.BPETokenizer(pattern, table.special)
+        tokenizer.merges, tokenizer.vocab = table.pairs, table.tokens
+        return tokenizer

@@ -2,51 +2,29 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Mapping, Sequence
 from importlib.metadata import version
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from bpe_conformance.fixtures import Merge
 
 from ..shapes.functions import Trained
-from . import unavailable
-from .tokenizer_json import write_tokenizer_json
+from . import require
+from .tokenizer_json import JsonTokenizer
 
-try:
-    import gigatoken
-except ImportError as error:
-    raise unavailable("gigatoken", error) from error
-
+gigatoken = require("gigatoken")
 NO_SEPARATOR = b"\xff"
-"""As `separator`, which the trainer cuts the text at, `<|endoftext|>` unless told otherwise: no text holds it."""
+"""As `separator`, where the trainer cuts the text (by default `<|endoftext|>`): no text contains this byte."""
 
 
-class Tokenizer:
-    """`gigatoken.Tokenizer`, which knows the published patterns only. Special tokens are always matched.
+class Tokenizer(JsonTokenizer):
+    """`gigatoken.Tokenizer`, which knows the published patterns only, and always matches special tokens."""
 
-    Args:
-        vocab: id → bytes.
-        merges: pairs in order of rank.
-        special_tokens: what is cut out of the text.
-        pattern: a regular expression; None is GPT-2's.
-
-    Raises:
-        ValueError: if a `tokenizer.json` cannot hold the table.
-    """
-
-    version: ClassVar[str] = version("gigatoken")
+    version = version("gigatoken")
     conventions: ClassVar[Mapping[str, str]] = {"tie_break": "smaller-ids", "byte_order": "gpt2"}
 
-    def __init__(
-        self,
-        vocab: Mapping[int, bytes],
-        merges: Sequence[Merge],
-        special_tokens: Sequence[str] | None = None,
-        pattern: str | None = None,
-    ) -> None:
-        with tempfile.TemporaryDirectory(prefix="bpe-conformance-") as folder:
-            self._tokenizer = gigatoken.Tokenizer(write_tokenizer_json(folder, vocab, merges, special_tokens, pattern))
+    def load(self, path: str) -> Any:
+        return gigatoken.Tokenizer(path)
 
     @property
     def vocab(self) -> dict[int, bytes]:
@@ -60,24 +38,19 @@ class Tokenizer:
 
     @classmethod
     def train(cls, text: str, vocab_size: int, special_tokens: Sequence[str]) -> Trained:
-        """Train on `text` with ties broken as it does by default; special tokens in it are text."""
+        """Train on `text` with the default rule for ties; special tokens in it are text."""
         special = list(special_tokens)
         vocab, merges = gigatoken.train_bpe(text.encode("utf-8"), vocab_size, special, separator=NO_SEPARATOR)
         return Trained(vocab, merges, lambda vocab, merges: cls(vocab, merges, special))
 
     def encode(self, text: str) -> list[int]:
-        """Return the ids of `text`."""
-        ids: list[int] = self._tokenizer.encode(text).tolist()
-        return ids
+        return list(self._tokenizer.encode(text).tolist())
 
     def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
-        """Return the ids of each text."""
         return list(self._tokenizer.encode_batch_list(list(texts)))
 
     def decode(self, ids: Sequence[int]) -> str:
-        """Return the text of `ids`, decoded as its `TiktokenCompat.decode` does."""
-        return self.decode_bytes(ids).decode("utf-8", errors="replace")
+        return self.decode_bytes(ids).decode("utf-8", errors="replace")  # as its TiktokenCompat does
 
     def decode_bytes(self, ids: Sequence[int]) -> bytes:
-        """Return the bytes of `ids`."""
         return bytes(self._tokenizer.decode(list(ids)))

@@ -9,22 +9,18 @@ from typing import Any, ClassVar
 
 from bpe_conformance.fixtures import Merge, spell, unspell
 
-from . import unavailable
+from . import require
 
-try:
-    import tokenizers
-    from tokenizers import AddedToken, Regex, decoders, models, pre_tokenizers, trainers
-except ImportError as error:
-    raise unavailable("tokenizers", error, "'bpe-conformance[huggingface]'") from error
-
+tokenizers = require("tokenizers", "'bpe-conformance[huggingface]'")
+decoders, models, pre_tokenizers = tokenizers.decoders, tokenizers.models, tokenizers.pre_tokenizers
 _POSSESSIVE_INTERVAL = re.compile(r"((?:\\[pP]\{\w+\}|\[(?:\\.|[^\]\\])*\]|\\?.)\{\d+(?:,\d*)?\})\+")
 
 
 class Tokenizer:
-    """`tokenizers.Tokenizer` over `models.BPE`. Ids are those of the vocabulary that is given.
+    """`tokenizers.Tokenizer` over `models.BPE`.
 
     Args:
-        vocab: id → bytes; of two ids for the same bytes only the first is kept: a vocab.json holds no more.
+        vocab: id → bytes; of two ids for the same bytes, the first is kept.
         merges: pairs in order of rank.
         special_tokens: added as `AddedToken(normalized=False, special=True)`.
         pattern: a regular expression for `Split(isolated)`; None is the one built into `ByteLevel`.
@@ -75,9 +71,9 @@ class Tokenizer:
 
     @classmethod
     def train(cls, text: str, vocab_size: int, special_tokens: Sequence[str], pattern: str | None = None) -> Tokenizer:
-        """Train on `text` as it is: the engine does not cut special tokens out of it."""
+        """Train on `text` unchanged: the engine does not cut special tokens out of it."""
         tokenizer = _tokenizer(models.BPE(), pattern)
-        trainer = trainers.BpeTrainer(
+        trainer = tokenizers.trainers.BpeTrainer(
             vocab_size=vocab_size,
             special_tokens=_added(special_tokens),
             initial_alphabet=sorted(pre_tokenizers.ByteLevel.alphabet()),
@@ -94,17 +90,14 @@ class Tokenizer:
         return cls(vocab, merges, list(special_tokens), pattern)
 
     def encode(self, text: str) -> list[int]:
-        """Return the ids of `text`."""
         ids: list[int] = self._tokenizer.encode(text, add_special_tokens=False).ids
         return ids
 
     def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
-        """Return the ids of each text."""
         encodings = self._tokenizer.encode_batch(list(texts), add_special_tokens=False)
         return [encoding.ids for encoding in encodings]
 
     def decode(self, ids: Sequence[int]) -> str:
-        """Return the text of `ids`."""
         text: str = self._tokenizer.decode(list(ids), skip_special_tokens=False)
         return text
 
@@ -120,7 +113,7 @@ def _tokenizer(model: Any, pattern: str | None) -> Any:
     if pattern is None:
         tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     else:
-        split = pre_tokenizers.Split(Regex(_oniguruma(pattern)), "isolated")
+        split = pre_tokenizers.Split(tokenizers.Regex(_oniguruma(pattern)), "isolated")
         byte_level = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
         tokenizer.pre_tokenizer = pre_tokenizers.Sequence([split, byte_level])
     tokenizer.decoder = decoders.ByteLevel()
@@ -128,7 +121,7 @@ def _tokenizer(model: Any, pattern: str | None) -> Any:
 
 
 def _added(special_tokens: Iterable[str]) -> list[Any]:
-    return [AddedToken(token, normalized=False, special=True) for token in special_tokens]
+    return [tokenizers.AddedToken(token, normalized=False, special=True) for token in special_tokens]
 
 
 def _oniguruma(pattern: str) -> str:

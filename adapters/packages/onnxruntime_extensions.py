@@ -3,37 +3,23 @@
 from __future__ import annotations
 
 import json
-import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import ClassVar
+from typing import Any
 
 from bpe_conformance.fixtures import Merge
 
-from . import unavailable
-from .tokenizer_json import write_tokenizer_json
+from . import require
+from .tokenizer_json import JsonTokenizer
 
-try:
-    import onnxruntime_extensions
-    from onnxruntime_extensions import pp_api
-except ImportError as error:
-    raise unavailable("onnxruntime_extensions", error, "onnxruntime-extensions") from error
+onnxruntime_extensions = require("onnxruntime_extensions", "onnxruntime-extensions")
+pp_api = require("onnxruntime_extensions.pp_api", "onnxruntime-extensions")
 
 
-class Tokenizer:
-    """`onnxruntime_extensions.pp_api.Tokenizer` over a folder with a `tokenizer.json`.
+class Tokenizer(JsonTokenizer):
+    """`onnxruntime_extensions.pp_api.Tokenizer` over a directory with a `tokenizer.json`."""
 
-    Args:
-        vocab: id → bytes.
-        merges: pairs in order of rank.
-        special_tokens: what is cut out of the text.
-        pattern: a regular expression; None is GPT-2's.
-
-    Raises:
-        ValueError: if a `tokenizer.json` cannot hold the table.
-    """
-
-    version: ClassVar[str] = onnxruntime_extensions.__version__
+    version = onnxruntime_extensions.__version__
 
     def __init__(
         self,
@@ -42,20 +28,19 @@ class Tokenizer:
         special_tokens: Sequence[str] | None = None,
         pattern: str | None = None,
     ) -> None:
-        with tempfile.TemporaryDirectory(prefix="bpe-conformance-") as folder:
-            write_tokenizer_json(folder, vocab, merges, special_tokens, pattern)
-            kind = "GPT2Tokenizer" if pattern is None else "PreTrainedTokenizerFast"
-            Path(folder, "tokenizer_config.json").write_text(json.dumps({"tokenizer_class": kind}), "utf-8")
-            self._tokenizer = pp_api.Tokenizer(folder, {"skip_special_tokens": False})
+        self._kind = "GPT2Tokenizer" if pattern is None else "PreTrainedTokenizerFast"
+        super().__init__(vocab, merges, special_tokens, pattern)
+
+    def load(self, path: str) -> Any:
+        config = Path(path).with_name("tokenizer_config.json")
+        config.write_text(json.dumps({"tokenizer_class": self._kind}), "utf-8")
+        return pp_api.Tokenizer(str(config.parent), {"skip_special_tokens": False})
 
     def encode(self, text: str) -> list[int]:
-        """Return the ids of `text`."""
         return list(self._tokenizer.tokenize(text))
 
     def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
-        """Return the ids of each text."""
         return [list(ids) for ids in self._tokenizer.tokenize(list(texts))]
 
     def decode(self, ids: Sequence[int]) -> str:
-        """Return the text of `ids`."""
         return str(self._tokenizer.detokenize(list(ids))[0])

@@ -1,14 +1,17 @@
-"""For packages that number the tokens themselves: bytes by their values, merge n as 256 + n, the others behind.
+"""Packages that number the tokens themselves: bytes by their values, merge n as 256 + n, the others after those.
 
-Their merges are a mapping of pairs of such ids. They cannot take a table with other ids, GPT-2's for one, so its
-adapter translates: a table is handed over in the package's numbering, and ids are exchanged on the way in and out.
+Their merges are a mapping of pairs of such ids. They cannot hold other ids, such as GPT-2's, so the adapter renumbers
+the vocabulary for them, and translates ids in both directions.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, ClassVar
 
-from bpe_conformance.fixtures import Merge
+from bpe_conformance.fixtures import PATTERNS, Merge
+
+from . import refuse_special_tokens
 
 IntPair = tuple[int, int]
 
@@ -47,7 +50,7 @@ class OwnIds:
         self.pairs: dict[IntPair, int] = {}
         for rank, (left, right) in enumerate(merges):
             if left not in own or right not in own:
-                raise ValueError(f"a pair of ids cannot stand for {left!r} and {right!r}: nothing makes one of them")
+                raise ValueError(f"no pair of ids represents {left!r} and {right!r}: nothing makes one of them")
             if (own[left], own[right]) in self.pairs:
                 raise ValueError(f"a mapping of pairs cannot hold {left!r} and {right!r} twice")
             self.pairs[own[left], own[right]] = 256 + rank
@@ -80,3 +83,77 @@ class OwnIds:
 def trained_table(tokens: Mapping[int, bytes], pairs: Mapping[IntPair, int]) -> tuple[dict[int, bytes], list[Merge]]:
     """Return vocabulary and merges of what a package learned."""
     return dict(tokens), [(tokens[left], tokens[right]) for left, right in sorted(pairs, key=lambda pair: pairs[pair])]
+
+
+class OwnIdsTokenizer:
+    """An adapter over a tokenizer of such a package; by default, one in the manner of minbpe.
+
+    Args:
+        vocab: id → bytes.
+        merges: pairs in order of rank.
+        special_tokens: registered with the package, which may match them in the text or not.
+        pattern: a regular expression; None is GPT-2's.
+
+    Raises:
+        NotImplementedError: if there is a pattern, and the package takes none.
+        ValueError: if the package cannot hold the table (`OwnIds`).
+    """
+
+    version: ClassVar[str]
+    conventions: ClassVar[Mapping[str, str]] = {}
+    takes_pattern: ClassVar[bool] = True
+    encode_arguments: ClassVar[Mapping[str, Any]] = {}
+
+    def __init__(
+        self,
+        vocab: Mapping[int, bytes],
+        merges: Sequence[Merge],
+        special_tokens: Sequence[str] | None = None,
+        pattern: str | None = None,
+    ) -> None:
+        self._table = OwnIds(vocab, merges, special_tokens)
+        self.vocab, self.merges = self._table.vocab, list(merges)
+        self._tokenizer = self.filled(self._table, self._pattern(pattern))
+
+    @classmethod
+    def train(
+        cls, text: str, vocab_size: int, special_tokens: Sequence[str], pattern: str | None = None
+    ) -> OwnIdsTokenizer:
+        """Train on `text`. The trainers of these packages do not support special tokens."""
+        refuse_special_tokens(special_tokens)
+        return cls(*trained_table(*cls.learn(text, vocab_size, cls._pattern(pattern))), None, pattern)
+
+    def encode(self, text: str) -> list[int]:
+        """Return the ids of `text`."""
+        return self._table.outside(self._tokenizer.encode(text, **self.encode_arguments))
+
+    def decode(self, ids: Sequence[int]) -> str:
+        """Return the text of `ids`."""
+        text: str = self._tokenizer.decode(self._table.inside(ids))
+        return text
+
+    @classmethod
+    def blank(cls, pattern: str) -> Any:
+        """Return a tokenizer of the package without merges."""
+        raise NotImplementedError
+
+    @classmethod
+    def filled(cls, table: OwnIds, pattern: str) -> Any:
+        """Return a tokenizer of the package with this table."""
+        tokenizer = cls.blank(pattern)
+        tokenizer.merges, tokenizer.vocab = table.pairs, table.tokens
+        tokenizer.register_special_tokens(table.special)
+        return tokenizer
+
+    @classmethod
+    def learn(cls, text: str, vocab_size: int, pattern: str) -> tuple[Mapping[int, bytes], Mapping[IntPair, int]]:
+        """Train, and return the package's own vocabulary and merges."""
+        trainer = cls.blank(pattern)
+        trainer.train(text, vocab_size)
+        return trainer.vocab, trainer.merges
+
+    @classmethod
+    def _pattern(cls, pattern: str | None) -> str:
+        if pattern is not None and not cls.takes_pattern:
+            raise NotImplementedError("this package takes no pattern")
+        return PATTERNS["gpt2"] if pattern is None else pattern

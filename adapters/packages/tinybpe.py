@@ -1,4 +1,4 @@
-"""tinybpe as adapters: a trainer and encoder in C, and the tables that it ships."""
+"""tinybpe as adapters: a trainer and encoder in C, and the vocabularies that it ships."""
 
 from __future__ import annotations
 
@@ -7,82 +7,47 @@ from typing import Any, ClassVar
 
 import regex
 
-from bpe_conformance.fixtures import PATTERNS, Merge
+from . import require
+from .own_ids import IntPair, OwnIds, OwnIdsTokenizer
 
-from . import claim_no_special_tokens, unavailable
-from .own_ids import OwnIds, trained_table
-
-try:
-    import tinybpe
-except ImportError as error:
-    raise unavailable("tinybpe", error) from error
+tinybpe = require("tinybpe")
 
 
-class Tokenizer:
-    """`tinybpe.Tokenizer` and `tinybpe.Trainer`. They number the tokens themselves; the ids are translated.
+class Tokenizer(OwnIdsTokenizer):
+    """`tinybpe.Tokenizer` and `tinybpe.Trainer`."""
 
-    Args:
-        vocab: id → bytes.
-        merges: pairs in order of rank.
-        special_tokens: given with their ids.
-        pattern: a regular expression; None is GPT-2's.
-    """
-
-    version: ClassVar[str] = tinybpe.__version__
+    version = tinybpe.__version__
     conventions: ClassVar[Mapping[str, str]] = {"tie_break": "first-seen"}
 
-    def __init__(
-        self,
-        vocab: Mapping[int, bytes],
-        merges: Sequence[Merge],
-        special_tokens: Sequence[str] | None = None,
-        pattern: str | None = None,
-    ) -> None:
-        self._table = OwnIds(vocab, merges, special_tokens)
-        self.vocab, self.merges = self._table.vocab, list(merges)
-        pat_str = PATTERNS["gpt2"] if pattern is None else pattern
-        self._tokenizer = tinybpe.Tokenizer(
-            list(self._table.pairs), pat_str=pat_str, special_tokens=self._table.special or None
-        )
+    @classmethod
+    def filled(cls, table: OwnIds, pattern: str) -> Any:
+        return tinybpe.Tokenizer(list(table.pairs), pat_str=pattern, special_tokens=table.special or None)
 
     @classmethod
-    def train(cls, text: str, vocab_size: int, special_tokens: Sequence[str], pattern: str | None = None) -> Tokenizer:
-        """Train on `text`. The trainer knows nothing of special tokens."""
-        claim_no_special_tokens(special_tokens)
-        split = regex.compile(PATTERNS["gpt2"] if pattern is None else pattern)
+    def learn(cls, text: str, vocab_size: int, pattern: str) -> tuple[Mapping[int, bytes], Mapping[IntPair, int]]:
+        split = regex.compile(pattern)
         trainer = tinybpe.Trainer(text, lambda text: [piece.encode("utf-8") for piece in split.findall(text)])
         trainer.train(vocab_size - 256)
         tokens = {byte: bytes([byte]) for byte in range(256)}
         for left, right in trainer.merges:
             tokens[len(tokens)] = tokens[left] + tokens[right]
-        pairs = {pair: 256 + rank for rank, pair in enumerate(trainer.merges)}
-        return cls(*trained_table(tokens, pairs), None, pattern)
-
-    def encode(self, text: str) -> list[int]:
-        """Return the ids of `text`."""
-        return self._table.outside(self._tokenizer.encode(text))
-
-    def decode(self, ids: Sequence[int]) -> str:
-        """Return the text of `ids`."""
-        text: str = self._tokenizer.decode(self._table.inside(ids))
-        return text
+        return tokens, {pair: 256 + rank for rank, pair in enumerate(trainer.merges)}
 
 
 class _Pretrained:
-    """`tinybpe.Tokenizer.from_pretrained`."""
+    """`tinybpe.Tokenizer.from_pretrained(name)`."""
 
     version: ClassVar[str] = tinybpe.__version__
+    name: ClassVar[str]
 
-    def __init__(self, name: str) -> None:
-        self._tokenizer: Any = tinybpe.Tokenizer.from_pretrained(name)
+    def __init__(self) -> None:
+        self._tokenizer: Any = tinybpe.Tokenizer.from_pretrained(self.name)
 
     def encode(self, text: str) -> list[int]:
-        """Return the ids of `text`."""
         ids: list[int] = self._tokenizer.encode(text)
         return ids
 
     def decode(self, ids: Sequence[int]) -> str:
-        """Return the text of `ids`."""
         text: str = self._tokenizer.decode(list(ids))
         return text
 
@@ -90,25 +55,16 @@ class _Pretrained:
 class Gpt2Tokenizer(_Pretrained):
     """Its `r50k_base`."""
 
-    model: ClassVar[str] = "gpt2"
-
-    def __init__(self) -> None:
-        super().__init__("r50k_base")
+    model, name = "gpt2", "r50k_base"
 
 
 class Cl100kTokenizer(_Pretrained):
     """Its `cl100k_base`."""
 
-    model: ClassVar[str] = "cl100k"
-
-    def __init__(self) -> None:
-        super().__init__("cl100k_base")
+    model, name = "cl100k", "cl100k_base"
 
 
 class O200kTokenizer(_Pretrained):
     """Its `o200k_base`."""
 
-    model: ClassVar[str] = "o200k"
-
-    def __init__(self) -> None:
-        super().__init__("o200k_base")
+    model, name = "o200k", "o200k_base"

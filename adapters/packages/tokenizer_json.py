@@ -1,9 +1,11 @@
-"""A table as Hugging Face's `tokenizer.json`, for the packages that take nothing else."""
+"""Packages that read Hugging Face's `tokenizer.json`."""
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any, ClassVar
 
 from bpe_conformance.fixtures import Merge, Model
 from bpe_conformance.reference.formats import huggingface
@@ -19,14 +21,14 @@ def write_tokenizer_json(
     """Write a `tokenizer.json` into `folder`, and return its path.
 
     Args:
-        folder: where to; the file is only needed until the package has read it.
-        vocab: id → bytes; of two ids for the same bytes only the first is kept: the form holds no more.
+        folder: an existing directory.
+        vocab: id → bytes; of two ids for the same bytes, the first is kept.
         merges: pairs in order of rank.
-        special_tokens: those that the vocabulary lacks get max(ids)+1, +2, …: the form wants an id for each.
+        special_tokens: those that the vocabulary lacks get max(ids)+1, +2, …, because each needs an id.
         pattern: a regular expression for `Split(isolated)`; None is the one built into `ByteLevel`.
 
     Raises:
-        ValueError: if the form cannot hold the table.
+        ValueError: if the file cannot hold the table.
     """
     ids = {token: index for index, token in reversed(dict(vocab).items())}
     free = max(vocab, default=-1) + 1
@@ -38,3 +40,38 @@ def write_tokenizer_json(
     path = Path(folder, "tokenizer.json")
     huggingface.write(path, Model(table, tuple(merges), tuple(special), "gpt2" if pattern is None else pattern))
     return str(path)
+
+
+class JsonTokenizer:
+    """An adapter over a package that reads a `tokenizer.json`.
+
+    Args:
+        vocab: id → bytes.
+        merges: pairs in order of rank.
+        special_tokens: matched in the text.
+        pattern: a regular expression; None is GPT-2's.
+
+    Raises:
+        ValueError: if the file cannot hold the table.
+    """
+
+    version: ClassVar[str]
+
+    def __init__(
+        self,
+        vocab: Mapping[int, bytes],
+        merges: Sequence[Merge],
+        special_tokens: Sequence[str] | None = None,
+        pattern: str | None = None,
+    ) -> None:
+        with tempfile.TemporaryDirectory(prefix="bpe-conformance-") as folder:
+            self._tokenizer = self.load(write_tokenizer_json(folder, vocab, merges, special_tokens, pattern))
+
+    def load(self, path: str) -> Any:
+        """Return the package's tokenizer."""
+        raise NotImplementedError
+
+    def decode(self, ids: Sequence[int]) -> str:
+        """Return the text of `ids`."""
+        text: str = self._tokenizer.decode(list(ids))
+        return text

@@ -10,18 +10,15 @@ from typing import Any, ClassVar
 
 from bpe_conformance.fixtures import Merge
 
-from . import unavailable
+from . import require
 from .tokenizer_json import write_tokenizer_json
 
-try:
-    import transformers
-    from transformers.models.gpt2.tokenization_gpt2 import GPT2Tokenizer
-except ImportError as error:
-    raise unavailable("transformers", error, "'transformers<5'") from error
+transformers = require("transformers", "'transformers<5'")
+gpt2 = require("transformers.models.gpt2.tokenization_gpt2", "'transformers<5'")
 
 
 class Tokenizer:
-    """`transformers.GPT2Tokenizer` without any special tokens but those that are given.
+    """`transformers.GPT2Tokenizer` with no other special tokens than the given ones.
 
     Args:
         vocab: id → bytes.
@@ -56,15 +53,12 @@ class Tokenizer:
         return loaded
 
     def encode(self, text: str) -> list[int]:
-        """Return the ids of `text`."""
         return list(self._tokenizer.encode(text, add_special_tokens=False))
 
     def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
-        """Return the ids of each text."""
         return list(self._tokenizer(list(texts), add_special_tokens=False)["input_ids"]) if texts else []
 
     def decode(self, ids: Sequence[int]) -> str:
-        """Return the text of `ids`."""
         return str(
             self._tokenizer.decode(
                 list(ids),
@@ -75,12 +69,11 @@ class Tokenizer:
         )
 
     def save(self, folder: str) -> None:
-        """Write vocab.json and merges.txt into `folder`."""
         self._tokenizer.save_vocabulary(str(folder))
 
 
 def _load(vocab_path: Path, merges_path: Path, special_tokens: Sequence[str] | None) -> Any:
-    return GPT2Tokenizer(
+    return gpt2.GPT2Tokenizer(
         str(vocab_path),
         str(merges_path),
         unk_token=None,

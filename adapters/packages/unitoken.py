@@ -1,0 +1,74 @@
+"""The crate unitoken, which two packages wrap: trainer, encoder, and GPT-2's files."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, ClassVar
+
+from bpe_conformance.fixtures import PATTERNS, Merge, unspell
+
+from ..shapes.functions import Trained
+
+
+class UnitokenTokenizer:
+    """`package.BpeEncoder` over bytes, and `package.BpeTrainer`.
+
+    Args:
+        vocab: id → bytes, with an entry for each special token; of two ids for the same bytes, the first is kept.
+        merges: pairs in order of rank.
+        special_tokens: matched in the text.
+        pattern: a regular expression in fancy-regex's syntax; None is GPT-2's.
+    """
+
+    package: ClassVar[Any]
+    version: ClassVar[str]
+    conventions: ClassVar[Mapping[str, str]] = {"tie_break": "smaller-ids", "id_layout": "specials-bytes-merges"}
+    tie_break: ClassVar[str | None] = None
+
+    def __init__(
+        self,
+        vocab: Mapping[int, bytes],
+        merges: Sequence[Merge],
+        special_tokens: Sequence[str] | None = None,
+        pattern: str | None = None,
+    ) -> None:
+        self.vocab, self.merges = dict(vocab), list(merges)
+        self._encoder: Any = self.package.BpeEncoder(
+            vocab={token: index for index, token in reversed(self.vocab.items())},
+            merges=self.merges,
+            special_tokens=list(special_tokens or ()),
+            pat_str=PATTERNS["gpt2"] if pattern is None else pattern,
+        )
+
+    @classmethod
+    def train(cls, text: str, vocab_size: int, special_tokens: Sequence[str], pattern: str | None = None) -> Trained:
+        """Train on `text`. The package writes merges to a file only."""
+        special = list(special_tokens)
+        pat_str = PATTERNS["gpt2"] if pattern is None else pattern
+        counter = cls.package.PreTokenizer(special, pat_str=pat_str).word_counter()
+        counter.add_text(text)
+        trainer = cls.package.BpeTrainer(special, tie_break=cls.tie_break)
+        trainer.add_word_counter(counter)
+        trainer.train(vocab_size)
+        model = trainer.validate_model()
+        with tempfile.TemporaryDirectory(prefix="bpe-conformance-") as folder:
+            path = Path(folder, "merges.txt")
+            model.save_merges_txt(path)
+            pairs = [line.split(" ")[:2] for line in path.read_text("utf-8").split("\n")[:-1]]
+        vocab = {index: bytes(token) for token, index in model.vocab.items()}
+        merges = [(unspell(left), unspell(right)) for left, right in pairs]
+        return Trained(vocab, merges, lambda vocab, merges: cls(vocab, merges, special, pattern))
+
+    def encode(self, text: str) -> list[int]:
+        """Return the ids of `text`."""
+        return list(self._encoder.encode(text))
+
+    def decode(self, ids: Sequence[int]) -> str:
+        """Return the text of `ids`."""
+        return str(self._encoder.decode(list(ids)))
+
+
+LARGEST_CONTENT = {"id_layout": "specials-bytes-merges"}
+"""The conventions with the trainer's other rule for ties, `tie_break="largest_content"`."""
