@@ -117,6 +117,10 @@ class _Training:
     def _vocab(self, merges: Sequence[Merge], conventions: _Conventions) -> dict[int, bytes]:
         return textbook.build_vocab(merges, self.named, conventions["byte_order"], conventions["id_layout"])
 
+    def _is_correct(self, answer: Table, conventions: _Conventions) -> bool:
+        """Return whether the table is a stored one under `conventions`; no tie rule is `unspecified`."""
+        return list(answer.merges) in self.values(conventions) and self._entries(answer, conventions) is None
+
     def divergence(self, answer: Table, conventions: _Conventions) -> Divergence | None:
         """Return where the table differs under `conventions`, or None if it is correct."""
         lists = self.values(conventions)
@@ -149,7 +153,7 @@ class _Training:
                 (name, value) for name, value in zip(names, values, strict=True) if value != conventions[name]
             )
             other = {**conventions, **dict(changed)}
-            if changed and None not in self.values(other) and self.divergence(answer, other) is None:
+            if changed and None not in self.values(other) and self._is_correct(answer, other):
                 found.append(changed)
         least = min(map(len, found), default=0)
         return tuple(one for one in found if len(one) == least)

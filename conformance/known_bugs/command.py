@@ -17,7 +17,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     mode.add_argument(
         "--check",
         action="store_true",
-        help="test each bug by its cases and a sample of the others; exit 1 if the matrix or its numbers are wrong",
+        help="test each bug by some of its cases and of the others; exit 1 if the matrix or its numbers are wrong",
     )
     mode.add_argument(
         "--measure",

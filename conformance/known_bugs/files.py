@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
+from functools import cache
 from pathlib import Path
 
 from bpe_conformance.fixtures import GPT2_BYTE_ORDER, Merge, spell, unspell
@@ -216,6 +217,7 @@ class _OtherMap(_Reader):
     printable: Sequence[int] = ()
 
     @classmethod
+    @cache
     def characters(cls) -> dict[int, str]:
         others = [byte for byte in range(256) if byte not in cls.printable]
         return {byte: chr(0x100 + others.index(byte)) if byte in others else chr(byte) for byte in range(256)}

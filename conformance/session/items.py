@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import base64
+import io
 import pickle
 import traceback
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from operator import itemgetter
 from pathlib import Path
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from bpe_conformance.fixtures.models import Model
 from bpe_conformance.fixtures.spec import Case, Clause
 
 from ..cases import dependence, expectations, judging, skipping
@@ -48,14 +50,36 @@ class Finding:
     case: str = ""
 
 
-def pack(outcome: Outcome) -> str:
-    """Return an outcome as text that crosses process borders."""
-    return base64.b64encode(pickle.dumps(outcome)).decode("ascii")
+class _Pickler(pickle.Pickler):
+    """Refers to the models of the spec by name: that of GPT-2 takes a megabyte."""
+
+    def __init__(self, file: io.BytesIO, models: Mapping[str, Model]) -> None:
+        super().__init__(file)
+        self._models = models
+
+    def persistent_id(self, value: object) -> str | None:
+        return value.name if isinstance(value, Model) and self._models.get(value.name) is value else None
 
 
-def unpack(text: str) -> Outcome:
+class _Unpickler(pickle.Unpickler):
+    def __init__(self, file: io.BytesIO, models: Mapping[str, Model]) -> None:
+        super().__init__(file)
+        self._models = models
+
+    def persistent_load(self, name: str) -> Model:
+        return self._models[name]
+
+
+def pack(outcome: Outcome, models: Mapping[str, Model]) -> str:
+    """Return an outcome as text that crosses process borders; `models` are those of the spec."""
+    file = io.BytesIO()
+    _Pickler(file, models).dump(outcome)
+    return base64.b64encode(file.getvalue()).decode("ascii")
+
+
+def unpack(text: str, models: Mapping[str, Model]) -> Outcome:
     """Return the outcome that `pack` made a text of."""
-    found: Outcome = pickle.loads(base64.b64decode(text))
+    found: Outcome = _Unpickler(io.BytesIO(base64.b64decode(text)), models).load()
     return found
 
 

@@ -135,7 +135,7 @@ class Run:
         report = yield
         if isinstance(item, BpeItem) and (report.when == "call" or report.failed):
             outcome = item.result(report)
-            report.bpe = pack(outcome)
+            report.bpe = pack(outcome, self.spec.models)
             report.bpe_notes = list(self.implementation.notes)
             report.sections = [(name, reporting.printable(text)) for name, text in report.sections]
             if report.when == "call":  # what JUnit XML holds beside the outcome
@@ -150,7 +150,7 @@ class Run:
         packed = getattr(report, "bpe", None)
         if packed is None or report.when != "call":
             return None
-        return STATES.get(unpack(packed).state)
+        return STATES.get(unpack(packed, self.spec.models).state)
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
         """Note what was collected (without xdist)."""
@@ -165,7 +165,7 @@ class Run:
         """Keep each outcome."""
         packed = getattr(report, "bpe", None)
         if packed is not None:
-            outcome = unpack(packed)
+            outcome = unpack(packed, self.spec.models)
             self.outcomes[outcome.test] = outcome
             for note in report.bpe_notes:  # those of a worker come with its reports
                 self.implementation.note(note)
@@ -205,7 +205,7 @@ class Run:
         failed = [one for category in ("failed", "error") for one in terminal.stats.get(category, [])]
         for report in failed:
             if packed := getattr(report, "bpe", None):
-                outcome = unpack(packed)
+                outcome = unpack(packed, self.spec.models)
                 bugs = self.diagnosis.bugs_of(outcome.test)
                 report.longrepr = FailureRepr(describe_failure(outcome, self.command, bugs))
         self.shows_failures = all(hasattr(report, "bpe") for report in failed)

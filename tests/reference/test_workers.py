@@ -201,7 +201,7 @@ def test_ctrl_c_is_for_the_caller() -> None:
 
 
 def test_workers_end_when_nobody_wants_the_rest(capfd: pytest.CaptureFixture[str]) -> None:
-    with closing(in_processes(2, sleep, [0.0, 60, 60, 60, 60])) as results:
+    with closing(in_processes(2, sleep, [0.0, 60, 60])) as results:
         assert next(results) == 0
     assert not multiprocessing.active_children()
     assert capfd.readouterr() == ("", "")

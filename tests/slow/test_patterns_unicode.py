@@ -1,4 +1,4 @@
-"""The shipped patterns split every code point of Unicode 12 alike in three regex engines, whatever stands around it."""
+"""The shipped patterns split every code point of Unicode 12 alike in three regex engines, whatever is around it."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def _texts(codes: list[int]) -> list[str]:
 
 @pytest.fixture(scope="module")
 def texts() -> list[str]:
-    """Return texts in which each code point of Unicode 12 on which the engines agree stands in several contexts."""
+    """Return texts in which each code point of Unicode 12 on which the engines agree is in several contexts."""
     codes = _agreed()
     assert len(codes) > 137_000
     return _texts(codes)
@@ -47,12 +47,13 @@ def fewer_texts() -> list[str]:
 
 
 @pytest.mark.parametrize("name", PATTERNS)
-def test_hugging_faces_engine_splits_alike(name: str, texts: list[str]) -> None:
+def test_hugging_faces_engine_splits_alike(name: str, texts: list[str], fewer_texts: list[str]) -> None:
+    """o200k has all classes of characters that the patterns have, so it is tested on all code points."""
     tokenizers = pytest.importorskip("tokenizers")
     # Oniguruma reads {1,3}+ as a repetition of the interval; an atomic group says what is meant.
     string = PATTERNS[name].replace(r"\p{N}{1,3}+", r"(?>\p{N}{1,3})")
     splitter = tokenizers.pre_tokenizers.Split(tokenizers.Regex(string), "isolated")
-    for text in texts:
+    for text in texts if name == "o200k" else fewer_texts:
         assert [piece for piece, _ in splitter.pre_tokenize_str(text)] == split(text, PATTERNS[name])
 
 
