@@ -322,7 +322,8 @@ class Client:
             raise self._fail(ProtocolError, operation, excerpt(line), "replies are ASCII, or UTF-8", fix) from None
         except ValueError as error:
             rule = f"each line of standard output is one JSON object ({error})"
-            raise self._fail(ProtocolError, operation, excerpt(line), rule, ONE_REPLY[1]) from None
+            got = excerpt(line) or "an empty line"
+            raise self._fail(ProtocolError, operation, got, rule, ONE_REPLY[1]) from None
         if type(reply.get("seq")) is not int or reply["seq"] != self._sequence:
             rule = f"a reply repeats the request's seq, here {self._sequence}"
             fix = "copy it from the request; answer once, in order"

@@ -91,7 +91,7 @@ def read(
         if not isinstance(special_tokens, (list, tuple)) or not all(isinstance(text, str) for text in special_tokens):
             raise ValueError(f"{where}: special_tokens is {type(special_tokens).__name__}, not a list of strings")
         if odd := next(filter(SURROGATE.search, special_tokens), None):
-            raise ValueError(f"{where}: the special token {shortened(odd)} holds a lone surrogate")
+            raise ValueError(f"{where}: the special token {shortened(odd)} contains a lone surrogate")
     return Model(vocab, merges, None if special_tokens is None else tuple(special_tokens), pattern)
 
 

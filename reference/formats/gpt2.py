@@ -69,7 +69,7 @@ def read_key(key: str, where: str) -> bytes:
     try:
         return key.encode("utf-8")
     except UnicodeEncodeError:
-        raise ValueError(f"{where}: the token {shortened(key)} holds a lone surrogate") from None
+        raise ValueError(f"{where}: the token {shortened(key)} contains a lone surrogate") from None
 
 
 def read_merges(path: AnyPath, vocab: Mapping[int, bytes] | None = None) -> list[Merge]:

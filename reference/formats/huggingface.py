@@ -102,7 +102,7 @@ def _added_tokens(document: Mapping[str, Any], where: str) -> dict[str, int]:
         if not isinstance(text, str) or not text or "id" not in token:
             raise ValueError(f"{here}: a content that is not empty and an id are wanted")
         if SURROGATE.search(text):
-            raise ValueError(f"{here}: {shortened(text)} holds a lone surrogate")
+            raise ValueError(f"{here}: {shortened(text)} contains a lone surrogate")
         if text in added:
             raise ValueError(f"{here}: {shortened(text)} stands twice")
         added[text] = read_id(token["id"], f"{here}: the id of {shortened(text)}")
