@@ -1,61 +1,30 @@
-"""Renders the pages SPEC.md and SUPERBPE.md from the clauses."""
+"""Renders SPEC.md and SUPERBPE.md: the chapters of `fixtures/specification.md`, with the clauses in their positions."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
+from bpe_conformance.fixtures import PATTERNS
 from bpe_conformance.fixtures.conventions import CONVENTIONS
-from bpe_conformance.fixtures.spec import CLASS_OF_OP, Clause, Section, Spec
+from bpe_conformance.fixtures.spec import FOLDER, Clause, Spec
+from bpe_conformance.reference import textbook
+
+from . import example
 
 FILE = Path(__file__).parents[1] / "SPEC.md"
 SUPERBPE_FILE = FILE.with_name("SUPERBPE.md")
+CHAPTERS = FOLDER / "specification.md"
+EXAMPLES = 2
+"""How many cases of each clause are shown."""
 HEAD = """\
 # Byte-level BPE: the specification
 
-<!-- Rendered from fixtures/clauses/*.yaml by `bpe-conformance regenerate`. Edit those files, not this one. -->
+<!-- Rendered from fixtures/specification.md and fixtures/clauses/*.yaml by `bpe-conformance regenerate`.
+     Edit those files, not this one. -->
 
-This page specifies byte-level byte-pair encoding: how a tokenizer is trained, how it encodes and decodes, the format
-of its files, and what it does with invalid input. Every rule is a numbered clause. Every clause that can be tested
-from outside has golden cases; `pytest conformance --adapter mypkg:Tokenizer` runs them.
-
-Each clause has a level. **MUST**: a tokenizer that does otherwise is incorrect. **SHOULD**: a difference is reported as
-a warning, and fails the run only under `--bpe-strict`. **MAY**: measured on request, without a verdict.
-**UNSPECIFIED**: correct tokenizers differ here, so nothing is tested.
-
-Each conformance class has a verdict of its own: {classes}.
-
-Bytes that are not visible text are written in hexadecimal. A *token* is a sequence of bytes with an *id*. A *merge* is
-a pair of tokens. The *rank* of a merge is its index in the list of merges, from 0.
 """
-
-INTERFACE = """\
-## Interface
-
-The clauses describe a tokenizer with this interface. Every method is optional; implement it to support it.
-
-```python
-class Tokenizer:
-    vocab: Mapping[int, bytes]
-    merges: Sequence[tuple[bytes, bytes]]
-    def __init__(self, vocab: dict[int, bytes], merges: list[tuple[bytes, bytes]], special_tokens: list[str] | None = None): ...
-    def encode(self, text: str) -> list[int]: ...
-    def decode(self, ids: Sequence[int]) -> str: ...
-    @classmethod
-    def train(cls, text: str, vocab_size: int, special_tokens: list[str]) -> "Tokenizer": ...
-    def encode_iterable(self, chunks: Iterable[str]) -> Iterator[int]: ...
-    def encode_batch(self, texts: Sequence[str]) -> list[list[int]]: ...
-    def decode_bytes(self, ids: Sequence[int]) -> bytes: ...   # the bytes of the ids, joined and not decoded
-    def save(self, folder) -> None: ...                        # vocab.json and merges.txt, into an existing directory
-    @classmethod
-    def from_files(cls, vocab_path, merges_path, special_tokens=None) -> "Tokenizer": ...
-```
-
-A keyword parameter `pattern` of `__init__` and `train` selects another split pattern than the default. The tokenizer
-that `train` returns encodes with the pattern that it was trained with.
-"""  # noqa: E501
-
-
 SUPERBPE_HEAD = """\
 # SuperBPE: an extension of the specification
 
@@ -64,60 +33,103 @@ SUPERBPE_HEAD = """\
 This page is written like [the specification](SPEC.md) and goes beyond it: the suite tests no adapter against it, and no
 verdict depends on it. `bpe_conformance.reference.superbpe.trainer` implements it.
 """
+PLACE = re.compile(r"^\{\{([^}]*)\}\}$", re.MULTILINE)
+SAMPLES = (
+    "I'm sure DON'T don\u2019t",
+    "camelCase HTMLParser cafe\u0301",
+    "x  y\n\n z \n ",
+    "12345 1,234.50 5%",
+    "f(x);\n// \u4f60\u597d",
+)
+"""Texts that show how patterns differ."""
 
 
 def render(spec: Spec) -> str:
-    """Return SPEC.md."""
-    classes = ", ".join(dict.fromkeys(CLASS_OF_OP.values()))
-    return "\n".join([HEAD.format(classes=classes), *_contents(spec), INTERFACE, *_conventions(), *_sections(spec)])
+    """Return SPEC.md.
+
+    Raises:
+        ValueError: if the chapters name what does not exist, or leave out a clause or name it twice.
+    """
+    chapters = CHAPTERS.read_text("utf-8")
+    named = [name for name in PLACE.findall(chapters) if name.isupper()]
+    if sorted(named) != sorted(spec.clauses):
+        wrong = {*spec.clauses} ^ {*named} or {name for name in named if named.count(name) > 1}
+        raise ValueError(f"{CHAPTERS.name}: not exactly once there and in the clauses: {', '.join(sorted(wrong))}")
+    page = PLACE.sub(lambda match: _part(match[1], spec, chapters), chapters)
+    return HEAD + re.sub(r"\n{3,}", "\n\n", page)
 
 
 def render_superbpe(spec: Spec) -> str:
     """Return SUPERBPE.md."""
-    return "\n".join([SUPERBPE_HEAD, *_sections(spec)])
-
-
-def _sections(spec: Spec) -> Iterator[str]:
+    lines = [SUPERBPE_HEAD]
     for section in spec.sections:
-        yield f"## {section.name}. {section.title}\n\n{section.intro.strip()}\n"
-        yield from (_clause(clause, spec) for clause in section.clauses)
+        lines.append(f"## {section.name}. {section.title}\n\n{section.intro.strip()}\n")
+        for clause in section.clauses:
+            lines += [f"### {clause.id}\n", f"{clause.statement.strip()}\n", _reason(clause, spec)]
+    return "\n".join(lines)
 
 
-def _contents(spec: Spec) -> Iterator[str]:
-    yield "## Contents\n"
-    yield "- [Interface](#interface)\n- [Conventions](#conventions)"
-    for section in spec.sections:
-        yield f"- [{section.name}. {section.title}](#{_anchor(section)})"
-    yield ""
+def _part(name: str, spec: Spec, chapters: str) -> str:
+    """Return what takes the place of `{{name}}` in the chapters."""
+    if name in spec.clauses:
+        return _clause(spec.clauses[name], spec)
+    if name == "contents":
+        return _contents(chapters)
+    if name == "conventions":
+        return _conventions()
+    if name == "reasons":
+        return "\n".join(_reason(clause, spec) for clause in spec.clauses.values())
+    return _pattern(name.removeprefix("pattern "))
 
 
-def _anchor(section: Section) -> str:
-    kept = [char for char in f"{section.name}. {section.title}".lower() if char.isalnum() or char in " -"]
-    return "".join(kept).replace(" ", "-")
+def _contents(chapters: str) -> str:
+    titles = re.findall(r"^## (.*)$", chapters, re.MULTILINE)
+    return "\n".join(f"- [{title}](#{_anchor(title)})" for title in titles if title != "Contents")
 
 
-def _conventions() -> Iterator[str]:
-    yield "## Conventions\n"
-    yield (
-        "Correct implementations differ in four ways. An implementation that differs from a default declares that in "
-        "`conventions`, and is tested with the values for its declaration.\n"
+def _anchor(title: str) -> str:
+    return "".join(char for char in title.lower() if char.isalnum() or char in " -").replace(" ", "-")
+
+
+def _conventions() -> str:
+    rows = (
+        f"| `{name}` | `{values[0]}` | {', '.join(f'`{value}`' for value in values[1:])} |"
+        for name, values in CONVENTIONS.items()
     )
-    yield "| convention | default | others |\n|---|---|---|"
-    for name, values in CONVENTIONS.items():
-        yield f"| `{name}` | `{values[0]}` | {', '.join(f'`{value}`' for value in values[1:])} |"
-    yield ""
-    yield (
-        "`tie_break` is defined in TRAIN-TIE-1, `byte_order` and `id_layout` in TRAIN-IDS-2, `lookup` in "
-        "MERGE-LOOKUP-1.\n"
-    )
+    return "\n".join(["| convention | default | others |", "|---|---|---|", *rows])
+
+
+def _pattern(name: str) -> str:
+    rows = []
+    for text in SAMPLES:
+        pieces = " ".join(example.code(example.quoted(piece)) for piece in textbook.split(text, PATTERNS[name]))
+        rows.append(f"| {example.code(example.quoted(text))} | {pieces} |")
+    shown = [f"```text\n{PATTERNS[name]}\n```"]
+    if name not in ("llama3", "none"):  # llama3 is the string of cl100k-2023, none has one pre-token
+        shown += ["", "| text | pre-tokens |\n|---|---|", *rows]
+    return "\n".join(shown)
 
 
 def _clause(clause: Clause, spec: Spec) -> str:
+    lines = [f'<a id="{clause.id.lower()}"></a>**{clause.id}** {clause.statement.strip()}', ""]
+    lines += [f"- {shown}" for shown in _examples(clause, spec)]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def _examples(clause: Clause, spec: Spec) -> Iterator[str]:
+    """Yield the cases that a clause names, or its first ones that are short."""
+    cases = {case.id: case for case in spec.cases if case.clause.id == clause.id}
+    if clause.examples:
+        yield from (example.line(cases[name]) for name in clause.examples)
+        return
+    shown = (example.line(case) for case in cases.values())
+    short = [one for one in shown if len(one) <= example.LONGEST]
+    yield from short[:EXAMPLES]
+
+
+def _reason(clause: Clause, spec: Spec) -> str:
     cases = [case.id for case in spec.cases if case.clause.id == clause.id]
-    lines = [f"### {clause.id} ({clause.level.upper()})\n", f"{clause.statement.strip()}\n"]
-    lines.append(f"*Why:* {clause.rationale.strip()}\n")
-    if clause.uncased and not cases:
-        lines.append(f"*No case:* {clause.uncased.strip()}\n")
+    lines = [f"**{clause.id}** ({clause.level}). {clause.rationale.strip()}\n"]
     folded = [f"- {source}" for source in clause.sources]
     folded += [f"- cases: {', '.join(f'`{case}`' for case in cases)}"] if cases else []
     if folded:

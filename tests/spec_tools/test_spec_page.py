@@ -1,20 +1,66 @@
-"""The rendered specification holds what the data hold."""
+"""The rendered specification holds what the data hold, each clause once, with examples that are cases."""
 
 from __future__ import annotations
 
+import re
+from dataclasses import replace
+from functools import cache
+
+import pytest
+
 from bpe_conformance.fixtures import PATTERNS
-from bpe_conformance.fixtures.spec import load_spec
+from bpe_conformance.fixtures.spec import Spec, load_spec
+from bpe_conformance.spec_tools import example
 from bpe_conformance.spec_tools.spec_page import FILE, render
+
+CLAUSE = re.compile(r'^<a id="([a-z0-9-]+)"></a>\*\*([A-Z0-9-]+)\*\* (.*)$', re.MULTILINE)
+OF_THE_HARNESS = re.compile(r"\b(adapter|pytest|Hypothesis|--bpe|bpe-conformance|the suite)\b")
+
+
+@cache
+def spec() -> Spec:
+    return load_spec(check_schema=False)
 
 
 def test_every_pattern_is_printed_exactly() -> None:
-    page = render(load_spec(check_schema=False))
-    lines = {line.strip() for line in page.splitlines()}
+    lines = {line.strip() for line in FILE.read_text("utf-8").splitlines()}
     assert all(pattern in lines for pattern in PATTERNS.values())
 
 
-def test_every_clause_and_case_is_named() -> None:
-    spec = load_spec(check_schema=False)
+def test_every_clause_is_stated_once() -> None:
+    stated = {name: statement for _, name, statement in CLAUSE.findall(FILE.read_text("utf-8"))}
+    assert stated == {clause.id: clause.statement.strip() for clause in spec().clauses.values()}
+
+
+def test_every_case_is_named() -> None:
     page = FILE.read_text("utf-8")
-    assert all(f"### {clause} (" in page for clause in spec.clauses)
-    assert all(f"`{case.id}`" in page for case in spec.cases)
+    assert all(f"`{case.id}`" in page for case in spec().cases)
+
+
+def test_a_clause_with_short_cases_has_two_examples() -> None:
+    chapters = FILE.read_text("utf-8").partition("## Annex B")[0]
+    shown = re.findall(r"^- .*→.* \(([a-z0-9-]+)\)$", chapters, re.MULTILINE)
+    clause_of = {case.id: case.clause for case in spec().cases}
+    for clause in spec().clauses.values():
+        mine = [case for case in spec().cases if case.clause == clause]
+        short = sum(len(example.line(case)) <= example.LONGEST for case in mine)
+        found = sum(clause_of[name] == clause for name in shown)
+        assert found == (len(clause.examples) or min(2, short)), clause.id
+
+
+def test_the_normative_chapters_say_nothing_about_the_suite() -> None:
+    chapters = FILE.read_text("utf-8").partition("-->")[2].partition("## Annex B")[0]
+    assert OF_THE_HARNESS.findall(chapters) == []
+
+
+def test_every_clause_that_a_step_names_exists() -> None:
+    chapters = FILE.read_text("utf-8").partition("## Annex B")[0]
+    named = set(re.findall(r"\b[A-Z]+(?:-[A-Z0-9]+)+-[0-9]+\b", re.sub(r"^- .*→.*$", "", chapters, flags=re.MULTILINE)))
+    assert named == set(spec().clauses)
+
+
+def test_a_clause_that_the_chapters_leave_out_is_an_error() -> None:
+    section = spec().sections[0]
+    more = replace(section, clauses=(*section.clauses, replace(section.clauses[0], id="BYTES-NEW-1")))
+    with pytest.raises(ValueError, match=r"specification\.md: not exactly once there and in the clauses: BYTES-NEW-1"):
+        render(replace(spec(), sections=(more, *spec().sections[1:])))

@@ -21,6 +21,8 @@ RULES: tuple[Rule, ...] = (
     cases.TitleFullStop(),
     cases.TitleUnique(),
     structure.ReferencesExist(),
+    structure.ExampleExists(),
+    structure.StatementKeyword(),
     texts.TextQuoted(),
     texts.TextEscaped(),
     texts.UnicodeTwelve(),

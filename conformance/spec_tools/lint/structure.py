@@ -20,6 +20,7 @@ PIN = re.compile(r"([0-9a-f]{64})  (\S+)")
 REFERENCE = re.compile(rf"\b(?:{'|'.join(SECTIONS)})(?:-[A-Z0-9]+)+-[0-9]+\b")
 PROSE = ("statement", "rationale", "uncased")
 ELSEWHERE = "real-text-"
+KEYWORD = re.compile(r"\b(MUST|SHOULD|MAY)\b")
 BINDING = ("must", "should")
 WITH_PROPERTY = frozenset(one.clause_id for one in PROPERTIES)
 
@@ -149,6 +150,37 @@ def _value(value: dict[str, object], path: tuple[str | int, ...]) -> object:
 def _missing(prose: object, known: dict[str, object] | object) -> list[str]:
     assert isinstance(known, dict)
     return [name for name in REFERENCE.findall(prose) if name not in known] if isinstance(prose, str) else []
+
+
+class ExampleExists(Rule):
+    """An example of a clause is one of its cases."""
+
+    name = "example-exists"
+    summary = "every example of a clause is the id of one of its cases"
+
+    def check(self, context: Context) -> Iterator[Finding]:
+        """Look up every example."""
+        cases = {(case.clause.id, case.id) for case in context.spec.cases}
+        for clause in context.spec.clauses.values():
+            for name in clause.examples:
+                if (clause.id, name) not in cases:
+                    yield self.at_clause(context, clause, f"{clause.id} has no case {name}; name one of its cases")
+
+
+class StatementKeyword(Rule):
+    """A statement says its level in the words of BCP 14."""
+
+    name = "statement-keyword"
+    summary = "the first of MUST, SHOULD and MAY in a statement is the level of the clause; an open one has none"
+
+    def check(self, context: Context) -> Iterator[Finding]:
+        """Compare the first keyword of every statement."""
+        for clause in context.spec.clauses.values():
+            found = KEYWORD.search(clause.statement)
+            keyword = found.group().lower() if found else "unspecified"
+            if keyword != clause.level:
+                message = f"{clause.id} is {clause.level}, its statement {keyword}; write the keyword of its level"
+                yield self.at_clause(context, clause, message)
 
 
 class ClauseCased(Rule):
