@@ -278,7 +278,8 @@ def superbpe_files() -> dict[Path, str]:
     lines = SUPERBPE.read_text("utf-8").split("\n")
     for case in reversed(spec.cases):
         splice(lines, case, superbpe_value(case), ())
-    return {SUPERBPE: "\n".join(lines), spec_page.SUPERBPE_FILE: spec_page.render_superbpe(spec)}
+    page = {spec_page.SUPERBPE_FILE: spec_page.render_superbpe(spec)} if spec_page.SUPERBPE_FILE.parent.is_dir() else {}
+    return {SUPERBPE: "\n".join(lines), **page}
 
 
 def superbpe_value(case: Case) -> dict[str, Any]:

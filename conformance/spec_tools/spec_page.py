@@ -1,4 +1,4 @@
-"""Renders SPEC.md and SUPERBPE.md: the chapters of `fixtures/specification.md`, with the clauses in their positions."""
+"""Renders SPEC.md, the chapters of `fixtures/specification.md` with the clauses in them, and docs/superbpe.md."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from bpe_conformance.reference import textbook
 from . import example
 
 FILE = Path(__file__).parents[1] / "SPEC.md"
-SUPERBPE_FILE = FILE.with_name("SUPERBPE.md")
+SUPERBPE_FILE = Path(__file__).resolve().parents[2] / "docs" / "superbpe.md"
+"""In a clone; an installed package has no manual."""
 CHAPTERS = FOLDER / "specification.md"
 EXAMPLES = 2
 """How many cases of each clause are shown."""
@@ -30,8 +31,8 @@ SUPERBPE_HEAD = """\
 
 <!-- Rendered from fixtures/extensions/superbpe.yaml by `bpe-conformance regenerate`. Edit that file, not this one. -->
 
-This page is written like [the specification](SPEC.md) and goes beyond it: the suite tests no adapter against it, and no
-verdict depends on it. `bpe_conformance.reference.superbpe.trainer` implements it.
+This page is written like [the specification](../conformance/SPEC.md) and goes beyond it: the suite tests no adapter
+against it, and no verdict depends on it. `bpe_conformance.reference.superbpe.trainer` implements it.
 """
 PLACE = re.compile(r"^\{\{([^}]*)\}\}$", re.MULTILINE)
 SAMPLES = (
@@ -60,7 +61,7 @@ def render(spec: Spec) -> str:
 
 
 def render_superbpe(spec: Spec) -> str:
-    """Return SUPERBPE.md."""
+    """Return docs/superbpe.md."""
     lines = [SUPERBPE_HEAD]
     for section in spec.sections:
         lines.append(f"## {section.name}. {section.title}\n\n{section.intro.strip()}\n")

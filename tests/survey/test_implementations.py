@@ -1,4 +1,4 @@
-"""The facts of conformance/IMPLEMENTATIONS.md, run again; each function is one mark of the page."""
+"""The facts of docs/implementations.md, run again; each function is one mark of the page."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from bpe_conformance.reference import textbook
 from bpe_conformance.spec_tools.conventions import find, probe
 from bpe_conformance.spec_tools.witnesses import load_witnesses
 
-PAGE = (Path(__file__).parents[2] / "conformance" / "IMPLEMENTATIONS.md").read_text("utf-8")
+PAGE = (Path(__file__).parents[2] / "docs" / "implementations.md").read_text("utf-8")
 VERSIONS = dict(re.findall(r"^\| ([\w-]+) \| ([\d.]+) \|$", PAGE, re.MULTILINE))
 BYTES = {bytes([byte]): byte for byte in range(256)}
 GPT2 = PATTERNS["gpt2"]

@@ -196,7 +196,7 @@ def test_names_of_files_stay_in_the_folder_and_are_each_of_one() -> None:
 
 
 def test_the_published_page_is_of_what_is_listed_and_found() -> None:
-    published = (Path(__file__).parents[2] / "MATRIX.md").read_text("utf-8")
+    published = (Path(__file__).parents[2] / "docs" / "matrix.md").read_text("utf-8")
     rows = re.findall(r"^\| `([^`]+)` \|", published, re.MULTILINE)
     assert rows == [one.name for one in implementations.implementations()]
     found = "\n".join(markdown.found([one.plain() for one in implementations.findings()]))
