@@ -167,7 +167,7 @@ FAULTS = (
         "found.st_size > KEPT",
         "found.st_size > KEPT * 10**9",
         tests="flood",
-        module="session/test_containment.py",
+        module="slow/test_containment.py",
     ),
     Fault(
         "output-escaped",

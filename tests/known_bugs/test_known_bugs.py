@@ -16,13 +16,12 @@ from bpe_conformance.cases.skipping import skip_reason
 from bpe_conformance.cli import main
 from bpe_conformance.fixtures.spec import Spec, load_spec
 from bpe_conformance.implementation.implementation import Implementation
-from bpe_conformance.known_bugs import KnownBug, known_bugs, matrix, mutation_score
+from bpe_conformance.known_bugs import known_bugs, matrix, mutation_score
 from bpe_conformance.known_bugs.correct import Encoder, Trainer
 from bpe_conformance.known_bugs.matrix import Matrix
 from bpe_conformance.outcome import TIMED_OUT, Fault, fingerprint
 
 BUGS = known_bugs()
-SAMPLE = [bug for bug in BUGS if not bug.varies][::9]
 
 
 @pytest.fixture(scope="module")
@@ -62,26 +61,9 @@ def test_every_bug_is_caught_and_every_case_catches_one_or_has_a_reason(spec: Sp
     assert list(mutation_score.gaps(published, spec, mutation_score.cases_without_bug())) == []
 
 
-@pytest.mark.parametrize("bug", SAMPLE, ids=lambda bug: bug.id)
-def test_the_published_answers_are_those_of_today(bug: KnownBug, spec: Spec, published: Matrix) -> None:
-    implementation = Implementation(bug.id, bug.target)
-    cases = [case for case in spec.cases if not skip_reason(case, implementation)]
-    some = [case for case in cases if case.id in published.answers[bug.id]][:20] + cases[::25]
-    found = {
-        case.id: difference.fingerprint for case in some if (difference := judge(case, implementation)) is not None
-    }
-    assert found == {
-        case.id: published.answers[bug.id][case.id] for case in some if case.id in published.answers[bug.id]
-    }
-
-
 def test_no_published_answer_depends_on_the_speed_of_a_machine(published: Matrix) -> None:
     late = fingerprint(Fault(TIMED_OUT, ""))
     assert all(late not in answers.values() for answers in published.answers.values())
-
-
-def test_nine_of_ten_are_recognised_when_unknown(published: Matrix) -> None:
-    assert len(mutation_score.diagnosed(published)) >= 0.9 * len(published.answers)
 
 
 # What the check finds
@@ -150,6 +132,8 @@ def test_the_command_lists_each_bug_and_the_numbers(capsys: pytest.CaptureFixtur
     assert sum(line.startswith("  ") and not line.startswith("   ") for line in lines) == len(BUGS)
     short = sum(not bug.long for bug in BUGS)
     assert f"caught by a golden case      {short} of {len(BUGS)} known bugs" in lines
+    (named,) = [line for line in lines if line.startswith("named when unknown")]
+    assert int(named.split()[3]) >= 0.9 * int(named.split()[5].rstrip(";"))
 
 
 # What a run says

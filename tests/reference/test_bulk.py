@@ -57,7 +57,7 @@ def starts_of(texts: list[str], compiled: regex.Pattern[str]) -> list[int]:
 
 
 @given(st.lists(TEXTS, min_size=1, max_size=4))
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=120, deadline=None)
 def test_gpt2_pre_tokens_start_where_the_pattern_says(texts: list[str]) -> None:
     data = BARRIER.join([text.encode() for text in texts])
     assert splitting.gpt2_starts(data + BARRIER * 3, len(data)).tolist() == starts_of(texts, resolve("gpt2"))
@@ -97,7 +97,7 @@ def test_of_other_patterns_no_fences_are_known() -> None:
 
 
 @given(st.lists(st.tuples(st.integers(0, 6), st.integers(0, 6)), max_size=60), st.integers(0, 3))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=70, deadline=None)
 def test_the_hash_table_numbers_keys_as_a_dictionary_does(keys: list[tuple[int, int]], bits: int) -> None:
     table, known = HashTable(bits), dict[tuple[int, int], int]()
     for begin in range(0, len(keys), 20):
@@ -129,7 +129,7 @@ def test_keys_made_to_collide_in_one_hash_table_do_not_in_another() -> None:
         "".join
     )
 )
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=70, deadline=None)
 def test_at_a_fence_a_pre_token_starts(name: str, text: str) -> None:
     compiled = resolve(name)
     whole = list(pre_tokenize(text, compiled))
@@ -261,7 +261,7 @@ def plain(one: Tokenizer, text: str) -> list[int]:
 
 @pytest.mark.usefixtures("at_once")
 @given(text=TEXTS, long=st.integers(1, 8), cache=st.sampled_from([0, 3, 1000]), size=st.integers(1, 40))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=70, deadline=None)
 def test_gpt2_ids_are_the_plain_ones(gpt2: Tokenizer, text: str, long: int, cache: int, size: int) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(encoding, "LONG", long)
@@ -290,7 +290,7 @@ def test_ids_of_trained_tables_are_the_plain_ones(name: str) -> None:
     text=st.text("abc", max_size=20),
     swap=st.booleans(),
 )
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=50, deadline=None)
 def test_ids_of_any_table_are_the_plain_ones(merges: list[tuple[int, int]], text: str, swap: bool) -> None:
     tokens = [b"a", b"b", b"c"]
     pairs = []
@@ -314,7 +314,7 @@ def test_ids_of_any_table_are_the_plain_ones(merges: list[tuple[int, int]], text
 
 @pytest.mark.usefixtures("at_once")
 @given(texts=st.lists(TEXTS, max_size=6), size=st.integers(1, 60))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=50, deadline=None)
 def test_ids_of_a_batch_are_those_of_each_text(gpt2: Tokenizer, texts: list[str], size: int) -> None:
     texts.insert(len(texts) // 2, "<|endoftext|>")
     with pytest.MonkeyPatch.context() as patch:

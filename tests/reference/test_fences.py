@@ -6,7 +6,6 @@ import re
 import sys
 
 import pytest
-import regex
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -35,7 +34,7 @@ def in_array(data: bytes) -> list[int]:
 
 
 @given(TEXTS)
-@settings(max_examples=1000, deadline=None)
+@settings(max_examples=200, deadline=None)
 def test_text_bytes_and_arrays_have_the_same_fences(text: str) -> None:
     expected = [len(text[:place].encode()) for place in in_text(text)]
     assert in_bytes(text.encode()) == expected
@@ -43,7 +42,7 @@ def test_text_bytes_and_arrays_have_the_same_fences(text: str) -> None:
 
 
 @given(st.lists(TEXTS, min_size=1, max_size=4))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=100, deadline=None)
 def test_a_barrier_is_an_end_of_the_text(texts: list[str]) -> None:
     expected, start = [], 0
     for text in texts:
@@ -56,7 +55,7 @@ BROKEN = st.lists(st.sampled_from([*(c.encode() for c in CHARACTERS), *(bytes([b
 
 
 @given(BROKEN.map(b"".join))
-@settings(max_examples=1000, deadline=None)
+@settings(max_examples=200, deadline=None)
 def test_fences_in_bytes_are_those_of_the_decoded_text(data: bytes) -> None:
     found = in_bytes(data)
     decoded = [len(data[:place].decode("utf-8", "replace")) for place in found]
@@ -65,16 +64,14 @@ def test_fences_in_bytes_are_those_of_the_decoded_text(data: bytes) -> None:
 
 def test_visible_is_what_the_engine_says_of_every_character() -> None:
     """A fence is before the space in `x <character>` and `<character> x` if the character is visible."""
-    codes = [code for code in range(sys.maxunicode + 1) if not 0xD800 <= code < 0xE000]
-    for code in codes:
-        character = chr(code)
-        visible = code > 0x20 and not regex.match(r"\s", character)
-        assert bool(re.search(fences.TEXT, f"x {character}")) == visible
-        assert bool(re.search(fences.TEXT, f"{character} x")) == visible
+    for characters in (map(chr, range(0xD800)), map(chr, range(0xE000, sys.maxunicode + 1))):
+        text = "".join(f"x {character} x" for character in characters)
+        visible = [place for place in range(2, len(text), 5) if ord(text[place]) > 0x20 and not text[place].isspace()]
+        assert in_text(text) == sorted(place + shift for place in visible for shift in (-1, 1))
 
 
 @given(TEXTS, st.integers(0, 30))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=100, deadline=None)
 def test_the_first_fence_at_or_after_a_place(text: str, start: int) -> None:
     expected = next((place for place in in_text(text) if place >= start), len(text))
     assert fences.first(re.compile(fences.TEXT), text, start) == expected

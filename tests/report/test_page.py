@@ -1,4 +1,4 @@
-"""The HTML page of reports, as a file; tests/report/test_page_browser.py tests it in a browser."""
+"""The HTML page of reports, as a file; tests/slow/test_page_browser.py tests it in a browser."""
 
 from __future__ import annotations
 
