@@ -22,7 +22,7 @@ KINDS = {
     "dangling": "No such file",
     "absent": "No such file",
     "below a file": "Not a directory",
-    "large": "it has 3221225472 bytes, 1",
+    "large": "it has 3221225472 bytes",
     "long name": "File name too long",
 }
 IN_ITS_WORDS = {"folder": "neither vocab.json with merges.txt", "below a file": "there is no such file"}
