@@ -40,10 +40,10 @@ def prose() -> str:
 def sources() -> list[str]:
     folder = Path(sysconfig.get_path("stdlib"))
     files = (file for file in sorted(folder.rglob("*.py")) if "site-packages" not in file.parts)
-    return [file.read_bytes().decode("utf-8", errors="replace") for file in files]
+    return [file.read_bytes().decode("utf-8", errors="replace") for file in [*files][::3]]
 
 
-def test_all_sources_of_the_standard_library_as_tiktoken(ours: Tokenizer, theirs: Any) -> None:
+def test_sources_of_the_standard_library_as_tiktoken(ours: Tokenizer, theirs: Any) -> None:
     files = sources()
     assert len(files) > 100
     for start in range(0, len(files), 50):
