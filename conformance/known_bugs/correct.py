@@ -35,19 +35,19 @@ class Trainer:
     @classmethod
     def train(cls, text: str, vocab_size: int, special_tokens: list[str], pattern: str | None = None) -> Trainer:
         """Train (adapter protocol)."""
-        special = cls.specials(special_tokens)
-        merge_count = cls.merge_count(vocab_size, special)
-        words = cls.words(cls.prepare(text), special, PATTERNS["gpt2"] if pattern is None else pattern)
-        merges = cls.learn(words, merge_count)
-        return cls(cls.build_vocab(merges, special), merges)
+        self = cls({}, [])
+        special = self.specials(special_tokens)
+        merge_count = self.merge_count(vocab_size, special)
+        words = self.words(self.prepare(text), special, PATTERNS["gpt2"] if pattern is None else pattern)
+        self.merges = self.learn(words, merge_count)
+        self.vocab = self.build_vocab(self.merges, special)
+        return self
 
-    @classmethod
-    def specials(cls, special_tokens: list[str]) -> list[str]:
+    def specials(self, special_tokens: list[str]) -> list[str]:
         """Return the special tokens without repeats."""
         return list(dict.fromkeys(special_tokens))
 
-    @classmethod
-    def merge_count(cls, vocab_size: int, special: list[str]) -> int:
+    def merge_count(self, vocab_size: int, special: list[str]) -> int:
         """Return how many merges to learn.
 
         Raises:
@@ -57,86 +57,73 @@ class Trainer:
             raise ValueError("vocab_size must be at least 256 plus the number of special tokens")
         return vocab_size - 256 - len(special)
 
-    @classmethod
-    def prepare(cls, text: str) -> str:
+    def prepare(self, text: str) -> str:
         """Return the text to train on: the text unchanged."""
         return text
 
-    @classmethod
-    def words(cls, text: str, special: list[str], pattern: str) -> Words:
+    def words(self, text: str, special: list[str], pattern: str) -> Words:
         """Return the distinct pre-tokens as atoms, with their counts."""
         counted = Counter(
-            pre_token for segment in cls.cut(text, special) if segment for pre_token in cls.split(segment, pattern)
+            pre_token for segment in self.cut(text, special) if segment for pre_token in self.split(segment, pattern)
         )
-        return [(cls.atoms(pre_token), count) for pre_token, count in counted.items()]
+        return [(self.atoms(pre_token), count) for pre_token, count in counted.items()]
 
-    @classmethod
-    def cut(cls, text: str, special: list[str]) -> list[str]:
+    def cut(self, text: str, special: list[str]) -> list[str]:
         """Return the segments between the special tokens."""
         return [segment for segment, is_special in textbook.cut_special(text, special) if not is_special]
 
-    @classmethod
-    def split(cls, segment: str, pattern: str) -> list[str]:
+    def split(self, segment: str, pattern: str) -> list[str]:
         """Return the pre-tokens of a segment."""
         return textbook.split(segment, pattern)
 
-    @classmethod
-    def atoms(cls, pre_token: str) -> Word:
+    def atoms(self, pre_token: str) -> Word:
         """Return the bytes of a pre-token."""
         return textbook.atoms(pre_token)
 
-    @classmethod
-    def learn(cls, words: Words, merge_count: int) -> list[Merge]:
+    def learn(self, words: Words, merge_count: int) -> list[Merge]:
         """Return the merges: count, choose, replace, and repeat."""
         ids = textbook.byte_ids("raw")
         merges: list[Merge] = []
         while len(merges) < merge_count:
-            counts = cls.count(words)
-            if cls.ends(counts):
+            counts = self.count(words)
+            if self.ends(counts):
                 break
-            pair = cls.choose(counts, ids)
-            words = [(cls.replace(word, pair), count) for word, count in words]
+            pair = self.choose(counts, ids)
+            words = [(self.replace(word, pair), count) for word, count in words]
             ids[pair[0] + pair[1]] = len(ids)
             merges.append(pair)
         return merges
 
-    @classmethod
-    def count(cls, words: Words) -> Counter[Merge]:
+    def count(self, words: Words) -> Counter[Merge]:
         """Count adjacent pairs, weighted by word counts, in order of first occurrence."""
         counts: Counter[Merge] = Counter()
         for word, times in words:
-            for pair in cls.windows(word):
+            for pair in self.windows(word):
                 counts[pair] += times
         return counts
 
-    @classmethod
-    def windows(cls, word: Word) -> list[Merge]:
+    def windows(self, word: Word) -> list[Merge]:
         """Return the adjacent pairs of a word."""
         return list(pairwise(word))
 
-    @classmethod
-    def ends(cls, counts: Mapping[Merge, int]) -> bool:
+    def ends(self, counts: Mapping[Merge, int]) -> bool:
         """Return whether training ends: if no pair is left."""
         return not counts
 
-    @classmethod
-    def choose(cls, counts: Mapping[Merge, int], ids: Mapping[bytes, int]) -> Merge:
+    def choose(self, counts: Mapping[Merge, int], ids: Mapping[bytes, int]) -> Merge:
         """Return the pair with the highest count, the greatest by `key` among equals."""
         most = max(counts.values())
-        return max((pair for pair, count in counts.items() if count == most), key=lambda pair: cls.key(pair, ids))
+        return max((pair for pair, count in counts.items() if count == most), key=lambda pair: self.key(pair, ids))
 
-    @classmethod
-    def key(cls, pair: Merge, ids: Mapping[bytes, int]) -> Any:
+    def key(self, pair: Merge, ids: Mapping[bytes, int]) -> Any:
         """Return the key that ties are compared by: the pair itself, as bytes."""
         return pair
 
-    @classmethod
-    def replace(cls, word: Word, pair: Merge) -> Word:
+    def replace(self, word: Word, pair: Merge) -> Word:
         """Replace a pair in a word, left to right, without overlap."""
         return textbook.replace(word, pair)
 
-    @classmethod
-    def build_vocab(cls, merges: list[Merge], special: list[str]) -> dict[int, bytes]:
+    def build_vocab(self, merges: list[Merge], special: list[str]) -> dict[int, bytes]:
         """Return the vocabulary: bytes, special tokens, merges."""
         return textbook.build_vocab(merges, special)
 

@@ -112,8 +112,7 @@ class CorpusInDefaultArgument(Trainer):
     evidence = "one step from bpetokenizer 1.2.1, whose second training keeps the merges of the first"
     varies = True
 
-    @classmethod
-    def words(cls, text: str, special: list[str], pattern: str, kept: Counter[Word] = Counter()) -> Words:  # noqa: B006
+    def words(self, text: str, special: list[str], pattern: str, kept: Counter[Word] = Counter()) -> Words:  # noqa: B006
         for word, count in super().words(text, special, pattern):
             kept[word] += count
         return list(kept.items())
@@ -188,8 +187,7 @@ class TiesByCollation(Trainer):
     fix = "Compare bytes: max(tied)."
     varies = True
 
-    @classmethod
-    def key(cls, pair: Merge, ids: Mapping[bytes, int]) -> Any:
+    def key(self, pair: Merge, ids: Mapping[bytes, int]) -> Any:
         return [locale.strxfrm(part.replace(b"\0", b"").decode("utf-8", errors="replace")) for part in pair]
 
 

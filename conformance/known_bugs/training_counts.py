@@ -20,8 +20,7 @@ class RunsWithoutOverlap(Trainer):
     clause = "TRAIN-PAIR-1"
     fix = "Count every adjacent pair: for pair in zip(word, word[1:])."
 
-    @classmethod
-    def windows(cls, word: Word) -> list[Merge]:
+    def windows(self, word: Word) -> list[Merge]:
         pairs: list[Merge] = []
         here = 0
         while here + 1 < len(word):
@@ -36,8 +35,7 @@ class PairOncePerWord(Trainer):
     clause = "TRAIN-PAIR-1"
     fix = "Add the count of the word for each occurrence of the pair, not for each distinct pair."
 
-    @classmethod
-    def windows(cls, word: Word) -> list[Merge]:
+    def windows(self, word: Word) -> list[Merge]:
         return list(dict.fromkeys(super().windows(word)))
 
 
@@ -47,8 +45,7 @@ class LastWindowMissed(Trainer):
     clause = "TRAIN-PAIR-1"
     fix = "Loop over range(len(word) - 1) or zip(word, word[1:])."
 
-    @classmethod
-    def windows(cls, word: Word) -> list[Merge]:
+    def windows(self, word: Word) -> list[Merge]:
         return super().windows(word)[:-1]
 
 
@@ -58,8 +55,7 @@ class WindowsWrapAround(Trainer):
     clause = "TRAIN-PAIR-1"
     fix = "Loop over range(1, len(word)) or zip(word, word[1:])."
 
-    @classmethod
-    def windows(cls, word: Word) -> list[Merge]:
+    def windows(self, word: Word) -> list[Merge]:
         return [(word[here - 1], word[here]) for here in range(len(word))]
 
 
@@ -69,8 +65,7 @@ class DistinctWordsOnly(Trainer):
     clause = "TRAIN-WEIGHT-1"
     fix = "Add the frequency of the word: counts[pair] += frequency."
 
-    @classmethod
-    def words(cls, text: str, special: list[str], pattern: str) -> Words:
+    def words(self, text: str, special: list[str], pattern: str) -> Words:
         return [(word, 1) for word, _ in super().words(text, special, pattern)]
 
 
@@ -80,8 +75,7 @@ class RareWordsIgnored(Trainer):
     clause = "TRAIN-WEIGHT-1"
     fix = "Count every pre-token, however rare."
 
-    @classmethod
-    def words(cls, text: str, special: list[str], pattern: str) -> Words:
+    def words(self, text: str, special: list[str], pattern: str) -> Words:
         return [(word, times) for word, times in super().words(text, special, pattern) if times > 1]
 
 
@@ -92,8 +86,7 @@ class CountsInShortIntegers(Trainer):
     fix = "Count in 64 bits: np.int64, u64, long."
     evidence = "one step from huggingface/tokenizers#2058, #437: counts in 32 bits wrap"
 
-    @classmethod
-    def count(cls, words: Words) -> Counter[Merge]:
+    def count(self, words: Words) -> Counter[Merge]:
         return Counter({pair: (times + 2**15) % 2**16 - 2**15 for pair, times in super().count(words).items()})
 
 
@@ -106,9 +99,8 @@ class ReplaceFirstOnly(Trainer):
     clause = "TRAIN-REPLACE-1"
     fix = "Continue after the new token until the word ends."
 
-    @classmethod
-    def replace(cls, word: Word, pair: Merge) -> Word:
-        for here, window in enumerate(cls.windows(word)):
+    def replace(self, word: Word, pair: Merge) -> Word:
+        for here, window in enumerate(self.windows(word)):
             if window == pair:
                 return (*word[:here], pair[0] + pair[1], *word[here + 2 :])
         return word
@@ -120,8 +112,7 @@ class ReplaceFromRight(Trainer):
     clause = "TRAIN-REPLACE-1"
     fix = "Scan from the left and write the result to a new list."
 
-    @classmethod
-    def replace(cls, word: Word, pair: Merge) -> Word:
+    def replace(self, word: Word, pair: Merge) -> Word:
         out = list(word)
         for here in reversed(range(len(word) - 1)):
             if tuple(out[here : here + 2]) == pair:
@@ -135,9 +126,8 @@ class ReplaceOverlapping(Trainer):
     clause = "TRAIN-REPLACE-1"
     fix = "Skip both tokens of a replaced pair: i += 2."
 
-    @classmethod
-    def replace(cls, word: Word, pair: Merge) -> Word:
-        hits = [window == pair for window in cls.windows(word)]
+    def replace(self, word: Word, pair: Merge) -> Word:
+        hits = [window == pair for window in self.windows(word)]
         out: list[bytes] = []
         for here, token in enumerate(word):
             if hits[here : here + 1] == [True]:
@@ -153,8 +143,7 @@ class ReplaceSkipsNext(Trainer):
     clause = "TRAIN-REPLACE-1"
     fix = "After a deletion in place advance by one; advance by two only where you read the old word."
 
-    @classmethod
-    def replace(cls, word: Word, pair: Merge) -> Word:
+    def replace(self, word: Word, pair: Merge) -> Word:
         out = list(word)
         here = 0
         while here + 1 < len(out):
@@ -171,8 +160,7 @@ class ReplaceInJoinedText(Trainer):
     clause = "TRAIN-REPLACE-1"
     fix = r"Compare whole tokens, or guard both ends as subword-nmt does: (?<!\S)a b(?!\S)."
 
-    @classmethod
-    def replace(cls, word: Word, pair: Merge) -> Word:
+    def replace(self, word: Word, pair: Merge) -> Word:
         joined = b"\xff".join(word).replace(b"\xff".join(pair), b"".join(pair))
         return tuple(joined.split(b"\xff"))
 
@@ -189,26 +177,24 @@ class _CountsOnce(Trainer):
 
     least: ClassVar[int] = 1
 
-    @classmethod
-    def learn(cls, words: Words, merge_count: int) -> list[Merge]:
-        counts = cls.count(words)
+    def learn(self, words: Words, merge_count: int) -> list[Merge]:
+        counts = self.count(words)
         merges: list[Merge] = []
-        while len(merges) < merge_count and max(counts.values(), default=-1) >= cls.least:
-            merges.append(cls.choose(counts, {}))
+        while len(merges) < merge_count and max(counts.values(), default=-1) >= self.least:
+            merges.append(self.choose(counts, {}))
             for place, (old, times) in enumerate(words):
-                new = cls.replace(old, merges[-1])
+                new = self.replace(old, merges[-1])
                 if new != old:
-                    cls.correct(counts, old, new, merges[-1], times)
+                    self.correct(counts, old, new, merges[-1], times)
                     words[place] = new, times
             del counts[merges[-1]]
         return merges
 
-    @classmethod
-    def correct(cls, counts: Counter[Merge], old: Word, new: Word, pair: Merge, times: int) -> None:
+    def correct(self, counts: Counter[Merge], old: Word, new: Word, pair: Merge, times: int) -> None:
         """Take the windows of the old word out of the counts and put those of the new one in."""
-        for window in cls.windows(old):
+        for window in self.windows(old):
             counts[window] -= times
-        for window in cls.windows(new):
+        for window in self.windows(new):
             counts[window] += times
 
 
@@ -219,9 +205,8 @@ class SeamsOfOldWord(_CountsOnce):
     fix = "Subtract all pairs of the old word, and add all pairs of the new word."
     evidence = "mocibb/cs336#1: counts go wrong at adjacent occurrences"
 
-    @classmethod
-    def correct(cls, counts: Counter[Merge], old: Word, new: Word, pair: Merge, times: int) -> None:
-        for here, window in enumerate(cls.windows(old)):
+    def correct(self, counts: Counter[Merge], old: Word, new: Word, pair: Merge, times: int) -> None:
+        for here, window in enumerate(self.windows(old)):
             if window == pair:
                 for left in old[:here][-1:]:
                     counts.update({(left, pair[0]): -times, (left, pair[0] + pair[1]): times})
@@ -236,12 +221,11 @@ class RightNeighbourOfOldWord(_CountsOnce):
     fix = "Subtract all pairs of the old word, and add all pairs of the new word."
     evidence = "mocibb/cs336#1: counts go wrong at adjacent occurrences"
 
-    @classmethod
-    def correct(cls, counts: Counter[Merge], old: Word, new: Word, pair: Merge, times: int) -> None:
-        for window in cls.windows(old):
+    def correct(self, counts: Counter[Merge], old: Word, new: Word, pair: Merge, times: int) -> None:
+        for window in self.windows(old):
             counts[window] -= times
         here = 0
-        for left, right in cls.windows(new):
+        for left, right in self.windows(new):
             here += 2 if left == pair[0] + pair[1] else 1
             counts[left, old[here] if left == pair[0] + pair[1] else right] += times
 
@@ -252,11 +236,10 @@ class AdjacentNewPairsCountedTwice(_CountsOnce):
     clause = "TRAIN-RECOUNT-1"
     fix = "Subtract all pairs of the old word, and add all pairs of the new word."
 
-    @classmethod
-    def correct(cls, counts: Counter[Merge], old: Word, new: Word, pair: Merge, times: int) -> None:
+    def correct(self, counts: Counter[Merge], old: Word, new: Word, pair: Merge, times: int) -> None:
         super().correct(counts, old, new, pair, times)
         merged = pair[0] + pair[1]
-        counts[merged, merged] += times * cls.windows(new).count((merged, merged))
+        counts[merged, merged] += times * self.windows(new).count((merged, merged))
 
 
 class NewPairsWithoutWeight(_CountsOnce):
@@ -265,11 +248,10 @@ class NewPairsWithoutWeight(_CountsOnce):
     clause = "TRAIN-RECOUNT-1"
     fix = "Add the frequency of the word for the new pairs too: counts[new_pair] += frequency."
 
-    @classmethod
-    def correct(cls, counts: Counter[Merge], old: Word, new: Word, pair: Merge, times: int) -> None:
-        for window in cls.windows(old):
+    def correct(self, counts: Counter[Merge], old: Word, new: Word, pair: Merge, times: int) -> None:
+        for window in self.windows(old):
             counts[window] -= times
-        for window in cls.windows(new):
+        for window in self.windows(new):
             counts[window] += 1 if pair[0] + pair[1] in window else times
 
 
@@ -279,9 +261,8 @@ class NewPairsForgotten(_CountsOnce):
     clause = "TRAIN-RECOUNT-1"
     fix = "Count the new token with both neighbours: (left, new) and (new, right)."
 
-    @classmethod
-    def correct(cls, counts: Counter[Merge], old: Word, new: Word, pair: Merge, times: int) -> None:
-        counts.subtract(dict.fromkeys(cls.windows(old), times))
+    def correct(self, counts: Counter[Merge], old: Word, new: Word, pair: Merge, times: int) -> None:
+        counts.subtract(dict.fromkeys(self.windows(old), times))
 
 
 class StaleHeapEntry(_CountsOnce):
@@ -291,9 +272,8 @@ class StaleHeapEntry(_CountsOnce):
     fix = "Compare the popped entry with counts[pair]; if they differ, push it again with the current count."
     evidence = "Hugging Face's trainer.rs (do_train) guards against it"
 
-    @classmethod
-    def correct(cls, counts: Counter[Merge], old: Word, new: Word, pair: Merge, times: int) -> None:
-        for window in cls.windows(new):
+    def correct(self, counts: Counter[Merge], old: Word, new: Word, pair: Merge, times: int) -> None:
+        for window in self.windows(new):
             if pair[0] + pair[1] in window:
                 counts[window] += times
 
@@ -304,8 +284,7 @@ class StaleIndex(_CountsOnce):
     clause = "TRAIN-RECOUNT-1"
     fix = "Add the word to the index of each pair that a merge creates in it."
 
-    @classmethod
-    def replace(cls, word: Word, pair: Merge) -> Word:
+    def replace(self, word: Word, pair: Merge) -> Word:
         return super().replace(word, pair) if len(pair[0] + pair[1]) == 2 else word
 
 
@@ -316,12 +295,11 @@ class TwoMergesPerCount(Trainer):
     fix = "Recount, or update the counts, after every single merge."
     evidence = "turbobpe 0.1.2 merges the ten best pairs of one count"
 
-    @classmethod
-    def learn(cls, words: Words, merge_count: int) -> list[Merge]:
+    def learn(self, words: Words, merge_count: int) -> list[Merge]:
         merges: list[Merge] = []
-        while len(merges) < merge_count and (counts := cls.count(words)):
+        while len(merges) < merge_count and (counts := self.count(words)):
             for pair in sorted(counts, key=lambda pair: (counts[pair], pair), reverse=True)[:2]:
-                words = [(cls.replace(word, pair), times) for word, times in words]
+                words = [(self.replace(word, pair), times) for word, times in words]
                 merges.append(pair)
         return merges[:merge_count]
 
@@ -336,8 +314,7 @@ class MinimumCountTwo(Trainer):
     fix = "Continue while any pair is left."
     evidence = "subword-nmt 0.3.8; Hugging Face ByteLevelBPETokenizer (min_frequency=2)"
 
-    @classmethod
-    def ends(cls, counts: Mapping[Merge, int]) -> bool:
+    def ends(self, counts: Mapping[Merge, int]) -> bool:
         return max(counts.values(), default=0) < 2
 
 
@@ -348,8 +325,7 @@ class ErrorWhenPairsRunOut(Trainer):
     fix = "Stop training when no pair is left: if not counts: break."
     evidence = "karpathy/minbpe#114; tiktoken 0.14.0 (_educational.py); bpetokenizer 1.2.1; some CS336 solutions"
 
-    @classmethod
-    def ends(cls, counts: Mapping[Merge, int]) -> bool:
+    def ends(self, counts: Mapping[Merge, int]) -> bool:
         return False
 
 
@@ -368,8 +344,7 @@ class LastMergeRepeated(Trainer):
     clause = "TRAIN-END-1"
     fix = "Stop training when no pair is left: if not counts: break."
 
-    @classmethod
-    def learn(cls, words: Words, merge_count: int) -> list[Merge]:
+    def learn(self, words: Words, merge_count: int) -> list[Merge]:
         merges = super().learn(words, merge_count)
         return merges + merges[-1:] * (merge_count - len(merges))
 
@@ -381,8 +356,7 @@ class TokenLengthCapped(Trainer):
     fix = "Remove the limit: a token may be as long as its pre-token."
     evidence = "bpeasy (max_token_length), sentencepiece (max_sentencepiece_length, 16)"
 
-    @classmethod
-    def count(cls, words: Words) -> Counter[Merge]:
+    def count(self, words: Words) -> Counter[Merge]:
         return Counter({pair: times for pair, times in super().count(words).items() if len(pair[0] + pair[1]) <= 16})
 
 
@@ -392,8 +366,7 @@ class OneMergeTooMany(Trainer):
     clause = "TRAIN-SIZE-1"
     fix = "Loop while len(vocab) < vocab_size."
 
-    @classmethod
-    def merge_count(cls, vocab_size: int, special: list[str]) -> int:
+    def merge_count(self, vocab_size: int, special: list[str]) -> int:
         return super().merge_count(vocab_size, special) + 1
 
 
@@ -403,8 +376,7 @@ class OneMergeTooFew(Trainer):
     clause = "TRAIN-SIZE-1"
     fix = "Loop while len(vocab) < vocab_size."
 
-    @classmethod
-    def merge_count(cls, vocab_size: int, special: list[str]) -> int:
+    def merge_count(self, vocab_size: int, special: list[str]) -> int:
         return max(0, super().merge_count(vocab_size, special) - 1)
 
 
@@ -428,8 +400,7 @@ class SmallVocabAccepted(Trainer):
     fix = "Raise ValueError if vocab_size < 256 + len(special_tokens)."
     evidence = "gigatoken 0.10.0: vocab_size 255 gives 256 entries"
 
-    @classmethod
-    def merge_count(cls, vocab_size: int, special: list[str]) -> int:
+    def merge_count(self, vocab_size: int, special: list[str]) -> int:
         return max(0, vocab_size - 256 - len(special))
 
 
@@ -440,8 +411,7 @@ class SizeWithoutMergesRefused(Trainer):
     fix = "Compare with <: if vocab_size < 256 + len(special_tokens): raise ValueError."
     evidence = "bpetokenizer 1.2.1, bytetok 0.4.0, bpe-from-scratch 0.3.0"
 
-    @classmethod
-    def merge_count(cls, vocab_size: int, special: list[str]) -> int:
+    def merge_count(self, vocab_size: int, special: list[str]) -> int:
         if vocab_size <= 256:
             raise ValueError("vocab_size must be above 256")
         return super().merge_count(vocab_size, special)
@@ -454,8 +424,7 @@ class SpecialTokensNotCounted(Trainer):
     fix = "Learn vocab_size - 256 - len(special_tokens) merges."
     evidence = "bpeasy 0.1.6 (BPEasyTokenizer)"
 
-    @classmethod
-    def merge_count(cls, vocab_size: int, special: list[str]) -> int:
+    def merge_count(self, vocab_size: int, special: list[str]) -> int:
         return super().merge_count(vocab_size, special) + len(special)
 
 
@@ -466,6 +435,5 @@ class RepeatedSpecialTokenCounted(Trainer):
     fix = "Remove repeats first: special_tokens = list(dict.fromkeys(special_tokens))."
     evidence = "gigatoken 0.10.0, ffbpe 0.1.10"
 
-    @classmethod
-    def specials(cls, special_tokens: list[str]) -> list[str]:
+    def specials(self, special_tokens: list[str]) -> list[str]:
         return special_tokens

@@ -22,8 +22,7 @@ class SpecialTokensNotCut(Trainer):
     fix = "Split the text at the special tokens first, and count within the parts."
     evidence = "Hugging Face tokenizers 0.23.3, gigabpe 0.1.0, gigatoken 0.10.0, where it is a convention"
 
-    @classmethod
-    def cut(cls, text: str, special: list[str]) -> list[str]:
+    def cut(self, text: str, special: list[str]) -> list[str]:
         return [text]
 
 
@@ -34,8 +33,7 @@ class SpecialTokensIgnored(Trainer):
     fix = "Cut the text at the special tokens, count them in vocab_size, and add them to the vocabulary."
     evidence = "minbpe, rustbpe 0.1.0 and tiktoken's _educational.py train without special tokens"
 
-    @classmethod
-    def specials(cls, special_tokens: list[str]) -> list[str]:
+    def specials(self, special_tokens: list[str]) -> list[str]:
         return []
 
 
@@ -46,8 +44,7 @@ class OnlyEndoftextCut(Trainer):
     fix = "Cut the text at every special token of the list."
     evidence = "wind-wing234/cs336-assignment1-basics#1: one hard-coded special token"
 
-    @classmethod
-    def cut(cls, text: str, special: list[str]) -> list[str]:
+    def cut(self, text: str, special: list[str]) -> list[str]:
         return super().cut(text, [token for token in special if token == "<|endoftext|>"])
 
 
@@ -58,8 +55,7 @@ class EndoftextAlwaysCut(Trainer):
     fix = "Cut only at the special tokens of the list."
     evidence = "wind-wing234/cs336-assignment1-basics#1: one hard-coded special token"
 
-    @classmethod
-    def cut(cls, text: str, special: list[str]) -> list[str]:
+    def cut(self, text: str, special: list[str]) -> list[str]:
         return super().cut(text, [*special, "<|endoftext|>"])
 
 
@@ -69,8 +65,7 @@ class SpecialTokensDeleted(Trainer):
     clause = "TRAIN-SPECIAL-1"
     fix = "Train on the parts separately: no merge crosses a special token."
 
-    @classmethod
-    def cut(cls, text: str, special: list[str]) -> list[str]:
+    def cut(self, text: str, special: list[str]) -> list[str]:
         return ["".join(super().cut(text, special))]
 
 
@@ -81,8 +76,7 @@ class SpecialTokensInListOrder(Trainer):
     fix = "Sort them longest first: sorted(special_tokens, key=len, reverse=True)."
     evidence = "uni-tokenizer 0.1.7, ffbpe 0.1.10"
 
-    @classmethod
-    def cut(cls, text: str, special: list[str]) -> list[str]:
+    def cut(self, text: str, special: list[str]) -> list[str]:
         return re.split("|".join(map(re.escape, special)), text) if special else [text]
 
 
@@ -92,8 +86,7 @@ class SpecialTokensNotEscaped(Trainer):
     clause = "TRAIN-SPECIAL-2"
     fix = 'Escape them: "|".join(re.escape(token) for token in ...).'
 
-    @classmethod
-    def cut(cls, text: str, special: list[str]) -> list[str]:
+    def cut(self, text: str, special: list[str]) -> list[str]:
         return re.split("|".join(sorted(special, key=len, reverse=True)), text) if special else [text]
 
 
@@ -103,8 +96,7 @@ class SpecialTokensByShape(Trainer):
     clause = "TRAIN-SPECIAL-3"
     fix = "Cut only at the special tokens of the list."
 
-    @classmethod
-    def cut(cls, text: str, special: list[str]) -> list[str]:
+    def cut(self, text: str, special: list[str]) -> list[str]:
         return re.split(r"<\|\w+\|>", text)
 
 
@@ -114,8 +106,7 @@ class SegmentsStrippedInTraining(Trainer):
     clause = "TRAIN-SPECIAL-4"
     fix = "Keep the white space of each part."
 
-    @classmethod
-    def cut(cls, text: str, special: list[str]) -> list[str]:
+    def cut(self, text: str, special: list[str]) -> list[str]:
         return [segment.strip() for segment in super().cut(text, special)]
 
 
@@ -125,11 +116,10 @@ class SpecialTokensInPattern(Trainer):
     clause = "TRAIN-SPECIAL-4"
     fix = "Cut the text at the special tokens first, then split each part by itself."
 
-    @classmethod
-    def words(cls, text: str, special: list[str], pattern: str) -> Words:
+    def words(self, text: str, special: list[str], pattern: str) -> Words:
         either = "|".join([*map(re.escape, sorted(special, key=len, reverse=True)), pattern])
-        counted = Counter(pre_token for pre_token in cls.split(text, either) if pre_token not in special)
-        return [(cls.atoms(pre_token), times) for pre_token, times in counted.items()]
+        counted = Counter(pre_token for pre_token in self.split(text, either) if pre_token not in special)
+        return [(self.atoms(pre_token), times) for pre_token, times in counted.items()]
 
 
 class EmptyListSplitsEverywhereInTraining(Trainer):
@@ -139,8 +129,7 @@ class EmptyListSplitsEverywhereInTraining(Trainer):
     fix = "Do not split if special_tokens is empty."
     evidence = "4 of 9 CS336 trainers that were tried fail on an empty list"
 
-    @classmethod
-    def cut(cls, text: str, special: list[str]) -> list[str]:
+    def cut(self, text: str, special: list[str]) -> list[str]:
         return super().cut(text, special) if special else list(text)
 
 
@@ -153,8 +142,7 @@ class TextNormalized(Trainer):
     clause = "TRAIN-TEXT-1"
     fix = "Remove unicodedata.normalize: composed and decomposed letters are different bytes."
 
-    @classmethod
-    def prepare(cls, text: str) -> str:
+    def prepare(self, text: str) -> str:
         return unicodedata.normalize("NFC", text)
 
 
@@ -164,8 +152,7 @@ class TextLowerCased(Trainer):
     clause = "TRAIN-TEXT-1"
     fix = "Train on the text unchanged."
 
-    @classmethod
-    def prepare(cls, text: str) -> str:
+    def prepare(self, text: str) -> str:
         return text.lower()
 
 
@@ -176,8 +163,7 @@ class TextStripped(Trainer):
     fix = "Remove .strip(): white space at both ends is part of the text."
     evidence = "toktokenizer 0.2.0 strips and collapses white space"
 
-    @classmethod
-    def prepare(cls, text: str) -> str:
+    def prepare(self, text: str) -> str:
         return text.strip()
 
 
@@ -187,8 +173,7 @@ class ByteOrderMarkDroppedInTraining(Trainer):
     clause = "TRAIN-TEXT-1"
     fix = "Decode as utf-8 (JavaScript: ignoreBOM: true)."
 
-    @classmethod
-    def prepare(cls, text: str) -> str:
+    def prepare(self, text: str) -> str:
         return text.removeprefix("\ufeff")
 
 
@@ -198,8 +183,7 @@ class LineEndsTranslated(Trainer):
     clause = "TRAIN-TEXT-1"
     fix = 'Use open(path, encoding="utf-8", newline=""), or read bytes and decode them.'
 
-    @classmethod
-    def prepare(cls, text: str) -> str:
+    def prepare(self, text: str) -> str:
         return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
@@ -210,10 +194,9 @@ class ChunksOfFixedSize(Trainer):
     fix = "Cut chunks only where a special token begins, or train on the whole text."
     evidence = "wind-wing234/cs336-assignment1-basics#1: chunk boundaries inside special tokens"
 
-    @classmethod
-    def cut(cls, text: str, special: list[str]) -> list[str]:
+    def cut(self, text: str, special: list[str]) -> list[str]:
         chunks = [text[start : start + 4096] for start in range(0, len(text), 4096)]
-        return [segment for chunk in chunks for segment in Trainer.cut(chunk, special)]
+        return [segment for chunk in chunks for segment in Trainer.cut(self, chunk, special)]
 
 
 class LineByLine(Trainer):
@@ -223,8 +206,7 @@ class LineByLine(Trainer):
     fix = "Apply the pattern to the whole text between special tokens."
     evidence = "gigabpe 0.1.0; tokenizers' train(files)"
 
-    @classmethod
-    def split(cls, segment: str, pattern: str) -> list[str]:
+    def split(self, segment: str, pattern: str) -> list[str]:
         return [word for line in segment.splitlines(keepends=True) for word in textbook.split(line, pattern)]
 
 
@@ -235,8 +217,7 @@ class NoPreTokens(Trainer):
     fix = "Split with GPT-2's pattern and count within each pre-token."
     evidence = "minbpe's BasicTokenizer; rasbt/LLMs-from-scratch#975 fixed the same"
 
-    @classmethod
-    def split(cls, segment: str, pattern: str) -> list[str]:
+    def split(self, segment: str, pattern: str) -> list[str]:
         return [segment]
 
 
@@ -247,8 +228,7 @@ class SplitAtWhiteSpace(Trainer):
     fix = "Split with GPT-2's pattern, in which a space belongs to the word after it."
     evidence = "subword-nmt, a word-level trainer"
 
-    @classmethod
-    def split(cls, segment: str, pattern: str) -> list[str]:
+    def split(self, segment: str, pattern: str) -> list[str]:
         return segment.split()
 
 
@@ -259,8 +239,7 @@ class CharacterAtoms(Trainer):
     fix = "Start from the bytes: [bytes([byte]) for byte in pre_token.encode('utf-8')]."
     evidence = "sentencepiece, subword-nmt: characters, not bytes"
 
-    @classmethod
-    def atoms(cls, pre_token: str) -> Word:
+    def atoms(self, pre_token: str) -> Word:
         return tuple(character.encode("utf-8") for character in pre_token)
 
 
@@ -273,8 +252,7 @@ class MergesSorted(Trainer):
     clause = "TRAIN-ORDER-1"
     fix = "Append each merge to a list and return that list."
 
-    @classmethod
-    def learn(cls, words: Words, merge_count: int) -> list[Merge]:
+    def learn(self, words: Words, merge_count: int) -> list[Merge]:
         return sorted(super().learn(words, merge_count))
 
 
@@ -285,8 +263,7 @@ class MergesResplit(Trainer):
     fix = "Record the two tokens that were merged."
     evidence = "one step from openai/tiktoken#60: merges rebuilt from ranks"
 
-    @classmethod
-    def learn(cls, words: Words, merge_count: int) -> list[Merge]:
+    def learn(self, words: Words, merge_count: int) -> list[Merge]:
         return [((left + right)[:-1], right[-1:]) for left, right in super().learn(words, merge_count)]
 
 
@@ -308,8 +285,7 @@ class SpecialTokenTwice(Trainer):
     fix = "Add each special token once."
     evidence = "gigatoken 0.10.0 with a repeated special token"
 
-    @classmethod
-    def build_vocab(cls, merges: list[Merge], special: list[str]) -> dict[int, bytes]:
+    def build_vocab(self, merges: list[Merge], special: list[str]) -> dict[int, bytes]:
         vocab = super().build_vocab(merges, special)
         return vocab | {len(vocab) + place: token.encode("utf-8") for place, token in enumerate(special)}
 
@@ -320,8 +296,7 @@ class SpecialTokensSorted(Trainer):
     clause = "TRAIN-IDS-2"
     fix = "Sort a copy for the regular expression, and number the tokens in the order given."
 
-    @classmethod
-    def build_vocab(cls, merges: list[Merge], special: list[str]) -> dict[int, bytes]:
+    def build_vocab(self, merges: list[Merge], special: list[str]) -> dict[int, bytes]:
         return super().build_vocab(merges, sorted(special, key=len, reverse=True))
 
 
@@ -332,8 +307,7 @@ class SpecialTokensLast(Trainer):
     fix = "Number them from 256 on, or declare id_layout: bytes-merges-specials."
     evidence = "tiktoken, minbpe, bpeasy"
 
-    @classmethod
-    def build_vocab(cls, merges: list[Merge], special: list[str]) -> dict[int, bytes]:
+    def build_vocab(self, merges: list[Merge], special: list[str]) -> dict[int, bytes]:
         return textbook.build_vocab(merges, special, id_layout="bytes-merges-specials")
 
 
@@ -359,6 +333,5 @@ class Gpt2ByteIds(Trainer):
     fix = "Use {b: bytes([b]) for b in range(256)}, or declare byte_order: gpt2."
     evidence = "Hugging Face tokenizers (ByteLevel.alphabet)"
 
-    @classmethod
-    def build_vocab(cls, merges: list[Merge], special: list[str]) -> dict[int, bytes]:
+    def build_vocab(self, merges: list[Merge], special: list[str]) -> dict[int, bytes]:
         return textbook.build_vocab(merges, special, byte_order="gpt2")

@@ -19,8 +19,7 @@ class TieFirstSeen(Trainer):
     fix = "Compare (count, pair): max(counts, key=lambda pair: (counts[pair], pair))."
     evidence = "minbpe (basic.py, regex.py); tiktoken 0.14.0 (_educational.py)"
 
-    @classmethod
-    def choose(cls, counts: Mapping[Merge, int], ids: Mapping[bytes, int]) -> Merge:
+    def choose(self, counts: Mapping[Merge, int], ids: Mapping[bytes, int]) -> Merge:
         return max(counts, key=lambda pair: counts[pair])
 
 
@@ -30,8 +29,7 @@ class TieLastSeen(Trainer):
     clause = "TRAIN-TIE-1"
     fix = "Replace the best pair only if (count, pair) > (best_count, best_pair)."
 
-    @classmethod
-    def choose(cls, counts: Mapping[Merge, int], ids: Mapping[bytes, int]) -> Merge:
+    def choose(self, counts: Mapping[Merge, int], ids: Mapping[bytes, int]) -> Merge:
         return max(reversed(list(counts)), key=lambda pair: counts[pair])
 
 
@@ -42,8 +40,7 @@ class TieSetOrder(Trainer):
     fix = "Compare (count, pair), so that the order of iteration does not matter."
     varies = True
 
-    @classmethod
-    def choose(cls, counts: Mapping[Merge, int], ids: Mapping[bytes, int]) -> Merge:
+    def choose(self, counts: Mapping[Merge, int], ids: Mapping[bytes, int]) -> Merge:
         return max(set(counts), key=lambda pair: counts[pair])
 
 
@@ -54,8 +51,7 @@ class TieLexSmaller(Trainer):
     fix = "Use max() by (count, pair), or declare tie_break: lex-smaller."
     evidence = "gigatoken 0.10.0 with tie_breaking='assembled_bytes'"
 
-    @classmethod
-    def choose(cls, counts: Mapping[Merge, int], ids: Mapping[bytes, int]) -> Merge:
+    def choose(self, counts: Mapping[Merge, int], ids: Mapping[bytes, int]) -> Merge:
         return min(counts, key=lambda pair: (-counts[pair], pair))
 
 
@@ -66,8 +62,7 @@ class TieSmallerIds(Trainer):
     fix = "Compare the bytes, (vocab[left], vocab[right]), or declare tie_break: smaller-ids."
     evidence = "Hugging Face tokenizers (trainer.rs: Merge::cmp), rustbpe 0.1.0, bpeasy 0.1.6"
 
-    @classmethod
-    def choose(cls, counts: Mapping[Merge, int], ids: Mapping[bytes, int]) -> Merge:
+    def choose(self, counts: Mapping[Merge, int], ids: Mapping[bytes, int]) -> Merge:
         return min(counts, key=lambda pair: (-counts[pair], ids[pair[0]], ids[pair[1]]))
 
 
@@ -78,8 +73,7 @@ class TieGreaterIds(Trainer):
     fix = "Compare the bytes of the tokens: (vocab[left], vocab[right])."
     evidence = "bytetok 0.4.0"
 
-    @classmethod
-    def key(cls, pair: Merge, ids: Mapping[bytes, int]) -> object:
+    def key(self, pair: Merge, ids: Mapping[bytes, int]) -> object:
         return ids[pair[0]], ids[pair[1]]
 
 
@@ -89,8 +83,7 @@ class TieRightFirst(Trainer):
     clause = "TRAIN-TIE-1"
     fix = "Compare the tuple (left, right)."
 
-    @classmethod
-    def key(cls, pair: Merge, ids: Mapping[bytes, int]) -> object:
+    def key(self, pair: Merge, ids: Mapping[bytes, int]) -> object:
         return pair[1], pair[0]
 
 
@@ -100,8 +93,7 @@ class TieLongerFirst(Trainer):
     clause = "TRAIN-TIE-1"
     fix = "Ignore the length: compare (count, pair)."
 
-    @classmethod
-    def key(cls, pair: Merge, ids: Mapping[bytes, int]) -> object:
+    def key(self, pair: Merge, ids: Mapping[bytes, int]) -> object:
         return len(pair[0] + pair[1]), pair
 
 
@@ -111,8 +103,7 @@ class TieConcatenation(Trainer):
     clause = "TRAIN-TIE-1"
     fix = "Compare the tuple (left, right), not left + right."
 
-    @classmethod
-    def key(cls, pair: Merge, ids: Mapping[bytes, int]) -> object:
+    def key(self, pair: Merge, ids: Mapping[bytes, int]) -> object:
         return pair[0] + pair[1]
 
 
@@ -122,8 +113,7 @@ class TieJoinedBySpace(Trainer):
     clause = "TRAIN-TIE-1"
     fix = "Compare the tuple (left, right) of bytes."
 
-    @classmethod
-    def key(cls, pair: Merge, ids: Mapping[bytes, int]) -> object:
+    def key(self, pair: Merge, ids: Mapping[bytes, int]) -> object:
         return b" ".join(pair)
 
 
@@ -133,8 +123,7 @@ class TieDecodedText(Trainer):
     clause = "TRAIN-TIE-1"
     fix = "Compare the bytes themselves; a token need not be UTF-8."
 
-    @classmethod
-    def key(cls, pair: Merge, ids: Mapping[bytes, int]) -> object:
+    def key(self, pair: Merge, ids: Mapping[bytes, int]) -> object:
         return [token.decode("utf-8", errors="replace") for token in pair]
 
 
@@ -144,8 +133,7 @@ class TieGpt2Spelling(Trainer):
     clause = "TRAIN-TIE-1"
     fix = "Compare bytes; spell tokens only when you write files."
 
-    @classmethod
-    def key(cls, pair: Merge, ids: Mapping[bytes, int]) -> object:
+    def key(self, pair: Merge, ids: Mapping[bytes, int]) -> object:
         return [spell(token) for token in pair]
 
 
@@ -155,8 +143,7 @@ class TieRepr(Trainer):
     clause = "TRAIN-TIE-1"
     fix = "Compare the tuple (left, right) of bytes."
 
-    @classmethod
-    def key(cls, pair: Merge, ids: Mapping[bytes, int]) -> object:
+    def key(self, pair: Merge, ids: Mapping[bytes, int]) -> object:
         return repr(pair)
 
 
@@ -166,8 +153,7 @@ class TieSignedBytes(Trainer):
     clause = "TRAIN-TIE-1"
     fix = "Compare unsigned bytes: byte & 0xFF, Arrays.compareUnsigned, unsigned char or memcmp."
 
-    @classmethod
-    def key(cls, pair: Merge, ids: Mapping[bytes, int]) -> object:
+    def key(self, pair: Merge, ids: Mapping[bytes, int]) -> object:
         return [memoryview(token).cast("b").tolist() for token in pair]
 
 
@@ -177,8 +163,7 @@ class TiePrefixGreater(Trainer):
     clause = "TRAIN-TIE-1"
     fix = "Append an end mark above all bytes to the negated ones, or define __lt__ on a class for the pair."
 
-    @classmethod
-    def choose(cls, counts: Mapping[Merge, int], ids: Mapping[bytes, int]) -> Merge:
+    def choose(self, counts: Mapping[Merge, int], ids: Mapping[bytes, int]) -> Merge:
         return min(counts, key=lambda pair: (-counts[pair], [[-byte for byte in token] for token in pair]))
 
 
@@ -188,8 +173,7 @@ class TieAmongTopTen(Trainer):
     clause = "TRAIN-TIE-1"
     fix = "Compare all pairs with the highest count: max(counts, key=lambda pair: (counts[pair], pair))."
 
-    @classmethod
-    def choose(cls, counts: Mapping[Merge, int], ids: Mapping[bytes, int]) -> Merge:
+    def choose(self, counts: Mapping[Merge, int], ids: Mapping[bytes, int]) -> Merge:
         return super().choose(dict(Counter(counts).most_common(10)), ids)
 
 
@@ -202,8 +186,7 @@ class GreatestPairWhateverCount(Trainer):
     clause = "TRAIN-BEST-1"
     fix = "Compare counts first: max(counts, key=lambda pair: (counts[pair], pair))."
 
-    @classmethod
-    def choose(cls, counts: Mapping[Merge, int], ids: Mapping[bytes, int]) -> Merge:
+    def choose(self, counts: Mapping[Merge, int], ids: Mapping[bytes, int]) -> Merge:
         return max(counts)
 
 
@@ -213,8 +196,7 @@ class RarestPair(Trainer):
     clause = "TRAIN-BEST-1"
     fix = "Push the negated count: heappush(heap, (-count, ...))."
 
-    @classmethod
-    def choose(cls, counts: Mapping[Merge, int], ids: Mapping[bytes, int]) -> Merge:
+    def choose(self, counts: Mapping[Merge, int], ids: Mapping[bytes, int]) -> Merge:
         return min(counts, key=lambda pair: (counts[pair], pair))
 
 
@@ -224,8 +206,7 @@ class WordpieceScore(Trainer):
     clause = "TRAIN-BEST-1"
     fix = "Choose by the count of the pair alone."
 
-    @classmethod
-    def choose(cls, counts: Mapping[Merge, int], ids: Mapping[bytes, int]) -> Merge:
+    def choose(self, counts: Mapping[Merge, int], ids: Mapping[bytes, int]) -> Merge:
         parts = Counter[bytes]()
         for pair, times in counts.items():
             parts.update({pair[0]: times})
