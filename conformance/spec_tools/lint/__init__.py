@@ -1,4 +1,4 @@
-"""`bpe-conformance lint`: checks of the spec. Each rule is a class; tests/bad_specs/ holds specs that break it."""
+"""`bpe-conformance lint`: checks of the spec. Each rule is a function; tests/bad_specs/ holds specs that break it."""
 
 from __future__ import annotations
 
@@ -9,34 +9,10 @@ from pathlib import Path
 from bpe_conformance.fixtures.spec import load_spec
 
 from ...command_line import print_lines, spec_argument
-from . import cases, structure, texts
-from .rule import Context, Finding, Rule
+from . import cases, structure, texts  # noqa: F401  # they define the rules
+from .rule import RULES, Context, Finding
 
-FIRST: tuple[Rule, ...] = (structure.ModelsPinned(), structure.Schema())
-RULES: tuple[Rule, ...] = (
-    *FIRST,
-    structure.IdSection(),
-    structure.IdRetired(),
-    cases.TitleWords(),
-    cases.TitleFullStop(),
-    cases.TitleUnique(),
-    structure.ReferencesExist(),
-    structure.ExampleExists(),
-    structure.StatementKeyword(),
-    texts.TextQuoted(),
-    texts.TextEscaped(),
-    texts.UnicodeTwelve(),
-    texts.EnginesAgree(),
-    texts.TextSize(),
-    cases.WitnessKnown(),
-    cases.ExpectOrder(),
-    cases.AnyOfNote(),
-    structure.ClauseCased(),
-    structure.UncasedMeansNone(),
-    structure.FewCases(),
-)
-
-__all__ = ["FIRST", "RULES", "Context", "Finding", "Rule", "arguments", "lint", "run", "verdict"]
+__all__ = ["RULES", "arguments", "lint", "run", "verdict"]
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -58,11 +34,11 @@ def run(options: argparse.Namespace) -> int:
 
 def lint(folder: Path) -> list[Finding]:
     """Return the findings in the spec in `folder`, by file and line; of a spec that does not load, only the first."""
-    before = Context(folder)
-    found = [finding for rule in FIRST for finding in rule.check(before)][:1]
+    first = Context(folder)
+    found = [finding for rule in RULES if rule.before_loading for finding in rule.findings(first)][:1]
     if not found:
         context = Context(folder, load_spec(folder, check_schema=False))
-        found = [finding for rule in RULES if rule not in FIRST for finding in rule.check(context)]
+        found = [finding for rule in RULES if not rule.before_loading for finding in rule.findings(context)]
     return sorted(found, key=lambda finding: (str(finding.file), finding.row, finding.rule))
 
 

@@ -1,12 +1,12 @@
-"""Base class of the rules, the spec that they check, and their findings."""
+"""What a rule is, the spec that it checks, and its findings."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 from bpe_conformance.fixtures.spec import Case, Clause, Spec
 from bpe_conformance.fixtures.yaml_file import Document, PathOf, SpecError, read_documents
@@ -19,15 +19,15 @@ class Finding:
     Attributes:
         file: the file.
         row: the line, from 1; 0 for the whole file.
-        rule: the name of the rule.
         message: what is wrong; after a semicolon, what to do.
+        rule: the name of the rule.
         warning: whether it does not affect the exit status.
     """
 
     file: Path
     row: int
-    rule: str
     message: str
+    rule: str = ""
     warning: bool = False
 
     def line(self, base: Path) -> str:
@@ -95,44 +95,66 @@ class Context:
         return sorted((self.folder / kind).glob("*.yaml"))
 
 
+Check = Callable[[Context], Iterator[Finding]]
+
+
+@dataclass(frozen=True)
 class Rule:
     """A rule for the form of a spec.
 
     Attributes:
         name: permanent; the stem of its fixture in tests/bad_specs/.
         summary: what it requires, in one line.
+        check: yields the violations.
         warning: whether a finding does not affect the exit status.
+        before_loading: whether it checks the files of a spec that need not load.
     """
 
-    name: ClassVar[str]
-    summary: ClassVar[str]
-    warning: ClassVar[bool] = False
+    name: str
+    summary: str
+    check: Check
+    warning: bool = False
+    before_loading: bool = False
 
-    def check(self, context: Context) -> Iterator[Finding]:
-        """Yield the violations."""
-        raise NotImplementedError
-
-    def at(self, document: Document, path: PathOf, message: str) -> Finding:
-        """Return a finding at a part of a document, or at its nearest existing parent."""
-        return self.at_node(document, nearest(document, path), message)
-
-    def at_node(self, document: Document, node: Any, message: str) -> Finding:
-        """Return a finding at a node of a document."""
-        return Finding(document.file, node.start_mark.line + 1, self.name, message, self.warning)
-
-    def at_case(self, case: Case, part: str, message: str) -> Finding:
-        """Return a finding at a part of a case, such as its title."""
-        assert case.document is not None
-        return self.at(case.document, (*case.path, part), message)
-
-    def at_clause(self, context: Context, clause: Clause, message: str) -> Finding:
-        """Return a finding at a clause."""
-        _, document, path = context.clauses[clause.id]
-        return self.at(document, (*path, "id"), message)
+    def findings(self, context: Context) -> Iterator[Finding]:
+        """Yield the violations, with the name of the rule."""
+        for finding in self.check(context):
+            yield replace(finding, rule=self.name, warning=self.warning)
 
 
-def nearest(document: Document, path: PathOf) -> Any:
-    """Return the node at `path`, or at its nearest existing parent."""
+RULES: list[Rule] = []
+"""Every rule, in the order of the modules."""
+
+
+def rule(name: str, summary: str, warning: bool = False, before_loading: bool = False) -> Callable[[Check], Check]:
+    """Return a decorator that makes a rule of a function."""
+
+    def add(check: Check) -> Check:
+        RULES.append(Rule(name, summary, check, warning, before_loading))
+        return check
+
+    return add
+
+
+def at(document: Document, path: PathOf, message: str) -> Finding:
+    """Return a finding at a part of a document, or at its nearest existing parent."""
     while path not in document.nodes:
         path = path[:-1]
-    return document.nodes[path]
+    return at_node(document, document.nodes[path], message)
+
+
+def at_node(document: Document, node: Any, message: str) -> Finding:
+    """Return a finding at a node of a document."""
+    return Finding(document.file, node.start_mark.line + 1, message)
+
+
+def at_case(case: Case, part: str, message: str) -> Finding:
+    """Return a finding at a part of a case, such as its title."""
+    assert case.document is not None
+    return at(case.document, (*case.path, part), message)
+
+
+def at_clause(context: Context, clause: Clause, message: str) -> Finding:
+    """Return a finding at a clause."""
+    _, document, path = context.clauses[clause.id]
+    return at(document, (*path, "id"), message)

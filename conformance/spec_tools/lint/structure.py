@@ -14,7 +14,7 @@ from bpe_conformance.fixtures.spec import SECTIONS, load_spec
 from bpe_conformance.fixtures.yaml_file import SpecError
 
 from ...properties.catalogue import PROPERTIES
-from .rule import Context, Finding, Rule
+from .rule import Context, Finding, at, at_case, at_clause, rule
 
 PIN = re.compile(r"([0-9a-f]{64})  (\S+)")
 REFERENCE = re.compile(rf"\b(?:{'|'.join(SECTIONS)})(?:-[A-Z0-9]+)+-[0-9]+\b")
@@ -25,116 +25,92 @@ BINDING = ("must", "should")
 WITH_PROPERTY = frozenset(one.clause_id for one in PROPERTIES)
 
 
-class ModelsPinned(Rule):
-    """Each model file has the sha256 that models/SHA256SUMS records."""
-
-    name = "models-pinned"
-    summary = "models/SHA256SUMS has one line for each model file, with its sha256"
-
-    def check(self, context: Context) -> Iterator[Finding]:
-        """Compare the files with their pins."""
-        folder = context.folder / "models"
-        pins: dict[str, str] = {}
-        sums = folder / "SHA256SUMS"
-        for row, text in enumerate(sums.read_text("utf-8").splitlines() if sums.exists() else [], 1):
-            match = PIN.fullmatch(text)
-            if match is None:
-                yield Finding(sums, row, self.name, "this is not a line of sha256sum; run sha256sum *.yaml here again")
-                continue
-            pins[match.group(2)] = match.group(1)
-            if not (folder / match.group(2)).exists():
-                yield Finding(sums, row, self.name, f"there is no {match.group(2)}; delete the line")
-        for file in sorted(folder.glob("*.yaml")):
-            yield from self._compare(file, pins.get(file.name))
-        yield from self._gpt2(folder)
-
-    def _compare(self, file: Path, pinned: str | None) -> Iterator[Finding]:
-        digest = hashlib.sha256(file.read_bytes()).hexdigest()
-        if pinned is None:
-            yield Finding(file, 1, self.name, f"its sha256 is not recorded; add '{digest}  {file.name}' to SHA256SUMS")
-        elif pinned != digest:
-            fix = "a changed model changes the meaning of its cases: give it a new name, or record the new sha256"
-            yield Finding(file, 1, self.name, f"its sha256 is {digest}, {pinned} is recorded; {fix}")
-
-    def _gpt2(self, folder: Path) -> Iterator[Finding]:
-        if folder == MODELS:
-            try:
-                gpt2()
-            except ValueError as error:
-                yield Finding(folder / "gpt2" / "vocab.bpe", 0, self.name, str(error))
+@rule("models-pinned", "models/SHA256SUMS has one line for each model file, with its sha256", before_loading=True)
+def _models_pinned(context: Context) -> Iterator[Finding]:
+    folder = context.folder / "models"
+    pins: dict[str, str] = {}
+    sums = folder / "SHA256SUMS"
+    for row, text in enumerate(sums.read_text("utf-8").splitlines() if sums.exists() else [], 1):
+        match = PIN.fullmatch(text)
+        if match is None:
+            yield Finding(sums, row, "this is not a line of sha256sum; run sha256sum *.yaml here again")
+            continue
+        pins[match.group(2)] = match.group(1)
+        if not (folder / match.group(2)).exists():
+            yield Finding(sums, row, f"there is no {match.group(2)}; delete the line")
+    for file in sorted(folder.glob("*.yaml")):
+        yield from _compare(file, pins.get(file.name))
+    yield from _gpt2(folder)
 
 
-class Schema(Rule):
-    """The spec can be loaded."""
+def _compare(file: Path, pinned: str | None) -> Iterator[Finding]:
+    digest = hashlib.sha256(file.read_bytes()).hexdigest()
+    if pinned is None:
+        yield Finding(file, 1, f"its sha256 is not recorded; add '{digest}  {file.name}' to SHA256SUMS")
+    elif pinned != digest:
+        fix = "a changed model changes the meaning of its cases: give it a new name, or record the new sha256"
+        yield Finding(file, 1, f"its sha256 is {digest}, {pinned} is recorded; {fix}")
 
-    name = "schema"
-    summary = "every file is strict YAML and valid under its JSON Schema; ids are unique; clauses and models exist"
 
-    def check(self, context: Context) -> Iterator[Finding]:
-        """Load the spec and report its error."""
+def _gpt2(folder: Path) -> Iterator[Finding]:
+    if folder == MODELS:
         try:
-            load_spec(context.folder)
-            assert context.retired is not None
-        except SpecError as error:
-            match = re.fullmatch(r"(.+?):(?:(\d+):)? (.*)", str(error), re.DOTALL)
-            if match is None:
-                yield Finding(context.folder, 0, self.name, str(error))
-            else:
-                yield Finding(Path(match.group(1)), int(match.group(2) or 0), self.name, match.group(3))
+            gpt2()
+        except ValueError as error:
+            yield Finding(folder / "gpt2" / "vocab.bpe", 0, str(error))
 
 
-class IdSection(Rule):
-    """The id of a case begins with the section of its clause."""
-
-    name = "id-section"
-    summary = f"the id of a case begins with the section of its clause in lower case, or with {ELSEWHERE}"
-
-    def check(self, context: Context) -> Iterator[Finding]:
-        """Compare the first word of every id."""
-        for case in context.spec.cases:
-            section = case.clause.section.lower() + "-"
-            if not case.id.startswith((section, ELSEWHERE)):
-                yield self.at_case(case, "id", f"the id {case.id} does not begin with {section}; rename it")
-
-
-class IdRetired(Rule):
-    """A retired id is not used again."""
-
-    name = "id-retired"
-    summary = "no id in retired.yaml is used again"
-
-    def check(self, context: Context) -> Iterator[Finding]:
-        """Look up every id."""
-        cases, clauses, properties = (context.retired[kind] for kind in ("cases", "clauses", "laws"))
-        for case in context.spec.cases:
-            if case.id in cases:
-                yield self.at_case(case, "id", f"the id {case.id} is retired; choose a new one")
-        for clause, document, path in context.clauses.values():
-            if clause.id in clauses:
-                yield self.at(document, (*path, "id"), f"the id {clause.id} is retired; choose a new one")
-        for one in PROPERTIES:
-            if one.id in properties:
-                message = f"the id {one.id} is retired, but a property has it; give the property a new one"
-                yield Finding(context.folder / "retired.yaml", 0, self.name, message)
+@rule(
+    "schema",
+    "every file is strict YAML and valid under its JSON Schema; ids are unique; clauses and models exist",
+    before_loading=True,
+)
+def _schema(context: Context) -> Iterator[Finding]:
+    try:
+        load_spec(context.folder)
+        assert context.retired is not None
+    except SpecError as error:
+        match = re.fullmatch(r"(.+?):(?:(\d+):)? (.*)", str(error), re.DOTALL)
+        if match is None:
+            yield Finding(context.folder, 0, str(error))
+        else:
+            yield Finding(Path(match.group(1)), int(match.group(2) or 0), match.group(3))
 
 
-class ReferencesExist(Rule):
-    """A clause that prose names exists."""
+@rule("id-section", f"the id of a case begins with the section of its clause in lower case, or with {ELSEWHERE}")
+def _id_section(context: Context) -> Iterator[Finding]:
+    for case in context.spec.cases:
+        section = case.clause.section.lower() + "-"
+        if not case.id.startswith((section, ELSEWHERE)):
+            yield at_case(case, "id", f"the id {case.id} does not begin with {section}; rename it")
 
-    name = "references-exist"
-    summary = "every clause that a statement, rationale, intro or note names exists"
 
-    def check(self, context: Context) -> Iterator[Finding]:
-        """Look up every id of a clause in prose."""
-        known = context.spec.clauses
-        for document in context.clause_documents:
-            prose = [("intro",), *(("clauses", i, key) for i in range(len(document.value["clauses"])) for key in PROSE)]
-            for path in prose:
-                for name in _missing(_value(document.value, path), known):
-                    yield self.at(document, path, f"there is no clause {name}; name an existing one")
-        for case in context.spec.cases:
-            for name in _missing(case.note, known):
-                yield self.at_case(case, "note", f"there is no clause {name}; name an existing one")
+@rule("id-retired", "no id in retired.yaml is used again")
+def _id_retired(context: Context) -> Iterator[Finding]:
+    cases, clauses, properties = (context.retired[kind] for kind in ("cases", "clauses", "laws"))
+    for case in context.spec.cases:
+        if case.id in cases:
+            yield at_case(case, "id", f"the id {case.id} is retired; choose a new one")
+    for clause, document, path in context.clauses.values():
+        if clause.id in clauses:
+            yield at(document, (*path, "id"), f"the id {clause.id} is retired; choose a new one")
+    for one in PROPERTIES:
+        if one.id in properties:
+            message = f"the id {one.id} is retired, but a property has it; give the property a new one"
+            yield Finding(context.folder / "retired.yaml", 0, message)
+
+
+@rule("references-exist", "every clause that a statement, rationale, intro or note names exists")
+def _references_exist(context: Context) -> Iterator[Finding]:
+    known = context.spec.clauses
+    for document in context.clause_documents:
+        prose = [("intro",), *(("clauses", i, key) for i in range(len(document.value["clauses"])) for key in PROSE)]
+        for path in prose:
+            for name in _missing(_value(document.value, path), known):
+                yield at(document, path, f"there is no clause {name}; name an existing one")
+    for case in context.spec.cases:
+        for name in _missing(case.note, known):
+            yield at_case(case, "note", f"there is no clause {name}; name an existing one")
 
 
 def _value(value: dict[str, object], path: tuple[str | int, ...]) -> object:
@@ -152,87 +128,56 @@ def _missing(prose: object, known: dict[str, object] | object) -> list[str]:
     return [name for name in REFERENCE.findall(prose) if name not in known] if isinstance(prose, str) else []
 
 
-class ExampleExists(Rule):
-    """An example of a clause is one of its cases."""
-
-    name = "example-exists"
-    summary = "every example of a clause is the id of one of its cases"
-
-    def check(self, context: Context) -> Iterator[Finding]:
-        """Look up every example."""
-        cases = {(case.clause.id, case.id) for case in context.spec.cases}
-        for clause in context.spec.clauses.values():
-            for name in clause.examples:
-                if (clause.id, name) not in cases:
-                    yield self.at_clause(context, clause, f"{clause.id} has no case {name}; name one of its cases")
+@rule("example-exists", "every example of a clause is the id of one of its cases")
+def _example_exists(context: Context) -> Iterator[Finding]:
+    cases = {(case.clause.id, case.id) for case in context.spec.cases}
+    for clause in context.spec.clauses.values():
+        for name in clause.examples:
+            if (clause.id, name) not in cases:
+                yield at_clause(context, clause, f"{clause.id} has no case {name}; name one of its cases")
 
 
-class StatementKeyword(Rule):
-    """A statement says its level in the words of BCP 14."""
-
-    name = "statement-keyword"
-    summary = "the first of MUST, SHOULD and MAY in a statement is the level of the clause; an open one has none"
-
-    def check(self, context: Context) -> Iterator[Finding]:
-        """Compare the first keyword of every statement."""
-        for clause in context.spec.clauses.values():
-            found = KEYWORD.search(clause.statement)
-            keyword = found.group().lower() if found else "unspecified"
-            if keyword != clause.level:
-                message = f"{clause.id} is {clause.level}, its statement {keyword}; write the keyword of its level"
-                yield self.at_clause(context, clause, message)
+@rule(
+    "statement-keyword",
+    "the first of MUST, SHOULD and MAY in a statement is the level of the clause; an open one has none",
+)
+def _statement_keyword(context: Context) -> Iterator[Finding]:
+    for clause in context.spec.clauses.values():
+        found = KEYWORD.search(clause.statement)
+        keyword = found.group().lower() if found else "unspecified"
+        if keyword != clause.level:
+            message = f"{clause.id} is {clause.level}, its statement {keyword}; write the keyword of its level"
+            yield at_clause(context, clause, message)
 
 
-class ClauseCased(Rule):
-    """A binding clause has a test."""
-
-    name = "clause-cased"
-    summary = "a must or should clause has a case or a property, or `uncased`, the reason why it cannot have one"
-
-    def check(self, context: Context) -> Iterator[Finding]:
-        """Look for clauses without a test."""
-        cases = _cases(context)
-        for clause in context.spec.clauses.values():
-            if (
-                clause.level in BINDING
-                and not cases[clause.id]
-                and not clause.uncased
-                and clause.id not in WITH_PROPERTY
-            ):
-                message = f"{clause.id} has no case and no property; write one, or give the reason in `uncased`"
-                yield self.at_clause(context, clause, message)
+@rule(
+    "clause-cased", "a must or should clause has a case or a property, or `uncased`, the reason why it cannot have one"
+)
+def _clause_cased(context: Context) -> Iterator[Finding]:
+    cases = _cases(context)
+    for clause in context.spec.clauses.values():
+        if clause.level in BINDING and not cases[clause.id] and not clause.uncased and clause.id not in WITH_PROPERTY:
+            message = f"{clause.id} has no case and no property; write one, or give the reason in `uncased`"
+            yield at_clause(context, clause, message)
 
 
-class UncasedMeansNone(Rule):
-    """A clause with a reason for having no case has none."""
-
-    name = "uncased-means-none"
-    summary = "a clause with `uncased` has no case"
-
-    def check(self, context: Context) -> Iterator[Finding]:
-        """Look for clauses that have both."""
-        cases = _cases(context)
-        for clause in context.spec.clauses.values():
-            if clause.uncased and cases[clause.id]:
-                message = f"{clause.id} has `uncased` and a case; delete `uncased`"
-                yield self.at_clause(context, clause, message)
+@rule("uncased-means-none", "a clause with `uncased` has no case")
+def _uncased_means_none(context: Context) -> Iterator[Finding]:
+    cases = _cases(context)
+    for clause in context.spec.clauses.values():
+        if clause.uncased and cases[clause.id]:
+            message = f"{clause.id} has `uncased` and a case; delete `uncased`"
+            yield at_clause(context, clause, message)
 
 
-class FewCases(Rule):
-    """A clause has more than one case: one rarely shows every way to break it."""
-
-    name = "few-cases"
-    summary = "a must or should clause without a property has at least two cases"
-    warning = True
-
-    def check(self, context: Context) -> Iterator[Finding]:
-        """Look for clauses with a single case."""
-        cases = _cases(context)
-        for clause in context.spec.clauses.values():
-            alone = cases[clause.id] == 1 and not clause.uncased and clause.id not in WITH_PROPERTY
-            if clause.level in BINDING and alone:
-                message = f"{clause.id} has one case; write another that a different mistake fails"
-                yield self.at_clause(context, clause, message)
+@rule("few-cases", "a must or should clause without a property has at least two cases", warning=True)
+def _few_cases(context: Context) -> Iterator[Finding]:
+    cases = _cases(context)
+    for clause in context.spec.clauses.values():
+        alone = cases[clause.id] == 1 and not clause.uncased and clause.id not in WITH_PROPERTY
+        if clause.level in BINDING and alone:
+            message = f"{clause.id} has one case; write another that a different mistake fails"
+            yield at_clause(context, clause, message)
 
 
 def _cases(context: Context) -> Counter[str]:

@@ -15,7 +15,7 @@ from bpe_conformance.fixtures.yaml_file import Document, PathOf
 from bpe_conformance.reference import textbook
 
 from ...cases.expectations import whole_text
-from .rule import Context, Finding, Rule
+from .rule import Context, Finding, at_case, at_node, rule
 
 TEXT_PARTS = ("model", "input", "expect")
 NAMES = ("pattern", "byte_ids", "cut", "newline", "key_order", "sequence", "error", "file", "stored", "table")
@@ -24,33 +24,21 @@ LONGEST_PRE_TOKEN = 1000
 LONGEST_TEXT = 50_000
 
 
-class TextQuoted(Rule):
-    """Text is double-quoted, so that YAML does not read it as anything else."""
-
-    name = "text-quoted"
-    summary = "text and tokens are double-quoted in the source"
-
-    def check(self, context: Context) -> Iterator[Finding]:
-        """Look at the quotes of each text."""
-        for document, node in _text_nodes(context):
-            if node.style != '"':
-                yield self.at_node(document, node, f"the text {node.value[:40]!a} is not double-quoted; quote it")
+@rule("text-quoted", "text and tokens are double-quoted in the source")
+def _text_quoted(context: Context) -> Iterator[Finding]:
+    for document, node in _text_nodes(context):
+        if node.style != '"':
+            yield at_node(document, node, f"the text {node.value[:40]!a} is not double-quoted; quote it")
 
 
-class TextEscaped(Rule):
-    """Characters that a reader cannot see, or can mistake for others, are escaped."""
-
-    name = "text-escaped"
-    summary = "astral, control, invisible and non-NFC characters of a text are escaped"
-
-    def check(self, context: Context) -> Iterator[Finding]:
-        """Look at the characters of each text in the source."""
-        for document, node in _text_nodes(context):
-            source = context.sources[document.file][node.start_mark.index + 1 : node.end_mark.index - 1]
-            fault = _unescaped(source) if node.style == '"' and source else None
-            if fault:
-                char, why = fault
-                yield self.at_node(document, node, f"U+{ord(char):04X} {why}; write it as {_escape(char)}")
+@rule("text-escaped", "astral, control, invisible and non-NFC characters of a text are escaped")
+def _text_escaped(context: Context) -> Iterator[Finding]:
+    for document, node in _text_nodes(context):
+        source = context.sources[document.file][node.start_mark.index + 1 : node.end_mark.index - 1]
+        fault = _unescaped(source) if node.style == '"' and source else None
+        if fault:
+            char, why = fault
+            yield at_node(document, node, f"U+{ord(char):04X} {why}; write it as {_escape(char)}")
 
 
 def _unescaped(source: str) -> tuple[str, str] | None:
@@ -79,58 +67,43 @@ def _escape(char: str) -> str:
     return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
 
 
-class UnicodeTwelve(Rule):
-    """Every regex engine knows the characters of a case."""
-
-    name = "unicode-12"
-    summary = "a text contains only code points of Unicode 12"
-
-    def check(self, context: Context) -> Iterator[Finding]:
-        """Look up every character of every input."""
-        for case in context.spec.cases:
-            char = next((char for char in _characters(case) if not characters.is_in_unicode_12(char)), None)
-            if char is not None:
-                message = f"U+{ord(char):04X} is not in Unicode 12; engines with older tables split it differently"
-                yield self.at_case(case, "input", f"{message}: use another character")
+@rule("unicode-12", "a text contains only code points of Unicode 12")
+def _unicode_12(context: Context) -> Iterator[Finding]:
+    for case in context.spec.cases:
+        char = next((char for char in _characters(case) if not characters.is_in_unicode_12(char)), None)
+        if char is not None:
+            message = f"U+{ord(char):04X} is not in Unicode 12; engines with older tables split it differently"
+            yield at_case(case, "input", f"{message}: use another character")
 
 
-class EnginesAgree(Rule):
-    """Every regex engine puts the characters of a case into the same classes."""
-
-    name = "engines-agree"
-    summary = "a text contains no code point that engines classify differently (fixtures/engine_differences.yaml)"
-
-    def check(self, context: Context) -> Iterator[Finding]:
-        """Look up every character of every input."""
-        differences = characters.engine_differences()
-        for case in context.spec.cases:
-            char = next((char for char in _characters(case) if char in differences), None)
-            if char is not None:
-                classes = ", ".join(differences[char])
-                message = f"engines differ on whether U+{ord(char):04X} is in {classes}; use another character"
-                yield self.at_case(case, "input", message)
+@rule(
+    "engines-agree",
+    "a text contains no code point that engines classify differently (fixtures/engine_differences.yaml)",
+)
+def _engines_agree(context: Context) -> Iterator[Finding]:
+    differences = characters.engine_differences()
+    for case in context.spec.cases:
+        char = next((char for char in _characters(case) if char in differences), None)
+        if char is not None:
+            classes = ", ".join(differences[char])
+            message = f"engines differ on whether U+{ord(char):04X} is in {classes}; use another character"
+            yield at_case(case, "input", message)
 
 
-class TextSize(Rule):
-    """A slow tokenizer finishes in time."""
-
-    name = "text-size"
-    summary = f"a must case has pre-tokens of at most {LONGEST_PRE_TOKEN} bytes and texts of at most {LONGEST_TEXT}"
-
-    def check(self, context: Context) -> Iterator[Finding]:
-        """Measure the texts of must cases."""
-        for case in context.spec.cases:
-            if case.level != "must":
-                continue
-            for text in split_texts(case):
-                size = len(text.encode("utf-8", "surrogatepass"))
-                if size > LONGEST_TEXT:
-                    yield self.at_case(
-                        case, "input", f"a text has {size} bytes; the maximum is {LONGEST_TEXT}: shorten it"
-                    )
-                elif size > LONGEST_PRE_TOKEN and (longest := _longest(case, text)) > LONGEST_PRE_TOKEN:
-                    message = f"a pre-token has {longest} bytes; the maximum is {LONGEST_PRE_TOKEN}: shorten it"
-                    yield self.at_case(case, "input", message)
+@rule(
+    "text-size", f"a must case has pre-tokens of at most {LONGEST_PRE_TOKEN} bytes and texts of at most {LONGEST_TEXT}"
+)
+def _text_size(context: Context) -> Iterator[Finding]:
+    for case in context.spec.cases:
+        if case.level != "must":
+            continue
+        for text in split_texts(case):
+            size = len(text.encode("utf-8", "surrogatepass"))
+            if size > LONGEST_TEXT:
+                yield at_case(case, "input", f"a text has {size} bytes; the maximum is {LONGEST_TEXT}: shorten it")
+            elif size > LONGEST_PRE_TOKEN and (longest := _longest(case, text)) > LONGEST_PRE_TOKEN:
+                message = f"a pre-token has {longest} bytes; the maximum is {LONGEST_PRE_TOKEN}: shorten it"
+                yield at_case(case, "input", message)
 
 
 def _longest(case: Case, text: str) -> int:
