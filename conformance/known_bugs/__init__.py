@@ -4,32 +4,20 @@ They measure the suite, which must catch each of them, and they diagnose failure
 wrong answers as a known bug probably has that bug. A bug is here because it was seen in a repository, a package, an
 issue or a course, because it is one step from such a bug, or because people make that mistake by accident.
 
-Each module is one section. Every class in it with a `clause` is a known bug.
+`bugs.yaml` lists them with the texts that users read; a run of the suite needs no more. Each section is a module of
+tokenizers: a class for each bug, or a line of `add_variants` for bugs that differ in one expression.
 """
 
 from __future__ import annotations
 
 import importlib
-import re
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
+from pathlib import Path
 
-SECTIONS = (
-    "training_ties",
-    "training_counts",
-    "training_text",
-    "splitting",
-    "encoding",
-    "special",
-    "allowed_special",
-    "decoding",
-    "streaming",
-    "files",
-    "batch",
-    "state",
-    "long_inputs",
-)
+from bpe_conformance.fixtures.yaml_file import read_documents
+
+FILE = Path(__file__).with_name("bugs.yaml")
 
 
 @dataclass(frozen=True)
@@ -44,7 +32,6 @@ class KnownBug:
         fix: what to change, in at most two lines.
         evidence: where it, or a bug one step away, was seen: repository, package, issue or course; "" if nowhere yet.
         varies: whether its answers depend on the process: the hash seed, the locale, the current directory, the time.
-        target: the class, for the adapter protocol.
     """
 
     id: str
@@ -52,9 +39,15 @@ class KnownBug:
     clause: str
     sentence: str
     fix: str
-    evidence: str
-    varies: bool
-    target: type
+    evidence: str = ""
+    varies: bool = False
+
+    @property
+    def target(self) -> type:
+        """The class, for the adapter protocol."""
+        name = "".join(part[0].upper() + part[1:] for part in self.id.split("-"))
+        target: type = getattr(importlib.import_module(f"{__name__}.{self.section}"), name)
+        return target
 
     @property
     def long(self) -> bool:
@@ -64,24 +57,8 @@ class KnownBug:
 
 @lru_cache(maxsize=1)
 def known_bugs() -> tuple[KnownBug, ...]:
-    """Return every known bug, by section, in the order of the modules."""
-    return tuple(bug for section in SECTIONS for bug in _in_section(section))
-
-
-def _in_section(section: str) -> Iterator[KnownBug]:
-    module = importlib.import_module(f"{__name__}.{section}")
-    for name, target in vars(module).items():
-        if isinstance(target, type) and target.__module__ == module.__name__:
-            texts = vars(target)
-            if not isinstance(texts.get("clause"), str):
-                continue
-            yield KnownBug(
-                re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "-", name).lower(),
-                section,
-                texts["clause"],
-                target.__doc__ or "",
-                texts["fix"],
-                texts.get("evidence", ""),
-                bool(texts.get("varies")),
-                target,
-            )
+    """Return every known bug, by section."""
+    (document,) = read_documents(FILE)
+    return tuple(
+        KnownBug(id_, section, **texts) for section, bugs in document.value.items() for id_, texts in bugs.items()
+    )

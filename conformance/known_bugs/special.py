@@ -10,6 +10,7 @@ from bpe_conformance.fixtures import PATTERNS, Merge
 from bpe_conformance.reference import textbook
 
 from .correct import Encoder
+from .variants import add_variants
 
 Segments = list[tuple[str, bool]]
 
@@ -36,53 +37,7 @@ class _Alternation(Encoder):
 # The expression
 
 
-class SpecialsInListOrder(_Alternation):
-    """Joins the special tokens with `|` in list order, so that a prefix listed first hides the longer one."""
-
-    clause = "SPECIAL-ORDER-1"
-    fix = "Join them longest first: '|'.join(map(re.escape, sorted(special_tokens, key=len, reverse=True)))."
-    evidence = "minbpe, uni-tokenizer 0.1.7, kitoken 0.11.1, ffbpe 0.1.10, js-tiktoken 1.0.21"
-
-    def expression(self) -> str:
-        return "|".join(map(re.escape, self.special))
-
-
-class SpecialsShortestFirst(_Alternation):
-    """Sorts the special tokens by length and forgets `reverse=True`, so that the shortest match wins."""
-
-    clause = "SPECIAL-SCAN-1"
-    fix = "Sort them longest first: sorted(special_tokens, key=len, reverse=True)."
-
-    def expression(self) -> str:
-        return "|".join(map(re.escape, sorted(self.special, key=len)))
-
-
-class SpecialsUnescaped(_Alternation):
-    """Joins the special tokens with `|` without `re.escape`, so that <|endoftext|> becomes an alternation."""
-
-    clause = "SPECIAL-LITERAL-1"
-    fix = "Escape each: '|'.join(map(re.escape, ...))."
-
-    def expression(self) -> str:
-        return "|".join(_longest_first(self.special))
-
-
-class OnlyBarsEscaped(_Alternation):
-    """Escapes only the `|` of special tokens, because <|endoftext|> is the only one its author tried."""
-
-    clause = "SPECIAL-LITERAL-1"
-    fix = r"Use re.escape(token) instead of token.replace('|', r'\|')."
-
-    def expression(self) -> str:
-        return "|".join(token.replace("|", r"\|") for token in _longest_first(self.special))
-
-
 class SpecialsInAnyCase(Encoder):
-    """Matches special tokens with `re.IGNORECASE`, to find <|EndOfText|> too, whose spelling is then lost."""
-
-    clause = "SPECIAL-EXACT-1"
-    fix = "Compile the alternation without re.IGNORECASE."
-
     def cut(self, text: str) -> Segments:
         known = {token.lower(): token for token in self.special}
         expression = "|".join(map(re.escape, _longest_first(self.special)))
@@ -90,35 +45,13 @@ class SpecialsInAnyCase(Encoder):
         return [(known.get(part.lower(), part), part.lower() in known) for part in parts if part]
 
 
-class SpecialsAsWholeWords(_Alternation):
-    """Finds a special token only if no letter or digit touches it, as the option `single_word` does."""
-
-    clause = "SPECIAL-EXACT-1"
-    fix = r"Remove the word boundaries (\b, \w) from the alternation."
-    evidence = "AddedToken(single_word=True) in Hugging Face tokenizers"
-
-    def expression(self) -> str:
-        return rf"(?<!\w)(?:{super().expression()})(?!\w)"
-
-
 class EmptyListSplitsEverywhere(_Alternation):
-    """Splits by an alternation without branches if there are no special tokens; it matches everywhere."""
-
-    clause = "SPECIAL-NONE-1"
-    fix = "Split only if there is a special token: parts = re.split(...) if special_tokens else [text]."
-
     def cut(self, text: str) -> Segments:
         parts = re.split(f"({self.expression()})", text)
         return [(part, part in self.special) for part in parts if part]
 
 
 class EmptySpecialSplitsEverywhere(_Alternation):
-    """Puts an empty special token into the alternation, where it matches between all characters."""
-
-    clause = "SPECIAL-EMPTY-1"
-    fix = "Refuse it in the constructor: if '' in special_tokens: raise ValueError."
-    evidence = "minibperust 0.1.0, tinybpe 1.0.0, turbobpe 0.1.2"
-
     def __init__(
         self,
         vocab: Mapping[int, bytes],
@@ -131,12 +64,6 @@ class EmptySpecialSplitsEverywhere(_Alternation):
 
 
 class EmptySpecialFoundEverywhere(EmptySpecialSplitsEverywhere):
-    """Finds an empty special token between all characters, and emits its id each time."""
-
-    clause = "SPECIAL-EMPTY-1"
-    fix = "Refuse it in the constructor: if '' in special_tokens: raise ValueError."
-    evidence = "kitoken 0.11.1, splintr-rs 0.22.0"
-
     def special_id(self, token: str) -> int:
         return self.ids.get(token.encode("utf-8"), len(self.vocab))
 
@@ -147,11 +74,6 @@ class EmptySpecialFoundEverywhere(EmptySpecialSplitsEverywhere):
 
 
 class SpecialsInPattern(Encoder):
-    """Puts the special tokens in front of the pattern as further branches, so that one pass finds both."""
-
-    clause = "SPECIAL-SCAN-1"
-    fix = "Cut the text at the special tokens first, and apply the pattern to each segment by itself."
-
     def encode(self, text: str) -> list[int]:
         ids: list[int] = []
         for piece in textbook.split(
@@ -165,43 +87,21 @@ class SpecialsInPattern(Encoder):
 
 
 class SpecialsNotCut(Encoder):
-    """Encodes special tokens like any text, because only training or decoding knows them."""
-
-    clause = "SPECIAL-SCAN-1"
-    fix = "Cut the text at the special tokens before you split it, and emit one id for each."
-    evidence = "lexibyte 0.3.1; keras-team/keras-hub#703"
-
     def cut(self, text: str) -> Segments:
         return [(text, False)] if text else []
 
 
 class SpecialsAmongPreTokens(Encoder):
-    """Splits first and then compares pre-tokens with the special tokens; <|endoftext|> is never one."""
-
-    clause = "SPECIAL-SCAN-1"
-    fix = "Cut the text at the special tokens before you split it into pre-tokens."
-    evidence = "bpetokenizer 1.2.1"
-
     def cut(self, text: str) -> Segments:
         return [(pre_token, pre_token in self.special) for pre_token in self.split(text)]
 
 
 class SpecialsInsidePreTokens(Encoder):
-    """Splits first and then cuts each pre-token, and misses a special token that spans two pre-tokens."""
-
-    clause = "SPECIAL-SCAN-1"
-    fix = "Cut the text at the special tokens before you split it into pre-tokens."
-
     def cut(self, text: str) -> Segments:
         return [segment for pre_token in self.split(text) for segment in textbook.cut_special(pre_token, self.special)]
 
 
 class SpecialsOneByOne(Encoder):
-    """Splits by one special token after the other, longest first, so that a long one hides an earlier one."""
-
-    clause = "SPECIAL-SCAN-1"
-    fix = "Scan once from left to right, and at each position try the special tokens longest first."
-
     def cut(self, text: str) -> Segments:
         segments: Segments = [(text, False)] if text else []
         for token in filter(None, _longest_first(self.special)):
@@ -214,11 +114,6 @@ class SpecialsOneByOne(Encoder):
 
 
 class SpecialsRescanned(Encoder):
-    """Splits by one special token after the other and forgets which pieces are special tokens already."""
-
-    clause = "SPECIAL-SCAN-1"
-    fix = "Leave pieces alone that are special tokens already, or find all of them in one scan."
-
     def cut(self, text: str) -> Segments:
         parts = [text]
         for token in filter(None, _longest_first(self.special)):
@@ -227,12 +122,6 @@ class SpecialsRescanned(Encoder):
 
 
 class SpecialsFoundOnce(Encoder):
-    """Cuts at the first special token with `partition` and encodes the rest as text."""
-
-    clause = "SPECIAL-SCAN-1"
-    fix = "Continue to scan after each special token, up to the end of the text."
-    evidence = "npm:gpt-tokenizer@4.0.0"
-
     def cut(self, text: str) -> Segments:
         segments = textbook.cut_special(text, self.special)
         found = next((place for place, (_, special) in enumerate(segments) if special), len(segments)) + 1
@@ -241,12 +130,6 @@ class SpecialsFoundOnce(Encoder):
 
 
 class SpecialsFoundAtStart(Encoder):
-    """Finds a special token at the start of the text only, as `re.match` and a sticky JavaScript regex do."""
-
-    clause = "SPECIAL-SCAN-1"
-    fix = "Search the whole text: re.finditer or re.split, or the flag g instead of y."
-    evidence = "npm:gpt-tokenizer@4.0.0"
-
     def cut(self, text: str) -> Segments:
         first = next((token for token in _longest_first(filter(None, self.special)) if text.startswith(token)), "")
         segments = [(first, True), (text[len(first) :], False)]
@@ -254,12 +137,6 @@ class SpecialsFoundAtStart(Encoder):
 
 
 class ScanWithoutBackingUp(Encoder):
-    """Continues after the characters it compared when a match fails, so that `<<|e|>` hides `<|e|>`."""
-
-    clause = "SPECIAL-SCAN-1"
-    fix = "After a failed match continue at the next character: i += 1."
-    evidence = "tokie 0.1.4, onnxruntime-extensions 0.15.2"
-
     def cut(self, text: str) -> Segments:
         starts = {token[:length] for token in self.special for length in range(1, len(token) + 1)}
         segments: Segments = []
@@ -276,12 +153,6 @@ class ScanWithoutBackingUp(Encoder):
 
 
 class TrieWithoutFallback(Encoder):
-    """Walks a trie as far as it goes and gives up inside a longer token, though it passed a shorter one."""
-
-    clause = "SPECIAL-SCAN-1"
-    fix = "Remember the last complete token on the walk, and use it when the walk ends."
-    evidence = "onnxruntime-extensions 0.15.2 (trietree.hpp)"
-
     def cut(self, text: str) -> Segments:
         starts = {token[:length] for token in self.special for length in range(1, len(token) + 1)}
         segments: Segments = []
@@ -299,11 +170,6 @@ class TrieWithoutFallback(Encoder):
 
 
 class SpecialsCutUnderOnePattern(Encoder):
-    """Cuts special tokens out in its fast path for GPT-2's pattern, and not in the path for other patterns."""
-
-    clause = "SPECIAL-SCAN-1"
-    fix = "Cut at the special tokens before the paths diverge, whatever the pattern."
-
     def cut(self, text: str) -> Segments:
         return super().cut(text) if self.pattern == PATTERNS["gpt2"] else [(text, False)] * bool(text)
 
@@ -312,23 +178,12 @@ class SpecialsCutUnderOnePattern(Encoder):
 
 
 class EntriesThatLookSpecial(Encoder):
-    """Treats every vocabulary entry of the form <|...|> as special, so that a model works without a list."""
-
-    clause = "SPECIAL-OFF-1"
-    fix = "Match only the special tokens that the caller lists."
-    evidence = "one step from splintr-rs 0.22.0, which matches 54 tokens of its own"
-
     def cut(self, text: str) -> Segments:
         looks = [token.decode("utf-8") for token in self.ids if token.startswith(b"<|") and token.endswith(b"|>")]
         return textbook.cut_special(text, [*self.special, *looks])
 
 
 class EntriesWithoutMerge(Encoder):
-    """Treats every vocabulary entry that no merge creates as an added token, and matches it in the text."""
-
-    clause = "SPECIAL-OFF-1"
-    fix = "Match only the special tokens that the caller lists."
-
     def cut(self, text: str) -> Segments:
         made = {left + right for left, right in self.merges}
         added = [token.decode("utf-8", "ignore") for token in self.ids if len(token) > 1 and token not in made]
@@ -336,23 +191,12 @@ class EntriesWithoutMerge(Encoder):
 
 
 class ScansNormalised(Encoder):
-    """Matches special tokens in NFKC-normalised text, so that full-width letters do not hide one."""
-
-    clause = "SPECIAL-EXACT-1"
-    fix = "Leave the text unchanged: only the exact spelling is a special token."
-    evidence = "AddedToken(normalized=True) in Hugging Face tokenizers"
-
     def prepare(self, text: str) -> str:
         seen = unicodedata.normalize("NFKC", text)
         return seen if any(token in seen and token not in text for token in self.special) else text
 
 
 class EndoftextAlwaysSpecial(Encoder):
-    """Treats <|endoftext|> as special whenever the vocabulary contains it, because a constant names it."""
-
-    clause = "SPECIAL-OFF-1"
-    fix = "Match only the special tokens that the caller lists."
-
     def cut(self, text: str) -> Segments:
         constant = ["<|endoftext|>"] if b"<|endoftext|>" in self.ids else []
         return textbook.cut_special(text, [*self.special, *constant])
@@ -362,11 +206,6 @@ class EndoftextAlwaysSpecial(Encoder):
 
 
 class SegmentsStripped(Encoder):
-    """Strips the segments between special tokens, because line breaks separate documents too."""
-
-    clause = "SPECIAL-SEGMENT-1"
-    fix = "Encode each segment unchanged: no strip(), lstrip() or rstrip()."
-
     def cut(self, text: str) -> Segments:
         segments = super().cut(text)
         if len(segments) > 1:
@@ -375,12 +214,6 @@ class SegmentsStripped(Encoder):
 
 
 class SpaceBeforeSpecialSwallowed(Encoder):
-    """Treats the white space before a special token as part of it, as `lstrip` does for <mask>."""
-
-    clause = "SPECIAL-EXACT-1"
-    fix = r"Match the token by itself, without \s* before it."
-    evidence = "AddedToken(lstrip=True), used for RoBERTa's <mask>"
-
     def cut(self, text: str) -> Segments:
         segments = super().cut(text)
         stripped = [
@@ -391,12 +224,6 @@ class SpaceBeforeSpecialSwallowed(Encoder):
 
 
 class SpaceBehindSpecialAdded(Encoder):
-    """Puts a space before each segment after a special token, as some do at the start of a text."""
-
-    clause = "SPECIAL-SEGMENT-1"
-    fix = "Encode each segment unchanged, without a prefix space."
-    evidence = "huggingface/transformers#25073 (legacy behaviour of Llama tokenizers)"
-
     def cut(self, text: str) -> Segments:
         return [
             (segment if special or not place or segment[0] == " " else " " + segment, special)
@@ -405,11 +232,6 @@ class SpaceBehindSpecialAdded(Encoder):
 
 
 class SplitSeesSpecial(Encoder):
-    """Applies the pattern to the whole text and cuts its matches, so that white space sees the special token."""
-
-    clause = "SPECIAL-SEGMENT-1"
-    fix = "Apply the pattern to each segment by itself: it ends where the segment ends."
-
     def encode(self, text: str) -> list[int]:
         ids: list[int] = []
         segments = self.cut(text)
@@ -427,11 +249,6 @@ class SplitSeesSpecial(Encoder):
 
 
 class SpecialsMergedLikeText(Encoder):
-    """Cuts special tokens out of the text and then merges their bytes instead of emitting one id."""
-
-    clause = "SPECIAL-SCAN-1"
-    fix = "Emit the id of the entry: ids.append(token_to_id[token.encode('utf-8')])."
-
     def encode(self, text: str) -> list[int]:
         segments = self.cut(text)
         return [
@@ -442,12 +259,6 @@ class SpecialsMergedLikeText(Encoder):
 
 
 class SpecialIdsBehindMerges(Encoder):
-    """Numbers special tokens by list position from 256 + len(merges) on, and ignores their entries."""
-
-    clause = "SPECIAL-ID-1"
-    fix = "Look the id up: token_to_id[token.encode('utf-8')]."
-    evidence = "one step from toktokenizer 0.2.0, which numbers them from 128"
-
     def special_id(self, token: str) -> int:
         return 256 + len(self.merges) + self.special.index(token)
 
@@ -476,23 +287,12 @@ class _Absent(Encoder):
 
 
 class AbsentSpecialGetsLength(_Absent):
-    """Gives a special token without an entry the id len(vocab), which is in use if the ids have a gap."""
-
-    clause = "SPECIAL-ABSENT-2"
-    fix = "Continue from the highest id: max(vocab) + 1."
-    evidence = "Hugging Face tokenizers 0.23.3, transformers 4.57.6"
-
     def new_ids(self, listed: list[bytes]) -> list[tuple[bytes, int]]:
         absent = [token for token in dict.fromkeys(listed) if token not in self.ids]
         return [(token, len(self.vocab) + place) for place, token in enumerate(absent)]
 
 
 class AbsentSpecialGetsLowestFreeId(_Absent):
-    """Gives a special token without an entry the lowest free id, which may be reserved."""
-
-    clause = "SPECIAL-ABSENT-1"
-    fix = "Continue from the highest id: max(vocab) + 1."
-
     def new_ids(self, listed: list[bytes]) -> list[tuple[bytes, int]]:
         absent = [token for token in dict.fromkeys(listed) if token not in self.ids]
         free = [index for index in range(len(self.vocab) + len(absent)) if index not in self.vocab]
@@ -500,23 +300,12 @@ class AbsentSpecialGetsLowestFreeId(_Absent):
 
 
 class RepeatedSpecialUsesUpId(_Absent):
-    """Increments the next id for each special token in the list, also for repeats and known ones."""
-
-    clause = "SPECIAL-ABSENT-1"
-    fix = "Number only the new ones: for token in dict.fromkeys(special_tokens): if token not in known: ..."
-
     def new_ids(self, listed: list[bytes]) -> list[tuple[bytes, int]]:
         first = max(self.vocab) + 1
         return [(token, first + place) for place, token in enumerate(listed) if token not in self.ids]
 
 
 class AbsentSpecialDropped(_Absent):
-    """Emits the id of a special token if it finds one, and nothing if not, as `token_to_id.get` suggests."""
-
-    clause = "SPECIAL-ABSENT-2"
-    fix = "Add the token to the vocabulary in the constructor, or raise an error there."
-    evidence = "7 of 10 CS336 encoders that were tried fail on a special token without an entry"
-
     def new_ids(self, listed: list[bytes]) -> list[tuple[bytes, int]]:
         return []
 
@@ -525,11 +314,18 @@ class AbsentSpecialDropped(_Absent):
 
 
 class AbsentSpecialIsText(_Absent):
-    """Ignores a special token that has no entry in the vocabulary, and splits and merges its text."""
-
-    clause = "SPECIAL-ABSENT-2"
-    fix = "Add the token to the vocabulary in the constructor, or raise an error there."
-
     def new_ids(self, listed: list[bytes]) -> list[tuple[bytes, int]]:
         self.special = [token for token in self.special if token.encode("utf-8") in self.ids]
         return []
+
+
+add_variants(
+    __name__,
+    _Alternation,
+    "expression",
+    SpecialsInListOrder=lambda self: "|".join(map(re.escape, self.special)),
+    SpecialsShortestFirst=lambda self: "|".join(map(re.escape, sorted(self.special, key=len))),
+    SpecialsUnescaped=lambda self: "|".join(_longest_first(self.special)),
+    OnlyBarsEscaped=lambda self: "|".join(token.replace("|", r"\|") for token in _longest_first(self.special)),
+    SpecialsAsWholeWords=lambda self: rf"(?<!\w)(?:{_Alternation.expression(self)})(?!\w)",
+)

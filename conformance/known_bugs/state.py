@@ -22,11 +22,6 @@ from .correct import Encoder, Trainer, Words
 
 
 class SpecialsTakenFromCallersVocab(Encoder):
-    """Moves special tokens out of the caller's vocab with `pop`, so that decoding no longer finds them."""
-
-    clause = "ERROR-STATE-1"
-    fix = "Copy the vocabulary, dict(vocab), and leave the special tokens in it."
-
     def __init__(
         self,
         vocab: dict[int, bytes],
@@ -41,11 +36,6 @@ class SpecialsTakenFromCallersVocab(Encoder):
 
 
 class CallersSpecialsSorted(Encoder):
-    """Sorts the caller's list of special tokens in place, longest first, before it numbers new ones."""
-
-    clause = "ERROR-STATE-1"
-    fix = "Sort a copy, sorted(special_tokens, key=len, reverse=True), and number in the order of the list."
-
     def __init__(
         self,
         vocab: Mapping[int, bytes],
@@ -62,12 +52,6 @@ class CallersSpecialsSorted(Encoder):
 
 
 class CachedListExtended(Encoder):
-    """Appends to the list that its cache holds for the first pre-token, and so changes the cached answer."""
-
-    clause = "LAW-PURE-1"
-    fix = "Begin with a new list: ids = []; ids.extend(cached)."
-    varies = True
-
     def encode_segment(self, segment: str) -> list[int]:
         cache: dict[str, list[int]] = self.__dict__.setdefault("cache", {})
         first, *others = self.split(segment) or [""]
@@ -80,11 +64,6 @@ class CachedListExtended(Encoder):
 
 
 class SpecialsOnClass(Encoder):
-    """Collects special tokens in a list on the class, so that those of earlier instances are matched too."""
-
-    clause = "ERROR-STATE-1"
-    fix = "Create the list in __init__: self.special_tokens = list(special_tokens or [])."
-    varies = True
     collected: ClassVar[dict[str, None]] = {}
 
     def cut(self, text: str) -> list[tuple[str, bool]]:
@@ -93,25 +72,12 @@ class SpecialsOnClass(Encoder):
 
 
 class BufferInDefaultArgument(Encoder):
-    """Collects chunks in a list that is a default argument, which all streams share."""
-
-    clause = "LAW-PURE-1"
-    fix = "Create the buffer inside the function: held = []."
-    varies = True
-
     def encode_iterable(self, chunks: Iterable[str], held: list[str] = []) -> Iterator[int]:  # noqa: B006
         held.extend(chunks)
         yield from self.encode("".join(held))
 
 
 class CorpusInDefaultArgument(Trainer):
-    """Counts pre-tokens in a Counter that is a default argument, so that earlier trainings still count."""
-
-    clause = "LAW-REPLAY-1"
-    fix = "Create the counter inside the function: counts = Counter()."
-    evidence = "one step from bpetokenizer 1.2.1, whose second training keeps the merges of the first"
-    varies = True
-
     def words(self, text: str, special: list[str], pattern: str, kept: Counter[Word] = Counter()) -> Words:  # noqa: B006
         for word, count in super().words(text, special, pattern):
             kept[word] += count
@@ -119,11 +85,6 @@ class CorpusInDefaultArgument(Trainer):
 
 
 class MergesReadOnce(Encoder):
-    """Reads the merges from a generator, which is exhausted after the first pre-token."""
-
-    clause = "MERGE-FULL-1"
-    fix = "Build a dict of ranks once: {pair: rank for rank, pair in enumerate(merges)}."
-
     def encode_segment(self, segment: str) -> list[int]:
         ranked = enumerate(self.merges)
         words = [
@@ -134,12 +95,6 @@ class MergesReadOnce(Encoder):
 
 
 class DecoderKeptOnClass(Encoder):
-    """Keeps one incremental decoder for all calls, so that half a character waits for the next call."""
-
-    clause = "LAW-PURE-1"
-    fix = "Create the decoder in decode, and finish it with final=True."
-    evidence = "npm:gpt-tokenizer@4.0.0"
-    varies = True
     decoder = codecs.getincrementaldecoder("utf-8")("replace")
 
     def decode(self, ids: Iterable[int]) -> str:
@@ -147,11 +102,6 @@ class DecoderKeptOnClass(Encoder):
 
 
 class LockKeptAfterError(Encoder):
-    """Acquires a lock and releases it at the end, which an error skips; every later call then fails."""
-
-    clause = "ERROR-AFTER-1"
-    fix = "Use the lock in a with statement: with self.lock: ..."
-    varies = True
     lock: ClassVar[Any] = Lock()
 
     def encode(self, text: str) -> list[int]:
@@ -166,13 +116,6 @@ class LockKeptAfterError(Encoder):
 
 
 class SpecialsInSetOrder(Encoder):
-    """Tries the special tokens in the order of a set, which changes with the hash seed of the process."""
-
-    clause = "SPECIAL-ORDER-1"
-    fix = "Sort them: sorted(set(special_tokens), key=len, reverse=True)."
-    evidence = "tiktoken 0.14.0, riptoken 0.2.4 (the order of a hash map)"
-    varies = True
-
     def cut(self, text: str) -> list[tuple[str, bool]]:
         if not self.special or not text:
             return [(text, False)] if text else []
@@ -181,36 +124,16 @@ class SpecialsInSetOrder(Encoder):
 
 
 class TiesByCollation(Trainer):
-    """Compares tied pairs in the order of the locale, as localeCompare and C#'s CompareTo do."""
-
-    clause = "TRAIN-TIE-1"
-    fix = "Compare bytes: max(tied)."
-    varies = True
-
     def key(self, pair: Merge, ids: Mapping[bytes, int]) -> Any:
         return [locale.strxfrm(part.replace(b"\0", b"").decode("utf-8", errors="replace")) for part in pair]
 
 
 class DropoutLeftOn(Encoder):
-    """Leaves one pre-token in ten unmerged at random, as BPE dropout does while a model is trained."""
-
-    clause = "LAW-IDEMPOTENT-1"
-    fix = "Apply every merge when you encode; leave dropout to the caller."
-    evidence = "the option dropout of Hugging Face's BPE, which tokenizer.json stores"
-    varies = True
-
     def merge(self, word: Word) -> Word:
         return word if random.random() < 0.1 else super().merge(word)
 
 
 class FilesFromCurrentFolder(Encoder):
-    """Opens vocab.json and merges.txt in the current directory, whatever directory the caller names."""
-
-    clause = "FILE-LOAD-1"
-    fix = "Open the paths that were given."
-    evidence = "bpetokenizer 1.2.1 opens its own files relative to the current directory"
-    varies = True
-
     @classmethod
     def from_files(cls, vocab_path: str, merges_path: str, special_tokens: Sequence[str] | None = None) -> Encoder:
         return super().from_files(Path(vocab_path).name, Path(merges_path).name, special_tokens)

@@ -89,23 +89,22 @@ def words(reach: Reach, draw: Draw) -> tuple[list[Draft], dict[str, int]]:
     for word in _candidates(reach, draw):
         atoms, right = textbook.atoms(word), reach.merged(word)
         for wrong in active:
-            if wrong.merge(tables, atoms) != right:
+            if tables.merged(wrong, atoms) != right:
                 found[wrong.name].append(word)
         active = [wrong for wrong in active if len(found[wrong.name]) < WORDS]
     found["whole-first"] = _unbuilt(reach)
     drafts: list[Draft] = []
     for wrong in WRONG:
         shortest = sorted(found[wrong.name], key=lambda word: (len(word), word))[:ALONE]
+        clause = wrong.known_bug.clause
         drafts += [
-            encode(wrong.name, wrong.clause, f"an encoder that {wrong.what} fails on {show.text_line(word)}", word)
+            encode(wrong.name, clause, f"an encoder that {wrong.what} fails on {show.text_line(word)}", word)
             for word in shortest
         ]
         for group in grouped(found[wrong.name], 16):
             text = "".join(word if word.startswith(" ") else f"\n{word}" for word in group)
             if len(group) > 1:
-                drafts.append(
-                    encode(wrong.name, wrong.clause, f"an encoder that {wrong.what} fails on these words", text)
-                )
+                drafts.append(encode(wrong.name, clause, f"an encoder that {wrong.what} fails on these words", text))
     return drafts, {name: len(words) for name, words in found.items()}
 
 

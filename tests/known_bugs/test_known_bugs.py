@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
 import re
@@ -43,6 +44,14 @@ def test_ids_are_unique_and_each_bug_has_a_clause_a_sentence_and_a_fix(spec: Spe
         assert 10 <= len(bug.fix) <= 220, bug.id
         assert "\n" not in bug.evidence, bug.id
         assert not {"told", "stands", "wanted", "mend"} & set(re.findall(r"\w+", f"{bug.sentence} {bug.fix}"))
+
+
+def test_every_tokenizer_is_a_known_bug_and_every_known_bug_has_one() -> None:
+    for section in {bug.section for bug in BUGS}:
+        module = importlib.import_module(f"bpe_conformance.known_bugs.{section}")
+        own = {one for one in vars(module).values() if isinstance(one, type) and one.__module__ == module.__name__}
+        public = {one for one in own if not one.__name__.startswith("_")}
+        assert public == {bug.target for bug in BUGS if bug.section == section}
 
 
 @pytest.mark.parametrize("target", [Trainer, Encoder])
