@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from bpe_conformance.fixtures.answers import MalformedAnswer
+
 from .bridge.remote import RemoteTokenizer
 from .errors import (
     AdapterError,
@@ -9,7 +11,6 @@ from .errors import (
     BridgeError,
     CrashError,
     HangError,
-    MalformedAnswer,
     OutOfMemoryError,
     ProtocolError,
     RemoteError,

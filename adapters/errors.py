@@ -4,20 +4,6 @@ from __future__ import annotations
 
 import re
 
-from bpe_conformance.fixtures.answers import MalformedAnswer
-
-__all__ = [
-    "AdapterError",
-    "AdapterUnavailable",
-    "BridgeError",
-    "CrashError",
-    "HangError",
-    "MalformedAnswer",
-    "OutOfMemoryError",
-    "ProtocolError",
-    "RemoteError",
-    "RemoteFailure",
-]
 _PYTHON_PLACE = re.compile(r' *File "([^"]+)", line (\d+)')
 _NO_ANSWERS = ("BaseException", "Disturbance", "GeneratorExit", "KeyboardInterrupt", "SystemExit")
 

@@ -99,8 +99,6 @@ class Client:
         lock: held while a request is under way.
     """
 
-    generation = 0  # its presence tells conformance/implementation that the adapter is remote
-
     def __init__(
         self,
         argv: Sequence[str],

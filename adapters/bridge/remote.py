@@ -260,7 +260,6 @@ def bridge(
         "__doc__": RemoteTokenizer.__doc__,
         "__module__": __name__,
         "client": client,
-        "connection": client,  # the name that conformance/implementation reads
         "capabilities": names,
         "conventions": conventions,
         "language": _announced(hello, "language"),

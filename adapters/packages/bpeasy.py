@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
 from bpe_conformance.fixtures import PATTERNS
+from bpe_conformance.reference.formats.tiktoken import merges_of_ranks
 
 from . import TrainedOnly, refuse_special_tokens, require
-from .ranks import merges_of
 
 bpeasy = require("bpeasy", "'bpe-conformance[bpeasy]'")
 NO_LIMIT = 1 << 30
@@ -27,4 +27,4 @@ class Trainer(TrainedOnly):
         refuse_special_tokens(special_tokens)
         pat_str = PATTERNS["gpt2"] if pattern is None else pattern
         ranks: dict[bytes, int] = bpeasy.train_bpe(iter([text]), pat_str, NO_LIMIT, vocab_size)
-        return cls({rank: token for token, rank in ranks.items()}, merges_of(ranks))
+        return cls({rank: token for token, rank in ranks.items()}, merges_of_ranks(ranks))

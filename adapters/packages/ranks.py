@@ -1,4 +1,4 @@
-"""Packages that take ranks, bytes → id, as tiktoken does: from a vocabulary to ranks, and from ranks to merges."""
+"""Packages that take ranks, bytes → id, as tiktoken does."""
 
 from __future__ import annotations
 
@@ -57,30 +57,6 @@ def ranks_of(vocab: Mapping[int, bytes], merges: Sequence[Merge], special_tokens
     only_special = {token.encode("utf-8") for token in special} - learned
     ordinary = {token: index for token, index in ids.items() if token not in only_special}
     return Ranks(ordinary, special, {**vocab, **{index: token.encode("utf-8") for token, index in special.items()}})
-
-
-def merges_of(ranks: Mapping[bytes, int]) -> list[Merge]:
-    """Return the merge that makes each token of more than one byte, in order of rank.
-
-    >>> merges_of({b"a": 97, b"b": 98, b"ab": 256, b"aab": 257})
-    [(b'a', b'b'), (b'a', b'ab')]
-
-    Raises:
-        ValueError: if the lower ranks do not build a token.
-    """
-    return [_parts(token, ranks) for token in sorted(ranks, key=lambda token: ranks[token]) if len(token) > 1]
-
-
-def _parts(token: bytes, ranks: Mapping[bytes, int]) -> Merge:
-    """Return the pair that `token` was made of: its bytes merged by lower ranks until two are left."""
-    word = [bytes([byte]) for byte in token]
-    while len(word) > 2:
-        known = [(ranks.get(a + b, ranks[token]), here) for here, (a, b) in enumerate(pairwise(word))]
-        rank, here = min(known)
-        if rank >= ranks[token]:
-            raise ValueError(f"the ranks below {ranks[token]} do not build {token!r}")
-        word[here : here + 2] = [word[here] + word[here + 1]]
-    return word[0], word[1]
 
 
 class RanksTokenizer:

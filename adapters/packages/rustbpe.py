@@ -7,9 +7,9 @@ from importlib.metadata import version
 from typing import ClassVar
 
 from bpe_conformance.fixtures import PATTERNS
+from bpe_conformance.reference.formats.tiktoken import merges_of_ranks
 
 from . import TrainedOnly, refuse_special_tokens, require
-from .ranks import merges_of
 
 rustbpe = require("rustbpe", "'bpe-conformance[rustbpe]'")
 
@@ -27,4 +27,4 @@ class Trainer(TrainedOnly):
         trainer = rustbpe.Tokenizer()
         trainer.train_from_iterator(iter([text]), vocab_size, pattern=PATTERNS["gpt2"] if pattern is None else pattern)
         ranks = {bytes(token): rank for token, rank in trainer.get_mergeable_ranks()}
-        return cls({rank: token for token, rank in ranks.items()}, merges_of(ranks))
+        return cls({rank: token for token, rank in ranks.items()}, merges_of_ranks(ranks))

@@ -6,9 +6,10 @@ from collections.abc import Collection, Mapping, Sequence, Set
 from typing import Any, ClassVar, Literal
 
 from bpe_conformance.fixtures import END_OF_TEXT, PATTERNS, gpt2
+from bpe_conformance.reference.formats.tiktoken import merges_of_ranks
 
 from . import refuse_special_tokens, require
-from .ranks import Ranks, RanksTokenizer, merges_of
+from .ranks import Ranks, RanksTokenizer
 
 tiktoken = require("tiktoken", "'bpe-conformance[tiktoken]'")
 _educational = require("tiktoken._educational", "'bpe-conformance[tiktoken]'")
@@ -56,7 +57,7 @@ class EducationalTokenizer(Tokenizer):
         refuse_special_tokens(special_tokens)
         pat_str = PATTERNS["gpt2"] if pattern is None else pattern
         ranks = _educational.bpe_train(text, vocab_size, pat_str, visualise=None)
-        return cls({rank: token for token, rank in ranks.items()}, merges_of(ranks), None, pattern)
+        return cls({rank: token for token, rank in ranks.items()}, merges_of_ranks(ranks), None, pattern)
 
 
 class GPT2Tokenizer(Tokenizer):

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
-from bpe_conformance.fixtures.answers import type_name
+from bpe_conformance.adapters.errors import RemoteError
+from bpe_conformance.fixtures.answers import MalformedAnswer, type_name
 
 from ..outcome import MALFORMED, Fault, Refusal
 from . import time_limit, tracebacks
@@ -86,8 +87,8 @@ def _contained(what: str, function: Callable[..., T], arguments: tuple[Any, ...]
     except (TimedOut, CallFailed, KeyboardInterrupt):
         raise
     except BaseException as error:
-        if malformed := _attribute(error, "misshapen"):
-            raise Malformed(malformed.splitlines()[0][:_LONGEST_LINE]) from None
+        if type(error) is MalformedAnswer:
+            raise Malformed(str(error).splitlines()[0][:_LONGEST_LINE]) from None
         raise Raised(what, error) from None
 
 
@@ -109,8 +110,8 @@ def describe(error: BaseException) -> str:
 
 
 def _is_remote(error: BaseException) -> bool:
-    """Whether this is the exception that stands for one in another process (`adapters.errors.RemoteError`)."""
-    return type_name(error) == "RemoteError" and bool(_attribute(error, "type"))
+    """Whether another process reported this exception."""
+    return type(error) is RemoteError
 
 
 def _attribute(error: BaseException, name: str) -> str:

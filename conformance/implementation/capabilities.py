@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from bpe_conformance.adapters.shapes.signature import takes
 from bpe_conformance.fixtures import PATTERNS, Model, gpt2_files, read_model
 from bpe_conformance.fixtures.answers import type_name
 from bpe_conformance.fixtures.conventions import CONVENTIONS, DEFAULTS
@@ -94,7 +95,7 @@ class _Prober:
         found = [name for name in found if not self._refuses(partial(_call, proxy, name))]
         if callable(getattr(self._target, "from_files", None)) and not self._refuses(self._load_files):
             found.append("from_files")
-        chooses = "encode" in found and _takes(proxy.instance.encode, "allowed_special", "disallowed_special")
+        chooses = "encode" in found and takes(proxy.instance.encode, "allowed_special", "disallowed_special")
         if chooses and not self._refuses(lambda: proxy.encode_allowed("ab", (), ())):
             found.append("allowed_special")
         return found
@@ -160,7 +161,7 @@ class _Prober:
 
     def _patterns(self, prefix: str, function: Any, works: Callable[[str], bool]) -> Iterator[str]:
         """Settle which patterns are offered, and whether as a regular expression or by name."""
-        if not _takes(function, "pattern"):
+        if not takes(function, "pattern"):
             return
         for name, expression in PATTERNS.items():
             if name == "gpt2":
@@ -214,15 +215,6 @@ def _train_fault(target: Any) -> str:
     except ValueError:
         return ""
     return ""
-
-
-def _takes(function: Any, *names: str) -> bool:
-    """Whether `function` has parameters of these names; `**keywords` has none."""
-    try:
-        parameters = inspect.signature(function).parameters
-    except (TypeError, ValueError):
-        return False
-    return all(name in parameters for name in names)
 
 
 def conventions(name: str, target: Any) -> dict[str, str]:

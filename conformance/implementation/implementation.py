@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
+from bpe_conformance.adapters.bridge.remote import RemoteTokenizer
 from bpe_conformance.fixtures import Merge, Model
 from bpe_conformance.fixtures.answers import rebuild_merges, rebuild_vocab, type_name
 from bpe_conformance.fixtures.conventions import DEFAULTS
@@ -129,8 +130,7 @@ class Implementation:
     @property
     def is_remote(self) -> bool:
         """Whether it runs in another process, over the JSON-lines protocol."""
-        connection = vars(self.target).get("connection") if isinstance(self.target, type) else None
-        return connection is not None and hasattr(connection, "generation")
+        return isinstance(self.target, type) and issubclass(self.target, RemoteTokenizer)
 
     @property
     def budget(self) -> float:
@@ -159,9 +159,9 @@ class Implementation:
         before, grace = time_limit.no_preparation, 0.0
         if self.is_remote:
             before, grace = self._limit_requests, _REMOTE_GRACE
-            if self.target.connection.pid is None:
+            if self.target.client.pid is None:
                 with contextlib.suppress(Exception):  # the first call tries it again
-                    self.target.connection.start()
+                    self.target.client.start()
         is_outermost = time_limit.current() is None
         with time_limit.time_limit(self.limit * timeout_factor, self._stderr, before, grace) as clock:
             try:
@@ -170,7 +170,7 @@ class Implementation:
                 self.seconds += clock.seconds if is_outermost else 0
 
     def _limit_requests(self, remaining: float) -> None:
-        self.target.connection.time_limit = remaining
+        self.target.client.time_limit = remaining
 
     def call(self, what: str, function: Callable[..., T], /, *arguments: Any, **keywords: Any) -> T:
         """Call the implementation as `calls.call` does; outside any time limit, within that of one case.

@@ -12,10 +12,11 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from bpe_conformance.adapters.packages.ranks import Ranks, merges_of, ranks_of
+from bpe_conformance.adapters.packages.ranks import Ranks, ranks_of
 from bpe_conformance.adapters.packages.tokenizer_json import write_tokenizer_json
 from bpe_conformance.fixtures import END_OF_TEXT, PATTERNS, Merge, gpt2_model, spell, unspell
 from bpe_conformance.reference import Tokenizer, conventional
+from bpe_conformance.reference.formats.tiktoken import merges_of_ranks
 
 SPECIAL = END_OF_TEXT
 GPT2 = PATTERNS["gpt2"]
@@ -106,7 +107,7 @@ def rustbpe(text: Path, vocab_size: int, workers: int) -> Prepared:
     trainer = package("rustbpe").Tokenizer()
     return Prepared(
         lambda: trainer.train_from_iterator(documents(text), vocab_size - 1, pattern=GPT2),
-        lambda _: merges_of({bytes(token): rank for token, rank in trainer.get_mergeable_ranks()}),
+        lambda _: merges_of_ranks({bytes(token): rank for token, rank in trainer.get_mergeable_ranks()}),
     )
 
 
@@ -148,7 +149,7 @@ def gigatoken(text: Path, vocab_size: int, workers: int) -> Prepared:
 def bpeasy(text: Path, vocab_size: int, workers: int) -> Prepared:
     """bpeasy, given the documents one by one; it knows no special tokens."""
     module = package("bpeasy")
-    return Prepared(lambda: module.train_bpe(documents(text), GPT2, 1 << 30, vocab_size - 1), merges_of)
+    return Prepared(lambda: module.train_bpe(documents(text), GPT2, 1 << 30, vocab_size - 1), merges_of_ranks)
 
 
 # Encoders: (text, workers) -> ids, with GPT-2's table and no special tokens

@@ -100,8 +100,8 @@ FAULTS = (
     Fault(
         "shape-reported-over-the-bridge",
         CALLS,
-        'if malformed := _attribute(error, "misshapen"):',
-        'if malformed := "":',
+        "if type(error) is MalformedAnswer:",
+        "if False:",
         tests="wrong_shape",
     ),
     Fault(
