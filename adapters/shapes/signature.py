@@ -7,7 +7,7 @@ from typing import Any
 
 
 def takes(function: Any, *names: str) -> bool:
-    """Return whether `function` has parameters of these names. `**keywords` has none, nor has a signature that cannot be read."""
+    """Return whether `function` has parameters of these names, other than `**keywords`; False if that is unknown."""
     try:
         parameters = inspect.signature(function).parameters
     except (TypeError, ValueError):

@@ -138,6 +138,10 @@ class Encoder:
         special_tokens: Sequence[str] | None = None,
         pattern: str | None = None,
     ) -> None:
+        self.build(vocab, merges, special_tokens, pattern)
+
+    def build(self, vocab: Any, merges: Any, special_tokens: Any, pattern: str | None) -> None:
+        """Set the tables, from the caller's own objects."""
         checked = textbook.Tokenizer(vocab, merges, special_tokens, pattern)
         self.vocab = checked.vocab
         self.merges = checked.merges

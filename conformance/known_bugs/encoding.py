@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import heapq
 import unicodedata
-from collections.abc import Mapping, Sequence
 from functools import cached_property
 from itertools import pairwise
-from typing import ClassVar
+from typing import Any, ClassVar
 
-from bpe_conformance.fixtures import Merge, spell, unspell
+from bpe_conformance.fixtures import spell, unspell
 from bpe_conformance.reference import textbook
 from bpe_conformance.reference.textbook import Word
 
@@ -57,17 +56,11 @@ class BeginningMarked(Encoder):
 
 
 class MissingEntriesSkipped(Encoder):
-    def __init__(
-        self,
-        vocab: Mapping[int, bytes],
-        merges: Sequence[Merge],
-        special_tokens: Sequence[str] | None = None,
-        pattern: str | None = None,
-    ) -> None:
+    def build(self, vocab: Any, merges: Any, special_tokens: Any, pattern: str | None) -> None:
         needed = {bytes([byte]) for byte in range(256)}
         needed |= {token for left, right in merges for token in (left, right, left + right)}
         self.missing = dict(enumerate(sorted(needed - set(vocab.values())), start=2**30))
-        super().__init__({**vocab, **self.missing}, merges, special_tokens, pattern)
+        super().build({**vocab, **self.missing}, merges, special_tokens, pattern)
 
     def encode_segment(self, segment: str) -> list[int]:
         return [index for index in super().encode_segment(segment) if index not in self.missing]

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-
-from bpe_conformance.fixtures import Merge
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 from .correct import Encoder
 
@@ -37,14 +36,8 @@ class LongRunsCut(Encoder):
 
 
 class SixteenBitRanks(Encoder):
-    def __init__(
-        self,
-        vocab: Mapping[int, bytes],
-        merges: Sequence[Merge],
-        special_tokens: Sequence[str] | None = None,
-        pattern: str | None = None,
-    ) -> None:
-        super().__init__(vocab, merges, special_tokens, pattern)
+    def build(self, vocab: Any, merges: Any, special_tokens: Any, pattern: str | None) -> None:
+        super().build(vocab, merges, special_tokens, pattern)
         self.ranks = {pair: rank & 0xFFFF for pair, rank in self.ranks.items()}
 
 

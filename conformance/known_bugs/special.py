@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable
+from typing import Any
 
-from bpe_conformance.fixtures import PATTERNS, Merge
+from bpe_conformance.fixtures import PATTERNS
 from bpe_conformance.reference import textbook
 
 from .correct import Encoder
@@ -52,14 +53,8 @@ class EmptyListSplitsEverywhere(_Alternation):
 
 
 class EmptySpecialSplitsEverywhere(_Alternation):
-    def __init__(
-        self,
-        vocab: Mapping[int, bytes],
-        merges: Sequence[Merge],
-        special_tokens: Sequence[str] | None = None,
-        pattern: str | None = None,
-    ) -> None:
-        super().__init__(vocab, merges, [token for token in special_tokens or () if token], pattern)
+    def build(self, vocab: Any, merges: Any, special_tokens: Any, pattern: str | None) -> None:
+        super().build(vocab, merges, [token for token in special_tokens or () if token], pattern)
         self.special = list(dict.fromkeys(special_tokens or ()))
 
 
@@ -136,23 +131,12 @@ class SpecialsFoundAtStart(Encoder):
         return [segment for segment in segments if segment[0]]
 
 
-class ScanWithoutBackingUp(Encoder):
-    def cut(self, text: str) -> Segments:
-        starts = {token[:length] for token in self.special for length in range(1, len(token) + 1)}
-        segments: Segments = []
-        here = start = 0
-        while here < len(text):
-            end = here
-            while end < len(text) and text[here : end + 1] in starts:
-                end += 1
-            if text[here:end] in self.special:
-                segments += [(text[start:here], False), (text[here:end], True)]
-                start = end
-            here = max(end, here + 1)
-        return [segment for segment in [*segments, (text[start:], False)] if segment[0]]
+class _Walk(Encoder):
+    """Compares characters while they begin a special token, and never looks back; correct only by chance."""
 
+    def after_failure(self, here: int, end: int) -> int:
+        raise NotImplementedError
 
-class TrieWithoutFallback(Encoder):
     def cut(self, text: str) -> Segments:
         starts = {token[:length] for token in self.special for length in range(1, len(token) + 1)}
         segments: Segments = []
@@ -165,8 +149,18 @@ class TrieWithoutFallback(Encoder):
                 segments += [(text[start:here], False), (text[here:end], True)]
                 here = start = end
             else:
-                here += 1
+                here = self.after_failure(here, end)
         return [segment for segment in [*segments, (text[start:], False)] if segment[0]]
+
+
+class ScanWithoutBackingUp(_Walk):
+    def after_failure(self, here: int, end: int) -> int:
+        return max(end, here + 1)
+
+
+class TrieWithoutFallback(_Walk):
+    def after_failure(self, here: int, end: int) -> int:
+        return here + 1
 
 
 class SpecialsCutUnderOnePattern(Encoder):
@@ -266,17 +260,11 @@ class SpecialIdsBehindMerges(Encoder):
 class _Absent(Encoder):
     """Gives ids to the special tokens without an entry by `new_ids`, without looking whether they are in use."""
 
-    def __init__(
-        self,
-        vocab: Mapping[int, bytes],
-        merges: Sequence[Merge],
-        special_tokens: Sequence[str] | None = None,
-        pattern: str | None = None,
-    ) -> None:
+    def build(self, vocab: Any, merges: Any, special_tokens: Any, pattern: str | None) -> None:
         listed = [token.encode("utf-8") for token in special_tokens or ()]
         if b"" in listed:
             raise ValueError("a special token is empty")
-        super().__init__(vocab, merges, None, pattern)
+        super().build(vocab, merges, None, pattern)
         self.special = list(dict.fromkeys(special_tokens or ()))
         for token, index in self.new_ids(listed):
             self.vocab[index] = token

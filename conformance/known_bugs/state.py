@@ -22,30 +22,18 @@ from .correct import Encoder, Trainer, Words
 
 
 class SpecialsTakenFromCallersVocab(Encoder):
-    def __init__(
-        self,
-        vocab: dict[int, bytes],
-        merges: Sequence[Merge],
-        special_tokens: Sequence[str] | None = None,
-        pattern: str | None = None,
-    ) -> None:
-        super().__init__(vocab, merges, special_tokens, pattern)
+    def build(self, vocab: Any, merges: Any, special_tokens: Any, pattern: str | None) -> None:
+        super().build(vocab, merges, special_tokens, pattern)
         for token in self.special:
             vocab.pop(self.special_id(token), None)
         self.vocab = vocab
 
 
 class CallersSpecialsSorted(Encoder):
-    def __init__(
-        self,
-        vocab: Mapping[int, bytes],
-        merges: Sequence[Merge],
-        special_tokens: list[str] | None = None,
-        pattern: str | None = None,
-    ) -> None:
+    def build(self, vocab: Any, merges: Any, special_tokens: Any, pattern: str | None) -> None:
         if special_tokens:
             special_tokens.sort(key=len, reverse=True)
-        super().__init__(vocab, merges, special_tokens, pattern)
+        super().build(vocab, merges, special_tokens, pattern)
 
 
 # What a tokenizer shares and keeps
