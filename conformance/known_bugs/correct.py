@@ -146,7 +146,7 @@ class Encoder:
         self.vocab = checked.vocab
         self.merges = checked.merges
         self.pattern = checked.pattern
-        self.special = list(dict.fromkeys(special_tokens or ()))
+        self.special: list[str] = list(dict.fromkeys(special_tokens or ()))
         self.ids = {token: index for index, token in reversed(self.vocab.items())}
         self.ranks = {pair: rank for rank, pair in reversed(list(enumerate(self.merges)))}
 

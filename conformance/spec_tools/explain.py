@@ -141,8 +141,7 @@ def _prose(text: str, label: str = "") -> Iterator[str]:
 
 def _value(text: str, label: str = "") -> Iterator[str]:
     """Yield a value with a label: wrapped at spaces where that loses nothing, otherwise anywhere."""
-    head = f"  {label:{LABEL}}"
-    yield from _folded(text, head, " " * len(head))
+    return _folded(text, f"  {label:{LABEL}}", " " * (LABEL + 2))
 
 
 def _folded(text: str, head: str, indent: str) -> Iterator[str]:
@@ -292,11 +291,7 @@ def _chunks(case: Case, view: View) -> Iterator[str]:
         yield from _value(_text(whole_text(case), view), "text")
         yield from _value(f"cut in two at each of {len(ways)} positions", "chunks")
         return
-    chunks = ways[0]
-    shown = view.cut(len(chunks), replay.PIECES)
-    rows = [_text(chunk, view) for chunk in chunks[:shown]]
-    more = [f"... {len(chunks) - shown} more"] if shown < len(chunks) else []
-    yield from _value(" | ".join([*rows, *more]) or "none", "chunks")
+    yield from _value(view.cut.joined([_text(chunk, view) for chunk in ways[0]], replay.PIECES), "chunks")
 
 
 def _plain(value: Any) -> str:
@@ -315,10 +310,8 @@ def _model(model: Model, view: View) -> Iterator[str]:
     if model.name:
         yield from _value(model.name, "model")
     else:
-        shown = view.cut(len(model.merges), 2 * replay.PIECES)
-        rows = [f"{rank} {replay.pair(merge)}" for rank, merge in enumerate(model.merges[:shown])]
-        more = [f"... {len(model.merges) - shown} more"] if shown < len(model.merges) else []
-        yield from _value("  ".join([*rows, *more]) or "none", "merges")
+        rows = [f"{rank} {replay.pair(merge)}" for rank, merge in enumerate(model.merges)]
+        yield from _value(view.cut.joined(rows, 2 * replay.PIECES, between="  "), "merges")
     if model.special_tokens is not None:
         yield from _value(", ".join(map(show.text_line, model.special_tokens)) or "none", "special")
     if model.pattern != "gpt2":
@@ -373,9 +366,8 @@ def _answer(expect: Mapping[str, Any], case: Case, view: View) -> str:
 
 
 def _ids(ids: Sequence[int], vocab: Mapping[int, bytes], view: View) -> str:
-    shown = view.cut(len(ids), 2 * replay.PIECES)
-    rows = [f"{index} {show.token(vocab[index])}" if index in vocab else f"{index} ?" for index in ids[:shown]]
-    return " | ".join([*rows, *([f"... {len(ids) - shown} more"] if shown < len(ids) else [])]) or "no ids"
+    rows = [f"{index} {show.token(vocab[index])}" if index in vocab else f"{index} ?" for index in ids]
+    return view.cut.joined(rows, 2 * replay.PIECES, empty="no ids")
 
 
 def _table(expect: Mapping[str, Any]) -> dict[int, bytes]:

@@ -27,6 +27,12 @@ class Cut:
         """Return how many of `size` rows are shown; a single row is never replaced by a line that counts it."""
         return size if self.everything or size <= most + 1 else most
 
+    def joined(self, rows: Sequence[str], most: int, between: str = " | ", empty: str = "none") -> str:
+        """Return rows in one line, and how many are left out."""
+        shown = self(len(rows), most)
+        more = [f"... {len(rows) - shown} more"] if shown < len(rows) else []
+        return between.join([*rows[:shown], *more]) or empty
+
 
 def bare(token: bytes) -> str:
     r"""Return a token without quotes where that is unambiguous, otherwise as `show.token` does.
@@ -131,9 +137,7 @@ def _because(own: bytes, other: bytes) -> str:
 def _corpus(words: Sequence[Word], cut: Cut) -> str:
     times = Counter(words)
     rows = [f"{' '.join(map(bare, word))}{f' x{count}' if count > 1 else ''}" for word, count in times.items()]
-    shown = cut(len(rows), WORDS)
-    more = [f"... {len(rows) - shown} more"] if shown < len(rows) else []
-    return " | ".join([*rows[:shown], *more]) or "empty"
+    return cut.joined(rows, WORDS, empty="empty")
 
 
 # Encoding
@@ -162,8 +166,7 @@ def encoding(model: Model, text: str, lookup: str, cut: Cut) -> Iterator[str]:
 
 def _segments(segments: Sequence[tuple[str, bool]], cut: Cut) -> str:
     rows = [f"special {show.text_line(text)}" if special else show.text_line(text) for text, special in segments]
-    shown = cut(len(rows), PIECES)
-    return " | ".join(rows[:shown]) + (f" | ... {len(rows) - shown} more" if shown < len(rows) else "") or "none"
+    return cut.joined(rows, PIECES)
 
 
 def _ranking(model: Model, lookup: str) -> Rank:
@@ -238,9 +241,7 @@ def _row(word: Word, here: int | None) -> str:
 
 def _with_ids(word: Word, model: Model, cut: Cut) -> str:
     ids = {token: index for index, token in reversed(list(model.vocab.items()))}
-    rows = [f"{ids.get(token, 'no id')} {show.token(token)}" for token in word]
-    shown = cut(len(rows), PIECES)
-    return " | ".join([*rows[:shown], *([f"... {len(rows) - shown} more"] if shown < len(rows) else [])])
+    return cut.joined([f"{ids.get(token, 'no id')} {show.token(token)}" for token in word], PIECES)
 
 
 # Decoding
@@ -252,10 +253,8 @@ def decoding(model: Model, ids: Sequence[int], cut: Cut) -> Iterator[str]:
     if unknown:
         yield f"the id {unknown[0]} is not in the vocabulary: there is nothing to decode"
         return
-    shown = cut(len(ids), 2 * PIECES)
-    rows = [f"{index} {model.vocab[index].hex(' ')}" for index in ids[:shown]]
-    more = [f"... {len(ids) - shown} more"] if shown < len(ids) else []
-    yield f"bytes of each id  {' | '.join([*rows, *more]) or 'none'}"
+    rows = [f"{index} {model.vocab[index].hex(' ')}" for index in ids]
+    yield f"bytes of each id  {cut.joined(rows, 2 * PIECES)}"
     data = b"".join(model.vocab[index] for index in ids)
     replaced = list(replacements(data))
     shown = cut(len(replaced), STEPS)
