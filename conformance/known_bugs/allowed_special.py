@@ -54,16 +54,6 @@ class _Choosing(Encoder):
         return textbook.cut_special(text, allowed)
 
 
-class AllowedNotLookedAt(_Choosing):
-    def cut_among(self, text: str, allowed: list[str]) -> Segments:
-        return textbook.cut_special(text, self.special)
-
-
-class PlainSpecialsCut(_Choosing):
-    def cut_among(self, text: str, allowed: list[str]) -> Segments:
-        return [(segment, segment in allowed) for segment, _ in textbook.cut_special(text, self.special)]
-
-
 class PlainSpecialsDropped(_Choosing):
     def cut_among(self, text: str, allowed: list[str]) -> Segments:
         kept = [
@@ -95,26 +85,6 @@ class PlainSpecialsScanned(_Choosing):
         return segments
 
 
-class EmptyDisallowedMeansAll(_Choosing):
-    def disallowed(self, disallowed_special: Collection[str], allowed: list[str]) -> list[str]:
-        return super().disallowed(disallowed_special or "all", allowed)
-
-
-class DisallowedAmongFound(_Choosing):
-    def refuses(self, text: str, disallowed: list[str], allowed: list[str]) -> bool:
-        return any(special and one in disallowed for one, special in textbook.cut_special(text, self.special))
-
-
-class AllowedBeatsDisallowed(_Choosing):
-    def refuses(self, text: str, disallowed: list[str], allowed: list[str]) -> bool:
-        return any(token in text for token in disallowed if token not in allowed)
-
-
-class DisallowedAllIsAll(_Choosing):
-    def disallowed(self, disallowed_special: Collection[str], allowed: list[str]) -> list[str]:
-        return self.special if disallowed_special == "all" else list(disallowed_special)
-
-
 class DisallowedDropped(_Choosing):
     def refuses(self, text: str, disallowed: list[str], allowed: list[str]) -> bool:
         return False
@@ -136,34 +106,48 @@ class OthersDisallowed(_Choosing):
         )
 
 
-class DisallowedUnescaped(_Choosing):
-    def refuses(self, text: str, disallowed: list[str], allowed: list[str]) -> bool:
-        return bool(disallowed) and re.search("|".join(disallowed), text) is not None
-
-
-class DisallowedInAnyCase(_Choosing):
-    def refuses(self, text: str, disallowed: list[str], allowed: list[str]) -> bool:
-        return any(token.lower() in text.lower() for token in disallowed)
-
-
-class DisallowedLookAlikes(_Choosing):
-    def refuses(self, text: str, disallowed: list[str], allowed: list[str]) -> bool:
-        return any(token in text or token in unicodedata.normalize("NFKC", text) for token in disallowed)
-
-
 add_variants(
     __name__,
     _Choosing,
-    "allowed",
-    EmptyAllowedMeansAll=lambda self, allowed_special: _Choosing.allowed(self, allowed_special or "all"),
-    AllComparedAsText=lambda self, allowed_special: [token for token in self.special if token in allowed_special],
-)
-
-
-add_variants(
-    __name__,
-    _Choosing,
-    "refuses",
-    DisallowedNotLookedAt=lambda self, text, disallowed, allowed: False,
-    DisallowedAmongPreTokens=lambda self, text, disallowed, allowed: any(word in disallowed for word in text.split()),
+    allowed={
+        "EmptyAllowedMeansAll": lambda self, allowed_special: _Choosing.allowed(self, allowed_special or "all"),
+        "AllComparedAsText": lambda self, allowed_special: [
+            token for token in self.special if token in allowed_special
+        ],
+    },
+    refuses={
+        "DisallowedNotLookedAt": lambda self, text, disallowed, allowed: False,
+        "DisallowedAmongPreTokens": lambda self, text, disallowed, allowed: any(
+            word in disallowed for word in text.split()
+        ),
+        "DisallowedAmongFound": lambda self, text, disallowed, allowed: any(
+            special and one in disallowed for one, special in textbook.cut_special(text, self.special)
+        ),
+        "AllowedBeatsDisallowed": lambda self, text, disallowed, allowed: any(
+            token in text for token in disallowed if token not in allowed
+        ),
+        "DisallowedUnescaped": lambda self, text, disallowed, allowed: (
+            bool(disallowed) and re.search("|".join(disallowed), text) is not None
+        ),
+        "DisallowedInAnyCase": lambda self, text, disallowed, allowed: any(
+            token.lower() in text.lower() for token in disallowed
+        ),
+        "DisallowedLookAlikes": lambda self, text, disallowed, allowed: any(
+            token in text or token in unicodedata.normalize("NFKC", text) for token in disallowed
+        ),
+    },
+    cut_among={
+        "AllowedNotLookedAt": lambda self, text, allowed: textbook.cut_special(text, self.special),
+        "PlainSpecialsCut": lambda self, text, allowed: (
+            [(segment, segment in allowed) for segment, _ in textbook.cut_special(text, self.special)]
+        ),
+    },
+    disallowed={
+        "EmptyDisallowedMeansAll": lambda self, disallowed_special, allowed: _Choosing.disallowed(
+            self, disallowed_special or "all", allowed
+        ),
+        "DisallowedAllIsAll": lambda self, disallowed_special, allowed: (
+            self.special if disallowed_special == "all" else list(disallowed_special)
+        ),
+    },
 )

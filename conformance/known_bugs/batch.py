@@ -42,11 +42,12 @@ class EmptyBatchRaises(Encoder):
 add_variants(
     __name__,
     Encoder,
-    "encode_batch",
-    RowsByLength=lambda self, texts: Encoder.encode_batch(self, sorted(texts, key=len)),
-    EmptyTextsDropped=lambda self, texts: Encoder.encode_batch(self, [text for text in texts if text]),
-    EqualTextsOnce=lambda self, texts: Encoder.encode_batch(self, list(dict.fromkeys(texts))),
-    RowsTruncated=lambda self, texts: [row[:64] for row in Encoder.encode_batch(self, texts)],
-    SpecialsOffInBatches=lambda self, texts: [self.encode_segment(text) for text in texts],
-    PatternLostInBatches=lambda self, texts: Encoder(self.vocab, self.merges, self.special).encode_batch(texts),
+    encode_batch={
+        "RowsByLength": lambda self, texts: Encoder.encode_batch(self, sorted(texts, key=len)),
+        "EmptyTextsDropped": lambda self, texts: Encoder.encode_batch(self, [text for text in texts if text]),
+        "EqualTextsOnce": lambda self, texts: Encoder.encode_batch(self, list(dict.fromkeys(texts))),
+        "RowsTruncated": lambda self, texts: [row[:64] for row in Encoder.encode_batch(self, texts)],
+        "SpecialsOffInBatches": lambda self, texts: [self.encode_segment(text) for text in texts],
+        "PatternLostInBatches": lambda self, texts: Encoder(self.vocab, self.merges, self.special).encode_batch(texts),
+    },
 )

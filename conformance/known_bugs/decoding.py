@@ -17,11 +17,6 @@ from .variants import add_variants
 # Joining
 
 
-class TokensDecodedApart(Encoder):
-    def decode(self, ids: Iterable[int]) -> str:
-        return "".join([self.vocab[index].decode("utf-8", errors="replace") for index in ids])
-
-
 class DecodedInWindows(Encoder):
     def decode(self, ids: Iterable[int]) -> str:
         tokens = [self.vocab[index] for index in ids]
@@ -67,16 +62,6 @@ class Latin1AsFallback(Encoder):
             return self.decode_bytes(ids).decode("latin-1")
 
 
-class OneReplacementPerByte(Encoder):
-    def decode(self, ids: Iterable[int]) -> str:
-        return re.sub("[\udc80-\udcff]", "\ufffd", self.decode_bytes(ids).decode("utf-8", "surrogateescape"))
-
-
-class OneReplacementPerRun(Encoder):
-    def decode(self, ids: Iterable[int]) -> str:
-        return re.sub("[\udc80-\udcff]+", "\ufffd", self.decode_bytes(ids).decode("utf-8", "surrogateescape"))
-
-
 class AnnouncedLengthSkipped(Encoder):
     def decode(self, ids: Iterable[int]) -> str:
         data = self.decode_bytes(ids)
@@ -99,11 +84,6 @@ class SurrogatesDecoded(Encoder):
             return super().decode(ids)
 
 
-class OverlongNulDecoded(Encoder):
-    def decode(self, ids: Iterable[int]) -> str:
-        return self.decode_bytes(ids).replace(b"\xc0\x80", b"\0").decode("utf-8", errors="replace")
-
-
 class UnfinishedEndLost(Encoder):
     def decode(self, ids: Iterable[int]) -> str:
         decoder = codecs.getincrementaldecoder("utf-8")("replace")
@@ -111,11 +91,6 @@ class UnfinishedEndLost(Encoder):
 
 
 # Changes to the text
-
-
-class ControlCharactersDropped(Encoder):
-    def decode(self, ids: Iterable[int]) -> str:
-        return re.sub(r"[\x01-\x08\x0b\x0c\x0e-\x1f\x7f]", "", super().decode(ids))
 
 
 # Special tokens
@@ -169,30 +144,43 @@ class NegativeIdsFromTheEnd(Encoder):
 add_variants(
     __name__,
     Encoder,
-    "decode_bytes",
-    TokensJoinedBySpaces=lambda self, ids: b" ".join(self.vocab[index] for index in ids),
-    BytesFromText=lambda self, ids: Encoder.decode_bytes(self, ids).decode("utf-8", errors="replace").encode("utf-8"),
-    EmptyListNotDecoded=lambda self, ids: functools.reduce(operator.add, [self.vocab[index] for index in ids]),
-    NulAtTokenEndDropped=lambda self, ids: b"".join([self.vocab[index].rstrip(b"\0") for index in ids]),
-    TextEndsAtNul=lambda self, ids: Encoder.decode_bytes(self, ids).partition(b"\0")[0],
-    UnknownIdsSkipped=lambda self, ids: b"".join([self.vocab.get(index, b"") for index in ids]),
-    UnknownIdsReplaced=lambda self, ids: b"".join([self.vocab.get(index, "\ufffd".encode()) for index in ids]),
-    IdZeroSkipped=lambda self, ids: b"".join([self.vocab[index] for index in ids if index]),
-)
-
-
-add_variants(
-    __name__,
-    Encoder,
-    "decode",
-    MalformedBytesIgnored=lambda self, ids: self.decode_bytes(ids).decode("utf-8", errors="ignore"),
-    MalformedBytesRaise=lambda self, ids: self.decode_bytes(ids).decode("utf-8"),
-    BytesAsLatin1=lambda self, ids: self.decode_bytes(ids).decode("latin-1"),
-    ByteOrderMarkDropped=lambda self, ids: self.decode_bytes(ids).decode("utf-8-sig", errors="replace"),
-    FirstSpaceStripped=lambda self, ids: Encoder.decode(self, ids).removeprefix(" "),
-    TrailingSpaceStripped=lambda self, ids: Encoder.decode(self, ids).rstrip(),
-    SpacesCollapsed=lambda self, ids: re.sub(" +", " ", Encoder.decode(self, ids)),
-    SpacesCleanedUp=lambda self, ids: re.sub(r" (?=[.,?!]|'s|'m|'ve|'re|n't)", "", Encoder.decode(self, ids)),
-    LineEndsMadeUniform=lambda self, ids: Encoder.decode(self, ids).replace("\r\n", "\n").replace("\r", "\n"),
-    DecodedToNfc=lambda self, ids: unicodedata.normalize("NFC", Encoder.decode(self, ids)),
+    decode_bytes={
+        "TokensJoinedBySpaces": lambda self, ids: b" ".join(self.vocab[index] for index in ids),
+        "BytesFromText": lambda self, ids: (
+            Encoder.decode_bytes(self, ids).decode("utf-8", errors="replace").encode("utf-8")
+        ),
+        "EmptyListNotDecoded": lambda self, ids: functools.reduce(operator.add, [self.vocab[index] for index in ids]),
+        "NulAtTokenEndDropped": lambda self, ids: b"".join([self.vocab[index].rstrip(b"\0") for index in ids]),
+        "TextEndsAtNul": lambda self, ids: Encoder.decode_bytes(self, ids).partition(b"\0")[0],
+        "UnknownIdsSkipped": lambda self, ids: b"".join([self.vocab.get(index, b"") for index in ids]),
+        "UnknownIdsReplaced": lambda self, ids: b"".join([self.vocab.get(index, "\ufffd".encode()) for index in ids]),
+        "IdZeroSkipped": lambda self, ids: b"".join([self.vocab[index] for index in ids if index]),
+    },
+    decode={
+        "MalformedBytesIgnored": lambda self, ids: self.decode_bytes(ids).decode("utf-8", errors="ignore"),
+        "MalformedBytesRaise": lambda self, ids: self.decode_bytes(ids).decode("utf-8"),
+        "BytesAsLatin1": lambda self, ids: self.decode_bytes(ids).decode("latin-1"),
+        "ByteOrderMarkDropped": lambda self, ids: self.decode_bytes(ids).decode("utf-8-sig", errors="replace"),
+        "FirstSpaceStripped": lambda self, ids: Encoder.decode(self, ids).removeprefix(" "),
+        "TrailingSpaceStripped": lambda self, ids: Encoder.decode(self, ids).rstrip(),
+        "SpacesCollapsed": lambda self, ids: re.sub(" +", " ", Encoder.decode(self, ids)),
+        "SpacesCleanedUp": lambda self, ids: re.sub(r" (?=[.,?!]|'s|'m|'ve|'re|n't)", "", Encoder.decode(self, ids)),
+        "LineEndsMadeUniform": lambda self, ids: Encoder.decode(self, ids).replace("\r\n", "\n").replace("\r", "\n"),
+        "DecodedToNfc": lambda self, ids: unicodedata.normalize("NFC", Encoder.decode(self, ids)),
+        "TokensDecodedApart": lambda self, ids: "".join(
+            [self.vocab[index].decode("utf-8", errors="replace") for index in ids]
+        ),
+        "OneReplacementPerByte": lambda self, ids: re.sub(
+            "[\udc80-\udcff]", "\ufffd", self.decode_bytes(ids).decode("utf-8", "surrogateescape")
+        ),
+        "OneReplacementPerRun": lambda self, ids: re.sub(
+            "[\udc80-\udcff]+", "\ufffd", self.decode_bytes(ids).decode("utf-8", "surrogateescape")
+        ),
+        "OverlongNulDecoded": lambda self, ids: (
+            self.decode_bytes(ids).replace(b"\xc0\x80", b"\0").decode("utf-8", errors="replace")
+        ),
+        "ControlCharactersDropped": lambda self, ids: re.sub(
+            r"[\x01-\x08\x0b\x0c\x0e-\x1f\x7f]", "", Encoder.decode(self, ids)
+        ),
+    },
 )

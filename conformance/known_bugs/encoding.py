@@ -24,16 +24,6 @@ def _join(word: Word, here: int) -> Word:
 # Atoms
 
 
-class CharactersSkipped(Encoder):
-    def atoms(self, pre_token: str) -> Word:
-        return tuple(token for token in (character.encode() for character in pre_token) if token in self.ids)
-
-
-class CharactersAsLatin1(Encoder):
-    def atoms(self, pre_token: str) -> Word:
-        return tuple(bytes([byte]) for byte in pre_token.encode("latin-1", errors="replace"))
-
-
 class CharactersAsSurrogates(Encoder):
     def atoms(self, pre_token: str) -> Word:
         units = pre_token.encode("utf-16-be")
@@ -50,11 +40,6 @@ class EmptyTextRaises(Encoder):
         return [*ids[:-1], ids[-1]]
 
 
-class BeginningMarked(Encoder):
-    def encode(self, text: str) -> list[int]:
-        return [*map(self.special_id, self.special[:1]), *super().encode(text)]
-
-
 class MissingEntriesSkipped(Encoder):
     def build(self, vocab: Any, merges: Any, special_tokens: Any, pattern: str | None) -> None:
         needed = {bytes([byte]) for byte in range(256)}
@@ -64,11 +49,6 @@ class MissingEntriesSkipped(Encoder):
 
     def encode_segment(self, segment: str) -> list[int]:
         return [index for index in super().encode_segment(segment) if index not in self.missing]
-
-
-class MissingEntriesAsZero(MissingEntriesSkipped):
-    def encode_segment(self, segment: str) -> list[int]:
-        return [0 if index in self.missing else index for index in Encoder.encode_segment(self, segment)]
 
 
 class NoMergesRefused(Encoder):
@@ -192,11 +172,6 @@ class _Ranked(Encoder):
         return self.ranks.get((left, right))
 
 
-class RankFromBytes(Encoder):
-    def merge(self, word: Word) -> Word:
-        return textbook.merge_by_bytes(word, self.ids)
-
-
 class PackedPairKey(Encoder):
     @cached_property
     def packed(self) -> dict[int, int]:
@@ -280,16 +255,6 @@ class RightSeamForgotten(_Heap):
 # Long pre-tokens and tokens
 
 
-class LongPreTokenCut(Encoder):
-    def merge(self, word: Word) -> Word:
-        return sum((super(LongPreTokenCut, self).merge(word[i : i + 256]) for i in range(0, len(word), 256)), ())
-
-
-class LongPreTokensFromTheRight(RightmostOfEquals):
-    def merge(self, word: Word) -> Word:
-        return super().merge(word) if len(word) >= 500 else Encoder.merge(self, word)
-
-
 # Ids
 
 
@@ -319,11 +284,6 @@ class IdsAreIndexes(Encoder):
         return [self.place[index] for index in super().encode_pre_token(pre_token)]
 
 
-class IdsOfSixteenBits(Encoder):
-    def encode_pre_token(self, pre_token: str) -> list[int]:
-        return [index & 0xFFFF for index in super().encode_pre_token(pre_token)]
-
-
 # Caches
 
 
@@ -347,23 +307,69 @@ class CacheHandsItsListOut(Encoder):
 add_variants(
     __name__,
     Encoder,
-    "prepare",
-    EncodesNfc=lambda self, text: unicodedata.normalize("NFC", text),
-    EncodesNfkc=lambda self, text: unicodedata.normalize("NFKC", text),
-    EncodesStripped=lambda self, text: text.strip(),
-    EncodesLowerCase=lambda self, text: text.lower(),
-    EncodesUnixLineEnds=lambda self, text: text.replace("\r\n", "\n").replace("\r", "\n"),
-    EncodesWithoutBom=lambda self, text: text.removeprefix("\ufeff"),
-    EncodesUpToNul=lambda self, text: text.partition("\0")[0],
+    prepare={
+        "EncodesNfc": lambda self, text: unicodedata.normalize("NFC", text),
+        "EncodesNfkc": lambda self, text: unicodedata.normalize("NFKC", text),
+        "EncodesStripped": lambda self, text: text.strip(),
+        "EncodesLowerCase": lambda self, text: text.lower(),
+        "EncodesUnixLineEnds": lambda self, text: text.replace("\r\n", "\n").replace("\r", "\n"),
+        "EncodesWithoutBom": lambda self, text: text.removeprefix("\ufeff"),
+        "EncodesUpToNul": lambda self, text: text.partition("\0")[0],
+    },
+    atoms={
+        "CharactersSkipped": lambda self, pre_token: tuple(
+            token for token in (character.encode() for character in pre_token) if token in self.ids
+        ),
+        "CharactersAsLatin1": lambda self, pre_token: tuple(
+            bytes([byte]) for byte in pre_token.encode("latin-1", errors="replace")
+        ),
+    },
+    encode={
+        "BeginningMarked": lambda self, text: [*map(self.special_id, self.special[:1]), *Encoder.encode(self, text)],
+    },
+    merge={
+        "RankFromBytes": lambda self, word: textbook.merge_by_bytes(word, self.ids),
+        "LongPreTokenCut": lambda self, word: sum(
+            (Encoder.merge(self, word[i : i + 256]) for i in range(0, len(word), 256)), ()
+        ),
+    },
+    encode_pre_token={
+        "IdsOfSixteenBits": lambda self, pre_token: (
+            [index & 0xFFFF for index in Encoder.encode_pre_token(self, pre_token)]
+        ),
+    },
 )
 
 
 add_variants(
     __name__,
     _Ranked,
-    "rank",
-    RankFromId=lambda self, left, right: self.ids[left + right] if (left, right) in self.ranks else None,
-    HighestRankFirst=lambda self, left, right: -self.ranks[left, right] if (left, right) in self.ranks else None,
-    LongestResultFirst=lambda self, left, right: -len(left + right) if (left, right) in self.ranks else None,
-    RankZeroFalsy=lambda self, left, right: self.ranks.get((left, right)) or None,
+    rank={
+        "RankFromId": lambda self, left, right: self.ids[left + right] if (left, right) in self.ranks else None,
+        "HighestRankFirst": lambda self, left, right: -self.ranks[left, right] if (left, right) in self.ranks else None,
+        "LongestResultFirst": lambda self, left, right: -len(left + right) if (left, right) in self.ranks else None,
+        "RankZeroFalsy": lambda self, left, right: self.ranks.get((left, right)) or None,
+    },
+)
+
+
+add_variants(
+    __name__,
+    MissingEntriesSkipped,
+    encode_segment={
+        "MissingEntriesAsZero": lambda self, segment: (
+            [0 if index in self.missing else index for index in Encoder.encode_segment(self, segment)]
+        ),
+    },
+)
+
+
+add_variants(
+    __name__,
+    RightmostOfEquals,
+    merge={
+        "LongPreTokensFromTheRight": lambda self, word: (
+            RightmostOfEquals.merge(self, word) if len(word) >= 500 else Encoder.merge(self, word)
+        ),
+    },
 )

@@ -91,18 +91,6 @@ class RanksByResultId(_Reader):
 # The ids of vocab.json
 
 
-class IdsByPlaceInFile(_Reader):
-    @classmethod
-    def entries(cls, entries: dict[str, int]) -> Iterable[tuple[str, int]]:
-        return [(spelling, place) for place, spelling in enumerate(entries)]
-
-
-class IdsCloseUp(_Reader):
-    @classmethod
-    def entries(cls, entries: dict[str, int]) -> Iterable[tuple[str, int]]:
-        return [(spelling, place) for place, spelling in enumerate(sorted(entries, key=entries.__getitem__))]
-
-
 class IdsFromMerges(_Reader):
     @classmethod
     def order(cls, merges: list[Merge], vocab: dict[int, bytes]) -> list[Merge]:
@@ -115,12 +103,6 @@ class IdsFromMerges(_Reader):
 
 
 # The spelling of bytes
-
-
-class SpellingsReadAsText(_Reader):
-    @classmethod
-    def bytes_of(cls, spelling: str) -> bytes:
-        return unspell(spelling) if len(spelling) == 1 else spelling.encode("utf-8")
 
 
 class OnlySpaceAndLineEndMapped(_Reader):
@@ -217,16 +199,6 @@ class _Writer(Encoder):
         return f"{left} {right}"
 
 
-class SavedAsText(_Writer):
-    def spelling(self, token: bytes) -> str:
-        return token.decode("utf-8", errors="replace")
-
-
-class SavedIdsRenumbered(_Writer):
-    def entries(self) -> Iterable[tuple[int, bytes]]:
-        return enumerate(token for _, token in sorted(self.vocab.items()))
-
-
 class SavedWithoutSpecials(_Writer):
     def entries(self) -> Iterable[tuple[int, bytes]]:
         special = {token.encode("utf-8") for token in self.special}
@@ -239,11 +211,6 @@ class SavedMergesByRankAsText(_Writer):
         return [self.merges[int(rank)] for rank in ranks]
 
 
-class SavedMergesWithoutSpace(_Writer):
-    def line(self, left: str, right: str) -> str:
-        return left + right
-
-
 class SavedInverted(_Writer):
     def save(self, folder: str) -> None:
         super().save(folder)
@@ -253,17 +220,39 @@ class SavedInverted(_Writer):
 add_variants(
     __name__,
     _Reader,
-    "lines",
-    FirstLineDropped=lambda cls, text: [line for line in text.replace("\r\n", "\n").split("\n")[1:] if line],
-    HeaderIsMerge=lambda cls, text: [line for line in text.replace("\r\n", "\n").split("\n") if line],
-    NumberSignLinesSkipped=lambda cls, text: [line for line in _Reader.lines(text) if not line.startswith("#")],
+    lines={
+        "FirstLineDropped": lambda cls, text: [line for line in text.replace("\r\n", "\n").split("\n")[1:] if line],
+        "HeaderIsMerge": lambda cls, text: [line for line in text.replace("\r\n", "\n").split("\n") if line],
+        "NumberSignLinesSkipped": lambda cls, text: [line for line in _Reader.lines(text) if not line.startswith("#")],
+    },
+    entries={
+        "IdsByPlaceInFile": lambda cls, entries: [(spelling, place) for place, spelling in enumerate(entries)],
+        "IdsCloseUp": lambda cls, entries: (
+            [(spelling, place) for place, spelling in enumerate(sorted(entries, key=entries.__getitem__))]
+        ),
+    },
+    bytes_of={
+        "SpellingsReadAsText": lambda cls, spelling: (
+            unspell(spelling) if len(spelling) == 1 else spelling.encode("utf-8")
+        ),
+    },
 )
 
 
 add_variants(
     __name__,
     _Writer,
-    "pairs",
-    SavedMergesSorted=lambda self: sorted(self.merges),
-    SavedMergesByResultId=lambda self: sorted(self.merges, key=lambda pair: self.ids[pair[0] + pair[1]]),
+    pairs={
+        "SavedMergesSorted": lambda self: sorted(self.merges),
+        "SavedMergesByResultId": lambda self: sorted(self.merges, key=lambda pair: self.ids[pair[0] + pair[1]]),
+    },
+    spelling={
+        "SavedAsText": lambda self, token: token.decode("utf-8", errors="replace"),
+    },
+    entries={
+        "SavedIdsRenumbered": lambda self: enumerate(token for _, token in sorted(self.vocab.items())),
+    },
+    line={
+        "SavedMergesWithoutSpace": lambda self, left, right: left + right,
+    },
 )

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from .correct import Encoder
+from .variants import add_variants
 
 Segments = list[tuple[str, bool]]
 
@@ -19,11 +20,6 @@ class LongTextsInBlocks(Encoder):
             return super().encode(text)
         encode = super().encode
         return [index for start in range(0, len(text), 65_536) for index in encode(text[start : start + 65_536])]
-
-
-class SpecialsOffInLongTexts(Encoder):
-    def cut(self, text: str) -> Segments:
-        return super().cut(text) if len(text) < 65_536 else [(text, False)]
 
 
 class LongRunsCut(Encoder):
@@ -44,11 +40,6 @@ class SixteenBitRanks(Encoder):
 # Streams, batches and decoding
 
 
-class LongChunksEncodedAlone(Encoder):
-    def ready(self, held: str) -> int:
-        return len(held) if len(held) >= 65_536 else super().ready(held)
-
-
 class WholeGroupsOnly(Encoder):
     def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
         if len(texts) < 4_096:
@@ -60,3 +51,15 @@ class DecodesInBlocks(Encoder):
     def decode(self, ids: Iterable[int]) -> str:
         ids = list(ids)
         return "".join(super(DecodesInBlocks, self).decode(ids[at : at + 65_536]) for at in range(0, len(ids), 65_536))
+
+
+add_variants(
+    __name__,
+    Encoder,
+    cut={
+        "SpecialsOffInLongTexts": lambda self, text: Encoder.cut(self, text) if len(text) < 65_536 else [(text, False)],
+    },
+    ready={
+        "LongChunksEncodedAlone": lambda self, held: len(held) if len(held) >= 65_536 else Encoder.ready(self, held),
+    },
+)

@@ -81,21 +81,6 @@ class SpecialsInPattern(Encoder):
 # The scan
 
 
-class SpecialsNotCut(Encoder):
-    def cut(self, text: str) -> Segments:
-        return [(text, False)] if text else []
-
-
-class SpecialsAmongPreTokens(Encoder):
-    def cut(self, text: str) -> Segments:
-        return [(pre_token, pre_token in self.special) for pre_token in self.split(text)]
-
-
-class SpecialsInsidePreTokens(Encoder):
-    def cut(self, text: str) -> Segments:
-        return [segment for pre_token in self.split(text) for segment in textbook.cut_special(pre_token, self.special)]
-
-
 class SpecialsOneByOne(Encoder):
     def cut(self, text: str) -> Segments:
         segments: Segments = [(text, False)] if text else []
@@ -151,21 +136,6 @@ class _Walk(Encoder):
             else:
                 here = self.after_failure(here, end)
         return [segment for segment in [*segments, (text[start:], False)] if segment[0]]
-
-
-class ScanWithoutBackingUp(_Walk):
-    def after_failure(self, here: int, end: int) -> int:
-        return max(end, here + 1)
-
-
-class TrieWithoutFallback(_Walk):
-    def after_failure(self, here: int, end: int) -> int:
-        return here + 1
-
-
-class SpecialsCutUnderOnePattern(Encoder):
-    def cut(self, text: str) -> Segments:
-        return super().cut(text) if self.pattern == PATTERNS["gpt2"] else [(text, False)] * bool(text)
 
 
 # What counts as special
@@ -252,11 +222,6 @@ class SpecialsMergedLikeText(Encoder):
         ]
 
 
-class SpecialIdsBehindMerges(Encoder):
-    def special_id(self, token: str) -> int:
-        return 256 + len(self.merges) + self.special.index(token)
-
-
 class _Absent(Encoder):
     """Gives ids to the special tokens without an entry by `new_ids`, without looking whether they are in use."""
 
@@ -310,10 +275,42 @@ class AbsentSpecialIsText(_Absent):
 add_variants(
     __name__,
     _Alternation,
-    "expression",
-    SpecialsInListOrder=lambda self: "|".join(map(re.escape, self.special)),
-    SpecialsShortestFirst=lambda self: "|".join(map(re.escape, sorted(self.special, key=len))),
-    SpecialsUnescaped=lambda self: "|".join(_longest_first(self.special)),
-    OnlyBarsEscaped=lambda self: "|".join(token.replace("|", r"\|") for token in _longest_first(self.special)),
-    SpecialsAsWholeWords=lambda self: rf"(?<!\w)(?:{_Alternation.expression(self)})(?!\w)",
+    expression={
+        "SpecialsInListOrder": lambda self: "|".join(map(re.escape, self.special)),
+        "SpecialsShortestFirst": lambda self: "|".join(map(re.escape, sorted(self.special, key=len))),
+        "SpecialsUnescaped": lambda self: "|".join(_longest_first(self.special)),
+        "OnlyBarsEscaped": lambda self: "|".join(token.replace("|", r"\|") for token in _longest_first(self.special)),
+        "SpecialsAsWholeWords": lambda self: rf"(?<!\w)(?:{_Alternation.expression(self)})(?!\w)",
+    },
+)
+
+
+add_variants(
+    __name__,
+    Encoder,
+    cut={
+        "SpecialsNotCut": lambda self, text: [(text, False)] if text else [],
+        "SpecialsAmongPreTokens": lambda self, text: (
+            [(pre_token, pre_token in self.special) for pre_token in self.split(text)]
+        ),
+        "SpecialsInsidePreTokens": lambda self, text: (
+            [segment for pre_token in self.split(text) for segment in textbook.cut_special(pre_token, self.special)]
+        ),
+        "SpecialsCutUnderOnePattern": lambda self, text: (
+            Encoder.cut(self, text) if self.pattern == PATTERNS["gpt2"] else [(text, False)] * bool(text)
+        ),
+    },
+    special_id={
+        "SpecialIdsBehindMerges": lambda self, token: 256 + len(self.merges) + self.special.index(token),
+    },
+)
+
+
+add_variants(
+    __name__,
+    _Walk,
+    after_failure={
+        "ScanWithoutBackingUp": lambda self, here, end: max(end, here + 1),
+        "TrieWithoutFallback": lambda self, here, end: here + 1,
+    },
 )

@@ -42,60 +42,65 @@ def _by(wrong: str, name: str = "gpt2", findall: bool = False) -> Callable[[Enco
 add_variants(
     __name__,
     Encoder,
-    "split",
-    ContractionsForgotten=_by(GPT2.replace(f"{CONTRACTIONS}|", "")),
-    ContractionsOfAnyCase=_by(GPT2.replace(CONTRACTIONS, f"(?i:{CONTRACTIONS})")),
-    ContractionsWithCurlyApostrophe=_by(GPT2.replace(CONTRACTIONS, "['\u2019](?:s|t|re|ve|m|ll|d)")),
-    ContractionsAtWordEnd=_by(GPT2.replace(CONTRACTIONS, rf"(?:{CONTRACTIONS})\b")),
-    ContractionsInsideWords=_by(GPT2.replace(r" ?\p{L}+", rf" ?\p{{L}}+(?:{CONTRACTIONS})?")),
-    LettersAscii=_by(GPT2.replace(r" ?\p{L}+", " ?[a-zA-Z]+").replace(r"\p{L}", "a-zA-Z")),
-    LettersAsWordCharacters=_by(GPT2.replace(r" ?\p{L}+| ?\p{N}+", r" ?\w+").replace(r"\p{L}\p{N}", r"\w")),
-    LettersByIsAlphabetic=_by(
-        GPT2.replace(r" ?\p{L}+| ?\p{N}+", r" ?\p{Alphabetic}+| ?[^\P{N}\p{Alphabetic}]+").replace(
-            r"\p{L}", r"\p{Alphabetic}"
-        )
-    ),
-    LettersWithMarks=_by(GPT2.replace(r" ?\p{L}+", r" ?[\p{L}\p{M}]+").replace(r"\s\p{L}", r"\s\p{L}\p{M}")),
-    NumbersDecimalOnly=_by(GPT2.replace(r"\p{N}", r"\d")),
-    NumbersDigitByDigit=_by(GPT2.replace(r" ?\p{N}+", r" ?\p{N}")),
-    PunctuationCharByChar=_by(GPT2.replace(r"\p{N}]+", r"\p{N}]")),
-    UnderscoreLost=_by(GPT2.replace(r"[^\s\p{L}\p{N}]", r"[^\s\p{L}\p{N}_]"), findall=True),
-    PunctuationGluedToWords=_by(r" ?\S+|\s+(?!\S)|\s+"),
-    SpacesApart=_by(GPT2.replace(" ?", "")),
-    AnyWhiteSpaceBeforeWords=_by(GPT2.replace(" ?", r"\s?")),
-    LookaheadMissing=_by(GPT2.replace(r"\s+(?!\S)|", "")),
-    WhiteSpaceOneByOne=_by(GPT2.replace(r"\s+(?!\S)|\s+", r"\s+$|\s")),
-    LineBreaksApart=_by(GPT2.replace(r"|\s+(?!\S)", r"|\s*[\r\n]+|\s+(?!\S)")),
-    FindallWithGroup=_by(GPT2.replace(CONTRACTIONS, "('(?:s|t|re|ve|m|ll|d))"), findall=True),
-    Cl100kAsDefault=_by(CL100K),
-    Cl100kOutdated=_by(PATTERNS["cl100k-2023"], "cl100k"),
-    Cl100kContractionsOfLowerCase=_by(CL100K.replace("(?i:", "(?:"), "cl100k"),
-    Cl100kLongSNotFolded=_by(
-        CL100K.replace("(?i:[sdmt]|ll|ve|re)", "(?:[sdmtSDMT]|[lL]{2}|[vV][eE]|[rR][eE])"), "cl100k"
-    ),
-    Cl100kIntervalRepeated=_by(CL100K.replace(r"\p{N}{1,3}+", r"(?:\p{N}{1,3})+"), "cl100k"),
-    Cl100kWordsAfterSpaceOnly=_by(CL100K.replace(r"[^\r\n\p{L}\p{N}]?+", " ?"), "cl100k"),
-    Cl100kDigitsFromTheRight=_by(CL100K.replace(r"\p{N}{1,3}+", r"\p{N}{1,3}(?=(?:\p{N}{3})*(?!\p{N}))"), "cl100k"),
-    Cl100kPunctuationWithoutLineBreaks=_by(CL100K.replace(r"[\r\n]*+", ""), "cl100k"),
-    Llama3AsCl100k=_by(CL100K, "llama3"),
-    Qwen2AsLlama3=_by(PATTERNS["llama3"], "qwen2"),
-    O200kWithoutCase=_by(
-        r"[^\r\n\p{L}\p{N}]?[\p{L}\p{M}]+(?i:'s|'t|'re|'ve|'m|'ll|'d)?|" + O200K[O200K.index(r"\p{N}{1,3}|") :],
-        "o200k",
-    ),
-    O200kWithoutMarks=_by(O200K.replace(r"\p{M}", ""), "o200k"),
-    O200kContractionsApart=_by(f"(?i:{CONTRACTIONS})|" + O200K.replace(f"(?i:{CONTRACTIONS})?", ""), "o200k"),
-    O200kSlashApart=_by(O200K.replace(r"[\r\n/]*", r"[\r\n]*"), "o200k"),
-    NoneByDot=_by(".+", "none"),
-    NoneAsDefault=_by(GPT2, "none"),
-    TriadsFromTheLeft=_by(TRIADS.replace(r"(?=(?:\p{N}{3}){0,9}(?!\p{N}))", ""), "triads"),
-    TriadsContractionsCutOff=_by(f"['\u2019](?i:[sdmt]|ll|ve|re)|{TRIADS}", "triads"),
-    TriadsCurlyApostropheApart=_by(TRIADS.replace(r"[^\r\n\p{L}\p{N}]?", "[^\\r\\n\\p{L}\\p{N}\u2019]?"), "triads"),
-    TriadsWithoutMarks=_by(TRIADS.replace(r"\p{L}[\p{L}\p{M}]*", r"\p{L}+"), "triads"),
-    TriadsThousandsOfFourDigits=_by(TRIADS.replace(r"[,_]\p{N}{3}(?!\p{N})", r"[,_]\p{N}{3}"), "triads"),
-    TriadsDecimalsFromTheRight=_by(regex.sub(r"\(\?<=.*?\)\\p\{N\}\{1,3\}\|", "", TRIADS), "triads"),
-    TriadsExponentsAnywhere=_by(TRIADS.replace(r"(?<!\P{N})", ""), "triads"),
-    TriadsPercentOfFormats=_by(TRIADS.replace(r"(?:%(?![\p{L}\p{N}]))?", "%?"), "triads"),
+    split={
+        "ContractionsForgotten": _by(GPT2.replace(f"{CONTRACTIONS}|", "")),
+        "ContractionsOfAnyCase": _by(GPT2.replace(CONTRACTIONS, f"(?i:{CONTRACTIONS})")),
+        "ContractionsWithCurlyApostrophe": _by(GPT2.replace(CONTRACTIONS, "['\u2019](?:s|t|re|ve|m|ll|d)")),
+        "ContractionsAtWordEnd": _by(GPT2.replace(CONTRACTIONS, rf"(?:{CONTRACTIONS})\b")),
+        "ContractionsInsideWords": _by(GPT2.replace(r" ?\p{L}+", rf" ?\p{{L}}+(?:{CONTRACTIONS})?")),
+        "LettersAscii": _by(GPT2.replace(r" ?\p{L}+", " ?[a-zA-Z]+").replace(r"\p{L}", "a-zA-Z")),
+        "LettersAsWordCharacters": _by(GPT2.replace(r" ?\p{L}+| ?\p{N}+", r" ?\w+").replace(r"\p{L}\p{N}", r"\w")),
+        "LettersByIsAlphabetic": _by(
+            GPT2.replace(r" ?\p{L}+| ?\p{N}+", r" ?\p{Alphabetic}+| ?[^\P{N}\p{Alphabetic}]+").replace(
+                r"\p{L}", r"\p{Alphabetic}"
+            )
+        ),
+        "LettersWithMarks": _by(GPT2.replace(r" ?\p{L}+", r" ?[\p{L}\p{M}]+").replace(r"\s\p{L}", r"\s\p{L}\p{M}")),
+        "NumbersDecimalOnly": _by(GPT2.replace(r"\p{N}", r"\d")),
+        "NumbersDigitByDigit": _by(GPT2.replace(r" ?\p{N}+", r" ?\p{N}")),
+        "PunctuationCharByChar": _by(GPT2.replace(r"\p{N}]+", r"\p{N}]")),
+        "UnderscoreLost": _by(GPT2.replace(r"[^\s\p{L}\p{N}]", r"[^\s\p{L}\p{N}_]"), findall=True),
+        "PunctuationGluedToWords": _by(r" ?\S+|\s+(?!\S)|\s+"),
+        "SpacesApart": _by(GPT2.replace(" ?", "")),
+        "AnyWhiteSpaceBeforeWords": _by(GPT2.replace(" ?", r"\s?")),
+        "LookaheadMissing": _by(GPT2.replace(r"\s+(?!\S)|", "")),
+        "WhiteSpaceOneByOne": _by(GPT2.replace(r"\s+(?!\S)|\s+", r"\s+$|\s")),
+        "LineBreaksApart": _by(GPT2.replace(r"|\s+(?!\S)", r"|\s*[\r\n]+|\s+(?!\S)")),
+        "FindallWithGroup": _by(GPT2.replace(CONTRACTIONS, "('(?:s|t|re|ve|m|ll|d))"), findall=True),
+        "Cl100kAsDefault": _by(CL100K),
+        "Cl100kOutdated": _by(PATTERNS["cl100k-2023"], "cl100k"),
+        "Cl100kContractionsOfLowerCase": _by(CL100K.replace("(?i:", "(?:"), "cl100k"),
+        "Cl100kLongSNotFolded": _by(
+            CL100K.replace("(?i:[sdmt]|ll|ve|re)", "(?:[sdmtSDMT]|[lL]{2}|[vV][eE]|[rR][eE])"), "cl100k"
+        ),
+        "Cl100kIntervalRepeated": _by(CL100K.replace(r"\p{N}{1,3}+", r"(?:\p{N}{1,3})+"), "cl100k"),
+        "Cl100kWordsAfterSpaceOnly": _by(CL100K.replace(r"[^\r\n\p{L}\p{N}]?+", " ?"), "cl100k"),
+        "Cl100kDigitsFromTheRight": _by(
+            CL100K.replace(r"\p{N}{1,3}+", r"\p{N}{1,3}(?=(?:\p{N}{3})*(?!\p{N}))"), "cl100k"
+        ),
+        "Cl100kPunctuationWithoutLineBreaks": _by(CL100K.replace(r"[\r\n]*+", ""), "cl100k"),
+        "Llama3AsCl100k": _by(CL100K, "llama3"),
+        "Qwen2AsLlama3": _by(PATTERNS["llama3"], "qwen2"),
+        "O200kWithoutCase": _by(
+            r"[^\r\n\p{L}\p{N}]?[\p{L}\p{M}]+(?i:'s|'t|'re|'ve|'m|'ll|'d)?|" + O200K[O200K.index(r"\p{N}{1,3}|") :],
+            "o200k",
+        ),
+        "O200kWithoutMarks": _by(O200K.replace(r"\p{M}", ""), "o200k"),
+        "O200kContractionsApart": _by(f"(?i:{CONTRACTIONS})|" + O200K.replace(f"(?i:{CONTRACTIONS})?", ""), "o200k"),
+        "O200kSlashApart": _by(O200K.replace(r"[\r\n/]*", r"[\r\n]*"), "o200k"),
+        "NoneByDot": _by(".+", "none"),
+        "NoneAsDefault": _by(GPT2, "none"),
+        "TriadsFromTheLeft": _by(TRIADS.replace(r"(?=(?:\p{N}{3}){0,9}(?!\p{N}))", ""), "triads"),
+        "TriadsContractionsCutOff": _by(f"['\u2019](?i:[sdmt]|ll|ve|re)|{TRIADS}", "triads"),
+        "TriadsCurlyApostropheApart": _by(
+            TRIADS.replace(r"[^\r\n\p{L}\p{N}]?", "[^\\r\\n\\p{L}\\p{N}\u2019]?"), "triads"
+        ),
+        "TriadsWithoutMarks": _by(TRIADS.replace(r"\p{L}[\p{L}\p{M}]*", r"\p{L}+"), "triads"),
+        "TriadsThousandsOfFourDigits": _by(TRIADS.replace(r"[,_]\p{N}{3}(?!\p{N})", r"[,_]\p{N}{3}"), "triads"),
+        "TriadsDecimalsFromTheRight": _by(regex.sub(r"\(\?<=.*?\)\\p\{N\}\{1,3\}\|", "", TRIADS), "triads"),
+        "TriadsExponentsAnywhere": _by(TRIADS.replace(r"(?<!\P{N})", ""), "triads"),
+        "TriadsPercentOfFormats": _by(TRIADS.replace(r"(?:%(?![\p{L}\p{N}]))?", "%?"), "triads"),
+    },
 )
 
 
@@ -122,18 +127,6 @@ class WordsByRe(Encoder):
         return re.findall(wrong, segment) if self.pattern == GPT2 else super().split(segment)
 
 
-class LinesSplitApart(Encoder):
-    def split(self, segment: str) -> list[str]:
-        return [
-            piece for line in segment.splitlines(keepends=True) for piece in super(LinesSplitApart, self).split(line)
-        ]
-
-
-class Qwen2Normalised(Encoder):
-    def prepare(self, text: str) -> str:
-        return unicodedata.normalize("NFC", text) if self.pattern == PATTERNS["qwen2"] else text
-
-
 class PatternOverBytes(Encoder):
     def encode_segment(self, segment: str) -> list[int]:
         pieces = [found.group() for found in regex.finditer(self.pattern.encode("utf-8"), segment.encode("utf-8"))]
@@ -149,23 +142,33 @@ class ShortTextsLookedUp(Encoder):
 add_variants(
     __name__,
     _Mistaken,
-    "mistaken",
-    LettersBeyondAscii=lambda self, character: "a" if character > "\x7f" else character,
-    LettersOfBasicPlane=lambda self, character: "." if character > "\uffff" else character,
-    WhiteSpaceAscii=lambda self, character: "." if character > "\x7f" and character.isspace() else character,
-    WhiteSpaceOfJavascript=lambda self, character: {"\ufeff": "\t", "\x85": "."}.get(character, character),
-    WhiteSpaceOfPython=lambda self, character: "\t" if "\x1c" <= character <= "\x1f" else character,
-    WhiteSpaceOfPcre=lambda self, character: "\t" if character == "\u180e" else character,
+    mistaken={
+        "LettersBeyondAscii": lambda self, character: "a" if character > "\x7f" else character,
+        "LettersOfBasicPlane": lambda self, character: "." if character > "\uffff" else character,
+        "WhiteSpaceAscii": lambda self, character: "." if character > "\x7f" and character.isspace() else character,
+        "WhiteSpaceOfJavascript": lambda self, character: {"\ufeff": "\t", "\x85": "."}.get(character, character),
+        "WhiteSpaceOfPython": lambda self, character: "\t" if "\x1c" <= character <= "\x1f" else character,
+        "WhiteSpaceOfPcre": lambda self, character: "\t" if character == "\u180e" else character,
+    },
 )
 
 
 add_variants(
     __name__,
     Encoder,
-    "split",
-    WhiteSpaceDropped=lambda self, segment: [piece for piece in Encoder.split(self, segment) if piece.strip()],
-    WordsByStrSplit=lambda self, segment: re.findall(r" ?\S+", " ".join(segment.split())),
-    PrefixSpace=lambda self, segment: Encoder.split(self, segment if segment[0].isspace() else f" {segment}"),
-    FenceMissing=lambda self, segment: [segment],
-    PatternIgnored=lambda self, segment: textbook.split(segment),
+    split={
+        "WhiteSpaceDropped": lambda self, segment: [piece for piece in Encoder.split(self, segment) if piece.strip()],
+        "WordsByStrSplit": lambda self, segment: re.findall(r" ?\S+", " ".join(segment.split())),
+        "PrefixSpace": lambda self, segment: Encoder.split(self, segment if segment[0].isspace() else f" {segment}"),
+        "FenceMissing": lambda self, segment: [segment],
+        "PatternIgnored": lambda self, segment: textbook.split(segment),
+        "LinesSplitApart": lambda self, segment: (
+            [piece for line in segment.splitlines(keepends=True) for piece in Encoder.split(self, line)]
+        ),
+    },
+    prepare={
+        "Qwen2Normalised": lambda self, text: (
+            unicodedata.normalize("NFC", text) if self.pattern == PATTERNS["qwen2"] else text
+        ),
+    },
 )

@@ -7,16 +7,16 @@ import locale
 import random
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from threading import Lock
 from typing import Any, ClassVar
 
-from bpe_conformance.fixtures import Merge
 from bpe_conformance.reference import textbook
 from bpe_conformance.reference.textbook import Word
 
 from .correct import Encoder, Trainer, Words
+from .variants import add_variants
 
 # The caller's objects
 
@@ -111,17 +111,27 @@ class SpecialsInSetOrder(Encoder):
         return [(part, part in self.special) for part in parts if part]
 
 
-class TiesByCollation(Trainer):
-    def key(self, pair: Merge, ids: Mapping[bytes, int]) -> Any:
-        return [locale.strxfrm(part.replace(b"\0", b"").decode("utf-8", errors="replace")) for part in pair]
-
-
-class DropoutLeftOn(Encoder):
-    def merge(self, word: Word) -> Word:
-        return word if random.random() < 0.1 else super().merge(word)
-
-
 class FilesFromCurrentFolder(Encoder):
     @classmethod
     def from_files(cls, vocab_path: str, merges_path: str, special_tokens: Sequence[str] | None = None) -> Encoder:
         return super().from_files(Path(vocab_path).name, Path(merges_path).name, special_tokens)
+
+
+add_variants(
+    __name__,
+    Trainer,
+    key={
+        "TiesByCollation": lambda self, pair, ids: (
+            [locale.strxfrm(part.replace(b"\0", b"").decode("utf-8", errors="replace")) for part in pair]
+        ),
+    },
+)
+
+
+add_variants(
+    __name__,
+    Encoder,
+    merge={
+        "DropoutLeftOn": lambda self, word: word if random.random() < 0.1 else Encoder.merge(self, word),
+    },
+)

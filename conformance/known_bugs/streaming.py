@@ -60,11 +60,6 @@ class LongerSpecialNotAwaited(Encoder):
         return len(held) if parts and parts[-1][1] else super().ready(held)
 
 
-class SpecialsCutAtSpaces(Encoder):
-    def ready(self, held: str) -> int:
-        return max((found.start() for found in re.finditer(r"(?<=\S)(?= \S)", held)), default=0)
-
-
 class SpecialsOffInStreams(Encoder):
     def encode_iterable(self, chunks: Iterable[str]) -> Iterator[int]:
         yield from self.encode_segment("".join(chunks))
@@ -73,20 +68,10 @@ class SpecialsOffInStreams(Encoder):
 # The chunks
 
 
-class EmptyChunkEndsStream(Encoder):
-    def encode_iterable(self, chunks: Iterable[str]) -> Iterator[int]:
-        return super().encode_iterable(itertools.takewhile(bool, chunks))
-
-
 class EmptyChunkFlushes(Encoder):
     def encode_iterable(self, chunks: Iterable[str]) -> Iterator[int]:
         for full, part in itertools.groupby(chunks, bool):
             yield from super().encode_iterable(part) if full else ()
-
-
-class LineEndsStripped(Encoder):
-    def encode_iterable(self, chunks: Iterable[str]) -> Iterator[int]:
-        return super().encode_iterable(chunk.rstrip("\n") for chunk in chunks)
 
 
 class ChunksJoinedByLineEnds(Encoder):
@@ -128,10 +113,20 @@ class GeneratorThatReturns(Encoder):
 add_variants(
     __name__,
     Encoder,
-    "ready",
-    EncodedByLine=lambda self, held: held.rfind("\n") + 1,
-    EncodedToLastSpace=lambda self, held: max(0, held.rfind(" ")),
-    EncodedBehindLastSpace=lambda self, held: held.rfind(" ") + 1,
-    LastCharactersHeldBack=lambda self, held: max(0, len(held) - 32),
-    BufferEncodedWhenFull=lambda self, held: len(held) if len(held) >= 64 else 0,
+    ready={
+        "EncodedByLine": lambda self, held: held.rfind("\n") + 1,
+        "EncodedToLastSpace": lambda self, held: max(0, held.rfind(" ")),
+        "EncodedBehindLastSpace": lambda self, held: held.rfind(" ") + 1,
+        "LastCharactersHeldBack": lambda self, held: max(0, len(held) - 32),
+        "BufferEncodedWhenFull": lambda self, held: len(held) if len(held) >= 64 else 0,
+        "SpecialsCutAtSpaces": lambda self, held: max(
+            (found.start() for found in re.finditer(r"(?<=\S)(?= \S)", held)), default=0
+        ),
+    },
+    encode_iterable={
+        "EmptyChunkEndsStream": lambda self, chunks: Encoder.encode_iterable(self, itertools.takewhile(bool, chunks)),
+        "LineEndsStripped": lambda self, chunks: Encoder.encode_iterable(
+            self, (chunk.rstrip("\n") for chunk in chunks)
+        ),
+    },
 )

@@ -24,21 +24,6 @@ class RunsWithoutOverlap(Trainer):
         return pairs
 
 
-class DistinctWordsOnly(Trainer):
-    def words(self, text: str, special: list[str], pattern: str) -> Words:
-        return [(word, 1) for word, _ in super().words(text, special, pattern)]
-
-
-class RareWordsIgnored(Trainer):
-    def words(self, text: str, special: list[str], pattern: str) -> Words:
-        return [(word, times) for word, times in super().words(text, special, pattern) if times > 1]
-
-
-class CountsInShortIntegers(Trainer):
-    def count(self, words: Words) -> Counter[Merge]:
-        return Counter({pair: (times + 2**15) % 2**16 - 2**15 for pair, times in super().count(words).items()})
-
-
 # Replacing
 
 
@@ -169,11 +154,6 @@ class StaleHeapEntry(_CountsOnce):
                 counts[window] += times
 
 
-class StaleIndex(_CountsOnce):
-    def replace(self, word: Word, pair: Merge) -> Word:
-        return super().replace(word, pair) if len(pair[0] + pair[1]) == 2 else word
-
-
 class TwoMergesPerCount(Trainer):
     def learn(self, words: Words, merge_count: int) -> list[Merge]:
         merges: list[Merge] = []
@@ -217,40 +197,51 @@ class SizeWithoutMergesRefused(Trainer):
         return super().merge_count(vocab_size, special)
 
 
-class SpecialTokensNotCounted(Trainer):
-    def merge_count(self, vocab_size: int, special: list[str]) -> int:
-        return super().merge_count(vocab_size, special) + len(special)
-
-
-class RepeatedSpecialTokenCounted(Trainer):
-    def specials(self, special_tokens: list[str]) -> list[str]:
-        return special_tokens
-
-
 add_variants(
     __name__,
     Trainer,
-    "windows",
-    PairOncePerWord=lambda self, word: list(dict.fromkeys(Trainer.windows(self, word))),
-    LastWindowMissed=lambda self, word: Trainer.windows(self, word)[:-1],
-    WindowsWrapAround=lambda self, word: [(word[here - 1], word[here]) for here in range(len(word))],
+    windows={
+        "PairOncePerWord": lambda self, word: list(dict.fromkeys(Trainer.windows(self, word))),
+        "LastWindowMissed": lambda self, word: Trainer.windows(self, word)[:-1],
+        "WindowsWrapAround": lambda self, word: [(word[here - 1], word[here]) for here in range(len(word))],
+    },
+    ends={
+        "MinimumCountTwo": lambda self, counts: max(counts.values(), default=0) < 2,
+        "ErrorWhenPairsRunOut": lambda self, counts: False,
+    },
+    merge_count={
+        "OneMergeTooMany": lambda self, vocab_size, special: Trainer.merge_count(self, vocab_size, special) + 1,
+        "OneMergeTooFew": lambda self, vocab_size, special: max(0, Trainer.merge_count(self, vocab_size, special) - 1),
+        "SmallVocabAccepted": lambda self, vocab_size, special: max(0, vocab_size - 256 - len(special)),
+        "SpecialTokensNotCounted": lambda self, vocab_size, special: (
+            Trainer.merge_count(self, vocab_size, special) + len(special)
+        ),
+    },
+    words={
+        "DistinctWordsOnly": lambda self, text, special, pattern: (
+            [(word, 1) for word, _ in Trainer.words(self, text, special, pattern)]
+        ),
+        "RareWordsIgnored": lambda self, text, special, pattern: (
+            [(word, times) for word, times in Trainer.words(self, text, special, pattern) if times > 1]
+        ),
+    },
+    count={
+        "CountsInShortIntegers": lambda self, words: Counter(
+            {pair: (times + 2**15) % 2**16 - 2**15 for pair, times in Trainer.count(self, words).items()}
+        ),
+    },
+    specials={
+        "RepeatedSpecialTokenCounted": lambda self, special_tokens: special_tokens,
+    },
 )
 
 
 add_variants(
     __name__,
-    Trainer,
-    "ends",
-    MinimumCountTwo=lambda self, counts: max(counts.values(), default=0) < 2,
-    ErrorWhenPairsRunOut=lambda self, counts: False,
-)
-
-
-add_variants(
-    __name__,
-    Trainer,
-    "merge_count",
-    OneMergeTooMany=lambda self, vocab_size, special: Trainer.merge_count(self, vocab_size, special) + 1,
-    OneMergeTooFew=lambda self, vocab_size, special: max(0, Trainer.merge_count(self, vocab_size, special) - 1),
-    SmallVocabAccepted=lambda self, vocab_size, special: max(0, vocab_size - 256 - len(special)),
+    _CountsOnce,
+    replace={
+        "StaleIndex": lambda self, word, pair: (
+            _CountsOnce.replace(self, word, pair) if len(pair[0] + pair[1]) == 2 else word
+        ),
+    },
 )

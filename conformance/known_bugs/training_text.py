@@ -8,7 +8,6 @@ from collections import Counter
 
 from bpe_conformance.fixtures import Merge
 from bpe_conformance.reference import textbook
-from bpe_conformance.reference.textbook import Word
 
 from .correct import Trainer, Words
 from .variants import add_variants
@@ -16,41 +15,11 @@ from .variants import add_variants
 # Special tokens
 
 
-class SpecialTokensIgnored(Trainer):
-    def specials(self, special_tokens: list[str]) -> list[str]:
-        return []
-
-
-class OnlyEndoftextCut(Trainer):
-    def cut(self, text: str, special: list[str]) -> list[str]:
-        return super().cut(text, [token for token in special if token == "<|endoftext|>"])
-
-
-class SpecialTokensInListOrder(Trainer):
-    def cut(self, text: str, special: list[str]) -> list[str]:
-        return re.split("|".join(map(re.escape, special)), text) if special else [text]
-
-
-class SpecialTokensNotEscaped(Trainer):
-    def cut(self, text: str, special: list[str]) -> list[str]:
-        return re.split("|".join(sorted(special, key=len, reverse=True)), text) if special else [text]
-
-
-class SegmentsStrippedInTraining(Trainer):
-    def cut(self, text: str, special: list[str]) -> list[str]:
-        return [segment.strip() for segment in super().cut(text, special)]
-
-
 class SpecialTokensInPattern(Trainer):
     def words(self, text: str, special: list[str], pattern: str) -> Words:
         either = "|".join([*map(re.escape, sorted(special, key=len, reverse=True)), pattern])
         counted = Counter(pre_token for pre_token in self.split(text, either) if pre_token not in special)
         return [(self.atoms(pre_token), times) for pre_token, times in counted.items()]
-
-
-class EmptyListSplitsEverywhereInTraining(Trainer):
-    def cut(self, text: str, special: list[str]) -> list[str]:
-        return super().cut(text, special) if special else list(text)
 
 
 # The text
@@ -62,27 +31,7 @@ class ChunksOfFixedSize(Trainer):
         return [segment for chunk in chunks for segment in Trainer.cut(self, chunk, special)]
 
 
-class LineByLine(Trainer):
-    def split(self, segment: str, pattern: str) -> list[str]:
-        return [word for line in segment.splitlines(keepends=True) for word in textbook.split(line, pattern)]
-
-
-class CharacterAtoms(Trainer):
-    def atoms(self, pre_token: str) -> Word:
-        return tuple(character.encode("utf-8") for character in pre_token)
-
-
 # Merges, vocabulary, ids
-
-
-class MergesSorted(Trainer):
-    def learn(self, words: Words, merge_count: int) -> list[Merge]:
-        return sorted(super().learn(words, merge_count))
-
-
-class MergesResplit(Trainer):
-    def learn(self, words: Words, merge_count: int) -> list[Merge]:
-        return [((left + right)[:-1], right[-1:]) for left, right in super().learn(words, merge_count)]
 
 
 class SpecialTokenMissing(Trainer):
@@ -97,16 +46,6 @@ class SpecialTokenTwice(Trainer):
         return vocab | {len(vocab) + place: token.encode("utf-8") for place, token in enumerate(special)}
 
 
-class SpecialTokensSorted(Trainer):
-    def build_vocab(self, merges: list[Merge], special: list[str]) -> dict[int, bytes]:
-        return super().build_vocab(merges, sorted(special, key=len, reverse=True))
-
-
-class SpecialTokensLast(Trainer):
-    def build_vocab(self, merges: list[Merge], special: list[str]) -> dict[int, bytes]:
-        return textbook.build_vocab(merges, special, id_layout="bytes-merges-specials")
-
-
 class BytesOfTheTextOnly(Trainer):
     @classmethod
     def train(cls, text: str, vocab_size: int, special_tokens: list[str], pattern: str | None = None) -> Trainer:
@@ -116,38 +55,63 @@ class BytesOfTheTextOnly(Trainer):
         return trained
 
 
-class Gpt2ByteIds(Trainer):
-    def build_vocab(self, merges: list[Merge], special: list[str]) -> dict[int, bytes]:
-        return textbook.build_vocab(merges, special, byte_order="gpt2")
-
-
 add_variants(
     __name__,
     Trainer,
-    "cut",
-    SpecialTokensNotCut=lambda self, text, special: [text],
-    EndoftextAlwaysCut=lambda self, text, special: Trainer.cut(self, text, [*special, "<|endoftext|>"]),
-    SpecialTokensDeleted=lambda self, text, special: ["".join(Trainer.cut(self, text, special))],
-    SpecialTokensByShape=lambda self, text, special: re.split(r"<\|\w+\|>", text),
-)
-
-
-add_variants(
-    __name__,
-    Trainer,
-    "prepare",
-    TextNormalized=lambda self, text: unicodedata.normalize("NFC", text),
-    TextLowerCased=lambda self, text: text.lower(),
-    TextStripped=lambda self, text: text.strip(),
-    ByteOrderMarkDroppedInTraining=lambda self, text: text.removeprefix("\ufeff"),
-    LineEndsTranslated=lambda self, text: text.replace("\r\n", "\n").replace("\r", "\n"),
-)
-
-
-add_variants(
-    __name__,
-    Trainer,
-    "split",
-    NoPreTokens=lambda self, segment, pattern: [segment],
-    SplitAtWhiteSpace=lambda self, segment, pattern: segment.split(),
+    cut={
+        "SpecialTokensNotCut": lambda self, text, special: [text],
+        "EndoftextAlwaysCut": lambda self, text, special: Trainer.cut(self, text, [*special, "<|endoftext|>"]),
+        "SpecialTokensDeleted": lambda self, text, special: ["".join(Trainer.cut(self, text, special))],
+        "SpecialTokensByShape": lambda self, text, special: re.split(r"<\|\w+\|>", text),
+        "OnlyEndoftextCut": lambda self, text, special: Trainer.cut(
+            self, text, [token for token in special if token == "<|endoftext|>"]
+        ),
+        "SpecialTokensInListOrder": lambda self, text, special: (
+            re.split("|".join(map(re.escape, special)), text) if special else [text]
+        ),
+        "SpecialTokensNotEscaped": lambda self, text, special: (
+            re.split("|".join(sorted(special, key=len, reverse=True)), text) if special else [text]
+        ),
+        "SegmentsStrippedInTraining": lambda self, text, special: (
+            [segment.strip() for segment in Trainer.cut(self, text, special)]
+        ),
+        "EmptyListSplitsEverywhereInTraining": lambda self, text, special: (
+            Trainer.cut(self, text, special) if special else list(text)
+        ),
+    },
+    prepare={
+        "TextNormalized": lambda self, text: unicodedata.normalize("NFC", text),
+        "TextLowerCased": lambda self, text: text.lower(),
+        "TextStripped": lambda self, text: text.strip(),
+        "ByteOrderMarkDroppedInTraining": lambda self, text: text.removeprefix("\ufeff"),
+        "LineEndsTranslated": lambda self, text: text.replace("\r\n", "\n").replace("\r", "\n"),
+    },
+    split={
+        "NoPreTokens": lambda self, segment, pattern: [segment],
+        "SplitAtWhiteSpace": lambda self, segment, pattern: segment.split(),
+        "LineByLine": lambda self, segment, pattern: (
+            [word for line in segment.splitlines(keepends=True) for word in textbook.split(line, pattern)]
+        ),
+    },
+    specials={
+        "SpecialTokensIgnored": lambda self, special_tokens: [],
+    },
+    atoms={
+        "CharacterAtoms": lambda self, pre_token: tuple(character.encode("utf-8") for character in pre_token),
+    },
+    learn={
+        "MergesSorted": lambda self, words, merge_count: sorted(Trainer.learn(self, words, merge_count)),
+        "MergesResplit": lambda self, words, merge_count: (
+            [((left + right)[:-1], right[-1:]) for left, right in Trainer.learn(self, words, merge_count)]
+        ),
+    },
+    build_vocab={
+        "SpecialTokensSorted": lambda self, merges, special: Trainer.build_vocab(
+            self, merges, sorted(special, key=len, reverse=True)
+        ),
+        "SpecialTokensLast": lambda self, merges, special: textbook.build_vocab(
+            merges, special, id_layout="bytes-merges-specials"
+        ),
+        "Gpt2ByteIds": lambda self, merges, special: textbook.build_vocab(merges, special, byte_order="gpt2"),
+    },
 )

@@ -13,11 +13,6 @@ from .variants import add_variants
 # Ties
 
 
-class TiePrefixGreater(Trainer):
-    def choose(self, counts: Mapping[Merge, int], ids: Mapping[bytes, int]) -> Merge:
-        return min(counts, key=lambda pair: (-counts[pair], [[-byte for byte in token] for token in pair]))
-
-
 # Which pair is the best
 
 
@@ -33,29 +28,30 @@ class WordpieceScore(Trainer):
 add_variants(
     __name__,
     Trainer,
-    "choose",
-    TieFirstSeen=lambda self, counts, ids: max(counts, key=lambda pair: counts[pair]),
-    TieLastSeen=lambda self, counts, ids: max(reversed(list(counts)), key=lambda pair: counts[pair]),
-    TieSetOrder=lambda self, counts, ids: max(set(counts), key=lambda pair: counts[pair]),
-    TieLexSmaller=lambda self, counts, ids: min(counts, key=lambda pair: (-counts[pair], pair)),
-    TieSmallerIds=lambda self, counts, ids: min(counts, key=lambda pair: (-counts[pair], ids[pair[0]], ids[pair[1]])),
-    TieAmongTopTen=lambda self, counts, ids: Trainer.choose(self, dict(Counter(counts).most_common(10)), ids),
-    GreatestPairWhateverCount=lambda self, counts, ids: max(counts),
-    RarestPair=lambda self, counts, ids: min(counts, key=lambda pair: (counts[pair], pair)),
-)
-
-
-add_variants(
-    __name__,
-    Trainer,
-    "key",
-    TieGreaterIds=lambda self, pair, ids: (ids[pair[0]], ids[pair[1]]),
-    TieRightFirst=lambda self, pair, ids: (pair[1], pair[0]),
-    TieLongerFirst=lambda self, pair, ids: (len(pair[0] + pair[1]), pair),
-    TieConcatenation=lambda self, pair, ids: pair[0] + pair[1],
-    TieJoinedBySpace=lambda self, pair, ids: b" ".join(pair),
-    TieDecodedText=lambda self, pair, ids: [token.decode("utf-8", errors="replace") for token in pair],
-    TieGpt2Spelling=lambda self, pair, ids: [spell(token) for token in pair],
-    TieRepr=lambda self, pair, ids: repr(pair),
-    TieSignedBytes=lambda self, pair, ids: [memoryview(token).cast("b").tolist() for token in pair],
+    choose={
+        "TieFirstSeen": lambda self, counts, ids: max(counts, key=lambda pair: counts[pair]),
+        "TieLastSeen": lambda self, counts, ids: max(reversed(list(counts)), key=lambda pair: counts[pair]),
+        "TieSetOrder": lambda self, counts, ids: max(set(counts), key=lambda pair: counts[pair]),
+        "TieLexSmaller": lambda self, counts, ids: min(counts, key=lambda pair: (-counts[pair], pair)),
+        "TieSmallerIds": lambda self, counts, ids: min(
+            counts, key=lambda pair: (-counts[pair], ids[pair[0]], ids[pair[1]])
+        ),
+        "TieAmongTopTen": lambda self, counts, ids: Trainer.choose(self, dict(Counter(counts).most_common(10)), ids),
+        "GreatestPairWhateverCount": lambda self, counts, ids: max(counts),
+        "RarestPair": lambda self, counts, ids: min(counts, key=lambda pair: (counts[pair], pair)),
+        "TiePrefixGreater": lambda self, counts, ids: min(
+            counts, key=lambda pair: (-counts[pair], [[-byte for byte in token] for token in pair])
+        ),
+    },
+    key={
+        "TieGreaterIds": lambda self, pair, ids: (ids[pair[0]], ids[pair[1]]),
+        "TieRightFirst": lambda self, pair, ids: (pair[1], pair[0]),
+        "TieLongerFirst": lambda self, pair, ids: (len(pair[0] + pair[1]), pair),
+        "TieConcatenation": lambda self, pair, ids: pair[0] + pair[1],
+        "TieJoinedBySpace": lambda self, pair, ids: b" ".join(pair),
+        "TieDecodedText": lambda self, pair, ids: [token.decode("utf-8", errors="replace") for token in pair],
+        "TieGpt2Spelling": lambda self, pair, ids: [spell(token) for token in pair],
+        "TieRepr": lambda self, pair, ids: repr(pair),
+        "TieSignedBytes": lambda self, pair, ids: [memoryview(token).cast("b").tolist() for token in pair],
+    },
 )

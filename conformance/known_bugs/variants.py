@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import inspect
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 
-def add_variants(module: str, base: type, step: str, **bodies: Callable[..., Any]) -> None:
+def add_variants(module: str, base: type, **steps: Mapping[str, Callable[..., Any]]) -> None:
     """Add subclasses of `base` to a module.
 
     Args:
         module: the name of the module.
         base: a correct tokenizer.
-        step: the method that each of them replaces.
-        bodies: name of the subclass → its `step`.
+        steps: name of a method → name of a subclass → the method in that subclass.
     """
-    is_classmethod = isinstance(inspect.getattr_static(base, step), classmethod)
-    for name, body in bodies.items():
-        space = {step: classmethod(body) if is_classmethod else body, "__module__": module}
-        setattr(sys.modules[module], name, type(name, (base,), space))
+    for step, bodies in steps.items():
+        is_classmethod = isinstance(inspect.getattr_static(base, step), classmethod)
+        for name, body in bodies.items():
+            space = {step: classmethod(body) if is_classmethod else body, "__module__": module}
+            setattr(sys.modules[module], name, type(name, (base,), space))
