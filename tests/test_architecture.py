@@ -134,7 +134,7 @@ def test_arrows_between_the_packages_of_the_suite_run_one_way(package: str) -> N
 
 REMOTE = (
     "bpe_conformance.adapters",
-    "bpe_conformance.adapters.RemoteFailure",
+    "bpe_conformance.adapters.RemoteError",
     "bpe_conformance.adapters.RemoteTokenizer",
 )
 """What the suite knows of an implementation in another process."""

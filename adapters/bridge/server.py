@@ -17,8 +17,8 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from bpe_conformance.fixtures import answers
+from bpe_conformance.fixtures.signature import takes
 
-from ..shapes.signature import takes
 from . import wire
 
 METHODS = ("encode", "decode", "encode_batch", "decode_bytes", "encode_iterable", "save")

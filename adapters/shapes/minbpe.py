@@ -6,10 +6,10 @@ from collections.abc import Iterable, Mapping, Sequence, Set
 from typing import Any
 
 from bpe_conformance.fixtures import PATTERNS, Merge
+from bpe_conformance.fixtures.signature import takes
 
 from ..errors import AdapterError
 from ..loading import load, one_line
-from .signature import takes
 
 Pair = tuple[int, int]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
-from bpe_conformance.adapters.errors import RemoteError
+from bpe_conformance.adapters import RemoteError
 from bpe_conformance.fixtures.answers import MalformedAnswer, type_name
 
 from ..outcome import MALFORMED, Fault, Refusal

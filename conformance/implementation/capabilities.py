@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from bpe_conformance.adapters.shapes.signature import takes
 from bpe_conformance.fixtures import PATTERNS, Model, gpt2_files, read_model
 from bpe_conformance.fixtures.answers import type_name
 from bpe_conformance.fixtures.conventions import CONVENTIONS, DEFAULTS
+from bpe_conformance.fixtures.signature import takes
 
 from ..command_error import CommandError
 from .calls import CallFailed, Malformed, Raised, TimedOut

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
-from bpe_conformance.adapters.bridge.remote import RemoteTokenizer
+from bpe_conformance.adapters import RemoteTokenizer
 from bpe_conformance.fixtures import Merge, Model
 from bpe_conformance.fixtures.answers import rebuild_merges, rebuild_vocab, type_name
 from bpe_conformance.fixtures.conventions import DEFAULTS
