@@ -5,7 +5,7 @@ from __future__ import annotations
 from bpe_conformance.fixtures import read_text, read_token
 from bpe_conformance.fixtures.spec import Case
 
-from ..implementation.calls import CallFailed, TimedOut
+from ..implementation.calls import CallFailed, TimedOut, answered
 from ..implementation.implementation import Implementation
 from ..implementation.proxy import TokenizerProxy
 from ..outcome import (
@@ -60,21 +60,15 @@ def _acceptable(value: dict[str, str]) -> Acceptable:
 
 
 def _judge_bytes(ids: list[int], tokenizer: TokenizerProxy, asked: Question, data: bytes) -> Mismatch | None:
-    expected = Expectation((Bytes(data),))
-    try:
-        got = tokenizer.decode_bytes(ids)
-    except (CallFailed, TimedOut) as failed:
-        return Mismatch(asked, expected, failed.answer)
-    if got == data:
+    answer = answered(lambda: Bytes(tokenizer.decode_bytes(ids)))
+    if answer == Bytes(data):
         return None
-    return Mismatch(asked, expected, Bytes(got), ByteDivergence(first_difference(data, got)))
+    where = ByteDivergence(first_difference(data, answer.data)) if isinstance(answer, Bytes) else None
+    return Mismatch(asked, Expectation((Bytes(data),)), answer, where)
 
 
 def _judge_refusal(
     ids: list[int], tokenizer: TokenizerProxy, asked: Question, expected: Expectation
 ) -> Mismatch | None:
-    try:
-        got = tokenizer.decode_bytes(ids)
-    except (CallFailed, TimedOut) as failed:
-        return None if isinstance(failed.answer, Refusal) else Mismatch(asked, expected, failed.answer)
-    return Mismatch(asked, expected, Bytes(got))
+    answer = answered(lambda: Bytes(tokenizer.decode_bytes(ids)))
+    return None if isinstance(answer, Refusal) else Mismatch(asked, expected, answer)

@@ -9,7 +9,7 @@ from bpe_conformance.fixtures import PATTERNS, Model
 from bpe_conformance.fixtures.spec import Case
 from bpe_conformance.reference import textbook
 
-from ..implementation.calls import CallFailed, TimedOut
+from ..implementation.calls import TimedOut, answered
 from ..implementation.implementation import Implementation
 from ..outcome import Answer, Dependence, Ids, Mismatch, Rows, fingerprint
 from .expectations import oracle, whole_text, with_allowed
@@ -92,7 +92,4 @@ def _correct_alone(text: str, model: Model, implementation: Implementation, righ
 
 
 def _asked(ask: Callable[[], list[int]]) -> Answer:
-    try:
-        return Ids(tuple(ask()))
-    except (CallFailed, TimedOut) as failed:
-        return failed.answer
+    return answered(lambda: Ids(tuple(ask())))

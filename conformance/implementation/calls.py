@@ -8,11 +8,11 @@ from typing import Any, TypeVar
 from bpe_conformance.adapters import RemoteError
 from bpe_conformance.fixtures.answers import MalformedAnswer, type_name
 
-from ..outcome import MALFORMED, Fault, Refusal
+from ..outcome import MALFORMED, Answer, Fault, Refusal
 from . import time_limit, tracebacks
 from .time_limit import TimedOut
 
-__all__ = ["CallFailed", "Malformed", "Raised", "TimedOut", "call", "describe"]
+__all__ = ["CallFailed", "Malformed", "Raised", "TimedOut", "answered", "call", "describe"]
 T = TypeVar("T")
 _LONGEST_MESSAGE = 300
 _LONGEST_LINE = 500
@@ -58,6 +58,14 @@ class Malformed(CallFailed):
     def answer(self) -> Refusal | Fault:
         """A fault with the message."""
         return Fault(MALFORMED, str(self))
+
+
+def answered(ask: Callable[[], Answer]) -> Answer:
+    """Return the answer that `ask` gets, or how its call of an implementation failed."""
+    try:
+        return ask()
+    except (CallFailed, TimedOut) as failed:
+        return failed.answer
 
 
 def call(what: str, function: Callable[..., T], *arguments: Any, **keywords: Any) -> T:
