@@ -8,7 +8,7 @@ import queue
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -293,23 +293,23 @@ def _validator(shape: str) -> Draft202012Validator:
 MODEL = read_model({"merges": [["b", "c"], ["a", "b"], [{"hex": "e2"}, {"hex": "82"}]]})
 PLAIN = read_model({"merges": []})
 
-Run = Callable[[Program], str | None]
+WHOLE = {"pattern": "[\\s\\S]+"}
 
 
 @dataclass(frozen=True)
 class Step:
-    """One step: `run` returns None or a note, and raises Breach or BridgeError.
+    """One step.
 
     Attributes:
         title: what is tried.
         needs: the capabilities without which it is skipped.
-        run: does it.
+        run: does it; returns a note, which is a text, or anything else; raises Breach or BridgeError.
         tables: whether it needs a second vocabulary, which a program with a fixed one does not take.
     """
 
     title: str
     needs: tuple[str, ...]
-    run: Run
+    run: Callable[[Program], object]
     tables: bool = False
 
 
@@ -356,35 +356,38 @@ def _try(step: Step, program: Program) -> tuple[Outcome, bool]:
         if isinstance(error, BridgeError) and not isinstance(error, ProtocolError):
             lines += [f"{'stderr':7}{excerpt(line)}" for line in error.stderr.splitlines()[-5:]]
         return Outcome(step.title, "FAIL", tuple(lines)), isinstance(error, HangError)
-    return Outcome(step.title, "note", (note,)) if note else Outcome(step.title, "ok"), False
+    return Outcome(step.title, "note", (note,)) if isinstance(note, str) else Outcome(step.title, "ok"), False
 
 
 def _steps() -> Iterator[Step]:
     yield Step("start: one reply, on one line", (), _handshake)
     for name in ("protocol", "name", "version", "language", "capabilities", "conventions", "model"):
-        yield Step(f"start: {name}", (), _field(name))
+        yield Step(f"start: {name}", (), partial(_field, name=name))
     yield Step("an unknown operation is not_claimed", (), _unknown_operation)
-    yield Step("a request of 1 MB in one line", (), _long_line)
+    yield Step("a request of 1 MB in one line", (), lambda program: program.ask("no_such_operation", text=LONG))
     yield Step("load: a table, with special tokens and with null", (), _load)
-    yield Step("encode: ASCII", ("encode",), _ascii)
+    yield Step("encode: ASCII", ("encode",), lambda program: program.encode("abc bc"))
     for what, text in TEXTS.items():
-        yield Step(f"encode: {what}", ("encode",), _encoding(text))
+        yield Step(f"encode: {what}", ("encode",), partial(_encoding, text=text))
     yield Step("encode: 1 MB of text", ("encode",), _long)
     yield Step("encode: lone surrogates", ("encode", "surrogates"), _surrogates)
     yield Step("encode: unknown members of a request are ignored", ("encode",), _unknown_member)
     yield Step("encode: allowed_special and disallowed_special", ("encode", "allowed_special"), _allowed)
     yield Step("encode_batch: no texts, and three", ("encode_batch",), _batch)
     for op, shape in (("decode", "text"), ("decode_bytes", "hex")):
-        yield Step(f"{op}: ids, no ids, part of a character", (op,), _decoding(op, shape))
-        yield Step(f"{op}: an unknown id and a negative one are errors", (op,), _unknown_id(op, shape))
+        decodes, unknown = partial(_decoding, op=op, shape=shape), partial(_unknown_id, op=op, shape=shape)
+        yield Step(f"{op}: ids, no ids, part of a character", (op,), decodes)
+        yield Step(f"{op}: an unknown id and a negative one are errors", (op,), unknown)
     yield Step("decode: what was encoded comes back", ("encode", "decode"), _round_trip)
     yield Step("several models at once", ("encode",), _several_models, tables=True)
-    yield Step("load: a pattern", ("pattern",), _pattern)
+    yield Step(
+        "load: a pattern", ("pattern",), lambda program: program.encode("a b", program.load(MODEL, None, **WHOLE))
+    )
     yield Step("encode_iterable: chunks, an empty one, none", ("encode_iterable",), _stream)
     yield Step("encode_iterable: two streams at once, and other requests between", ("encode_iterable",), _two_streams)
     yield Step("encode_iterable: closed before the text is complete", ("encode_iterable",), _cut_stream)
     yield Step("train", ("train",), _train)
-    yield Step("train: a pattern", ("train", "train_pattern"), _train_pattern)
+    yield Step("train: a pattern", ("train", "train_pattern"), lambda program: _trained(program, **WHOLE))
     yield Step("train: a vocabulary that is too small does no harm", ("train",), _train_too_small)
     yield Step("table", (), _table)
     yield Step("save: vocab.json and merges.txt", ("save",), _save)
@@ -410,24 +413,21 @@ def _handshake(program: Program) -> None:
 _OPTIONAL = {"version": '"1.0"', "language": '"JavaScript (Node 20)"', "conventions": "{}", "model": "null"}
 
 
-def _field(name: str) -> Run:
-    def run(program: Program) -> str | None:
-        if name not in program.hello:
-            if name in _OPTIONAL:
-                return f'is left out; "{name}": {_OPTIONAL[name]} is usual'
-            raise Breach("it is left out", f"the answer to start has {name}", "see The start in PROTOCOL.md")
-        value = program.hello[name]
-        needed = {"protocol": 1, "name": "", "capabilities": []}
-        if wrong := misshapen({**needed, name: value}, "startResult"):
-            raise Breach(wrong, f"{name} follows startResult in protocol.schema.json", "write an allowed value")
-        if name == "capabilities":
-            if not {"encode", "decode", "train"} & program.capabilities:
-                return "neither encode nor decode nor train: the suite has nothing to test"
-            if "train_pattern" in program.capabilities and "train" not in program.capabilities:
-                return "train_pattern without train"
-        return None
-
-    return run
+def _field(program: Program, name: str) -> str | None:
+    if name not in program.hello:
+        if name in _OPTIONAL:
+            return f'is left out; "{name}": {_OPTIONAL[name]} is usual'
+        raise Breach("it is left out", f"the answer to start has {name}", "see The start in PROTOCOL.md")
+    value = program.hello[name]
+    needed = {"protocol": 1, "name": "", "capabilities": []}
+    if wrong := misshapen({**needed, name: value}, "startResult"):
+        raise Breach(wrong, f"{name} follows startResult in protocol.schema.json", "write an allowed value")
+    if name == "capabilities":
+        if not {"encode", "decode", "train"} & program.capabilities:
+            return "neither encode nor decode nor train: the suite has nothing to test"
+        if "train_pattern" in program.capabilities and "train" not in program.capabilities:
+            return "train_pattern without train"
+    return None
 
 
 def _unknown_operation(program: Program) -> None:
@@ -453,10 +453,6 @@ def _refusal(reply: Reply, shape: str) -> str | None:
     return None
 
 
-def _ascii(program: Program) -> None:
-    program.encode("abc bc")
-
-
 def _allowed(program: Program) -> str | None:
     text = TEXTS["a special token"]
     for allowed, disallowed in (([], []), (SPECIAL, []), ("all", "all")):
@@ -469,11 +465,8 @@ def _allowed(program: Program) -> str | None:
     return "a disallowed special token is no error; the suite tests that"
 
 
-def _encoding(text: str) -> Run:
-    def run(program: Program) -> str | None:
-        return _refusal(program.ask("encode", model=program.model, text=text), "ids")
-
-    return run
+def _encoding(program: Program, text: str) -> str | None:
+    return _refusal(program.ask("encode", model=program.model, text=text), "ids")
 
 
 def _round_trip(program: Program) -> str | None:
@@ -489,13 +482,9 @@ def _round_trip(program: Program) -> str | None:
     return None
 
 
-def _long_line(program: Program) -> None:
-    program.ask("no_such_operation", text=LONG)
-
-
 def _long(program: Program) -> str | None:
     try:
-        return _refusal(program.ask("encode", model=program.model, text=LONG), "ids")
+        return _encoding(program, LONG)
     except HangError as error:
         return f"{error.got}: slow, but the suite's texts are shorter"
 
@@ -531,28 +520,22 @@ def _some_ids(program: Program) -> list[int]:
     return [0] if program.fixed else [97, 226, 130, 172]
 
 
-def _decoding(op: str, shape: str) -> Run:
-    def run(program: Program) -> str | None:
-        ids = _some_ids(program)
-        program.result(op, shape, model=program.model, ids=ids)
-        notes = [_refusal(program.ask(op, model=program.model, ids=some), shape) for some in ([], ids[:-1])]
-        return next(filter(None, notes), None)
-
-    return run
+def _decoding(program: Program, op: str, shape: str) -> str | None:
+    ids = _some_ids(program)
+    program.result(op, shape, model=program.model, ids=ids)
+    notes = [_refusal(program.ask(op, model=program.model, ids=some), shape) for some in ([], ids[:-1])]
+    return next(filter(None, notes), None)
 
 
-def _unknown_id(op: str, shape: str) -> Run:
-    def run(program: Program) -> str | None:
-        notes = []
-        for index in (UNKNOWN_ID, -1):
-            reply = program.ask(op, model=program.model, ids=[index])
-            if reply.kind == "result":
-                shaped(reply, shape)
-                notes.append(f"{index} gives {excerpt(repr(reply.value))}, no error: the suite tests that")
-            program.check_alive()
-        return "; ".join(notes) or None
-
-    return run
+def _unknown_id(program: Program, op: str, shape: str) -> str | None:
+    notes = []
+    for index in (UNKNOWN_ID, -1):
+        reply = program.ask(op, model=program.model, ids=[index])
+        if reply.kind == "result":
+            shaped(reply, shape)
+            notes.append(f"{index} gives {excerpt(repr(reply.value))}, no error: the suite tests that")
+        program.check_alive()
+    return "; ".join(notes) or None
 
 
 def _several_models(program: Program) -> None:
@@ -569,10 +552,6 @@ def _several_models(program: Program) -> None:
         raise Breach(
             got, "each load makes another model, and a request names the one it is for", "look it up by `model`"
         )
-
-
-def _pattern(program: Program) -> None:
-    program.encode("a b", program.load(MODEL, None, pattern="[\\s\\S]+"))
 
 
 def _feed(program: Program, stream: int, text: str) -> list[int]:
@@ -648,10 +627,6 @@ def _trained(program: Program, **more: Any) -> Any:
 def _train(program: Program) -> None:
     _trained(program)
     _trained(program, special_tokens=[], text="")
-
-
-def _train_pattern(program: Program) -> None:
-    _trained(program, pattern="[\\s\\S]+")
 
 
 def _train_too_small(program: Program) -> None:

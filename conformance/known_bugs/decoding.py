@@ -90,9 +90,6 @@ class UnfinishedEndLost(Encoder):
         return "".join([decoder.decode(self.vocab[index]) for index in ids])
 
 
-# Changes to the text
-
-
 # Special tokens
 
 

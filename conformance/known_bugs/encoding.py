@@ -252,9 +252,6 @@ class RightSeamForgotten(_Heap):
     looks_right = False
 
 
-# Long pre-tokens and tokens
-
-
 # Ids
 
 

@@ -10,9 +10,6 @@ from bpe_conformance.fixtures import Merge, spell
 from .correct import Trainer
 from .variants import add_variants
 
-# Ties
-
-
 # Which pair is the best
 
 
