@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
 from bpe_conformance.fixtures import Merge, Model
-from bpe_conformance.fixtures.spec import Clause
+from bpe_conformance.fixtures.spec import CLASS_OF_OP, Clause
 
 State = Literal["passed", "failed", "warning", "known failure", "skipped", "error"]
 
@@ -429,14 +429,15 @@ class Dependence:
     """Another part of the implementation gives the same wrong answer alone.
 
     Attributes:
-        kind: `encode`: encode of the whole text is wrong in the same way; `segment`: the text between special tokens
-            is encoded wrong alone; `pre-tokens`: each pre-token alone is encoded correctly, so the split is wrong;
-            `segments`: each segment alone is encoded correctly, so finding special tokens is wrong; `undisturbed`: the
-            answer without the disturbance is wrong already.
+        kind: `construct`: the constructor raises an error, or changes entries of the vocabulary; `encode`: encode of
+            the whole text is wrong in the same way; `segment`: the text between special tokens is encoded wrong alone;
+            `pre-tokens`: each pre-token alone is encoded correctly, so the split is wrong; `segments`: each segment
+            alone is encoded correctly, so finding special tokens is wrong; `undisturbed`: the answer without the
+            disturbance is wrong already.
         text: the text that shows it.
     """
 
-    kind: Literal["encode", "segment", "pre-tokens", "segments", "undisturbed"]
+    kind: Literal["construct", "encode", "segment", "pre-tokens", "segments", "undisturbed"]
     text: str = ""
 
 
@@ -519,6 +520,15 @@ class Outcome:
     def depends(self) -> bool:
         """Whether it fails because another part does."""
         return self.mismatch is not None and self.mismatch.depends_on is not None
+
+    @property
+    def class_at_fault(self) -> str:
+        """The conformance class of the part that is at fault; its own, if it depends on no other part."""
+        if self.mismatch is None or self.mismatch.depends_on is None:
+            return self.conformance_class
+        if self.mismatch.depends_on.kind == "undisturbed":
+            return CLASS_OF_OP.get(self.mismatch.asked.operation, self.conformance_class)
+        return "encoder"
 
 
 def first_difference(left: Sequence[object], right: Sequence[object]) -> int:

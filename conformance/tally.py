@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -45,6 +45,7 @@ class Verdict:
         must: how many tests of a MUST ran; `failed`, `known` and `errors` of them did not pass.
         should: how many tests of a SHOULD ran; `broken` of them did not pass.
         stale: how many passed and are listed as known failures. That fails the run, but not the class.
+        elsewhere: how many tests of a MUST fail because of another class, and count there.
     """
 
     name: str
@@ -55,6 +56,7 @@ class Verdict:
     should: int
     broken: int
     stale: int
+    elsewhere: int = 0
 
     @property
     def word(self) -> str:
@@ -72,7 +74,9 @@ class Verdict:
             text = f"FAIL: {self.failed + self.known} of {self.must} MUST tests fail"
             text += f" ({self.known} of them known)" if self.known else ""
         else:
-            text = f"PASS: {self.must} MUST tests pass"
+            text = f"PASS: {self.must - self.elsewhere} MUST tests pass"
+        if self.elsewhere:
+            text += f"; {self.elsewhere} fail because of another class, and count there"
         text += f"; {self.broken} of {self.should} SHOULD tests fail" if self.broken else ""
         return text + (f"; {self.stale} that pass are listed as known failures" if self.stale else "")
 
@@ -126,22 +130,51 @@ def total(found: Iterable[Section]) -> Section:
     )
 
 
+def at_fault(outcomes: Iterable[Outcome]) -> set[str]:
+    """Return the conformance classes in which a MUST fails that depends on no other part or on one of the same class.
+
+    What depends on one of these classes counts there. What depends on another class counts in its own, so that each
+    failure counts.
+    """
+    failed = (one for one in outcomes if one.state in ("failed", "known failure") and not one.stale)
+    return {
+        one.conformance_class for one in failed if one.level == "must" and one.class_at_fault == one.conformance_class
+    }
+
+
 def verdicts(outcomes: Iterable[Outcome]) -> list[Verdict]:
     """Return the verdict of each conformance class of which a MUST was tested."""
     tested = [one for one in outcomes if one.state != "skipped"]
-    found = (_verdict(name, [one for one in tested if one.conformance_class == name]) for name in CLASSES)
+    faulty = at_fault(tested)
+    found = (_verdict(name, [one for one in tested if one.conformance_class == name], faulty) for name in CLASSES)
     return [one for one in found if one.must]
 
 
-def _verdict(name: str, tested: list[Outcome]) -> Verdict:
+def _verdict(name: str, tested: list[Outcome], faulty: Collection[str]) -> Verdict:
     musts = [one for one in tested if one.level == "must"]
     shoulds = [one for one in tested if one.level == "should"]
+    elsewhere = {
+        one.test
+        for one in musts
+        if one.state in ("failed", "known failure")
+        and not one.stale
+        and one.class_at_fault != name
+        and one.class_at_fault in faulty
+    }
 
     def count(state: str) -> int:
-        return sum(one.state == state and not one.stale for one in musts)
+        return sum(one.state == state and not one.stale and one.test not in elsewhere for one in musts)
 
     broken = sum(one.state != "passed" and not one.stale for one in shoulds)
     stale = sum(one.stale for one in [*musts, *shoulds])
     return Verdict(
-        name, len(musts), count("failed"), count("known failure"), count("error"), len(shoulds), broken, stale
+        name,
+        len(musts),
+        count("failed"),
+        count("known failure"),
+        count("error"),
+        len(shoulds),
+        broken,
+        stale,
+        len(elsewhere),
     )

@@ -6,13 +6,14 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from bpe_conformance.fixtures import PATTERNS, Model
-from bpe_conformance.fixtures.spec import Case
+from bpe_conformance.fixtures.spec import CLASS_OF_OP, Case
 from bpe_conformance.reference import textbook
 
 from ..implementation.calls import TimedOut, answered
 from ..implementation.implementation import Implementation
-from ..outcome import Answer, Dependence, Ids, Mismatch, Rows, fingerprint
+from ..outcome import Answer, Dependence, Ids, Mismatch, Rows, Text, fingerprint
 from .expectations import oracle, whole_text, with_allowed
+from .judging import judge
 from .skipping import adapted
 
 MOST_PIECES = 16
@@ -24,14 +25,18 @@ def explained(case: Case, mismatch: Mismatch, implementation: Implementation) ->
     try:
         with implementation.time_limit():
             found = _dependence(case, mismatch, implementation)
-    except TimedOut:
+    except (CallFailed, TimedOut):
         return mismatch
     return mismatch if found is None else replace(mismatch, depends_on=found)
 
 
 def _dependence(case: Case, mismatch: Mismatch, implementation: Implementation) -> Dependence | None:
     model = case.model
-    if model is None or case.op in ("train", "decode", "save", "construct"):
+    if model is None or case.op in ("train", "construct"):
+        return None
+    if case.op != "load" and CLASS_OF_OP[case.op] != "encoder" and _constructor_fails(case, mismatch, implementation):
+        return Dependence("construct")
+    if case.op in ("decode", "save"):
         return None
     if case.op == "batch":
         return _of_batch(mismatch, model, implementation)
@@ -46,16 +51,42 @@ def _dependence(case: Case, mismatch: Mismatch, implementation: Implementation) 
     return _on_pieces(text, case.clause.section, model, implementation)
 
 
+def _constructor_fails(case: Case, mismatch: Mismatch, implementation: Implementation) -> bool:
+    """Find out whether the constructor raised the error, or gave special tokens without entries wrong ids."""
+    model = case.model
+    assert model is not None
+    try:
+        tokenizer = implementation.build(model)
+    except (CallFailed, TimedOut) as failed:
+        return fingerprint(failed.answer) == fingerprint(mismatch.answer)
+    entries = set(model.vocab.values())
+    named = model.special_tokens or ()
+    listed = tuple(token for token in named if token.encode("utf-8", "replace") in entries)
+    if case.op != "decode" or len(listed) == len(named):
+        return False
+    if judge(replace(case, model=replace(model, special_tokens=listed)), implementation) is None:
+        return True
+    text = mismatch.expected.alternatives[0]
+    if not isinstance(text, Text) or "encode" not in implementation.capabilities:
+        return False
+    ids = _asked(lambda: tokenizer.encode(text.text))
+    return isinstance(ids, Ids) and list(ids.ids) != case.input["ids"] and tokenizer.decode(list(ids.ids)) == text.text
+
+
 def _of_batch(mismatch: Mismatch, model: Model, implementation: Implementation) -> Dependence | None:
+    """Find out whether `encode` alone gives the error of the batch, or each of its wrong rows."""
     texts = mismatch.asked.input["texts"]
     if not isinstance(mismatch.answer, Rows):
-        return None
+        alone = (_on_encode(text, model, implementation, mismatch.answer) for text in texts)
+        return next(filter(None, alone), None)
     expected = mismatch.expected.alternatives[0]
     assert isinstance(expected, Rows)
-    for text, right, got in zip(texts, expected.rows, mismatch.answer.rows, strict=False):
-        if right != got:
-            return _on_encode(text, model, implementation, Ids(got))
-    return None
+    rows = zip(texts, expected.rows, mismatch.answer.rows, strict=False)
+    wrong = [(text, got) for text, right, got in rows if right != got]
+    if len(mismatch.answer.rows) != len(texts):
+        return None
+    found = [_on_encode(text, model, implementation, Ids(got)) for text, got in wrong]
+    return found[0] if all(found) else None
 
 
 def _on_encode(text: str, model: Model, implementation: Implementation, got: Answer) -> Dependence | None:

@@ -23,6 +23,7 @@ from ..properties.catalogue import bind as bind_properties
 from ..properties.engine import Effort, Property
 from ..run_result import Command, Diagnosis, RunOptions, RunResult, Tested
 from ..selection import Selection, SelectionError
+from ..tally import at_fault
 from ..terminal import summary
 from ..terminal.failure import FailureRepr
 from ..terminal.failure import describe as describe_failure
@@ -182,7 +183,7 @@ class Run:
             return
         stopped = bool(session.shouldstop or session.shouldfail)
         self.missing = () if stopped else tuple(sorted(self.expected - set(self.outcomes)))
-        if self.missing:
+        if self.missing or self._count_undisturbed():
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
         elif status == pytest.ExitCode.OK and all(one.state == "skipped" for one in self.outcomes.values()):
             session.exitstatus = pytest.ExitCode.NO_TESTS_COLLECTED
@@ -196,6 +197,18 @@ class Run:
         self.unwritten += reporting.write(result, self.reports)
         if self.unwritten and session.exitstatus == pytest.ExitCode.OK:
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+    def _count_undisturbed(self) -> bool:
+        """Count the properties that were left out because of another failure, where no such failure counts."""
+        faulty = at_fault(self.outcomes.values())
+        found = [
+            one for one in self.outcomes.values() if one.depends and one.state == "skipped" and one.level == "must"
+        ]
+        alone = [one for one in found if one.class_at_fault not in faulty]
+        for one in alone:
+            known = self.known_failures.get(one.test)
+            self.outcomes[one.test] = replace(one, state="known failure" if known else "failed", reason=known or "")
+        return any(self.outcomes[one.test].state == "failed" for one in alone)
 
     def _take_over_failures(self) -> None:
         """Have pytest leave the failures to the suite, where all of them are the suite's."""

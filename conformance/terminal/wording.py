@@ -463,6 +463,8 @@ def dependence(found: Dependence) -> str:
     """Return which other part of the implementation is at fault."""
     text = _text(found.text)
     match found.kind:
+        case "construct":
+            return "the constructor: it raises this error, or changes the vocabulary; fix that first"
         case "encode":
             return f"encode: it gives the same incorrect answer for {text}; fix that first"
         case "segment":

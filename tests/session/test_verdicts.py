@@ -1,0 +1,149 @@
+"""A fault counts in one conformance class, and no failure is lost."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+
+import pytest
+from helpers.project import Project
+
+from bpe_conformance.cases import dependence
+from bpe_conformance.cases.judging import judge
+from bpe_conformance.cases.skipping import skip_reason
+from bpe_conformance.fixtures import Merge
+from bpe_conformance.fixtures.spec import CLASSES, Case, load_spec
+from bpe_conformance.implementation.implementation import Implementation
+from bpe_conformance.known_bugs.correct import Encoder
+from bpe_conformance.outcome import AnyError, Dependence, Expectation, Ids, Mismatch, Outcome, Question, State
+from bpe_conformance.reference import textbook
+from bpe_conformance.tally import verdicts
+
+SPEC = load_spec(check_schema=False)
+SAMPLE = [case for case in SPEC.cases if not case.id.startswith("stream-lazy")][::9] + [
+    case for case in SPEC.cases if case.id.startswith("special-absent")
+]
+
+
+def test_the_sample_has_cases_of_each_class() -> None:
+    assert {case.conformance_class for case in SAMPLE} == set(CLASSES)
+
+
+def outcome(case: Case, mismatch: Mismatch | None) -> Outcome:
+    state: State = "passed" if mismatch is None else "failed"
+    return Outcome(case.id, "case", case.title, state, case.clause, case.conformance_class, mismatch)
+
+
+def failing_classes(target: type) -> set[str]:
+    """Return the classes that fail in a part of the golden cases."""
+    implementation = Implementation("x", target)
+    found = []
+    for case in SAMPLE:
+        if skip_reason(case, implementation) or (case.model is not None and case.model.is_large):
+            continue
+        mismatch = judge(case, implementation)
+        found.append(outcome(case, mismatch and dependence.explained(case, mismatch, implementation)))
+    return {one.name for one in verdicts(found) if one.word != "pass"}
+
+
+class Whole(Encoder):
+    """A correct tokenizer with every method."""
+
+    train = textbook.Tokenizer.train
+
+
+class ChunkByChunk(Whole):
+    def encode_iterable(self, chunks: Iterable[str]) -> Iterator[int]:
+        for chunk in chunks:
+            yield from self.encode(chunk)
+
+
+class ByteValuesAsIds(Whole):
+    def encode(self, text: str) -> list[int]:
+        return list(text.encode("utf-8"))
+
+
+class DropsMalformed(Whole):
+    def decode(self, ids: Iterable[int]) -> str:
+        return self.decode_bytes(ids).decode("utf-8", errors="ignore")
+
+
+class IdsOfLength(Whole):
+    """Gives each special token without an entry the id len(vocab), also where that is taken."""
+
+    def __init__(
+        self,
+        vocab: Mapping[int, bytes],
+        merges: Sequence[Merge],
+        special_tokens: Sequence[str] | None = None,
+        pattern: str | None = None,
+    ) -> None:
+        super().__init__(vocab, merges, special_tokens, pattern)
+        self.vocab = dict(vocab)
+        for token in map(str.encode, self.special):
+            if token not in vocab.values():
+                self.vocab[len(vocab)] = token
+        self.ids = {token: index for index, token in self.vocab.items()}
+
+
+@pytest.mark.parametrize(
+    ("target", "failing"),
+    [
+        (Whole, set()),
+        (ChunkByChunk, {"streaming"}),
+        (ByteValuesAsIds, {"encoder"}),
+        (DropsMalformed, {"decoder"}),
+        (IdsOfLength, {"encoder"}),
+    ],
+)
+def test_a_single_fault_fails_its_own_class_alone(target: type, failing: set[str]) -> None:
+    assert failing_classes(target) == failing
+
+
+def wrong(operation: str, dependence: Dependence | None = None) -> Mismatch:
+    return Mismatch(Question(operation, None, {}), Expectation((AnyError(),)), Ids(()), None, dependence)
+
+
+def some(operation: str) -> Case:
+    return next(case for case in SPEC.cases if case.op == operation and case.level == "must")
+
+
+def test_what_depends_on_a_counted_failure_counts_there() -> None:
+    stream = outcome(some("stream"), wrong("stream", Dependence("encode")))
+    encode = outcome(some("encode"), wrong("encode"))
+    found = {one.name: one for one in verdicts([stream, encode])}
+    assert (found["streaming"].word, found["streaming"].elsewhere) == ("pass", 1)
+    assert "0 MUST tests pass; 1 fail because of another class" in found["streaming"].sentence
+    assert found["encoder"].word == "fail"
+
+
+@pytest.mark.parametrize("state", ["passed", "skipped", "warning"])
+def test_what_depends_on_no_counted_failure_counts_in_its_own_class(state: State) -> None:
+    stream = outcome(some("stream"), wrong("stream", Dependence("encode")))
+    encode = replace(outcome(some("encode"), None), state=state)
+    assert {one.name: one.word for one in verdicts([stream, encode])}["streaming"] == "fail"
+
+
+def test_two_classes_that_depend_on_each_other_both_fail() -> None:
+    stream = outcome(some("stream"), wrong("stream", Dependence("encode")))
+    decode = outcome(some("decode"), wrong("stream", Dependence("undisturbed")))
+    assert {one.word for one in verdicts([stream, decode])} == {"fail"}
+
+
+ALWAYS_WRONG = """
+from bpe_conformance.reference.textbook import Tokenizer as Textbook
+
+class Bytes(Textbook):
+    def encode(self, text):
+        return list(text.encode("utf-8", "replace"))
+"""
+
+
+def test_a_property_with_a_wrong_control_counts_where_nothing_else_fails(project: Project) -> None:
+    project.write("bytes_only.py", ALWAYS_WRONG)
+    found = project.pytester.runpytest_subprocess(
+        *("conformance", "--adapter", "bytes_only:Bytes"),
+        *("--bpe-case", "law-long-texts", "--bpe-case", "bytes-alphabet-ascii"),
+    )
+    assert found.ret == pytest.ExitCode.TESTS_FAILED
+    found.stdout.fnmatch_lines(["verdict       encoder    FAIL: 1 of 2 MUST tests fail*"])
