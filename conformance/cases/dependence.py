@@ -9,7 +9,7 @@ from bpe_conformance.fixtures import PATTERNS, Model
 from bpe_conformance.fixtures.spec import CLASS_OF_OP, Case
 from bpe_conformance.reference import textbook
 
-from ..implementation.calls import TimedOut, answered
+from ..implementation.calls import CallFailed, TimedOut, answered
 from ..implementation.implementation import Implementation
 from ..outcome import Answer, Dependence, Ids, Mismatch, Rows, Text, fingerprint
 from .expectations import oracle, whole_text, with_allowed
