@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import os
+import json
 import re
-import shlex
 import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
+from helpers.console_blocks import BLOCKS, PAGES, ROOT, matches, run_page
 
 from bpe_conformance.fixtures.spec import load_spec
 from bpe_conformance.known_bugs import known_bugs
@@ -18,75 +18,9 @@ from bpe_conformance.properties.catalogue import PROPERTIES
 from bpe_conformance.reference import Tokenizer
 from bpe_conformance.survey.implementations import implementations
 
-ROOT = Path(__file__).parents[2]
-PAGES = {path.relative_to(ROOT).as_posix(): path.read_text("utf-8") for path in (ROOT / "docs").glob("*.md")}
-PAGES |= {name: (ROOT / name).read_text("utf-8") for name in ("README.md", "CONTRIBUTING.md")}
-BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-BLOCKS = {name: BLOCK.findall(text) for name, text in PAGES.items()}
-FILE = re.compile(r"# ([\w/]+\.(?:py|yaml))")
-REPLACEMENT = re.compile(r"# in (\w+\.py), instead of (\w+):")
-METHOD = re.compile(r"^    def (\w+)\(.*?(?=^    def |\Z)", re.MULTILINE | re.DOTALL)
-PROGRAMS = {
-    "pytest": ["-m", "pytest"],
-    "bpe-conformance": ["-c", "import sys; from bpe_conformance.cli import main; sys.exit(main())"],
-}
-CACHELESS = ["-p", "no:cacheprovider"]
 
-
-def _matches(shown: list[str], printed: list[str]) -> bool:
-    """Whether `printed` is `shown`, where a line `...` stands for any lines and a final `...` for any ending."""
-    if not shown:
-        return not printed
-    if shown[0] == "...":
-        return any(_matches(shown[1:], printed[skip:]) for skip in range(len(printed) + 1))
-    if not printed:
-        return False
-    stem = shown[0].removesuffix("...").rstrip()
-    same = printed[0].startswith(stem) if shown[0].endswith("...") else printed[0] == shown[0]
-    return same and _matches(shown[1:], printed[1:])
-
-
-def _write_files(name: str, directory: Path) -> None:
-    """Write the files that a page shows."""
-    for _, body in BLOCKS[name]:
-        if found := FILE.fullmatch(body.partition("\n")[0]):
-            (directory / found[1]).parent.mkdir(exist_ok=True)
-            (directory / found[1]).write_text(body, "utf-8")
-
-
-def _replace_method(body: str, directory: Path) -> None:
-    head, _, method = body.partition("\n")
-    file, name = REPLACEMENT.fullmatch(head).groups()  # type: ignore[union-attr]
-    text = (directory / file).read_text("utf-8")
-    old = next(found.group() for found in METHOD.finditer(text) if found.group(1) == name)
-    (directory / file).write_text(text.replace(old, method + "\n"), "utf-8")
-
-
-def _run(step: str, directory: Path) -> None:
-    command, *shown = step.rstrip("\n").split("\n")
-    words = shlex.split(command)
-    done = subprocess.run(
-        [sys.executable, *PROGRAMS[words[0]], *words[1:], *(CACHELESS if words[0] == "pytest" else [])],
-        cwd=directory,
-        capture_output=True,
-        text=True,
-        env={**os.environ, "COLUMNS": "80", "PYTEST_ADDOPTS": ""},
-        check=False,
-    )
-    printed = done.stdout.rstrip("\n").split("\n")
-    assert _matches(shown or [""], printed), f"{command}\n{done.stdout[-5000:]}{done.stderr[-3000:]}"
-
-
-@pytest.mark.parametrize("name", ["README.md"])
-def test_the_commands_print_what_is_shown(name: str, tmp_path: Path) -> None:
-    for other in ("docs/from-zero.md", "docs/conventions.md", name):
-        _write_files(other, tmp_path)
-    for kind, body in BLOCKS[name]:
-        if REPLACEMENT.match(body):
-            _replace_method(body, tmp_path)
-        elif kind == "console":
-            for step in re.split(r"^\$ ", body, flags=re.MULTILINE)[1:]:
-                _run(step, tmp_path)
+def test_the_commands_of_the_readme_print_what_is_shown(tmp_path: Path) -> None:
+    run_page("README.md", tmp_path)
 
 
 def test_the_pages_with_commands_are_found() -> None:
@@ -159,6 +93,14 @@ def test_the_calls_for_untrusted_text() -> None:
             eval(line, {**names, "untrusted": untrusted})
 
 
+def test_every_member_of_exported_cases_is_explained() -> None:
+    """The page for other test runners names each key of the schema."""
+    page = PAGES["docs/interpreting.md"]
+    schema = json.loads((ROOT / "fixtures" / "schemas" / "export.schema.json").read_text("utf-8"))
+    named = {name for part in schema["$defs"].values() for name in part.get("properties", ())}
+    assert {name for name in named if f"`{name}`" not in page} == set()
+
+
 @pytest.mark.parametrize(
     ("shown", "printed", "same"),
     [
@@ -169,4 +111,4 @@ def test_the_calls_for_untrusted_text() -> None:
     ],
 )
 def test_the_comparison_can_fail(shown: list[str], printed: list[str], same: bool) -> None:
-    assert _matches(shown, printed) is same
+    assert matches(shown, printed) is same
