@@ -22,7 +22,7 @@ from bpe_conformance.cases.judging import judge
 from bpe_conformance.cases.skipping import skip_reason
 from bpe_conformance.fixtures.spec import CLASS_OF_OP, Case, Spec, load_spec
 from bpe_conformance.implementation.implementation import Implementation
-from bpe_conformance.known_bugs import SECTIONS, KnownBug, known_bugs, matrix
+from bpe_conformance.known_bugs import KnownBug, known_bugs, matrix
 from bpe_conformance.outcome import Outcome
 from bpe_conformance.run_result import Command
 from bpe_conformance.terminal.failure import describe
@@ -129,13 +129,14 @@ def _specification() -> dict[str, str]:
 
 def _atlas() -> dict[str, str]:
     bugs = known_bugs()
-    pages = {"bugs/index.md": ATLAS.format(count=len(bugs)) + "```{toctree}\n" + "\n".join(SECTIONS) + "\n```\n"}
+    sections = list(dict.fromkeys(bug.section for bug in bugs))
+    pages = {"bugs/index.md": ATLAS.format(count=len(bugs)) + "```{toctree}\n" + "\n".join(sections) + "\n```\n"}
     os.environ["PYTHONHASHSEED"] = "0"
     with ProcessPoolExecutor(os.cpu_count(), mp_context=get_context("spawn")) as pool:
         failures = dict(
             zip((bug.id for bug in bugs), pool.map(_smallest_failure, (bug.id for bug in bugs)), strict=True)
         )
-    for section in SECTIONS:
+    for section in sections:
         mine = [bug for bug in bugs if bug.section == section]
         pages[f"bugs/{section}.md"] = f"# {TITLES[section]}\n\n" + "\n".join(
             _bug(bug, failures[bug.id]) for bug in mine
