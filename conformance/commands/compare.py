@@ -19,6 +19,7 @@ from ..implementation.calls import CallFailed, TimedOut
 from ..implementation.implementation import Implementation
 from ..implementation.proxy import TokenizerProxy
 from ..outcome import first_difference
+from ..packs import tables
 from ..session import corpus
 from ..terminal import show
 from . import tokenizers
@@ -39,7 +40,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         metavar="TABLE",
         help="the model of both, as for encode; default: their fixed model, or gpt2",
     )
-    tokenizers.options(parser)
+    tables.options(parser)
 
 
 @dataclass

@@ -17,18 +17,7 @@ def arguments(parser: argparse.ArgumentParser, name: str = "tokenizer") -> None:
         help="gpt2, cl100k or o200k; a directory written by train, or with vocab.json and merges.txt; "
         "a rank file (base64 rank); a tokenizer.json",
     )
-    options(parser)
-
-
-def options(parser: argparse.ArgumentParser) -> None:
-    """Add the options for what the files of a model do not contain."""
-    parser.add_argument("--pattern", metavar="NAME_OR_REGEX", help="how text is split, if the files do not say")
-    parser.add_argument(
-        "--special",
-        action="append",
-        metavar="TEXT[=ID]",
-        help="a special token, if the files do not say; repeatable",
-    )
+    tables.options(parser)
 
 
 def read(word: str, options: argparse.Namespace) -> tables.Table:
@@ -37,8 +26,7 @@ def read(word: str, options: argparse.Namespace) -> tables.Table:
     Raises:
         CommandError: one line, if it cannot be read.
     """
-    given = tables.Given(pattern=options.pattern, special=tables.read_special(options.special))
-    return tables.read_table([word], given)
+    return tables.read_table([word], tables.given(options))
 
 
 def tokenizer(options: argparse.Namespace) -> Tokenizer:

@@ -207,7 +207,11 @@ class Encoder:
             ready = self.ready(held)
             yield from self.encode(held[:ready])
             held = held[ready:]
-        yield from self.encode(held)
+        yield from self.at_end(held)
+
+    def at_end(self, held: str) -> list[int]:
+        """Return the ids of what a stream has held back to its end."""
+        return self.encode(held)
 
     def ready(self, held: str) -> int:
         """Return how many characters of `held` later text cannot change: those before the last single space."""

@@ -19,13 +19,13 @@ from .. import __version__
 from ..cases.expectations import LOOKUP_KEYS
 from ..command_error import CommandError
 from ..command_line import print_lines
-from . import encoding_cases, other_cases
+from . import encoding_cases, other_cases, tables
 from .draws import Draw
 from .encoding_cases import Draft
 from .loading import CASES, FORMAT, MANIFEST, SCHEMA, TABLE
 from .patterns import OWN
 from .reach import Coverage, Reach, measure
-from .tables import Given, Table, read_special, read_table
+from .tables import Table
 from .witnesses import Agreement, agree
 
 Json = dict[str, Any]
@@ -42,21 +42,15 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-o", dest="folder", type=Path, required=True, metavar="DIR", help="created, or replaced")
     parser.add_argument("--seed", type=int, default=0, metavar="N", help="another seed gives other texts; default 0")
     parser.add_argument("--name", help="of the model: what an adapter with this vocabulary has as its `model`")
-    parser.add_argument("--pattern", metavar="NAME_OR_REGEX", help="if the table does not contain it")
-    parser.add_argument(
-        "--special",
-        action="append",
-        metavar="TEXT[=ID]",
-        help="a special token, if the table does not contain it; repeatable",
-    )
+    tables.options(parser)
 
 
 def run(options: argparse.Namespace) -> int:
     """Make the pack and print what it covers."""
     if options.seed < 0:
         raise CommandError(f"--seed {options.seed}: must be 0 or more")
-    given = Given(options.name, options.pattern, read_special(options.special))
-    print_lines(make(read_table(options.table, given), options.seed, options.folder))
+    given = tables.given(options, options.name)
+    print_lines(make(tables.read_table(options.table, given), options.seed, options.folder))
     return 0
 
 

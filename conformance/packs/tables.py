@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import gzip
 import hashlib
 import importlib.util
@@ -86,6 +87,22 @@ class Given:
     name: str | None = None
     pattern: str | None = None
     special: Mapping[str, int | None] | None = None
+
+
+def options(parser: argparse.ArgumentParser) -> None:
+    """Add the options for what the files of a model do not contain."""
+    parser.add_argument("--pattern", metavar="NAME_OR_REGEX", help="how text is split, if the files do not say")
+    parser.add_argument(
+        "--special",
+        action="append",
+        metavar="TEXT[=ID]",
+        help="a special token, if the files do not say; repeatable",
+    )
+
+
+def given(options: argparse.Namespace, name: str | None = None) -> Given:
+    """Return what these options state."""
+    return Given(name, options.pattern, read_special(options.special))
 
 
 def read_special(words: Sequence[str] | None) -> dict[str, int | None] | None:
