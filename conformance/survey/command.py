@@ -13,7 +13,6 @@ from ..selection import known
 from . import survey
 from .environments import Environments
 from .implementations import implementations
-from .packs import Packs
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -45,14 +44,13 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Test the implementations and write the page; the status is 1 if one could not be tested."""
     asked, tested = survey.named(options.words)
-    environments = packs = None
+    environments = None
     if options.all or options.only:
         listed = {one.name: one for one in implementations()}
         for name in options.only or ():
             known(name, listed, "implementation", see="conformance/survey/implementations.yaml")
         asked += [listed[name] for name in options.only or listed]
         environments = Environments(options.environments or options.folder / "packages")
-        packs = Packs(environments)
     if not asked and not tested:
         raise CommandError("name an implementation or a report, or give --all for those that the project lists")
     survey.check_names([one.name for one in asked])
@@ -61,7 +59,7 @@ def run(options: argparse.Namespace) -> int:
     further = ["--bpe-isolate"] if options.isolate else []
     adapters = Path(str(files("bpe_conformance.adapters")))
     folder = options.folder.absolute()
-    plan = survey.Survey(folder, adapters, environments, packs, options.jobs, further)
+    plan = survey.Survey(folder, adapters, environments, options.jobs, further)
     for one in plan.run(asked):
         print_lines([one.line], flush=True)
         tested.append(one)

