@@ -242,7 +242,7 @@ class Cuts(NamedTuple):
             with Path(name).open("rb") as file:
                 found = FileState.of(os.fstat(file.fileno()))
                 if not found.size and file.read(1):
-                    raise ValueError(f"{name}: cannot be read: the system does not tell its size")
+                    raise ValueError(f"{name}: cannot be read: the system does not report its size")
                 chunks = self._many(found.size, largest or CHUNK_SIZE)
                 cuts = file_boundaries(file, chunks, self.delimiters, self.fences)
         except OSError as error:

@@ -60,7 +60,7 @@ def count_pre_tokens(
     Counter({b' low': 2, b'low': 1})
     """
     if workers is not None and workers < 1:
-        raise ValueError(f"workers is {workers}; at least 1 is wanted")
+        raise ValueError(f"workers is {workers}; it must be at least 1")
     tokens = SpecialTokens(special_tokens).tokens
     compiled = resolve(pattern)
     count = partial(count_job, special_tokens=tokens, pattern=pattern)

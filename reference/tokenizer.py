@@ -259,7 +259,7 @@ class Tokenizer:
         from .file_encoding import encode_file  # it loads NumPy
 
         if workers is not None and workers < 1:
-            raise ValueError(f"workers is {workers}; at least 1 is wanted")
+            raise ValueError(f"workers is {workers}; it must be at least 1")
         encoder, policy = self._with_policy(allowed_special, disallowed_special)
         return encode_file(encoder, policy, source, target, bits, workers or 1, progress or silent)
 

@@ -51,7 +51,7 @@ export function versionOf(name) {
  */
 export function ranksOf({ vocab, merges, special_tokens }) {
   const ids = new Map(vocab.map(([id, token]) => [token, id]));
-  if (ids.size !== vocab.length) throw new Error("ranks cannot hold this table: two ids stand for the same bytes");
+  if (ids.size !== vocab.length) throw new Error("ranks cannot hold this table: two ids have the same bytes");
   const results = merges.map(([left, right]) => left + right);
   const order = results.map((token) => ids.get(token)).filter((id) => id !== undefined);
   if (order.some((id, place) => place > 0 && order[place - 1] >= id)) {

@@ -150,7 +150,7 @@ def _line(line: str, where: str) -> list[str]:
         return literals
     parts = line.split(" ")
     if len(parts) != 2 or not all(parts):
-        raise ValueError(f"{where}: {shortened(line)} is no merge; two tokens and one space are wanted")
+        raise ValueError(f"{where}: {shortened(line)} is not a merge; expected two tokens and one space")
     return parts
 
 
@@ -224,7 +224,7 @@ def _filled(target: Any, items: Sequence[Any]) -> dict[Any, Any]:
         if type(key) not in (int, bytes, str) and not is_flat:
             raise ValueError(f"a {type(key).__name__} is a key")
         if key in target:
-            raise ValueError(f"the key {shortened(key)} stands twice")
+            raise ValueError(f"the key {shortened(key)} is a duplicate")
         target[key] = value
     return target
 
@@ -254,7 +254,7 @@ def _unpickle_all(data: bytes) -> Iterator[Any]:
 def _vocab(value: Any, where: str) -> tuple[dict[int, bytes], str]:
     """Return id → bytes, and how the tokens are spelled, "" if they are not."""
     if not isinstance(value, dict) or not value:
-        raise ValueError(f"{where}: the vocabulary is {type(value).__name__}; a dict of ids and tokens is wanted")
+        raise ValueError(f"{where}: the vocabulary is {type(value).__name__}; expected a dict of ids and tokens")
     by_id = not all(type(index) is int for index in value.values())
     ids = list(value if by_id else value.values())
     tokens = list(value.values() if by_id else value)
@@ -264,7 +264,7 @@ def _vocab(value: Any, where: str) -> tuple[dict[int, bytes], str]:
             raise ValueError(f"{where}: the vocabulary has {_described(index)} for an id")
         read_id(index, f"{where}: an id of the vocabulary")
     if len(set(ids)) < len(ids):
-        raise ValueError(f"{where}: an id of the vocabulary stands twice")
+        raise ValueError(f"{where}: an id of the vocabulary is a duplicate")
     raw, spelling = _bytes_of(tokens, where), ""
     if raw is None:
         raw, spelling = _spelled_vocab(tokens, where)
@@ -282,7 +282,7 @@ def _bytes_of(tokens: Sequence[Any], where: str) -> list[bytes] | None:
         if isinstance(token, (list, tuple)) and all(type(byte) is int and 0 <= byte < 256 for byte in token):
             token = bytes(token)
         if not isinstance(token, bytes):
-            raise ValueError(f"{where}: {_described(token)} stands for a token; bytes are wanted")
+            raise ValueError(f"{where}: {_described(token)} instead of a token; expected bytes")
         found.append(token)
     return found
 
@@ -314,7 +314,7 @@ def _read_as(name: str, tokens: Iterable[str]) -> list[bytes] | None:
 
 def _merges(value: Any, where: str, vocab: Mapping[int, bytes], spelling: str) -> tuple[Merge, ...]:
     if not isinstance(value, (list, tuple)):
-        raise ValueError(f"{where}: merges is {type(value).__name__}; a list of pairs of tokens is wanted")
+        raise ValueError(f"{where}: merges is {type(value).__name__}; expected a list of pairs of tokens")
     parts: list[Any] = []
     for rank, pair in enumerate(value):
         if isinstance(pair, str):
@@ -348,7 +348,7 @@ def _each_once(merges: tuple[Merge, ...], where: str) -> tuple[Merge, ...]:
     ranks: dict[Merge, int] = {}
     for rank, merge in enumerate(merges):
         if ranks.setdefault(merge, rank) != rank:
-            raise ValueError(f"{where}: merge {rank} stands twice, first as merge {ranks[merge]}")
+            raise ValueError(f"{where}: merge {rank} is a duplicate of merge {ranks[merge]}")
     return merges
 
 

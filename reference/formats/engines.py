@@ -51,7 +51,7 @@ def to_tiktoken(model: Model, name: str) -> tiktoken.Encoding:
     for start, longer in pairwise(sorted(special)):  # sorted, a token is right before one that starts with it
         if longer.startswith(start):
             what = f"the special token {start!a} is the start of {longer!a}"
-            raise ValueError(f"{what}; which of them tiktoken matches is left to chance")
+            raise ValueError(f"{what}; tiktoken matches either")
     expression = PATTERNS.get(model.pattern, model.pattern)
 
     # tiktoken has no call that splits. If all pairs of bytes are tokens, another border gives other ids.

@@ -33,7 +33,7 @@ def read_vocab(path: AnyPath) -> dict[int, bytes]:
     """
     entries = parse_json(read_utf8(path), str(path))
     if not isinstance(entries, dict):
-        raise ValueError(f"{path}:1: an object of spelled tokens and ids is wanted")
+        raise ValueError(f"{path}:1: expected an object of spelled tokens and ids")
     return vocab_of_entries(entries.items(), str(path))
 
 
@@ -43,8 +43,8 @@ def vocab_of_entries(entries: Iterable[tuple[str, Any]], where: str) -> dict[int
     for key, value in entries:
         index = read_id(value, f"{where}: the id of {shortened(key)}")
         if index in vocab:
-            both = f"{shortened(spell(vocab[index]))} and for {shortened(key)}"
-            raise ValueError(f"{where}: the id {index} stands for {both}")
+            both = f"{shortened(spell(vocab[index]))} and to {shortened(key)}"
+            raise ValueError(f"{where}: the id {index} belongs to {both}")
         vocab[index] = read_key(key, where)
     return vocab
 
@@ -52,7 +52,7 @@ def vocab_of_entries(entries: Iterable[tuple[str, Any]], where: str) -> dict[int
 def read_id(value: Any, what: str) -> int:
     """Return an id from a file, or raise a ValueError that begins with `what`."""
     if type(value) is not int:
-        raise ValueError(f"{what} is {shortened(value)}; an integer is wanted")
+        raise ValueError(f"{what} is {shortened(value)}; expected an integer")
     if not 0 <= value <= LARGEST_ID:
         raise ValueError(f"{what} is {shortened(value)}; ids are 0 to {LARGEST_ID}")
     return value
@@ -111,7 +111,7 @@ def merges_of_pairs(
         except ValueError as error:
             raise ValueError(f"{place(rank)}: {error}") from None
         if ranks.setdefault(merge, rank) != rank:
-            twice = f"{shortened(' '.join(parts))} stands twice, first as merge {ranks[merge]}"
+            twice = f"{shortened(' '.join(parts))} is a duplicate of merge {ranks[merge]}"
             raise ValueError(f"{place(rank)}: {twice}")
         if known is not None and not known.issuperset((left, right, left + right)):
             roles = {"left part": left, "right part": right, "result": left + right}
@@ -123,7 +123,7 @@ def merges_of_pairs(
 def read_merge(parts: Sequence[str]) -> Merge:
     """Return the merge of two spelled tokens, or raise a ValueError."""
     if len(parts) != 2 or not all(parts):
-        raise ValueError(f"{shortened(' '.join(parts))} is no merge; two tokens and one space are wanted")
+        raise ValueError(f"{shortened(' '.join(parts))} is not a merge; expected two tokens and one space")
     return unspell(parts[0]), unspell(parts[1])
 
 
@@ -158,6 +158,6 @@ def spelled_vocab(vocab: Mapping[int, bytes]) -> dict[str, int]:
         key = spell(token)
         if key in spelled:
             both = f"{spelled[key]} and {index}"
-            raise ValueError(f"the ids {both} stand for {token!r}; the format has one id for a token")
+            raise ValueError(f"the ids {both} have the same bytes, {token!r}; the format has one id for a token")
         spelled[key] = index
     return spelled

@@ -44,7 +44,7 @@ def read(path: AnyPath) -> Model:
     model = _mapping(_mapping(document, where).get("model"), f"{where}: model")
     _refuse(document, where, ("normalizer", "truncation", "padding"))
     if model.get("type", "BPE") != "BPE":
-        raise ValueError(f"{where}: the model is {shortened(model['type'])}; BPE is wanted")
+        raise ValueError(f"{where}: the model is {shortened(model['type'])}; expected BPE")
     steps = ("dropout", "continuing_subword_prefix", "end_of_word_suffix", "byte_fallback", "ignore_merges")
     _refuse(model, f"{where}: model", steps)
     added = _added_tokens(document, where)
@@ -56,7 +56,7 @@ def read(path: AnyPath) -> Model:
         token = text.encode("utf-8")
         stated = read_id(keys.get(text, index), f"{where}: model.vocab: the id of {shortened(text)}")
         if stated != index or index in vocab or token in ordinary_tokens:
-            what = f"{shortened(text)} or its id {index} stands for something else in the vocab"
+            what = f"{shortened(text)} or its id {index} belongs to something else in the vocab"
             raise ValueError(f"{where}: added_tokens: {what}")
         vocab[index] = token
     place = f"{where}: model.merges"
@@ -67,7 +67,7 @@ def read(path: AnyPath) -> Model:
 
 def _mapping(value: Any, where: str) -> dict[str, Any]:
     if not isinstance(value, dict):
-        raise ValueError(f"{where}: an object is wanted")
+        raise ValueError(f"{where}: expected an object")
     return value
 
 
@@ -79,7 +79,7 @@ def _refuse(settings: Mapping[str, Any], where: str, names: tuple[str, ...]) -> 
 
 def _list(value: Any, where: str) -> list[Any]:
     if not isinstance(value, list):
-        raise ValueError(f"{where}: an array is wanted")
+        raise ValueError(f"{where}: expected an array")
     return value
 
 
@@ -100,11 +100,11 @@ def _added_tokens(document: Mapping[str, Any], where: str) -> dict[str, int]:
         _refuse(token, here, ("lstrip", "rstrip", "single_word"))
         text = token.get("content")
         if not isinstance(text, str) or not text or "id" not in token:
-            raise ValueError(f"{here}: a content that is not empty and an id are wanted")
+            raise ValueError(f"{here}: expected a content that is not empty, and an id")
         if SURROGATE.search(text):
             raise ValueError(f"{here}: {shortened(text)} contains a lone surrogate")
         if text in added:
-            raise ValueError(f"{here}: {shortened(text)} stands twice")
+            raise ValueError(f"{here}: {shortened(text)} is a duplicate")
         added[text] = read_id(token["id"], f"{here}: the id of {shortened(text)}")
         normalized[text] = bool(token.get("normalized"))
     _check_overlaps(normalized, f"{where}: added_tokens")

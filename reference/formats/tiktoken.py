@@ -36,7 +36,7 @@ def read_ranks(path: AnyPath) -> dict[bytes, int]:
             raise ValueError(f"{where}: {shortened(line)} is not base64, a space and a rank")
         token, rank = _token(parts[0], where), read_id(int(parts[1][:20]), f"{where}: the rank")
         if not token or token in ranks or rank in taken:
-            what = f"the token {shortened(token)} is empty, or it or the rank {rank} stands twice"
+            what = f"the token {shortened(token)} is empty, or it or the rank {rank} is a duplicate"
             raise ValueError(f"{where}: {what}")
         ranks[token] = rank
         taken.add(rank)
@@ -129,7 +129,7 @@ def read(path: AnyPath, special_tokens: Mapping[str, int] | None = None, pattern
     vocab = {rank: token for token, rank in ranks.items()}
     for text, index in (special_tokens or {}).items():
         if vocab.get(index, text.encode("utf-8")) != text.encode("utf-8"):
-            raise ValueError(f"{path}: the id {index} of {text!a} stands for {vocab[index]!r}")
+            raise ValueError(f"{path}: the id {index} of {text!a} belongs to {vocab[index]!r}")
         vocab[index] = text.encode("utf-8")
     if missing := [byte for byte in range(256) if bytes([byte]) not in ranks]:
         raise ValueError(f"{path}: there is no rank for the byte {bytes(missing[:1])!r}; a rank file needs all 256")
@@ -148,7 +148,7 @@ def ranks_of(model: Model) -> dict[bytes, int]:
     ranks = {token: index for index, token in ordinary.items()}
     if len(ranks) != len(ordinary):
         twice = next(token for index, token in ordinary.items() if ranks[token] != index)
-        raise ValueError(f"two ids stand for {twice!r}; a rank file has one rank for a token")
+        raise ValueError(f"two ids have the bytes {twice!r}; a rank file has one rank for a token")
     if any(bytes([byte]) not in ranks for byte in range(256)):
         raise ValueError("a byte is missing or is a special token; a rank file needs all 256")
     recovered = merges_of_ranks(ranks)

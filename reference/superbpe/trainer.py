@@ -85,7 +85,7 @@ def train(
             f"and {vocab_size} (vocab_size)"
         )
     if most_words < 1:
-        raise ValueError(f"most_words is {most_words}; at least 1 is wanted")
+        raise ValueError(f"most_words is {most_words}; it must be at least 1")
     resolve(unit_pattern)
     if isinstance(source, Iterator):
         source = list(source)

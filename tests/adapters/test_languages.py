@@ -134,7 +134,7 @@ def test_an_npm_adapter_takes_tables_and_names_its_version(stubs):
     assert tokenizer.encode("ab") == [97, 98]
     assert tokenizer.decode([97]) == "a257"  # 256 bytes and ab; the special tokens are no ranks
     assert tokenizer.vocab[301] == b"<|x|>"
-    with pytest.raises(RemoteError, match="two ids stand for the same bytes"):
+    with pytest.raises(RemoteError, match="two ids have the same bytes"):
         adapter({**VOCAB, 256: b"a"}, [])
     with pytest.raises(RemoteError, match="not in the order of the merges"):
         adapter({**VOCAB, 256: b"bc", 257: b"ab"}, [(b"a", b"b"), (b"b", b"c")])

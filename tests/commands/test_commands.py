@@ -106,7 +106,7 @@ def test_train_reads_standard_input_and_reports_exhaustion(give: Give, capsys: p
             "there is no pattern 'gpt3'; give a regular expression, or",
         ),
         (["text", "--vocab-size", "300", "--pattern", "a{2}+|."], "the pattern 'a{2}+|.' holds `}+`"),
-        (["text", "--vocab-size", "300", "--workers", "0"], "workers is 0; at least 1 is wanted"),
+        (["text", "--vocab-size", "300", "--workers", "0"], "workers is 0; it must be at least 1"),
         (["none", "--vocab-size", "300"], "none: No such file or directory"),
         ([".", "--vocab-size", "300"], ".: is a directory; name a file"),
         (["bad", "--vocab-size", "300"], "bad: not UTF-8 at byte 70002; use --errors replace to read U+FFFD there"),

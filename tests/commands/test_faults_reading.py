@@ -126,7 +126,7 @@ def test_a_read_error_names_the_file(command: str, refused: Refused) -> None:
 def test_a_file_without_a_size_is_not_read_as_empty(path: str) -> None:
     os.mkfifo("pipe")
     one = Tokenizer.train("low", 257)
-    message = "cannot be read: (it is (no|not a) regular file|Input/output error|the system does not tell its size)$"
+    message = "cannot be read: (it is (no|not a) regular file|Input/output error|the system does not report its size)$"
     with pytest.raises(ValueError, match=message) as caught:
         Tokenizer.train(Path(path), 300)
     assert str(caught.value).startswith(f"{path}: ")

@@ -136,7 +136,7 @@ def _check_model(model: Model, complete: bool = True) -> None:
     ids = list(model.vocab)
     _hold(all(type(index) is int and 0 <= index <= LARGEST_ID for index in ids), f"ids {ids[:5]}")
     _hold(all(type(token) is bytes for token in model.vocab.values()), "tokens that are no bytes")
-    _hold(len(set(model.merges)) == len(model.merges), "a merge stands twice")
+    _hold(len(set(model.merges)) == len(model.merges), "a merge is a duplicate")
     known = set(model.vocab.values())
     for left, right in model.merges:
         _hold(known.issuperset((left, right, left + right)), f"merge of unknown tokens {left!r} {right!r}")

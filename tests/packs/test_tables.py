@@ -65,8 +65,8 @@ def test_every_form_of_a_table_gives_the_same_model(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda document: document["model"].update(type="Unigram", vocab=[]), "the model is 'Unigram'; BPE is wanted"),
-        (lambda document: document["model"].update(type="WordPiece"), "the model is 'WordPiece'; BPE is wanted"),
+        (lambda document: document["model"].update(type="Unigram", vocab=[]), "the model is 'Unigram'; expected BPE"),
+        (lambda document: document["model"].update(type="WordPiece"), "the model is 'WordPiece'; expected BPE"),
         (lambda document: document.update(normalizer={"type": "NFC"}), "normalizer is set"),
         (lambda document: document["model"].update(byte_fallback=True), "byte_fallback is set"),
         (lambda document: document["model"].update(ignore_merges=True), "ignore_merges is set"),

@@ -88,7 +88,7 @@ class TestGPT2:
             ('{"a": "0"}', ": the id of 'a' is '0'"),
             ('{"a": true}', ": the id of 'a' is True"),
             ('{"a": 0, "a": 1}', ": duplicate key 'a'"),
-            ('{"a": 0, "b": 0}', ": the id 0 stands for 'a' and for 'b'"),
+            ('{"a": 0, "b": 0}', ": the id 0 belongs to 'a' and to 'b'"),
             ('{"\\ud800": 0}', "lone surrogate"),
             ("[" * 100_000, "nested deeper than 64 levels"),
         ],
@@ -123,7 +123,7 @@ class TestGPT2:
 
     def test_two_ids_for_the_same_bytes_are_refused(self, tmp_path: Path) -> None:
         message = refused(lambda: Tokenizer({**BYTES, 256: b"a"}, []).save(tmp_path))
-        assert message == "the ids 97 and 256 stand for b'a'; the format has one id for a token"
+        assert message == "the ids 97 and 256 have the same bytes, b'a'; the format has one id for a token"
         assert not list(tmp_path.iterdir())
 
     def test_files_that_do_not_fit_together(self, tmp_path: Path) -> None:
@@ -198,7 +198,7 @@ class TestTiktoken:
     @pytest.mark.parametrize(
         ("model", "what"),
         [
-            (Model({**BYTES, 256: b"a"}, ()), "two ids stand for b'a'"),
+            (Model({**BYTES, 256: b"a"}, ()), "two ids have the bytes b'a'"),
             (Model({**BYTES, 256: b"zz"}, ()), "the merges do not follow"),
             (
                 Model({**BYTES, 256: b"abc", 257: b"ab"}, ((b"a", b"b"), (b"ab", b"c"))),
@@ -220,8 +220,8 @@ class TestTiktoken:
             ("YQ== 0\nYg== x\n", 2, "is not base64, a space and a rank"),
             ("Y!== 0\n", 1, "is not base64: "),
             ("YR== 0\n", 1, "is not base64 as it is written: bits are left over"),
-            ("YQ== 0\nYg== 0\n", 2, "stands twice"),
-            ("YQ== 0\nYQ== 1\n", 2, "stands twice"),
+            ("YQ== 0\nYg== 0\n", 2, "is a duplicate"),
+            ("YQ== 0\nYQ== 1\n", 2, "is a duplicate"),
             ("YQ== ²\n", 1, "is not base64, a space and a rank"),
         ],
     )
@@ -235,7 +235,7 @@ class TestTiktoken:
     def test_a_taken_id_is_refused(self, tmp_path: Path) -> None:
         file = tmp_path / "x.tiktoken"
         file.write_bytes(b"%s 0\n" % base64.b64encode(b"a"))
-        assert "the id 0 of '<e>' stands for b'a'" in refused(lambda: format_tiktoken.read(file, {"<e>": 0}))
+        assert "the id 0 of '<e>' belongs to b'a'" in refused(lambda: format_tiktoken.read(file, {"<e>": 0}))
 
 
 class TestHuggingFace:
@@ -317,14 +317,14 @@ class TestHuggingFace:
         [
             ("normalizer", {"type": "NFC"}, "normalizer is set"),
             ("truncation", {"max_length": 9}, "truncation is set"),
-            ("model", None, "model: an object is wanted"),
-            ("model.type", "WordPiece", "the model is 'WordPiece'; BPE is wanted"),
+            ("model", None, "model: expected an object"),
+            ("model.type", "WordPiece", "the model is 'WordPiece'; expected BPE"),
             ("model.dropout", 0.1, "dropout is set"),
             ("model.byte_fallback", True, "byte_fallback is set"),
             ("model.ignore_merges", True, "ignore_merges is set"),
-            ("model.vocab", [], "model.vocab: an object is wanted"),
+            ("model.vocab", [], "model.vocab: expected an object"),
             ("model.vocab.a", "x", "the id of 'a' is 'x'"),
-            ("model.vocab.<e>", 9, "'<e>' or its id 256 stands for something else"),
+            ("model.vocab.<e>", 9, "'<e>' or its id 256 belongs to something else"),
             ("model.merges", [["a"]], "model.merges[0]: 'a' is no merge"),
             ("model.merges", [7], "model.merges[0] is no pair"),
             ("pre_tokenizer", None, "pre_tokenizer: neither"),
@@ -333,8 +333,8 @@ class TestHuggingFace:
             ("added_tokens", [{"id": 256, "lstrip": True}], "added_tokens[0]: lstrip is set"),
             ("added_tokens", [{"id": 256, "content": ""}], "added_tokens[0]: a content"),
             ("added_tokens", [{"content": "x"}], "added_tokens[0]: a content"),
-            ("added_tokens", [{"id": 300, "content": " "}], "' ' or its id 300 stands for something else"),
-            ("added_tokens", [7], "added_tokens[0]: an object is wanted"),
+            ("added_tokens", [{"id": 300, "content": " "}], "' ' or its id 300 belongs to something else"),
+            ("added_tokens", [7], "added_tokens[0]: expected an object"),
             ("added_tokens", OVERLAP, "'<e>x' and '<e>' overlap, and one"),
         ],
     )
@@ -365,12 +365,12 @@ class TestHuggingFace:
         file.write_text('{\n"model": }')
         assert refused(lambda: huggingface.read(file)).startswith(f"{file}:2: not JSON")
         file.write_text("[]")
-        assert refused(lambda: huggingface.read(file)) == f"{file}: an object is wanted"
+        assert refused(lambda: huggingface.read(file)) == f"{file}: expected an object"
 
     @pytest.mark.parametrize(
         ("model", "what"),
         [
-            (Model({**BYTES, 256: b"a"}, ()), "the ids 97 and 256 stand for b'a'"),
+            (Model({**BYTES, 256: b"a"}, ()), "the ids 97 and 256 have the same bytes, b'a'"),
             (Model(BYTES, (), ("<e>",)), "'<e>' is not in the vocabulary"),
             (Model({**BYTES, 256: "é".encode()}, (), ("é",)), "is the spelling of another token"),
             (Model(BYTES, (), (" ",)), "' ' is an ordinary token too"),

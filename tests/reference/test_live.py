@@ -105,7 +105,7 @@ def test_a_table_is_refused_or_encodes_there_as_here() -> None:
 @pytest.mark.parametrize(
     ("tokenizer", "what"),
     [
-        (Tokenizer({**BYTES, 256: b"a"}, []), "two ids stand for b'a'"),
+        (Tokenizer({**BYTES, 256: b"a"}, []), "two ids have the bytes b'a'"),
         (Tokenizer({**BYTES, 256: b"zz"}, []), "the merges do not follow from the ids"),
         (Tokenizer({**BYTES, 256: b"bc", 257: b"ab"}, [(b"a", b"b"), (b"b", b"c")]), "the merges do not follow"),
         (Tokenizer(BYTES, [], ["a"]), "a byte is missing or is a special token"),
@@ -125,7 +125,7 @@ def test_what_tiktoken_would_encode_otherwise_is_refused(tokenizer: Tokenizer, w
 @pytest.mark.parametrize(
     ("tokenizer", "what"),
     [
-        (Tokenizer({**BYTES, 256: b"a"}, []), "the ids 97 and 256 stand for b'a'"),
+        (Tokenizer({**BYTES, 256: b"a"}, []), "the ids 97 and 256 have the same bytes, b'a'"),
         (Tokenizer(BYTES, [], [" "]), "' ' is an ordinary token too"),
         (Tokenizer(BYTES, [], ["café"]), "'caf\\xe9' spells other bytes, and would be decoded as b'caf\\xe9'"),
         (Tokenizer({**BYTES, 2**32: b"zz"}, [(b"z", b"z")]), f"the id {2**32} of b'zz' does not fit"),

@@ -122,10 +122,10 @@ def test_a_transition_out_of_bounds_is_refused(arguments: tuple[int, int, list[s
 
 def test_other_arguments_are_refused_in_one_line() -> None:
     refused: list[tuple[dict[str, Any], str]] = [
-        ({"most_words": 0}, "most_words is 0; at least 1 is wanted"),
+        ({"most_words": 0}, "most_words is 0; it must be at least 1"),
         ({"unit_pattern": "("}, "the pattern '(' is not a regular expression"),
         ({"tie_break": "longest"}, "the convention tie_break='longest' is unknown"),
-        ({"workers": 0}, "workers is 0; at least 1 is wanted"),
+        ({"workers": 0}, "workers is 0; it must be at least 1"),
     ]
     for options, said in refused:
         with pytest.raises(ValueError, match=rf"\A{re.escape(said)}.*\Z"):
