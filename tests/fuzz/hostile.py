@@ -39,7 +39,7 @@ GPT2_VOCAB: dict[str, Tried] = {
     "deep": (DEEP, "nested deeper than 64 levels"),
     "deep-objects": (b'{"a":' * 50_000, "nested deeper than 64 levels"),
     "a-little-deep": (b'{"a": ' + b"[" * 65 + b"]" * 65 + b"}", "nested deeper than 64 levels"),
-    "a-list": (b"[]", ":1: an object of spelled tokens"),
+    "a-list": (b"[]", ":1: expected an object of spelled tokens"),
     "key-twice": (_vocab(b'"b": 1, "b": 2'), "duplicate key 'b'"),
     "long-key-twice": (_vocab(b'"%s": 1, "%s": 2' % (b"b" * 100_000, b"b" * 100_000)), "bbb..."),
     "id-twice": (_vocab(b'"b": 0'), "the id 0 belongs to 'a' and to 'b'"),
@@ -58,13 +58,13 @@ GPT2_VOCAB: dict[str, Tried] = {
 }
 
 GPT2_MERGES: dict[str, Tried] = {
-    "one-token": (b"#version: 0.2\nab\n", ":2: 'ab' is no merge"),
-    "three-tokens": (b"a b\na b c\n", ":2: 'a b c' is no merge"),
-    "empty-line": (b"a b\n\nb c\n", ":2: '' is no merge"),
+    "one-token": (b"#version: 0.2\nab\n", ":2: 'ab' is not a merge"),
+    "three-tokens": (b"a b\na b c\n", ":2: 'a b c' is not a merge"),
+    "empty-line": (b"a b\n\nb c\n", ":2: '' is not a merge"),
     "twice": (b"#version: 0.2\na b\nb c\na b\n", ":4: 'a b' is a duplicate of merge 0"),
     "nul": (b"a \0\n", ":1: '\\x00' is not a character of GPT-2's byte map"),
     "bom-inside": (b"a b\n\xef\xbb\xbfb c\n", ":2: '\\ufeff' is not a character of GPT-2's byte map"),
-    "carriage-returns": (b"a b\rb c\r", ":1: 'a b\\rb c\\r' is no merge"),
+    "carriage-returns": (b"a b\rb c\r", ":1: 'a b\\rb c\\r' is not a merge"),
     "not-utf8": (b"a b\nb \xff\n", ":2: not UTF-8 at byte 6"),
     "long-line": (b"a " * 1_000_000, ":1: 'a a a"),
 }
@@ -153,7 +153,7 @@ HUGGINGFACE: dict[str, Tried] = {
     ),
     "merge-of-unknown-result": (_tokenizer_json(("model.merges", [["a", "q"]])), "lacks b'aq', the result of merge 0"),
     "merge-twice": (_tokenizer_json(("model.merges", ["o w", "o w"])), "model.merges[1]: 'o w' is a duplicate of"),
-    "merge-of-three": (_tokenizer_json(("model.merges", [["a", "b", "c"]])), "model.merges[0]: 'a b c' is no merge"),
+    "merge-of-three": (_tokenizer_json(("model.merges", [["a", "b", "c"]])), "model.merges[0]: 'a b c' is not a merge"),
     "merge-of-numbers": (_tokenizer_json(("model.merges", [[1, 2]])), "model.merges[0] is no pair of strings"),
     "added-a-number": (_tokenizer_json(("added_tokens", 7)), "added_tokens: expected an array"),
     "added-lone-surrogate": (_added(id=300, content="\ud800"), "added_tokens[1]: '\\ud800' contains a lone surrogate"),
@@ -195,7 +195,7 @@ def _with_id(index: object) -> bytes:
 
 _BYTES = {str(place): [place] for place in range(256)}
 CS336: dict[str, Tried] = {
-    "empty": (b"", "'' is no merge"),
+    "empty": (b"", "'' is not a merge"),
     "calls-system": (_pickled(b"cposix\nsystem\n\x8c\x04true\x85R"), "the pickle calls for posix.system"),
     "stack-global": (_pickled(b"\x8c\x02os\x8c\x06system\x93"), "the pickle calls for os.system"),
     "builds": (_pickled(b"}}b"), "the pickle calls for the opcode BUILD"),
