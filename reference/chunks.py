@@ -238,7 +238,7 @@ class Cuts(NamedTuple):
         try:
             kind = Path(name).stat().st_mode  # before it is opened: to open a pipe waits for its writer
             if not stat.S_ISREG(kind) and not stat.S_ISDIR(kind):
-                raise ValueError(f"{name}: cannot be read: it is no regular file")
+                raise ValueError(f"{name}: cannot be read: it is not a regular file")
             with Path(name).open("rb") as file:
                 found = FileState.of(os.fstat(file.fileno()))
                 if not found.size and file.read(1):

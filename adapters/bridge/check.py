@@ -275,7 +275,9 @@ def misshapen(value: Any, shape: str) -> str:
         return f"{excerpt(json.dumps(wrong[0]))} is in it" if wrong else ""
     if shape == "batchResult":
         lists = value if isinstance(value, list) else [value]
-        return next(filter(None, (misshapen(ids, "ids") for ids in lists)), "" if lists is value else "it is no list")
+        return next(
+            filter(None, (misshapen(ids, "ids") for ids in lists)), "" if lists is value else "it is not a list"
+        )
     error = best_match(_validator(shape).iter_errors(value))
     place = "".join(f"[{key!a}]" for key in error.absolute_path) if error else ""
     message = f"{place}: {error.message}" if error and place else error.message if error else ""

@@ -55,7 +55,7 @@ def read_text(value: Any) -> str:
     """Return the text that `write_text` spelled.
 
     Raises:
-        MalformedAnswer: if it is no text.
+        MalformedAnswer: if it is not a text.
     """
     if isinstance(value, str):
         return value

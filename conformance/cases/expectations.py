@@ -157,7 +157,7 @@ def compute(case: Case, only: Sequence[str] = (*TRAINING_KEYS, *LOOKUP_KEYS)) ->
 
     Args:
         case: what to compute; its own expectation is not looked at.
-        only: the keys of conventions that are wanted.
+        only: the keys of conventions to compute.
     """
     if case.op == "train":
         return _merged({key: _trained(case, key) for key in TRAINING_KEYS if key in only})

@@ -1,4 +1,4 @@
-"""What an implementation writes while it is judged: bounded on the disk, in memory and on the screen."""
+"""What an implementation writes while it is tested: bounded on the disk, in memory and on the screen."""
 
 from __future__ import annotations
 

@@ -168,7 +168,7 @@ class _Ranked(Encoder):
         return word
 
     def rank(self, left: bytes, right: bytes) -> int | None:
-        """Return the rank of a pair, or None if it is no merge."""
+        """Return the rank of a pair, or None if it is not a merge."""
         return self.ranks.get((left, right))
 
 

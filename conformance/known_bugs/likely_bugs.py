@@ -18,7 +18,7 @@ MUCH = 0.3
 FEWEST = 0.6
 """The least share of its cases that such a bug must answer as the implementation does."""
 THOROUGH = 0.9
-"""Of any other bug, the least share of its cases that must fail: a second fault changes answers, and seldom mends."""
+"""Of any other bug, the least share of its cases that must fail: a second fault changes answers, and corrects few."""
 HALF = 0.5
 """The least share of its cases that such a bug must answer as the implementation does, or all of its own clause."""
 FEWEST_FOR_CONVENTION = 2
@@ -119,7 +119,7 @@ class _Compared:
         return shown and certain and self.passed <= (1 - THOROUGH) * self.fails
 
     def score(self, left: Collection[str]) -> tuple[int, float, bool]:
-        """What the best of several causes is told by: what it explains less what speaks against it, first of all."""
+        """What distinguishes the best of several causes: what it explains less what speaks against it, first of all."""
         new = self.same.intersection(left)
         return len(new) - self.passed, len(self.same) / self.fails, bool(new & self.own)
 

@@ -114,7 +114,7 @@ def table(
     special: Sequence[str] | None = None,
     pattern: str = "gpt2",
 ) -> Model:
-    """Return a well-formed table that was not trained: merges of what may stand together, in any order.
+    """Return a well-formed table that was not trained: merges of what can be adjacent, in any order.
 
     It depends on which parts a text has, and not on how often and where: a smaller text often has the same table.
 
@@ -147,7 +147,7 @@ MOST_PARTS = 6
 
 
 def _neighbours(parts: Iterable[str]) -> str:
-    """Return a text in which the first different ones of these parts repeat, and stand beside one another."""
+    """Return a text in which the first different ones of these parts repeat, and are adjacent."""
     few = sorted({*islice(dict.fromkeys(parts), MOST_PARTS)})
     return "".join([*(part * 5 for part in few), *(one + other for one in few for other in few)])
 

@@ -213,7 +213,7 @@ def read(file: Path) -> Document:
     """Return the document in `file`.
 
     Raises:
-        ReportError: if it is no report, or not of this format.
+        ReportError: if it is not a report, or not of this format.
         OSError: if it cannot be read.
     """
     data = read_regular(file)

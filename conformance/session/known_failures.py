@@ -24,7 +24,7 @@ def read(file: Path, known_ids: Collection[str]) -> dict[str, str]:
     failures: dict[str, str] = {}
     for document in read_documents(file):
         if not isinstance(document.value, dict):
-            raise document.error((), "a mapping of id to reason is wanted")
+            raise document.error((), "expected a mapping of id to reason")
         for key, reason in document.value.items():
             if key not in known_ids:
                 raise document.error((key,), f"there is no case or law {shortened(key)}")

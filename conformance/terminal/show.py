@@ -136,7 +136,7 @@ def packed(parts: Sequence[str], width: int, between: str = "   ") -> str:
 
 
 def escaped(text: str, quote: str) -> str:
-    r"""Return what stands between the quotes in `ascii` of a text.
+    r"""Return what is between the quotes in `ascii` of a text.
 
     >>> escaped("a\n'", "'")
     "a\\n\\'"

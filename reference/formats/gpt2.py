@@ -29,7 +29,7 @@ def read_vocab(path: AnyPath) -> dict[int, bytes]:
         dict: id → bytes, in the order of the file.
 
     Raises:
-        ValueError: with file and line, if it is no JSON object of spelled tokens → ids, each once.
+        ValueError: with file and line, if it is not a JSON object of spelled tokens → ids, each once.
     """
     entries = parse_json(read_utf8(path), str(path))
     if not isinstance(entries, dict):

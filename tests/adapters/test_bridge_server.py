@@ -275,7 +275,7 @@ def test_a_start_that_raises_shows_type_and_position(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("told", "place"),
+    ("reported", "place"),
     [
         ('  File "a b.py", line 3, in f\n    x\n  File "c.py", line 4, in g\n    y', "c.py:4"),
         ("TypeError: no\n    at f (t.js:1:2)\n    at g (t.js:9:9)", "t.js:1:2"),
@@ -283,5 +283,5 @@ def test_a_start_that_raises_shows_type_and_position(tmp_path):
         ("", ""),
     ],
 )
-def test_the_innermost_place_of_a_traceback(told, place):
-    assert RemoteError("E", "m", told).place == place
+def test_the_innermost_place_of_a_traceback(reported, place):
+    assert RemoteError("E", "m", reported).place == place

@@ -155,8 +155,8 @@ for line in sys.stdin if fault != "reads-all" else sys.stdin.read().splitlines()
         write({"seq": r["seq"], key: str(error) if key != "error" else {"type": "E", "message": "no"}})
     except Exception as error:
         if fault == "raises": raise
-        told = {"type": type(error).__name__, "message": str(error)}
-        write({"seq": r["seq"], "error": str(error) if fault == "error-text" else told})
+        reported = {"type": type(error).__name__, "message": str(error)}
+        write({"seq": r["seq"], "error": str(error) if fault == "error-text" else reported})
 if fault == "farewell": print("bye", flush=True)
 if fault == "stays": time.sleep(60)
 if fault == "status": sys.exit(3)
@@ -237,10 +237,10 @@ def test_a_broken_rule_is_named_at_the_step_that_shows_it(program, monkeypatch, 
     step, words = FAULTS[fault]
     failed = next(outcome for outcome in steps(program, fault) if outcome.state == "FAIL")
     assert step in failed.title, failed
-    told = "\n".join(failed.lines)
-    assert any(part in told for part in words.split("|")), failed
-    assert "fix    " in told
-    assert told.isascii()
+    reported = "\n".join(failed.lines)
+    assert any(part in reported for part in words.split("|")), failed
+    assert "fix    " in reported
+    assert reported.isascii()
 
 
 def test_a_vocabulary_in_another_order_is_the_same(program, monkeypatch):

@@ -117,7 +117,7 @@ def folder(tmp_path, monkeypatch):
         ("cs336:absent", "no module 'absent'"),
     ],
 )
-def test_what_cannot_be_used_is_told_in_one_line(spec, words):
+def test_what_cannot_be_used_is_reported_in_one_line(spec, words):
     with pytest.raises(AdapterError) as caught:
         resolve(spec)
     message = str(caught.value)
@@ -127,7 +127,7 @@ def test_what_cannot_be_used_is_told_in_one_line(spec, words):
     assert len(message) < 700
 
 
-def test_a_path_is_told_as_a_module_of_the_current_folder(folder):
+def test_a_path_is_reported_as_a_module_of_the_current_folder(folder):
     with pytest.raises(AdapterError, match=r"dots: write pack\.inside:T$"):
         resolve(f"{folder}/pack/inside.py:T")
     for spec in ("good", f"{folder}/good.py"):
@@ -137,7 +137,7 @@ def test_a_path_is_told_as_a_module_of_the_current_folder(folder):
 
 
 @pytest.mark.parametrize(
-    ("stderr", "told"),
+    ("stderr", "reported"),
     [
         (
             "node:internal:1\n\nError: Cannot find x\n    at new NodeError (n:4)\n\nNode.js v20\n",
@@ -148,16 +148,20 @@ def test_a_path_is_told_as_a_module_of_the_current_folder(folder):
         ('  File "/errors/error.py", line 1\nKeyError: 5\n  File "/errors/error.py"\nbye\n', "KeyError: 5"),
     ],
 )
-def test_of_what_a_program_wrote_the_line_that_names_an_error_is_told(folder, stderr, told):
+def test_of_what_a_program_wrote_the_line_that_names_an_error_is_reported(folder, stderr, reported):
     (folder / "program.py").write_text(f"import sys\nsys.stderr.write({stderr!r})\nsys.exit(1)\n")
     with pytest.raises(AdapterError) as caught:
         resolve(f"cmd:{sys.executable} program.py")
-    assert str(caught.value).endswith(told)
+    assert str(caught.value).endswith(reported)
 
 
-def test_a_training_function_is_called_once_before_anything_is_judged():
-    for name, told in (("wrong", "returned int"), ("unfinished", "returned None"), ("narrow", "cannot be called as")):
-        with pytest.raises(AdapterError, match=f"trainers:{name} {told}"):
+def test_a_training_function_is_called_once_before_anything_is_tested():
+    for name, reported in (
+        ("wrong", "returned int"),
+        ("unfinished", "returned None"),
+        ("narrow", "cannot be called as"),
+    ):
+        with pytest.raises(AdapterError, match=f"trainers:{name} {reported}"):
             with_trainer(Tokenizer, f"trainers:{name}")
 
 
@@ -230,7 +234,7 @@ def test_a_training_function_is_added(kind):
     assert not hasattr(make, "train")
 
 
-def test_a_training_function_is_judged_apart_from_the_encoder():
+def test_a_training_function_is_tested_apart_from_the_encoder():
     trained = with_trainer(Tokenizer, "trainers:broken").train("ab", 257, [])
     assert (trained.vocab, trained.merges) == ({}, [(b"a", b"b")])
     with pytest.raises(ValueError, match="has no"):

@@ -156,8 +156,8 @@ def test_a_class_in_minbpes_shape_whose_vocabulary_cannot_be_set_is_a_trainer() 
     assert implementation.capabilities & {"train", "encode", "decode"} == {"train"}
     assert implementation.train("abab", 258, []).vocab[257] == b"abab"
     (note,) = implementation.notes
-    told = "minbpe: Computed does not allow setting `vocab` and `merges`, so encoding is not tested (*vocab*)"
-    assert fnmatchcase(note, f"the constructor refuses: {told}")
+    reported = "minbpe: Computed does not allow setting `vocab` and `merges`, so encoding is not tested (*vocab*)"
+    assert fnmatchcase(note, f"the constructor refuses: {reported}")
 
 
 @pytest.mark.usefixtures("modules")

@@ -16,7 +16,7 @@ def bars(file: Path, title: str, unit: str, values: Mapping[str, float], logarit
 
     Args:
         file: where to.
-        title: stands above.
+        title: above the chart.
         unit: of the axis.
         values: name → length; what is 0 is left out.
         logarithmic: whether the axis is.

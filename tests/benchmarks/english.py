@@ -163,7 +163,7 @@ class Distinct:
 
 
 def as_bytes(document: Document) -> bytes:
-    """Return the document as it stands in the files: paragraphs, empty lines between, the separator's line.
+    """Return the document as it is in the files: paragraphs, empty lines between, the separator's line.
 
     >>> as_bytes(["One.", "Two."])
     b'One.\\n\\nTwo.\\n<|endoftext|>\\n'
@@ -232,8 +232,8 @@ def _accepted(read: Reader, accept: Accept, file: Path) -> list[Document]:
 def build(folder: Path, megabytes: int, sources: Sequence[Source] = SOURCES) -> None:
     """Write `train.txt` and `unseen.txt` into `folder`, and print where they come from.
 
-    First comes all that is prose, then, if more is wanted, what is at least words. Should that not do for
-    `train.txt`, the documents of `unseen.txt` stand at its end.
+    First comes all that is prose, then, if more is needed, what is at least words. Should that not do for
+    `train.txt`, the documents of `unseen.txt` are at its end.
     """
     shares, distinct = Shares(megabytes * MEGABYTE, UNSEEN_MEGABYTES * MEGABYTE), Distinct()
     with ExitStack() as stack:

@@ -91,16 +91,16 @@ def long_pieces() -> Grown:
         same = all(
             len(
                 {
-                    told[place].told["digest"]
-                    for told in series.values()
-                    if place < len(told) and not told[place].failure
+                    reported[place].reported["digest"]
+                    for reported in series.values()
+                    if place < len(reported) and not reported[place].failure
                 }
             )
             <= 1
             for place in range(len(LENGTHS))
         )
-        for name, told in series.items():
-            rows.append([f"{shape}, {name}", *_line(LENGTHS, told), "yes" if same else "no"])
+        for name, reported in series.items():
+            rows.append([f"{shape}, {name}", *_line(LENGTHS, reported), "yes" if same else "no"])
     columns = ["seconds", *(f"{length:,}" for length in LENGTHS), "exponent", "equal ids"]
     return Grown("Encoding one pre-token of n bytes", markdown(columns, rows), panels, "bytes", "seconds")
 
@@ -113,12 +113,12 @@ def streaming(text: Path) -> Grown:
     """Peak memory of `encode_iterable` against the size of the stream."""
     files = [prefix(text, size) for size in (1, 10, 100) if text.stat().st_size >= 0.99 * size * MEGABYTE]
     sizes = [file.stat().st_size / MEGABYTE for file in files]
-    told = [measure("encode", [STREAM, file, 1]) for file in files]
+    reported = [measure("encode", [STREAM, file, 1]) for file in files]
     rows = [
         [number(size), one.failure or number(one.seconds), number(one.peak / MEBIBYTE)]
-        for size, one in zip(sizes, told, strict=True)
+        for size, one in zip(sizes, reported, strict=True)
     ]
-    panels = {"encode_iterable": {"ours": (sizes, [one.peak / MEBIBYTE for one in told])}}
+    panels = {"encode_iterable": {"ours": (sizes, [one.peak / MEBIBYTE for one in reported])}}
     table = markdown(["MB", "seconds", "peak, MiB"], rows)
     return Grown("Memory of a stream", table, panels, "MB", "peak, MiB")
 
@@ -132,10 +132,10 @@ def _series(
     """Measure all, in turns; who fails or takes too long is not asked for more."""
     series: dict[str, list[Measured]] = {name: [] for name in names}
     for size in sizes:
-        for name, told in series.items():
-            if not told or not (told[-1].failure or told[-1].seconds > too_long):
+        for name, reported in series.items():
+            if not reported or not (reported[-1].failure or reported[-1].seconds > too_long):
                 measured = run(name, size)
-                told.append(measured)
+                reported.append(measured)
                 print(
                     f"  {size:,}, {name}: {measured.failure or number(measured.seconds)}", file=sys.stderr, flush=True
                 )
@@ -143,21 +143,21 @@ def _series(
 
 
 def _grown(title: str, unit: str, sizes: Sequence[float], series: Mapping[str, Sequence[Measured]]) -> Grown:
-    rows = [[name, *_line(sizes, told)] for name, told in series.items()]
+    rows = [[name, *_line(sizes, reported)] for name, reported in series.items()]
     columns = ["seconds", *(f"{number(size)} {unit}" for size in sizes), "exponent"]
     return Grown(title, markdown(columns, rows), {title.split(":")[0]: _points(sizes, series)}, unit, "seconds")
 
 
-def _line(sizes: Sequence[float], told: Sequence[Measured]) -> list[str]:
-    cells = [one.failure or number(one.seconds) for one in told]
+def _line(sizes: Sequence[float], reported: Sequence[Measured]) -> list[str]:
+    cells = [one.failure or number(one.seconds) for one in reported]
     cells += ["–"] * (len(sizes) - len(cells))
-    points = [(size, one.seconds) for size, one in zip(sizes, told, strict=False) if one.seconds >= TOO_SHORT]
+    points = [(size, one.seconds) for size, one in zip(sizes, reported, strict=False) if one.seconds >= TOO_SHORT]
     return [*cells, f"{exponent(*zip(*points, strict=True)):.2f}" if len(points) > 1 else "–"]
 
 
 def _points(sizes: Sequence[float], series: Mapping[str, Sequence[Measured]]) -> dict[str, Points]:
     points: dict[str, Points] = {}
-    for name, told in series.items():
-        good = [(size, one.seconds) for size, one in zip(sizes, told, strict=False) if not one.failure]
+    for name, reported in series.items():
+        good = [(size, one.seconds) for size, one in zip(sizes, reported, strict=False) if not one.failure]
         points[name] = ([size for size, _ in good], [taken for _, taken in good])
     return points

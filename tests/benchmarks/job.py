@@ -22,8 +22,8 @@ from peers import Absent, Prepared
 def train(name: str, text: str, vocab_size: str, workers: str) -> dict[str, Any]:
     """Time a trainer, and tell how many merges it learned, and their digest."""
     function = peers.TRAINERS[name] if name in peers.TRAINERS else peers.SAME_TIES[name][0]
-    told, merges = _timed(lambda: function(Path(text), int(vocab_size), int(workers)))
-    return {**told, "count": len(merges), "digest": _digest_of_merges(merges)}
+    reported, merges = _timed(lambda: function(Path(text), int(vocab_size), int(workers)))
+    return {**reported, "count": len(merges), "digest": _digest_of_merges(merges)}
 
 
 def encode(name: str, text: str, workers: str) -> dict[str, Any]:
@@ -31,9 +31,9 @@ def encode(name: str, text: str, workers: str) -> dict[str, Any]:
     import numpy as np
 
     function = peers.ours_stream if name == peers.STREAM else peers.ENCODERS[name]
-    told, ids = _timed(lambda: function(Path(text), int(workers)))
+    reported, ids = _timed(lambda: function(Path(text), int(workers)))
     array = np.asarray(ids, dtype=np.uint32)
-    return {**told, "count": len(array), "digest": sha256(array.tobytes()).hexdigest()}
+    return {**reported, "count": len(array), "digest": sha256(array.tobytes()).hexdigest()}
 
 
 def piece(name: str, shape: str, size: str) -> dict[str, Any]:
@@ -61,12 +61,12 @@ def rung(name: str, text: str, wanted: str, limit: str) -> dict[str, Any]:
     for merge in climb(Path(text)):
         merges.append(merge)
         moments.append(time.perf_counter() - started)
-        # The pace is that of the merges behind the first, so there are two at least.
+        # The pace is that of the merges after the first, so there are two at least.
         if len(merges) == int(wanted) or (len(merges) > 1 and moments[-1] > float(limit)):
             break
     # The first merge takes the preparation with it.
-    told = {"seconds": moments[-1], "ended": time.time(), "first": moments[0], "count": len(merges)}
-    return {**told, "merges": [[left.hex(), right.hex()] for left, right in merges]}
+    reported = {"seconds": moments[-1], "ended": time.time(), "first": moments[0], "count": len(merges)}
+    return {**reported, "merges": [[left.hex(), right.hex()] for left, right in merges]}
 
 
 def limit(name: str, size: str) -> dict[str, Any]:
@@ -85,8 +85,8 @@ def _timed(prepare: Callable[[], Prepared]) -> tuple[dict[str, Any], Any]:
     started = time.perf_counter()
     result = run()
     seconds = time.perf_counter() - started
-    told = {"seconds": seconds, "ended": time.time(), "preparation": started - begun}
-    return told, outcome(result)
+    reported = {"seconds": seconds, "ended": time.time(), "preparation": started - begun}
+    return reported, outcome(result)
 
 
 def _digest_of_merges(merges: Sequence[tuple[bytes, bytes]]) -> str:

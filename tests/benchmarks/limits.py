@@ -40,7 +40,7 @@ class Limit(NamedTuple):
     Attributes:
         unit: what the sizes count.
         sizes: at which it is measured.
-        prepare: makes what is wanted for a size, and returns what is timed.
+        prepare: makes what a size needs, and returns what is timed.
     """
 
     unit: str
@@ -318,10 +318,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for name in options.names or LIMITS:
         unit, sizes, _ = LIMITS[name]
         for size in sizes[: options.steps]:
-            told = measure("limit", [name, size])
-            failed |= bool(told.failure)
-            said = told.failure or told.told["said"]
-            rows.append([name, f"{size:,} {unit}", number(told.seconds), number(told.peak / MEBIBYTE), said])
+            reported = measure("limit", [name, size])
+            failed |= bool(reported.failure)
+            said = reported.failure or reported.reported["said"]
+            rows.append([name, f"{size:,} {unit}", number(reported.seconds), number(reported.peak / MEBIBYTE), said])
             print(" ", *rows[-1], file=sys.stderr, flush=True)
     print(markdown(["limit", "size", "seconds", "peak, MiB", "result"], rows))
     print(f"\n{provenance(['regex', 'numpy', 'tiktoken', 'tokenizers'])}")

@@ -1,7 +1,7 @@
 """How the time of splitting grows with hostile text, for every pattern: ours, ours over arrays, and tiktoken's.
 
 `python tests/benchmarks/pattern_growth.py [PATTERN ...]`. Sizes double; of each pattern the text with the greatest
-exponent is told, and the slowest. Time is that of the processor. tiktoken encodes, with the 256 bytes alone.
+exponent is reported, and the slowest. Time is that of the processor. tiktoken encodes, with the 256 bytes alone.
 """
 
 from __future__ import annotations
@@ -76,22 +76,22 @@ def grown(split: Split, shape: str) -> tuple[float, float]:
 
 def row(pattern: str, engine: str, split: Split) -> list[str]:
     """Return a line of the table."""
-    told: dict[str, tuple[float, float]] = {}
+    reported: dict[str, tuple[float, float]] = {}
     failed = []
     for shape in SHAPES:
         try:
-            told[shape] = grown(split, shape)
+            reported[shape] = grown(split, shape)
         except BaseException as error:  # a panic of Rust is no Exception
             if isinstance(error, KeyboardInterrupt):
                 raise
             failed.append(shape)
-    steepest = max(told, key=lambda shape: told[shape][0])
-    slowest = max(told, key=lambda shape: told[shape][1])
+    steepest = max(reported, key=lambda shape: reported[shape][0])
+    slowest = max(reported, key=lambda shape: reported[shape][1])
     return [
         f"`{pattern}`, {engine}",
-        f"{told[steepest][0]:.2f}",
+        f"{reported[steepest][0]:.2f}",
         steepest,
-        number(told[slowest][1]),
+        number(reported[slowest][1]),
         slowest,
         ", ".join(failed) or "–",
     ]

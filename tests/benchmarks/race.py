@@ -22,7 +22,7 @@ from timing import Measured, measure
 MEGABYTE = 10**6
 MEBIBYTE = 1 << 20
 SHORT = 60.0
-"""Seconds after which a rung of the ladder stops, and is told by merge."""
+"""Seconds after which a rung of the ladder stops, and is reported by merge."""
 
 
 class Failure(Exception):
@@ -37,8 +37,8 @@ def interleaved(names: Sequence[str], rounds: int, run: Callable[[str], Measured
             if not any(result.failure for result in results[name]):
                 measured = run(name)
                 results[name].append(measured)
-                told = measured.failure or f"{measured.seconds:.2f} s, {measured.peak / MEBIBYTE:.0f} MiB"
-                print(f"  round {turn + 1}, {name}: {told}", file=sys.stderr, flush=True)
+                reported = measured.failure or f"{measured.seconds:.2f} s, {measured.peak / MEBIBYTE:.0f} MiB"
+                print(f"  round {turn + 1}, {name}: {reported}", file=sys.stderr, flush=True)
     return results
 
 
@@ -55,7 +55,7 @@ def row(name: str, results: Sequence[Measured], size: int, rivals: Mapping[str, 
     peak = max(result.peak for result in results)
     multiples = [ratio(min(times), min(seconds(theirs), default=0.0)) for theirs in rivals.values()]
     speed = number(size / MEGABYTE / min(times))
-    count = f"{results[0].told['count']:,}"
+    count = f"{results[0].reported['count']:,}"
     return [name, number(min(times)), number(median(times)), speed, *multiples, number(peak / MEBIBYTE), count]
 
 
@@ -70,7 +70,7 @@ def agreement(results: Mapping[str, Sequence[Measured]]) -> str:
     Raises:
         Failure: if ours differ among themselves.
     """
-    digests = {name: told[0].told["digest"] for name, told in results.items() if seconds(told)}
+    digests = {name: reported[0].reported["digest"] for name, reported in results.items() if seconds(reported)}
     if not digests:
         return "nobody gave anything"
     first, *others = digests
@@ -79,8 +79,8 @@ def agreement(results: Mapping[str, Sequence[Measured]]) -> str:
     if ours and first.startswith("ours"):
         raise Failure(f"ours disagree: {', '.join(ours)} with {first}")
     same = [name for name in others if name not in different]
-    told = f"equal to {first}: {', '.join(same) or 'nobody'}"
-    return told + (f"; not equal: {', '.join(different)}" if different else "")
+    reported = f"equal to {first}: {', '.join(same) or 'nobody'}"
+    return reported + (f"; not equal: {', '.join(different)}" if different else "")
 
 
 def train(asked: argparse.Namespace) -> None:
@@ -92,7 +92,7 @@ def train(asked: argparse.Namespace) -> None:
         return measure("train", [name, text, asked.vocab, workers], workers)
 
     results = interleaved(everybody, asked.rounds, run)
-    rivals = {name: told for name, told in results.items() if name in ("HF tokenizers", "rustbpe")}
+    rivals = {name: reported for name, reported in results.items() if name in ("HF tokenizers", "rustbpe")}
     title = f"Training: {size / MEGABYTE:.0f} MB, {asked.vocab:,} tokens, {asked.workers} workers"
     print(f"## {title}\n")
     print(markdown(header(rivals, "merges"), [row(name, results[name], size, rivals) for name in everybody]))
@@ -103,7 +103,13 @@ def train(asked: argparse.Namespace) -> None:
             same = {name: [run(name)], **{their: results[their] for their in theirs if their in results}}
             print(f" Merges {agreement(same)}.", end="")
         print()
-    _finish(asked, "train", title, "seconds", {name: min(seconds(told), default=0.0) for name, told in results.items()})
+    _finish(
+        asked,
+        "train",
+        title,
+        "seconds",
+        {name: min(seconds(reported), default=0.0) for name, reported in results.items()},
+    )
 
 
 def encode(asked: argparse.Namespace) -> None:
@@ -117,14 +123,17 @@ def encode(asked: argparse.Namespace) -> None:
 
     results = interleaved(everybody, asked.rounds, run)
     wanted = ("tiktoken encode", "tiktoken encode_to_numpy", "ours encode_file")
-    rivals = {name: told for name, told in results.items() if name in wanted}
-    title = f"Encoding: {size / MEGABYTE:.0f} MB, GPT-2's table, one process unless told, cold"
+    rivals = {name: reported for name, reported in results.items() if name in wanted}
+    title = f"Encoding: {size / MEGABYTE:.0f} MB, GPT-2's table, one process unless stated, cold"
     print(f"## {title}\n")
     print(markdown(header(rivals, "ids"), [row(name, results[name], size, rivals) for name in everybody]))
     print(f"\nIds {agreement(results)}. Preparation, not timed (table, text):", end=" ")
-    prepared = {name: told[0].told["preparation"] for name, told in results.items() if seconds(told)}
+    prepared = {name: reported[0].reported["preparation"] for name, reported in results.items() if seconds(reported)}
     print(", ".join(f"{name} {number(taken)} s" for name, taken in prepared.items()))
-    speeds = {name: size / MEGABYTE / min(seconds(told)) if seconds(told) else 0.0 for name, told in results.items()}
+    speeds = {
+        name: size / MEGABYTE / min(seconds(reported)) if seconds(reported) else 0.0
+        for name, reported in results.items()
+    }
     _finish(asked, "encode", title, "MB/s", speeds)
 
 
@@ -139,10 +148,10 @@ def grow(asked: argparse.Namespace) -> None:
     for name in asked.only or parts:
         if name not in parts:
             raise Failure(f"--only {name}: growth has {', '.join(parts)}")
-        told = parts[name]()
-        print(f"## {told.title}\n\n{told.table}\n")
+        reported = parts[name]()
+        print(f"## {reported.title}\n\n{reported.table}\n")
         if asked.chart:
-            chart.lines(asked.chart / f"growth-{name}.svg", told.panels, told.x, told.y)
+            chart.lines(asked.chart / f"growth-{name}.svg", reported.panels, reported.x, reported.y)
     print(provenance(peers.PACKAGES))
 
 
@@ -152,21 +161,21 @@ def ladder(asked: argparse.Namespace) -> None:
     wanted = asked.vocab - 257
     names = [*rungs.RUNGS, rungs.REFERENCE]
     results = {name: measure("rung", [name, text, wanted, asked.limit], rungs.WORKERS) for name in names}
-    right = results[rungs.REFERENCE].told["merges"]
+    right = results[rungs.REFERENCE].reported["merges"]
     for name, measured in results.items():
         if measured.failure:
             raise Failure(f"{name}: {measured.failure}")
-        if measured.told["merges"] != right[: measured.told["count"]]:
+        if measured.reported["merges"] != right[: measured.reported["count"]]:
             raise Failure(f"{name} learned other merges than {rungs.REFERENCE}")
     estimates = {name: whole(measured, wanted) for name, measured in results.items()}
     rows = []
     for before, name in zip([names[0], *names], names, strict=False):
         measured, taken = results[name], estimates[name]
-        about = "" if measured.told["count"] == len(right) else "~"
-        each = (measured.seconds - measured.told["first"]) / max(1, measured.told["count"] - 1)
-        told = [number(measured.told["first"]), "–" if name == rungs.REFERENCE else number(each * 1000)]
+        about = "" if measured.reported["count"] == len(right) else "~"
+        each = (measured.seconds - measured.reported["first"]) / max(1, measured.reported["count"] - 1)
+        reported = [number(measured.reported["first"]), "–" if name == rungs.REFERENCE else number(each * 1000)]
         faster = [f"{number(estimates[other] / taken)} ×" for other in (before, names[0])]
-        rows.append([name, f"{measured.told['count']:,}", *told, about + number(taken), *faster])
+        rows.append([name, f"{measured.reported['count']:,}", *reported, about + number(taken), *faster])
     title = f"The ladder: {size / MEGABYTE:.0f} MB, {wanted:,} merges"
     print(f"## {title}\n")
     columns = [
@@ -191,7 +200,7 @@ def whole(measured: Measured, wanted: int) -> float:
     >>> whole(Measured(12.0, 0, {"first": 2.0, "count": 11}), 101)
     102.0
     """
-    first, made = measured.told["first"], measured.told["count"]
+    first, made = measured.reported["first"], measured.reported["count"]
     if made >= wanted or made < 2:
         return measured.seconds
     return float(first + (measured.seconds - first) / (made - 1) * (wanted - 1))

@@ -175,13 +175,13 @@ def test_a_prefix_ends_with_a_document(tmp_path: Path, monkeypatch: pytest.Monke
     assert growth.prefix(file, 1000) == file
 
 
-def _told(seconds: float, digest: str = "d", failure: str = "") -> Measured:
+def _measured(seconds: float, digest: str = "d", failure: str = "") -> Measured:
     return Measured(seconds, 3 << 20, {"count": 7, "digest": digest, "preparation": 0.5}, failure)
 
 
 def test_the_table_tells_best_median_ratio_and_memory() -> None:
-    rivals = {"HF": [_told(8.0), _told(6.0)], "x": [Measured(0, 0, {}, "x is not installed")]}
-    line = race.row("ours", [_told(2.0), _told(4.0), _told(3.0)], 12_000_000, rivals)
+    rivals = {"HF": [_measured(8.0), _measured(6.0)], "x": [Measured(0, 0, {}, "x is not installed")]}
+    line = race.row("ours", [_measured(2.0), _measured(4.0), _measured(3.0)], 12_000_000, rivals)
     assert line == ["ours", "2.00", "3.00", "6.00", "0.33", "–", "3.00", "7"]
     assert len(line) == len(race.header(rivals, "ids"))
     gone = race.row("x", rivals["x"], 12_000_000, rivals)
@@ -190,10 +190,15 @@ def test_the_table_tells_best_median_ratio_and_memory() -> None:
 
 
 def test_who_disagrees_is_named_and_ours_may_not() -> None:
-    results = {"ours": [_told(1)], "them": [_told(1, "other")], "others": [_told(1)], "gone": [_told(1, "", "gone")]}
+    results = {
+        "ours": [_measured(1)],
+        "them": [_measured(1, "other")],
+        "others": [_measured(1)],
+        "gone": [_measured(1, "", "gone")],
+    }
     assert race.agreement(results) == "equal to ours: others; not equal: them"
     with pytest.raises(race.Failure, match="ours disagree: ours too with ours"):
-        race.agreement({"ours": [_told(1)], "them": [_told(1, "other")], "ours too": [_told(1, "other")]})
+        race.agreement({"ours": [_measured(1)], "them": [_measured(1, "other")], "ours too": [_measured(1, "other")]})
 
 
 def test_all_take_turns_and_who_fails_does_not_start_again() -> None:
@@ -201,7 +206,7 @@ def test_all_take_turns_and_who_fails_does_not_start_again() -> None:
 
     def run(name: str) -> Measured:
         turns.append(name)
-        return _told(1, failure="gone" if name == "b" else "")
+        return _measured(1, failure="gone" if name == "b" else "")
 
     race.interleaved(["a", "b", "c"], 2, run)
     assert turns == ["a", "b", "c", "a", "c"]
@@ -214,13 +219,13 @@ def test_a_job_is_timed_in_a_process_of_its_own(tmp_path: Path) -> None:
     measured = timing.measure("train", ["ours", file, 270, 1])
     expected = Tokenizer.train(file, 270, ["<|endoftext|>"])
     assert measured.failure == ""
-    assert measured.told["count"] == len(expected.merges)
+    assert measured.reported["count"] == len(expected.merges)
     assert measured.seconds > 0
     assert 5 << 20 < measured.peak < 1 << 30
     assert timing.measure("train", ["ours", tmp_path / "gone", 270, 1]).failure.startswith("ValueError: /")
 
 
-def test_what_is_not_installed_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_not_installed_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(peers.Absent, match="no_such_package is not installed"):
         peers.package("no_such_package")
     with pytest.raises(peers.Absent, match=r"Tokenizer\.no_such_method is not there"):

@@ -24,13 +24,13 @@ class Measured(NamedTuple):
         seconds: of the timed part.
         peak: bytes of all its processes together, from its start to the end of the timed part; pages that several
             share are counted once where the system can tell.
-        told: what else the job tells.
+        reported: what else the job reports.
         failure: one line if there is no result; the numbers are 0 then.
     """
 
     seconds: float
     peak: int
-    told: Mapping[str, Any]
+    reported: Mapping[str, Any]
     failure: str = ""
 
 
@@ -54,11 +54,11 @@ def measure(kind: str, arguments: Sequence[object], workers: int = 1) -> Measure
         samples = _samples(process)
         output.seek(0)
         errors.seek(0)
-        told, complaint = output.read().decode(), errors.read().decode(errors="replace")
-    if process.returncode or not told.strip():
+        reported, complaint = output.read().decode(), errors.read().decode(errors="replace")
+    if process.returncode or not reported.strip():
         last = (complaint.strip().splitlines() or [f"exit status {process.returncode}"])[-1]
         return Measured(0.0, 0, {}, last[:100])
-    answer = json.loads(told.splitlines()[-1])  # libraries print too
+    answer = json.loads(reported.splitlines()[-1])  # libraries print too
     peak = max((size for moment, size in samples if moment <= answer["ended"]), default=0)
     return Measured(answer["seconds"], peak, answer, answer.get("absent", ""))
 

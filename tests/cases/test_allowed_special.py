@@ -67,7 +67,7 @@ class RefusesByDefault(Right):
 
 
 @pytest.mark.parametrize("adapter", [Keywords, OneOfThem, NotYet, "huggingface", "minimal"])
-def test_who_does_not_offer_it_is_not_judged_on_it(adapter: Any) -> None:
+def test_who_does_not_support_it_is_not_tested_on_it(adapter: Any) -> None:
     if adapter == "huggingface":
         pytest.importorskip("tokenizers")
     implementation = Implementation("x", resolve(adapter) if isinstance(adapter, str) else adapter)

@@ -90,15 +90,15 @@ def main(method: str, *chosen: str) -> None:
             try:
                 call()
             except RuntimeError as error:
-                told = str(error)
+                reported = str(error)
             else:
                 raise AssertionError(f"{what}: no error")
-            assert told.startswith("a worker died (ended by SIGKILL)"), told
-            assert "\n" not in told
+            assert reported.startswith("a worker died (ended by SIGKILL)"), reported
+            assert "\n" not in reported
             assert not multiprocessing.active_children(), what
             assert sorted(file.name for file in folder.iterdir()) == ["ids", "text"], what
             assert (folder / "ids").read_bytes() == b"old"
-            print(f"{method:10} {what:20} {told[:40]}")
+            print(f"{method:10} {what:20} {reported[:40]}")
         if not chosen:
             same_afterwards(folder)
 

@@ -36,7 +36,7 @@ def tree(folder: Path) -> Tree:
 
 
 def prepare(folder: Path) -> None:
-    """Empty the folder, and put there what stands before a save: earlier files, one private, and what is read."""
+    """Empty the folder, and put there what exists before a save: earlier files, one private, and what is read."""
     for path in folder.iterdir():
         shutil.rmtree(path) if path.is_dir() else path.unlink()
     (folder / "text").write_text(TEXT, "utf-8")
@@ -121,15 +121,15 @@ def full_disk(save: str, folder: Path, most: int = EVERY) -> int:
     refused = 0
     for n in _moments(save, FullDisk(EVERY), most):
         prepare(folder)
-        outcome, told = _attempt(save, FullDisk(n))
+        outcome, reported = _attempt(save, FullDisk(n))
         found = tree(folder)
         if outcome in (None, 0):
             assert found == after, (n, "only a link to the earlier file failed, for which a copy stands in")
             continue
         assert outcome in (2, NotWritten, ValueError), n
-        assert "No space left on device" in told, (n, told)
-        assert ".tmp" not in told, (n, told, "the name of what was asked for")
-        # a new folder stands already when what it replaced cannot be removed
+        assert "No space left on device" in reported, (n, reported)
+        assert ".tmp" not in reported, (n, reported, "the name of what was asked for")
+        # a new folder exists already when what it replaced cannot be removed
         assert found == before or (save.startswith("write_folder") and found == after), n
         refused += 1
     return refused
@@ -142,12 +142,12 @@ def interrupted(save: str, folder: Path, most: int = EVERY) -> int:
     moments = _moments(save, Interrupt(EVERY, files), most)
     for n in moments:
         prepare(folder)
-        outcome, told = _attempt(save, Interrupt(n, files))
+        outcome, reported = _attempt(save, Interrupt(n, files))
         assert tree(folder) in both, n
-        assert (outcome, told) in (
+        assert (outcome, reported) in (
             (INTERRUPTED, "bpe-conformance: interrupted\n"),
             (KeyboardInterrupt, ""),
-        ), (n, outcome, told)
+        ), (n, outcome, reported)
     return len(moments)
 
 
@@ -157,13 +157,13 @@ def _moments(save: str, fault: Fault, most: int) -> range:
 
 
 def _attempt(save: str, fault: Fault) -> tuple[type[BaseException] | int | None, str]:
-    """Return what is raised, and not what holds the frames, or the exit status; and what was told."""
-    with redirect_stdout(StringIO()), redirect_stderr(StringIO()) as told:
+    """Return what is raised, and not what holds the frames, or the exit status; and what it reported."""
+    with redirect_stdout(StringIO()), redirect_stderr(StringIO()) as reported:
         try:
             with fault:
                 status = SAVES[save]()
         except (KeyboardInterrupt, OSError, ValueError) as error:
             return type(error), str(error)
     if status:
-        assert told.getvalue().count("\n") == 1, told.getvalue()
-    return status, told.getvalue()
+        assert reported.getvalue().count("\n") == 1, reported.getvalue()
+    return status, reported.getvalue()

@@ -105,7 +105,7 @@ def signals(seconds: float, seed: int) -> Counter[str]:
     """Send signals, and see what comes of it."""
     draw = random.Random(seed)
     counting.BATCH_SIZE, file_encoding.CHUNK_SIZE = 1 << 14, 1 << 14
-    told: Counter[str] = Counter()
+    reported: Counter[str] = Counter()
     with tempfile.TemporaryDirectory() as name:
         folder, errors = Path(name, "files"), Path(name, "errors")
         folder.mkdir()
@@ -140,13 +140,13 @@ def signals(seconds: float, seed: int) -> Counter[str]:
             else:
                 # it was over, or the signal came before the command knew of it, or when it knew no more
                 assert status in (0, -which, 99), (*what, status, said)
-            told[{0: "over", 128 + which: "ended as told"}.get(status, "before or behind")] += 1
-            if not sum(told.values()) % 20:
+            reported[{0: "over", 128 + which: "ended as asked"}.get(status, "before or after")] += 1
+            if not sum(reported.values()) % 20:
                 prepare(folder)
                 assert ended(start(COMMANDS[number], errors)) == 0
                 assert saves.tree(folder) == after[number], (*what, "other bytes afterwards")
-    assert told["before or behind"] <= 2 + sum(told.values()) // 4, told
-    return told
+    assert reported["before or after"] <= 2 + sum(reported.values()) // 4, reported
+    return reported
 
 
 def lines() -> None:
@@ -168,8 +168,11 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
     if "signals" in options.what:
-        told = signals(options.seconds, options.seed)
-        print(f"signals {sum(told.values())}: {', '.join(f'{count} {what}' for what, count in told.most_common())}")
+        reported = signals(options.seconds, options.seed)
+        print(
+            f"signals {sum(reported.values())}:",
+            ", ".join(f"{count} {what}" for what, count in reported.most_common()),
+        )
     if "lines" in options.what:
         lines()
 

@@ -1,6 +1,6 @@
 """Reads all seeds and hostile inputs twice, the second time under an audit hook: `python tests/fuzz/audit.py FOLDER`.
 
-The first time imports what is wanted. The second may execute, compile, unpickle, import and start nothing, and open
+The first time imports what is needed. The second may execute, compile, unpickle, import and start nothing, and open
 nothing but what was put into the folder and our own files.
 """
 

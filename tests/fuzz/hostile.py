@@ -334,7 +334,7 @@ EXTENSION: dict[str, Tried] = {
     "case-a-number": (b"section: A\ntitle: B\nintro: C\nclauses: []\ncases: [7]", ":5: expected a mapping"),
 }
 KNOWN_FAILURES: dict[str, Tried] = {
-    "a-list": (b"- a\n", ":1: a mapping of id to reason is wanted"),
+    "a-list": (b"- a\n", ":1: expected a mapping of id to reason"),
     "unknown": (b"# x\nno-such: y\n", ":2: there is no case or law 'no-such'"),
     "number": (b"7: y\n", ":1: there is no case or law 7"),
     "no-reason": (b"style-left: ~\n", ":1: style-left needs a reason, in quotes"),

@@ -88,10 +88,10 @@ def main() -> None:
                 place.mkdir()
                 try:
                     read(path, place)
-                    told = "read"
+                    reported = "read"
                 except BaseException as error:
-                    told = f"{type(error).__name__}: {error}"
-                said.setdefault(kind, {})[reader] = told
+                    reported = f"{type(error).__name__}: {error}"
+                said.setdefault(kind, {})[reader] = reported
     print(json.dumps(said))
 
 

@@ -256,9 +256,9 @@ def main() -> None:
         with tempfile.TemporaryDirectory() as folder:
             quiet = silent(fault, Path(folder), planted=not options.control)
         by = fault.attacks.split() or [fault.tests]
-        told = [name for name in by if name not in quiet]
-        wrong += bool(told if options.control else quiet)
-        print(f"{fault.name:30} noticed by {', '.join(told) or 'none'}", end="")
+        reported = [name for name in by if name not in quiet]
+        wrong += bool(reported if options.control else quiet)
+        print(f"{fault.name:30} noticed by {', '.join(reported) or 'none'}", end="")
         print(f"; NOT by {', '.join(quiet)}" if quiet and not options.control else "", flush=True)
     what = "looked for, none planted" if options.control else "planted"
     print(f"{len(chosen)} faults {what}, {wrong} not as wanted")

@@ -16,7 +16,7 @@ Act = Callable[[int, list[int]], None]
 ATTACKS: dict[str, Act] = {}
 LONG = 1 << 20
 SURPLUS = ("in-advance", "many-lines")
-"""Those whose surplus replies may be told of at the next case, which they answer."""
+"""Those whose surplus replies may be reported of at the next case, which they answer."""
 
 
 def attack(function: Act) -> Act:
@@ -169,8 +169,8 @@ def error_as_text(seq: int, right: list[int]) -> None:
 
 @attack
 def hostile_error(seq: int, right: list[int]) -> None:
-    told = "\x1b[2J</script>\ud800\n\x00"
-    reply(seq, error={"type": told, "message": told * 100_000, "traceback": told * 100_000})
+    reported = "\x1b[2J</script>\ud800\n\x00"
+    reply(seq, error={"type": reported, "message": reported * 100_000, "traceback": reported * 100_000})
 
 
 @attack

@@ -1,4 +1,4 @@
-"""One run of the suite on hostile adapters: what it says of each case, and what it leaves behind."""
+"""One run of the suite on hostile adapters: what it says of each case, and what it leaves."""
 
 from __future__ import annotations
 
@@ -82,18 +82,20 @@ def start(folder: Path, options: Sequence[str]) -> tuple[subprocess.Popen[bytes]
     temporary.mkdir()
     environment = {**os.environ, "TMPDIR": str(temporary), MARK: mark, "PYTHONDONTWRITEBYTECODE": ""}
     command = [sys.executable, "-m", "pytest", "conformance", "-q", "-p", "no:cacheprovider", *options]
-    nothing, told = subprocess.DEVNULL, subprocess.STDOUT
+    nothing, reported = subprocess.DEVNULL, subprocess.STDOUT
     with (folder / "output").open("wb") as output:
-        return subprocess.Popen(command, cwd=folder, env=environment, stdin=nothing, stdout=output, stderr=told), mark
+        return subprocess.Popen(
+            command, cwd=folder, env=environment, stdin=nothing, stdout=output, stderr=reported
+        ), mark
 
 
 def left(folder: Path, mark: str) -> tuple[list[list[str]], list[str]]:
     """Return the processes and the temporary files that are there still, and end those."""
     _, running = psutil.wait_procs(_marked(mark), timeout=3)
-    told = [one.info["cmdline"] for one in running]
+    reported = [one.info["cmdline"] for one in running]
     for one in running:
         one.kill()
-    return told, sorted(path.name for path in (folder / "tmp").iterdir())
+    return reported, sorted(path.name for path in (folder / "tmp").iterdir())
 
 
 def _marked(mark: str) -> list[psutil.Process]:

@@ -102,7 +102,7 @@ def test_a_fixed_model_takes_no_arguments() -> None:
 
 
 @pytest.mark.parametrize(
-    ("adapter", "told"),
+    ("adapter", "reported"),
     [
         (5, "x is of type int; expected a class or a function"),
         (SimpleNamespace, "cannot be called as (vocab, merges, special_tokens)"),
@@ -113,12 +113,12 @@ def test_a_fixed_model_takes_no_arguments() -> None:
         (type("A", (TrainOnly,), {"train": classmethod(lambda cls, text: None)}), "train cannot be called as"),
     ],
 )
-def test_unusable_adapters(adapter: Any, told: str) -> None:
+def test_unusable_adapters(adapter: Any, reported: str) -> None:
     if adapter is SimpleNamespace:
         adapter = type("A", (), {"encode": lambda self: None, "__init__": lambda self: None})
     with pytest.raises(LoadError) as caught:
         Implementation("x", adapter)
-    assert told in str(caught.value)
+    assert reported in str(caught.value)
     assert "\n" not in str(caught.value)
 
 
@@ -201,7 +201,7 @@ def test_subclasses_of_int_are_what_they_hold() -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "told"),
+    ("given", "reported"),
     [
         (None, "encode returned None; expected list[int]"),
         ("ab", "encode returned str; expected list[int]"),
@@ -217,10 +217,10 @@ def test_subclasses_of_int_are_what_they_hold() -> None:
         (np.array([[97]]), "encode returned an id of type ndarray; expected int"),
     ],
 )
-def test_ids_that_are_none(given: Any, told: str) -> None:
+def test_ids_that_are_none(given: Any, reported: str) -> None:
     with pytest.raises(Malformed) as caught:
         answering(given).build(MODEL).encode("ab")
-    assert str(caught.value) == told
+    assert str(caught.value) == reported
 
 
 def test_endless_answers_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -340,7 +340,7 @@ def test_vocabularies(given: Any, wanted: dict[int, bytes]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("rebuild", "given", "told"),
+    ("rebuild", "given", "reported"),
     [
         (rebuild_vocab, None, "vocab is None; expected dict[int, bytes]"),
         (rebuild_vocab, [b"a"], "vocab is list; expected dict[int, bytes]"),
@@ -359,10 +359,10 @@ def test_vocabularies(given: Any, wanted: dict[int, bytes]) -> None:
         (rebuild_merges, [("a", "b")], "merges holds a token of type str; expected bytes"),
     ],
 )
-def test_shapes_with_their_mend(rebuild: Callable[[Any], Any], given: Any, told: str) -> None:
+def test_shapes_with_their_fix(rebuild: Callable[[Any], Any], given: Any, reported: str) -> None:
     with pytest.raises(MalformedAnswer) as caught:
         rebuild(given)
-    assert str(caught.value).startswith(told)
+    assert str(caught.value).startswith(reported)
     assert "\n" not in str(caught.value)
 
 
@@ -408,7 +408,7 @@ class Untrue:
         raise TypeError("no truth value")
 
 
-def test_objects_without_a_truth_value_are_judged() -> None:
+def test_objects_without_a_truth_value_are_tested() -> None:
     declared = type("Declared", (Untrue, UserDict), {})({"lookup": "pair"})
     odd = type("Odd", (Untrue, Right), {"conventions": declared, "version": Untrue()})
     implementation = Implementation("mine:Odd", odd)
@@ -427,19 +427,19 @@ def test_objects_without_a_truth_value_are_judged() -> None:
 
 
 def test_why_a_constructor_refuses_is_noted() -> None:
-    def refusing(told: str) -> Any:
+    def refusing(reported: str) -> Any:
         def refuse(self: Any, vocab: Any, merges: Any, special_tokens: Any = None) -> NoReturn:
-            raise NotImplementedError(told)
+            raise NotImplementedError(reported)
 
         return type("Refusing", (Right,), {"__init__": refuse, "train": TrainOnly.train})
 
     assert Implementation("x", refusing("no table is\ntaken")).notes == ["the constructor refuses: no table is"]
-    for told in ("", "NotImplementedError"):
-        assert Implementation("x", refusing(told)).notes == []
+    for reported in ("", "NotImplementedError"):
+        assert Implementation("x", refusing(reported)).notes == []
 
 
 @pytest.mark.parametrize(
-    ("methods", "told"),
+    ("methods", "reported"),
     [
         ({"encode": lambda self, text: text}, "x: encode returned str; expected list[int]"),
         ({"decode": lambda self, ids: b""}, "x: decode returned bytes; expected str"),
@@ -447,13 +447,13 @@ def test_why_a_constructor_refuses_is_noted() -> None:
         ({"train": classmethod(lambda cls, *_: ({b"a": 0}, []))}, "x: vocab maps bytes to int; expected int to bytes"),
     ],
 )
-def test_a_wrong_shape_is_told_before_any_case(methods: dict[str, Any], told: str) -> None:
+def test_a_wrong_shape_is_reported_before_any_case(methods: dict[str, Any], reported: str) -> None:
     with pytest.raises(LoadError) as caught:
         Implementation("x", type("A", (Right,), methods))
-    assert str(caught.value) == told
+    assert str(caught.value) == reported
 
 
-def test_special_tokens_that_are_not_claimed_leave_the_rest_to_be_judged() -> None:
+def test_special_tokens_that_are_not_supported_leave_the_rest_to_be_tested() -> None:
     class Plain(Right):
         def __init__(self, vocab: Any, merges: Any, special_tokens: Any = None, pattern: str | None = None) -> None:
             if special_tokens:

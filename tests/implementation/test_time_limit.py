@@ -163,7 +163,7 @@ print("ended")
 
 
 @posix
-def test_workers_of_a_pool_end_when_they_are_told_to() -> None:
+def test_workers_of_a_pool_end_when_they_are_asked_to() -> None:
     done = subprocess.run([sys.executable, "-c", FORKING], capture_output=True, text=True, timeout=60)
     assert (done.stdout, done.stderr) == ("ended\n", "")
 
@@ -222,10 +222,10 @@ def test_a_call_outside_any_time_limit_has_that_of_a_case() -> None:
 
 
 @posix
-@pytest.mark.parametrize(("outer", "inner", "told"), [(5, 0.1, "0.1"), (0.1, 5, "0.1")])
-def test_of_two_time_limits_the_tighter_one_counts(outer: float, inner: float, told: str) -> None:
+@pytest.mark.parametrize(("outer", "inner", "reported"), [(5, 0.1, "0.1"), (0.1, 5, "0.1")])
+def test_of_two_time_limits_the_tighter_one_counts(outer: float, inner: float, reported: str) -> None:
     with time_limit(outer) as whole:
-        with pytest.raises(TimedOut, match=f"no answer within {told} s"), time_limit(inner) as part:
+        with pytest.raises(TimedOut, match=f"no answer within {reported} s"), time_limit(inner) as part:
             call("encode(...)", spin)
         assert whole.seconds == part.seconds >= 0.1
 

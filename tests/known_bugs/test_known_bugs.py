@@ -43,7 +43,7 @@ def test_ids_are_unique_and_each_bug_has_a_clause_a_sentence_and_a_fix(spec: Spe
         assert 30 <= len(bug.sentence) <= 120, bug.id
         assert 10 <= len(bug.fix) <= 220, bug.id
         assert "\n" not in bug.evidence, bug.id
-        assert not {"told", "stands", "wanted", "mend"} & set(re.findall(r"\w+", f"{bug.sentence} {bug.fix}"))
+        assert not {"reported", "stands", "wanted", "mend"} & set(re.findall(r"\w+", f"{bug.sentence} {bug.fix}"))
 
 
 def test_every_tokenizer_is_a_known_bug_and_every_known_bug_has_one() -> None:
@@ -113,8 +113,12 @@ def test_what_is_answered_does_not_depend_on_the_hash_seed(published: Matrix, se
     ]
     environment = {**os.environ, "PYTHONHASHSEED": seed}
     command = [sys.executable, "-c", ANSWERS]
-    told = subprocess.run(command, input=json.dumps(asked), env=environment, capture_output=True, text=True, check=True)
-    assert json.loads(told.stdout) == [{case: published.answers[bug][case] for case in cases} for bug, cases in asked]
+    reported = subprocess.run(
+        command, input=json.dumps(asked), env=environment, capture_output=True, text=True, check=True
+    )
+    assert json.loads(reported.stdout) == [
+        {case: published.answers[bug][case] for case in cases} for bug, cases in asked
+    ]
 
 
 def test_an_outdated_matrix_is_reported(published: Matrix, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -62,7 +62,7 @@ def test_equal_answers_to_most_of_its_cases_are_a_likeness() -> None:
     assert _ranked(a="1", b="2", c="3") == [("greedy",)]
 
 
-def test_of_two_that_answer_alike_the_one_whose_clause_is_broken_is_told() -> None:
+def test_of_two_that_answer_alike_the_one_whose_clause_is_broken_is_reported() -> None:
     assert _ranked(a="1", b="2", c="3") == [("greedy",)]
     assert _ranked(b="2", c="3") == [("greedy", "greedy-too")]
 
@@ -71,17 +71,17 @@ def test_other_answers_look_like_nothing() -> None:
     assert _ranked(a="7", b="8", y="9") == []
 
 
-def test_a_bug_that_fails_many_cases_is_not_told_for_one_of_them() -> None:
+def test_a_bug_that_fails_many_cases_is_not_reported_for_one_of_them() -> None:
     assert _ranked(d="4", y="1", a="0", b="0") == []
 
 
-def test_a_second_cause_is_told_for_what_the_first_does_not_explain() -> None:
+def test_a_second_cause_is_reported_for_what_the_first_does_not_explain() -> None:
     found = ranked({"a": "1", "b": "2", "c": "3", "x": "5"}, JUDGED, _matrix(), CLAUSES)
     assert [one.bugs for one in found] == [("greedy",), ("strips",)]
     assert [sorted(one.cases) for one in found] == [["a", "b", "c"], ["x"]]
 
 
-def test_cases_that_were_not_judged_do_not_count_against_a_bug() -> None:
+def test_cases_that_were_not_tested_do_not_count_against_a_bug() -> None:
     assert [one.bugs for one in ranked({"a": "1"}, ["a"], _matrix(), {})] == [("greedy", "greedy-too", "longest")]
 
 
@@ -104,7 +104,7 @@ def _unknown(*places: int) -> dict[str, str]:
     return {CASES[place]: "other" for place in places}
 
 
-def test_a_bug_all_of_whose_cases_match_is_told_however_small_its_share() -> None:
+def test_a_bug_all_of_whose_cases_match_learns_however_small_its_share() -> None:
     answers = {**_unknown(*range(30, 60)), **MANY["small"], **MANY["pair"]}
     assert _many(answers) == [(("small",), 4), (("pair",), 2)]
 
@@ -129,26 +129,26 @@ def test_a_bug_of_few_cases_needs_all_of_them_and_one_of_its_own_clause() -> Non
     assert without == []
 
 
-def test_a_bug_that_another_fault_mostly_hides_is_told_by_all_cases_of_its_own_clause() -> None:
+def test_a_bug_that_another_fault_mostly_hides_is_reported_by_all_cases_of_its_own_clause() -> None:
     own = dict.fromkeys(("wide", "c0", "c1", "c2"), "W")
     answers = {**_unknown(*range(3, 60)), "c0": "1", "c1": "1", "c2": "1"}
     assert [one.bugs for one in ranked(answers, CASES, _matrix(MANY), own)] == [("wide",)]
     assert ranked(answers, CASES, _matrix(MANY), {**own, "c3": "W"}) == []
 
 
-def test_advisories_are_evidence_and_are_not_explained() -> None:
+def test_warnings_are_evidence_and_are_not_explained() -> None:
     answers = {**MANY["small"], **_unknown(*range(30, 60))}
     assert _many(answers, ["c20", *CASES[30:60]]) == [(("small",), 1)]
     assert _many(answers, CASES[30:60]) == []
 
 
-def test_two_causes_that_explain_as_much_of_different_cases_stand_apart() -> None:
+def test_two_causes_that_explain_as_much_of_different_cases_are_separate() -> None:
     answers = {"c0": "1", "c1": "1", "c2": "1", "c3": "1"}
     rows = {"one": {"c0": "1", "c1": "1"}, "two": {"c2": "1", "c3": "1"}}
     assert [one.bugs for one in ranked(answers, CASES, _matrix(rows), {})] == [("one",), ("two",)]
 
 
-def test_five_causes_are_told_and_no_more() -> None:
+def test_five_causes_are_reported_and_no_more() -> None:
     rows = {f"bug{number}": {f"c{number}{place}": "1" for place in range(4)} for number in range(1, 7)}
     answers = {case: "1" for row in rows.values() for case in row}
     assert len(ranked(answers, list(answers), _matrix(rows), {})) == 5
@@ -160,8 +160,8 @@ def test_causes_of_three_known_bugs_in_one_tokenizer_are_named() -> None:
     judged = [case.id for case in _cases()]
     others = {case: "other" for case in judged[::2] if case not in both}
     clauses = {**{case.id: case.clause.id for case in _cases()}, **{bug.id: bug.clause for bug in known_bugs()}}
-    told = {bug for one in ranked({**others, **both}, judged, read(), clauses) for bug in one.bugs}
-    assert {"one-replacement-per-byte", "tie-right-first"} <= told
+    reported = {bug for one in ranked({**others, **both}, judged, read(), clauses) for bug in one.bugs}
+    assert {"one-replacement-per-byte", "tie-right-first"} <= reported
 
 
 def test_the_matrix_is_read_as_it_is_written(tmp_path: Any) -> None:

@@ -83,7 +83,7 @@ def _dump(source: str, unreached: Collection[str]) -> str:
 
 
 class _Plain(ast.NodeTransformer):
-    """Takes out what is never run, annotations and docstrings, and the messages of errors, which are not judged."""
+    """Takes out what is never run, annotations and docstrings, and the messages of errors, which are not tested."""
 
     def visit_arg(self, node: ast.arg) -> ast.arg:
         node.annotation = None

@@ -2,7 +2,7 @@
 
     python tests/mutation/run.py [--jobs N] [--listed] [--show] [MODULE ...]
 
-Mutants are made by cosmic-ray's operators and one of our own. Each is judged in a fork of this process, which has
+Mutants are made by cosmic-ray's operators and one of our own. Each is tested in a fork of this process, which has
 pytest and the spec in memory already; the fork's exit status is that of `pytest conformance`. POSIX only.
 """
 
@@ -99,7 +99,7 @@ class _Tracer:
 class _Order:
     """Runs the items that reach the mutant, those that have killed most first; notes the one that kills.
 
-    What is not claimed any more kills too. The laws that ask a new process are left out: there is no mutant there.
+    What is not supported any more kills too. The laws that ask a new process are left out: there is no mutant there.
     """
 
     def __init__(self, reaching: set[str], killers: Counter[str], note: Path) -> None:
@@ -186,7 +186,7 @@ def verdicts(found: list[Mutant], jobs: int, folder: Path) -> Iterator[tuple[Mut
             if ended:
                 del running[pid]
                 with contextlib.suppress(ProcessLookupError):
-                    os.killpg(pid, signal.SIGKILL)  # what it may have left behind
+                    os.killpg(pid, signal.SIGKILL)  # what it may have left
                 by = note.read_text("utf-8") if note.exists() else ""
                 killers[mutant.module][by] += 1
                 yield mutant, by or (f"status {status}" if status else ""), time.monotonic() - since

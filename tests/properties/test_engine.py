@@ -1,4 +1,4 @@
-"""The search: the same in every process, small counterexamples, controls, time-outs, and nothing left behind."""
+"""The search: the same in every process, small counterexamples, controls, time-outs, and nothing left."""
 
 from __future__ import annotations
 

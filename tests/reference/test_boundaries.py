@@ -37,7 +37,7 @@ def test_which_delimiters_are_safe(special: list[str], safe: list[str]) -> None:
     assert safe_delimiters(special) == safe
 
 
-def test_thousands_of_delimiters_are_told_at_once() -> None:
+def test_thousands_of_delimiters_are_reported_at_once() -> None:
     many = [f"<|special_{number}|>" for number in range(3000)]
     began = time.perf_counter()
     assert safe_delimiters(many) == many

@@ -195,10 +195,10 @@ def test_merges_are_the_plain_ones(tie_break: str, byte_order: str) -> None:
             word = "".join(draw.choice(letters) for _ in range(draw.randint(1, longest)))
             counts[word.encode()] += draw.randint(1, largest)
         wanted = draw.choice([0, 1, 5, 300])
-        told: list[int] = []
-        merges = learning.learn(counts, wanted, tie_break, byte_order, partial(tell, told))
+        reported: list[int] = []
+        merges = learning.learn(counts, wanted, tie_break, byte_order, partial(tell, reported))
         assert merges == learn_plainly(counts, wanted, tie_break, byte_order)
-        assert told[-1:] == [len(merges)] * bool(merges)
+        assert reported[-1:] == [len(merges)] * bool(merges)
 
 
 @pytest.mark.parametrize(
@@ -214,8 +214,8 @@ def test_merges_go_on_from_any_table(before: list[tuple[bytes, bytes]]) -> None:
     assert learning.learn(counts, 20, merges=before) == learn_plainly(counts, 20, merges=before)
 
 
-def tell(told: list[int], phase: str, done: int, total: int) -> None:
-    told.append(done)
+def tell(reported: list[int], phase: str, done: int, total: int) -> None:
+    reported.append(done)
 
 
 def test_which_learner_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -360,11 +360,11 @@ def test_what_a_text_without_fences_repeats_is_merged_once(monkeypatch: pytest.M
     merged: list[bytes] = []
     merge = encoding.merge_each
 
-    def told(pre_tokens: list[bytes], *ranks: Any) -> tuple[Any, Any]:
+    def reported(pre_tokens: list[bytes], *ranks: Any) -> tuple[Any, Any]:
         merged.extend(pre_tokens)
         return merge(pre_tokens, *ranks)
 
-    monkeypatch.setattr(encoding, "merge_each", told)
+    monkeypatch.setattr(encoding, "merge_each", reported)
     one = Tokenizer.train("天地,玄黄", 262, pattern="cl100k")
     text = "天地,玄黄。" * (LONG // 4)
     assert one.encode(text) == plain(one, text)

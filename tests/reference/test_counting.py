@@ -100,15 +100,15 @@ def test_files_are_bytes(tmp_path: Path) -> None:
 def test_progress_counts_chunks(text: str, tmp_path: Path) -> None:
     file = tmp_path / "a.txt"
     file.write_bytes(text.encode())
-    told: list[tuple[str, int, int]] = []
-    count_pre_tokens(file, ["<|e|>"], progress=lambda *step: told.append(step))
-    assert told[-1][1] == told[-1][2] == len(told) > 1
-    told.clear()
-    count_pre_tokens([file, text], progress=lambda *step: told.append(step))
-    assert told[-1][1] == told[-1][2] == len(told) > 1
-    told.clear()
-    count_pre_tokens(iter([text[:200]]), progress=lambda *step: told.append(step))
-    assert told == [("counting", 1, 0)]
+    reported: list[tuple[str, int, int]] = []
+    count_pre_tokens(file, ["<|e|>"], progress=lambda *step: reported.append(step))
+    assert reported[-1][1] == reported[-1][2] == len(reported) > 1
+    reported.clear()
+    count_pre_tokens([file, text], progress=lambda *step: reported.append(step))
+    assert reported[-1][1] == reported[-1][2] == len(reported) > 1
+    reported.clear()
+    count_pre_tokens(iter([text[:200]]), progress=lambda *step: reported.append(step))
+    assert reported == [("counting", 1, 0)]
 
 
 @pytest.mark.parametrize("workers", [1, 2])
@@ -168,8 +168,10 @@ def test_a_file_that_changes_is_one_clear_line(change: bytes | None, workers: in
         else:
             files[-1].write_bytes(change)
 
-    told = "cannot be read: No such file" if change is None else r"changed from 10000 to \d+ bytes while it was read"
-    with pytest.raises(ValueError, match=f"49: {told}") as caught:
+    reported = (
+        "cannot be read: No such file" if change is None else r"changed from 10000 to \d+ bytes while it was read"
+    )
+    with pytest.raises(ValueError, match=f"49: {reported}") as caught:
         Tokenizer.train(files, 300, workers=workers, progress=tell)
     assert "\n" not in str(caught.value)
     assert caught.value.__cause__ is None

@@ -59,9 +59,9 @@ def test_one_file_is_counted_by_both_workers(
     executor: Executor, paths: list[Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(chunks, "CHUNK_SIZE", paths[0].stat().st_size)
-    told: list[tuple[int, int]] = []
-    counts = count_pre_tokens(paths[0], executor=executor, workers=2, progress=lambda _, *step: told.append(step))
-    assert told == [(1, 2), (2, 2)]
+    reported: list[tuple[int, int]] = []
+    counts = count_pre_tokens(paths[0], executor=executor, workers=2, progress=lambda _, *step: reported.append(step))
+    assert reported == [(1, 2), (2, 2)]
     assert counts == count_pre_tokens(paths[0])
 
 

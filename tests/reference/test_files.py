@@ -84,16 +84,16 @@ def test_two_workers_write_what_one_writes(special: list[str], tmp_path: Path) -
     trained = Tokenizer.train(decoded(hostile("training", 2000)), 330, special)
     source = tmp_path / "text"
     source.write_bytes(hostile("workers", 1500))
-    told: list[tuple[str, int, int]] = []
+    reported: list[tuple[str, int, int]] = []
     counts = [trained.encode_file(source, tmp_path / "1", workers=1)]
-    counts.append(trained.encode_file(source, tmp_path / "2", workers=2, progress=lambda *step: told.append(step)))
+    counts.append(trained.encode_file(source, tmp_path / "2", workers=2, progress=lambda *step: reported.append(step)))
     assert counts == [len(trained.encode(decoded(source.read_bytes())))] * 2
     assert (tmp_path / "1").read_bytes() == (tmp_path / "2").read_bytes()
     size = source.stat().st_size
-    assert [step[1] for step in told] == sorted(step[1] for step in told)
-    assert len(told) > 5
-    assert told[-1] == ("encoding", size, size)
-    assert told[0][1] < size / 2
+    assert [step[1] for step in reported] == sorted(step[1] for step in reported)
+    assert len(reported) > 5
+    assert reported[-1] == ("encoding", size, size)
+    assert reported[0][1] < size / 2
     assert is_clean(tmp_path, "text", "1", "2")
 
 
@@ -174,12 +174,12 @@ def test_a_target_that_cannot_be_written_is_one_clear_line(source: Path, tmp_pat
         Path(os.devnull),
         tmp_path / ("a" * 300),
     ):
-        told: list[object] = []
+        reported: list[object] = []
         with pytest.raises(ValueError, match=r"cannot be written: \w+") as caught:
-            trained.encode_file(source, target, progress=lambda *step, told=told: told.append(step))
+            trained.encode_file(source, target, progress=lambda *step, reported=reported: reported.append(step))
         assert str(caught.value).startswith(f"{target}: ")
         assert "\n" not in str(caught.value)
-        assert not told, "it is said before the work"
+        assert not reported, "it is said before the work"
         assert is_clean(tmp_path, "text", "folder")
 
 

@@ -118,7 +118,7 @@ def test_merges_as_lines(tmp_path: Path, way: str, form: str) -> None:
     assert_read(vocab, save(tmp_path / "merges.txt", "#version: 0.2\n" + lines))
 
 
-def test_special_tokens_that_stand_in_the_file(tmp_path: Path) -> None:
+def test_special_tokens_that_are_in_the_file(tmp_path: Path) -> None:
     file = save(tmp_path / "both.pkl", {"vocab": VOCAB, "merges": MERGES, "special_tokens": ["<|endoftext|>"]})
     assert read(file).special_tokens == ("<|endoftext|>",)
     assert read(file, special_tokens=["日本語"], pattern="none").special_tokens == ("日本語",)
@@ -238,14 +238,14 @@ def test_malformed_and_hostile_files(tmp_path: Path, data: bytes, what: str) -> 
         ({"special_tokens": "ab", "vocab": VOCAB, "merges": MERGES}, "special_tokens is str, not a list of strings"),
     ],
 )
-def test_other_values_are_told(tmp_path: Path, value: Any, what: str) -> None:
+def test_other_values_are_reported(tmp_path: Path, value: Any, what: str) -> None:
     file = save(tmp_path / "vocab.pkl", value)
     has_merges = isinstance(value, tuple) or (isinstance(value, dict) and "vocab" in value) or isinstance(value, bytes)
     merges = () if has_merges else (save(tmp_path / "merges.pkl", MERGES),)
     assert what in refused(file, *merges)
 
 
-def test_protocol_2_is_told_from_code(tmp_path: Path) -> None:
+def test_protocol_2_is_distinguished_from_code(tmp_path: Path) -> None:
     file = tmp_path / "vocab.pkl"
     file.write_bytes(pickle.dumps(VOCAB, protocol=2))
     assert "calls for _codecs.encode" in refused(file)
@@ -253,7 +253,7 @@ def test_protocol_2_is_told_from_code(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("errors", ["replace", "ignore", "backslashreplace"])
-def test_bytes_that_were_lost_are_told(tmp_path: Path, errors: str) -> None:
+def test_bytes_that_were_lost_are_reported(tmp_path: Path, errors: str) -> None:
     vocab = {index: token.decode("utf-8", errors=errors) for index, token in VOCAB.items()}
     message = refused(save(tmp_path / "vocab.json", vocab), save(tmp_path / "merges.pkl", MERGES))
     assert "the tokens are not Latin-1, GPT-2's spelling, hexadecimal, base64, Python literals or lists of" in message

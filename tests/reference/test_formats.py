@@ -106,7 +106,7 @@ class TestGPT2:
         file.write_bytes(b'{\n"\xff": 0}')
         assert refused(lambda: gpt2.read_vocab(file)).startswith(f"{file}:2: not UTF-8 at byte 3")
 
-    def test_special_tokens_of_others_stand_as_text(self, tmp_path: Path) -> None:
+    def test_special_tokens_of_others_are_text(self, tmp_path: Path) -> None:
         entries = {spell(token): index for index, token in BYTES.items()} | {
             "<a b>": 256,
             "日本": 257,

@@ -104,8 +104,8 @@ def test_all_that_encodes_does_the_same(tokenizer: Tokenizer, tmp_path: Path) ->
         assert outcome(small.encode_iterable, chunks, **chosen) == wanted, (chunks, chosen)
         assert outcome(small.encode_to_numpy, text, **chosen) == wanted
         if isinstance(wanted, str):
-            told = error(small.encode_batch, ["", text], **chosen)
-            assert told.startswith(f"text 1 holds {wanted!a} at character ")
+            reported = error(small.encode_batch, ["", text], **chosen)
+            assert reported.startswith(f"text 1 holds {wanted!a} at character ")
         else:
             assert plain.encode(text, **both) == wanted
             assert small.encode_batch(["", text], **chosen) == [[], wanted]
@@ -136,7 +136,7 @@ def test_long_texts_go_over_arrays_with_the_same_choice(tokenizer: Tokenizer, mo
 
 
 @pytest.mark.parametrize("workers", [1, 2])
-def test_a_file_is_refused_wherever_in_it_the_token_stands(
+def test_a_file_is_refused_wherever_in_it_the_token_is(
     tokenizer: Tokenizer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, workers: int
 ) -> None:
     monkeypatch.setattr("bpe_conformance.reference.file_encoding.CHUNK_SIZE", 1 << 12)
@@ -146,9 +146,9 @@ def test_a_file_is_refused_wherever_in_it_the_token_stands(
         text = around * 2000 + token + around * 2000  # among x it holds the only places where a file may be cut
         source.write_text(text, encoding="utf-8")
         options: dict[str, Any] = {"allowed_special": {"<s>"}, "disallowed_special": [token], "workers": workers}
-        told = error(tokenizer.encode_file, source, target, **options)
-        assert told.startswith(f"{source}")
-        assert f"holds {token!a} at character " in told
+        reported = error(tokenizer.encode_file, source, target, **options)
+        assert reported.startswith(f"{source}")
+        assert f"holds {token!a} at character " in reported
         assert target.read_bytes() == b"earlier"
         options["disallowed_special"] = ()
         tokenizer.encode_file(source, tmp_path / "plain", **options)
@@ -203,7 +203,7 @@ def test_nested_special_tokens() -> None:
 
 
 @pytest.mark.parametrize(
-    ("keywords", "told"),
+    ("keywords", "reported"),
     [
         ({"allowed_special": "<s>"}, "allowed_special is the string '<s>'"),
         ({"disallowed_special": "<s>"}, "disallowed_special is the string '<s>'"),
@@ -214,13 +214,13 @@ def test_nested_special_tokens() -> None:
         ({"disallowed_special": [""]}, "disallowed_special holds an empty string"),
     ],
 )
-def test_what_is_no_choice_is_one_line(tokenizer: Tokenizer, keywords: dict[str, Any], told: str) -> None:
+def test_what_is_no_choice_is_one_line(tokenizer: Tokenizer, keywords: dict[str, Any], reported: str) -> None:
     for call, argument in (
         (tokenizer.encode, "a"),
         (tokenizer.encode_batch, ["a"]),
         (tokenizer.encode_iterable, ["a"]),
     ):
-        assert told.replace("the string ", "") in error(call, argument, **keywords).replace("the string ", "")
+        assert reported.replace("the string ", "") in error(call, argument, **keywords).replace("the string ", "")
 
 
 def test_choices_are_remembered_and_bounded(tokenizer: Tokenizer, monkeypatch: pytest.MonkeyPatch) -> None:

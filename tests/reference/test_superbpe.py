@@ -88,9 +88,9 @@ def test_sources_of_every_kind_give_the_same(tmp_path: Path) -> None:
     merges = superbpe.train(text, 600, 500).merges
     for source in (tmp_path / "text", [text], iter([text]), (part for part in [text, ""])):
         assert superbpe.train(source, 600, 500, workers=2).merges == merges
-    told: list[str] = []
-    superbpe.train(text, 600, 500, progress=lambda phase, done, total: told.append(phase))
-    assert [phase for phase, before in zip(told, ["", *told], strict=False) if phase != before] == [
+    reported: list[str] = []
+    superbpe.train(text, 600, 500, progress=lambda phase, done, total: reported.append(phase))
+    assert [phase for phase, before in zip(reported, ["", *reported], strict=False) if phase != before] == [
         "counting",
         "merging",
         "counting",

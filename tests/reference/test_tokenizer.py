@@ -28,7 +28,7 @@ def test_special_tokens_absent_from_the_vocabulary_get_the_next_ids() -> None:
     assert len(vocab) == 257
 
 
-def test_segments_are_split_as_if_they_stood_alone() -> None:
+def test_segments_are_split_as_if_they_were_alone() -> None:
     vocab, merges = gpt2()
     tokenizer = Tokenizer(vocab, merges, ["<|e|>"])
     ids = tokenizer.encode("a  <|e|>  b")

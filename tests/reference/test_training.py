@@ -129,9 +129,9 @@ def test_a_vocabulary_that_is_too_small_is_refused(size: int, special: list[str]
 
 
 def test_progress_tells_each_merge() -> None:
-    told: list[tuple[str, int, int]] = []
-    Tokenizer.train("ab ab", 300, progress=lambda *step: told.append(step))
-    assert told == [("counting", 1, 1), ("merging", 1, 44), ("merging", 2, 44)]
+    reported: list[tuple[str, int, int]] = []
+    Tokenizer.train("ab ab", 300, progress=lambda *step: reported.append(step))
+    assert reported == [("counting", 1, 1), ("merging", 1, 44), ("merging", 2, 44)]
 
 
 @pytest.mark.parametrize("convention", [{"tie_break": "random"}, {"lookup": "bytes"}, {"colour": "red"}])

@@ -85,8 +85,8 @@ def refuse_in_its_own_way(word: str) -> str:
     raise Misplaced(word, 3) if word == "a" else Unreadable(word)
 
 
-@pytest.mark.parametrize(("word", "kind", "told"), [("a", Misplaced, "a at 3"), ("b", Unreadable, "cannot read b")])
-def test_an_error_arrives_as_it_is_whatever_its_constructor_takes(word: str, kind: type, told: str) -> None:
+@pytest.mark.parametrize(("word", "kind", "reported"), [("a", Misplaced, "a at 3"), ("b", Unreadable, "cannot read b")])
+def test_an_error_arrives_as_it_is_whatever_its_constructor_takes(word: str, kind: type, reported: str) -> None:
     with ThreadPoolExecutor(1) as executor:
         jobs = [word]
         for results in (
@@ -95,7 +95,7 @@ def test_an_error_arrives_as_it_is_whatever_its_constructor_takes(word: str, kin
         ):
             with pytest.raises(kind) as caught:
                 next(results)
-            assert str(caught.value) == told
+            assert str(caught.value) == reported
 
 
 ABANDONED = """
@@ -113,7 +113,7 @@ def test_workers_that_are_ended_while_they_send_a_result_are_not_waited_for() ->
     subprocess.run([sys.executable, "-c", ABANDONED], cwd=root, timeout=60, check=True)
 
 
-def test_a_mistake_in_a_job_is_told_with_its_traceback() -> None:
+def test_a_mistake_in_a_job_is_reported_with_its_traceback() -> None:
     with pytest.raises(RuntimeError, match=r"^a worker failed \(KeyError: 'x'\)$") as caught:
         list(in_processes(2, look_up, ["a", "x"]))
     assert isinstance(caught.value.__cause__, KeyError)
@@ -155,20 +155,20 @@ class Lost(Executor):
 
 
 @pytest.mark.parametrize(
-    ("error", "told"),
+    ("error", "reported"),
     [
         (KilledWorker("the job 3\n  was tried on 4 workers"), "KilledWorker: the job 3 was tried on 4 workers"),
         (ValueError("cannot be unpickled"), "ValueError: cannot be unpickled"),
         (None, "CancelledError: "),
     ],
 )
-def test_whatever_an_executor_raises_is_one_clear_line(error: Exception | None, told: str) -> None:
+def test_whatever_an_executor_raises_is_one_clear_line(error: Exception | None, reported: str) -> None:
     executor = Lost(error)
     results = in_order(executor, double, range(9), 4)
     assert next(results) == 0
     with pytest.raises(RuntimeError) as caught:
         next(results)
-    assert str(caught.value) == f"a worker failed ({told.rstrip()})"
+    assert str(caught.value) == f"a worker failed ({reported.rstrip()})"
     assert [future.cancelled() for future in executor.futures[2:]] == [True] * 3
 
 
@@ -242,9 +242,9 @@ def test_workers_end_with_their_caller(number: str, method: str, tmp_path: Path)
             os.killpg(process.pid, signal.SIGINT)  # as Ctrl-C does: all processes of the terminal get it
         else:
             process.terminate()
-        told = process.communicate(timeout=10)[1]
+        reported = process.communicate(timeout=10)[1]
     finally:
         if process.poll() is None:
             process.kill()
     assert process.returncode == -signal.Signals[number]
-    assert told.count("Traceback") == told.count("KeyboardInterrupt\n") == (number == "SIGINT")
+    assert reported.count("Traceback") == reported.count("KeyboardInterrupt\n") == (number == "SIGINT")

@@ -239,7 +239,7 @@ def test_each_member_is_required(member: str) -> None:
         ("kind", "law"),
         ("stale", False),
         ("seconds", -1),
-        ("told", "x"),
+        ("reported", "x"),
     ],
 )
 def test_other_words_are_refused(member: str, value: object) -> None:

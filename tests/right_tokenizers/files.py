@@ -36,7 +36,7 @@ def read(vocab_path: str, merges_path: str) -> tuple[dict[str, int], list[tuple[
 
 
 class AsText(Linked):
-    """A special token stands in vocab.json as its text."""
+    """A special token is in vocab.json as its text."""
 
     def save(self, folder: str) -> None:
         special = {token.encode(): token for token in self.special}

@@ -1,4 +1,4 @@
-"""A linked list and a heap, behind a cache that holds few words; streams are held back by the block."""
+"""A linked list and a heap, with a cache that holds few words; streams are held back by the block."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ def distinct(special_tokens: Iterable[str] | None) -> list[str]:
 
 
 def segments(text: str, special: Iterable[str]) -> Iterator[tuple[str, bool]]:
-    """Yield what stands between the special tokens, and those, by `str.find`."""
+    """Yield what is between the special tokens, and those, by `str.find`."""
     found: list[tuple[int, int, str]] = [(0, 0, token) for token in special]
     place = 0
     while found:

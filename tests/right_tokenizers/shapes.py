@@ -1,4 +1,4 @@
-"""Right tokenizers behind other shapes of class."""
+"""Correct tokenizers in other shapes of class."""
 
 from __future__ import annotations
 

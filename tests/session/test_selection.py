@@ -86,7 +86,7 @@ def test_what_is_named_is_what_runs(project: Project, options: list[str], ids: s
     assert set(states(result)) == ids
 
 
-def test_kinds_of_options_that_have_nothing_in_common_are_told_to_narrow(project: Project) -> None:
+def test_kinds_of_options_that_have_nothing_in_common_are_asked_to_narrow(project: Project) -> None:
     result = project.judge("reference", "--bpe-case", "merge-priority", "--bpe-section", "FILE")
     assert result.ret == pytest.ExitCode.NO_TESTS_COLLECTED
     result.stdout.fnmatch_lines(

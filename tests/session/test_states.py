@@ -43,7 +43,7 @@ def test_the_textbook_passes(project: Project) -> None:
     assert "verdict       streaming" not in result.stdout.str()
 
 
-def test_a_wrong_tokenizer_fails_and_is_told_how(project: Project) -> None:
+def test_a_wrong_tokenizer_fails_and_learns_how(project: Project) -> None:
     result = project.run("mine:Greedy", "--bpe-write-known-failures", "known.yaml")
     assert result.ret == pytest.ExitCode.TESTS_FAILED
     result.stdout.fnmatch_lines(
@@ -94,13 +94,13 @@ def test_known_failures_are_strict_both_ways(project: Project) -> None:
             "It is listed as a known failure (passes by now), and passes. Remove it from the list.",
         ]
     )
-    # Written anew, what was judged is as it now is; what was not judged stays.
+    # Written anew, what was tested is as it now is; what was not tested stays.
     assert 'stream-cut: "not \\"claimed\\" \\\\ \\n"' in (project.path / "known.yaml").read_text("utf-8")
     unselected = project.judge("mine:Right", "--bpe-known-failures", "known.yaml", "--bpe-case", "merge-lookup")
     assert unselected.ret == pytest.ExitCode.OK
 
 
-def test_advisories_fail_only_when_strict(project: Project) -> None:
+def test_warnings_fail_only_when_strict(project: Project) -> None:
     result = project.judge("mine:FromTheRight", "-v")
     assert result.ret == pytest.ExitCode.OK
     assert states(result)["style-left"] == "WARNING"
@@ -120,7 +120,7 @@ def test_advisories_fail_only_when_strict(project: Project) -> None:
         ("make", {"BYTES", "MERGE", "ERROR", "DECODE"}),
     ],
 )
-def test_what_is_not_offered_is_not_claimed(project: Project, adapter: str, claimed: set[str]) -> None:
+def test_what_is_not_supported_is_skipped(project: Project, adapter: str, claimed: set[str]) -> None:
     result = project.judge(f"mine:{adapter}", "-v")
     assert result.ret == pytest.ExitCode.OK
     found = states(result)

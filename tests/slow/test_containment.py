@@ -86,7 +86,7 @@ class Tokenizer: ...
 
 
 @pytest.mark.parametrize(
-    ("statement", "told"),
+    ("statement", "reported"),
     [
         ("while True: pass", "importing it gives no answer within 1.2 s"),
         ("import sys; sys.exit(3)", "importing at_import called sys.exit(3)"),
@@ -98,15 +98,15 @@ class Tokenizer: ...
         ("eval('1 +')", "importing at_import failed: SyntaxError"),
     ],
 )
-def test_imports_are_contained(project: Project, statement: str, told: str) -> None:
+def test_imports_are_contained(project: Project, statement: str, reported: str) -> None:
     project.write("at_import.py", at_import(statement))
     line = project.refused("at_import:Tokenizer", "--bpe-time-limit", "0.2")
-    assert told in line
+    assert reported in line
     assert line.isascii()
     assert line.isprintable()
 
 
-def test_a_program_that_does_not_start_is_told_as_one(project: Project) -> None:
+def test_a_program_that_does_not_start_is_reported_as_one(project: Project) -> None:
     project.write("silent.py", "import sys\nsys.stdin.read()\n")
     line = project.refused(f"cmd:{sys.executable} silent.py", "--bpe-time-limit", "0.2")
     assert "the program gives no answer within 1.2 s to start; bpe-conformance check-bridge" in line

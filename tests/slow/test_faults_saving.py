@@ -1,4 +1,4 @@
-"""A save that fails or is interrupted, at any moment, leaves what stood there, and nothing else."""
+"""A save that fails or is interrupted, at any moment, leaves what was there, and nothing else."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The suite as a host for foreign code: hostile adapters (tests/hostile) fail their case, and the rest is judged."""
+"""The suite as a host for foreign code: hostile adapters (tests/hostile) fail their case, and the rest is tested."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ SHAPES = """
 from bpe_conformance.reference.textbook import Tokenizer as Right
 
 class Shapes(Right):
-    "Answers nothing where an error is wanted."
+    "Answers nothing where an error is expected."
 
     def __init__(self, vocab, merges, special_tokens=None):
         try:
@@ -170,7 +170,7 @@ def offering(encode: str = "") -> str:
 
 
 @pytest.mark.parametrize(
-    ("source", "status", "told"),
+    ("source", "status", "reported"),
     [
         (offering(), 4, "offers none of train, encode and decode"),
         (offering("1 / 0 if text == 'ab' else []"), 1, "verdict       encoder    FAIL"),
@@ -185,11 +185,11 @@ def offering(encode: str = "") -> str:
     ],
     ids=["nothing", "raises-in-the-probe", "another-model", "refuses-all", "mock", "conventions"],
 )
-def test_claiming_less_is_not_green(project: Project, source: str, status: int, told: str) -> None:
+def test_claiming_less_is_not_green(project: Project, source: str, status: int, reported: str) -> None:
     project.write("claiming.py", source)
     result = project.judge("claiming:Claiming")
     assert result.ret == status
-    assert told in result.stdout.str() + result.stderr.str()
+    assert reported in result.stdout.str() + result.stderr.str()
 
 
 SPINNING = """

@@ -1,4 +1,4 @@
-"""Paths at which no file stands that can be read, refusals as a user sees them, and that nothing read is executed."""
+"""Paths at which there is no file that can be read, refusals as a user sees them, and that nothing read is executed."""
 
 from __future__ import annotations
 
@@ -44,10 +44,10 @@ def said() -> dict[str, dict[str, str]]:
 @pytest.mark.skipif(sys.platform == "win32", reason="pipes and devices have no paths there")
 @pytest.mark.parametrize("kind", KINDS)
 def test_no_reader_waits_for_a_pipe_or_reads_a_device(kind: str, said: dict[str, dict[str, str]]) -> None:
-    for reader, told in said[kind].items():
-        assert told.count("\n") == 0
+    for reader, reported in said[kind].items():
+        assert reported.count("\n") == 0
         wanted = IN_ITS_WORDS.get(kind, KINDS[kind]) if reader == "table" else KINDS[kind]
-        assert wanted in told, (reader, told)
+        assert wanted in reported, (reader, reported)
 
 
 # As a user sees it
@@ -58,7 +58,7 @@ def table(target: str, tried: str) -> bytes:
 
 
 @pytest.mark.parametrize(
-    ("name", "data", "told"),
+    ("name", "data", "reported"),
     [
         (
             "x.tiktoken",
@@ -71,7 +71,7 @@ def table(target: str, tried: str) -> bytes:
     ],
 )
 def test_tables_on_the_command_line(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str, data: bytes, told: str
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str, data: bytes, reported: str
 ) -> None:
     (tmp_path / name).write_bytes(data)
     for command in ("encode", "decode"):
@@ -80,26 +80,28 @@ def test_tables_on_the_command_line(
         assert out == ""
         assert err.startswith("bpe-conformance: ")
         assert err.count("\n") == 1
-        assert told in err
+        assert reported in err
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "reported"),
     [
         (["<x>=4294967296"], "--special '<x>=4294967296': ids are 0 to 4294967295"),
         (["<x>=" + "9" * 5000], "99999...: ids are 0 to 4294967295"),
         (["<x>=7", "<x>=8"], "--special '<x>' is given twice, with two ids"),
     ],
 )
-def test_special_tokens_on_the_command_line(capsys: pytest.CaptureFixture[str], words: list[str], told: str) -> None:
+def test_special_tokens_on_the_command_line(
+    capsys: pytest.CaptureFixture[str], words: list[str], reported: str
+) -> None:
     options = [word for one in words for word in ("--special", one)]
     assert main(["encode", "gpt2", *options]) == 2
     err = capsys.readouterr().err
     assert err.count("\n") == 1
-    assert told in err
+    assert reported in err
 
 
-def test_what_stands_where_an_export_goes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_is_where_an_export_goes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for text in ("[" * 20_000, '{"kind": "manifest", "files": 7}', '{"kind": "manifest", "kind": "x"}', "\x00"):
         (tmp_path / "manifest.json").write_text(text)
         assert main(["export", str(tmp_path)]) == 2

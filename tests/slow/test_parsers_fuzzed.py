@@ -27,9 +27,7 @@ def inputs(draw: st.DrawFn, name: str) -> bytes:
 @pytest.mark.parametrize("name", TARGETS)
 @settings(max_examples=20, derandomize=True, deadline=None, database=None, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
-def test_whatever_stands_in_a_file_is_read_or_refused_in_one_line(
-    name: str, data: st.DataObject, tmp_path: Path
-) -> None:
+def test_whatever_is_in_a_file_is_read_or_refused_in_one_line(name: str, data: st.DataObject, tmp_path: Path) -> None:
     place = tmp_path / "place"
     place.mkdir()
     try:

@@ -23,7 +23,7 @@ def what_is_read_once(tmp_path_factory: pytest.TempPathFactory) -> None:
     ("target", "tried"), [(target, tried) for target, table in HOSTILE.items() for tried in table], ids=lambda one: one
 )
 def test_one_line_tells_what_and_where(target: str, tried: str, tmp_path: Path) -> None:
-    data, told = HOSTILE[target][tried]
+    data, reported = HOSTILE[target][tried]
     if len(data) <= SMALL:
         tracemalloc.start()
     try:
@@ -32,4 +32,4 @@ def test_one_line_tells_what_and_where(target: str, tried: str, tmp_path: Path) 
     finally:
         tracemalloc.stop()
     assert refusal is not None
-    assert told in refusal
+    assert reported in refusal

@@ -1,6 +1,6 @@
 """The suite, again and again in other surroundings: `python tests/soak/run.py --minutes 60`.
 
-Each run stands in a process of its own and writes a report; all reports of one adapter have to be equal but for times
+Each run is in a process of its own and writes a report; all reports of one adapter have to be equal but for times
 (those with `--bpe-isolate` among themselves: some laws need the memory of the suite's own process).
 Between the runs the fuzzers take turns, and at the end the memory of one long-lived process is looked at.
 """
@@ -81,12 +81,12 @@ def judged(python: str, adapter: str, way: Way, report: Path) -> tuple[int, Any,
             text=True,
             errors="replace",
         )
-    told = (found.stdout + found.stderr)[-600:]
+    reported = (found.stdout + found.stderr)[-600:]
     if not report.exists():
-        return found.returncode, "no report", told
+        return found.returncode, "no report", reported
     data = timeless(json.loads(report.read_text("utf-8")))
     data["results"].sort(key=lambda one: one["id"])
-    return found.returncode, data, told
+    return found.returncode, data, reported
 
 
 def digest(data: Any) -> str:
@@ -125,12 +125,12 @@ def soak(minutes: float, runs: int, pythons: list[str], fuzz: int) -> int:
     with tempfile.TemporaryDirectory() as folder:
         for number, (python, adapter, way) in enumerate(rounds(pythons), 1):
             report = Path(folder, f"{number}.json")
-            code, data, told = judged(python, adapter, way, report)
+            code, data, reported = judged(python, adapter, way, report)
             counts[way.name] = counts.get(way.name, 0) + 1
             alike = adapter + " isolated" * (way.name == "isolated")
             if code != ADAPTERS[adapter] or data != first.setdefault(alike, data):
                 failed += 1
-                lines = [f"run {number}: {python}, {adapter}, {way.name}: exit {code}", told]
+                lines = [f"run {number}: {python}, {adapter}, {way.name}: exit {code}", reported]
                 print("\n".join([*lines, *unlike(first[alike], data)]), flush=True)
             report.unlink(missing_ok=True)
             if fuzz and number % 10 == 0:

@@ -1,4 +1,4 @@
-"""What stands at the end of a run: after all that pytest sums up, with what could not be written, and of which part."""
+"""The end of a run: it follows all that pytest sums up, and says what could not be written, and of which part."""
 
 from __future__ import annotations
 
@@ -48,13 +48,13 @@ def test_a_report_that_cannot_be_written_loses_nothing_else(project: Project, mo
     options = ("--bpe-report", "all/", "--bpe-report", "other.md", "--bpe-case", "decode-euro")
     result = project.judge("mine:Right", *options)
     assert result.ret == pytest.ExitCode.TESTS_FAILED
-    told = lines(result, "NOT WRITTEN ")
-    assert [line.partition(": cannot write the report: ")[2] for line in told] == [
+    reported = lines(result, "NOT WRITTEN ")
+    assert [line.partition(": cannot write the report: ")[2] for line in reported] == [
         "Too many levels of symbolic links",
         "KeyError: 'a fault of ours'",
     ]
-    assert "report.md" in told[0]
-    assert "index.html" in told[1]
+    assert "report.md" in reported[0]
+    assert "index.html" in reported[1]
     assert len(lines(result, "verdict ")) == 1
     assert "Traceback" not in result.stdout.str() + result.stderr.str()
     assert json.loads((project.path / "all/report.json").read_text("ascii"))["verdicts"]
@@ -62,7 +62,7 @@ def test_a_report_that_cannot_be_written_loses_nothing_else(project: Project, mo
     assert (project.path / "other.md").read_text("utf-8").startswith("# `mine:Right`")
 
 
-def test_a_document_that_cannot_be_made_is_told_for_each_report(
+def test_a_document_that_cannot_be_made_is_reported_for_each_report(
     project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def broken(*_: object) -> NoReturn:
@@ -75,12 +75,12 @@ def test_a_document_that_cannot_be_made_is_told_for_each_report(
     assert len(lines(result, "FAILED merge-")) == 2
 
 
-def test_known_failures_that_cannot_be_written_are_told_at_the_end(project: Project) -> None:
+def test_known_failures_that_cannot_be_written_are_reported_at_the_end(project: Project) -> None:
     (project.path / "known.yaml").symlink_to("known.yaml")
     result = project.judge("mine:Right", "--bpe-write-known-failures", "known.yaml", "--bpe-report", "report.json")
     assert result.ret == pytest.ExitCode.TESTS_FAILED
-    (told,) = lines(result, "NOT WRITTEN ")
-    assert told.endswith("known.yaml: cannot write the known failures: Too many levels of symbolic links")
+    (reported,) = lines(result, "NOT WRITTEN ")
+    assert reported.endswith("known.yaml: cannot write the known failures: Too many levels of symbolic links")
     assert json.loads((project.path / "report.json").read_text("ascii"))["run"]["exit"] == 1
 
 
@@ -123,20 +123,20 @@ def test_a_run_of_a_part_says_so_beside_each_verdict(
     assert not any(name in report["run"]["base"] for name in ("--bpe-section", "--bpe-clause", "--bpe-case", " -k "))
 
 
-def test_frames_of_ours_stand_in_no_failure(project: Project) -> None:
+def test_frames_of_ours_are_in_no_failure(project: Project) -> None:
     trained = project.judge("mine:EncodeOnly", "--bpe-trainer", "mine:raises", "--bpe-case", "train-low")
     (frame,) = lines(trained, "  raised in")
-    assert frame.startswith("  raised in  mine.py:")  # no folder: a report is the same wherever the adapter stands
+    assert frame.startswith("  raised in  mine.py:")  # no folder: a report is the same wherever the adapter is
     apart = project.judge("mine:Raises", "--bpe-isolate", "--bpe-case", "merge-priority")
     place = next(index for index, line in enumerate(apart.outlines) if line.startswith("  raised in"))
-    told = apart.outlines[place : place + 2]
-    assert told[0].startswith('  raised in  File "mine.py", line ')
-    assert 'raise ValueError("no abc")' in told[1]
+    reported = apart.outlines[place : place + 2]
+    assert reported[0].startswith('  raised in  File "mine.py", line ')
+    assert 'raise ValueError("no abc")' in reported[1]
     assert not any(name in apart.stdout.str() for name in ("client.py", "remote.py", "server.py", "answers.py"))
 
 
 @pytest.mark.parametrize(
-    ("told", "shown"),
+    ("reported", "shown"),
     [
         (
             "a\nb\nTypeError: no\n  at f (t.js:1)\n  at g (t.js:2)\n  at h\n  at i\n\nNode.js v20\n",
@@ -146,8 +146,8 @@ def test_frames_of_ours_stand_in_no_failure(project: Project) -> None:
         ("1\n2\n3\n4\n    ~~^^\n5\n", "2 3 4 5"),
     ],
 )
-def test_of_what_a_process_told_the_innermost_places_are_shown(told: str, shown: str) -> None:
-    where = Raised("encode(...)", RemoteError("E", "m", told)).where
+def test_of_what_a_process_reported_the_innermost_places_are_shown(reported: str, shown: str) -> None:
+    where = Raised("encode(...)", RemoteError("E", "m", reported)).where
     assert len(where) <= 4
     assert " ".join(where).startswith(shown)
 
@@ -189,15 +189,15 @@ def test_a_model_that_no_case_has_is_noted(project: Project) -> None:
     assert not lines(project.judge("mine:TrainOnly", "--bpe-section", "DECODE"), "note  ")
 
 
-def test_what_the_constructor_says_as_it_refuses_is_told_first_and_last(project: Project) -> None:
+def test_what_the_constructor_says_as_it_refuses_is_reported_first_and_last(project: Project) -> None:
     project.write(
         "refuses.py",
         "import mine\n\nclass T(mine.TrainOnly):\n    def encode(self, text): return []\n"
         "    def __init__(self, *_): raise NotImplementedError('no table')\n",
     )
     result = project.judge("refuses:T", "--bpe-section", "TRAIN")
-    told = "the constructor refuses: no table"
-    result.stdout.fnmatch_lines([f"bpe-conformance: {told}", f"note          {told}"])
+    reported = "the constructor refuses: no table"
+    result.stdout.fnmatch_lines([f"bpe-conformance: {reported}", f"note          {reported}"])
 
 
 def test_a_constructor_that_takes_what_it_should_refuse(project: Project, tmp_path: Path) -> None:
