@@ -6,6 +6,7 @@ import contextlib
 import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from concurrent.futures import ProcessPoolExecutor
+from dataclasses import replace
 from functools import lru_cache, partial
 from multiprocessing import get_context
 from pathlib import Path
@@ -17,7 +18,7 @@ from bpe_conformance.fixtures.yaml_file import read_documents
 from ..cases.judging import judge
 from ..cases.skipping import skip_reason
 from ..implementation.implementation import Implementation
-from ..outcome import TIMED_OUT, Fault, Mismatch
+from ..outcome import TIMED_OUT, Dependence, Fault, Mismatch
 from ..properties.catalogue import bind
 from ..properties.engine import Effort, Property
 from ..properties.engine import skip_reason as property_skip_reason
@@ -196,8 +197,8 @@ def _property(bug: str, seed: int | None = None) -> str:
 
 
 def _breaks(tested: Property, implementation: Implementation, seed: int | None) -> bool:
-    found = tested.run(implementation, Effort(seed=seed, shrink=False))
-    return found is not None and found.mismatch.depends_on is None
+    found = tested.run(implementation, replace(Effort.of_seed(seed), shrink=False))
+    return found is not None and found.mismatch.depends_on != Dependence("undisturbed")
 
 
 def _each(work: Callable[[str], Any], workers: int | None) -> dict[str, Any]:

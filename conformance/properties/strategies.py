@@ -54,6 +54,8 @@ WORDS: Pieces = ("a", "b", "ab", " ", "c", "abc", " ab", "bc")
 ALPHABETS: tuple[Pieces, ...] = (
     "ab",
     "abc ",
+    "abcd",
+    "aabcde",
     WORDS,
     ("a", "b", " ", "\n", "  ", "\t", "ab", "\r\n", "\n\n", " \n", "   "),
     ("a", "'s", "'ll", "'S", " ", "t", "'", "'t", "'VE", "'d", "'m", "\u2019s", "'re"),
@@ -98,13 +100,21 @@ class Layout:
 
     Attributes:
         byte_ids: 0 in order, 1 GPT-2's, 2 reversed, 3 from 7 on.
+        first: what is left out between the ids of the bytes and that of the first merge.
         step: between the ids of merges and special tokens.
         order: 0 in order of rank; others mix them.
     """
 
     byte_ids: int = 0
+    first: int = 0
     step: int = 1
     order: int = 0
+
+    @classmethod
+    def of(cls, number: int) -> Layout:
+        """Return the layout that a number chooses."""
+        first, step = ((0, 1), (0, 1), (0, 3), (65_270, 3))[number >> 2 & 3]
+        return cls(number & 3, first, step, number >> 4)
 
 
 def table(
@@ -125,7 +135,7 @@ def table(
         special: the special tokens, each with an entry. None is none passed.
         pattern: the name of a pattern.
     """
-    count, seed, layout = number & 15, number >> 4 & 255, number >> 12
+    count, seed, layout = 2 * (number & 15), number >> 4 & 255, number >> 12
     known = {bytes([byte]) for byte in range(256)} | {token.encode("utf-8") for token in special or ()}
     first = last = tuple(bytes([byte]) for byte in _neighbours(parts).encode("utf-8"))
     found, merges = set(pairwise(first)), list[Merge]()
@@ -140,10 +150,10 @@ def table(
         found.update(pairwise(last))
     if implementation.conventions["lookup"] == "bytes":
         return with_ids(merges, Layout(), special, pattern)
-    return with_ids(merges, Layout(layout & 3, (1, 1, 3, 70_001)[layout >> 2 & 3], layout >> 4), special, pattern)
+    return with_ids(merges, Layout.of(layout), special, pattern)
 
 
-MOST_PARTS = 6
+MOST_PARTS = 5
 
 
 def _neighbours(parts: Iterable[str]) -> str:
@@ -160,7 +170,7 @@ def with_ids(
     offset = 7 if layout.byte_ids == 3 else 0
     vocab = {index + offset: bytes([byte]) for index, byte in enumerate(orders[layout.byte_ids])}
     tokens = [left + right for left, right in merges] + [token.encode("utf-8") for token in special or ()]
-    ids = [256 + offset + layout.step * index for index in range(len(tokens))]
+    ids = [256 + offset + layout.first + layout.step * index for index in range(len(tokens))]
     if layout.order:
         ids.sort(key=lambda index: (index * (2 * layout.order + 1) % 257, index))
     if offset and special:
@@ -211,8 +221,8 @@ def encodings(implementation: Implementation) -> Questions:
     """A text and a table without special tokens."""
 
     def build(alphabet: Pieces, data: bytes, number: int) -> Question:
-        parts = pieces(alphabet, data)
-        return Question("encode", table(parts, number, implementation), {"text": "".join(parts)})
+        model = table(pieces(alphabet, data), number, implementation)
+        return Question("encode", model, {"text": text_with_tokens(alphabet, data, model)})
 
     return st.builds(build, st.sampled_from(ALPHABETS), some_bytes(32), tables)
 
@@ -227,6 +237,18 @@ def splits(implementation: Implementation, names: Sequence[str]) -> Questions:
         return Question("encode", model or table(parts, number | 15, implementation, None, name), {"text": text})
 
     return st.builds(build, st.sampled_from(list(product(names, SPLIT_APART))), some_bytes(16), tables)
+
+
+def text_with_tokens(alphabet: Pieces, data: bytes, model: Model) -> str:
+    """Return the text that the bytes spell. After a piece whose byte is 192 or more, it has a token of the table."""
+    tokens = [(left + right).decode("utf-8", "ignore") for left, right in model.merges]
+    parts = []
+    for byte, piece in zip(data, pieces(alphabet, data), strict=True):
+        parts.append(piece)
+        if byte >= 192 and tokens:
+            apart = "\n" * (byte & 1)
+            parts += [apart, tokens[byte // 2 % len(tokens)], apart]
+    return "".join(parts)
 
 
 def special_encodings(implementation: Implementation, known: Sequence[str] = SPECIALS) -> Questions:
