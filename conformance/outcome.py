@@ -484,6 +484,8 @@ class Outcome:
         stale: whether it is listed as a known failure and passes.
         examples: how many examples a property tried, the failing one included.
         case: a property's counterexample as a golden case in YAML, or "".
+        file: the file that holds this case, or "".
+        more: the same with counterexamples of other kinds.
         error: the traceback of an error of the suite itself.
     """
 
@@ -499,6 +501,8 @@ class Outcome:
     stale: bool = False
     examples: int = 0
     case: str = ""
+    file: str = ""
+    more: tuple[Outcome, ...] = ()
     error: str = ""
 
     @property

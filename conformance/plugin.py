@@ -41,6 +41,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         type=int,
         help="test the properties with other and more examples, the same for the same N",
     )
+    group.addoption(
+        "--bpe-fuzz",
+        metavar="MINUTES",
+        type=float,
+        help="test the properties alone, with as many examples as fit into the time; write what fails as cases",
+    )
     group.addoption("--bpe-scale", action="store_true", help="test inputs of up to a million characters, and growth")
     group.addoption("--bpe-spec", metavar="DIR", help="use the spec in this directory")
     group.addoption("--bpe-pack", metavar="DIR", help="use the golden cases of one model, made by bpe-conformance pack")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TypeAlias
 
@@ -37,6 +37,14 @@ class Command:
     def rerun(self, test: str) -> str:
         """Return the command line that runs exactly `test`."""
         return f"{self.base} {shlex.join(['--bpe-case', test])}"
+
+    def rerun_case(self, file: Path) -> str:
+        """Return the command line that runs the case in a file of a spec's directory `cases`, named as its id."""
+        options = [*self.options]
+        if "--bpe-fuzz" in options:
+            at = options.index("--bpe-fuzz")
+            del options[at : at + 2]
+        return replace(self, options=(*options, "--bpe-spec", str(file.parents[1]))).rerun(file.stem)
 
     @property
     def whole(self) -> str:

@@ -148,6 +148,8 @@ class Implementation:
     def time_limit(self, timeout_factor: float = 1) -> Iterator[Clock]:
         """Limit the calls within it to `timeout_factor` times the limit of a case; nothing else costs time.
 
+        An infinite one around many others prepares the process once for all of them.
+
         If an implementation in another process does not run, it is started first, which costs no time either.
 
         Yields:
@@ -163,7 +165,8 @@ class Implementation:
                 with contextlib.suppress(Exception):  # the first call tries it again
                     self.target.client.start()
         is_outermost = time_limit.current() is None
-        with time_limit.time_limit(self.limit * timeout_factor, self._stderr, before, grace) as clock:
+        seconds = self.limit and self.limit * timeout_factor
+        with time_limit.time_limit(seconds, self._stderr, before, grace) as clock:
             try:
                 yield clock
             finally:
@@ -173,13 +176,13 @@ class Implementation:
         self.target.client.time_limit = remaining
 
     def call(self, what: str, function: Callable[..., T], /, *arguments: Any, **keywords: Any) -> T:
-        """Call the implementation as `calls.call` does; outside any time limit, within that of one case.
+        """Call the implementation as `calls.call` does; outside any finite time limit, within that of one case.
 
         Raises:
             CallFailed: as `calls.call` raises it.
             TimedOut: likewise.
         """
-        with contextlib.nullcontext() if time_limit.current() is not None else self.time_limit():
+        with contextlib.nullcontext() if self.budget < math.inf else self.time_limit():
             return call(what, function, *arguments, **keywords)
 
     def build(self, model: Model) -> TokenizerProxy:

@@ -20,6 +20,6 @@ def _text(implementation: Implementation, question: Question) -> Mismatch | None
 
 
 PROPERTIES: tuple[Property, ...] = (
-    drawn("law-round-trip", "LAW-ROUNDTRIP-1", "decoder", ("decode",), strategies.encoded_texts, _text, 40),
-    drawn("law-decode", "DECODE-UTF8-1", "decoder", ("decode",), strategies.decodings, _any_ids, 100),
+    drawn("law-round-trip", "LAW-ROUNDTRIP-1", "decoder", ("decode",), strategies.encoded_texts, _text, 36),
+    drawn("law-decode", "DECODE-UTF8-1", "decoder", ("decode",), strategies.decodings, _any_ids, 60),
 )

@@ -44,7 +44,7 @@ def _arguments(implementation: Implementation, question: Question) -> Mismatch |
 
 
 PROPERTIES: tuple[Property, ...] = (
-    drawn("law-encode", "LAW-ENCODE-1", "encoder", ("encode",), strategies.encodings, _merges, 100),
+    drawn("law-encode", "LAW-ENCODE-1", "encoder", ("encode",), strategies.encodings, _merges, 60),
     drawn(
         "law-arguments",
         "LAW-PURE-1",
@@ -52,6 +52,6 @@ PROPERTIES: tuple[Property, ...] = (
         ("encode", "shared memory"),
         strategies.mixed_encodings,
         _arguments,
-        20,
+        10,
     ),
 )

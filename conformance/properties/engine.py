@@ -8,11 +8,11 @@ import itertools
 import math
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeVar
 
-from hypothesis import HealthCheck, Phase, Verbosity, given, settings
+from hypothesis import HealthCheck, Phase, Verbosity, given, settings, target
 from hypothesis import seed as seeded
 from hypothesis.database import DirectoryBasedExampleDatabase
 from hypothesis.errors import HypothesisException
@@ -22,7 +22,7 @@ from hypothesis.strategies import SearchStrategy
 from bpe_conformance.fixtures.spec import Clause
 
 from ..implementation.implementation import Implementation
-from ..outcome import TIMED_OUT, Fault, Mismatch
+from ..outcome import TIMED_OUT, Fault, Mismatch, Refusal
 from .asking import as_yaml
 
 Example = TypeVar("Example")
@@ -30,6 +30,8 @@ MOST_SHRINKS = 400
 TIME_LIMITS = 6
 """A search ends, with a note, after this many time limits of one case."""
 FUZZ_ROUND = 500
+MOST_FOUND = 5
+"""A search with a deadline ends after so many counterexamples of different kinds."""
 SEEDED_FACTOR = 8
 
 
@@ -41,7 +43,9 @@ class Effort:
         examples_factor: multiplies the number of examples.
         seed: changes the examples; None is the default run's.
         database: a directory in which failing examples are kept and tried again first.
-        deadline: seconds for which the search goes on, whatever the number of examples.
+        deadline: seconds for which the search goes on, whatever the number of examples, and after a counterexample.
+        watch: is called for each example of such a search with the property's id and the number of examples, and
+            returns whether to end now.
         shrink: whether a smaller example is sought once one fails.
         scale: whether long inputs are tried up to a million characters.
     """
@@ -50,6 +54,7 @@ class Effort:
     seed: int | None = None
     database: Path | None = None
     deadline: float | None = None
+    watch: Callable[[str, int], bool] | None = None
     shrink: bool = True
     scale: bool = False
 
@@ -67,11 +72,15 @@ class Found:
         mismatch: the wrong answer to the smallest example found.
         examples: how many examples were tried up to the first that failed.
         case: the counterexample as a golden case in YAML, or "" where no single case shows it.
+        file: the file that holds this case, or "".
+        more: counterexamples of other kinds.
     """
 
     mismatch: Mismatch
     examples: int = 1
     case: str = ""
+    file: str = ""
+    more: tuple[Found, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -86,6 +95,7 @@ class Property:
         run: searches for an example that breaks it.
         asks: what it asks, in one sentence.
         any_model: whether it can be asked of an implementation that has GPT-2's model only.
+        search: the name of its search among drawn examples, which other properties may share; "" if it draws none.
         bound: the clause, once the spec is loaded.
     """
 
@@ -96,6 +106,7 @@ class Property:
     run: Callable[[Implementation, Effort], Found | None]
     asks: str = ""
     any_model: bool = False
+    search: str = ""
     bound: Clause | None = None
 
     @property
@@ -126,6 +137,7 @@ def drawn(
     strategy: Callable[[Implementation], SearchStrategy[Example]],
     test: Callable[[Implementation, Example], Mismatch | None],
     examples: int = 50,
+    aim: Callable[[Example], float] | None = None,
 ) -> Property:
     """Return a property that is tried on drawn examples.
 
@@ -137,14 +149,15 @@ def drawn(
         strategy: returns the strategy for an implementation.
         test: returns the wrong answer to an example, or None. Its docstring says what it asks.
         examples: how many are drawn in a default run.
+        aim: what a search with a deadline makes as large as it can.
     """
 
     def run(implementation: Implementation, effort: Effort) -> Found | None:
         search = Search(id_, implementation, effort)
-        search.over(strategy(implementation), test, examples)
+        search.over(strategy(implementation), test, examples, aim)
         return search.found(clause_id)
 
-    return Property(id_, clause_id, conformance_class, needs, run, _first_paragraph(test))
+    return Property(id_, clause_id, conformance_class, needs, run, _first_paragraph(test), search=id_)
 
 
 def fixed(
@@ -177,7 +190,7 @@ class Search:
         most_shrinks: how many examples are tried to shrink one that fails.
 
     Attributes:
-        examples: how many examples were tried, up to the first that failed.
+        examples: how many examples were tried, without those that shrink one that failed.
         most_shrinks: as above; it can be changed during the search.
     """
 
@@ -190,38 +203,57 @@ class Search:
         self._until = time.monotonic() + (effort.deadline or TIME_LIMITS * implementation.limit or math.inf)
         self._failed: Mismatch | None = None
         self._dependent: Mismatch | None = None
+        self._found: list[Found] = []
+        self._kinds: set[tuple[str, ...]] = set()
         self._shrinks = 0
+        self._is_ended = False
 
     def over(
         self,
         strategy: SearchStrategy[Example],
         test: Callable[[Implementation, Example], Mismatch | None],
         examples: int,
+        aim: Callable[[Example], float] | None = None,
     ) -> None:
         """Search among the examples of a strategy."""
 
         def execute(example: Example) -> None:
             self.begin()
+            if aim is not None and self._effort.deadline is not None:
+                target(aim(example))
             self.judge(test(self._implementation, example))
 
         execute.__name__ = self._id.replace("-", "_")  # part of the key in the database
-        self.repeat(lambda chosen, number: chosen(seeded(number)(given(strategy)(execute)))(), examples)
+        self.repeat(lambda chosen, number: chosen(seeded(number)(given(strategy)(execute)))(), examples, several=True)
 
-    def repeat(self, run: Callable[[settings, int], object], examples: int) -> None:
+    def repeat(self, run: Callable[[settings, int], object], examples: int, several: bool = False) -> None:
         """Run Hypothesis once, or with a deadline as often as there is time.
 
         Args:
             run: runs it with these settings and this seed; `seed` is applied first, since it would take the database
                 out of the settings. It calls `begin` for each example and `judge` for each answer.
             examples: how many examples a default run draws.
+            several: whether a search with a deadline goes on after a counterexample, for those of other kinds.
         """
         fuzzing = self._effort.deadline is not None
         count = FUZZ_ROUND if fuzzing else max(1, round(examples * self._effort.examples_factor))
         for number in itertools.count():
             with _no_constants_of_the_user(), self._contained():
-                run(settings_of(self._effort, count), seed_of(self._id, self._effort, number))
-            if not fuzzing or self._failed is not None or self._is_late:
+                # an example that is tried again and is of a kind that was found would be removed from the database
+                effort = self._effort if number == 0 else replace(self._effort, database=None)
+                run(settings_of(effort, count), seed_of(self._id, self._effort, number))
+            if not fuzzing or (self._failed is not None and not several):
                 return
+            self._keep()
+            if self._is_late or len(self._found) == MOST_FOUND:
+                return
+
+    def _keep(self) -> None:
+        """Put a counterexample aside. Others of its kind are not looked for: they would hide those of other kinds."""
+        if self._failed is not None:
+            self._found.append(self._made(self._failed))
+            self._kinds.add(_kind(self._failed))
+            self._failed, self._shrinks = None, 0
 
     def begin(self) -> None:
         """Count an example.
@@ -229,9 +261,11 @@ class Search:
         Raises:
             _Enough: if the search is to end.
         """
+        if self._effort.watch is not None:
+            self._is_ended |= self._effort.watch(self._id, self.examples)
         if self._failed is not None:
             self._shrinks += 1
-            if self._shrinks > self.most_shrinks:
+            if self._shrinks > self.most_shrinks or self._is_ended:
                 raise _Enough
             return
         if self._is_late:
@@ -247,7 +281,7 @@ class Search:
             BrokenProperty: if the answer is wrong, and depends on nothing else.
             _Enough: if the example is not to be shrunk: one that times out never is.
         """
-        if mismatch is None:
+        if mismatch is None or (self._kinds and _kind(mismatch) in self._kinds):
             return
         if mismatch.depends_on is not None:
             if self._dependent is None or _size(mismatch) < _size(self._dependent):
@@ -261,14 +295,19 @@ class Search:
 
     def found(self, clause_id: str) -> Found | None:
         """Return the smallest example found: if possible, one that depends on no other failure."""
-        mismatch = self._failed or self._dependent
-        if mismatch is None:
+        mismatch = self._failed or (None if self._found else self._dependent)
+        found = [*self._found, *([self._made(mismatch)] if mismatch is not None else [])]
+        if not found:
             return None
-        return Found(mismatch, self.examples, as_yaml(mismatch.asked, clause_id, f"{self._id}-found"))
+        first, *more = (replace(one, case=as_yaml(one.mismatch.asked, clause_id, f"{self._id}-found")) for one in found)
+        return replace(first, more=tuple(more))
+
+    def _made(self, mismatch: Mismatch) -> Found:
+        return Found(mismatch, self.examples)
 
     @property
     def _is_late(self) -> bool:
-        return time.monotonic() > self._until
+        return self._is_ended or time.monotonic() > self._until
 
     @contextlib.contextmanager
     def _contained(self) -> Iterator[None]:
@@ -290,6 +329,13 @@ class _Enough(BaseException):
     """Ends a search: Hypothesis lets it pass."""
 
 
+def _kind(mismatch: Mismatch) -> tuple[str, ...]:
+    """Return what counterexamples to one fault usually have in common."""
+    answer, where = mismatch.answer, mismatch.divergence
+    kind = answer.kind if isinstance(answer, Refusal | Fault) else ""
+    return type(answer).__name__, kind, type(where).__name__, type(getattr(where, "cause", None)).__name__
+
+
 def _size(mismatch: Mismatch) -> int:
     return len(repr(mismatch.asked.input))
 
@@ -308,7 +354,9 @@ def settings_of(effort: Effort, examples: int, steps: int = 50) -> settings:
         examples: how many.
         steps: how many steps a state machine takes.
     """
-    phases = (Phase.generate, Phase.shrink)
+    phases: tuple[Phase, ...] = (Phase.generate, Phase.shrink)
+    if effort.deadline is not None:
+        phases = (Phase.generate, Phase.target, Phase.shrink)
     return settings(
         max_examples=examples,
         derandomize=False,  # the seed is given

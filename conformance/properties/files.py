@@ -120,8 +120,8 @@ def _ascii_locale(implementation: Implementation) -> Mismatch | None:
 
 SAVING = ("save", "from_files", "encode")
 PROPERTIES: tuple[Property, ...] = (
-    drawn("law-load", "FILE-LOAD-1", "files", ("from_files", "encode"), _loadings, _loaded, 30),
-    drawn("law-save", "LAW-SAVE-1", "files", SAVING, strategies.mixed_encodings, _saved, 30),
+    drawn("law-load", "FILE-LOAD-1", "files", ("from_files", "encode"), _loadings, _loaded, 20),
+    drawn("law-save", "LAW-SAVE-1", "files", SAVING, strategies.mixed_encodings, _saved, 20),
     fixed("law-saved-numbers", "FILE-SAVE-1", "files", (*SAVING, "special"), _new_ids),
     fixed("law-saved-elsewhere", "FILE-SAVE-1", "files", (*SAVING, "new process"), _ascii_locale),
 )

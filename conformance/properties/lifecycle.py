@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import itertools
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial, wraps
@@ -172,13 +173,17 @@ class _Lifecycle:
 
     def run(self) -> dict[str, Found]:
         """Return what fails, by the id of its property: of each conformance class the first failure that is found."""
+        until = time.monotonic() + (self._effort.deadline or 0)
         while True:
+            if self._effort.deadline is not None:
+                self._effort = replace(self._effort, deadline=max(0.001, until - time.monotonic()))
             self._search, self._failed = self._new_search(), None
             self._search.repeat(self._once, EXAMPLES)
             if self._failed is None:
                 return self._dependent | self._found
             name, mismatch = self._failed
             self._found[name] = Found(mismatch, self._search.examples)
+            self._effort = replace(self._effort, database=None)  # what is found again would be removed from it
 
     def _new_search(self) -> Search:
         return Search("law-history", self.implementation, self._effort, MOST_SHRINKS)
@@ -672,13 +677,14 @@ class _Machine(RuleBasedStateMachine):
         tokenizer = self.one(which)
         if not tokenizer.arguments:
             return
-        self.ask_again(tokenizer, texts[:2] * 2)
+        texts = [f"kl{''.join(tokenizer.origin.model.special_tokens or ())}k", texts[0]]
+        self.ask_again(tokenizer, texts * 2)
         self._steps.append(f"clear the arguments of {tokenizer.name}")
         self.changed.add("arguments")
         for one in tokenizer.arguments:
             one.clear()
         tokenizer.arguments = ()
-        self.ask_again(tokenizer, texts[:2])
+        self.ask_again(tokenizer, texts)
 
 
 def _encode(tokenizer: _Tokenizer, text: str) -> Answer:
@@ -697,14 +703,15 @@ _DECODING_ITSELF: Mapping[str, Callable[..., Answer]] = {
 
 # The properties
 
-_explored: WeakKeyDictionary[Implementation, dict[Effort, dict[str, Found]]] = WeakKeyDictionary()
+_explored: WeakKeyDictionary[Implementation, dict[tuple[int | None, float], dict[str, Found]]] = WeakKeyDictionary()
 
 
 def _explore(id_: str, implementation: Implementation, effort: Effort) -> Found | None:
     runs = _explored.setdefault(implementation, {})
-    if effort not in runs:
-        runs[effort] = _Lifecycle(implementation, effort).run()
-    return runs[effort].get(id_)
+    key = effort.seed, effort.examples_factor
+    if key not in runs:
+        runs[key] = _Lifecycle(implementation, effort).run()
+    return runs[key].get(id_)
 
 
 _TABLE: tuple[tuple[str, str, str, tuple[str, ...], str], ...] = (
@@ -722,7 +729,15 @@ _TABLE: tuple[tuple[str, str, str, tuple[str, ...], str], ...] = (
     ("law-files-again", "LAW-SAVE-1", "files", ("from_files", "encode"), "one that was saved where others were"),
 )
 PROPERTIES: tuple[Property, ...] = tuple(
-    Property(id_, clause, class_, needs or ("encode",), partial(_explore, id_), f"The state machine asks for {asks}.")
+    Property(
+        id_,
+        clause,
+        class_,
+        needs or ("encode",),
+        partial(_explore, id_),
+        f"The state machine asks for {asks}.",
+        search="law-history",
+    )
     for id_, clause, class_, needs, asks in _TABLE
 )
 _BY_ID = {one.id: one for one in PROPERTIES}

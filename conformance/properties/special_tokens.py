@@ -95,7 +95,7 @@ def _hash_seed(implementation: Implementation) -> Mismatch | None:
 NEEDS = ("encode", "special")
 CHOOSING = (*NEEDS, "allowed_special")
 PROPERTIES: tuple[Property, ...] = (
-    drawn("law-special", "SPECIAL-SCAN-1", "encoder", NEEDS, strategies.special_encodings, _scan, 100),
+    drawn("law-special", "SPECIAL-SCAN-1", "encoder", NEEDS, strategies.special_encodings, _scan, 60),
     drawn(
         "law-allowed",
         "SPECIAL-ALLOWED-1",
@@ -111,7 +111,8 @@ PROPERTIES: tuple[Property, ...] = (
         CHOOSING,
         partial(strategies.allowed_encodings, disallowed=True),
         _disallowed,
+        25,
     ),
-    drawn("law-special-absent", "SPECIAL-ABSENT-2", "encoder", NEEDS, _absent_tokens, _absent, 40),
+    drawn("law-special-absent", "SPECIAL-ABSENT-2", "encoder", NEEDS, _absent_tokens, _absent, 30),
     fixed("law-hash-seed-special", "SPECIAL-ORDER-1", "encoder", (*NEEDS, "new process"), _hash_seed),
 )

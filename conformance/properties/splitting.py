@@ -72,5 +72,5 @@ def _by_class(implementation: Implementation, question: Question) -> Mismatch | 
 PROPERTIES: tuple[Property, ...] = (
     drawn("law-split", "SPLIT-DEFAULT-1", "encoder", ("encode",), _of_default_pattern, _by_default, 60),
     drawn("law-encode-pattern", "SPLIT-NAME-1", "encoder", ("encode", "pattern"), _of_other_patterns, _by_name, 150),
-    drawn("law-split-classes", "SPLIT-UNICODE-1", "encoder", ("encode",), _characters, _by_class, 40),
+    drawn("law-split-classes", "SPLIT-UNICODE-1", "encoder", ("encode",), _characters, _by_class, 25),
 )

@@ -9,6 +9,7 @@ is empty hides other faults.
 from __future__ import annotations
 
 import unicodedata
+from bisect import insort
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -136,24 +137,44 @@ def table(
         pattern: the name of a pattern.
     """
     count, seed, layout = 2 * (number & 15), number >> 4 & 255, number >> 12
-    known = {bytes([byte]) for byte in range(256)} | {token.encode("utf-8") for token in special or ()}
-    first = last = tuple(bytes([byte]) for byte in _neighbours(parts).encode("utf-8"))
-    found, merges = set(pairwise(first)), list[Merge]()
-    for step in range(count):
-        pairs = sorted(pair for pair in found if pair[0] + pair[1] not in known)
-        if not pairs:
-            break
-        pick = seed * (2 * step + 3) & 255
-        merges.append(pairs[pick * len(pairs) >> 8])
-        known.add(b"".join(merges[-1]))
-        last = textbook.replace(first if pick & 1 else last, merges[-1])
-        found.update(pairwise(last))
+    merges = merges_beside(_neighbours(parts).encode("utf-8"), count, seed, special or ())
     if implementation.conventions["lookup"] == "bytes":
         return with_ids(merges, Layout(), special, pattern)
     return with_ids(merges, Layout.of(layout), special, pattern)
 
 
 MOST_PARTS = 5
+
+
+def merges_beside(data: bytes, count: int, seed: int, others: Iterable[str] = ()) -> list[Merge]:
+    """Return merges, each of two tokens that stand side by side in `data` once some earlier ones are merged.
+
+    Args:
+        data: in which the pairs are found. Each token is one character of a string that is merged by `str.replace`.
+        count: how many, at most.
+        seed: chooses which.
+        others: tokens that no merge gives.
+    """
+    first = last = data.decode("latin-1")
+    tokens = [bytes([byte]) for byte in range(256)]
+    known, seen = {token.encode("utf-8") for token in others}, set[tuple[str, str]]()
+    pairs, merges = list[tuple[Merge, bytes, str]](), list[Merge]()
+    for step in range(count):
+        for one, other in {*pairwise(last)} - seen:
+            merge = tokens[ord(one)], tokens[ord(other)]
+            if (token := merge[0] + merge[1]) not in known:
+                insort(pairs, (merge, token, one + other))
+            seen.add((one, other))
+        if not pairs:
+            break
+        pick = seed * (2 * step + 3) & 255
+        merge, token, found = pairs[pick * len(pairs) >> 8]
+        merges.append(merge)
+        tokens.append(token)
+        known.add(token)
+        pairs = [pair for pair in pairs if pair[1] != token]
+        last = (first if pick & 1 else last).replace(found, chr(len(tokens) - 1))
+    return merges
 
 
 def _neighbours(parts: Iterable[str]) -> str:

@@ -51,6 +51,6 @@ def _asked(implementation: Implementation, tokenizer: Instance, question: Questi
 
 NEEDS = ("encode_iterable",)
 PROPERTIES: tuple[Property, ...] = (
-    drawn("law-stream", "LAW-STREAM-1", "streaming", NEEDS, strategies.streams, _chunks, 100),
-    drawn("law-stream-apart", "LAW-STREAM-1", "streaming", NEEDS, strategies.streams, _side_by_side, 20),
+    drawn("law-stream", "LAW-STREAM-1", "streaming", NEEDS, strategies.streams, _chunks, 60),
+    drawn("law-stream-apart", "LAW-STREAM-1", "streaming", NEEDS, strategies.streams, _side_by_side, 12),
 )

@@ -146,7 +146,7 @@ def _prose(implementation: Implementation) -> Mismatch | None:
 
 TRAIN = ("train",)
 PROPERTIES: tuple[Property, ...] = (
-    drawn("law-train", "LAW-TRAIN-1", "trainer", TRAIN, strategies.trainings, _merges, 100),
+    drawn("law-train", "LAW-TRAIN-1", "trainer", TRAIN, strategies.trainings, _merges, 50),
     drawn(
         "law-train-special",
         "TRAIN-SPECIAL-1",
@@ -154,11 +154,11 @@ PROPERTIES: tuple[Property, ...] = (
         ("train", "train-special"),
         partial(strategies.trainings, special=True),
         _special,
-        80,
+        70,
     ),
-    drawn("law-train-pattern", "TRAIN-SPLIT-1", "trainer", TRAIN, _by_pattern, _pattern, 50),
-    drawn("law-train-again", "LAW-REPLAY-1", "trainer", TRAIN, _default_pattern, _again, 15),
-    drawn("law-train-encode", "LAW-SELF-1", "trainer", ("train", "encode"), _any, _trained_encodes, 30),
+    drawn("law-train-pattern", "TRAIN-SPLIT-1", "trainer", TRAIN, _by_pattern, _pattern, 30),
+    drawn("law-train-again", "LAW-REPLAY-1", "trainer", TRAIN, _default_pattern, _again, 8),
+    drawn("law-train-encode", "LAW-SELF-1", "trainer", ("train", "encode"), _any, _trained_encodes, 20),
     fixed("law-train-long", "LAW-TRAIN-1", "trainer", TRAIN, _prose),
     fixed("law-hash-seed", "LAW-SEED-1", "trainer", ("train", "new process"), _hash_seed),
 )

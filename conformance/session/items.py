@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import io
+import math
 import pickle
 import traceback
 from collections.abc import Iterator, Mapping
@@ -47,7 +48,7 @@ class Finding:
     mismatch: Mismatch | None
     seconds: float
     examples: int = 0
-    case: str = ""
+    found: engine.Found | None = None
 
 
 class _Pickler(pickle.Pickler):
@@ -160,7 +161,9 @@ class BpeItem(pytest.Item):
             "mismatch": found.mismatch,
             "seconds": round(found.seconds, 4),
             "examples": found.examples,
-            "case": found.case,
+            "case": found.found.case if found.found else "",
+            "file": found.found.file if found.found else "",
+            "more": tuple(self._made("failed", **_fields(one)) for one in found.found.more) if found.found else (),
         }
         known = self.run.known_failures.get(self.name)
         level = self.clause.level if self.clause is not None else "must"
@@ -248,6 +251,8 @@ class PropertyItem(BpeItem):
 
     def skip_reason(self) -> str | None:
         """Return the capability that the property needs and the implementation lacks, or None."""
+        if self.run.fuzzing is not None and self.run.fuzzing.interrupted:
+            return "Ctrl-C ended the time of --bpe-fuzz"
         return engine.skip_reason(self.tested, self.run.implementation)
 
     def question(self) -> Question:
@@ -258,11 +263,19 @@ class PropertyItem(BpeItem):
         """Test the property."""
         run = self.run
         before = run.implementation.seconds
-        found = self.tested.run(run.implementation, run.effort)
+        effort = run.effort if run.fuzzing is None else run.fuzzing.effort(self.tested, run.effort)
+        with run.implementation.time_limit(math.inf):
+            found = self.tested.run(run.implementation, effort)
+        if run.fuzzing is not None:
+            found = run.fuzzing.ended(self.tested, found)
         seconds = run.implementation.seconds - before
         if found is None:
             return Finding(None, seconds)
-        return Finding(found.mismatch, seconds, found.examples, found.case)
+        return Finding(found.mismatch, seconds, found.examples, found)
+
+
+def _fields(found: engine.Found) -> dict[str, Any]:
+    return {"mismatch": found.mismatch, "examples": found.examples, "case": found.case, "file": found.file}
 
 
 class CorpusItem(BpeItem):

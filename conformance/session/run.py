@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -29,6 +30,7 @@ from ..terminal.failure import FailureRepr
 from ..terminal.failure import describe as describe_failure
 from ..terminal.show import ascii_only
 from . import adapter, known_failures, reporting
+from .fuzzing import Fuzzing
 from .items import BpeItem, pack, unpack
 
 STATES = {
@@ -69,6 +71,9 @@ class Run:
         selection.check({*(case.id for case in spec.cases), *(one.id for one in every)}, spec.clauses)
         self.cases = sorted(filter(selection.matches, spec.cases), key=lambda case: order[case.clause.id])
         self.properties = list(filter(selection.matches, every))
+        self.fuzzing = Fuzzing.of(config, self.properties)
+        if self.fuzzing is not None:
+            self.cases, self.properties = [], [one for one in self.properties if one.search]
         self.corpora = list(corpora)
         self.effort = replace(Effort.of_seed(config.getoption("--bpe-seed")), scale=config.getoption("--bpe-scale"))
         self.known_failures: dict[str, str] = {}
@@ -119,6 +124,12 @@ class Run:
 
     # pytest hooks
 
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtestloop(self) -> Any:
+        """Have Ctrl-C end the time of `--bpe-fuzz`."""
+        with self.fuzzing.ended_by_ctrl_c() if self.fuzzing else contextlib.nullcontext():
+            return (yield)
+
     def pytest_report_header(self) -> list[str]:
         """Say what is tested."""
         declared = [f"{key}={value}" for key, value in self.implementation.declared.items()]
@@ -151,7 +162,8 @@ class Run:
         packed = getattr(report, "bpe", None)
         if packed is None or report.when != "call":
             return None
-        return STATES.get(unpack(packed, self.spec.models).state)
+        state = unpack(packed, self.spec.models).state
+        return ("passed", "", "PASSED") if self.fuzzing and state == "passed" else STATES.get(state)
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
         """Note what was collected (without xdist)."""
@@ -245,7 +257,7 @@ class Run:
         for warning in terminalreporter.stats.get("warnings", ()):  # what a thread or a finalizer raised, for one
             warning.message = reporting.printable(warning.message)
         if self.shows_failures:
-            in_full = self.config.option.verbose > 0 or bool(self.config.getoption("--bpe-case"))
+            in_full = self.config.option.verbose > 0 or bool(self.config.getoption("--bpe-case") or self.fuzzing)
             summary.failures(terminalreporter, self.result(0), in_full)
         yield
         if not self._only_collects():
@@ -303,7 +315,8 @@ class Run:
     def part(self) -> str:
         """What was selected, and how much of that ran; "" is the whole suite."""
         named = list(self.command.selecting[1::2])
-        parts = [*named[:PARTS], *([f"{len(named) - PARTS} more"] if len(named) > PARTS else [])]
+        parts = [*(["properties"] if self.fuzzing else []), *named[:PARTS]]
+        parts += [f"{len(named) - PARTS} more"] if len(named) > PARTS else []
         selected = len(self.cases) + len(self.properties) + len(self.corpora)
         if len(self.outcomes) < selected:
             parts.append(f"{len(self.outcomes)} of {selected} cases and properties")
@@ -360,7 +373,10 @@ def _selection(config: pytest.Config) -> Selection:
 
 def _options(config: pytest.Config) -> Iterator[str]:
     """Yield the options that decide the answer to a case, to ask it again."""
-    own = {"--bpe-trainer": None, "--bpe-spec": None, "--bpe-pack": None, "--bpe-seed": None, "--bpe-time-limit": 10.0}
+    own: dict[str, float | None] = dict.fromkeys(
+        ("--bpe-trainer", "--bpe-spec", "--bpe-pack", "--bpe-seed", "--bpe-fuzz")
+    )
+    own["--bpe-time-limit"] = 10.0
     for name, default in own.items():
         value = config.getoption(name)
         if value != default:

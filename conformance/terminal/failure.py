@@ -5,6 +5,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -62,6 +63,7 @@ class Failure:
         depends_on: the other part of the implementation that is at fault, or "".
         conventions: what to declare, if the answer is correct under other conventions, or "".
         case: a golden case in YAML that fails in the same way, or "".
+        file: the file that holds this case, or "".
         reproduce: Python without the suite, or "".
         rerun: the command that runs this test alone.
         explain: the command that explains it, or "".
@@ -78,6 +80,7 @@ class Failure:
     depends_on: str = ""
     conventions: str = ""
     case: str = ""
+    file: str = ""
     reproduce: str = ""
     rerun: str = ""
     explain: str = ""
@@ -114,6 +117,8 @@ class Failure:
             rows.append(("fix", _wrapped(first.fix)))
         if self.case:
             rows.append(("as a case", self.case))
+        if self.file:
+            rows.append(("written to", self.file))
         yield from _block(rows)
         commands = (("reproduce", self.reproduce), ("rerun", self.rerun), ("explain", self.explain))
         yield from _block([(name, text) for name, text in commands if text])
@@ -158,7 +163,7 @@ def describe(outcome: Outcome, command: Command, bugs: tuple[Bug, ...] = ()) -> 
     """
     clause = f"{outcome.clause.id}, {outcome.clause.level.upper()}" if outcome.clause else ""
     label = "WARNING" if outcome.state == "warning" else "FAILED"
-    rerun = command.rerun(outcome.test)
+    rerun = command.rerun_case(Path(outcome.file)) if outcome.file else command.rerun(outcome.test)
     if outcome.stale:
         fact = f"It is listed as a known failure ({outcome.reason}), and passes. Remove it from the list."
         return Failure(outcome.test, label, clause, fact, rerun=rerun)
@@ -178,6 +183,7 @@ def describe(outcome: Outcome, command: Command, bugs: tuple[Bug, ...] = ()) -> 
         wording.dependence(found.depends_on) if found.depends_on else "",
         _conventions(found),
         outcome.case,
+        outcome.file,
         reproduce.command(found.asked, command.importable, "--bpe-trainer" in command.options) or "",
         rerun,
         f"bpe-conformance explain {outcome.test}" if outcome.kind != "corpus" else "",

@@ -50,7 +50,7 @@ def failures(terminal: Any, result: RunResult, in_full: bool) -> None:
         terminal.section("likely causes", sep="=", bold=True)
         for line in lines:
             terminal.write_line(ascii_only(line))
-    failed = [one for one in result.outcomes if one.state in ("failed", "error")]
+    failed = [one for each in result.outcomes if each.state in ("failed", "error") for one in (each, *each.more)]
     unexplained = [one for one in failed if not _is_explained(one, result)]
     shown = failed if in_full else _of_different_clauses(unexplained)[:MOST_IN_FULL]
     if shown:

@@ -1,0 +1,137 @@
+"""`--bpe-fuzz`: shares the time among the properties, shows how far it is, and writes counterexamples as cases."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import shutil
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bpe_conformance.fixtures.saving import write_text
+from bpe_conformance.fixtures.spec import FOLDER
+
+from ..properties.engine import Effort, Found, Property
+
+DATABASE = Path(".hypothesis", "examples")
+DIRECTORY = Path("bpe-fuzz")
+"""Both in the current directory."""
+LONGEST = 7 * 24 * 60
+EVERY = 0.5
+"""Seconds between two updates of the progress line."""
+
+
+class Fuzzing:
+    """The time of one run, and what is found in it. Ctrl-C ends the time; a second one ends the run.
+
+    Args:
+        minutes: how long the properties are tested.
+        searches: the names of the searches that share it.
+        write: writes to the terminal, past what captures the output.
+    """
+
+    def __init__(self, minutes: float, searches: Iterable[str], write: Callable[[str], object]) -> None:
+        self._seconds = 60 * minutes
+        self._left = {*searches}
+        self._write = write
+        self._until = self._shown = 0.0
+        self._found = self._examples = 0
+        self.interrupted = False
+
+    @classmethod
+    def of(cls, config: pytest.Config, properties: list[Property]) -> Fuzzing | None:
+        """Return that of a run, or None.
+
+        Raises:
+            pytest.UsageError: if the options do not go together.
+        """
+        minutes = config.getoption("--bpe-fuzz")
+        if minutes is None:
+            return None
+        if not 0 < minutes <= LONGEST:
+            raise pytest.UsageError(f"--bpe-fuzz {minutes:g}: must be more than 0 and at most {LONGEST} minutes")
+        if config.getoption("--bpe-spec") or config.getoption("--bpe-pack"):
+            raise pytest.UsageError("--bpe-fuzz tests the properties; leave --bpe-spec and --bpe-pack out")
+        if config.getoption("numprocesses", None):
+            raise pytest.UsageError("--bpe-fuzz runs in one process; leave -n out")
+        return cls(minutes, (one.search for one in properties), lambda text: _past_capture(config, text))
+
+    @contextlib.contextmanager
+    def ended_by_ctrl_c(self) -> Iterator[None]:
+        """Within it, Ctrl-C ends the time."""
+        if threading.current_thread() is not threading.main_thread():
+            yield
+            return
+        earlier = signal.signal(signal.SIGINT, self._end)
+        try:
+            yield
+        finally:
+            signal.signal(signal.SIGINT, earlier)
+
+    def effort(self, one: Property, effort: Effort) -> Effort:
+        """Return the effort for a property: its share of the time that is left."""
+        self._until = self._until or time.monotonic() + self._seconds
+        share = max(0.001, (self._until - time.monotonic()) / max(1, len(self._left)))
+        self._left.discard(one.search)
+        return replace(effort, deadline=share, database=DATABASE, watch=self._watch)
+
+    def ended(self, one: Property, found: Found | None) -> Found | None:
+        """Write the counterexamples of a property as cases, and say what it found. Return them with their files."""
+        if found is not None:
+            found = replace(self._written(found), more=tuple(map(self._written, found.more)))
+            self._found += 1 + len(found.more)
+        if self._examples:
+            self._line(f"{one.search}: {self._examples:,} examples{self._so_far()}", last=True)
+        self._examples = 0
+        return found
+
+    def _end(self, signum: int, frame: object) -> None:
+        if self.interrupted:
+            raise KeyboardInterrupt
+        self._until, self.interrupted = time.monotonic(), True
+
+    def _watch(self, name: str, examples: int) -> bool:
+        self._examples = examples + 1
+        now = time.monotonic()
+        if now - self._shown > EVERY and sys.__stderr__ is not None and sys.__stderr__.isatty():
+            self._shown = now
+            self._line(f"{name}: {examples:,} examples{self._so_far()}")
+        return self.interrupted
+
+    def _so_far(self) -> str:
+        left = max(0, round(self._until - time.monotonic()))
+        found = f"; {self._found} counterexample{'s' * (self._found != 1)} so far" if self._found else ""
+        return f"; {left // 60}:{left % 60:02} left{found}"
+
+    def _line(self, text: str, last: bool = False) -> None:
+        live = sys.__stderr__ is not None and sys.__stderr__.isatty()
+        self._write(f"\r{text:<79}" + "\n" * last if live else f"{text}\n")
+
+    def _written(self, found: Found) -> Found:
+        if not found.case:
+            return found
+        name = found.case.partition("- id: ")[2].partition("\n")[0]
+        own = f"{name}-{hashlib.sha256(found.case.encode('utf-8')).hexdigest()[:8]}"
+        file = DIRECTORY / "cases" / f"{own}.yaml"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copytree(FOLDER / "clauses", DIRECTORY / "clauses", dirs_exist_ok=True)
+        case = found.case.replace(f"- id: {name}\n", f"- id: {own}\n", 1)
+        write_text(file, f"{case}\n")
+        return replace(found, case=case, file=str(file))
+
+
+def _past_capture(config: pytest.Config, text: str) -> None:
+    manager: Any = config.pluginmanager.getplugin("capturemanager")
+    terminal: Any = config.pluginmanager.getplugin("terminalreporter")
+    with manager.global_and_fixture_disabled():
+        terminal.ensure_newline()
+        sys.stderr.write(text)
+        sys.stderr.flush()

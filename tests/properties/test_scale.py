@@ -1,0 +1,243 @@
+"""Long inputs: what is correct passes, slow or not, and what is wrong at length alone fails."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from right_tokenizers.linked import Tokenizer as Linked
+
+from bpe_conformance.cases.expectations import oracle
+from bpe_conformance.fixtures.models import gpt2_model
+from bpe_conformance.fixtures.spec import load_spec
+from bpe_conformance.implementation.implementation import Implementation
+from bpe_conformance.known_bugs import known_bugs
+from bpe_conformance.known_bugs.correct import Encoder, Trainer, Words
+from bpe_conformance.outcome import Dependence, Ids, Measure, Question
+from bpe_conformance.properties import scale
+from bpe_conformance.properties.engine import Effort, Found, skip_reason
+from bpe_conformance.reference import Tokenizer
+
+PROPERTIES = {one.id: one for one in scale.PROPERTIES}
+LONG_BUGS = {bug.id: bug for bug in known_bugs() if bug.long}
+CAUGHT_BY = {
+    "long-texts-in-blocks": "law-long-texts",
+    "specials-off-in-long-texts": "law-long-texts",
+    "long-runs-cut": "law-long-runs",
+    "sixteen-bit-ranks": "law-large-table",
+    "long-chunks-encoded-alone": "law-long-streams",
+    "whole-groups-only": "law-large-batches",
+    "decodes-in-blocks": "law-long-decoding",
+}
+
+
+def run(property_id: str, target: Any, effort: Effort | None = None) -> Found | None:
+    return PROPERTIES[property_id].run(Implementation("x", target), effort or Effort())
+
+
+class RowsCut(Encoder):
+    def encode_batch(self, texts: Any) -> list[list[int]]:
+        return [self.encode(text[:65_536]) for text in texts]
+
+
+class CountsWrap(Trainer):
+    bits = 8
+
+    def words(self, text: str, special: list[str], pattern: str) -> Words:
+        return [(word, count % (1 << self.bits)) for word, count in super().words(text, special, pattern)]
+
+
+class CountsStop(Trainer):
+    def words(self, text: str, special: list[str], pattern: str) -> Words:
+        return [(word, min(count, 255)) for word, count in super().words(text, special, pattern)]
+
+
+class CountsWrapAt16Bits(CountsWrap):
+    bits = 16
+
+
+class TrainsOnBlocks(Trainer):
+    def cut(self, text: str, special: list[str]) -> list[str]:
+        blocks = [text[start : start + 65_536] for start in range(0, len(text), 65_536)]
+        return [segment for block in blocks for segment in super(TrainsOnBlocks, self).cut(block, special)]
+
+
+class MergesRecursively(Encoder):
+    def merge(self, word: Any) -> Any:
+        return word[:1] + self.merge(word[1:]) if len(word) > 900 else super().merge(word)
+
+    def atoms(self, pre_token: str) -> Any:
+        if len(pre_token) > 900:
+            raise RecursionError("maximum recursion depth exceeded")
+        return super().atoms(pre_token)
+
+
+class LineEndsTranslated(Tokenizer):
+    def decode(self, ids: Any) -> str:
+        text = super().decode(ids)
+        return text.replace("\r\n", "\n") if len(ids) > 8_192 else text
+
+
+@pytest.mark.parametrize("bug", LONG_BUGS)
+def test_every_known_bug_at_length_is_caught(bug: str) -> None:
+    found = run(CAUGHT_BY[bug], LONG_BUGS[bug].target)
+    assert found is not None
+    assert found.mismatch.depends_on is None
+    assert found.mismatch.divergence is not None
+    assert PROPERTIES[CAUGHT_BY[bug]].clause_id == LONG_BUGS[bug].clause
+
+
+@pytest.mark.parametrize(
+    ("property_id", "target"),
+    [
+        ("law-long-batches", RowsCut),
+        ("law-long-runs", MergesRecursively),
+        ("law-long-decoding", LineEndsTranslated),
+        ("law-train-large", CountsWrap),
+        ("law-train-large", CountsStop),
+        ("law-train-large", TrainsOnBlocks),
+    ],
+)
+def test_what_is_wrong_at_length_fails(property_id: str, target: type) -> None:
+    found = run(property_id, target)
+    assert found is not None
+    assert found.mismatch.depends_on is None
+    assert "size" in found.mismatch.asked.context
+
+
+def test_counts_of_16_bits_are_tried_at_scale_only() -> None:
+    assert run("law-train-large", CountsWrapAt16Bits) is None
+    assert run("law-train-large", CountsWrapAt16Bits, Effort(scale=True)) is not None
+
+
+def test_every_property_names_a_clause_and_has_a_wrong_tokenizer() -> None:
+    clauses = load_spec(check_schema=False).clauses
+    assert all(one.clause_id in clauses and one.asks.endswith(".") for one in (*scale.PROPERTIES, scale.GROWTH))
+    assert {*CAUGHT_BY.values(), "law-long-batches", "law-train-large"} == {*PROPERTIES}
+
+
+@pytest.mark.parametrize("property_id", PROPERTIES)
+@pytest.mark.parametrize("target", [Tokenizer, Linked])
+def test_a_correct_tokenizer_passes_without_a_note(property_id: str, target: type) -> None:
+    implementation = Implementation("x", target)
+    if skip_reason(PROPERTIES[property_id], implementation) is None:
+        assert PROPERTIES[property_id].run(implementation, Effort()) is None
+        assert [note for note in implementation.notes if property_id in note] == []
+
+
+def test_a_slow_tokenizer_passes_with_a_note(monkeypatch: pytest.MonkeyPatch) -> None:
+    ask = scale._timed
+
+    def slow(implementation: Implementation, question: Question) -> tuple[Any, float]:
+        return ask(implementation, question)[0], len(question.input["text"]) ** 2 * 1e-6
+
+    monkeypatch.setattr(scale, "_timed", slow)
+    implementation = Implementation("x", LONG_BUGS["long-texts-in-blocks"].target)
+    assert PROPERTIES["law-long-texts"].run(implementation, Effort()) is None
+    assert "law-long-texts: words of size 8,800 and more takes too long to try" in implementation.notes
+
+
+def test_a_tokenizer_that_does_not_answer_in_time_passes_with_a_note() -> None:
+    class Hangs(Encoder):
+        def encode(self, text: str) -> list[int]:
+            while len(text) > 1_000:
+                pass
+            return super().encode(text)
+
+    implementation = Implementation("x", Hangs, limit=0.02)
+    assert PROPERTIES["law-long-texts"].run(implementation, Effort()) is None
+    assert any("no answer within" in note for note in implementation.notes)
+
+
+@pytest.mark.parametrize(("limit", "passes"), [(2_048, True), (2_000, False)])
+def test_a_long_pre_token_may_be_refused_beyond_the_limit(limit: int, passes: bool) -> None:
+    class Refuses(Encoder):
+        def encode(self, text: str) -> list[int]:
+            if len(text) > limit:
+                raise ValueError("too long")
+            return super().encode(text)
+
+    implementation = Implementation("x", Refuses)
+    found = PROPERTIES["law-long-runs"].run(implementation, Effort())
+    assert (found is None) is passes
+    if passes:
+        assert any("is refused: ValueError" in note for note in implementation.notes)
+    assert run("law-long-texts", Refuses) is not None
+
+
+@pytest.mark.parametrize("property_id", ["law-long-texts", "law-long-runs", "law-long-streams"])
+def test_what_is_wrong_at_any_length_is_not_counted(property_id: str) -> None:
+    target = next(one.target for one in known_bugs() if one.id == "greedy-left-to-right")
+    found = run(property_id, target)
+    assert found is not None
+    assert found.mismatch.depends_on == Dependence("undisturbed")
+
+
+def test_gpt2_alone_is_tested_too() -> None:
+    tokenizer = Tokenizer(gpt2_model().vocab, gpt2_model().merges)
+
+    class OfGpt2:
+        model = "gpt2"
+
+        def encode(self, text: str) -> list[int]:
+            return tokenizer.encode(text)
+
+    class InBlocks(OfGpt2):
+        def encode(self, text: str) -> list[int]:
+            blocks = [text[start : start + 65_536] for start in range(0, len(text), 65_536)]
+            return [index for block in blocks for index in tokenizer.encode(block)]
+
+    assert skip_reason(PROPERTIES["law-long-texts"], Implementation("x", OfGpt2)) is None
+    assert run("law-long-texts", OfGpt2) is None
+    assert run("law-long-texts", InBlocks) is not None
+
+
+def test_parts_do_not_depend_on_what_is_around_them() -> None:
+    implementation = Implementation("x", Tokenizer)
+    texts = scale._Texts(implementation)
+    for text in (*texts.words, *texts.mixed, *texts.unspaced):
+        assert tuple(oracle(text.model).encode(text.part * 4)) == text.ids * 4
+
+
+@pytest.mark.parametrize("size", [4_096, 8_192, 10_000, 16_384, 25_000, 32_768, 50_000, 65_536, 2**20, 10**6])
+def test_a_cut_after_a_usual_number_of_characters_shows(size: int) -> None:
+    for text in scale._Texts(Implementation("x", Tokenizer)).words:
+        encode, at = oracle(text.model).encode, size % len(text.part)
+        whole = text.part * 2
+        assert encode(whole[:at]) + encode(whole[at:]) != list(text.ids * 2)
+
+
+def test_the_large_table_has_more_merges_than_16_bits_count() -> None:
+    model = scale.large_table()
+    assert len(model.merges) == 66_048
+    assert model.well_formed
+    question, right = next(scale._large_tables(Implementation("x", Tokenizer), Effort())).pose(len(model.merges))
+    assert right == Ids(tuple(Tokenizer(model.vocab, model.merges).encode(question.input["text"])))
+
+
+@pytest.mark.parametrize(
+    ("took", "size", "seconds"),
+    [
+        ([(10, 1.0), (40, 4.0)], 160, 16.0),
+        ([(10, 1.0), (40, 16.0)], 160, 256.0),
+        ([(10, 0.01), (40, 16.0)], 160, 256.0),
+        ([(10, 1.0), (40, 0.5)], 160, 2.0),
+        ([(10, 0.0), (40, 0.0)], 160, 0.0),
+    ],
+)
+def test_the_time_for_a_size_is_forecast_from_smaller_ones(
+    took: list[tuple[int, float]], size: int, seconds: float
+) -> None:
+    assert scale.forecast(took, size) == pytest.approx(seconds, rel=0.01)
+
+
+@pytest.mark.parametrize(("power", "passes"), [(1.0, True), (1.4, True), (2.0, False)])
+def test_growth_is_measured(monkeypatch: pytest.MonkeyPatch, power: float, passes: bool) -> None:
+    def timed(implementation: Implementation, question: Question) -> tuple[Any, float]:
+        return Ids(()), (len(question.input["text"]) / 1_000) ** power
+
+    monkeypatch.setattr(scale, "_timed", timed)
+    found = scale.GROWTH.run(Implementation("x", Tokenizer), Effort(scale=True))
+    assert (found is None) is passes
+    if found is not None:
+        assert found.mismatch.answer == Measure(64)

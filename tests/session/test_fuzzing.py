@@ -1,0 +1,77 @@
+from __future__ import annotations
+
+import os
+import signal
+
+import pytest
+from helpers.project import Project
+
+from bpe_conformance.session.fuzzing import Fuzzing
+
+FUZZ = ("--bpe-fuzz", "0.05", "--bpe-case", "law-encode")
+INTERRUPTED = """
+import os, signal
+from mine import Greedy
+
+class Tokenizer(Greedy):
+    calls = 0
+
+    def encode(self, text):
+        Tokenizer.calls += 1
+        if Tokenizer.calls == 400:
+            os.kill(os.getpid(), signal.SIGINT)
+        return super().encode(text)
+"""
+
+
+def test_a_counterexample_is_a_case_that_a_spec_and_a_golden_file_hold(project: Project) -> None:
+    found = project.pytester.runpytest_inprocess("conformance", "--adapter", "mine:Greedy", *FUZZ)
+    assert found.ret == pytest.ExitCode.TESTS_FAILED
+    (file, *_) = sorted((project.path / "bpe-fuzz" / "cases").iterdir())
+    assert file.read_text("utf-8").startswith("clause: LAW-ENCODE-1\ncases:\n")
+    found.stdout.fnmatch_lines(
+        [
+            "FAILED law-encode [[]LAW-ENCODE-1, MUST]",
+            f"  written to *bpe-fuzz/cases/{file.name}",
+            f"  rerun *pytest conformance --adapter mine:Greedy --bpe-spec bpe-fuzz --bpe-case {file.stem}",
+        ]
+    )
+    again = ("--bpe-spec", "bpe-fuzz", "--bpe-case", file.stem)
+    for adapter, status in (("mine:Greedy", 1), ("textbook", 0)):
+        assert project.pytester.runpytest_inprocess("conformance", "--adapter", adapter, *again).ret == status
+    assert (project.path / ".hypothesis" / "examples").is_dir()
+
+
+def test_the_reference_ends_in_time(project: Project) -> None:
+    found = project.pytester.runpytest_inprocess("conformance", "--adapter", "reference", *FUZZ)
+    assert found.ret == pytest.ExitCode.OK
+    found.stdout.fnmatch_lines(["verdict * PASS: 1 MUST tests pass (in part: properties, law-encode*"])
+    assert not (project.path / "bpe-fuzz").exists()
+
+
+def test_ctrl_c_reports_what_was_found(project: Project) -> None:
+    project.write("interrupted.py", INTERRUPTED)
+    options = ("--bpe-fuzz", "9", "--bpe-section", "LAW")
+    found = project.pytester.runpytest_inprocess("conformance", "--adapter", "interrupted:Tokenizer", *options)
+    assert found.ret == pytest.ExitCode.TESTS_FAILED
+    found.stdout.fnmatch_lines(["FAILED law-encode *", "skipped * Ctrl-C ended the time of --bpe-fuzz"])
+
+
+def test_a_second_ctrl_c_ends_the_run() -> None:
+    fuzzing = Fuzzing(1, ["law-encode"], lambda text: None)
+    with fuzzing.ended_by_ctrl_c():
+        os.kill(os.getpid(), signal.SIGINT)
+        assert fuzzing.interrupted
+        with pytest.raises(KeyboardInterrupt):
+            os.kill(os.getpid(), signal.SIGINT)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--bpe-fuzz", "0"), "--bpe-fuzz 0: must be more than 0 and at most 10080 minutes"),
+        (("--bpe-fuzz", "1"), "--bpe-fuzz tests the properties; leave --bpe-spec and --bpe-pack out"),
+    ],
+)
+def test_what_does_not_go_together_is_refused(project: Project, options: tuple[str, ...], message: str) -> None:
+    assert project.refused("textbook", *options) == f"ERROR: {message}"
