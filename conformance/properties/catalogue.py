@@ -8,7 +8,19 @@ from dataclasses import replace
 from bpe_conformance.fixtures.spec import Clause
 from bpe_conformance.fixtures.yaml_file import SpecError
 
-from . import batch, decoding, encoding, files, lifecycle, scale, special_tokens, splitting, streaming, training
+from . import (
+    batch,
+    complete,
+    decoding,
+    encoding,
+    files,
+    lifecycle,
+    scale,
+    special_tokens,
+    splitting,
+    streaming,
+    training,
+)
 from .engine import Property
 
 PROPERTIES: tuple[Property, ...] = (
@@ -20,6 +32,7 @@ PROPERTIES: tuple[Property, ...] = (
     *streaming.PROPERTIES,
     *batch.PROPERTIES,
     *files.PROPERTIES,
+    *complete.PROPERTIES,
     *lifecycle.PROPERTIES,
     *scale.PROPERTIES,
 )

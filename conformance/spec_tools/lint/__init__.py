@@ -6,9 +6,10 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
-from bpe_conformance.fixtures.spec import load_spec
+from bpe_conformance.fixtures.spec import FOLDER, load_spec
 
 from ...command_line import print_lines, spec_argument
+from ...properties import complete
 from . import cases, structure, texts  # noqa: F401  # they define the rules
 from .rule import RULES, Context, Finding
 
@@ -22,14 +23,21 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Print the findings or the rules; the status is 1 if a rule is broken."""
+    """Print the findings, and which spaces the suite's own properties cover, or the rules.
+
+    The status is 1 if a rule is broken, or a space is not covered.
+    """
     if options.rules:
         print_lines(f"{rule.name:20}{rule.summary}" for rule in RULES)
         return 0
     findings = lint(options.spec)
     print_lines(finding.line(Path.cwd()) for finding in findings)
+    gaps = []
+    if options.spec == FOLDER:
+        gaps = [f"properties/complete.py: {gap}" for gap in complete.gaps()]
+        print_lines(gaps or (f"covered: all {count:,} {space}" for space, count in complete.spaces().items()))
     print_lines([verdict(findings)])
-    return 1 if any(not finding.warning for finding in findings) else 0
+    return 1 if gaps or any(not finding.warning for finding in findings) else 0
 
 
 def lint(folder: Path) -> list[Finding]:

@@ -1,0 +1,224 @@
+"""Spaces that are small enough to cover by construction: no example is drawn, and none is left out.
+
+A tokenizer can be wrong for a single pair of letters, a single length or a single position. `spaces` counts what each
+property covers; `bpe-conformance list --summary` prints it.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import cache
+from itertools import product
+
+from bpe_conformance.fixtures import Merge, characters, read_model
+from bpe_conformance.reference import textbook
+
+from ..cases.expectations import oracle
+from ..implementation.implementation import Implementation
+from ..outcome import Expectation, Ids, Mismatch, Question
+from . import strategies
+from .asking import Instance, ask, correct_answer, equals_oracle
+from .engine import Property, fixed
+
+BLOCK, FEW = 96, 48
+"""Pairs that one encoding, and one training, is about: few, for those who look at all merges at each step."""
+LONGEST = 128
+PRINTABLE = "".join(map(chr, range(0x21, 0x7F)))
+ASCII = "".join(chr(code) for code in range(0x80) if not (chr(code).isspace() or code in range(0x1C, 0x20)))
+"""All but white space, and U+001C to U+001F, which are white space to some engines."""
+NEVER_IN_PAIRS = {*b"\t\n\v\f\r", *range(0x1C, 0x20), 0xC0, 0xC1, *range(0xF5, 0x100)}
+"""White space, which golden cases cover, and bytes that UTF-8 never has."""
+CONTRACTIONS = ("'s", "'t", "'m", "'d")
+"""In the longer ones, the pair of letters is as frequent as that with the apostrophe, and wins the tie."""
+MIXED = (
+    "The cat's 12 hats: \u00e9t\u00e9 \u65e5\u672c \U0001f98a!\n\n"
+    "  x =\t[a1, b_2]  // don't; 3.14 \u0436\u0437 e\u0301 "
+)
+
+
+def _class(char: str) -> str:
+    category = unicodedata.category(char)[0]
+    return category if category in "LN" else "other"
+
+
+@cache
+def pairs_of_characters() -> Mapping[Merge, str]:
+    """Return each pair of printable ASCII characters that GPT-2's pattern leaves together → a pre-token with it."""
+    words = [one + other for one, other in product(PRINTABLE, PRINTABLE) if _class(one) == _class(other)]
+    words += [f" {char}" for char in PRINTABLE] + list(CONTRACTIONS)
+    return {(word[:1].encode(), word[1:2].encode()): word for word in words}
+
+
+@cache
+def pairs_of_bytes() -> Mapping[str, Mapping[Merge, str]]:
+    """Return each pair of bytes of UTF-8 that GPT-2's pattern leaves together → a pre-token that holds it.
+
+    They are in groups: no pre-token holds two pairs of its group. White space is left out.
+    """
+    firsts: dict[str, dict[int, str]] = {"L": {}, "N": {}, "other": {}}
+    lasts: dict[str, dict[int, str]] = {"L": {}, "N": {}, "other": {}}
+    for char in strategies.characters_at_edges() + "".join(run[::61] for run in characters.agreed()):
+        data = char.encode("utf-8")
+        if len(data) > 1 and not char.isspace():
+            firsts[_class(char)].setdefault(data[0], char)
+            lasts[_class(char)].setdefault(data[-1], char)
+    ascii_of = {name: [char for char in ASCII if _class(char) == name] for name in firsts}
+    tails = range(0x80, 0xC0)
+    alone = [chr(code) for code in range(0x80, 0x800) if not chr(code).isspace() and chr(code) != "\x85"]
+    threes = [(lead, tail) for lead, tail in product(range(0xE0, 0xF0), tails) if _allowed(lead, tail)]
+    fours = [(lead, tail) for lead, tail in product(range(0xF0, 0xF5), tails) if _allowed(lead, tail)]
+    alone += [bytes([*pair, 0xA5]).decode() for pair in threes] + [
+        bytes([*pair, 0xA5, 0xA5]).decode() for pair in fours
+    ]
+
+    def beside(first: Callable[[str], Iterable[str]], second: Callable[[str], Iterable[str]]) -> dict[Merge, str]:
+        found: dict[Merge, str] = {}
+        for name in firsts:
+            for one, other in product(first(name), second(name)):
+                found.setdefault((one.encode()[-1:], other.encode()[:1]), one + other)
+        return found
+
+    def starts(name: str) -> Iterable[str]:
+        return firsts[name].values()
+
+    def ends(name: str) -> Iterable[str]:
+        return lasts[name].values()
+
+    after_space = {
+        (b" ", char.encode()[:1]): f" {char}" for name in firsts for char in (*ascii_of[name], *starts(name))
+    }
+    return {
+        "ASCII, ASCII": beside(ascii_of.__getitem__, ascii_of.__getitem__),
+        "space, any first byte": after_space,
+        "ASCII, first byte": beside(ascii_of.__getitem__, starts),
+        "last byte, ASCII": beside(ends, ascii_of.__getitem__),
+        "last byte, first byte": beside(ends, starts),
+        "first byte, second byte": {(char.encode()[:1], char.encode()[1:2]): char for char in alone},
+        "second byte, third byte": {
+            (bytes([one]), bytes([other])): bytes([0xE4, one, other]).decode() for one, other in product(tails, tails)
+        },
+    }
+
+
+def _allowed(lead: int, tail: int) -> bool:
+    """Whether UTF-8 allows this second byte."""
+    least, most = {0xE0: (0xA0, 0xBF), 0xED: (0x80, 0x9F), 0xF0: (0x90, 0xBF), 0xF4: (0x80, 0x8F)}.get(
+        lead, (0x80, 0xBF)
+    )
+    return least <= tail <= most
+
+
+def spaces() -> Mapping[str, int]:
+    """Return what is covered → how many of them."""
+    return {
+        "pairs of printable ASCII characters, learned and merged in training": len(pairs_of_characters()),
+        "pairs of bytes of UTF-8, merged in encoding": sum(map(len, pairs_of_bytes().values())),
+        "lengths of a text and of a pre-token, encoded": 2 * (LONGEST + 1),
+        "positions of a cut in a stream": LONGEST + 1,
+    }
+
+
+def gaps() -> Iterator[str]:
+    """Yield a line for each pair that is not merged where this module says so, by the oracle, and each byte in none."""
+    for name, pairs in pairs_of_bytes().items():
+        for block in _blocks(pairs):
+            question, right = encoding(block)
+            assert question.model is not None
+            if tuple(oracle(question.model).encode(question.input["text"])) != right.ids:
+                yield f"{name}: not every pair of {block[0][0]} to {block[-1][0]} is merged"
+    for pair, word in pairs_of_characters().items():
+        if word not in textbook.split(f"\n{word}") or b"".join(pair) not in word.encode():
+            yield f"{pair}: {word!a} is no pre-token that holds it"
+    merged = {byte for pairs in pairs_of_bytes().values() for pair in pairs for byte in pair}
+    if missing := {bytes([byte]) for byte in range(256)} - merged - {bytes([byte]) for byte in NEVER_IN_PAIRS}:
+        yield f"the bytes {sorted(missing)} take part in no merge"
+
+
+def _blocks(pairs: Mapping[Merge, str], size: int = BLOCK) -> Iterator[list[tuple[Merge, str]]]:
+    items = list(pairs.items())
+    yield from (items[start : start + size] for start in range(0, len(items), size))
+
+
+def _training(words: Iterable[str]) -> Question:
+    text = "\n".join(words)
+    merges = text.count("\n") + 1
+    return Question("train", None, {"text": text, "vocab_size": 256 + merges, "special_tokens": []})
+
+
+def _trains_pairs(implementation: Implementation) -> Mismatch | None:
+    """Every pair of printable ASCII characters that can stand in one pre-token is learned and merged."""
+    for block in _blocks(pairs_of_characters(), FEW):
+        question = _training(word for _, word in block)
+        answer = ask(implementation, question)
+        right = correct_answer(question, implementation.conventions)
+        if answer != right:
+            alone = (equals_oracle(implementation, _training([word]), "LAW-TRAIN-1") for _, word in block)
+            return next(filter(None, alone), None) or equals_oracle(implementation, question, "LAW-TRAIN-1")
+    return None
+
+
+def encoding(pairs: Iterable[tuple[Merge, str]]) -> tuple[Question, Ids]:
+    """Return a question in which each of the pairs is merged once, and its answer."""
+    items = list(pairs)
+    model = strategies.with_ids([pair for pair, _ in items])
+    ids: list[int] = []
+    for rank, (pair, word) in enumerate(items):
+        before, _, after = word.encode("utf-8").partition(b"".join(pair))
+        ids += [10, *before, 256 + rank, *after]
+    return Question("encode", model, {"text": "".join(f"\n{word}" for _, word in items)}), Ids(tuple(ids))
+
+
+def _encodes_pairs(implementation: Implementation) -> Mismatch | None:
+    """Every pair of bytes that UTF-8 allows within a pre-token is merged."""
+    for pairs in pairs_of_bytes().values():
+        for block in _blocks(pairs):
+            question, right = encoding(block)
+            if ask(implementation, question) != right:
+                alone = (equals_oracle(implementation, encoding([one])[0], "LAW-ENCODE-1") for one in block)
+                return next(filter(None, alone), None) or equals_oracle(implementation, question, "LAW-ENCODE-1")
+    return None
+
+
+MODEL = read_model(
+    {"merges": [["b", "c"], ["a", "b"], ["ab", "c"], [" ", "h"], ["\n", "\n"], [{"hex": "c3"}, {"hex": "a9"}]]}
+)
+TEXTS = tuple((part * LONGEST)[:LONGEST] for part in (MIXED, "abc"))
+
+
+def _first_wrong(implementation: Implementation, questions: Iterable[Question], clause: str) -> Mismatch | None:
+    instance = Instance(implementation, MODEL)
+    for question in questions:
+        right = correct_answer(question, implementation.conventions)
+        if instance.ask(question) != right:
+            found = equals_oracle(implementation, question, clause)
+            return found or Mismatch(question, Expectation((right,)), instance.ask(question))
+    return None
+
+
+def _lengths(implementation: Implementation) -> Mismatch | None:
+    """A text, and a pre-token, of every length up to 128 characters gives the correct ids."""
+    questions = (
+        Question("encode", MODEL, {"text": text[:length]}) for text in TEXTS for length in range(1, LONGEST + 1)
+    )
+    return _first_wrong(implementation, questions, "LAW-ENCODE-1")
+
+
+def _cuts(implementation: Implementation) -> Mismatch | None:
+    """A stream gives the same ids wherever one text is cut in two."""
+    text = TEXTS[0]
+    right = Ids(tuple(oracle(MODEL, implementation.conventions["lookup"]).encode(text)))
+    instance = Instance(implementation, MODEL)
+    for cut in range(LONGEST + 1):
+        question = Question("stream", MODEL, {"chunks": [text[:cut], text[cut:]]})
+        if instance.ask(question) != right:
+            return equals_oracle(implementation, question, "LAW-STREAM-1")
+    return None
+
+
+PROPERTIES: tuple[Property, ...] = (
+    fixed("law-train-pairs", "LAW-TRAIN-1", "trainer", ("train",), _trains_pairs),
+    fixed("law-encode-pairs", "LAW-ENCODE-1", "encoder", ("encode",), _encodes_pairs),
+    fixed("law-encode-lengths", "LAW-ENCODE-1", "encoder", ("encode",), _lengths),
+    fixed("law-stream-cuts", "LAW-STREAM-1", "streaming", ("encode_iterable",), _cuts),
+)

@@ -1,0 +1,85 @@
+"""The spaces are complete, the textbook agrees with the answers, and one wrong pair, length or position fails."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import pairwise, product
+from typing import Any
+
+import pytest
+from helpers.wrong_tokenizers import Whole
+
+from bpe_conformance.implementation.implementation import Implementation
+from bpe_conformance.properties import complete
+from bpe_conformance.properties.engine import Effort, Found
+from bpe_conformance.reference import Tokenizer, textbook
+
+PROPERTIES = {one.id: one for one in complete.PROPERTIES}
+
+
+class NeverLearnsQz(Whole):
+    @classmethod
+    def train(cls, text: str, *given: Any, **options: Any) -> Any:
+        return super().train(text.replace("qz", "q z"), *given, **options)
+
+
+class NeverMergesBdC3(Whole):
+    """0xBD and 0xC3 are the end of one character and the start of another."""
+
+    def _merge(self, word: textbook.Word) -> textbook.Word:
+        return super()._merge(tuple(word)) if (b"\xbd", b"\xc3") not in pairwise(word) else word
+
+
+class CutsAt37(Whole):
+    def encode_iterable(self, chunks: Iterable[str]) -> Iterator[int]:
+        for chunk in (given := list(chunks)):
+            yield from [] if len(given[0]) == 37 and chunk is given[-1] else self.encode(chunk)
+        return
+
+
+class WrongFor111(Whole):
+    def encode(self, text: str) -> list[int]:
+        return super().encode(text)[: None if len(text) != 111 else -1]
+
+
+def run(name: str, target: Any) -> Found | None:
+    return PROPERTIES[name].run(Implementation("x", target), Effort())
+
+
+@pytest.mark.parametrize(
+    ("name", "target"),
+    [
+        ("law-train-pairs", NeverLearnsQz),
+        ("law-encode-pairs", NeverMergesBdC3),
+        ("law-encode-lengths", WrongFor111),
+        ("law-stream-cuts", CutsAt37),
+    ],
+)
+def test_one_value_that_is_wrong_fails(name: str, target: type) -> None:
+    found = run(name, target)
+    assert found is not None
+    assert found.mismatch.depends_on is None
+    assert run(name, Tokenizer) is None
+
+
+def test_the_failing_pair_is_shown_alone() -> None:
+    trained, encoded = run("law-train-pairs", NeverLearnsQz), run("law-encode-pairs", NeverMergesBdC3)
+    assert trained is not None
+    assert trained.mismatch.asked.input["text"] == "qz"
+    assert encoded is not None
+    assert encoded.mismatch.asked.model is not None
+    assert encoded.mismatch.asked.model.merges == ((b"\xbd", b"\xc3"),)
+
+
+def test_no_gap_is_left() -> None:
+    assert [*complete.gaps()] == []
+
+
+def test_every_pair_of_printable_characters_in_one_pre_token_is_covered() -> None:
+    found = set()
+    for one, other in product(map(chr, range(0x20, 0x7F)), repeat=2):
+        for text in (one + other, f"x{one}{other}", f"{one}{other}x", f"{one}{other}e"):
+            found |= {pair for word in textbook.split(text) for pair in pairwise(word)}
+    covered = {(one.decode(), other.decode()) for one, other in complete.pairs_of_characters()}
+    assert found - covered == {(" ", " "), ("'", "r"), ("'", "v")}
+    assert covered <= found
