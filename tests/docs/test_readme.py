@@ -43,7 +43,8 @@ def test_every_command_exists() -> None:
 @pytest.mark.parametrize("name", PAGES)
 def test_the_links_lead_somewhere(name: str) -> None:
     for target in re.findall(r"\]\(([^)#:]*)(?:#[^)]*)?\)", PAGES[name]):
-        assert (ROOT / name).parent.joinpath(target).exists(), target
+        built = target.startswith("generated/")  # Sphinx checks the links to pages that it builds from data
+        assert built or (ROOT / name).parent.joinpath(target).exists(), target
 
 
 @pytest.mark.parametrize("name", PAGES)
