@@ -147,7 +147,7 @@ def _training(words: Iterable[str]) -> Question:
 
 
 def _trains_pairs(implementation: Implementation) -> Mismatch | None:
-    """Every pair of printable ASCII characters that can stand in one pre-token is learned and merged."""
+    """Every pair of printable ASCII characters that can be in one pre-token is learned and merged."""
     for block in _blocks(pairs_of_characters(), FEW):
         question = _training(word for _, word in block)
         answer = ask(implementation, question)

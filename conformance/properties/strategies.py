@@ -147,7 +147,7 @@ MOST_PARTS = 5
 
 
 def merges_beside(data: bytes, count: int, seed: int, others: Iterable[str] = ()) -> list[Merge]:
-    """Return merges, each of two tokens that stand side by side in `data` once some earlier ones are merged.
+    """Return merges, each of two tokens that are adjacent in `data` once some earlier ones are merged.
 
     Args:
         data: in which the pairs are found. Each token is one character of a string that is merged by `str.replace`.

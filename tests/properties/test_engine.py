@@ -238,7 +238,7 @@ def test_one_fault_does_not_hide_another() -> None:
     assert all(each.case for each in (one, *one.more))
 
 
-def test_a_search_ends_when_it_is_told_to() -> None:
+def test_a_search_ends_when_it_is_asked_to() -> None:
     seen: list[int] = []
 
     def watch(name: str, examples: int) -> bool:
