@@ -21,25 +21,31 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     )
     mode.add_argument(
         "--measure",
-        action="store_true",
-        help="test each bug by all cases and properties, and write the matrix; takes minutes",
+        nargs="*",
+        metavar="CASE",
+        help="test each bug by all cases and properties, or by these cases alone, and write the matrix; takes minutes",
     )
 
 
 def run(options: argparse.Namespace) -> int:
     """Print the list or the numbers; the status is 1 if `--check` or `--measure` finds a fault."""
     spec, reasons = load_spec(check_schema=False), mutation_score.cases_without_bug()
-    if options.measure:
-        found = mutation_score.compute()
+    measures = options.measure is not None
+    if measures:
+        found = (
+            mutation_score.measured_again(matrix.read(), options.measure)
+            if options.measure
+            else mutation_score.compute()
+        )
         write_text(matrix.FILE, matrix.text(found))
     else:
         found = matrix.read()
     wrong = list(mutation_score.check_published(found)) if options.check else []
-    if not options.check and not options.measure:
+    if not options.check and not measures:
         print_lines(mutation_score.listed(found))
     wrong += mutation_score.gaps(found, spec, reasons)
     print_lines(mutation_score.totals(found, spec, reasons))
-    if options.measure:
+    if measures and not options.measure:
         print_lines(mutation_score.seeds())
     print_lines(wrong)
-    return 1 if wrong and (options.check or options.measure) else 0
+    return 1 if wrong and (options.check or measures) else 0

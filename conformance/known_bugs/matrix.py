@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -19,11 +19,13 @@ class Matrix:
         answers: bug → case that it fails → fingerprint of its answer. Bugs whose answers vary are left out.
         varying: bug → one golden case that catches it, for the bugs whose answers vary.
         properties: bug → the first property that catches it, or "".
+        dependent: bug → those cases that it fails because of another part than the case asks about.
     """
 
     answers: Mapping[str, Mapping[str, str]]
     varying: Mapping[str, str]
     properties: Mapping[str, str]
+    dependent: Mapping[str, frozenset[str]] = field(default_factory=dict)
 
     def catching(self) -> dict[str, set[str]]:
         """Return case → the bugs that it catches."""
@@ -43,7 +45,13 @@ def read(file: Path = FILE) -> Matrix:
             for bug in bugs:
                 answers[bug][case] = fingerprint
     fixed = {bug: found for bug, found in answers.items() if bug not in data["varying"]}
-    return Matrix(fixed, data["varying"], data["properties"])
+    dependent: dict[str, set[str]] = {}
+    for case, bugs in data["dependent"].items():
+        for bug in bugs:
+            dependent.setdefault(bug, set()).add(case)
+    return Matrix(
+        fixed, data["varying"], data["properties"], {bug: frozenset(found) for bug, found in dependent.items()}
+    )
 
 
 def text(matrix: Matrix) -> str:
@@ -55,6 +63,11 @@ def text(matrix: Matrix) -> str:
     cases = {case: {mark: sorted(row[mark]) for mark in sorted(row)} for case, row in sorted(rows.items())}
     parts: dict[str, Mapping[str, Any]] = {"cases": cases}
     parts |= {"varying": dict(sorted(matrix.varying.items())), "properties": dict(sorted(matrix.properties.items()))}
+    depending: dict[str, list[str]] = {}
+    for bug, names in matrix.dependent.items():
+        for case in names:
+            depending.setdefault(case, []).append(bug)
+    parts["dependent"] = {case: sorted(bugs) for case, bugs in sorted(depending.items())}
     return "{\n" + ",\n".join(f'"{name}": {_lines(part)}' for name, part in parts.items()) + "\n}\n"
 
 

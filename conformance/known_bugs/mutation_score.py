@@ -6,15 +6,17 @@ import contextlib
 import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from multiprocessing import get_context
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 from bpe_conformance.fixtures.spec import Case, Spec, load_spec
 from bpe_conformance.fixtures.yaml_file import read_documents
 
+from ..cases import dependence
 from ..cases.judging import judge
 from ..cases.skipping import skip_reason
 from ..implementation.implementation import Implementation
@@ -23,7 +25,7 @@ from ..properties.catalogue import bind
 from ..properties.engine import Effort, Property
 from ..properties.engine import skip_reason as property_skip_reason
 from . import known_bugs, matrix
-from .likely_bugs import ranked
+from .likely_bugs import Likeness, ranked
 from .matrix import Matrix
 
 CASES_WITHOUT_BUG = Path(matrix.__file__).with_name("cases_without_bug.yaml")
@@ -35,8 +37,27 @@ Answers = dict[str, str]
 
 def compute(workers: int | None = None) -> Matrix:
     """Return the whole matrix: every golden case and every property against every known bug."""
-    goldens, properties = _each(_answers, workers), _each(_property, workers)
-    return _matrix(goldens, properties)
+    judged, properties = _each(_answers, workers), _each(_property, workers)
+    return _matrix(judged, properties)
+
+
+def measured_again(published: Matrix, cases: Collection[str], workers: int | None = None) -> Matrix:
+    """Return the matrix with these golden cases measured again, and without those that are no longer in the spec."""
+    kept = {case.id for case in _spec().cases}.difference(cases)
+    judged = _each(partial(_answers, only=frozenset(cases)), workers)
+    for bug, (answers, dependent) in judged.items():
+        answers.update({case: mark for case, mark in published.answers.get(bug, {}).items() if case in kept})
+        dependent.update(kept & published.dependent.get(bug, frozenset()))
+        if bug in published.varying and published.varying[bug] in kept:
+            answers[published.varying[bug]] = ""
+    return _matrix(judged, {bug.id: published.properties.get(bug.id, "") for bug in known_bugs()})
+
+
+def _matrix(judged: Mapping[str, tuple[Answers, set[str]]], properties: Mapping[str, str]) -> Matrix:
+    goldens = {bug: answers for bug, (answers, _) in judged.items()}
+    varying = {bug.id: min(goldens[bug.id], default="") for bug in known_bugs() if bug.varies}
+    fixed = {bug: answers for bug, answers in goldens.items() if bug not in varying}
+    return Matrix(fixed, varying, properties, {bug: frozenset(judged[bug][1]) for bug in fixed if judged[bug][1]})
 
 
 def check_published(published: Matrix, workers: int | None = None) -> Iterator[str]:
@@ -67,21 +88,60 @@ def check_published(published: Matrix, workers: int | None = None) -> Iterator[s
                 yield f"{bug_id}: {len(changed)} answers are not the published ones, first that to {changed[0]}"
 
 
-def _matrix(goldens: Mapping[str, Answers], properties: Mapping[str, str]) -> Matrix:
-    varying = {bug.id: min(goldens[bug.id], default="") for bug in known_bugs() if bug.varies}
-    return Matrix({bug: found for bug, found in goldens.items() if bug not in varying}, varying, properties)
-
-
-def diagnosed(found: Matrix) -> list[str]:
-    """Return the known bugs that are named when each is run as an unknown one."""
+def diagnosed(found: Matrix) -> dict[str, list[Likeness]]:
+    """Return known bug → the likely causes where it is run as an unknown one."""
     spec = _spec()
     clauses = {**{bug.id: bug.clause for bug in known_bugs()}, **{case.id: case.clause.id for case in spec.cases}}
-    named = []
-    for bug, answers in found.answers.items():
-        likely = ranked(answers, [case.id for case in spec.cases], found, clauses)
-        if likely and bug in likely[0].bugs:
-            named.append(bug)
-    return named
+    judged = [case.id for case in spec.cases]
+    return {bug: ranked(answers, judged, found, clauses) for bug, answers in found.answers.items() if answers}
+
+
+@dataclass(frozen=True)
+class Blame:
+    """Whether a run of the suite accuses the right rule, for each known bug that golden cases catch.
+
+    Attributes:
+        bugs: how many there are.
+        named: for how many the first likely cause names the bug.
+        shown: for how many the example that is shown first is of the bug's own clause.
+        first: for how many the first failing MUST, in the order of the spec, is of that clause.
+        others: of each bug, how many MUST cases of other clauses fail and depend on no other part.
+        unexplained: of each bug, how many of these no likely cause explains.
+    """
+
+    bugs: int
+    named: int
+    shown: int
+    first: int
+    others: tuple[int, ...]
+    unexplained: tuple[int, ...]
+
+
+def blame(found: Matrix) -> Blame:
+    """Return the figures of the published matrix."""
+    clause_of = {case.id: case.clause.id for case in _spec().cases}
+    musts = {case.id for case in _spec().cases if case.level == "must"}
+    order = {clause: place for place, clause in enumerate(_spec().clauses)}
+    own = {bug.id: bug.clause for bug in known_bugs()}
+    causes = diagnosed(found)
+    shown = first = 0
+    others, unexplained = [], []
+    for bug, likely in causes.items():
+        failing = found.answers[bug]
+        example = (
+            next((own[one] for one in likely[0].bugs if own[one] in map(clause_of.get, likely[0].cases)), "")
+            if likely
+            else ""
+        )
+        shown += example == own[bug]
+        least = min(musts.intersection(failing) or failing, key=lambda case: order[clause_of[case]])
+        first += clause_of[least] == own[bug]
+        apart = {case for case in musts.intersection(failing) if clause_of[case] != own[bug]}
+        apart -= found.dependent.get(bug, frozenset())
+        others.append(len(apart))
+        unexplained.append(len(apart.difference(*(one.cases for one in likely))))
+    named = sum(bool(likely) and bug in likely[0].bugs for bug, likely in causes.items())
+    return Blame(len(causes), named, shown, first, tuple(others), tuple(unexplained))
 
 
 def cases_without_bug(file: Path = CASES_WITHOUT_BUG) -> dict[str, str]:
@@ -142,8 +202,13 @@ def totals(found: Matrix, spec: Spec, reasons: Mapping[str, str]) -> Iterator[st
     caught = sum(bool(catching.get(case)) for case in musts)
     yield f"caught by a golden case      {golden} of {len(bugs)} known bugs"
     yield f"caught by a property         {properties} of {len(bugs)}"
-    total = sum(map(bool, found.answers.values()))
-    yield f"named when unknown           {len(diagnosed(found))} of {total}; the others vary or need long inputs"
+    figures = blame(found)
+    yield f"named when unknown           {figures.named} of {figures.bugs}; the others vary or need long inputs"
+    yield f"its clause is shown first    {figures.shown} of {figures.bugs}; in the order of the spec {figures.first}"
+    yield (
+        f"failures of other clauses    a median of {median(figures.unexplained):g} that no likely cause explains, "
+        f"of {median(figures.others):g} that depend on no other part"
+    )
     yield f"cases that catch a bug       {caught} of {len(musts)} MUST; {len(reasons)} more have a reason"
 
 
@@ -165,18 +230,26 @@ def _implementation(bug: str) -> Implementation:
     return Implementation(bug, target)
 
 
-def _answers(bug: str) -> Answers:
-    return _answers_to(_spec().cases, bug)
+def _answers(bug: str, only: Collection[str] | None = None) -> tuple[Answers, set[str]]:
+    """Return the fingerprints of the incorrect answers, and the cases in which they depend on another part."""
+    implementation = _implementation(bug)
+    cases = {case.id: case for case in _spec().cases if only is None or case.id in only}
+    found = _mismatches(cases.values(), implementation)
+    explained = {name: dependence.explained(cases[name], one, implementation) for name, one in found.items()}
+    return (
+        {name: one.fingerprint for name, one in found.items()},
+        {name for name, one in explained.items() if one.depends_on is not None},
+    )
 
 
 def _some_answers(job: tuple[str, Collection[str], Answers]) -> Answers:
-    return _answers_to([case for case in _spec().cases if case.id in job[1]], job[0])
+    cases = [case for case in _spec().cases if case.id in job[1]]
+    return {case: one.fingerprint for case, one in _mismatches(cases, _implementation(job[0])).items()}
 
 
-def _answers_to(cases: Iterable[Case], bug: str) -> Answers:
-    implementation = _implementation(bug)
+def _mismatches(cases: Iterable[Case], implementation: Implementation) -> dict[str, Mismatch]:
     found = {case.id: mismatch for case in cases if (mismatch := _judged(case, implementation)) is not None}
-    return {case: one.fingerprint for case, one in found.items() if not _timed_out(one)}
+    return {case: one for case, one in found.items() if not _timed_out(one)}
 
 
 def _timed_out(mismatch: Mismatch) -> bool:

@@ -117,7 +117,7 @@ def _adapter(tested: Tested) -> dict[str, Any]:
 
 
 def _cause(cause: Cause, outcomes: Mapping[str, Outcome]) -> dict[str, Any]:
-    own = {"name": causes.name(cause), "tests": list(cause.tests), "smallest": causes.smallest(cause.tests, outcomes)}
+    own = {"name": causes.name(cause), "tests": list(cause.tests), "smallest": causes.example(cause, outcomes)}
     match cause:
         case BugCause(bugs):
             return {"kind": "bug", **own, "bugs": [_bug(one) for one in bugs]}

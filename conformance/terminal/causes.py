@@ -37,7 +37,7 @@ def lines(result: RunResult) -> Iterator[str]:
         yield f"{number}. {name(cause)} explains {len(cause.tests)} of {total} {word}."
         yield from _described(cause, result.command)
         yield ""
-        yield from describe(outcomes[smallest(cause.tests, outcomes)], result.command).lines()
+        yield from describe(outcomes[example(cause, outcomes)], result.command).lines()
         yield ""
     if diagnosis.causes and diagnosis.unexplained:
         yield f"No known cause explains the other {len(diagnosis.unexplained)} {word}."
@@ -60,6 +60,14 @@ def _described(cause: Cause, command: Command) -> Iterator[str]:
         case ErrorCause(_, place):
             if place:
                 yield f"  raised in  {place}"
+
+
+def example(cause: Cause, outcomes: Mapping[str, Outcome]) -> str:
+    """Return the smallest test of a cause: for known bugs, of the clause that the first of them breaks, if possible."""
+    for bug in cause.bugs if isinstance(cause, BugCause) else ():
+        if own := tuple(test for test in cause.tests if (clause := outcomes[test].clause) and clause.id == bug.clause):
+            return smallest(own, outcomes)
+    return smallest(cause.tests, outcomes)
 
 
 def smallest(tests: tuple[str, ...], outcomes: Mapping[str, Outcome]) -> str:
@@ -94,4 +102,4 @@ def advice(result: RunResult) -> str:
     count = len(diagnosis.causes)
     verb = "causes explain" if count > 1 else "cause explains"
     head = f"{count} likely {verb} {explained} of {total} failures: {name(first)}"
-    return f"{head}; start with {result.command.rerun(smallest(first.tests, outcomes))}"
+    return f"{head}; start with {result.command.rerun(example(first, outcomes))}"

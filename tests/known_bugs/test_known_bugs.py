@@ -9,6 +9,7 @@ import re
 import subprocess
 import sys
 from collections import Counter
+from statistics import median
 
 import pytest
 
@@ -147,6 +148,25 @@ def test_the_command_lists_each_bug_and_the_numbers(capsys: pytest.CaptureFixtur
     assert f"caught by a golden case      {short} of {len(BUGS)} known bugs" in lines
     (named,) = [line for line in lines if line.startswith("named when unknown")]
     assert int(named.split()[3]) >= 0.9 * int(named.split()[5].rstrip(";"))
+
+
+def test_the_right_rule_is_shown_first(published: Matrix) -> None:
+    figures = mutation_score.blame(published)
+    assert figures.shown >= 0.95 * figures.bugs
+    assert median(figures.unexplained) == 0
+
+
+def test_some_cases_are_measured_again(published: Matrix, monkeypatch: pytest.MonkeyPatch) -> None:
+    few = [bug for bug in BUGS if bug.id in ("greedy-left-to-right", "no-merges-refused")]
+    monkeypatch.setattr(mutation_score, "known_bugs", lambda: few)
+    rows = {bug.id: dict(published.answers[bug.id]) for bug in few}
+    (encode, *_), (stream, *_) = (
+        [case for case in rows["greedy-left-to-right"] if case.startswith(start)] for start in ("merge-", "stream-")
+    )
+    spoilt = {bug: {**row, encode: "00000000", stream: "00000000", "gone": "00000000"} for bug, row in rows.items()}
+    found = mutation_score.measured_again(Matrix(spoilt, {}, {}), [encode, stream], workers=1)
+    assert found.answers == rows
+    assert found.dependent["greedy-left-to-right"] == {stream}
 
 
 # What a run says

@@ -114,6 +114,14 @@ def test_a_stale_known_failure_is_marked() -> None:
     assert one["failure"]["fact"].endswith("and passes. Remove it from the list.")
 
 
+def test_the_example_of_a_bug_is_of_its_own_clause() -> None:
+    smaller, own = outcome("a", "failed"), outcome("b", "failed")
+    assert own.clause is not None
+    smaller = replace(smaller, clause=replace(own.clause, id="LAW-LONG-1"))
+    found = made(smaller, own, diagnosis=Diagnosis((greedy(["a", "b"]),), ("a", "b")))
+    assert found["causes"][0]["smallest"] == "b"
+
+
 def test_causes_are_values_of_three_kinds() -> None:
     causes = (
         ConventionCause((("tie_break", "first-seen"),), ("a",)),
