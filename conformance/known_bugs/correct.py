@@ -18,6 +18,9 @@ from bpe_conformance.fixtures import PATTERNS, Merge, spell, unspell
 from bpe_conformance.reference import textbook
 from bpe_conformance.reference.textbook import Word
 
+NAMES = ("<s>", "</s>", "<unk>", "[PAD]", "<|im_start|>")
+"""Names of special tokens that people write into their code."""
+
 ENOUGH = 2_048
 """How many characters a stream collects before it looks for a position to cut: a balance of speed and laziness."""
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from bpe_conformance.fixtures import PATTERNS
+from bpe_conformance.fixtures import PATTERNS, Merge
 from bpe_conformance.reference import textbook
 
-from .correct import Encoder
+from .correct import NAMES, Encoder
 from .variants import add_variants
 
 Segments = list[tuple[str, bool]]
@@ -164,6 +164,23 @@ class EndoftextAlwaysSpecial(Encoder):
     def cut(self, text: str) -> Segments:
         constant = ["<|endoftext|>"] if b"<|endoftext|>" in self.ids else []
         return textbook.cut_special(text, [*self.special, *constant])
+
+
+class NamesAlwaysSpecial(Encoder):
+    def cut(self, text: str) -> Segments:
+        constants = [name for name in NAMES if name.encode("utf-8") in self.ids]
+        return textbook.cut_special(text, [*self.special, *constants])
+
+
+class EndoftextByDefault(Encoder):
+    def __init__(
+        self,
+        vocab: Mapping[int, bytes],
+        merges: Sequence[Merge],
+        special_tokens: Sequence[str] | None = None,
+        pattern: str | None = None,
+    ) -> None:
+        super().__init__(vocab, merges, special_tokens or ["<|endoftext|>"], pattern)
 
 
 # The segments

@@ -9,7 +9,7 @@ from collections import Counter
 from bpe_conformance.fixtures import Merge
 from bpe_conformance.reference import textbook
 
-from .correct import Trainer, Words
+from .correct import NAMES, Trainer, Words
 from .variants import add_variants
 
 # Special tokens
@@ -61,6 +61,8 @@ add_variants(
     cut={
         "SpecialTokensNotCut": lambda self, text, special: [text],
         "EndoftextAlwaysCut": lambda self, text, special: Trainer.cut(self, text, [*special, "<|endoftext|>"]),
+        "NamesAlwaysCut": lambda self, text, special: Trainer.cut(self, text, [*special, *NAMES]),
+        "EmptyListCutsEndoftext": lambda self, text, special: Trainer.cut(self, text, special or ["<|endoftext|>"]),
         "SpecialTokensDeleted": lambda self, text, special: ["".join(Trainer.cut(self, text, special))],
         "SpecialTokensByShape": lambda self, text, special: re.split(r"<\|\w+\|>", text),
         "OnlyEndoftextCut": lambda self, text, special: Trainer.cut(
