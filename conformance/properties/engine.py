@@ -15,7 +15,7 @@ from typing import TypeVar
 from hypothesis import HealthCheck, Phase, Verbosity, given, settings, target
 from hypothesis import seed as seeded
 from hypothesis.database import DirectoryBasedExampleDatabase
-from hypothesis.errors import HypothesisException
+from hypothesis.errors import Flaky, HypothesisException
 from hypothesis.internal.conjecture.providers import HypothesisProvider
 from hypothesis.strategies import SearchStrategy
 
@@ -316,8 +316,9 @@ class Search:
             yield
         except (BrokenProperty, _Enough):
             pass
-        except HypothesisException:
-            if self._failed is None:
+        except HypothesisException as error:
+            goes_on = self._effort.deadline is not None and isinstance(error, Flaky)
+            if self._failed is None and not goes_on:
                 raise
 
 

@@ -14,6 +14,7 @@ import pytest
 from helpers.wrong_tokenizers import Whole
 from hypothesis import settings
 from hypothesis import strategies as st
+from hypothesis.errors import Flaky
 
 from bpe_conformance.fixtures import read_model
 from bpe_conformance.implementation.implementation import Implementation
@@ -28,7 +29,7 @@ from bpe_conformance.outcome import (
     Refusal,
     WrongMerge,
 )
-from bpe_conformance.properties import decoding, encoding, streaming
+from bpe_conformance.properties import decoding, encoding, engine, streaming
 from bpe_conformance.properties.asking import Instance, ask, undisturbed, write_model
 from bpe_conformance.properties.engine import Effort, Found, Property, drawn
 
@@ -236,6 +237,20 @@ def test_one_fault_does_not_hide_another() -> None:
     found = {type(each.mismatch.answer) for each in (one, *one.more)}
     assert found == {Refusal, Ids}
     assert all(each.case for each in (one, *one.more))
+
+
+def test_a_search_with_a_deadline_goes_on_after_answers_that_change() -> None:
+    rounds: list[int] = []
+    search = engine.Search("law-encode", Implementation("x", Whole), Effort(deadline=1.0))
+
+    def fickle(chosen: settings, number: int) -> None:
+        rounds.append(number)
+        raise Flaky("other answers")
+
+    search.repeat(fickle, 10)
+    assert len(rounds) > 1
+    with pytest.raises(Flaky):
+        engine.Search("law-encode", Implementation("x", Whole), Effort()).repeat(fickle, 10)
 
 
 def test_a_search_ends_when_it_is_asked_to() -> None:
