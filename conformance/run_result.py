@@ -22,12 +22,18 @@ class Command:
         options: those that decide the answer to a case.
         words: what names the suite.
         selecting: the options that selected a part of the suite.
+        spellings: what it calls a pattern, as `Implementation.spellings`.
+        fixed_model: whether its constructor takes nothing, since it has one vocabulary only.
+        returns_pair: whether `train` returns a pair (vocab, merges).
     """
 
     adapter: str
     options: tuple[str, ...] = ()
     words: tuple[str, ...] = ("conformance",)
     selecting: tuple[str, ...] = ()
+    spellings: Mapping[str, str] = field(default_factory=dict)
+    fixed_model: bool = False
+    returns_pair: bool = False
 
     @property
     def base(self) -> str:
@@ -52,12 +58,41 @@ class Command:
         return f"{self.base} {shlex.join(self.selecting)}".rstrip()
 
     @property
-    def importable(self) -> tuple[str, str] | None:
-        """Module and name, if the adapter was named so."""
+    def builder(self) -> tuple[str, str] | None:
+        """Module and name of what builds a tokenizer, if it can be imported."""
         module, _, name = self.adapter.partition(":")
-        if module in ("cmd", "cs336") or not all(part.isidentifier() for part in f"{module}.{name}".split(".")):
-            return None
-        return module, name
+        if module == "cs336":
+            return _importable(name, "get_tokenizer")
+        return None if module == "cmd" else _importable(module, name)
+
+    @property
+    def built_by(self) -> str:
+        """The name of what builds a tokenizer, or ""."""
+        return self.builder[1] if self.builder is not None else ""
+
+    @property
+    def trainer(self) -> tuple[str, str] | None:
+        """Module and name of what trains: a class with `train`, or a function if `trains_from_file`."""
+        if "--bpe-trainer" in self.options:
+            module, _, name = self.options[self.options.index("--bpe-trainer") + 1].partition(":")
+            return _importable(module, name)
+        if self.adapter.startswith("cs336:"):
+            return _importable(self.adapter.removeprefix("cs336:"), "run_train_bpe")
+        return self.builder
+
+    @property
+    def trains_from_file(self) -> bool:
+        """Whether what trains is a function (input_path, vocab_size, special_tokens) -> (vocab, merges)."""
+        return "--bpe-trainer" in self.options or self.adapter.startswith("cs336:")
+
+    @property
+    def always_passed(self) -> list[str]:
+        """What is passed in place of special tokens where there are none."""
+        return ["None"] if self.adapter.startswith("cs336:") else []
+
+
+def _importable(module: str, name: str) -> tuple[str, str] | None:
+    return (module, name) if all(part.isidentifier() for part in f"{module}.{name}".split(".")) else None
 
 
 @dataclass(frozen=True)
@@ -128,7 +163,7 @@ class Diagnosis:
     """The likely causes of the failures of a run.
 
     Attributes:
-        causes: each explains tests that no earlier one explains; a convention comes before any bug.
+        causes: each explains tests that no other one explains; the one that explains most comes first.
         failing: the tests that failed; where none did, those with a warning.
         warnings: whether `failing` are warnings.
         passes_alone: a test that failed in the run and passes alone, in a new process, or "".
@@ -145,12 +180,9 @@ class Diagnosis:
         explained = {test for cause in self.causes for test in cause.tests}
         return tuple(test for test in self.failing if test not in explained)
 
-    def bugs_of(self, test: str) -> tuple[Bug, ...]:
-        """Return the known bugs that explain `test`, the most likely one first."""
-        for cause in self.causes:
-            if isinstance(cause, BugCause) and test in cause.tests:
-                return cause.bugs
-        return ()
+    def cause_of(self, test: str) -> Cause | None:
+        """Return the cause that explains `test`, or None."""
+        return next((cause for cause in self.causes if test in cause.tests), None)
 
 
 @dataclass(frozen=True)
@@ -182,6 +214,7 @@ class RunResult:
         exit_status: pytest's.
         spec: the directory of the spec.
         unwritten: a line for each file that could not be written.
+        programs: a directory for programs that repeat a question, or None.
     """
 
     tested: Tested
@@ -197,6 +230,7 @@ class RunResult:
     exit_status: int = 0
     spec: Path = field(default_factory=Path)
     unwritten: tuple[str, ...] = ()
+    programs: Path | None = None
 
     @property
     def tested_outcomes(self) -> list[Outcome]:

@@ -62,6 +62,7 @@ class Implementation:
         fixed_model: the name of the only model that it has, or None if it takes any.
         capabilities: what it offers, see `capabilities.settle`.
         spellings: pattern → what it calls it, for training with the prefix `train-`.
+        returns_pair: whether `train` returned a pair (vocab, merges), no tokenizer.
         limit: seconds that the calls of one case may take, or infinity.
         seconds: seconds that all calls have taken, once the time limits around them have ended.
     """
@@ -87,6 +88,7 @@ class Implementation:
         self.limit = limit or math.inf
         self.seconds = 0.0
         self.spellings: dict[str, str] = {}
+        self.returns_pair = False
         self._spawn = spawn
         self._stderr = stderr
         self._large: dict[str, TokenizerProxy | CallFailed] = {}
@@ -267,6 +269,7 @@ class Implementation:
             raise Malformed(f"train returned {type_name(result)}, which has no attribute {missing}; {fix}")
         vocab = self.call("train(...).vocab", lambda: rebuild_vocab(result[0] if missing else result.vocab))
         merges = self.call("train(...).merges", lambda: rebuild_merges(result[1] if missing else result.merges))
+        self.returns_pair = bool(missing) and is_pair
         if is_pair and not any(map(has, ("encode", "decode"))):
             return Trained(vocab, merges)
         return Trained(vocab, merges, TokenizerProxy(result, self.call))

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 
+from bpe_conformance.fixtures.conventions import DEFAULTS
 from bpe_conformance.fixtures.spec import Case
 
-from ..outcome import Outcome, Refusal
+from ..implementation.implementation import Implementation
+from ..outcome import Fault, Mismatch, Outcome, Question, Refusal, Table, fingerprint
+from ..properties.asking import ask, correct_answer
 from ..run_result import Bug, BugCause, Cause, ConventionCause, Diagnosis, ErrorCause
 from . import KnownBug, known_bugs, matrix
 from .matrix import Matrix
@@ -26,6 +30,18 @@ FEWEST_FOR_CONVENTION = 2
 FEW = 3
 """A bug with fewer cases matches by chance: all must match, one of them of the clause that it breaks."""
 MOST = 5
+MOST_REPLAYED = 60
+"""Golden cases that follow from others, and that the likely bugs are asked."""
+ORACLE = {
+    "train": "train",
+    "encode": "encode",
+    "encode_allowed": "allowed_special",
+    "decode": "decode",
+    "decode_bytes": "decode_bytes",
+    "stream": "encode_iterable",
+    "batch": "encode_batch",
+}
+"""Operation that the oracle answers → the capability that it needs."""
 SAME_ERROR = 5
 SAME_ERROR_SHARE = 0.1
 """The least number of failures, and the least share of all, for which one error is a cause."""
@@ -124,34 +140,120 @@ class _Compared:
         return len(new) - self.passed, len(self.same) / self.fails, bool(new & self.own)
 
 
-def diagnose(outcomes: Sequence[Outcome], cases: Iterable[Case]) -> Diagnosis:
-    """Return the likely causes of the failures of one run; of golden cases only, since the matrix holds no others."""
+def diagnose(outcomes: Sequence[Outcome], cases: Iterable[Case], declared: Mapping[str, str] = DEFAULTS) -> Diagnosis:
+    """Return the likely causes of the failures of one run; where nothing failed, of the warnings.
+
+    Args:
+        outcomes: of golden cases, properties and corpora.
+        cases: the golden cases of the spec.
+        declared: the value of every convention of the implementation.
+    """
     golden = {case.id: case for case in cases}
-    tested = [one for one in outcomes if one.state != "skipped" and one.test in golden]
-    answers = {one.test: one.fingerprint for one in tested if one.state != "passed" and one.mismatch is not None}
-    for states, warnings in ((("failed", "known failure"), False), (("warning",), True)):
-        failing = [one for one in tested if one.state in states and one.mismatch is not None]
+    tested = [one for one in outcomes if one.state != "skipped" and one.clause is not None]
+    for state in ("failed", "warning"):
+        failing = [one for one in tested if one.state == state and one.mismatch is not None]
         if failing:
-            causes = tuple(_causes(failing, tested, answers, golden))
-            return Diagnosis(causes, tuple(one.test for one in failing), warnings)
+            causes = _causes(failing, [one for one in tested if one.test in golden], golden, declared)
+            causes.sort(key=lambda cause: -len(cause.tests))  # stable: a convention stays before a bug
+            return Diagnosis(tuple(causes), tuple(one.test for one in failing), state == "warning")
     return Diagnosis()
 
 
+@dataclass
+class _Group:
+    """A cause, and the tests that it explains as far as they are known."""
+
+    cause: BugCause | ConventionCause
+    tests: set[str]
+
+
 def _causes(
-    failing: Sequence[Outcome], tested: Sequence[Outcome], answers: Mapping[str, str], golden: Mapping[str, Case]
-) -> Iterator[Cause]:
-    left = {one.test for one in failing}
-    for cause in _conventions(failing, tested, golden):
-        yield cause
-        left -= set(cause.tests)
+    failing: Sequence[Outcome], tested: Sequence[Outcome], golden: Mapping[str, Case], declared: Mapping[str, str]
+) -> list[Cause]:
+    """Return conventions, then bugs, then errors: each explains what none before it explains."""
+    left = {one.test: one for one in failing}
+    groups: list[_Group] = []
+
+    def add(group: _Group) -> None:
+        groups.append(group)
+        for test in group.tests:
+            del left[test]
+
+    answers = {one.test: one.fingerprint for one in tested if one.state != "passed" and one.mismatch is not None}
     bugs = {bug.id: bug for bug in known_bugs()}
-    clauses = {name: case.clause.id for name, case in golden.items()}
-    clauses |= {bug.id: bug.clause for bug in bugs.values()}
-    for likeness in ranked(answers, [one.test for one in tested], matrix.read(), clauses, left):
-        named = tuple(_bug(bugs[bug]) for bug in likeness.bugs)
-        yield BugCause(named, tuple(one.test for one in failing if one.test in likeness.cases))
-        left -= likeness.cases
-    yield from same_errors([one for one in failing if one.test in left], len(failing))
+    clauses = {name: case.clause.id for name, case in golden.items()} | {bug.id: bug.clause for bug in bugs.values()}
+    likely = partial(ranked, answers, [one.test for one in tested], matrix.read(), clauses)
+    found = likely(left.keys() & golden)
+    for conventions, tests in _conventions([one for one in failing if one.test in golden], tested, golden):
+        explains = partial(_is_correct_under, dict(conventions), {**declared, **dict(conventions)})
+        every = {*tests, *_explained(left.values(), explains)} & left.keys()
+        if every and not any(likeness.cases > every & golden.keys() for likeness in found):
+            add(_Group(ConventionCause(conventions, ()), every))
+    for likeness in likely(left.keys() & golden) if groups else found:
+        add(_Group(BugCause(tuple(_bug(bugs[bug]) for bug in likeness.bugs), ()), set(likeness.cases)))
+    groups.sort(key=lambda group: -len(group.tests))
+    replayed = [(group, bugs[group.cause.bugs[0].id]) for group in groups if isinstance(group.cause, BugCause)]
+    for replays in (_answers_alike, _encodes_incorrectly):
+        for group, bug in replayed:
+            others = [one for one in left.values() if one.test not in golden]
+            others += [one for one in left.values() if one.test in golden and one.depends][:MOST_REPLAYED]
+            follow = _explained(others, partial(replays, Implementation(bug.id, bug.target)))
+            group.tests.update(follow)
+            for test in follow:
+                del left[test]
+    causes: list[Cause] = [
+        replace(group.cause, tests=tuple(one.test for one in failing if one.test in group.tests)) for group in groups
+    ]
+    return [*causes, *same_errors(list(left.values()), len(failing))]
+
+
+def _explained(others: Iterable[Outcome], explains: Callable[[Mismatch], bool]) -> list[str]:
+    return [one.test for one in others if one.mismatch is not None and explains(one.mismatch)]
+
+
+def _is_correct_under(changed: Mapping[str, str], conventions: Mapping[str, str], mismatch: Mismatch) -> bool:
+    """Whether an answer is correct under conventions of which some differ from those declared."""
+    asked, answer = mismatch.asked, mismatch.answer
+    if asked.operation not in ORACLE or asked.context or isinstance(answer, Refusal | Fault):
+        return False
+    if ("lookup" in changed) == (asked.operation == "train") or (asked.model is None) != (asked.operation == "train"):
+        return False
+    if asked.model is not None and asked.model.is_large:
+        return False
+    try:
+        right = correct_answer(asked, conventions)
+    except ValueError:  # a table or a special token that the textbook refuses
+        return False
+    return right == answer or (isinstance(right, Table) and isinstance(answer, Table) and right.merges == answer.merges)
+
+
+def _answers_alike(bug: Implementation, mismatch: Mismatch) -> bool:
+    """Whether a known bug gives the same answer to the same question."""
+    asked = mismatch.asked
+    return not asked.context and _takes(bug, asked) and fingerprint(ask(bug, asked)) == fingerprint(mismatch.answer)
+
+
+def _encodes_incorrectly(bug: Implementation, mismatch: Mismatch) -> bool:
+    """Whether a known bug encodes incorrectly what a failure depends on, or a text that has no special token in it."""
+    depends, model, text = mismatch.depends_on, mismatch.asked.model, mismatch.asked.input.get("text", "")
+    if model is None:
+        return False
+    if depends is not None and depends.kind in ("encode", "segment"):
+        text = depends.text
+    elif not model.special_tokens or any(token in text for token in model.special_tokens):
+        return False
+    asked = Question("encode", replace(model, special_tokens=None), {"text": text})
+    return _takes(bug, asked) and ask(bug, asked) != correct_answer(asked, bug.conventions)
+
+
+def _takes(bug: Implementation, asked: Question) -> bool:
+    """Whether a known bug can be asked a question, and quickly."""
+    if asked.operation not in ORACLE or (asked.model is not None and asked.model.is_large):
+        return False
+    pattern = asked.model.pattern if asked.model is not None else asked.input.get("pattern", "gpt2")
+    kind = "train-pattern" if asked.operation == "train" else "pattern"
+    needed = {ORACLE[asked.operation], *([f"{kind}:{pattern}"] if pattern != "gpt2" else [])}
+    return needed <= bug.capabilities
 
 
 def _bug(bug: KnownBug) -> Bug:
@@ -160,11 +262,11 @@ def _bug(bug: KnownBug) -> Bug:
 
 def _conventions(
     failing: Sequence[Outcome], tested: Sequence[Outcome], golden: Mapping[str, Case]
-) -> Iterator[ConventionCause]:
+) -> Iterator[tuple[tuple[tuple[str, str], ...], list[str]]]:
     """Yield, most failures first, each set of undeclared conventions under which failing answers are correct.
 
-    A set counts only if at least as many answers speak for it as against it: tests of whose answers it would be
-    the expected one, and those that fail or pass although it asks for another answer.
+    A set counts only if more answers speak for it than against it: tests of whose answers it would be
+    the expected one, and those that pass although it asks for another answer.
     """
     votes: Counter[tuple[tuple[str, str], ...]] = Counter()
     for one in failing:
@@ -178,7 +280,7 @@ def _conventions(
             if one.test in left and one.mismatch is not None and conventions in one.mismatch.conventions
         ]
         if len(tests) >= FEWEST_FOR_CONVENTION and len(tests) > _against(conventions, tested, golden):
-            yield ConventionCause(conventions, tuple(tests))
+            yield conventions, tests
             left -= set(tests)
 
 

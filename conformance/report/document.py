@@ -153,7 +153,7 @@ def _result(one: Outcome, result: RunResult) -> dict[str, Any]:
     if one.stale:
         found["stale"] = True
     if one.state not in ("passed", "skipped"):
-        failure = describe(one, result.command, result.diagnosis.bugs_of(one.test))
+        failure = describe(one, result.command, result.diagnosis)
         found["failure"] = _failure(failure, one.fingerprint)
     return found
 

@@ -130,7 +130,7 @@ def _one(one: Document, head: str = "#") -> Iterator[str]:
     if one["causes"]:
         yield from _causes(one, head)
     if one["next"]:
-        yield f"\n**Next:** {_plain(one['next'])}"
+        yield f"\n**Next:** {_prose(one['next'])}"
     yield ""
     yield f"Conventions: {_conventions(one) or 'the defaults'}."
     if one["skipped"]:

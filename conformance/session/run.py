@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,7 @@ from ..tally import at_fault
 from ..terminal import summary
 from ..terminal.failure import FailureRepr
 from ..terminal.failure import describe as describe_failure
+from ..terminal.progress import Progress
 from ..terminal.show import ascii_only
 from . import adapter, known_failures, reporting
 from .fuzzing import Fuzzing
@@ -38,9 +40,9 @@ STATES = {
     "failed": ("failed", "F", "FAILED"),
     "warning": ("warning", "w", "WARNING"),
     "known failure": ("known failure", "k", "KNOWN FAILURE"),
-    "skipped": ("skipped", "s", "SKIPPED"),
+    "skipped": ("skipped", "", "SKIPPED"),
 }
-"""State → pytest's category, letter and word."""
+"""State → pytest's category, letter and word. Hundreds of tests may be skipped: they print no letter."""
 
 PARTS = 5
 """How many of the selecting options are named beside a verdict."""
@@ -63,7 +65,13 @@ class Run:
         self.spec = spec
         self.implementation = implementation
         self.command = Command(
-            config.getoption("--adapter"), tuple(_options(config)), _words(config), tuple(_selecting(config))
+            config.getoption("--adapter"),
+            tuple(_options(config)),
+            _words(config),
+            tuple(_selecting(config)),
+            implementation.spellings,
+            implementation.fixed_model is not None,
+            implementation.returns_pair,
         )
         order = {clause: place for place, clause in enumerate(spec.clauses)}
         every = list(properties)
@@ -85,6 +93,17 @@ class Run:
         self.unwritten: list[str] = []
         self.shows_failures = False
         self.session: pytest.Session | None = None
+
+    @cached_property
+    def progress(self) -> Progress:
+        """The line that shows where a long run is."""
+        return Progress(self.config)
+
+    @cached_property
+    def sections(self) -> dict[str, str]:
+        """Test → the section of its clause."""
+        found = {case.id: case.clause.section for case in self.cases}
+        return found | {one.id: one.clause.section for one in self.properties}
 
     @classmethod
     def configure(cls, config: pytest.Config) -> Run:
@@ -174,8 +193,16 @@ class Run:
         """Note what a worker collected."""
         self.expected |= {name.split("::", 1)[1] for name in ids if name.startswith("conformance::")}
 
+    @pytest.hookimpl(trylast=True)
+    def pytest_runtest_logstart(self, nodeid: str) -> None:
+        """Say on a terminal which test runs, if the run takes long."""
+        name = str(nodeid).partition("::")[2]
+        self.progress.show(f"{self.sections.get(name, '')} {name}".strip(), len(self.outcomes), len(self.expected))
+
+    @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_logreport(self, report: Any) -> None:
         """Keep each outcome."""
+        self.progress.erase()
         packed = getattr(report, "bpe", None)
         if packed is not None:
             outcome = unpack(packed, self.spec.models)
@@ -187,6 +214,7 @@ class Run:
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
         """Compare outcomes with what was collected, find likely causes, and settle the exit status."""
         self.session = session
+        self.progress.erase()
         if hasattr(self.config, "workerinput"):
             return
         status = int(session.exitstatus)
@@ -199,7 +227,7 @@ class Run:
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
         elif status == pytest.ExitCode.OK and all(one.state == "skipped" for one in self.outcomes.values()):
             session.exitstatus = pytest.ExitCode.NO_TESTS_COLLECTED
-        self.diagnosis = diagnose(self._in_order(), self.spec.cases)
+        self.diagnosis = diagnose(self._in_order(), self.spec.cases, self.implementation.conventions)
         self.diagnosis = replace(self.diagnosis, passes_alone=self._passes_alone())
         self._take_over_failures()
         self._write_known_failures()
@@ -231,8 +259,7 @@ class Run:
         for report in failed:
             if packed := getattr(report, "bpe", None):
                 outcome = unpack(packed, self.spec.models)
-                bugs = self.diagnosis.bugs_of(outcome.test)
-                report.longrepr = FailureRepr(describe_failure(outcome, self.command, bugs))
+                report.longrepr = FailureRepr(describe_failure(outcome, self.command, self.diagnosis))
         self.shows_failures = all(hasattr(report, "bpe") for report in failed)
         if self.shows_failures:
             self.config.option.tbstyle = "no"
@@ -294,7 +321,18 @@ class Run:
             status,
             Path(directory) if directory else FOLDER,
             tuple(self.unwritten),
+            self._programs(),
         )
+
+    def _programs(self) -> Path | None:
+        """Return a directory of pytest's cache, if anything failed."""
+        cache = getattr(self.config, "cache", None)
+        if cache is None or all(one.mismatch is None for one in self.outcomes.values()):
+            return None
+        try:
+            return Path(cache.mkdir("bpe-conformance"))
+        except OSError:
+            return None
 
     @property
     def tested(self) -> Tested:

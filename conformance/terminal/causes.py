@@ -4,11 +4,20 @@ from __future__ import annotations
 
 import shlex
 import textwrap
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping
 
 from ..outcome import Outcome
 from ..run_result import BugCause, Cause, Command, ConventionCause, ErrorCause, RunResult
-from .failure import NAMES, WIDTH, describe
+from . import wording
+from .failure import NAMES, WIDTH, for_terminal
+
+MOST_EXAMPLES = 4
+"""Causes whose smallest failing case is shown in full."""
+RULES = {"tie_break": "TRAIN-TIE-1", "lookup": "MERGE-LOOKUP-1"}
+"""Convention → the clause that says what its default is."""
+GOLDEN = 1_000_000
+"""How much larger any example of a property counts than a golden case, which is easier to read."""
 
 
 def conventions(cause: ConventionCause) -> str:
@@ -21,58 +30,89 @@ def name(cause: Cause) -> str:
     match cause:
         case BugCause(bugs):
             return " or ".join(bug.id for bug in bugs[:NAMES])
-        case ConventionCause(pairs):
-            return f"undeclared {', '.join(f'{key}={value}' for key, value in pairs)}"
+        case ConventionCause():
+            return f"undeclared {_values(cause)}"
         case ErrorCause(message):
             return message
 
 
-def lines(result: RunResult) -> Iterator[str]:
-    """Yield the lines on the likely causes of a run, each with its smallest failing case in full."""
+def _values(cause: ConventionCause) -> str:
+    return ", ".join(f"{key}={value}" for key, value in cause.conventions)
+
+
+def counted(count: int, what: str) -> str:
+    """Return a number and a noun.
+
+    >>> counted(1, "failure"), counted(1200, "failure")
+    ('1 failure', '1,200 failures')
+    """
+    return f"{count:,} {what}{'s' * (count != 1)}"
+
+
+def lines(result: RunResult, examples: bool = True) -> Iterator[tuple[str, str]]:
+    """Yield the lines on the likely causes of a run, each with its style.
+
+    Args:
+        result: the run.
+        examples: whether the smallest failing case of each cause is shown in full; if not, its id is.
+    """
     diagnosis = result.diagnosis
-    total = len(diagnosis.failing)
-    word = "warnings" if diagnosis.warnings else "failures"
+    total = counted(len(diagnosis.failing), "warning" if diagnosis.warnings else "failure")
     outcomes = {one.test: one for one in result.outcomes}
     for number, cause in enumerate(diagnosis.causes, 1):
-        yield f"{number}. {name(cause)} explains {len(cause.tests)} of {total} {word}."
-        yield from _described(cause, result.command)
-        yield ""
-        yield from describe(outcomes[example(cause, outcomes)], result.command).lines()
-        yield ""
-    if diagnosis.causes and diagnosis.unexplained:
-        yield f"No known cause explains the other {len(diagnosis.unexplained)} {word}."
+        shown = example(cause, outcomes)
+        yield f"{number}. {name(cause)} explains {len(cause.tests)} of {total}.", "cause"
+        yield from ((line, "") for line in _described(cause, result.command))
+        if examples and number <= MOST_EXAMPLES:
+            yield "", ""
+            yield from for_terminal(outcomes[shown], result).brief().styled()
+        else:
+            yield f"  rerun      {result.command.rerun(shown)}", ""
+        yield "", ""
     if diagnosis.passes_alone:
-        yield f"{diagnosis.passes_alone} passes alone, in a new process: earlier calls or instances change answers."
-        yield "  rule       ERROR-STATE-1: bpe-conformance explain ERROR-STATE-1"
+        yield f"{diagnosis.passes_alone} passes alone, in a new process: earlier calls or instances change answers.", ""
+        yield "  rule       ERROR-STATE-1: bpe-conformance explain ERROR-STATE-1", ""
 
 
 def _described(cause: Cause, command: Command) -> Iterator[str]:
     match cause:
         case BugCause(bugs):
-            for bug in bugs[:NAMES]:
-                yield from textwrap.wrap(bug.sentence, WIDTH, initial_indent="  ", subsequent_indent="  ")
-                yield from textwrap.wrap(f"  fix        {bug.fix}", WIDTH, subsequent_indent=" " * 13)
-                yield f"  rule       {bug.clause}: bpe-conformance explain {bug.clause}"
+            first, *others = bugs
+            yield from textwrap.wrap(first.sentence, WIDTH, initial_indent="  ", subsequent_indent="  ")
+            yield from _row("fix", first.fix)
+            for bug in others[: NAMES - 1]:
+                yield from _row("or", f"{bug.sentence} {bug.fix}")
         case ConventionCause():
-            yield "  The answers are correct under this convention. If that is intended, declare it in the class:"
-            yield f"  declare    {conventions(cause)}"
-            yield f"  check      bpe-conformance conventions {shlex.quote(command.adapter)}"
+            yield "  The answers are correct under this convention. Declare it in the class, if you intend it:"
+            yield from _row("declare", conventions(cause))
+            yield from _row("check", f"bpe-conformance conventions {shlex.quote(command.adapter)}")
         case ErrorCause(_, place):
             if place:
-                yield f"  raised in  {place}"
+                yield from _row("raised in", place)
+
+
+def _row(label: str, text: str) -> list[str]:
+    return textwrap.wrap(f"  {label:<10} {text}", WIDTH, subsequent_indent=" " * 13, break_long_words=False)
 
 
 def example(cause: Cause, outcomes: Mapping[str, Outcome]) -> str:
-    """Return the smallest test of a cause: for known bugs, of the clause that the first of them breaks, if possible."""
-    for bug in cause.bugs if isinstance(cause, BugCause) else ():
-        if own := tuple(test for test in cause.tests if (clause := outcomes[test].clause) and clause.id == bug.clause):
-            return smallest(own, outcomes)
-    return smallest(cause.tests, outcomes)
+    """Return the test that shows a cause best: of the clause that the cause breaks, the one with the smallest input."""
+    clauses = {test: found.id for test in cause.tests if (found := outcomes[test].clause) is not None}
+    broken = [bug.clause for bug in cause.bugs] if isinstance(cause, BugCause) else []
+    if isinstance(cause, ConventionCause):
+        broken = [RULES.get(cause.conventions[0][0], ""), Counter(clauses.values()).most_common(1)[0][0]]
+    own = [[test for test in cause.tests if clauses.get(test) == clause] for clause in broken]
+    return _smallest(next(filter(None, own), cause.tests), outcomes)
 
 
-def smallest(tests: tuple[str, ...], outcomes: Mapping[str, Outcome]) -> str:
-    """Return the test with the smallest input; of equals, the first of the run."""
-    return min(tests, key=lambda test: _size(outcomes[test]))
+def _smallest(tests: Collection[str], outcomes: Mapping[str, Outcome]) -> str:
+    """Return the test with the smallest input that follows from no other; of equals, the first of the run."""
+    return min(tests, key=lambda test: difficulty(outcomes[test]))
+
+
+def difficulty(outcome: Outcome) -> tuple[bool, int]:
+    """Return how hard a failure is to understand: whether it follows from another, and how large its input is."""
+    return outcome.depends, _size(outcome)
 
 
 def _size(outcome: Outcome) -> int:
@@ -80,26 +120,68 @@ def _size(outcome: Outcome) -> int:
     if asked is None:
         return 0
     merges = len(asked.model.merges) if asked.model is not None else 0
-    return merges * 4 + sum(len(str(value)) for value in asked.input.values())
+    others = len(asked.model.special_tokens or ()) if asked.model is not None else 0
+    text = sum(len(ascii(value)) for value in asked.input.values())
+    return merges * 4 + others * 4 + text + GOLDEN * (outcome.kind != "case")
 
 
 def advice(result: RunResult) -> str:
-    """Return the line that says what to do next, or ""."""
+    """Return what to do next in one line, with code between backticks, or ""."""
     diagnosis = result.diagnosis
     if not diagnosis.failing or diagnosis.warnings:
         return ""
     outcomes = {one.test: one for one in result.outcomes}
-    total = len(diagnosis.failing)
+    total = counted(len(diagnosis.failing), "failure")
     if not diagnosis.causes:
-        return f"start with {result.command.rerun(smallest(diagnosis.failing, outcomes))}"
-    first = diagnosis.causes[0]
-    if isinstance(first, ConventionCause):
+        return f"start with `{result.command.rerun(_smallest(diagnosis.failing, outcomes))}`"
+    first, *others = diagnosis.causes
+    if isinstance(first, ConventionCause) and not others:
         return (
-            f"{len(first.tests)} of {total} failures agree with {', '.join(f'{k}={v}' for k, v in first.conventions)}: "
-            f"if that is intended, declare {conventions(first)}"
+            f"{len(first.tests)} of {total} agree with {_values(first)}: "
+            f"if that is intended, declare `{conventions(first)}`"
         )
     explained = sum(len(cause.tests) for cause in diagnosis.causes)
-    count = len(diagnosis.causes)
-    verb = "causes explain" if count > 1 else "cause explains"
-    head = f"{count} likely {verb} {explained} of {total} failures: {name(first)}"
-    return f"{head}; start with {result.command.rerun(example(first, outcomes))}"
+    verb = "causes explain" if others else "cause explains"
+    names = "; ".join(map(name, diagnosis.causes))
+    head = f"{len(diagnosis.causes)} likely {verb} {explained} of {total}: {names}"
+    return f"{head}; start with `{result.command.rerun(example(first, outcomes))}`"
+
+
+def steps(result: RunResult) -> Iterator[str]:
+    """Yield the last lines of a run: each cause, what to change, and the command that shows it."""
+    line = advice(result).replace("`", "")
+    causes = result.diagnosis.causes
+    if not line or len(result.tested_outcomes) == 1:
+        return
+    if not causes:
+        yield f"next          {line}"
+        return
+    if isinstance(causes[0], ConventionCause) and not causes[1:]:
+        yield from textwrap.wrap(f"next          {line}", WIDTH, subsequent_indent=" " * 14, break_on_hyphens=False)
+        return
+    outcomes = {one.test: one for one in result.outcomes}
+    explained = sum(len(cause.tests) for cause in causes)
+    total = counted(len(result.diagnosis.failing), "failure")
+    verb, then = ("causes explain", ". Fix one, and run again:") if causes[1:] else ("cause explains", ":")
+    yield f"next          {len(causes)} likely {verb} {explained} of {total}{then}"
+    for number, cause in enumerate(causes, 1):
+        first = outcomes[example(cause, outcomes)]
+        yield f"  {number}. {name(cause)} ({counted(len(cause.tests), 'failure')})"
+        for text in _wrong_and_right(cause, first):
+            yield from textwrap.wrap(text, WIDTH, initial_indent="     ", subsequent_indent="       ")
+        yield f"     {result.command.rerun(first.test)}"
+
+
+def _wrong_and_right(cause: Cause, shown: Outcome) -> Iterator[str]:
+    """Yield what is wrong, and what to change."""
+    if isinstance(cause, BugCause):
+        yield cause.bugs[0].sentence
+        yield f"Fix: {cause.bugs[0].fix}"
+        return
+    if shown.mismatch is not None:
+        yield wording.fact(shown.mismatch)
+    if isinstance(cause, ConventionCause):
+        rule = RULES.get(cause.conventions[0][0]) or (shown.clause.id if shown.clause else "the rule")
+        yield f"Fix: declare {conventions(cause)} in the class if you intend it; if not, do as {rule} says."
+    elif cause.place:
+        yield f"Fix: the error is raised in {cause.place}"

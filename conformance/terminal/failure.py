@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -31,7 +31,7 @@ from ..outcome import (
     WrongMerge,
     first_difference,
 )
-from ..run_result import Bug, Command
+from ..run_result import Bug, BugCause, Command, ConventionCause, Diagnosis, RunResult
 from . import reproduce, show, wording
 
 WIDTH = 100
@@ -41,6 +41,8 @@ ROOM = WIDTH - LABEL
 WINDOWS = ((3, 8), (3, 7), (3, 6), (2, 5), (2, 4), (1, 3), (1, 2), (0, 1))
 """How many cells a row may have before the first that differs, and in all: the first that fit are taken."""
 LONGEST_CELL = 28
+LONGEST_CASE = 400
+"""Characters of a line of a counterexample as a golden case."""
 NAMES = 3
 """Known bugs that are named for one failure."""
 POINTER = ""
@@ -86,6 +88,10 @@ class Failure:
     explain: str = ""
     error: str = field(default="", repr=False)
 
+    def brief(self) -> Failure:
+        """Return it without the counterexample as a golden case."""
+        return replace(self, case="")
+
     @property
     def heading(self) -> str:
         """The first line."""
@@ -116,16 +122,16 @@ class Failure:
             rows.append(("likely", first.id + (f" (also fits: {also})" if also else "")))
             rows.append(("fix", _wrapped(first.fix)))
         if self.case:
-            rows.append(("as a case", self.case))
+            fits = max(map(len, self.case.splitlines())) <= LONGEST_CASE
+            rows.append(("as a case", self.case if fits else "too long for a terminal; a report holds it"))
         if self.file:
             rows.append(("written to", self.file))
-        yield from _block(rows)
         commands = (("reproduce", self.reproduce), ("rerun", self.rerun), ("explain", self.explain))
-        yield from _block([(name, text) for name, text in commands if text])
+        yield from _block([*rows, *((name, text) for name, text in commands if text)])
 
 
 def _wrapped(text: str, width: int = ROOM, indent: str = "") -> str:
-    return "\n".join(textwrap.wrap(show.ascii_only(text), width, subsequent_indent=indent))
+    return "\n".join(textwrap.wrap(show.ascii_only(text), width, subsequent_indent=indent, break_on_hyphens=False))
 
 
 def _block(rows: Sequence[tuple[str, str]]) -> Iterator[tuple[str, str]]:
@@ -135,6 +141,15 @@ def _block(rows: Sequence[tuple[str, str]]) -> Iterator[tuple[str, str]]:
         for number, line in enumerate(text.splitlines() or [""]):
             shown = f"  {name if number == 0 else '':<{LABEL - 3}} {line}".rstrip()
             yield shown, "pointer" if name == POINTER else ""
+
+
+STYLES: dict[str, dict[str, bool]] = {
+    "heading": {"red": True, "bold": True},
+    "pointer": {"red": True},
+    "cause": {"bold": True},
+    "": {},
+}
+"""Style of a line → how pytest's terminal shows it, where it uses colour."""
 
 
 class FailureRepr:
@@ -150,16 +165,16 @@ class FailureRepr:
     def toterminal(self, writer: Any) -> None:
         """Print the whole text, the heading and the pointer in colour where pytest uses colour."""
         for line, style in self.failure.styled():
-            writer.line(line, red=style != "", bold=style == "heading")
+            writer.line(line, **STYLES[style])
 
 
-def describe(outcome: Outcome, command: Command, bugs: tuple[Bug, ...] = ()) -> Failure:
+def describe(outcome: Outcome, command: Command, diagnosis: Diagnosis | None = None) -> Failure:
     """Return the words of a failure.
 
     Args:
         outcome: what failed: it has a mismatch, is stale, or is an error of the suite.
         command: how the user named the implementation.
-        bugs: the known bugs that explain it, the most likely one first.
+        diagnosis: the causes to name, or None.
     """
     clause = f"{outcome.clause.id}, {outcome.clause.level.upper()}" if outcome.clause else ""
     label = "WARNING" if outcome.state == "warning" else "FAILED"
@@ -172,6 +187,7 @@ def describe(outcome: Outcome, command: Command, bugs: tuple[Bug, ...] = ()) -> 
         fact = "The suite itself failed; please report it."
         return Failure(outcome.test, "ERROR", clause, fact, rerun=rerun, error=outcome.error)
     statement = outcome.clause.statement if outcome.clause else ""
+    cause = diagnosis.cause_of(outcome.test) if diagnosis is not None else None
     return Failure(
         outcome.test,
         label,
@@ -179,21 +195,34 @@ def describe(outcome: Outcome, command: Command, bugs: tuple[Bug, ...] = ()) -> 
         wording.fact(found),
         tuple(_evidence(found, outcome)),
         statement,
-        bugs,
+        cause.bugs if isinstance(cause, BugCause) else (),
         wording.dependence(found.depends_on) if found.depends_on else "",
-        _conventions(found),
+        _conventions(cause) if isinstance(cause, ConventionCause) else "",
         outcome.case,
         outcome.file,
-        reproduce.command(found.asked, command.importable, "--bpe-trainer" in command.options) or "",
+        reproduce.one_line(found.asked, command),
         rerun,
         f"bpe-conformance explain {outcome.test}" if outcome.kind != "corpus" else "",
     )
 
 
-def _conventions(found: Mismatch) -> str:
-    if not found.conventions:
-        return ""
-    shown = " or ".join(" and ".join(f"{name}={value}" for name, value in one) for one in found.conventions)
+def for_terminal(outcome: Outcome, result: RunResult, diagnosis: Diagnosis | None = None) -> Failure:
+    """Return the words of a failure as `describe` does; a long program that repeats the question is written to a file.
+
+    Args:
+        outcome: what failed.
+        result: the run.
+        diagnosis: the causes to name, or None.
+    """
+    failure = describe(outcome, result.command, diagnosis)
+    if failure.reproduce or outcome.mismatch is None or outcome.kind == "corpus":
+        return failure
+    name = Path(outcome.file).stem if outcome.file else outcome.test
+    return replace(failure, reproduce=reproduce.save(outcome.mismatch.asked, name, result))
+
+
+def _conventions(cause: ConventionCause) -> str:
+    shown = " and ".join(f"{name}={value}" for name, value in cause.conventions)
     return f"the answer is correct under {shown}; if that is intended, declare it"
 
 
@@ -232,6 +261,8 @@ def _compared(found: Mismatch) -> Iterator[tuple[str, str]]:
         case Ids(ids) if right is not None:
             place = where.token if isinstance(where, EncodingDivergence) else first_difference(right.ids, ids)
             note = wording.pointer(where) if isinstance(where, EncodingDivergence) else f"token {place}"
+            if isinstance(where, EncodingDivergence) and found.asked.operation == "stream":
+                note += wording.cut_inside(found.asked, where, right.ids)
             yield from _tokens(right.ids, ids, place, model, note)
         case Rows(rows) if isinstance(where, RowDivergence) and where.row < min(len(rows), len(right.rows)):
             yield "text", f"{show.text_line(found.asked.input['texts'][where.row], ROOM // 2)} (row {where.row})"

@@ -4,40 +4,78 @@ from __future__ import annotations
 
 import re
 import shlex
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
-from bpe_conformance.fixtures import PATTERNS, Model
+from bpe_conformance.fixtures import GPT2_BYTE_ORDER, PATTERNS, Model, gpt2_files
+from bpe_conformance.fixtures.models import FOLDER
 
 from ..outcome import Question
+from ..run_result import Command, RunResult
 from . import show
 
 LONGEST = 400
+"""Characters of a program that is shown as one line."""
+ALL_BYTES = "{i: bytes([i]) for i in range(256)}"
+FILES = ("version_line", "newline", "final_newline", "key_order", "ascii")
 
 
-def command(asked: Question, importable: tuple[str, str] | None, other_trainer: bool = False) -> str | None:
-    """Return a shell command that asks the same in plain Python, or None where none is short enough.
+def one_line(asked: Question, command: Command) -> str:
+    """Return a shell command that asks the same in plain Python, or "" where it would be too long."""
+    head, call = _imported(command, asked), _call(asked, command)
+    if not head or not call or asked.operation in ("save", "load"):
+        return ""
+    if _is_unknown_table(asked.model, command) or (asked.model is not None and asked.model.is_gpt2):
+        return ""
+    if asked.operation == "train" and command.trains_from_file:
+        return ""
+    line = call.replace("TOKENIZER", f"{command.built_by}({', '.join(_arguments(asked.model, command))})")
+    code = f"{head}; {line}"
+    return f"python -c {_quoted(code)}" if len(code) <= LONGEST else ""
 
-    Args:
-        asked: the question.
-        importable: module and name of the class, or None if it cannot be imported.
-        other_trainer: whether `train` comes from elsewhere.
-    """
-    if importable is None or asked.context or (asked.model is not None and asked.model.is_large):
-        return None
-    module, name = importable
-    if asked.operation in ("save", "load") or (asked.operation == "train" and other_trainer):
-        return None
-    head = f"from {module} import {name.partition('.')[0]}; "
+
+def program(asked: Question, command: Command) -> str:
+    """Return a short program that asks the same, or "" where none can."""
+    head, call = _imported(command, asked), _call(asked, command)
+    if not head or not call or _is_unknown_table(asked.model, command):
+        return ""
+    lines = ["import sys", "", 'sys.path.insert(0, "")  # the current directory', head, ""]
     if asked.operation == "train":
-        line = _training(name, asked.input)
-    elif asked.model is None:
-        return None
-    else:
-        line = f"{name}({_constructor(asked.model)}){_call(asked)}"
-        if asked.operation == "stream":
-            line = f"list({line})"
-    shown = head + (line if asked.operation == "construct" else f"print({line})")
-    return f"python -c {_quoted(shown)}" if len(shown) <= LONGEST else None
+        return "\n".join([*lines, *_from_file(asked, command, call), ""])
+    assert asked.model is not None
+    if asked.operation in ("save", "load"):
+        lines = ["import pathlib", "import tempfile", *lines, "folder = pathlib.Path(tempfile.mkdtemp())"]
+    if asked.operation == "load":
+        return "\n".join([*lines, *_loaded(asked, asked.model, call, command), ""])
+    lines += _model(asked.model, command)
+    return "\n".join([*lines, call.replace("TOKENIZER", "tokenizer"), ""])
+
+
+def save(asked: Question, name: str, result: RunResult) -> str:
+    """Write the program that asks the same, and return the command that runs it, or "" where there is none."""
+    text = program(asked, result.command)
+    if not text or result.programs is None:
+        return ""
+    file = result.programs / f"{name}.py"
+    try:
+        file.write_text(text, "ascii")
+    except OSError:
+        return ""
+    here = Path.cwd()
+    return f"python {shlex.quote(str(file.relative_to(here) if file.is_relative_to(here) else file))}"
+
+
+def _is_unknown_table(model: Model | None, command: Command) -> bool:
+    """Whether a model is too large to show, and neither GPT-2's nor the only one of the implementation."""
+    return model is not None and model.is_large and not model.is_gpt2 and not command.fixed_model
+
+
+def _imported(command: Command, asked: Question) -> str:
+    """Return the line that imports what is called, or "" if that cannot be imported."""
+    found = command.trainer if asked.operation == "train" else command.builder
+    return f"from {found[0]} import {found[1].partition('.')[0]}" if found is not None and not asked.context else ""
 
 
 def _quoted(code: str) -> str:
@@ -45,39 +83,119 @@ def _quoted(code: str) -> str:
     return shlex.quote(code) if "!" in code else '"' + re.sub(r'(["$`\\])', r"\\\1", code) + '"'
 
 
-def _training(name: str, given: Any) -> str:
-    pattern = f", pattern={PATTERNS[given['pattern']]!a}" if given.get("pattern", "gpt2") != "gpt2" else ""
-    return f"{name}.train({given['text']!a}, {given['vocab_size']}, {list(given['special_tokens'])!a}{pattern}).merges"
-
-
-def _call(asked: Question) -> str:
+def _call(asked: Question, command: Command) -> str:
+    """Return a statement that calls a method of TOKENIZER, or that trains, and prints what comes back."""
     given = asked.input
     match asked.operation:
+        case "encode" | "load":
+            return f"print(TOKENIZER.encode({given['text']!a}))"
         case "decode" | "decode_bytes":
             ids = tuple(given["ids"]) if given.get("sequence") == "tuple" else list(given["ids"])
-            return f".{asked.operation}({ids})"
+            return f"print(TOKENIZER.{asked.operation}({ids}))"
         case "batch":
-            return f".encode_batch({list(given['texts'])!a})"
+            return f"print(TOKENIZER.encode_batch({list(given['texts'])!a}))"
         case "stream":
-            return f".encode_iterable({list(given['chunks'])!a})"
+            return f"print(list(TOKENIZER.encode_iterable({list(given['chunks'])!a})))"
         case "encode_allowed":
             chosen = show.choice(given["allowed_special"], given["disallowed_special"])
-            return f".encode({given['text']!a}, {chosen})"
+            return f"print(TOKENIZER.encode({given['text']!a}, {chosen}))"
+        case "save":
+            return "TOKENIZER.save(folder)\nprint(*[file.read_text('utf-8') for file in sorted(folder.iterdir())])"
         case "construct":
-            return ""
-    return f".encode({given['text']!a})"
+            return "TOKENIZER"
+        case "train":
+            return _training(given, command)
+    return ""
 
 
-def _constructor(model: Model) -> str:
-    raw = {byte: bytes([byte]) for byte in range(256)}
-    others = {index: token for index, token in model.vocab.items() if raw.get(index) != token}
-    bytes_of = "{i: bytes([i]) for i in range(256)}"
-    if missing := [index for index in raw if index not in model.vocab]:
-        bytes_of = f"{{i: bytes([i]) for i in range(256) if i not in {missing}}}"
-    vocab = f"{{**{bytes_of}, **{others}}}" if others else bytes_of
-    parts = [vocab, ascii(list(model.merges))]
-    if model.special_tokens is not None:
-        parts.append(ascii(list(model.special_tokens)))
+def _training(given: Mapping[str, Any], command: Command) -> str:
+    assert command.trainer is not None
+    name, text = command.trainer[1], "path" if command.trains_from_file else ascii(given["text"])
+    arguments = f"{text}, {given['vocab_size']}, {list(given['special_tokens'])!a}"
+    pattern = given.get("pattern", "gpt2")
+    if pattern != "gpt2":
+        arguments += f", pattern={command.spellings.get(f'train-{pattern}', PATTERNS[pattern])!a}"
+    if command.trains_from_file:
+        return f"print({name}({arguments})[1])"
+    return f"print({name}.train({arguments}){'[1]' if command.returns_pair else '.merges'})"
+
+
+def _from_file(asked: Question, command: Command, call: str) -> list[str]:
+    if not command.trains_from_file:
+        return [call]
+    return [
+        "import pathlib",
+        "import tempfile",
+        "",
+        'path = pathlib.Path(tempfile.mkdtemp(), "corpus.txt")',
+        f"path.write_bytes({asked.input['text']!a}.encode())",
+        call,
+    ]
+
+
+def _arguments(model: Model | None, command: Command) -> list[str]:
+    """Return the arguments of the constructor."""
+    if model is None or command.fixed_model:
+        return []
+    arguments = [_vocab(model), ascii(list(model.merges))]
+    return [*arguments, *_further(model, command)]
+
+
+def _further(model: Model, command: Command) -> list[str]:
+    found = [ascii(list(model.special_tokens))] if model.special_tokens is not None else command.always_passed
     if model.pattern != "gpt2":
-        parts.append(f"pattern={PATTERNS[model.pattern]!a}")
-    return ", ".join(parts)
+        found.append(f"pattern={command.spellings.get(model.pattern, PATTERNS[model.pattern])!a}")
+    return found
+
+
+def _vocab(model: Model) -> str:
+    """Return the vocabulary: the bytes in a few characters where their ids are consecutive, and the other tokens."""
+    order = [model.vocab.get(index, b"")[:1] for index in range(256)]
+    if all(model.vocab.get(index) == bytes([index]) for index in range(256)):
+        atoms = ALL_BYTES
+    elif sorted(order) == [bytes([byte]) for byte in range(256)]:
+        atoms = f"{{i: bytes([b]) for i, b in enumerate(bytes.fromhex('{b''.join(order).hex()}'))}}"
+    elif missing := [index for index in range(256) if index not in model.vocab]:
+        atoms = f"{{i: bytes([i]) for i in range(256) if i not in {missing}}}"
+        if any(model.vocab.get(index, bytes([index])) != bytes([index]) for index in range(256)):
+            return ascii(dict(model.vocab))
+    else:
+        return ascii(dict(model.vocab))
+    others = {index: token for index, token in model.vocab.items() if index >= 256}
+    return f"{{**{atoms}, **{others}}}" if others else atoms
+
+
+def _model(model: Model, command: Command) -> list[str]:
+    """Return the lines that build the tokenizer."""
+    if command.fixed_model:
+        return [f"tokenizer = {command.built_by}()"]
+    further = "".join(f", {one}" for one in _further(model, command))
+    if not model.is_large:
+        lines = [f"vocab = {_vocab(model)}", f"merges = {list(model.merges)!a}"]
+    else:
+        order = bytes(GPT2_BYTE_ORDER)
+        special = {index: token for index, token in model.vocab.items() if index >= 256 + len(model.merges)}
+        lines = [
+            f"order = bytes.fromhex({order.hex()!r})  # GPT-2's order of the bytes",
+            "spelled = {chr(b) if i < 188 else chr(68 + i): bytes([b]) for i, b in enumerate(order)}",
+            f"file = open({str(FOLDER / 'gpt2' / 'vocab.bpe')!a}, encoding='utf-8')",
+            "pairs = [line.split() for line in file][1:]",
+            "merges = [tuple(b''.join(spelled[c] for c in part) for part in pair) for pair in pairs if pair]",
+            f"vocab = dict(enumerate([*(bytes([b]) for b in order), *(a + b for a, b in merges)])) | {special}",
+        ]
+    return [*lines, f"tokenizer = {command.built_by}(vocab, merges{further})"]
+
+
+def _loaded(asked: Question, model: Model, call: str, command: Command) -> list[str]:
+    """Return the lines that write the same files and load them."""
+    with tempfile.TemporaryDirectory() as folder:
+        options = {name: asked.input[name] for name in FILES if name in asked.input}
+        files = gpt2_files.write(model, Path(folder), **options)
+        contents = [file.read_bytes() for file in files]
+    special = f", {list(model.special_tokens)!a}" if model.special_tokens is not None else ""
+    return [
+        *(f"(folder / {file.name!a}).write_bytes({data!a})" for file, data in zip(files, contents, strict=True)),
+        f"paths = [str(folder / name) for name in {[file.name for file in files]}]",
+        f"tokenizer = {command.built_by}.from_files(*paths{special})",
+        call.replace("TOKENIZER", "tokenizer"),
+    ]

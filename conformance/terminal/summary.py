@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Any
@@ -10,15 +11,16 @@ from .. import __version__, tally
 from ..outcome import Outcome
 from ..run_result import RunResult
 from . import causes
-from .failure import FailureRepr, describe
+from .causes import counted
+from .failure import STYLES, WIDTH, Failure, FailureRepr, for_terminal
 from .show import ascii_only
 
 MOST_IN_FULL = 3
-"""Failures without a likely cause that are shown in full."""
-MOST_WARNINGS = 1
-"""Warnings that are shown in full."""
+"""Failures without a likely cause that are shown in full; one is, however many causes there are."""
 MOST_CLAUSES = 12
 LONGEST_NAME = 60
+LABEL = 14
+NO_METHOD = "the class has no "
 REASONS = {
     "train": "the class has no train",
     "encode": "the class has no encode",
@@ -28,7 +30,7 @@ REASONS = {
     "decode_bytes": "the class has no decode_bytes",
     "save": "the class has no save",
     "from_files": "the class has no from_files",
-    "allowed_special": "encode has no parameters allowed_special and disallowed_special",
+    "allowed_special": "encode has no parameter allowed_special",
     "special tokens": "the constructor refuses special tokens",
     "special tokens in train": "train refuses special tokens",
     "shared memory": "the suite cannot change objects in another process",
@@ -43,78 +45,123 @@ def failures(terminal: Any, result: RunResult, in_full: bool) -> None:
     Args:
         terminal: pytest's terminal reporter.
         result: the run.
-        in_full: whether to show every failure; otherwise only a few that no cause explains.
+        in_full: whether to show every failure and warning; otherwise one of each cause, and a few without a cause.
     """
-    lines = list(causes.lines(result))
-    if lines:
-        terminal.section("likely causes", sep="=", bold=True)
-        for line in lines:
-            terminal.write_line(ascii_only(line))
     failed = [one for each in result.outcomes if each.state in ("failed", "error") for one in (each, *each.more)]
-    unexplained = [one for one in failed if not _is_explained(one, result)]
-    shown = failed if in_full else _of_different_clauses(unexplained)[:MOST_IN_FULL]
-    if shown:
-        terminal.section("failures" if in_full or not lines else "failures without a likely cause", sep="=", red=True)
-    for one in shown:
-        FailureRepr(describe(one, result.command, result.diagnosis.bugs_of(one.test))).toterminal(terminal)
+    if in_full:
+        if len(result.diagnosis.failing) > 1 and not result.diagnosis.warnings:
+            _causes(terminal, result, examples=False)
+        warnings = [one for one in result.outcomes if one.state == "warning"]
+        for title, found in (("failures", failed), ("warnings", warnings)):
+            _in_full(terminal, title, [for_terminal(one, result, result.diagnosis) for one in found])
+        return
+    if not result.diagnosis.warnings:
+        _causes(terminal, result, examples=True)
+    others = _of_different_clauses(one for one in failed if not one.stale and not result.diagnosis.cause_of(one.test))
+    count = max(1, MOST_IN_FULL - len(result.diagnosis.causes))
+    title = "failures without a likely cause" if result.diagnosis.causes else "failures"
+    _in_full(terminal, title, [for_terminal(one, result).brief() for one in others[:count]])
+    for line in _by_clause(others[count:]):
+        terminal.write_line(line)
+
+
+def _causes(terminal: Any, result: RunResult, examples: bool) -> None:
+    lines = list(causes.lines(result, examples))
+    if lines:
+        terminal.write_sep("=", "likely causes", bold=True)
+        for line, style in lines:
+            terminal.write_line(ascii_only(line), **STYLES[style])
+
+
+def _in_full(terminal: Any, title: str, found: Sequence[Failure]) -> None:
+    if found:
+        terminal.write_sep("=", title, red=title != "warnings")
+    for one in found:
+        FailureRepr(one).toterminal(terminal)
         terminal.write_line("")
-    hidden = len(failed) - len(shown)
-    if hidden:
-        terminal.write_line(
-            f"{hidden} more {_failures(hidden)} not shown in full: -v, --bpe-case ID and reports show them"
-        )
-
-
-def _failures(count: int) -> str:
-    return "failure is" if count == 1 else "failures are"
-
-
-def _is_explained(outcome: Outcome, result: RunResult) -> bool:
-    return outcome.depends or any(outcome.test in cause.tests for cause in result.diagnosis.causes)
 
 
 def _of_different_clauses(outcomes: Iterable[Outcome]) -> list[Outcome]:
-    """Return the outcomes, the first of each clause before all others."""
+    """Return the outcomes, the easiest of each clause first, and those that follow from others last."""
     by_clause: dict[str, list[Outcome]] = {}
-    for one in outcomes:
+    for one in sorted(outcomes, key=causes.difficulty):
         by_clause.setdefault(one.clause.id if one.clause else "", []).append(one)
     found = list(by_clause.values())
-    return [group[0] for group in found] + [one for group in found for one in group[1:]]
+    ordered = [group[0] for group in found] + [one for group in found for one in group[1:]]
+    return sorted(ordered, key=lambda one: one.depends)
+
+
+def _by_clause(hidden: Sequence[Outcome]) -> Iterator[str]:
+    """Yield a line for each clause of the failures that are not shown in full."""
+    if not hidden:
+        return
+    by_clause: dict[str, list[Outcome]] = {}
+    for one in hidden:
+        by_clause.setdefault(one.clause.id if one.clause else "corpus", []).append(one)
+    yield f"{counted(len(hidden), 'more failure')}; -v, --bpe-case ID and reports show them in full:"
+    for clause, found in list(by_clause.items())[:MOST_CLAUSES]:
+        more = f" and {len(found) - 1} more" if len(found) > 1 else ""
+        yield f"  {clause:<22} {found[0].test}{more}{'; follows from another failure' if found[0].depends else ''}"
+    if rest := list(by_clause.values())[MOST_CLAUSES:]:
+        yield f"  and {sum(map(len, rest))} of {counted(len(rest), 'more clause')}"
 
 
 def write(terminal: Any, result: RunResult) -> None:
     """Write the summary of a run to pytest's terminal reporter."""
     outcomes = result.outcomes
-    terminal.section(f"bpe-conformance {__version__}: {ascii_only(result.tested.spec)}", sep="=")
-    _warnings(terminal, result)
-    terminal.write_line(
-        f"{'section':<10}{'MUST':>12}{'SHOULD':>12}{'failed':>10}{'warning':>10}{'known':>8}{'skipped':>10}"
-    )
+    terminal.write_sep("=", f"bpe-conformance {__version__}: {ascii_only(result.tested.spec)}")
     for line in _sections(tally.sections(outcomes)):
         terminal.write_line(line)
-    for line in _clauses(result):
-        terminal.write_line(line)
+    stale = [one.test for one in outcomes if one.stale]
+    if stale:
+        _paragraph(terminal, "out of date", f"listed as known failures, and pass: {', '.join(stale)}; unlist them")
+    warnings = Counter(one.clause.id for one in outcomes if one.state == "warning" and one.clause)
+    if warnings:
+        failing = any(one.state == "failed" for one in outcomes)
+        named = "" if failing else ": " + ", ".join(f"{clause} {count}" for clause, count in warnings.items())
+        _paragraph(terminal, "warnings", f"{counted(warnings.total(), 'SHOULD test')} failed; -v shows them{named}")
     for one in outcomes:
         if one.kind == "corpus":
             terminal.write_line(f"corpus        {one.test}: {'equal' if one.state == 'passed' else one.state}")
-    for count, reason in skipped(outcomes, result.tested.capabilities):
-        terminal.write_line(f"skipped       {count}: {ascii_only(reason)}")
-    for note in sorted(result.tested.notes):
-        terminal.write_line(f"note          {ascii_only(note)}", yellow=True)
-    declared = [f"{key}={value}" for key, value in result.tested.conventions.items()]
-    terminal.write_line(f"conventions   {', '.join(declared) or 'the defaults'}")
+    if reasons := list(skipped(outcomes, result.tested.capabilities)):
+        _paragraph(terminal, "skipped", "; ".join(_grouped(reasons)))
+    for note in _notes(result):
+        _paragraph(terminal, "note", note, yellow=True)
+    if result.tested.conventions:
+        declared = ", ".join(f"{key}={value}" for key, value in result.tested.conventions.items())
+        terminal.write_line(f"conventions   {declared}")
     if result.missing:
         shown = ", ".join(result.missing[:5]) + (" ..." if len(result.missing) > 5 else "")
         terminal.write_line(f"NO RESULT     {len(result.missing)} of {result.expected}: {shown}", red=True)
-    _model_note(terminal, result)
-    for verdict in tally.verdicts(outcomes):
-        _verdict(terminal, verdict, result.part)
+    _verdicts(terminal, result)
     if not result.tested_outcomes:
         terminal.write_line(f"nothing was tested{_narrowed(result)}", red=True)
     for line in result.unwritten:
         terminal.write_line(f"NOT WRITTEN   {line}", red=True)
-    if advice := causes.advice(result):
-        terminal.write_line(f"next          {ascii_only(advice)}", bold=True)
+    for number, line in enumerate(causes.steps(result)):
+        terminal.write_line(ascii_only(line), bold=number == 0)
+
+
+def _paragraph(terminal: Any, label: str, text: str, **style: bool) -> None:
+    indent = " " * LABEL
+    options: Any = {"break_long_words": False, "break_on_hyphens": False}
+    for line in textwrap.wrap(f"{label:<{LABEL}}{ascii_only(text)}", WIDTH, subsequent_indent=indent, **options):
+        terminal.write_line(line, **style)
+
+
+def _notes(result: RunResult) -> Iterator[str]:
+    """Yield the notes, of those on the same property the first."""
+    alike: dict[str, list[str]] = {}
+    for note in sorted(result.tested.notes):
+        alike.setdefault(note.partition(":")[0] if note.startswith("law-") else note, []).append(note)
+    for first, *others in alike.values():
+        yield f"{first} (and {counted(len(others), 'more note')})" if others else first
+    model = result.tested.model
+    if model is not None and not result.tested_outcomes:
+        yield (
+            f"the attribute model, {model[:LONGEST_NAME]!a}, names a fixed vocabulary, and no case has it. "
+            "Rename the attribute if the class takes any vocabulary; --bpe-pack tests a vocabulary of your own"
+        )
 
 
 def skipped(outcomes: Iterable[Outcome], capabilities: Collection[str]) -> Iterator[tuple[int, str]]:
@@ -122,6 +169,18 @@ def skipped(outcomes: Iterable[Outcome], capabilities: Collection[str]) -> Itera
     reasons = Counter(_reason(one.reason, capabilities) for one in outcomes if one.state == "skipped")
     for reason, count in sorted(reasons.items(), key=lambda item: (-item[1], item[0])):
         yield count, reason
+
+
+def _grouped(reasons: Iterable[tuple[int, str]]) -> Iterator[str]:
+    """Yield reasons with their counts, the methods that the class does not have in one."""
+    methods = []
+    for count, reason in reasons:
+        if reason.startswith(NO_METHOD):
+            methods.append(f"{reason.removeprefix(NO_METHOD)} ({count})")
+        else:
+            yield f"{reason} ({count})"
+    if methods:
+        yield f"{NO_METHOD}{', no '.join(methods)}"
 
 
 def _reason(reason: str, capabilities: Collection[str]) -> str:
@@ -133,25 +192,14 @@ def _reason(reason: str, capabilities: Collection[str]) -> str:
     return REASONS.get(reason, reason)
 
 
-def _warnings(terminal: Any, result: RunResult) -> None:
-    """Show a few warnings in full, those of different clauses first; of the rest, name the clauses."""
-    ordered = _of_different_clauses(one for one in result.outcomes if one.state == "warning")
-    for one in ordered[:MOST_WARNINGS]:
-        for line in describe(one, result.command, result.diagnosis.bugs_of(one.test)).lines():
-            terminal.write_line(line)
-        terminal.write_line("")
-    left = Counter(one.clause.id for one in ordered[MOST_WARNINGS:] if one.clause is not None)
-    if left:
-        named = ", ".join(f"{clause} {count}" for clause, count in left.items())
-        terminal.write_line(f"... and {left.total()} more warnings: {named}")
-
-
 def _sections(found: Sequence[tally.Section]) -> Iterator[str]:
-    """Yield a row for each section in which something is not as it should be, and one for all sections."""
-    for section in found:
-        if section.failed or section.warnings or section.known:
+    """Yield a row for each section with failures, and one for all sections; nothing where no test failed."""
+    broken = [one for one in found if one.failed or one.known]
+    if broken:
+        yield f"{'section':<10}{'MUST':>12}{'SHOULD':>12}{'failed':>10}{'warning':>10}{'known':>8}{'skipped':>10}"
+        for section in broken:
             yield _row(section.section, section)
-    yield _row("all", tally.total(found))
+        yield _row("all", tally.total(found))
 
 
 def _row(name: str, one: tally.Section) -> str:
@@ -164,47 +212,6 @@ def _row(name: str, one: tally.Section) -> str:
     )
 
 
-def _clauses(result: RunResult) -> Iterator[str]:
-    """Yield a line for each clause with failures: causes before consequences, each MUST before each SHOULD."""
-    failed = [one for one in result.outcomes if one.state in ("failed", "error") and one.clause and not one.stale]
-    stale = sum(one.stale for one in result.outcomes)
-    if stale:
-        yield f"out of date   {stale} listed as known failures pass: remove them from the list"
-    if not failed:
-        return
-    by_clause: dict[str, list[Outcome]] = {}
-    for one in failed:
-        assert one.clause is not None
-        by_clause.setdefault(one.clause.id, []).append(one)
-    explained = [test for cause in result.diagnosis.causes for test in cause.tests]
-    order = {test: place for place, test in enumerate(explained)}
-
-    def rank(found: Sequence[Outcome]) -> tuple[bool, bool, int]:
-        first = min(order.get(one.test, len(order)) for one in found)
-        return found[0].level != "must", all(one.depends for one in found), first
-
-    yield "failures by clause:"
-    ranked = sorted(by_clause.items(), key=lambda item: rank(item[1]))
-    for clause, found in ranked[:MOST_CLAUSES]:
-        first = min(found, key=lambda one: (one.depends, order.get(one.test, len(order))))
-        more = f" and {len(found) - 1} more" if len(found) > 1 else ""
-        yield f"  {clause:<22} {first.test}{more}{'; depends on another failure' if first.depends else ''}"
-    if rest := ranked[MOST_CLAUSES:]:
-        yield f"  and {sum(len(found) for _, found in rest)} of {len(rest)} more clauses"
-
-
-def _model_note(terminal: Any, result: RunResult) -> None:
-    """Say what `model` means, where nothing was tested because no case has a model of that name."""
-    model = result.tested.model
-    if model is None or result.tested_outcomes:
-        return
-    terminal.write_line(
-        f"note          the attribute model, {model[:LONGEST_NAME]!a}, names a fixed vocabulary, and no case has it. "
-        "Rename the attribute if the class takes any vocabulary; --bpe-pack tests a vocabulary of your own",
-        yellow=True,
-    )
-
-
 def _narrowed(result: RunResult) -> str:
     """Return why nothing is selected, where several kinds of options select, or ""."""
     kinds = list(dict.fromkeys(result.command.selecting[::2]))
@@ -213,7 +220,15 @@ def _narrowed(result: RunResult) -> str:
     return f": no test matches {' and '.join(kinds)} together; drop all but one"
 
 
-def _verdict(terminal: Any, verdict: tally.Verdict, part: str) -> None:
-    line = f"verdict       {verdict.name:<10} {verdict.sentence}"
-    line += f" (in part: {ascii_only(part)})" if part else ""
-    terminal.write_line(line, red=bool(verdict.failed or verdict.word == "error"), green=verdict.word == "pass")
+def _verdicts(terminal: Any, result: RunResult) -> None:
+    """Write a line for each class that fails, and one for all that pass."""
+    found = tally.verdicts(result.outcomes)
+    part = f" (in part: {ascii_only(result.part)})" if result.part else ""
+    passed = [one for one in found if one.word == "pass"]
+    if passed:
+        first, *others = passed
+        named = [f"{first.name} ({first.must} MUST tests)", *(f"{one.name} ({one.must})" for one in others)]
+        _paragraph(terminal, "verdict", f"PASS: {', '.join(named)}{part}", green=True)
+    for one in found:
+        if one.word != "pass":
+            _paragraph(terminal, "verdict", f"{one.name:<10} {one.sentence}{part}", red=True)

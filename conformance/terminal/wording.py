@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, TypeVar
 
 from bpe_conformance.fixtures import Merge, Model
+from bpe_conformance.reference import textbook
 
 from ..outcome import (
     TIMED_OUT,
@@ -158,6 +159,11 @@ def setting(asked: Question, needed: Sequence[int], width: int) -> Iterator[tupl
         shown = [_text(token) for token in model.special_tokens[:8]]
         shown += [f"{len(model.special_tokens) - 8:,} more"] * (len(model.special_tokens) > 8)
         yield "special", show.packed([*(f"{one}," for one in shown[:-1]), shown[-1]], width, " ")
+    if model.special_tokens and "text" in asked.input and asked.operation == "encode":
+        segments = textbook.cut_special(asked.input["text"], model.special_tokens)
+        shown = [f"special {segment!a}" if is_special else _text(segment) for segment, is_special in segments]
+        if 1 < len(shown) <= MOST_CHUNKS:
+            yield "segments", show.packed([*(f"{one} |" for one in shown[:-1]), shown[-1]], width, " ")
     if model.pattern != "gpt2":
         yield "pattern", model.pattern
     files = [_file(name, value) for name, value in asked.input.items() if name in FILES]
@@ -377,6 +383,18 @@ def pointer(where: EncodingDivergence) -> str:
     return f"at byte {where.byte} of the text"
 
 
+def cut_inside(asked: Question, where: EncodingDivergence, right: Sequence[int]) -> str:
+    """Return that a chunk ends inside the correct token, to append to the note beside the caret, or ""."""
+    assert asked.model is not None
+    token = asked.model.vocab.get(right[where.token], b"") if where.token < len(right) else b""
+    end = 0
+    for number, chunk in enumerate(asked.input["chunks"], 1):
+        end += len(chunk.encode("utf-8", "surrogatepass"))
+        if where.byte < end < where.byte + len(token):
+            return f"; chunk {number} ends inside {show.bare(token)}, at byte {end}"
+    return ""
+
+
 def training_pointer(mismatch: Mismatch, where: TrainingDivergence) -> str:
     """Return the note beside the caret under the first merge that differs."""
     if mismatch.asked.operation == "save":
@@ -384,7 +402,7 @@ def training_pointer(mismatch: Mismatch, where: TrainingDivergence) -> str:
     if where.expected is None:
         return f"merge {where.step + 1}: training ends before it"
     if where.is_tie:
-        return f"merge {where.step + 1}: a tie"
+        return f"merge {where.step + 1}: a tie, both pairs have count {where.got_count}"
     right = f"{show.joined(where.expected)} has count {where.expected_count}"
     got = f"; {show.joined(where.got)} has count {where.got_count}" if where.got is not None else ""
     return f"merge {where.step + 1}: {right}{got}"

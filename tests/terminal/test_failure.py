@@ -1,6 +1,6 @@
 """The whole text of failures: one wrong tokenizer for each area, as the terminal shows it.
 
-`python tests/terminal/test_failure.py` writes the expected texts anew, after a change of wording.
+`WRITE_EXPECTED=1 pytest tests/terminal` writes the expected texts anew, after a change of wording.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from helpers.expected import check
 
 from bpe_conformance.cases.dependence import explained
 from bpe_conformance.cases.judging import judge
@@ -35,7 +36,7 @@ from bpe_conformance.outcome import (
 )
 from bpe_conformance.reference import Tokenizer as Reference
 from bpe_conformance.reference import textbook
-from bpe_conformance.run_result import Bug, Command
+from bpe_conformance.run_result import Bug, BugCause, Command, Diagnosis
 from bpe_conformance.terminal.failure import POINTER, WIDTH, Failure, FailureRepr, aligned, describe
 
 EXPECTED = Path(__file__).parent / "expected"
@@ -44,6 +45,9 @@ BUGS = (
     Bug("greedy-left-to-right", "Merges the leftmost pair.", "Merge the pair of the lowest rank.", "MERGE-ORDER-1"),
     Bug("longest-match", "Takes the longest token.", "Start from bytes.", "MERGE-ORDER-1"),
 )
+
+
+DIAGNOSIS = Diagnosis((BugCause(BUGS, ("merge-priority-beats-leftmost",)),), ("merge-priority-beats-leftmost",))
 
 
 class MergesLeftmost(Reference):
@@ -181,7 +185,7 @@ def judged(area: str) -> Failure:
     assert mismatch is not None, area
     if area != "time-out":
         mismatch = explained(case, mismatch, implementation)
-    return describe(outcome(case, mismatch), COMMAND, BUGS if area == "merge-order" else ())
+    return describe(outcome(case, mismatch), COMMAND, DIAGNOSIS if area == "merge-order" else None)
 
 
 LOCALE = "the locale was changed; leave it as it is"
@@ -236,7 +240,7 @@ def plain(failure: Failure) -> str:
 
 @pytest.mark.parametrize("area", AREAS)
 def test_the_text_of_a_failure(area: str, found: Mapping[str, Failure]) -> None:
-    assert plain(found[area]) == (EXPECTED / f"{area}.txt").read_text("ascii")
+    check(plain(found[area]), EXPECTED / f"{area}.txt")
 
 
 def test_every_failure_has_an_expected_text(found: Mapping[str, Failure]) -> None:
@@ -294,9 +298,3 @@ def test_the_heading_and_the_pointer_are_red(found: Mapping[str, Failure]) -> No
     assert [text for text, _, _ in writer.lines] == list(found["merge-order"].lines())
     red = [(text, bold) for text, is_red, bold in writer.lines if is_red]
     assert [(text.split()[0], bold) for text, bold in red] == [("FAILED", True), ("^^", False)]
-
-
-if __name__ == "__main__":
-    EXPECTED.mkdir(exist_ok=True)
-    for name, failure in failures():
-        (EXPECTED / f"{name}.txt").write_text(plain(failure), "ascii")

@@ -1,0 +1,55 @@
+"""A line below pytest's dots that says where a long run is, on a terminal."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import time
+from typing import Any, TextIO
+
+import pytest
+
+AFTER = 3.0
+"""Seconds after which a run shows where it is."""
+INTERVAL = 0.2
+CLEAR = "\x1b[J"
+"""Erases what follows on the line, and all lines below."""
+
+
+class Progress:
+    """Writes and erases the line. pytest's own output stays where it would be.
+
+    Args:
+        config: the run's: there is no line where pytest writes no dots, or not to a terminal.
+    """
+
+    def __init__(self, config: pytest.Config) -> None:
+        self._writer: Any = config.get_terminal_writer()
+        self._file: TextIO = self._writer._file
+        dots = config.option.verbose in (0, -1) and config.getoption("capture", "no") != "no"
+        self._is_on = dots and self._file.isatty() and os.environ.get("TERM", "dumb") != "dumb"
+        self._started = self._drawn = time.monotonic()
+        self._is_shown = False
+
+    def show(self, text: str, done: int, total: int) -> None:
+        """Write which test runs and how many have run, if the run is a long one."""
+        now = time.monotonic()
+        if not self._is_on or now - self._started < AFTER or now - self._drawn < INTERVAL:
+            return
+        self._drawn = now
+        line = f"  {text} ({done:,} of {total:,}, {now - self._started:.0f} s)"
+        column = self._writer.width_of_current_line
+        right = f"\x1b[{column}C" if column else ""
+        width = shutil.get_terminal_size().columns - 1
+        self._write(f"{CLEAR}\n{line[:width]}\x1b[1A\r{right}")
+        self._is_shown = True
+
+    def erase(self) -> None:
+        """Erase the line, if it is there."""
+        if self._is_shown:
+            self._write(CLEAR)
+            self._is_shown = False
+
+    def _write(self, text: str) -> None:
+        self._file.write(text)
+        self._file.flush()

@@ -1,0 +1,168 @@
+"""The command that a failure prints: it needs the user's package alone, and gets the same answer."""
+
+from __future__ import annotations
+
+import ast
+import json
+import shutil
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bpe_conformance import run_result
+from bpe_conformance.adapters.loading import resolve
+from bpe_conformance.adapters.shapes.functions import with_trainer
+from bpe_conformance.cases.judging import judge
+from bpe_conformance.fixtures.spec import Case, load_spec
+from bpe_conformance.implementation.implementation import Implementation
+from bpe_conformance.outcome import Bytes, Ids, Mismatch, Outcome, Refusal, Rows, Table, Text
+from bpe_conformance.run_result import Command, RunResult
+from bpe_conformance.terminal import reproduce
+from bpe_conformance.terminal.failure import for_terminal
+
+STUDENT = Path(__file__).parent / "student.py"
+PATTERNS = """
+from student import NoSplit, SmallestTie
+
+class Patterned(NoSplit):
+    def __init__(self, vocab, merges, special_tokens=None, pattern="gpt2"):
+        if pattern not in ("gpt2", "none", "cl100k"):
+            raise ValueError("no such pattern")
+        super().__init__(vocab, merges, special_tokens)
+        self.pattern = pattern
+
+    def split(self, text):
+        return [text] if self.pattern != "none" else [text[:1], text[1:]]
+
+class Pair(NoSplit):
+    @classmethod
+    def train(cls, text, vocab_size, special_tokens):
+        return super().train(text, vocab_size - 1, special_tokens).vocab, [(b"x", b"y")]
+
+class NoSpecials(SmallestTie):
+    @classmethod
+    def train(cls, text, vocab_size, special_tokens):
+        if special_tokens:
+            raise NotImplementedError
+        return super().train(text, vocab_size, [])
+
+class Backwards(NoSplit):
+    def decode_bytes(self, ids):
+        return super().decode_bytes(ids)[::-1]
+"""
+CS336 = """
+from student import Greedy, learn
+
+def get_tokenizer(vocab, merges, special_tokens=None):
+    return Greedy(vocab, merges, special_tokens)
+
+def run_train_bpe(input_path, vocab_size, special_tokens):
+    return learn(input_path, vocab_size, special_tokens)
+"""
+FAILURES = [
+    ("student:Greedy", "merge-priority-beats-leftmost", ()),
+    ("student:Greedy", "merge-gpt2-sentence", ()),
+    ("student:ShortestSpecial", "special-scan-longest-not-best-fit", ()),
+    ("others:Backwards", "decode-bytes-gpt2-order", ()),
+    ("student:ByChunk", "stream-contraction-ll", ()),
+    ("student:SortedBatch", "batch-order-lengths", ()),
+    ("student:NoVersionLine", "file-version-number-signs", ()),
+    ("student:Raises", "bytes-atom-four", ()),
+    ("others:Patterned", "split-none-words", ()),
+    ("others:Pair", "train-tie-space-below-letters", ()),
+    ("others:NoSpecials", "train-tie-space-below-letters", ()),
+    ("cs336:adapters", "merge-priority-beats-leftmost", ()),
+    ("cs336:adapters", "train-tie-space-below-letters", ()),
+    ("student:Greedy", "train-tie-space-below-letters", ("--bpe-trainer", "student:learn")),
+]
+
+
+@cache
+def cases() -> Mapping[str, Case]:
+    return {case.id: case for case in load_spec(check_schema=False).cases}
+
+
+@pytest.fixture(autouse=True)
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    shutil.copy(STUDENT, tmp_path / "student.py")
+    (tmp_path / "others.py").write_text(PATTERNS, "utf-8")
+    (tmp_path / "adapters.py").write_text(CS336, "utf-8")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
+    for name in ("student", "others", "adapters"):
+        monkeypatch.delitem(sys.modules, name, raising=False)
+    return tmp_path
+
+
+def failed(adapter: str, test: str, options: tuple[str, ...]) -> tuple[Mismatch, Command]:
+    target: Any = resolve(adapter)
+    implementation = Implementation(adapter, with_trainer(target, options[1]) if options else target)
+    with implementation.time_limit():
+        mismatch = judge(cases()[test], implementation)
+    assert mismatch is not None
+    spelled, fixed = implementation.spellings, implementation.fixed_model is not None
+    command = Command(adapter, options, (), (), spelled, fixed, implementation.returns_pair)
+    return mismatch, command
+
+
+def printed(mismatch: Mismatch) -> Any:
+    match mismatch.answer:
+        case Ids(ids):
+            return list(ids)
+        case Rows(rows):
+            return [list(row) for row in rows]
+        case Table(_, merges):
+            return list(merges)
+        case Text(text):
+            return text
+        case Bytes(data):
+            return data
+    raise AssertionError(mismatch.answer)
+
+
+@pytest.mark.parametrize(("adapter", "test", "options"), FAILURES)
+def test_the_command_gets_the_same_answer(adapter: str, test: str, options: tuple[str, ...], project: Path) -> None:
+    mismatch, command = failed(adapter, test, options)
+    case = cases()[test]
+    outcome = Outcome(test, "case", case.title, "failed", case.clause, case.conformance_class, mismatch)
+    result = RunResult(
+        run_result.Tested("", "", "", "", None, {}, frozenset()), command, {}, [outcome], programs=project
+    )
+    shown = for_terminal(outcome, result).reproduce
+    assert shown.startswith("python ")
+    words = shown.replace("python", json.dumps(sys.executable), 1)
+    done = subprocess.run(words, shell=True, capture_output=True, text=True, encoding="utf-8", check=False)
+    if isinstance(mismatch.answer, Refusal):
+        assert mismatch.answer.message in done.stderr
+        return
+    assert done.returncode == 0, done.stderr
+    text = done.stdout.removesuffix("\n")
+    assert (text if isinstance(mismatch.answer, Text) else ast.literal_eval(text)) == printed(mismatch)
+    if shown.endswith(".py"):
+        program = (project / f"{test}.py").read_text("ascii")
+        assert len(program.splitlines()) <= 16
+        assert "import bpe_conformance" not in program
+
+
+def test_what_cannot_be_repeated_has_no_command(project: Path) -> None:
+    mismatch, command = failed(*FAILURES[0])
+    in_context = replace(mismatch.asked, context="after 1,000 other texts")
+    assert not reproduce.one_line(in_context, command)
+    assert not reproduce.program(in_context, command)
+    other = replace(command, adapter="cmd:node tok.js")
+    assert not reproduce.one_line(mismatch.asked, other)
+    assert not reproduce.program(mismatch.asked, other)
+
+
+def test_what_save_wrote_is_printed(project: Path) -> None:
+    mismatch, command = failed(*FAILURES[0])
+    program = reproduce.program(replace(mismatch.asked, operation="save"), command)
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert '"bc": 256' in done.stdout
+    assert "#version: 0.2\nb c\na b" in done.stdout
