@@ -11,7 +11,7 @@ from bpe_conformance.fixtures.conventions import DEFAULTS
 from bpe_conformance.fixtures.spec import Case
 
 from ..implementation.implementation import Implementation
-from ..outcome import Fault, Mismatch, Outcome, Question, Refusal, Table, fingerprint
+from ..outcome import Dependence, Fault, Mismatch, Outcome, Question, Refusal, Table, fingerprint
 from ..properties.asking import ask, correct_answer
 from ..run_result import Bug, BugCause, Cause, ConventionCause, Diagnosis, ErrorCause
 from . import KnownBug, known_bugs, matrix
@@ -193,7 +193,7 @@ def _causes(
         add(_Group(BugCause(tuple(_bug(bugs[bug]) for bug in likeness.bugs), ()), set(likeness.cases)))
     groups.sort(key=lambda group: -len(group.tests))
     replayed = [(group, bugs[group.cause.bugs[0].id]) for group in groups if isinstance(group.cause, BugCause)]
-    for replays in (_answers_alike, _encodes_incorrectly):
+    for replays in (_answers_alike, _answers_incorrectly):
         for group, bug in replayed:
             others = [one for one in left.values() if one.test not in golden]
             others += [one for one in left.values() if one.test in golden and one.depends][:MOST_REPLAYED]
@@ -233,17 +233,28 @@ def _answers_alike(bug: Implementation, mismatch: Mismatch) -> bool:
     return not asked.context and _takes(bug, asked) and fingerprint(ask(bug, asked)) == fingerprint(mismatch.answer)
 
 
-def _encodes_incorrectly(bug: Implementation, mismatch: Mismatch) -> bool:
-    """Whether a known bug encodes incorrectly what a failure depends on, or a text that has no special token in it."""
-    depends, model, text = mismatch.depends_on, mismatch.asked.model, mismatch.asked.input.get("text", "")
-    if model is None:
-        return False
-    if depends is not None and depends.kind in ("encode", "segment"):
-        text = depends.text
-    elif not model.special_tokens or any(token in text for token in model.special_tokens):
-        return False
-    asked = Question("encode", replace(model, special_tokens=None), {"text": text})
-    return _takes(bug, asked) and ask(bug, asked) != correct_answer(asked, bug.conventions)
+def _answers_incorrectly(bug: Implementation, mismatch: Mismatch) -> bool:
+    """Whether a known bug answers what a failure depends on incorrectly, or its text without special tokens."""
+    asked, depends = mismatch.asked, mismatch.depends_on
+    alone = _depended_on(asked, depends) if depends is not None else _without_special(asked)
+    return alone is not None and _takes(bug, alone) and ask(bug, alone) != correct_answer(alone, bug.conventions)
+
+
+def _depended_on(asked: Question, depends: Dependence) -> Question | None:
+    """Return the question that fails alone, if it is one for another method or without a disturbance."""
+    if depends.kind == "undisturbed":
+        return replace(asked, context="")
+    if depends.kind not in ("encode", "segment") or asked.model is None:
+        return None
+    return Question("encode", replace(asked.model, special_tokens=None), {"text": depends.text})
+
+
+def _without_special(asked: Question) -> Question | None:
+    """Return the question without special tokens, if the text to encode holds none of them."""
+    named = (asked.model and asked.model.special_tokens) or ()
+    if asked.operation != "encode" or not named or any(token in asked.input["text"] for token in named):
+        return None
+    return replace(asked, model=replace(asked.model, special_tokens=None), context="") if asked.model else None
 
 
 def _takes(bug: Implementation, asked: Question) -> bool:

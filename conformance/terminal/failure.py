@@ -41,6 +41,8 @@ ROOM = WIDTH - LABEL
 WINDOWS = ((3, 8), (3, 7), (3, 6), (2, 5), (2, 4), (1, 3), (1, 2), (0, 1))
 """How many cells a row may have before the first that differs, and in all: the first that fit are taken."""
 LONGEST_CELL = 28
+LONGEST_RULE = 165
+"""Characters of a rule where it is shown in brief: two lines."""
 LONGEST_CASE = 400
 """Characters of a line of a counterexample as a golden case."""
 NAMES = 3
@@ -89,8 +91,9 @@ class Failure:
     error: str = field(default="", repr=False)
 
     def brief(self) -> Failure:
-        """Return it without the counterexample as a golden case."""
-        return replace(self, case="")
+        """Return it without the counterexample as a golden case, and with the first lines of a long rule."""
+        rule = textwrap.shorten(self.rule, LONGEST_RULE, placeholder=" ...")
+        return replace(self, case="", rule=rule)
 
     @property
     def heading(self) -> str:

@@ -58,10 +58,11 @@ def failures(terminal: Any, result: RunResult, in_full: bool) -> None:
     if not result.diagnosis.warnings:
         _causes(terminal, result, examples=True)
     others = _of_different_clauses(one for one in failed if not one.stale and not result.diagnosis.cause_of(one.test))
-    count = max(1, MOST_IN_FULL - len(result.diagnosis.causes))
+    roots = [one for one in others if not one.depends] or ([] if result.diagnosis.causes else others)
+    shown = roots[: max(1, MOST_IN_FULL - len(result.diagnosis.causes))]
     title = "failures without a likely cause" if result.diagnosis.causes else "failures"
-    _in_full(terminal, title, [for_terminal(one, result).brief() for one in others[:count]])
-    for line in _by_clause(others[count:]):
+    _in_full(terminal, title, [for_terminal(one, result).brief() for one in shown])
+    for line in _by_clause([one for one in others if one not in shown]):
         terminal.write_line(line)
 
 

@@ -22,6 +22,7 @@ from bpe_conformance.terminal import wording
 from bpe_conformance.terminal.failure import describe
 
 SCHEMA = json.loads(document.SCHEMA.read_text("utf-8"))
+VALIDATOR = jsonschema.Draft202012Validator(SCHEMA)
 TIMES = ("created", "seconds")
 DIAGNOSIS = Diagnosis((greedy(["one"]),), ("one",))
 
@@ -34,7 +35,11 @@ def made(*outcomes: Outcome, adapter: str = "x:Y", **more: Any) -> Document:
 
 
 def check(found: Document) -> None:
-    jsonschema.validate(found, SCHEMA, cls=jsonschema.Draft202012Validator)
+    VALIDATOR.validate(found)
+
+
+def test_the_schema_is_one() -> None:
+    jsonschema.Draft202012Validator.check_schema(SCHEMA)
 
 
 def timeless(value: Any) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from bpe_conformance.fixtures.flow import write_flow
@@ -58,7 +58,7 @@ def text(page: Page) -> str:
         {(clause_of(one), one["id"]): one for one in each.document["results"]} for each in page.implementations
     ]
     cases = sorted(_cases(results), key=lambda key: places[key[0]])
-    known = case_rows({suite["spec"] for suite in page.suites})
+    known = case_rows({suite["spec"] for suite in page.suites}, {case for _, case in cases})
     first = {key: one[key] for one in reversed(results) for key in one}
     made = {
         "states": {letter: state for state, letter in STATES.items()},
@@ -130,11 +130,11 @@ def further(result: Mapping[str, Any]) -> list[tuple[str, str]]:
     return reason + [(label, failure[name]) for name, label in FURTHER.items() if failure[name]]
 
 
-def case_rows(fingerprints: set[str]) -> dict[str, list[tuple[str, str]]]:
-    """Return case id → (label, text) rows; nothing if the installed spec has none of these fingerprints."""
+def case_rows(fingerprints: set[str], names: Collection[str]) -> dict[str, list[tuple[str, str]]]:
+    """Return id → (label, text) rows of these cases; nothing if the installed spec has none of these fingerprints."""
     if spec_fingerprint(FOLDER) not in fingerprints:
         return {}
-    return {case.id: list(_case_rows(case)) for case in installed().cases}
+    return {case.id: list(_case_rows(case)) for case in installed().cases if case.id in names}
 
 
 def _case_rows(case: Case) -> Iterator[tuple[str, str]]:
