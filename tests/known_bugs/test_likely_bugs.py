@@ -7,9 +7,12 @@ from dataclasses import replace
 from functools import cache
 from typing import Any
 
+import pytest
+
 from bpe_conformance.cases import dependence
 from bpe_conformance.cases.expectations import compute
 from bpe_conformance.cases.judging import judge
+from bpe_conformance.fixtures import Model
 from bpe_conformance.fixtures.spec import Case, Spec, load_spec, read_case
 from bpe_conformance.implementation.implementation import Implementation
 from bpe_conformance.known_bugs import known_bugs
@@ -27,9 +30,10 @@ from bpe_conformance.outcome import (
     Question,
     Refusal,
     State,
+    Table,
 )
 from bpe_conformance.reference import textbook
-from bpe_conformance.run_result import ConventionCause, Diagnosis, ErrorCause
+from bpe_conformance.run_result import BugCause, ConventionCause, Diagnosis, ErrorCause
 
 ANSWERS = {
     "greedy": {"a": "1", "b": "2", "c": "3"},
@@ -237,6 +241,85 @@ def test_a_convention_that_passing_tests_contradict_is_no_cause() -> None:
     assert isinstance(diagnose(outcomes, differing).causes[0], ConventionCause)
     outcomes += [_outcome(case, None, "passed") for case in differing[2:6]]
     assert not any(isinstance(cause, ConventionCause) for cause in diagnose(outcomes, differing).causes)
+
+
+def _of_bug(bug: str, clause: str) -> list[Outcome]:
+    """Return the outcomes of a known bug in the golden cases of a clause."""
+    implementation = Implementation("x", next(one.target for one in known_bugs() if one.id == bug))
+    outcomes = []
+    for case in (case for case in _cases() if case.clause.id == clause):
+        mismatch = judge(case, implementation)
+        outcomes.append(replace(_outcome(case, None, "failed" if mismatch else "passed"), mismatch=mismatch))
+    return outcomes
+
+
+def _of_property(mismatch: Mismatch, clause: str = "LAW-ENCODE-1") -> Outcome:
+    return Outcome("law", "property", "", "failed", _spec().clauses[clause], "encoder", mismatch)
+
+
+AAAA = Model({**{byte: bytes([byte]) for byte in range(256)}, 256: b"aa", 257: b"aaa"}, ((b"a", b"a"), (b"aa", b"a")))
+
+
+@pytest.mark.parametrize(
+    ("mismatch", "follows"),
+    [
+        (Mismatch(Question("encode", AAAA, {"text": "aaaa"}), Expectation((Ids((256, 256)),)), Ids((257, 97))), True),
+        (Mismatch(Question("encode", AAAA, {"text": "aaaa"}), Expectation((Ids((256, 256)),)), Ids((97, 257))), False),
+        (
+            Mismatch(
+                Question("stream", AAAA, {"chunks": ["x", "aaaa"]}, "after other texts"),
+                Expectation((Ids((120, 256, 256)),)),
+                Ids((0,)),
+                depends_on=Dependence("undisturbed"),
+            ),
+            True,
+        ),
+        (
+            Mismatch(
+                Question("batch", AAAA, {"texts": ["aaaa"]}),
+                Expectation((Ids((256, 256)),)),
+                Ids((0,)),
+                depends_on=Dependence("encode", "aaaa"),
+            ),
+            True,
+        ),
+        (
+            Mismatch(
+                Question("batch", AAAA, {"texts": ["aa"]}),
+                Expectation((Ids((256,)),)),
+                Ids((0,)),
+                depends_on=Dependence("encode", "aa"),
+            ),
+            False,
+        ),
+    ],
+)
+def test_failures_of_properties_are_counted_under_the_bug_from_which_they_follow(
+    mismatch: Mismatch, follows: bool
+) -> None:
+    outcomes = [*_of_bug("greedy-left-to-right", "MERGE-ORDER-1"), _of_property(mismatch)]
+    found = diagnose(outcomes, _cases())
+    assert isinstance(found.causes[0], BugCause)
+    assert ("law" in found.causes[0].tests) is follows
+    assert found.unexplained == (() if follows else ("law",))
+
+
+def test_failures_of_properties_are_counted_under_the_convention_under_which_they_are_correct() -> None:
+    asked = Question("train", None, {"text": "ab cd", "vocab_size": 257, "special_tokens": []})
+    mismatch = Mismatch(asked, Expectation((Table({}, ((b"c", b"d"),)),)), Table({}, ((b" ", b"c"),)))
+    outcomes = [*_of_bug("tie-lex-smaller", "TRAIN-TIE-1"), _of_property(mismatch, "LAW-TRAIN-1")]
+    (cause,) = diagnose(outcomes, _cases()).causes
+    assert isinstance(cause, ConventionCause)
+    assert "law" in cause.tests
+
+
+def test_the_cause_that_explains_most_comes_first_and_known_failures_need_none() -> None:
+    ties = _of_bug("tie-lex-smaller", "TRAIN-LENGTH-1")
+    merges = _of_bug("greedy-left-to-right", "MERGE-ORDER-1")
+    found = diagnose([*ties, *merges], _cases())
+    assert [type(cause) for cause in found.causes] == [BugCause, ConventionCause]
+    known = [replace(one, state="known failure") if one.state == "failed" else one for one in merges]
+    assert diagnose(known, _cases()) == Diagnosis()
 
 
 # Failures that follow from others
