@@ -104,13 +104,12 @@ def _call(asked: Question, command: Command) -> str:
         case "construct":
             return "TOKENIZER"
         case "train":
-            return _training(given, command)
+            return "" if command.trainer is None else _training(given, command, command.trainer[1])
     return ""
 
 
-def _training(given: Mapping[str, Any], command: Command) -> str:
-    assert command.trainer is not None
-    name, text = command.trainer[1], "path" if command.trains_from_file else ascii(given["text"])
+def _training(given: Mapping[str, Any], command: Command, name: str) -> str:
+    text = "path" if command.trains_from_file else ascii(given["text"])
     arguments = f"{text}, {given['vocab_size']}, {list(given['special_tokens'])!a}"
     pattern = given.get("pattern", "gpt2")
     if pattern != "gpt2":

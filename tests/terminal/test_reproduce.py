@@ -21,7 +21,7 @@ from bpe_conformance.adapters.shapes.functions import with_trainer
 from bpe_conformance.cases.judging import judge
 from bpe_conformance.fixtures.spec import Case, load_spec
 from bpe_conformance.implementation.implementation import Implementation
-from bpe_conformance.outcome import Bytes, Ids, Mismatch, Outcome, Refusal, Rows, Table, Text
+from bpe_conformance.outcome import Bytes, Ids, Mismatch, Outcome, Question, Refusal, Rows, Table, Text
 from bpe_conformance.run_result import Command, RunResult
 from bpe_conformance.terminal import reproduce
 from bpe_conformance.terminal.failure import for_terminal
@@ -158,6 +158,9 @@ def test_what_cannot_be_repeated_has_no_command(project: Path) -> None:
     other = replace(command, adapter="cmd:node tok.js")
     assert not reproduce.one_line(mismatch.asked, other)
     assert not reproduce.program(mismatch.asked, other)
+    training = Question("train", None, {"text": "a", "vocab_size": 257, "special_tokens": []})
+    assert not reproduce.one_line(training, other)
+    assert not reproduce.program(training, other)
 
 
 def test_what_save_wrote_is_printed(project: Path) -> None:
