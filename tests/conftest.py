@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ import bpe_conformance.session.run  # noqa: F401  pytester forgets what a run in
 
 pytest_plugins = ["pytester", "helpers.bridge_adapters"]
 SLOW = Path(__file__).parent / "slow"
+os.environ["COLUMNS"] = "80"  # stored outputs have this width, whatever the terminal
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:

@@ -30,8 +30,8 @@ from .matrix import Matrix
 
 CASES_WITHOUT_BUG = Path(matrix.__file__).with_name("cases_without_bug.yaml")
 SEEDS = (1, 2, 3)
-FEW = 12
-ONE_IN = 64
+FEW = 8
+ONE_IN = 128
 Answers = dict[str, str]
 
 
