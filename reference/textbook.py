@@ -137,16 +137,19 @@ def learn(
     pattern: str = PATTERNS["gpt2"],
     tie_break: str = "lex-greater",
     byte_order: str = "raw",
+    train_special: str = "boundary",
 ) -> list[Merge]:
     """Return the merges that training records, in order.
 
     Args:
         text: the training text.
         vocab_size: 256 bytes, special tokens (each once) and merges, together; fewer merges if pairs run out.
-        special_tokens: cut out of the text before it is split.
+        special_tokens: in the vocabulary; see `train_special`.
         pattern: a regular expression.
         tie_break: which of the most frequent pairs wins (TRAIN-TIE-1).
         byte_order: raw or gpt2; matters to smaller-ids only.
+        train_special: boundary, if special tokens are cut out of the text before it is split, or text, if they are
+            ordinary text. A merge can make one then: that adds no entry (TRAIN-SPECIAL-1).
 
     Raises:
         ValueError: if `vocab_size` is less than the number of bytes and special tokens.
@@ -155,16 +158,17 @@ def learn(
     wanted = vocab_size - 256 - len(special)
     if wanted < 0:
         raise ValueError(f"vocab_size is {vocab_size}; 256 bytes and {len(special)} special tokens need more")
-    words = corpus(text, special, pattern)
-    ids = byte_ids(byte_order)
+    words = corpus(text, special if train_special == "boundary" else (), pattern)
+    ids = {token.encode("utf-8"): index - len(special) for index, token in enumerate(special)} | byte_ids(byte_order)
+    smallest = len(ids)
     merges: list[Merge] = []
-    while len(merges) < wanted:
+    while len(ids) < smallest + wanted:
         counts = count_pairs(words)
         if not counts:
             break
         pair = choose(counts, tie_break, ids)
         words = [replace(word, pair) for word in words]
-        ids[pair[0] + pair[1]] = len(ids)
+        ids.setdefault(pair[0] + pair[1], len(ids))
         merges.append(pair)
     return merges
 
@@ -176,10 +180,11 @@ def build_vocab(
     id_layout: str = "bytes-specials-merges",
 ) -> dict[int, bytes]:
     """Return the vocabulary id → bytes, numbered consecutively from 0 in the order of `id_layout` (TRAIN-IDS-2)."""
+    specials = [token.encode("utf-8") for token in dict.fromkeys(special_tokens)]
     groups = {
         "bytes": list(byte_ids(byte_order)),
-        "specials": [token.encode("utf-8") for token in dict.fromkeys(special_tokens)],
-        "merges": [left + right for left, right in merges],
+        "specials": specials,
+        "merges": [left + right for left, right in merges if left + right not in specials],
     }
     return dict(enumerate(token for group in id_layout.split("-") for token in groups[group]))
 
@@ -263,7 +268,8 @@ class Tokenizer:
         byte_order = cls.conventions.get("byte_order", "raw")
         id_layout = cls.conventions.get("id_layout", "bytes-specials-merges")
         regex_ = PATTERNS["gpt2"] if pattern is None else pattern
-        merges = learn(text, vocab_size, special_tokens, regex_, tie_break, byte_order)
+        train_special = cls.conventions.get("train_special", "boundary")
+        merges = learn(text, vocab_size, special_tokens, regex_, tie_break, byte_order, train_special)
         return cls(build_vocab(merges, special_tokens, byte_order, id_layout), merges, special_tokens, pattern)
 
     def encode(

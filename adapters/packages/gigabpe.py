@@ -23,6 +23,7 @@ class Trainer(TrainedOnly):
         "tie_break": "smaller-ids",
         "byte_order": "gpt2",
         "id_layout": "specials-bytes-merges",
+        "train_special": "text",
     }
 
     @classmethod

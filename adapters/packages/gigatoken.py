@@ -21,7 +21,11 @@ class Tokenizer(JsonTokenizer):
     """`gigatoken.Tokenizer`, which knows the published patterns only, and always matches special tokens."""
 
     version = version("gigatoken")
-    conventions: ClassVar[Mapping[str, str]] = {"tie_break": "smaller-ids", "byte_order": "gpt2"}
+    conventions: ClassVar[Mapping[str, str]] = {
+        "tie_break": "smaller-ids",
+        "byte_order": "gpt2",
+        "train_special": "text",
+    }
 
     def load(self, path: str) -> Any:
         return gigatoken.Tokenizer(path)

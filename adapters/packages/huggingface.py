@@ -35,6 +35,7 @@ class Tokenizer:
         "tie_break": "smaller-ids",
         "byte_order": "gpt2",
         "id_layout": "specials-bytes-merges",
+        "train_special": "text",
     }
     _ignore_merges: ClassVar[bool] = False
 

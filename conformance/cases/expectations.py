@@ -15,13 +15,31 @@ from bpe_conformance.reference import textbook
 from ..outcome import Acceptable, AnyError, Ids, Lossless, NewIds, Question
 
 TRAINING_KEYS = ("lex-greater", "lex-smaller", "smaller-ids", "smaller-ids/gpt2", "first-seen")
+TEXT_KEYS = tuple(f"{key}/text" for key in TRAINING_KEYS)
+"""The keys with `train_special` text. A case has them only where special tokens in its text make a difference."""
 LOOKUP_KEYS = ("pair", "bytes")
 COMPUTED = ("merges", "tokens", "text", "batch", "by_convention")
 
 
-def training_key(tie_break: str, byte_order: str) -> str:
+def training_key(conventions: Mapping[str, str]) -> str:
     """Return the key under which a training case holds the value for these conventions."""
-    return "smaller-ids/gpt2" if (tie_break, byte_order) == ("smaller-ids", "gpt2") else tie_break
+    tie_break = conventions["tie_break"]
+    order = "/gpt2" if (tie_break, conventions["byte_order"]) == ("smaller-ids", "gpt2") else ""
+    return tie_break + order + ("/text" if conventions["train_special"] == "text" else "")
+
+
+def conventions_of(key: str) -> dict[str, str]:
+    """Return the conventions that decide the merges of a training under `key`, one of `TRAINING_KEYS` or `TEXT_KEYS`.
+
+    >>> conventions_of("smaller-ids/gpt2/text")
+    {'tie_break': 'smaller-ids', 'byte_order': 'gpt2', 'train_special': 'text'}
+    """
+    tie_break, *others = key.split("/")
+    return {
+        "tie_break": tie_break,
+        "byte_order": "gpt2" if "gpt2" in others else "raw",
+        "train_special": "text" if "text" in others else "boundary",
+    }
 
 
 def is_computed(case: Case) -> bool:
@@ -32,7 +50,8 @@ def is_computed(case: Case) -> bool:
 def value_for(expect: Mapping[str, Any], key: str) -> Mapping[str, Any] | None:
     """Return the expectation under the convention `key`, or None if the case holds none for it."""
     if "by_convention" in expect:
-        found: Mapping[str, Any] | None = expect["by_convention"].get(key)
+        values = expect["by_convention"]
+        found: Mapping[str, Any] | None = values.get(key, values.get(key.removesuffix("/text")))
         return found
     return expect
 
@@ -152,7 +171,7 @@ def _oracle(model: Model, lookup: str) -> textbook.Tokenizer:
     return kind(model.vocab, model.merges, model.special_tokens, PATTERNS[model.pattern])
 
 
-def compute(case: Case, only: Sequence[str] = (*TRAINING_KEYS, *LOOKUP_KEYS)) -> dict[str, Any]:
+def compute(case: Case, only: Sequence[str] = (*TRAINING_KEYS, *TEXT_KEYS, *LOOKUP_KEYS)) -> dict[str, Any]:
     """Return the expectation that the textbook oracle computes for `case`, in the form of the YAML.
 
     Args:
@@ -160,7 +179,10 @@ def compute(case: Case, only: Sequence[str] = (*TRAINING_KEYS, *LOOKUP_KEYS)) ->
         only: the keys of conventions to compute.
     """
     if case.op == "train":
-        return _merged({key: _trained(case, key) for key in TRAINING_KEYS if key in only})
+        keys = [key for key in (*TRAINING_KEYS, *TEXT_KEYS) if key in only]
+        if not _spells_special(case):
+            keys = list(dict.fromkeys(key.removesuffix("/text") for key in keys))
+        return _merged({key: _trained(case, key) for key in keys})
     assert case.model is not None
     if case.op == "decode":
         return _decoded(case)
@@ -198,16 +220,9 @@ def _decoded(case: Case) -> dict[str, Any]:
 
 def _trained(case: Case, key: str) -> dict[str, Any]:
     given = case.input["train"]
-    tie_break, _, byte_order = key.partition("/")
     special = [read_text(token) for token in given["special_tokens"]]
-    merges = textbook.learn(
-        read_text(given["text"]),
-        given["vocab_size"],
-        special,
-        PATTERNS[given.get("pattern", "gpt2")],
-        tie_break,
-        byte_order or "raw",
-    )
+    pattern = PATTERNS[given.get("pattern", "gpt2")]
+    merges = textbook.learn(read_text(given["text"]), given["vocab_size"], special, pattern, **conventions_of(key))
     value: dict[str, Any] = {"merges": [[write_token(left), write_token(right)] for left, right in merges]}
     if case.clause.id.startswith("TRAIN-IDS-"):
         vocab = textbook.build_vocab(merges, special)
@@ -215,7 +230,17 @@ def _trained(case: Case, key: str) -> dict[str, Any]:
     return value
 
 
+def _spells_special(case: Case) -> bool:
+    given = case.input["train"]
+    text = read_text(given["text"])
+    return any(read_text(token) in text for token in given["special_tokens"])
+
+
 def _merged(values: dict[str, dict[str, Any]]) -> dict[str, Any]:
+    """Return the one value that all keys have, or all of them; those of `TEXT_KEYS` only if one makes a difference."""
+    plain = {key: value for key, value in values.items() if key not in TEXT_KEYS}
+    if all(plain.get(key.removesuffix("/text")) == value for key, value in values.items()):
+        values = plain
     first = next(iter(values.values()), {})
     if all(value == first for value in values.values()):
         return first

@@ -13,7 +13,7 @@ from bpe_conformance.fixtures import PATTERNS, Merge, write_token
 from bpe_conformance.fixtures.values import TEXTS
 from bpe_conformance.reference import textbook
 
-from .expectations import TRAINING_KEYS, read_merges
+from .expectations import TRAINING_KEYS, conventions_of, read_merges
 
 FILE = TEXTS / "prose-merges.json"
 TEXT_FILES = 14
@@ -26,8 +26,8 @@ def text(folder: Path = TEXTS) -> str:
 
 
 def merges(key: str) -> list[Merge]:
-    """Return the merges that the oracle learns from it under the convention `key`."""
-    return read_merges(_stored()[key])
+    """Return the merges that the oracle learns from it, without special tokens, under the convention `key`."""
+    return read_merges(_stored()[key.removesuffix("/text")])
 
 
 def compute(folder: Path = TEXTS) -> str:
@@ -35,8 +35,7 @@ def compute(folder: Path = TEXTS) -> str:
     given = text(folder)
     rows: dict[str, Any] = {"sha256": hashlib.sha256(given.encode("utf-8")).hexdigest()}
     for key in TRAINING_KEYS:
-        tie_break, _, byte_order = key.partition("/")
-        learned = textbook.learn(given, SIZE, (), PATTERNS["gpt2"], tie_break, byte_order or "raw")
+        learned = textbook.learn(given, SIZE, (), PATTERNS["gpt2"], **conventions_of(key))
         rows[key] = [[write_token(left), write_token(right)] for left, right in learned]
     return "{\n" + ",\n".join(f"{json.dumps(key)}: {json.dumps(row)}" for key, row in rows.items()) + "\n}\n"
 

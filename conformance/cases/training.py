@@ -85,9 +85,10 @@ class _Training:
         """The special tokens that are not empty."""
         return [token for token in self.special_tokens if token]
 
-    @property
-    def words(self) -> list[textbook.Word]:
-        return textbook.corpus(self.text, self.special_tokens, PATTERNS[self.pattern])
+    def words(self, conventions: _Conventions) -> list[textbook.Word]:
+        """Return the pre-tokens that are counted."""
+        cut = self.special_tokens if conventions["train_special"] == "boundary" else ()
+        return textbook.corpus(self.text, cut, PATTERNS[self.pattern])
 
     @property
     def _alternatives(self) -> list[Mapping[str, object]]:
@@ -95,8 +96,7 @@ class _Training:
 
     def values(self, conventions: _Conventions) -> list[list[Merge] | None]:
         """Return the accepted lists of merges; None where the case stores none for these conventions."""
-        key = training_key(conventions["tie_break"], conventions["byte_order"])
-        found = [value_for(one, key) for one in self._alternatives if "error" not in one]
+        found = [value_for(one, training_key(conventions)) for one in self._alternatives if "error" not in one]
         return [read_merges(value["merges"]) if value else None for value in found]
 
     def acceptable(self, conventions: _Conventions) -> tuple[Acceptable, ...]:
@@ -127,9 +127,12 @@ class _Training:
         accepted = [merges for merges in lists if merges is not None]
         merges = list(answer.merges)
         if conventions["tie_break"] == "unspecified" or not accepted:
-            return _highest_counts(self.words, self._most_merges, merges) or self._entries(answer, conventions)
+            named = {token.encode("utf-8") for token in self.named}
+            most_merges = self._most_merges + sum(left + right in named for left, right in merges)
+            words = self.words(conventions)
+            return _highest_counts(words, most_merges, merges) or self._entries(answer, conventions)
         if merges not in accepted:
-            return divergence.training(self.words, accepted[0], merges)
+            return divergence.training(self.words(conventions), accepted[0], merges)
         return self._entries(answer, conventions)
 
     def _entries(self, answer: Table, conventions: _Conventions) -> Divergence | None:
@@ -146,7 +149,7 @@ class _Training:
     def other_conventions(self, answer: Table, conventions: _Conventions) -> tuple[tuple[tuple[str, str], ...], ...]:
         """Return the smallest sets of changed conventions under which the table is correct."""
         found: list[tuple[tuple[str, str], ...]] = []
-        names = ("tie_break", "byte_order", "id_layout")
+        names = ("tie_break", "byte_order", "id_layout", "train_special")
         options = [[value for value in CONVENTIONS[name] if value != "unspecified"] for name in names]
         for values in product(*options):
             changed = tuple(

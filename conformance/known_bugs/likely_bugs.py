@@ -10,6 +10,7 @@ from functools import partial
 from bpe_conformance.fixtures.conventions import DEFAULTS
 from bpe_conformance.fixtures.spec import Case
 
+from ..cases.expectations import training_key, value_for
 from ..implementation.implementation import Implementation
 from ..outcome import Dependence, Fault, Mismatch, Outcome, Question, Refusal, Table, fingerprint
 from ..properties.asking import ask, correct_answer
@@ -184,7 +185,7 @@ def _causes(
     clauses = {name: case.clause.id for name, case in golden.items()} | {bug.id: bug.clause for bug in bugs.values()}
     likely = partial(ranked, answers, [one.test for one in tested], matrix.read(), clauses)
     found = likely(left.keys() & golden)
-    for conventions, tests in _conventions([one for one in failing if one.test in golden], tested, golden):
+    for conventions, tests in _conventions([one for one in failing if one.test in golden], tested, golden, declared):
         explains = partial(_is_correct_under, dict(conventions), {**declared, **dict(conventions)})
         every = {*tests, *_explained(left.values(), explains)} & left.keys()
         if every and not any(likeness.cases > every & golden.keys() for likeness in found):
@@ -272,7 +273,7 @@ def _bug(bug: KnownBug) -> Bug:
 
 
 def _conventions(
-    failing: Sequence[Outcome], tested: Sequence[Outcome], golden: Mapping[str, Case]
+    failing: Sequence[Outcome], tested: Sequence[Outcome], golden: Mapping[str, Case], declared: Mapping[str, str]
 ) -> Iterator[tuple[tuple[tuple[str, str], ...], list[str]]]:
     """Yield, most failures first, each set of undeclared conventions under which failing answers are correct.
 
@@ -290,19 +291,29 @@ def _conventions(
             for one in failing
             if one.test in left and one.mismatch is not None and conventions in one.mismatch.conventions
         ]
-        if len(tests) >= FEWEST_FOR_CONVENTION and len(tests) > _against(conventions, tested, golden):
+        if len(tests) >= FEWEST_FOR_CONVENTION and len(tests) > _against(conventions, declared, tested, golden):
             yield conventions, tests
             left -= set(tests)
 
 
-def _against(conventions: tuple[tuple[str, str], ...], tested: Sequence[Outcome], golden: Mapping[str, Case]) -> int:
+def _against(
+    changed: tuple[tuple[str, str], ...],
+    declared: Mapping[str, str],
+    tested: Sequence[Outcome],
+    golden: Mapping[str, Case],
+) -> int:
     """Return how many tests that pass would fail under these conventions."""
-    keys = {value for name, value in conventions if name in ("tie_break", "lookup")}
     against = 0
     for one in tested:
-        values = golden[one.test].expect.get("by_convention", {}) if one.state == "passed" else {}
-        against += any(key in values and values[key] != next(iter(values.values())) for key in keys)
+        case = golden[one.test]
+        if one.state == "passed" and "by_convention" in case.expect:
+            values = [_value(case, conventions) for conventions in (declared, {**declared, **dict(changed)})]
+            against += None not in values and values[0] != values[1]
     return against
+
+
+def _value(case: Case, conventions: Mapping[str, str]) -> Mapping[str, object] | None:
+    return value_for(case.expect, training_key(conventions) if case.op == "train" else conventions["lookup"])
 
 
 def same_errors(left: Sequence[Outcome], total: int) -> list[ErrorCause]:

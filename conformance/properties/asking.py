@@ -13,7 +13,7 @@ from bpe_conformance.fixtures.spec import CLASS_OF_OP, Case, Clause
 from bpe_conformance.reference import textbook
 
 from ..cases.dependence import explained
-from ..cases.expectations import compute, oracle, training_key
+from ..cases.expectations import compute, conventions_of, oracle, training_key
 from ..cases.judging import judge
 from ..implementation.calls import CallFailed, TimedOut
 from ..implementation.implementation import Implementation
@@ -129,13 +129,13 @@ def correct_answer(question: Question, conventions: Mapping[str, str]) -> Answer
 
 
 def _correct_training(given: Mapping[str, Any], conventions: Mapping[str, str]) -> Table | HighestCount:
-    tie_break, byte_order = conventions["tie_break"], conventions["byte_order"]
+    order = conventions["byte_order"]
     text, size, special = given["text"], given["vocab_size"], given["special_tokens"]
-    if tie_break == "unspecified":
+    if conventions["tie_break"] == "unspecified":
         return HighestCount(size - 256 - len({*special}))
     pattern = PATTERNS[given.get("pattern", "gpt2")]
-    merges = textbook.learn(text, size, special, pattern, tie_break, byte_order)
-    return Table(textbook.build_vocab(merges, special, byte_order, conventions["id_layout"]), tuple(merges))
+    merges = textbook.learn(text, size, special, pattern, **conventions_of(training_key(conventions)))
+    return Table(textbook.build_vocab(merges, special, order, conventions["id_layout"]), tuple(merges))
 
 
 def equals_oracle(implementation: Implementation, question: Question, clause_id: str) -> Mismatch | None:
@@ -147,7 +147,7 @@ def equals_oracle(implementation: Implementation, question: Question, clause_id:
         clause_id: the clause that the case belongs to.
     """
     conventions = implementation.conventions
-    keys = [training_key(conventions["tie_break"], conventions["byte_order"]), conventions["lookup"]]
+    keys = [training_key(conventions), conventions["lookup"]]
     case = as_case(question, clause_id)
     case = replace(case, expect=compute(case, keys))
     with implementation.time_limit():

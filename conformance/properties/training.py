@@ -127,13 +127,12 @@ PROSE_MERGES = 300
 def _prose(implementation: Implementation) -> Mismatch | None:
     """Training on prose goes on for hundreds of merges."""
     conventions = implementation.conventions
-    key = training_key(conventions["tie_break"], conventions["byte_order"])
     text = stored_training.text()
     question = Question("train", None, {"text": text, "vocab_size": 256 + PROSE_MERGES, "special_tokens": []})
     answer = ask(implementation, question, timeout_factor=6)
-    if key == "unspecified":
+    if conventions["tie_break"] == "unspecified":
         return None
-    merges = stored_training.merges(key)[:PROSE_MERGES]
+    merges = stored_training.merges(training_key(conventions))[:PROSE_MERGES]
     if isinstance(answer, Table) and list(answer.merges) == merges:
         return None
     vocab = textbook.build_vocab(merges, (), conventions["byte_order"], conventions["id_layout"])

@@ -14,7 +14,7 @@ from bpe_conformance.fixtures import PATTERNS, Merge, read_model
 from bpe_conformance.fixtures.conventions import CONVENTIONS
 from bpe_conformance.reference import textbook
 
-from ..cases.expectations import TRAINING_KEYS
+from ..cases.expectations import TRAINING_KEYS, conventions_of
 from ..command_line import print_lines
 from ..implementation import loading
 from ..implementation.calls import CallFailed, TimedOut
@@ -42,6 +42,12 @@ _WITHOUT_TIES = (
 )
 """Texts without ties. A merge changes the pairs beside it, so that a trainer that keeps old counts goes wrong."""
 _GENERATED = 24
+_SPECIAL_TEXTS = (
+    ("abc\nabc\nabc\nab\nzy\nzy", "abc"),
+    ("<|e|>\n<|e|>\n<|e|>\n|>\nzy\nzy", "<|e|>"),
+    ("xcdex\nxcdex\nxcdex\ncd\nzy\nzy", "cde"),
+)
+"""Texts with a special token. A pair in it is the most frequent in the whole text, and rare outside of it."""
 _LOOKUP_MODEL = {"merges": [["b", "c"], ["a", "b"], ["ab", "c"]]}
 _LOOKUP_TEXTS = ("abc", "xabc")
 
@@ -67,8 +73,7 @@ class Probe:
 
     def expected(self, key: str) -> list[Merge]:
         """Return the merges under one of the known rules."""
-        tie_break, _, byte_order = key.partition("/")
-        return textbook.learn(self.text, 256 + self.merges, (), PATTERNS["gpt2"], tie_break, byte_order or "raw")
+        return textbook.learn(self.text, 256 + self.merges, (), PATTERNS["gpt2"], **conventions_of(key))
 
     def line(self, merges: Sequence[Merge], until: int) -> str:
         """Return the result of a training in words, up to the merge that matters."""
@@ -95,7 +100,7 @@ class Finding:
     def line(self) -> str:
         """The finding as one line."""
         unknown = f"no known {self.name.replace('_', '-')}"
-        return f"{self.name:11} {self.value or (unknown if self.broken else 'undetermined'):22} {self.why}"
+        return f"{self.name:13} {self.value or (unknown if self.broken else 'undetermined'):22} {self.why}"
 
 
 @dataclass(frozen=True)
@@ -173,7 +178,8 @@ def probe(implementation: Implementation) -> Report:
     """Probe `implementation`."""
     tie_break, byte_order_of_ties = _tie_break(implementation)
     numbering = _numbering(implementation, byte_order_of_ties)
-    return Report(implementation.name, implementation.declared, [tie_break, *numbering, _lookup(implementation)])
+    findings = [tie_break, *numbering, _lookup(implementation), _train_special(implementation)]
+    return Report(implementation.name, implementation.declared, findings)
 
 
 @cache
@@ -207,10 +213,10 @@ def _tie_break(implementation: Implementation) -> tuple[Finding, str | None]:
     fitting = [key for key, evidence in failed.items() if not evidence]
     note = f"; {fault}" if fault else ""
     if len(fitting) == 1:
-        tie_break, _, byte_order = fitting[0].partition("/")
+        found = conventions_of(fitting[0])
         shown = "; ".join(_evidence(fitting[0], trained))
-        is_by_ids = tie_break == "smaller-ids"
-        return Finding("tie_break", tie_break, shown + note), (byte_order or "raw") if is_by_ids else None
+        is_by_ids = found["tie_break"] == "smaller-ids"
+        return Finding("tie_break", found["tie_break"], shown + note), found["byte_order"] if is_by_ids else None
     if fitting:
         return Finding("tie_break", None, f"the probes do not distinguish {' from '.join(fitting)}{note}"), None
     for one in sorted(trained, key=lambda one: (len(one.text), one.text)):
@@ -349,6 +355,25 @@ def _lookup(implementation: Implementation) -> Finding:
         if rows == [tokenizer.encode(text) for text in _LOOKUP_TEXTS]:
             return Finding("lookup", kind, shown)
     return Finding("lookup", None, shown, broken=True)
+
+
+def _train_special(implementation: Implementation) -> Finding:
+    if "train" not in implementation.capabilities:
+        return Finding("train_special", None, "it does not support train")
+    shown: list[str] = []
+    found: set[str] = set()
+    for text, special in _SPECIAL_TEXTS:
+        answer = _ask(implementation, lambda one=(text, special): implementation.train(one[0], 258, [one[1]]))  # type: ignore[misc]
+        if not isinstance(answer, Trained):
+            return Finding("train_special", None, f"training with special tokens: {answer}")
+        shown.append(f"{show.text_line(text)} with {show.text_line(special)} gives {show.merges(answer.merges)}")
+        found |= {
+            value
+            for value in CONVENTIONS["train_special"]
+            if textbook.learn(text, 258, [special], train_special=value) == answer.merges
+        }
+    value = found.pop() if len(found) == 1 else None
+    return Finding("train_special", value, "; ".join(shown if value is None else shown[:1]), broken=value is None)
 
 
 def _ask(implementation: Implementation, question: Callable[[], object]) -> object:

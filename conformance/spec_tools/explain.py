@@ -20,6 +20,7 @@ from ..cases.expectations import (
     TRAINING_KEYS,
     choice,
     chunkings,
+    conventions_of,
     expected_ids,
     read_merges,
     whole_text,
@@ -413,5 +414,5 @@ def _training(case: Case, view: View) -> Iterator[str]:
         yield f"256 bytes and {len(special)} special tokens are more than vocab_size allows: an error, and no step"
         return
     words = textbook.corpus(read_text(given["text"]), special, PATTERNS[given.get("pattern", "gpt2")])
-    tie_break, _, byte_order = view.tie_break.partition("/")
-    yield from replay.training(words, room, tie_break, byte_order or "raw", view.cut)
+    rules = conventions_of(view.tie_break)
+    yield from replay.training(words, room, rules["tie_break"], rules["byte_order"], view.cut)

@@ -18,7 +18,16 @@ from bpe_conformance.fixtures.spec import CLASS_OF_OP, FOLDER, Case, Clause, Spe
 from bpe_conformance.fixtures.strict_json import parse_json
 
 from .. import __version__
-from ..cases.expectations import LOOKUP_KEYS, TRAINING_KEYS, choice, chunkings, expected_ids, whole_text
+from ..cases.expectations import (
+    LOOKUP_KEYS,
+    TEXT_KEYS,
+    TRAINING_KEYS,
+    choice,
+    chunkings,
+    expected_ids,
+    value_for,
+    whole_text,
+)
 from ..command_error import CommandError
 from ..command_line import print_lines, spec_argument
 from ..properties.catalogue import PROPERTIES
@@ -151,7 +160,7 @@ def _conventions() -> Json:
     return {
         "kind": "conventions",
         "conventions": {name: list(values) for name, values in CONVENTIONS.items()},
-        "training_keys": list(TRAINING_KEYS),
+        "training_keys": [*TRAINING_KEYS, *TEXT_KEYS],
         "lookup_keys": list(LOOKUP_KEYS),
         "patterns": PATTERNS,
     }
@@ -268,11 +277,13 @@ def _files(case: Case) -> Json:
 def _expect(expect: Mapping[str, Any], case: Case) -> Json:
     if "any_of" in expect:
         return {"any_of": [_expect(one, case) for one in expect["any_of"]]}
+    keys = (*TRAINING_KEYS, *TEXT_KEYS) if case.op == "train" else LOOKUP_KEYS
     if "by_convention" in expect:
-        return {"by_convention": {key: _value(one, case) for key, one in expect["by_convention"].items()}}
+        values = {key: value_for(expect, key) for key in keys}
+        return {"by_convention": {key: _value(one, case) for key, one in values.items() if one is not None}}
     value = _value(expect, case)
     if "merges" in value:
-        return {"by_convention": dict.fromkeys(TRAINING_KEYS, value)}
+        return {"by_convention": dict.fromkeys(keys, value)}
     if "ids" in value:
         assert case.model is not None
         return {"by_convention": dict.fromkeys(_lookups(case.model), value)}

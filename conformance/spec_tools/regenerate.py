@@ -20,7 +20,7 @@ from bpe_conformance.reference import textbook
 from bpe_conformance.reference.superbpe import textbook as superbpe_textbook
 
 from ..cases import stored_training
-from ..cases.expectations import TRAINING_KEYS, compute, is_computed, oracle, value_for
+from ..cases.expectations import TRAINING_KEYS, compute, conventions_of, is_computed, oracle, value_for
 from ..command_line import print_lines, spec_argument
 from ..terminal.show import ascii_only
 from . import spec_page
@@ -305,7 +305,7 @@ def superbpe_value(case: Case) -> dict[str, Any]:
 
 
 def _learn_superbpe(given: Mapping[str, Any], key: str) -> list[Merge]:
-    tie_break, _, byte_order = key.partition("/")
+    rules = conventions_of(key)
     options = {name: given[name] for name in ("unit_pattern", "most_words") if name in given}
     return superbpe_textbook.learn(
         [read_text(text) for text in given["documents"]],
@@ -313,7 +313,7 @@ def _learn_superbpe(given: Mapping[str, Any], key: str) -> list[Merge]:
         given["transition"],
         [read_text(token) for token in given["special_tokens"]],
         PATTERNS[given.get("pattern", "gpt2")],
-        tie_break=tie_break,
-        byte_order=byte_order or "raw",
+        tie_break=rules["tie_break"],
+        byte_order=rules["byte_order"],
         **options,
     )

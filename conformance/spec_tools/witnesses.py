@@ -261,13 +261,14 @@ def _training(target: Any, case: Case, expect: Mapping[str, Any]) -> Answer | No
     special = list(dict.fromkeys(map(read_text, given["special_tokens"])))
     merges = read_merges(expect["merges"])
     learned = {*(left + right for left, right in merges), *(bytes([byte]) for byte in range(256))}
-    if any(token in text or token.encode("utf-8") in learned for token in special):
+    conventions = target.conventions
+    cuts = conventions.get("train_special") != "text"
+    if cuts and any(token in text or token.encode("utf-8") in learned for token in special):
         return None
     if special and not _takes_special_tokens(target):  # they do not occur in the text: train without them
         if "ids" in expect:
             return None
         size, special = size - len(special), []
-    conventions = target.conventions
     if conventions.get("tie_break") == "first-seen" and len(merges) < size - 256 - len(special):
         return None  # tiktoken's educational trainer raises an error when no pair is left
     numbering = [conventions.get("byte_order", "raw"), conventions.get("id_layout", "bytes-specials-merges")]

@@ -14,7 +14,7 @@ from .failure import NAMES, WIDTH, for_terminal
 
 MOST_EXAMPLES = 4
 """Causes whose smallest failing case is shown in full."""
-RULES = {"tie_break": "TRAIN-TIE-1", "lookup": "MERGE-LOOKUP-1"}
+RULES = {"tie_break": "TRAIN-TIE-1", "lookup": "MERGE-LOOKUP-1", "train_special": "TRAIN-SPECIAL-1"}
 """Convention → the clause that says what its default is."""
 GOLDEN = 1_000_000
 """How much larger any example of a property counts than a golden case, which is easier to read."""

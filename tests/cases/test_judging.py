@@ -212,6 +212,21 @@ def test_values_by_convention(tie_break: str, byte_order: str) -> None:
         )
 
 
+def test_special_tokens_as_text_in_training() -> None:
+    given = {"train": {"text": "aab\naab\ncd", "vocab_size": 259, "special_tokens": ["aa"]}}
+    made = case("train", None, given, clause="TRAIN-SPECIAL-1")
+    as_text = textbook.with_conventions(train_special="text", tie_break="lex-smaller")
+    trained = as_text.train("aab\naab\ncd", 259, ["aa"])
+    assert trained.merges == [(b"a", b"a"), (b"aa", b"b"), (b"c", b"d")]
+    assert list(trained.vocab.values()).count(b"aa") == 1
+    assert len(trained.vocab) == 259
+    for conventions in (as_text.conventions, {"train_special": "text", "tie_break": "unspecified"}):
+        assert judged(made, like(Right, train=as_text.train, conventions=conventions)) is None
+    mismatch = judged(made, like(Right, train=as_text.train, conventions={"tie_break": "lex-smaller"}))
+    assert mismatch is not None
+    assert mismatch.conventions == ((("train_special", "text"),),)
+
+
 def test_lookup_by_convention() -> None:
     made = case("encode", LOOKUP, {"text": "xabc"})
     by_bytes = textbook.with_conventions(lookup="bytes")

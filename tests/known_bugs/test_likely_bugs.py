@@ -217,10 +217,14 @@ def test_warnings_are_explained_where_nothing_fails() -> None:
     assert diagnose([_outcome(case, None, "passed") for case in cases], cases) == Diagnosis()
 
 
-def test_an_undeclared_convention_is_a_cause_and_comes_first() -> None:
-    ties = [case for case in _cases() if case.clause.id == "TRAIN-TIE-1" and "by_convention" in case.expect]
-    first_seen = textbook.with_conventions(tie_break="first-seen")
-    undeclared = type("T", (textbook.Tokenizer,), {"train": first_seen.train})
+@pytest.mark.parametrize(
+    ("name", "value", "clause"),
+    [("tie_break", "first-seen", "TRAIN-TIE-1"), ("train_special", "text", "TRAIN-SPECIAL-1")],
+)
+def test_an_undeclared_convention_is_a_cause_and_comes_first(name: str, value: str, clause: str) -> None:
+    ties = [case for case in _cases() if case.clause.id == clause and "by_convention" in case.expect]
+    declared = textbook.with_conventions(**{name: value})
+    undeclared = type("T", (textbook.Tokenizer,), {"train": declared.train})
     implementation = Implementation("x", undeclared)
     outcomes = []
     for case in ties[:20]:
@@ -229,8 +233,9 @@ def test_an_undeclared_convention_is_a_cause_and_comes_first() -> None:
         outcomes.append(replace(made, mismatch=mismatch))
     cause = diagnose(outcomes, ties).causes[0]
     assert isinstance(cause, ConventionCause)
-    assert cause.conventions == (("tie_break", "first-seen"),)
+    assert cause.conventions == ((name, value),)
     assert set(cause.tests) == {one.test for one in outcomes if one.state == "failed"}
+    assert all(judge(case, Implementation("x", declared)) is None for case in ties)
 
 
 def test_a_convention_that_passing_tests_contradict_is_no_cause() -> None:

@@ -26,11 +26,13 @@ class _Declared(Linked):
     def train(cls, text: str, vocab_size: int, special_tokens: list[str]) -> Linked:
         special = parts.distinct(special_tokens)
         wanted = parts.room(vocab_size, special)
-        merges = parts.learn_by_recounting(parts.count_words(text, special), wanted, cls.pick)
+        cut = special if cls.conventions.get("train_special") != "text" else []
+        entries = [token.encode() for token in special]
+        merges = parts.learn_by_recounting(parts.count_words(text, cut), wanted, cls.pick, entries)
         groups = {
             "bytes": GPT2_ORDER if cls.conventions.get("byte_order") == "gpt2" else BYTES,
-            "specials": [token.encode() for token in special],
-            "merges": [left + right for left, right in merges],
+            "specials": entries,
+            "merges": [left + right for left, right in merges if left + right not in entries],
         }
         layout = cls.conventions.get("id_layout", "bytes-specials-merges").split("-")
         return cls(dict(enumerate(token for group in layout for token in groups[group])), merges, special)
@@ -58,7 +60,11 @@ class SmallerIds(_Declared):
 
 
 class FirstSeen(_Declared):
-    conventions = {"tie_break": "first-seen", "id_layout": "bytes-merges-specials"}  # noqa: RUF012
+    conventions = {  # noqa: RUF012
+        "tie_break": "first-seen",
+        "id_layout": "bytes-merges-specials",
+        "train_special": "text",
+    }
 
     @classmethod
     def pick(cls, ties: list[Pair], merges: list[Pair]) -> Pair:

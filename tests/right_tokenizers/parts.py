@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -91,12 +91,18 @@ def join(row: list[Any], left: Any, right: Any, both: Any) -> None:
 
 
 def learn_by_recounting(
-    words: Mapping[bytes, int], wanted: int, pick: Callable[[list[Pair], list[Pair]], Pair]
+    words: Mapping[bytes, int],
+    wanted: int,
+    pick: Callable[[list[Pair], list[Pair]], Pair],
+    entries: Collection[bytes] = (),
 ) -> list[Pair]:
-    """Count anew in each step; `pick` chooses among the most frequent, which come in the order of the text."""
+    """Count anew in each step; `pick` chooses among the most frequent, which come in the order of the text.
+
+    Merges that make one of `entries` are more than `wanted`.
+    """
     rows = [([BYTES[byte] for byte in word], count) for word, count in words.items()]
     merges: list[Pair] = []
-    while len(merges) < wanted:
+    while sum(left + right not in entries for left, right in merges) < wanted:
         counts: dict[Pair, int] = {}
         for row, count in rows:
             for pair in pairwise(row):

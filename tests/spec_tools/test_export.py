@@ -103,11 +103,12 @@ class Runner:
     def answer(self, case: dict[str, Any], conventions: Mapping[str, str]) -> Any:
         given = case["input"]
         if case["op"] == "train":
-            tie_break, _, order = conventions["key"].partition("/")
+            tie_break, *others = conventions["key"].split("/")
+            order, in_text = ("gpt2" if "gpt2" in others else "raw"), ("text" if "text" in others else "boundary")
             pattern = self.patterns[given["pattern"]]
             special = list(map(_text, given["special_tokens"]))
             text = _text(given["text"])
-            return textbook.learn(text, given["vocab_size"], special, pattern, tie_break, order or "raw"), special
+            return textbook.learn(text, given["vocab_size"], special, pattern, tie_break, order, in_text), special
         tokenizer = self.tokenizer(case, conventions)
         if case["op"] == "decode":
             return tokenizer.decode(given["ids"])
@@ -171,7 +172,7 @@ def _text(value: Any) -> str:
 
 @pytest.mark.parametrize(
     "conventions",
-    [{"key": "lex-greater", "lookup": "pair"}, {"key": "smaller-ids/gpt2", "lookup": "bytes"}],
+    [{"key": "lex-greater", "lookup": "pair"}, {"key": "smaller-ids/gpt2/text", "lookup": "bytes"}],
     ids=["defaults", "others"],
 )
 def test_the_textbook_passes_by_the_json_alone(exported: Path, conventions: dict[str, str]) -> None:

@@ -8,13 +8,13 @@ from typing import Any
 
 from bpe_conformance.fixtures.spec import Case
 
-from ...cases.expectations import LOOKUP_KEYS, TRAINING_KEYS
+from ...cases.expectations import LOOKUP_KEYS, TEXT_KEYS, TRAINING_KEYS
 from ..witnesses import HAND, load_witnesses
 from .rule import Context, Finding, at_case, rule
 
 VAGUE = re.compile(r"\b(should|must|probably|correctly|works|test)\b", re.IGNORECASE)
 ORDERS: tuple[tuple[str, ...], ...] = (
-    TRAINING_KEYS,
+    (*TRAINING_KEYS, *TEXT_KEYS),
     LOOKUP_KEYS,
     ("merges", "ids"),
     ("tokens", "ids"),
