@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,8 @@ import bpe_conformance.session.run  # noqa: F401  pytester forgets what a run in
 pytest_plugins = ["pytester", "helpers.bridge_adapters"]
 SLOW = Path(__file__).parent / "slow"
 os.environ["COLUMNS"] = "80"  # stored outputs have this width, whatever the terminal
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # without it, each process compiles every module: a second or more
+sys.dont_write_bytecode = False
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
@@ -21,14 +24,6 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     return True if collection_path == SLOW and not any(SLOW in (path, *path.parents) for path in named) else None
 
 
-@pytest.fixture(scope="session")
-def bytecode(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("bytecode")
-
-
 @pytest.fixture
-def project(pytester: pytest.Pytester, bytecode: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
-    # pytest rewrites every module of every plugin anew where it cannot keep the bytecode: a second for each run
-    monkeypatch.delenv("PYTHONDONTWRITEBYTECODE", raising=False)
-    monkeypatch.setenv("PYTHONPYCACHEPREFIX", str(bytecode))
+def project(pytester: pytest.Pytester) -> Project:
     return Project(pytester)
