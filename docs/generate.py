@@ -20,7 +20,7 @@ from pathlib import Path, PurePosixPath
 from bpe_conformance import cli
 from bpe_conformance.cases.judging import judge
 from bpe_conformance.cases.skipping import skip_reason
-from bpe_conformance.fixtures.spec import CLASS_OF_OP, Case, Spec, load_spec
+from bpe_conformance.fixtures.spec import CLASS_OF_OP, Case, Spec, installed_spec
 from bpe_conformance.implementation.implementation import Implementation
 from bpe_conformance.known_bugs import KnownBug, known_bugs, matrix
 from bpe_conformance.outcome import Outcome
@@ -162,7 +162,7 @@ def _prose(text: str) -> str:
 
 @cache
 def _published() -> tuple[Spec, matrix.Matrix]:
-    return load_spec(check_schema=False), matrix.read()
+    return installed_spec(), matrix.read()
 
 
 def _smallest_failure(bug_id: str) -> str:

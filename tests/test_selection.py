@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from bpe_conformance.fixtures.spec import load_spec
+from bpe_conformance.fixtures.spec import installed_spec
 from bpe_conformance.selection import Selection, SelectionError, known
 
 NAMES = ("MERGE-ORDER-1", "MERGE-LEFT-1", "TRAIN-TIE-1")
@@ -47,7 +47,7 @@ def test_every_filter_must_name_something(selection: Selection, message: str) ->
 
 
 def test_filters_narrow() -> None:
-    cases = load_spec(check_schema=False).cases
+    cases = installed_spec().cases
     selected = [case for case in cases if Selection(clauses=["MERGE-ORDER-1"]).matches(case)]
     assert {case.clause.id for case in selected} == {"MERGE-ORDER-1"}
     section = [case for case in cases if Selection(sections=["merge"]).matches(case)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from bpe_conformance.fixtures.saving import write_text
-from bpe_conformance.fixtures.spec import load_spec
+from bpe_conformance.fixtures.spec import installed_spec
 
 from ..command_line import print_lines
 from . import matrix, mutation_score
@@ -29,7 +29,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Print the list or the numbers; the status is 1 if `--check` or `--measure` finds a fault."""
-    spec, reasons = load_spec(check_schema=False), mutation_score.cases_without_bug()
+    spec, reasons = installed_spec(), mutation_score.cases_without_bug()
     measures = options.measure is not None
     if measures:
         found = (

@@ -13,7 +13,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from bpe_conformance.fixtures.spec import Case, Spec, load_spec
+from bpe_conformance.fixtures.spec import Case, Spec, installed_spec
 from bpe_conformance.fixtures.yaml_file import read_documents
 
 from ..cases import dependence
@@ -43,7 +43,7 @@ def compute(workers: int | None = None) -> Matrix:
 
 def measured_again(published: Matrix, cases: Collection[str], workers: int | None = None) -> Matrix:
     """Return the matrix with these golden cases measured again, and without those that are no longer in the spec."""
-    kept = {case.id for case in _spec().cases}.difference(cases)
+    kept = {case.id for case in installed_spec().cases}.difference(cases)
     judged = _each(partial(_answers, only=frozenset(cases)), workers)
     for bug, (answers, dependent) in judged.items():
         answers.update({case: mark for case, mark in published.answers.get(bug, {}).items() if case in kept})
@@ -67,7 +67,7 @@ def check_published(published: Matrix, workers: int | None = None) -> Iterator[s
     in `ONE_IN` of the others. `compute` tests all of them, and the properties: that takes minutes.
     """
     known = {case for answers in published.answers.values() for case in answers} | set(cases_without_bug())
-    new = {case.id for case in _spec().cases if case.id not in known}
+    new = {case.id for case in installed_spec().cases if case.id not in known}
     jobs = []
     for number, bug in enumerate(known_bugs()):
         if bug.id not in published.properties:
@@ -78,7 +78,7 @@ def check_published(published: Matrix, workers: int | None = None) -> Iterator[s
         if not bug.varies:
             row = published.answers.get(bug.id, {})
             few = sorted(row)[number % max(1, len(row) // FEW) :: max(1, len(row) // FEW)]
-            some = {case.id for place, case in enumerate(_spec().cases) if (place + number) % ONE_IN == 0}
+            some = {case.id for place, case in enumerate(installed_spec().cases) if (place + number) % ONE_IN == 0}
             jobs.append((bug.id, {*few, *some, *new}, row))
     for bug_id in sorted({*published.properties} - {bug.id for bug in known_bugs()}):
         yield f"{bug_id}: has a row, and is gone"
@@ -90,7 +90,7 @@ def check_published(published: Matrix, workers: int | None = None) -> Iterator[s
 
 def diagnosed(found: Matrix) -> dict[str, list[Likeness]]:
     """Return known bug → the likely causes where it is run as an unknown one."""
-    spec = _spec()
+    spec = installed_spec()
     clauses = {**{bug.id: bug.clause for bug in known_bugs()}, **{case.id: case.clause.id for case in spec.cases}}
     judged = [case.id for case in spec.cases]
     return {bug: ranked(answers, judged, found, clauses) for bug, answers in found.answers.items() if answers}
@@ -119,9 +119,9 @@ class Blame:
 
 def blame(found: Matrix) -> Blame:
     """Return the figures of the published matrix."""
-    clause_of = {case.id: case.clause.id for case in _spec().cases}
-    musts = {case.id for case in _spec().cases if case.level == "must"}
-    order = {clause: place for place, clause in enumerate(_spec().clauses)}
+    clause_of = {case.id: case.clause.id for case in installed_spec().cases}
+    musts = {case.id for case in installed_spec().cases if case.level == "must"}
+    order = {clause: place for place, clause in enumerate(installed_spec().clauses)}
     own = {bug.id: bug.clause for bug in known_bugs()}
     causes = diagnosed(found)
     shown = first = 0
@@ -216,13 +216,8 @@ def totals(found: Matrix, spec: Spec, reasons: Mapping[str, str]) -> Iterator[st
 
 
 @lru_cache(maxsize=1)
-def _spec() -> Spec:
-    return load_spec(check_schema=False)
-
-
-@lru_cache(maxsize=1)
 def _bound() -> dict[str, Property]:
-    return {one.id: one for one in bind(_spec().clauses)}
+    return {one.id: one for one in bind(installed_spec().clauses)}
 
 
 def _implementation(bug: str) -> Implementation:
@@ -233,7 +228,7 @@ def _implementation(bug: str) -> Implementation:
 def _answers(bug: str, only: Collection[str] | None = None) -> tuple[Answers, set[str]]:
     """Return the fingerprints of the incorrect answers, and the cases in which they depend on another part."""
     implementation = _implementation(bug)
-    cases = {case.id: case for case in _spec().cases if only is None or case.id in only}
+    cases = {case.id: case for case in installed_spec().cases if only is None or case.id in only}
     found = _mismatches(cases.values(), implementation)
     explained = {name: dependence.explained(cases[name], one, implementation) for name, one in found.items()}
     return (
@@ -243,7 +238,7 @@ def _answers(bug: str, only: Collection[str] | None = None) -> tuple[Answers, se
 
 
 def _some_answers(job: tuple[str, Collection[str], Answers]) -> Answers:
-    cases = [case for case in _spec().cases if case.id in job[1]]
+    cases = [case for case in installed_spec().cases if case.id in job[1]]
     return {case: one.fingerprint for case, one in _mismatches(cases, _implementation(job[0])).items()}
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from bpe_conformance.fixtures.spec import FOLDER, Spec, load_spec
+from bpe_conformance.fixtures.spec import FOLDER, Spec, spec_in
 from bpe_conformance.fixtures.yaml_file import SpecError
 
 from ..cases.judging import judge
@@ -114,7 +114,7 @@ class Run:
         """
         directory = config.getoption("--bpe-spec")
         try:
-            spec = load_spec(Path(directory)) if directory else load_spec(check_schema=False)
+            spec = spec_in(Path(directory or FOLDER))
             spec = _with_pack(spec, config)
             if (config.getoption("--bpe-seed") or 0) < 0:
                 raise pytest.UsageError(f"--bpe-seed {config.getoption('--bpe-seed')}: must be 0 or more")

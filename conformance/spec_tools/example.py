@@ -21,8 +21,8 @@ MOST_ALIKE = 4
 def line(case: Case) -> str:
     r"""Return a case in one line of Markdown, with its id.
 
-    >>> from bpe_conformance.fixtures.spec import load_spec
-    >>> next(line(case) for case in load_spec(check_schema=False).cases if case.id == "merge-priority-beats-leftmost")
+    >>> from bpe_conformance.fixtures.spec import installed_spec
+    >>> next(line(case) for case in installed_spec().cases if case.id == "merge-priority-beats-leftmost")
     "`encode('abc')` with `b+c a+b` → `'a' | 'bc'` (merge-priority-beats-leftmost)"
     """
     with_model = "" if case.model is None else _model(case, case.model)

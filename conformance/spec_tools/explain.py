@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from bpe_conformance.fixtures import PATTERNS, Model, read_text, read_token
-from bpe_conformance.fixtures.spec import CLASS_OF_OP, FOLDER, Case, Clause, Section, Spec, load_spec
+from bpe_conformance.fixtures.spec import CLASS_OF_OP, Case, Clause, Section, Spec, spec_in
 from bpe_conformance.reference import textbook
 
 from ..cases.expectations import (
@@ -51,7 +51,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Print what `options` name."""
     view = View.checked(options.tie_break, options.lookup, options.all)
-    print_lines(explain(load_spec(options.spec, options.spec != FOLDER), options.id, view))
+    print_lines(explain(spec_in(options.spec), options.id, view))
     return 0
 
 

@@ -14,7 +14,7 @@ from bpe_conformance.fixtures import PATTERNS, Merge, Model, gpt2_files, read_te
 from bpe_conformance.fixtures.conventions import CONVENTIONS
 from bpe_conformance.fixtures.regular_file import read_regular
 from bpe_conformance.fixtures.saving import write_folder
-from bpe_conformance.fixtures.spec import CLASS_OF_OP, FOLDER, Case, Clause, Spec, load_spec
+from bpe_conformance.fixtures.spec import CLASS_OF_OP, FOLDER, Case, Clause, Spec, spec_in
 from bpe_conformance.fixtures.strict_json import parse_json
 
 from .. import __version__
@@ -61,7 +61,7 @@ def export(folder: Path, target: Path) -> str:
         NotWritten: an OSError, if it cannot be written.
     """
     _check_target(target)
-    files = contents(load_spec(folder, check_schema=folder != FOLDER))
+    files = contents(spec_in(folder))
     write_folder(target, files)
     size = sum(map(len, files.values()))
     return f"{len(files)} files, {size / 1e6:.1f} MB, in {target.resolve()}"

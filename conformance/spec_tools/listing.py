@@ -6,7 +6,7 @@ import argparse
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from bpe_conformance.fixtures.spec import FOLDER, LEVELS, Case, Section, Spec, load_spec
+from bpe_conformance.fixtures.spec import LEVELS, Case, Section, Spec, spec_in
 
 from ..cases.expectations import LOOKUP_KEYS, TRAINING_KEYS
 from ..command_error import CommandError
@@ -32,7 +32,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Print the cases that pass every filter, or the table."""
-    spec = load_spec(options.spec, check_schema=options.spec != FOLDER)
+    spec = spec_in(options.spec)
     given = {name: [value] if (value := getattr(options, name)) is not None else [] for name in FILTERS}
     if options.summary and any(given.values()):
         name = next(name for name in FILTERS if given[name])

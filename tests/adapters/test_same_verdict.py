@@ -20,7 +20,7 @@ from bpe_conformance.adapters.bridge.server import Server
 from bpe_conformance.cases.judging import judge
 from bpe_conformance.cases.skipping import skip_reason
 from bpe_conformance.fixtures.answers import LARGEST_ID
-from bpe_conformance.fixtures.spec import load_spec
+from bpe_conformance.fixtures.spec import installed_spec
 from bpe_conformance.implementation.implementation import Implementation
 from bpe_conformance.implementation.loading import LoadError
 from bpe_conformance.outcome import Fault
@@ -38,7 +38,7 @@ TRAINING = {"text": "low low lower", "vocab_size": 259, "special_tokens": ["<|e|
 
 
 def cases() -> list[Any]:
-    golden = {one.id: one for one in load_spec(check_schema=False).cases}
+    golden = {one.id: one for one in installed_spec().cases}
     return [
         *(golden[name] for name in GOLDEN),
         case("encode", LARGE, {"text": "abcab"}),

@@ -12,10 +12,10 @@ from bpe_conformance.adapters.errors import AdapterError
 from bpe_conformance.adapters.loading import resolve
 from bpe_conformance.cases.judging import judge
 from bpe_conformance.cases.skipping import skip_reason
-from bpe_conformance.fixtures.spec import load_spec
+from bpe_conformance.fixtures.spec import installed_spec
 from bpe_conformance.implementation.implementation import Implementation
 
-SPEC_CASES = {case.id: case for case in load_spec(check_schema=False).cases}
+SPEC_CASES = {case.id: case for case in installed_spec().cases}
 
 MINBPE = """
 import regex

@@ -17,14 +17,14 @@ from bpe_conformance.adapters.bridge.remote import isolated
 from bpe_conformance.adapters.loading import resolve
 from bpe_conformance.cases.judging import judge
 from bpe_conformance.cases.skipping import skip_reason
-from bpe_conformance.fixtures.spec import load_spec
+from bpe_conformance.fixtures.spec import installed_spec
 from bpe_conformance.implementation.implementation import Implementation
 from bpe_conformance.outcome import EncodingDivergence, SpecialToken
 from bpe_conformance.reference import textbook
 from bpe_conformance.spec_tools.regenerate import is_computed
 from bpe_conformance.spec_tools.witnesses import load_witnesses
 
-CASES = [one for one in load_spec(check_schema=False).cases if one.op == "encode_allowed"]
+CASES = [one for one in installed_spec().cases if one.op == "encode_allowed"]
 MODEL = {"merges": [["a", "b"]], "extra": [[300, "<|e|>"], [301, "<|f|>"]], "special_tokens": ["<|e|>", "<|f|>"]}
 
 

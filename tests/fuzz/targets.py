@@ -33,7 +33,7 @@ from bpe_conformance.fixtures import PATTERNS, Model
 from bpe_conformance.fixtures.answers import LARGEST_ID, rebuild_ids
 from bpe_conformance.fixtures.expression import compile_expression
 from bpe_conformance.fixtures.extension import load_extension
-from bpe_conformance.fixtures.spec import load_spec
+from bpe_conformance.fixtures.spec import installed_spec, load_spec
 from bpe_conformance.fixtures.yaml_file import SpecError, read_documents
 from bpe_conformance.packs import tables
 from bpe_conformance.packs.loading import CASES, MANIFEST, TABLE, load_cases
@@ -315,7 +315,7 @@ def _known_failures(data: bytes, folder: Path) -> None:
 
 @cache
 def _clauses_of_spec() -> Any:
-    return load_spec(check_schema=False).clauses
+    return installed_spec().clauses
 
 
 def _pack(data: bytes, folder: Path) -> None:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import cache
 from typing import Any
 
-from bpe_conformance.fixtures.spec import FOLDER, Spec, load_spec
+from bpe_conformance.fixtures.spec import FOLDER, Spec, installed_spec
 from bpe_conformance.outcome import EncodingDivergence, Expectation, Ids, Mismatch, Outcome, Pair, Question, WrongMerge
 from bpe_conformance.report import document
 from bpe_conformance.report.document import Document
@@ -19,7 +19,7 @@ GREEDY = Bug("greedy", "Merges from the left.", "Take the `lowest` rank.", "MERG
 
 @cache
 def spec() -> Spec:
-    return load_spec(check_schema=False)
+    return installed_spec()
 
 
 @cache

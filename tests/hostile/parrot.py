@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from bpe_conformance.cases.expectations import expected_ids, value_for, whole_text
-from bpe_conformance.fixtures.spec import load_spec
+from bpe_conformance.fixtures.spec import installed_spec
 
 
 def table(vocab: Any, merges: Any) -> int:
@@ -13,7 +13,7 @@ def table(vocab: Any, merges: Any) -> int:
 
 
 KNOWN = {}
-for case in load_spec(check_schema=False).cases:
+for case in installed_spec().cases:
     expect = value_for(case.expect, "pair")
     if case.op == "encode" and case.model is not None and expect and not {"ids", "stored"}.isdisjoint(expect):
         KNOWN[whole_text(case), table(case.model.vocab, case.model.merges)] = expected_ids(expect)

@@ -13,7 +13,7 @@ from helpers.plugin_adapters import DecodeOnly, EncodeOnly, Right, TrainOnly, Un
 from bpe_conformance.cases import judging, skipping
 from bpe_conformance.fixtures import gpt2_model, read_model
 from bpe_conformance.fixtures.answers import MalformedAnswer, rebuild_ids, rebuild_merges, rebuild_vocab
-from bpe_conformance.fixtures.spec import load_spec
+from bpe_conformance.fixtures.spec import installed_spec
 from bpe_conformance.implementation.calls import CallFailed, Malformed, Raised, TimedOut
 from bpe_conformance.implementation.capabilities import METHODS, LoadError
 from bpe_conformance.implementation.implementation import Implementation
@@ -470,7 +470,7 @@ def test_special_tokens_that_are_not_supported_leave_the_rest_to_be_tested() -> 
     assert {"train", "encode", "decode"} <= implementation.capabilities
     assert not {"special", "train-special"} & implementation.capabilities
     assert {"special", "train-special"} <= Implementation("mine:Right", Right).capabilities
-    cases = {case.id: case for case in load_spec(check_schema=False).cases}
+    cases = {case.id: case for case in installed_spec().cases}
     wanted = {
         "train-run-of-three-counts-two": None,
         "special-open-byte": "special tokens",

@@ -16,7 +16,7 @@ import pytest
 from bpe_conformance.cases.judging import judge
 from bpe_conformance.cases.skipping import skip_reason
 from bpe_conformance.cli import main
-from bpe_conformance.fixtures.spec import Spec, load_spec
+from bpe_conformance.fixtures.spec import Spec, installed_spec
 from bpe_conformance.implementation.implementation import Implementation
 from bpe_conformance.known_bugs import known_bugs, matrix, mutation_score
 from bpe_conformance.known_bugs.correct import Encoder, Trainer
@@ -28,7 +28,7 @@ BUGS = known_bugs()
 
 @pytest.fixture(scope="module")
 def spec() -> Spec:
-    return load_spec(check_schema=False)
+    return installed_spec()
 
 
 @pytest.fixture(scope="module")
@@ -130,7 +130,7 @@ def test_an_outdated_matrix_is_reported(published: Matrix, monkeypatch: pytest.M
     row[changed] = "00000000"
     answers = {"decoded-to-nfc": row, "tie-set-order": {}, "gone": {}}
     properties = {"decoded-to-nfc": "law-train", "tie-set-order": "", "gone": ""}
-    every_case = dict.fromkeys(case.id for case in load_spec(check_schema=False).cases)
+    every_case = dict.fromkeys(case.id for case in installed_spec().cases)
     monkeypatch.setattr(mutation_score, "cases_without_bug", lambda: every_case)
     assert list(mutation_score.check_published(Matrix(answers, {}, properties), workers=1)) == [
         "tie-first-seen: has no row yet",

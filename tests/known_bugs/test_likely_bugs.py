@@ -13,7 +13,7 @@ from bpe_conformance.cases import dependence
 from bpe_conformance.cases.expectations import compute
 from bpe_conformance.cases.judging import judge
 from bpe_conformance.fixtures import Model
-from bpe_conformance.fixtures.spec import Case, Spec, load_spec, read_case
+from bpe_conformance.fixtures.spec import Case, Spec, installed_spec, read_case
 from bpe_conformance.implementation.implementation import Implementation
 from bpe_conformance.known_bugs import known_bugs
 from bpe_conformance.known_bugs.correct import Encoder
@@ -47,7 +47,7 @@ JUDGED = ["a", "b", "c", "d", "x", "y"]
 
 @cache
 def _spec() -> Spec:
-    return load_spec(check_schema=False)
+    return installed_spec()
 
 
 def _cases() -> list[Case]:

@@ -29,7 +29,7 @@ import pytest
 import yaml
 from mutants import REFERENCE, Mutant, mutants
 
-from bpe_conformance.fixtures.spec import load_spec
+from bpe_conformance.fixtures.spec import installed_spec
 from bpe_conformance.session import items as _items  # noqa: F401
 from bpe_conformance.session import run
 
@@ -205,8 +205,8 @@ def main() -> int:
     listed = {tuple(mutant) for entry in known["equivalent"] for mutant in entry["mutants"]}
     asked = options.modules or MODULES
     found = [mutant for module in asked for mutant in mutants(module, known["unreached"].get(module, ()))]
-    spec = load_spec(check_schema=False)
-    run.load_spec = lambda *_, **__: spec
+    spec = installed_spec()
+    run.spec_in = lambda _: spec
     tally = {module: Counter[str]() for module in asked}
     if not options.listed:
         for mutant in found:

@@ -10,13 +10,13 @@ import pytest
 from helpers.project import Project
 
 from bpe_conformance.cases import judging
-from bpe_conformance.fixtures.spec import load_spec
+from bpe_conformance.fixtures.spec import installed_spec
 from bpe_conformance.implementation.implementation import Implementation
 from bpe_conformance.outcome import EncodingDivergence, Fault
 from bpe_conformance.reference import textbook
 
 posix = pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="signals of POSIX")
-CASES = {case.id: case for case in load_spec(check_schema=False).cases}
+CASES = {case.id: case for case in installed_spec().cases}
 PRIORITY = CASES["merge-priority-beats-leftmost"]
 
 

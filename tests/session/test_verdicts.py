@@ -12,14 +12,14 @@ from bpe_conformance.cases import dependence
 from bpe_conformance.cases.judging import judge
 from bpe_conformance.cases.skipping import skip_reason
 from bpe_conformance.fixtures import Merge
-from bpe_conformance.fixtures.spec import CLASSES, Case, load_spec
+from bpe_conformance.fixtures.spec import CLASSES, Case, installed_spec
 from bpe_conformance.implementation.implementation import Implementation
 from bpe_conformance.known_bugs.correct import Encoder
 from bpe_conformance.outcome import AnyError, Dependence, Expectation, Ids, Mismatch, Outcome, Question, State
 from bpe_conformance.reference import textbook
 from bpe_conformance.tally import verdicts
 
-SPEC = load_spec(check_schema=False)
+SPEC = installed_spec()
 SAMPLE = [case for case in SPEC.cases if not case.id.startswith("stream-lazy")][::9] + [
     case for case in SPEC.cases if case.id.startswith("special-absent")
 ]

@@ -12,7 +12,7 @@ import psutil
 import pytest
 
 from bpe_conformance import cli
-from bpe_conformance.fixtures.spec import load_spec
+from bpe_conformance.fixtures.spec import installed_spec
 from bpe_conformance.fixtures.yaml_file import SpecError
 from bpe_conformance.report import document, markdown
 from bpe_conformance.survey import environments, implementations, survey
@@ -128,7 +128,7 @@ def test_a_pack_that_is_not_given_is_a_problem(folder: Path) -> None:
 
 def test_what_the_project_lists_is_well_formed() -> None:
     listed = {one.name: one for one in implementations.implementations()}
-    clauses = load_spec(check_schema=False).clauses
+    clauses = installed_spec().clauses
     assert len(listed) >= 7
     for one in listed.values():
         assert all("==" in package for package in one.pip)

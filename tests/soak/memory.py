@@ -10,7 +10,7 @@ from pathlib import Path
 import psutil
 
 from bpe_conformance.cases.judging import judge, skip_reason
-from bpe_conformance.fixtures.spec import FOLDER, load_spec
+from bpe_conformance.fixtures.spec import installed_spec
 from bpe_conformance.implementation.implementation import Implementation
 from bpe_conformance.properties.catalogue import bind
 from bpe_conformance.properties.engine import Effort
@@ -35,7 +35,7 @@ def work(number: int) -> None:
 
 def suite() -> None:
     """Test the reference with every case and property."""
-    spec = load_spec(FOLDER, check_schema=False)
+    spec = installed_spec()
     implementation = Implementation("reference", Tokenizer)
     for case in spec.cases:
         assert skip_reason(case, implementation) or judge(case, implementation) is None, case.id

@@ -13,7 +13,7 @@ import pytest
 from bpe_conformance import cli
 from bpe_conformance.cases.expectations import TRAINING_KEYS
 from bpe_conformance.fixtures import PATTERNS, read_model, read_text
-from bpe_conformance.fixtures.spec import Case, Spec, load_spec
+from bpe_conformance.fixtures.spec import Case, Spec, installed_spec, load_spec
 from bpe_conformance.properties.catalogue import PROPERTIES
 from bpe_conformance.reference import textbook
 from bpe_conformance.selection import SelectionError
@@ -25,7 +25,7 @@ SMALL = Path(__file__).parents[1] / "spec"
 
 @pytest.fixture(scope="module")
 def spec() -> Spec:
-    return load_spec(check_schema=False)
+    return installed_spec()
 
 
 def _shown(spec: Spec, name: str, *options: str | bool | None) -> str:

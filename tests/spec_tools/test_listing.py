@@ -5,14 +5,14 @@ from __future__ import annotations
 import pytest
 
 from bpe_conformance import cli
-from bpe_conformance.fixtures.spec import LEVELS, Spec, load_spec
+from bpe_conformance.fixtures.spec import LEVELS, Spec, installed_spec
 from bpe_conformance.properties.catalogue import PROPERTIES
 from bpe_conformance.spec_tools import listing
 
 
 @pytest.fixture(scope="module")
 def spec() -> Spec:
-    return load_spec(check_schema=False)
+    return installed_spec()
 
 
 def test_every_case_has_one_line(spec: Spec) -> None:

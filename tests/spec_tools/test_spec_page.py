@@ -9,7 +9,7 @@ from functools import cache
 import pytest
 
 from bpe_conformance.fixtures import PATTERNS
-from bpe_conformance.fixtures.spec import Spec, load_spec
+from bpe_conformance.fixtures.spec import Spec, installed_spec
 from bpe_conformance.spec_tools import example
 from bpe_conformance.spec_tools.spec_page import FILE, render
 
@@ -19,7 +19,7 @@ OF_THE_HARNESS = re.compile(r"\b(adapter|pytest|Hypothesis|--bpe|bpe-conformance
 
 @cache
 def spec() -> Spec:
-    return load_spec(check_schema=False)
+    return installed_spec()
 
 
 def test_every_pattern_is_printed_exactly() -> None:

@@ -18,7 +18,7 @@ from helpers.expected import check
 
 from bpe_conformance.cases.dependence import explained
 from bpe_conformance.cases.judging import judge
-from bpe_conformance.fixtures.spec import Case, load_spec
+from bpe_conformance.fixtures.spec import Case, installed_spec
 from bpe_conformance.implementation.implementation import Implementation
 from bpe_conformance.outcome import (
     MALFORMED,
@@ -167,7 +167,7 @@ WRONG: Mapping[str, tuple[str, Any]] = {
 
 @cache
 def cases() -> dict[str, Case]:
-    return {case.id: case for case in load_spec(check_schema=False).cases}
+    return {case.id: case for case in installed_spec().cases}
 
 
 def outcome(case: Case, mismatch: Mismatch) -> Outcome:

@@ -16,7 +16,7 @@ import pytest
 from helpers.expected import check
 from helpers.project import Project
 
-from bpe_conformance.fixtures.spec import Spec, load_spec
+from bpe_conformance.fixtures.spec import Spec, installed_spec
 from bpe_conformance.session import run
 
 EXPECTED = Path(__file__).parent / "expected" / "runs"
@@ -78,13 +78,13 @@ def plain(lines: Sequence[str]) -> str:
 def small_spec() -> Spec:
     """Return the spec with few cases, the same ones when others are added."""
     names = CASES.read_text("ascii").split()
-    spec = load_spec(check_schema=False)
+    spec = installed_spec()
     return replace(spec, cases=tuple(case for case in spec.cases if case.id in names))
 
 
 @pytest.mark.parametrize("name", RUNS)
 def test_the_whole_output_of_a_run(name: str, project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(run, "load_spec", lambda *_, **__: small_spec())
+    monkeypatch.setattr(run, "spec_in", lambda _: small_spec())
     if name != "property":
         monkeypatch.setattr(run, "bind_properties", lambda *_: [])
     monkeypatch.syspath_prepend(project.path)

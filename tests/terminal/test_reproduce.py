@@ -19,7 +19,7 @@ from bpe_conformance import run_result
 from bpe_conformance.adapters.loading import resolve
 from bpe_conformance.adapters.shapes.functions import with_trainer
 from bpe_conformance.cases.judging import judge
-from bpe_conformance.fixtures.spec import Case, load_spec
+from bpe_conformance.fixtures.spec import Case, installed_spec
 from bpe_conformance.implementation.implementation import Implementation
 from bpe_conformance.outcome import Bytes, Ids, Mismatch, Outcome, Question, Refusal, Rows, Table, Text
 from bpe_conformance.run_result import Command, RunResult
@@ -85,7 +85,7 @@ FAILURES = [
 
 @cache
 def cases() -> Mapping[str, Case]:
-    return {case.id: case for case in load_spec(check_schema=False).cases}
+    return {case.id: case for case in installed_spec().cases}
 
 
 @pytest.fixture(autouse=True)

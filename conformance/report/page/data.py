@@ -7,13 +7,13 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from bpe_conformance.fixtures.flow import write_flow
-from bpe_conformance.fixtures.spec import FOLDER, Case
+from bpe_conformance.fixtures.spec import FOLDER, Case, installed_spec
 
 from ...outcome import Question
 from ...terminal import wording
 from ..document import spec_fingerprint
 from .markup import visible
-from .view import STATES, Implementation, Page, clause_of, installed
+from .view import STATES, Implementation, Page, clause_of
 
 FURTHER = {
     "conventions": "convention",
@@ -134,7 +134,7 @@ def case_rows(fingerprints: set[str], names: Collection[str]) -> dict[str, list[
     """Return id → (label, text) rows of these cases; nothing if the installed spec has none of these fingerprints."""
     if spec_fingerprint(FOLDER) not in fingerprints:
         return {}
-    return {case.id: list(_case_rows(case)) for case in installed().cases if case.id in names}
+    return {case.id: list(_case_rows(case)) for case in installed_spec().cases if case.id in names}
 
 
 def _case_rows(case: Case) -> Iterator[tuple[str, str]]:

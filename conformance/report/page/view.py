@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
 from typing import Any
 
-from bpe_conformance.fixtures.spec import CLASSES, LEVELS, SECTIONS, Spec, load_spec
+from bpe_conformance.fixtures.spec import CLASSES, LEVELS, SECTIONS, installed_spec
 
 from ...terminal.failure import NAMES
 from ..document import Document, explained
@@ -38,12 +37,6 @@ LEGEND = {
 }
 
 Row = Mapping[str, Any]
-
-
-@cache
-def installed() -> Spec:
-    """Return the installed spec: titles, order, and the input of tests that passed."""
-    return load_spec(check_schema=False)
 
 
 @dataclass(frozen=True)
@@ -262,8 +255,8 @@ def _without_clause(name: str, result: Row) -> Row:
 
 
 def _sections(clauses: Mapping[str, Row], states: Sequence[Mapping[str, list[str]]]) -> Iterator[SectionRows]:
-    titles = {section.name: section.title for section in installed().sections}
-    order = {clause: place for place, clause in enumerate(installed().clauses)}
+    titles = {section.name: section.title for section in installed_spec().sections}
+    order = {clause: place for place, clause in enumerate(installed_spec().clauses)}
     ordered = sorted(clauses, key=lambda one: order.get(one, len(order)))
     found = {clause["section"] for clause in clauses.values()}
     for name in [*(known for known in SECTIONS if known in found), *sorted(found - set(SECTIONS))]:
