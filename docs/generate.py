@@ -16,6 +16,7 @@ from dataclasses import replace
 from functools import cache
 from multiprocessing import get_context
 from pathlib import Path, PurePosixPath
+from unittest.mock import patch
 
 from bpe_conformance import cli
 from bpe_conformance.cases.judging import judge
@@ -131,8 +132,10 @@ def _atlas() -> dict[str, str]:
     bugs = known_bugs()
     sections = list(dict.fromkeys(bug.section for bug in bugs))
     pages = {"bugs/index.md": ATLAS.format(count=len(bugs)) + "```{toctree}\n" + "\n".join(sections) + "\n```\n"}
-    os.environ["PYTHONHASHSEED"] = "0"
-    with ProcessPoolExecutor(os.cpu_count(), mp_context=get_context("spawn")) as pool:
+    with (
+        patch.dict(os.environ, PYTHONHASHSEED="0"),
+        ProcessPoolExecutor(os.cpu_count(), mp_context=get_context("spawn")) as pool,
+    ):
         failures = dict(
             zip((bug.id for bug in bugs), pool.map(_smallest_failure, (bug.id for bug in bugs)), strict=True)
         )
@@ -194,7 +197,11 @@ def _size(case: Case, bug: KnownBug) -> tuple[bool, int]:
 
 
 def _commands() -> str:
-    os.environ["COLUMNS"] = "88"
+    with patch.dict(os.environ, COLUMNS="88"):
+        return _helps()
+
+
+def _helps() -> str:
     parser = cli._parser(["--help"])
     parts = ["# Commands\n", f"```text\n{parser.format_help()}```\n"]
     for command in cli.COMMANDS:

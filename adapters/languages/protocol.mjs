@@ -3,30 +3,33 @@
 //
 //     serve(() => ({
 //       name: "my tokenizer", version: "1.0",
-//       offers: ["encode", "decode"],            // the capabilities; each is a method of what `load` returns
+//       offers: ["encode", "decode"],            // the capabilities; `serve` adds surrogates
 //       conventions: {}, model: null,            // may be left out
 //       load: ({ vocab, merges, special_tokens, pattern }) => new Tokenizer(...),
 //     }));
 //
 // `vocab` holds pairs of id and token, `merges` pairs of tokens; a token is the lower-case hex of its bytes. A tokenizer
-// may have: encode(text) → ids, encode_batch(texts), decode(ids) → text, decode_bytes(ids) → Uint8Array or hex,
+// may have: encode(text, {allowed_special, disallowed_special}) → ids, where the second argument is left out unless the
+// request has these members, encode_batch(texts), decode(ids) → text, decode_bytes(ids) → Uint8Array or hex,
 // table() → {vocab, merges}, stream() → {feed(text) → ids, close() → ids}, save(folder), free(). Each may be async, and
-// what it throws becomes a reply. `train(request)` and `from_files(request)` stand beside `load` and return a tokenizer.
+// what it throws becomes a reply. `train(request)` and `from_files(request)` are beside `load` and return a tokenizer.
 import { Console } from "node:console";
 import { createInterface } from "node:readline";
 
 export const toHex = (text) => Buffer.from(text, "utf8").toString("hex");
 export const fromHex = (hex) => Uint8Array.from(Buffer.from(hex, "hex"));
 
-/** Bytes → text. A TextDecoder strips a leading U+FEFF unless it is told not to. */
+/** Bytes → text. A TextDecoder strips a leading U+FEFF unless ignoreBOM is true. */
 export const utf8 = (bytes) => new TextDecoder("utf-8", { ignoreBOM: true }).decode(bytes);
 
 // A JavaScript string may hold surrogates, so text that comes as code points is a string like any other.
 const readText = (text) => (typeof text === "string" ? text : text.code_points.map((c) => String.fromCodePoint(c)).join(""));
 const readTexts = (texts) => texts?.map(readText) ?? null;
+const readChoice = (choice) =>
+  Object.fromEntries(Object.entries(choice).map(([name, value]) => [name, value === "all" ? value : readTexts(value)]));
 
 function writeIds(ids) {
-  if (typeof ids?.[Symbol.iterator] !== "function") throw new TypeError(`a list of ids is wanted, not ${typeof ids}`);
+  if (typeof ids?.[Symbol.iterator] !== "function") throw new TypeError(`expected a list of ids, got ${typeof ids}`);
   return Array.from(ids, (id) => (typeof id === "bigint" ? Number(id) : id));
 }
 
@@ -69,12 +72,12 @@ function server(open) {
     return fields;
   };
   const made = (op) => async (request) => {
-    if (adapter[op] === undefined) throw new NotClaimed(`${op} is not offered`);
+    if (adapter[op] === undefined) throw new NotClaimed(`${op} is not supported`);
     return models.add(await adapter[op](read(request)));
   };
   const use = ({ model }, method) => {
     const tokenizer = models.get(model);
-    if (typeof tokenizer[method] !== "function") throw new NotClaimed(`${method} is not offered`);
+    if (typeof tokenizer[method] !== "function") throw new NotClaimed(`${method} is not supported`);
     return tokenizer;
   };
 
@@ -96,7 +99,8 @@ function server(open) {
     from_files: made("from_files"),
     unload: ({ model }) => void models.remove(model).free?.(),
     table: (request) => use(request, "table").table(),
-    encode: async (request) => writeIds(await use(request, "encode").encode(readText(request.text))),
+    encode: async ({ seq, op, model, text, ...choice }) =>
+      writeIds(await use({ model }, "encode").encode(readText(text), ...("allowed_special" in choice ? [readChoice(choice)] : []))),
     encode_batch: async (request) =>
       Array.from(await use(request, "encode_batch").encode_batch(readTexts(request.texts)), writeIds),
     decode: (request) => use(request, "decode").decode(request.ids),
@@ -118,7 +122,7 @@ export async function serve(open) {
     const request = JSON.parse(line);
     const reply = { seq: request.seq };
     try {
-      if (!operations.has(request.op)) throw new NotClaimed(`${request.op} is not offered`);
+      if (!operations.has(request.op)) throw new NotClaimed(`${request.op} is not supported`);
       reply.result = (await operations.get(request.op)(request)) ?? null;
     } catch (error) {
       if (error instanceof NotClaimed) reply.not_claimed = error.message;

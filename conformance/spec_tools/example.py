@@ -130,6 +130,9 @@ def _model(case: Case, model: Model) -> str:
         parts.append(code(_merges(model.merges)))
     if model.special_tokens and not model.name:
         parts.append(f"special {code(', '.join(map(quoted, model.special_tokens)))}")
+        entries = set(model.vocab.values())
+        if absent := [text for text in dict.fromkeys(model.special_tokens) if text and text.encode() not in entries]:
+            parts.append(f"no entry for {code(', '.join(map(quoted, absent)))}")
     elif model.special_tokens == ():
         parts.append("no special tokens, `[]`")
     if model.pattern != "gpt2":

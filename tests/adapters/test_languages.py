@@ -26,13 +26,14 @@ WHOLE = """
 import { serve } from "PLUMBING";
 const bytes = (text) => [...Buffer.from(text, "utf8")];
 const make = () => ({
-  encode: (text) => {
+  encode: (text, choice) => {
     console.log("encoding", text.length);
     if (text === "typed") return Uint32Array.from([1, 2]);
     if (text === "big") return Promise.resolve(BigInt64Array.from([3n]));
     if (text === "none") return undefined;
     if (text === "strings") return ["1"];
     if (text === "thrown") throw "a string";
+    if (choice) return bytes(JSON.stringify(choice));
     return bytes(text);
   },
   encode_batch: (texts) => texts.map(bytes),
@@ -44,7 +45,8 @@ const make = () => ({
 });
 await serve(async () => ({
   name: "whole",
-  offers: ["encode", "encode_batch", "decode", "decode_bytes", "encode_iterable", "save", "train", "from_files"],
+  offers: ["encode", "encode_batch", "decode", "decode_bytes", "encode_iterable", "save", "train", "from_files",
+    "allowed_special"],
   conventions: { tie_break: "lex-smaller" },
   load: make, train: async () => make(), from_files: make,
 }));
@@ -102,6 +104,8 @@ def test_the_plumbing_offers_what_the_tokenizer_has(whole, tmp_path):
     assert tokenizer.encode("\ud83e\udd8a") == list("\U0001f98a".encode())
     assert tokenizer.encode("a\ud800") == [97, 0xEF, 0xBF, 0xBD]
     assert (tokenizer.encode("typed"), tokenizer.encode("big")) == ([1, 2], [3])
+    chosen = tokenizer.encode("a", allowed_special=["<\u20ac>"], disallowed_special="all")
+    assert bytes(chosen).decode() == '{"allowed_special":["<\u20ac>"],"disallowed_special":"all"}'
     assert tokenizer.encode("strings") == ["1"]  # the suite checks ids
     assert tokenizer.encode_batch(["a", ""]) == [[97], []]
     assert tokenizer.decode_bytes([97, 226]) == b"a\xe2"
