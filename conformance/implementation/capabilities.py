@@ -117,6 +117,8 @@ class _Prober:
             signature.bind({}, [], [])
             signature.bind({}, [])
         except TypeError as error:
+            if _is_like_minbpe(self._target):
+                return f"{self._name} is a class like minbpe's; write --adapter minbpe:{self._name}"
             return (
                 f"{self._name} cannot be called as (vocab, merges, special_tokens): {error}; write "
                 "def __init__(self, vocab: dict[int, bytes], merges: list[tuple[bytes, bytes]], "
@@ -201,12 +203,25 @@ def _call(proxy: TokenizerProxy, method: str) -> None:
             proxy.save(folder)
 
 
+def _is_like_minbpe(target: Any) -> bool:
+    """Whether it is a class whose instances train, encode and decode, and start without a table."""
+    if not isinstance(target, type) or not all(callable(getattr(target, name, None)) for name in ("encode", "decode")):
+        return False
+    try:
+        inspect.signature(target).bind()
+    except (TypeError, ValueError):
+        return False
+    train = inspect.getattr_static(target, "train", None)
+    return inspect.isfunction(train) and takes(train, "vocab_size")
+
+
 def _train_fault(target: Any) -> str:
     """Return why `train` cannot be called as the protocol says, or ""."""
     if isinstance(target, type) and inspect.isfunction(inspect.getattr_static(target, "train", None)):
         return (
             "train is a method of an instance; write "
             "@classmethod def train(cls, text, vocab_size, special_tokens) -> Tokenizer"
+            + (", or --adapter minbpe:MODULE:CLASS for a class like minbpe's" if _is_like_minbpe(target) else "")
         )
     try:
         inspect.signature(target.train).bind("", 256, [])

@@ -2,15 +2,62 @@
 
 from __future__ import annotations
 
+import contextlib
 import multiprocessing
 import os
 import signal
 import threading
+from collections.abc import Iterator
+from multiprocessing import resource_tracker
+from pathlib import Path
+from typing import Any
 
 from . import time_limit
 
 GRACE = 5.0
 """Seconds that they have to end by themselves."""
+
+
+def ended_processes() -> Any:
+    """Return a value that changes whenever a process that this one has started ends, or None if that is unknown."""
+    try:
+        import resource
+    except ImportError:
+        return None
+    return resource.getrusage(resource.RUSAGE_CHILDREN)
+
+
+def programs() -> set[int]:
+    """Return the processes that this one has started and that Python leaves running when it ends (Linux)."""
+    known = {child.pid for child in multiprocessing.active_children()}
+    known.add(getattr(getattr(resource_tracker, "_resource_tracker", None), "_pid", None))
+    return {child for child in _children(os.getpid()) if child not in known}
+
+
+def _children(process: int) -> Iterator[int]:
+    for file in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):
+            _, parent, *_ = file.read_bytes().rpartition(b")")[2].split()  # state, parent, …
+            if int(parent) == process:
+                yield int(file.parent.name)
+
+
+def end_programs(started: set[int]) -> int:
+    """Kill these processes and those that they have started. Return how many of `started` were running."""
+    running = 0
+    for process in started:
+        end_programs(set(_children(process)))
+        with contextlib.suppress(OSError):
+            running += "\nState:\tZ" not in Path(f"/proc/{process}/status").read_text("utf-8", "replace")
+            os.kill(process, signal.SIGKILL)
+    return running
+
+
+def report(count: int) -> None:
+    """Write how many processes were ended to standard error."""
+    what = "process that the implementation had left" if count == 1 else "processes that the implementation had left"
+    with contextlib.suppress(OSError):
+        os.write(2, f"bpe-conformance: ended {count} {what} running\n".encode("ascii"))
 
 
 def end_process(status: int) -> None:
@@ -24,8 +71,11 @@ def end_process(status: int) -> None:
         return
 
     def end(*_: object) -> None:
-        for child in children:
+        left = [child for child in children if child.is_alive()]
+        for child in left:
             child.kill()
+        if left:
+            report(len(left))
         os._exit(status)
 
     signal.signal(signal.SIGALRM, end)

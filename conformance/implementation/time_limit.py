@@ -56,6 +56,8 @@ class Clock:
     Attributes:
         limit: seconds that all calls together may take, or infinity.
         seconds: seconds that they have taken so far.
+        longest_call: seconds that the longest of the completed calls took.
+        last_call: seconds that the latest call took.
     """
 
     def __init__(
@@ -68,6 +70,7 @@ class Clock:
     ) -> None:
         self.limit = limit
         self.seconds = 0.0
+        self.longest_call = self.last_call = 0.0
         self.timer = timer
         self._outer = outer
         self._before_call = before_call
@@ -106,14 +109,17 @@ class Clock:
             raise
         finally:
             self.timer.stop()
-            self._charge(time.monotonic() - started)
+            self._charge(time.monotonic() - started, failure is None)
             if self.remaining <= 0 and not isinstance(failure, TimedOut):
                 raise TimedOut(self._tightest.limit, what, getattr(failure, "where", ())) from None
 
-    def _charge(self, seconds: float) -> None:
+    def _charge(self, seconds: float, is_completed: bool) -> None:
         self.seconds += seconds
+        self.last_call = seconds
+        if is_completed:
+            self.longest_call = max(self.longest_call, seconds)
         if self._outer is not None:
-            self._outer._charge(seconds)
+            self._outer._charge(seconds, is_completed)
 
 
 class _Timer:

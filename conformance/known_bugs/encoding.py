@@ -244,6 +244,29 @@ class HeapLinkNotMended(_Heap):
     relinks = False
 
 
+class SwallowedNodesMergedAgain(Encoder):
+    def merge(self, word: Word) -> Word:
+        if len(word) < 500:
+            return super().merge(word)
+        tokens = [*word, b""]
+        before, after = list(range(-1, len(word))), [*range(1, len(word) + 1), len(word)]
+        alive = [True] * len(word)
+        heap = [(self.ranks[pair], here, pair) for here, pair in enumerate(pairwise(word)) if pair in self.ranks]
+        heapq.heapify(heap)
+        while heap:
+            _, here, pair = heapq.heappop(heap)
+            right = after[here]
+            if (tokens[here], tokens[right]) != pair:
+                continue
+            tokens[here], after[here], alive[right] = b"".join(pair), after[right], False
+            before[after[right]] = here
+            for place in (before[here], here):
+                new = tokens[place], tokens[after[place]]
+                if place >= 0 and new in self.ranks:
+                    heapq.heappush(heap, (self.ranks[new], place, new))
+        return tuple(token for token, is_alive in zip(tokens, alive, strict=False) if is_alive)
+
+
 class LeftSeamForgotten(_Heap):
     looks_left = False
 

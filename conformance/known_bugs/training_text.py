@@ -6,7 +6,7 @@ import re
 import unicodedata
 from collections import Counter
 
-from bpe_conformance.fixtures import Merge
+from bpe_conformance.fixtures import PATTERNS, Merge
 from bpe_conformance.reference import textbook
 
 from .correct import NAMES, Trainer, Words
@@ -23,6 +23,12 @@ class SpecialTokensInPattern(Trainer):
 
 
 # The text
+
+
+class WordsByReInTraining(Trainer):
+    def split(self, segment: str, pattern: str) -> list[str]:
+        wrong = r"'(?:[sdmt]|ll|ve|re)| ?[^\W\d_]+| ?\d+| ?(?:[^\w\s]|_)+|\s+(?!\S)|\s+"
+        return re.findall(wrong, segment) if pattern == PATTERNS["gpt2"] else super().split(segment, pattern)
 
 
 class ChunksOfFixedSize(Trainer):
@@ -90,6 +96,9 @@ add_variants(
     },
     split={
         "NoPreTokens": lambda self, segment, pattern: [segment],
+        "UnderscoresLost": lambda self, segment, pattern: (
+            [part for one in textbook.split(segment, pattern) if (part := one.replace("_", ""))]
+        ),
         "SplitAtWhiteSpace": lambda self, segment, pattern: segment.split(),
         "LineByLine": lambda self, segment, pattern: (
             [word for line in segment.splitlines(keepends=True) for word in textbook.split(line, pattern)]

@@ -53,7 +53,7 @@ def _absent_tokens(implementation: Implementation) -> Questions:
 
 
 def _absent(implementation: Implementation, question: Question) -> Mismatch | None:
-    """A special token without an entry gets an id of its own, or is refused at construction."""
+    """A special token without an entry gets an id of its own, or is refused."""
     model = question.model
     assert model is not None
     text, special = question.input["text"], model.special_tokens or ()

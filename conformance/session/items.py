@@ -19,9 +19,9 @@ from bpe_conformance.fixtures.models import Model
 from bpe_conformance.fixtures.spec import Case, Clause
 
 from ..cases import dependence, expectations, judging, skipping
-from ..implementation import environment, output
+from ..implementation import environment, leftovers, output
 from ..implementation.calls import describe
-from ..outcome import Changed, Expectation, Mismatch, Outcome, Question, State, Unchanged
+from ..outcome import TIMED_OUT, Changed, Expectation, Fault, Mismatch, Outcome, Question, State, Unchanged
 from ..properties import engine
 from ..terminal.failure import FailureRepr
 from ..terminal.failure import describe as describe_failure
@@ -33,6 +33,9 @@ if TYPE_CHECKING:
 LARGE_TIMEOUT_FACTOR = 6
 """How many times longer a case with a large table may take: simple encoders walk through all of its merges."""
 
+MUCH_LONGER = 3
+"""A call that takes so many times longer than the others of a test does more than to start processes, as they do."""
+
 UNDISTURBED = "ERROR-STATE-3"
 """The clause on the surroundings, which every item tests."""
 
@@ -43,12 +46,21 @@ class TestFailed(Exception):
 
 @dataclass(frozen=True)
 class Finding:
-    """What an item found: the mismatch, if there is one, and what a property adds to it."""
+    """What an item found: the mismatch, if there is one, and what a property adds to it.
+
+    Attributes:
+        mismatch: the wrong answer, or None.
+        seconds: spent in the implementation.
+        examples: of a property, how many were tried.
+        found: of a property, the counterexample.
+        reason: why the test is skipped although it ran, or "".
+    """
 
     mismatch: Mismatch | None
     seconds: float
     examples: int = 0
     found: engine.Found | None = None
+    reason: str = ""
 
 
 class _Pickler(pickle.Pickler):
@@ -171,6 +183,9 @@ class BpeItem(pytest.Item):
         depends = found.mismatch.depends_on if found.mismatch is not None else None
         if found.mismatch is None and known is None:
             self.outcome = self._made("passed", **fields)
+        elif found.reason and known is None:
+            self.outcome = self._made("skipped", reason=found.reason, **fields)
+            pytest.skip(found.reason)
         elif depends is not None and depends.kind == "undisturbed":
             self.outcome = self._made("skipped", reason="another failure prevents this test", **fields)
             pytest.skip(self.outcome.reason)
@@ -230,8 +245,13 @@ class CaseItem(BpeItem):
         """Judge the case within its time limit."""
         implementation, model = self.run.implementation, self.case.model
         factor = LARGE_TIMEOUT_FACTOR if model is not None and model.is_large else 1
+        ended = leftovers.ended_processes()
         with implementation.time_limit(factor) as clock:
             mismatch = judging.judge(self.case, implementation)
+        if mismatch is not None and isinstance(mismatch.answer, Fault) and mismatch.answer.kind == TIMED_OUT:
+            is_like_others = clock.last_call < MUCH_LONGER * clock.longest_call
+            if is_like_others and leftovers.ended_processes() != ended:
+                return Finding(mismatch, clock.seconds, reason="each call starts processes, which takes too long")
         if mismatch is not None:
             mismatch = dependence.explained(self.case, mismatch, implementation)
         return Finding(mismatch, clock.seconds)

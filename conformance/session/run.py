@@ -92,6 +92,7 @@ class Run:
         self.reports: list[Path] = []
         self.unwritten: list[str] = []
         self.shows_failures = False
+        self.earlier_programs: set[int] = set()
         self.session: pytest.Session | None = None
 
     @cached_property
@@ -120,6 +121,7 @@ class Run:
                 raise pytest.UsageError(f"--bpe-seed {config.getoption('--bpe-seed')}: must be 0 or more")
             if directory and config.getoption("--bpe-seed") is not None:
                 raise pytest.UsageError("--bpe-seed draws examples for the suite's own spec; leave --bpe-spec out")
+            earlier = leftovers.programs()
             implementation = adapter.load(config)
             properties = (
                 []
@@ -127,6 +129,7 @@ class Run:
                 else bind_properties(spec.clauses, config.getoption("--bpe-scale"))
             )
             run = cls(config, spec, implementation, properties, _corpora(config))
+            run.earlier_programs = earlier
             run.reports = reporting.targets(config)
             run._read_known_failures([*(case.id for case in spec.cases), *(one.id for one in properties)])
         except (SpecError, SelectionError) as error:
@@ -293,6 +296,10 @@ class Run:
     def pytest_unconfigure(self) -> None:
         """End this process although the implementation left threads or processes, for which Python waits."""
         if self.session is not None and all(isinstance(item, BpeItem) for item in self.session.items):
+            if not self.implementation.is_remote and not self.config.pluginmanager.hasplugin("dsession"):
+                count = leftovers.end_programs(leftovers.programs() - self.earlier_programs)
+                if count:
+                    leftovers.report(count)
             leftovers.end_process(int(self.session.exitstatus))
 
     # The result

@@ -101,11 +101,22 @@ def test_a_fixed_model_takes_no_arguments() -> None:
     assert implementation.build(gpt2_model()) is implementation.build(gpt2_model())
 
 
+class LikeMinbpe:
+    def train(self, text: str, vocab_size: int, verbose: bool = False) -> None: ...
+
+    def encode(self, text: str) -> list[int]:
+        return []
+
+    def decode(self, ids: list[int]) -> str:
+        return ""
+
+
 @pytest.mark.parametrize(
     ("adapter", "reported"),
     [
         (5, "x is of type int; expected a class or a function"),
         (SimpleNamespace, "cannot be called as (vocab, merges, special_tokens)"),
+        (LikeMinbpe, "x is a class like minbpe's; write --adapter minbpe:x"),
         (type("Empty", (), {}), "x offers none of train, encode and decode"),
         (type("A", (Right,), {"conventions": ["lookup"]}), "conventions is of type list; expected a mapping"),
         (type("A", (Right,), {"conventions": {"lookup": ["pair"]}}), "lookup is ['pair']; expected one of pair, bytes"),

@@ -74,6 +74,7 @@ def test_a_slow_oracle_costs_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 ADAPTER = """
+import subprocess
 import time
 from mine import Greedy
 
@@ -82,6 +83,11 @@ class Late(Greedy):
         if text != "ab":
             time.sleep(0.6)
         return super().encode(text)
+
+class Starting(Greedy):
+    def encode_iterable(self, chunks):
+        subprocess.run(["sleep", "0.2"])
+        return iter(self.encode("".join(chunks)))
 
 class Hanging(Greedy):
     def decode(self, ids):
@@ -96,6 +102,14 @@ def test_a_run_reports_a_slow_wrong_answer_as_wrong(project: Project) -> None:
     result = project.judge("late:Late", "--bpe-case", "merge-priority", "--bpe-time-limit", "1")
     assert result.ret == pytest.ExitCode.TESTS_FAILED
     result.stdout.fnmatch_lines(["FAILED merge-priority*", "* merged the wrong pair first*"])
+
+
+@posix
+def test_calls_that_start_processes_are_skipped_if_they_take_too_long(project: Project) -> None:
+    project.write("late.py", ADAPTER)
+    options = ["--bpe-case", "stream-equal-odd-spaces", "--bpe-time-limit", "0.7"]
+    result = project.pytester.runpytest_inprocess("conformance", "--adapter", "late:Starting", *options)
+    result.stdout.fnmatch_lines(["skipped *each call starts processes, which takes too long (1)"])
 
 
 @posix
