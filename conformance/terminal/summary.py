@@ -221,6 +221,10 @@ def _narrowed(result: RunResult) -> str:
     return f": no test matches {' and '.join(kinds)} together; drop all but one"
 
 
+def _kept(one: tally.Verdict) -> int:
+    return one.must - one.elsewhere
+
+
 def _verdicts(terminal: Any, result: RunResult) -> None:
     """Write a line for each class that fails, and one for all that pass."""
     found = tally.verdicts(result.outcomes)
@@ -228,7 +232,7 @@ def _verdicts(terminal: Any, result: RunResult) -> None:
     passed = [one for one in found if one.word == "pass"]
     if passed:
         first, *others = passed
-        named = [f"{first.name} ({first.must} MUST tests)", *(f"{one.name} ({one.must})" for one in others)]
+        named = [f"{first.name} ({_kept(first)} MUST tests)", *(f"{one.name} ({_kept(one)})" for one in others)]
         _paragraph(terminal, "verdict", f"PASS: {', '.join(named)}{part}", green=True)
     for one in found:
         if one.word != "pass":
