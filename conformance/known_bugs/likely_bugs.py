@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -73,7 +73,8 @@ def ranked(
         failures: those of `answers` that are to be explained; None is all. The others are evidence only.
     """
     asked = set(judged)
-    known = [_Compared.of(bug, row, answers, asked, clauses) for bug, row in matrix.answers.items()]
+    alike = {bug: row for bug, row in matrix.answers.items() if not row.items().isdisjoint(answers.items())}
+    known = [_Compared.of(bug, row, answers, asked, clauses) for bug, row in alike.items()]
     left = set(answers if failures is None else failures)
     found: list[Likeness] = []
     while left and len(found) < MOST:
@@ -83,8 +84,8 @@ def ranked(
         best = max(scores.values())
         first, *others = [one for one in known if scores.get(one.bug) == best]
         cases = first.same.intersection(left)
-        alike = [first, *(one for one in others if one.same.intersection(left) == cases)]
-        found.append(Likeness(tuple(one.bug for one in alike), cases))
+        equal = [first, *(one for one in others if one.same.intersection(left) == cases)]
+        found.append(Likeness(tuple(one.bug for one in equal), cases))
         left -= cases
     return found
 
@@ -113,14 +114,14 @@ class _Compared:
         bug: str,
         row: Mapping[str, str],
         answers: Mapping[str, str],
-        asked: Collection[str],
+        asked: Set[str],
         clauses: Mapping[str, str],
     ) -> _Compared:
         """Compare the bug's answers with the implementation's."""
-        fails = [case for case in row if case in asked]
-        same = frozenset(case for case in fails if answers.get(case) == row[case])
+        fails = row.keys() & asked
+        same = frozenset(case for case, _ in row.items() & answers.items() if case in asked)
         own = frozenset(case for case in fails if clauses.get(case) == clauses.get(bug))
-        return cls(bug, len(fails), same, sum(case not in answers for case in fails), own)
+        return cls(bug, len(fails), same, len(fails - answers.keys()), own)
 
     def explains(self, left: Collection[str]) -> bool:
         """Whether it is a cause of those of the failures that no other cause explains yet."""
