@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from functools import lru_cache
 from itertools import pairwise
 from typing import ClassVar
 
@@ -16,6 +17,7 @@ import regex
 from bpe_conformance.fixtures import GPT2_BYTE_ORDER, PATTERNS, Merge
 
 Word = tuple[bytes, ...]
+_compiled = lru_cache(maxsize=None)(regex.compile)
 
 
 def split(text: str, pattern: str = PATTERNS["gpt2"]) -> list[str]:
@@ -26,7 +28,7 @@ def split(text: str, pattern: str = PATTERNS["gpt2"]) -> list[str]:
     """
     pieces: list[str] = []
     end = 0
-    for match in regex.finditer(pattern, text):
+    for match in _compiled(pattern).finditer(text):
         if match.start() == match.end():
             continue
         if match.start() > end:

@@ -17,7 +17,7 @@ from bpe_conformance.reference import textbook
 from ..terminal import show
 from .draws import PIECES, RAW_TEXT, SPACE, SPLIT_CLAUSES, Draw
 from .patterns import Mutant, alternatives, mutants
-from .reach import Reach, covering, ordinary, text_of
+from .reach import Reach, covering, in_category, ordinary, text_of
 from .wrong import WRONG, Tables
 
 T = TypeVar("T")
@@ -288,12 +288,12 @@ def _blocks() -> list[str]:
     """
     old = unicodedata.ucd_3_2_0
     found: dict[int, str] = {}
-    for block in range(0x110000 >> BLOCK):
+    for block in (*range(0x30000 >> BLOCK), 0xE0000 >> BLOCK):  # the others are not assigned, or for private use
         if any(first <= block << BLOCK < end for first, end in LARGE) and block % 37:
             continue
         for code in range(block << BLOCK, (block + 1) << BLOCK):
             char, category = chr(code), old.category(chr(code))
-            if category not in ("Cn", "Co", "Cs") and regex.match(rf"\p{{{category}}}", char):
+            if category not in ("Cn", "Co", "Cs") and in_category(char, category):
                 found[block] = found.get(block, "") + char
     return list(found.values())
 

@@ -159,7 +159,17 @@ def _is_settled(char: str) -> bool:
     category = unicodedata.category(char)
     if category == "Cn":
         return ord(char) >= FARTHEST
-    return regex.match(rf"\p{{{category}}}", char) is not None
+    return in_category(char, category)
+
+
+def in_category(char: str, category: str) -> bool:
+    """Whether a character has a general category in the version of Unicode that `regex` follows."""
+    return _category(category).match(char) is not None
+
+
+@cache
+def _category(name: str) -> regex.Pattern[str]:
+    return regex.compile(rf"\p{{{name}}}")
 
 
 def text_of(token: bytes) -> str:

@@ -17,6 +17,7 @@ from bpe_conformance.cli import main
 from bpe_conformance.fixtures import PATTERNS, Model
 from bpe_conformance.fixtures.spec import installed_spec
 from bpe_conformance.fixtures.yaml_file import SpecError
+from bpe_conformance.packs import encoding_cases
 from bpe_conformance.packs.loading import load_cases
 from bpe_conformance.reference import Tokenizer, textbook
 from bpe_conformance.reference.formats import huggingface
@@ -56,10 +57,15 @@ def table(toy: Model, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return file
 
 
+LONG = (60, 200)  # the oracle takes quadratic time
+
+
 @pytest.fixture(scope="module")
 def pack(table: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("made") / "pack"
-    assert main(["pack", str(table), "-o", str(folder), "--seed", "7"]) == 0
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(encoding_cases, "LONG", LONG)
+        assert main(["pack", str(table), "-o", str(folder), "--seed", "7"]) == 0
     return folder
 
 
@@ -76,7 +82,13 @@ def test_every_file_is_valid_under_the_schema(pack: Path) -> None:
 
 
 def test_packs_are_reproducible(pack: Path, table: Path, tmp_path: Path) -> None:
-    code = "import sys; from bpe_conformance.cli import main; sys.exit(main())"
+    code = f"""
+import sys
+from bpe_conformance.cli import main
+from bpe_conformance.packs import encoding_cases
+encoding_cases.LONG = {LONG}
+sys.exit(main())
+"""
     words = [sys.executable, "-c", code, "pack", str(table), "-o", str(tmp_path / "again"), "--seed", "7"]
     subprocess.run(words, check=True, capture_output=True, env={**os.environ, "PYTHONHASHSEED": "3"})
     for name in FILES:
