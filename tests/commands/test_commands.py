@@ -308,7 +308,8 @@ def test_ids_of_a_pipe_come_before_it_ends(here: Path) -> None:
 
 @pytest.mark.skipif(os.name == "nt", reason="signals of Unix")
 def test_control_c_while_training(here: Path) -> None:
-    (here / "long").write_text("".join(f"word{number * 7919} " for number in range(200_000)), "utf-8")
+    long = "".join(f"word{number * 7919} " for number in range(200_000)) * 20  # seconds of counting
+    (here / "long").write_text(long, "utf-8")
     words = ["train", "long", "--vocab-size", "100000", "--tie-break", "first-seen", "--workers", "2", "-o", "tok"]
     with subprocess.Popen([*COMMAND, *words], stderr=subprocess.PIPE) as run:
         assert run.stderr
