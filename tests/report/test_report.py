@@ -311,7 +311,7 @@ def test_the_same_run_gives_the_same_document_with_workers_too(project: Project)
     options = [f"--bpe-case={name}" for name in cases]
     for number, more in enumerate(((), ("-n", "2"))):
         report = f"--bpe-report={number}.json"
-        project.pytester.runpytest_subprocess("conformance", "--adapter", "mine:Greedy", report, *options, *more)
+        project.pytester.runpytest_inprocess("conformance", "--adapter", "mine:Greedy", report, *options, *more)
     reports = [timeless(read(project, f"{number}.json")) for number in range(2)]
     assert reports[0] == reports[1]
     assert [one["state"] for one in reports[0]["results"] if one["kind"] == "property"] == ["failed"]
@@ -337,9 +337,10 @@ def test_a_report_that_cannot_be_written_is_refused_before_anything_is_tested(
     assert message in project.refused("mine:Greedy", "--bpe-report", given)
 
 
-def test_an_adapter_that_changes_the_folder_moves_no_report(project: Project) -> None:
+def test_an_adapter_that_changes_the_folder_moves_no_report(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     project.write("away.py", "import os, tempfile\nfrom mine import *\nos.chdir(tempfile.gettempdir())\n")
-    project.run("away:Greedy", "--bpe-report", "report.json")
+    monkeypatch.chdir(project.path)
+    project.judge("away:Greedy", "--bpe-report", "report.json")
     assert read(project)["adapter"]["spec"] == "away:Greedy"
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from helpers.project import SPEC, Project, states
+from hypothesis import settings
 
 from bpe_conformance import adapters, fixtures, reference
 from bpe_conformance.plugin import SUITE
@@ -60,9 +61,12 @@ def test_a_hostile_project_changes_nothing(project: Project) -> None:
 
 def test_properties_are_tested_whatever_profile_is_loaded(project: Project) -> None:
     project.write("conftest.py", HOSTILE_CONFTEST)
-    result = project.pytester.runpytest_subprocess(
-        "conformance", "--adapter", "mine:Greedy", "--bpe-case", "law-encode", "--hypothesis-seed=1"
-    )
+    arguments = ["--adapter", "mine:Greedy", "--bpe-case", "law-encode", "--hypothesis-seed=1"]
+    profile = settings.get_current_profile_name()
+    try:
+        result = project.pytester.runpytest_inprocess("conformance", *arguments)
+    finally:
+        settings.load_profile(profile)
     assert result.ret == pytest.ExitCode.TESTS_FAILED
     result.stdout.fnmatch_lines(["FAILED law-encode*", "  found by*", "  as a case  clause: LAW-ENCODE-1"])
     assert "Falsifying" not in result.stdout.str()
@@ -156,7 +160,7 @@ def test_a_lost_result_fails_the_run(project: Project) -> None:
     result = project.judge("mine:Right", "--bpe-section", "MERGE")
     assert result.ret == pytest.ExitCode.TESTS_FAILED
     result.stdout.fnmatch_lines(["NO RESULT     1 of 3: merge-priority"])
-    crashed = project.run("mine:Right", "--bpe-section", "MERGE", "-n", "1")
+    crashed = project.judge("mine:Right", "--bpe-section", "MERGE", "-n", "1")
     assert crashed.ret == pytest.ExitCode.TESTS_FAILED
     crashed.stdout.fnmatch_lines(["NO RESULT     1 of 3: merge-priority"])
 
@@ -165,7 +169,7 @@ def test_xdist_gives_the_same(project: Project) -> None:
     project.write("known.yaml", 'merge-priority: "greedy"\n')
     options = ["-v", "--bpe-known-failures", "known.yaml"]
     plain = project.judge("mine:Greedy", *options, "--bpe-write-known-failures", "plain.yaml")
-    spread = project.run("mine:Greedy", *options, "-n", "2", "--bpe-write-known-failures", "spread.yaml")
+    spread = project.judge("mine:Greedy", *options, "-n", "2", "--bpe-write-known-failures", "spread.yaml")
     assert plain.ret == spread.ret == pytest.ExitCode.TESTS_FAILED
     assert len(states(plain)) == 23
     assert states(plain) == states(spread)
