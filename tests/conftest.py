@@ -9,8 +9,6 @@ from pathlib import Path
 import pytest
 from helpers.project import Project
 
-import bpe_conformance.session.run  # noqa: F401  pytester forgets what a run in this process imports first
-
 pytest_plugins = ["pytester", "helpers.bridge_adapters"]
 SLOW = Path(__file__).parent / "slow"
 os.environ["COLUMNS"] = "80"  # stored outputs have this width, whatever the terminal

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from bpe_conformance.session.run import Run
+
 TESTS = Path(__file__).parents[1]
 SPEC = TESTS / "spec"
 
@@ -31,9 +33,13 @@ class Project:
         arguments = ["conformance", "--adapter", adapter, f"--bpe-spec={SPEC}", *options]
         return self.pytester.runpytest_subprocess(*arguments, timeout=60)
 
-    def judge(self, adapter: str, *options: str) -> pytest.RunResult:
-        """The same in this process, which is faster."""
-        return self.pytester.runpytest_inprocess("conformance", "--adapter", adapter, f"--bpe-spec={SPEC}", *options)
+    def judge(self, adapter: str, *options: str, alone: bool = False) -> pytest.RunResult:
+        """The same in this process, which is faster; `alone`: a failure is tested again in a new process."""
+        with pytest.MonkeyPatch.context() as patch:
+            if not alone:
+                patch.setattr(Run, "_passes_alone", lambda _: "")
+            arguments = ["conformance", "--adapter", adapter, f"--bpe-spec={SPEC}", *options]
+            return self.pytester.runpytest_inprocess(*arguments)
 
     def refused(self, adapter: str, *options: str) -> str:
         """Return the one line with which the plugin refuses to judge at all."""

@@ -8,7 +8,7 @@ from helpers.project import Project
 
 from bpe_conformance.session.fuzzing import Fuzzing
 
-FUZZ = ("--bpe-fuzz", "0.05", "--bpe-case", "law-encode")
+FUZZ = ("--bpe-fuzz", "0.02", "--bpe-case", "law-encode")
 INTERRUPTED = """
 import os, signal
 from mine import Greedy

@@ -59,7 +59,7 @@ def test_wrong_usage_is_one_line(project: Project, adapter: str, options: tuple[
 
 
 def test_a_refusal_comes_before_any_case_and_without_a_traceback(project: Project) -> None:
-    result = project.run("mine:Narrow", "-n", "2")
+    result = project.judge("mine:Narrow", "-n", "2")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     output = result.stdout.str() + result.stderr.str()
     assert output.count("ERROR") == 1
@@ -116,7 +116,7 @@ def test_a_spec_of_ones_own_is_named_when_repeating(project: Project, tmp_path: 
 
 def test_a_seed_is_named_when_repeating(project: Project) -> None:
     options = ["--adapter", "mine:Greedy", "--bpe-seed", "7", "--bpe-case", "law-encode"]
-    result = project.pytester.runpytest_subprocess("conformance", *options)
+    result = project.pytester.runpytest_inprocess("conformance", *options)
     result.stdout.fnmatch_lines(
         [
             "bpe-conformance: testing mine:Greedy; 0 cases, 1 properties with seed 7; *",
@@ -134,7 +134,7 @@ def test_a_seed_that_is_no_number_of_0_or_more_is_refused(project: Project) -> N
 
 def test_an_adapter_without_the_suite_is_refused(pytester: pytest.Pytester) -> None:
     pytester.makepyfile(test_own="def test_own(): pass")
-    result = pytester.runpytest_subprocess("--adapter", "textbook")
+    result = pytester.runpytest_inprocess("--adapter", "textbook")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     result.stderr.fnmatch_lines(["ERROR: --adapter is given, but the suite is not named; write: pytest conformance *"])
 

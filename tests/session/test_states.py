@@ -39,7 +39,7 @@ def test_the_textbook_passes(project: Project) -> None:
 
 
 def test_a_wrong_tokenizer_fails_and_learns_how(project: Project) -> None:
-    result = project.run("mine:Greedy", "--bpe-write-known-failures", "known.yaml")
+    result = project.judge("mine:Greedy", "--bpe-write-known-failures", "known.yaml")
     assert result.ret == pytest.ExitCode.TESTS_FAILED
     result.stdout.fnmatch_lines(
         [
@@ -75,6 +75,26 @@ def test_a_wrong_tokenizer_fails_and_learns_how(project: Project) -> None:
             "verdict       encoder    FAIL: 2 of 14 MUST tests fail (2 of them known)",
         ]
     )
+
+
+AGEING = """
+from mine import Right
+
+class Ageing(Right):
+    seen = set()
+
+    def encode(self, text):
+        self.seen.add(text)
+        return super().encode(text) if len(self.seen) < 5 else [0]
+"""
+
+
+def test_a_failure_that_passes_alone_is_named(project: Project) -> None:
+    project.write("ageing.py", AGEING)
+    result = project.judge("ageing:Ageing", "--bpe-section", "MERGE", "--bpe-section", "BYTES", alone=True)
+    result.stdout.fnmatch_lines(["* passes alone, in a new process: earlier calls or instances change answers."])
+    wrong = project.judge("mine:Greedy", "--bpe-section", "MERGE", alone=True)
+    assert "passes alone" not in wrong.stdout.str()
 
 
 def test_known_failures_are_strict_both_ways(project: Project) -> None:

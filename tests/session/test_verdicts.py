@@ -141,7 +141,7 @@ class Bytes(Textbook):
 
 def test_a_property_with_a_wrong_control_counts_where_nothing_else_fails(project: Project) -> None:
     project.write("bytes_only.py", ALWAYS_WRONG)
-    found = project.pytester.runpytest_subprocess(
+    found = project.pytester.runpytest_inprocess(
         *("conformance", "--adapter", "bytes_only:Bytes"),
         *("--bpe-case", "law-long-texts", "--bpe-case", "bytes-alphabet-ascii"),
     )
