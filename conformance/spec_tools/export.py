@@ -35,7 +35,8 @@ from ..properties.catalogue import PROPERTIES
 SCHEMA = "export.schema.json"
 MANIFEST = "manifest.json"
 FORMAT = 1
-LISTED = ("cases", "sections", "laws", "conventions", "patterns", "files", "vocab", "merges")
+LISTED = ("cases", "sections", "laws", "conventions", "patterns", "files")
+TABLES = ("vocab", "merges")
 Json = dict[str, Any]
 
 
@@ -105,9 +106,8 @@ def contents(spec: Spec) -> dict[str, bytes]:
 
 def _written(document: Json) -> bytes:
     """Return the JSON of a document: ASCII, one line for each entry of a long list."""
-    parts = [
-        f" {_dumped(key)}: {_listed(value) if key in LISTED else _dumped(value)}" for key, value in document.items()
-    ]
+    lay_out = dict.fromkeys(LISTED, _listed) | dict.fromkeys(TABLES, _pairs)
+    parts = [f" {_dumped(key)}: {lay_out.get(key, _dumped)(value)}" for key, value in document.items()]
     return ("{\n" + ",\n".join(parts) + "\n}\n").encode("ascii")
 
 
@@ -115,6 +115,12 @@ def _listed(value: Any) -> str:
     if isinstance(value, list):
         return "[\n" + ",\n".join(f"  {_dumped(row)}" for row in value) + "\n ]"
     return "{\n" + ",\n".join(f"  {_dumped(key)}: {_dumped(row)}" for key, row in value.items()) + "\n }"
+
+
+def _pairs(rows: Sequence[Sequence[int | str]]) -> str:
+    """Return what `_listed` does, at once: rows of ids and hexadecimal digits hold no bracket."""
+    body = _dumped(rows)[1:-1].replace("], [", "],\n  [")
+    return f"[\n  {body}\n ]" if rows else _listed(rows)
 
 
 def _dumped(value: Any) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator, Mapping
+from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +15,12 @@ from jsonschema import Draft202012Validator
 from bpe_conformance import cli
 from bpe_conformance.command_error import CommandError
 from bpe_conformance.fixtures.saving import NotWritten
-from bpe_conformance.fixtures.spec import FOLDER, installed_spec
+from bpe_conformance.fixtures.spec import FOLDER, installed_spec, load_spec
 from bpe_conformance.reference import textbook
 from bpe_conformance.spec_tools.export import contents, export
 
 SMALL = Path(__file__).parents[1] / "spec"
+LONGEST = 50_000  # characters: the oracle is slow
 
 
 @pytest.fixture(scope="module")
@@ -28,26 +30,30 @@ def exported(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.fixture(scope="module")
+def documents(exported: Path) -> dict[str, Any]:
+    return _documents(exported)
+
+
 def _documents(folder: Path) -> dict[str, Any]:
     files = sorted(file for file in folder.rglob("*.json") if file.name != "export.schema.json")
     return {file.relative_to(folder).as_posix(): json.loads(file.read_bytes()) for file in files}
 
 
-def test_every_document_passes_the_schema(exported: Path) -> None:
+def test_every_document_passes_the_schema(exported: Path, documents: dict[str, Any]) -> None:
     schema = json.loads((exported / "export.schema.json").read_bytes())
     Draft202012Validator.check_schema(schema)
     validator = Draft202012Validator(schema)
-    documents = _documents(exported)
     inline = [name for name in documents if name.startswith("models/inline-")]
-    for name in inline[5:]:  # validation is slow: a sample has to do
-        del documents[name]
-    for key in ("vocab", "merges"):
-        del documents["models/gpt2.json"][key][500:]
-    for document in documents.values():
-        if document["kind"] == "cases":
-            del document["cases"][20:-5]
     for name, document in documents.items():
-        assert validator.is_valid(document), name
+        if name in inline[3:]:  # validation is slow: a sample has to do
+            continue
+        fewer = dict(document)
+        for key in {"vocab", "merges"} & document.keys():
+            fewer[key] = document[key][:300]
+        if document["kind"] == "cases":
+            fewer["cases"] = [*document["cases"][:20], *document["cases"][-5:]]
+        assert validator.is_valid(fewer), name
     assert not validator.is_valid({"kind": "model"})
 
 
@@ -64,11 +70,11 @@ def test_the_manifest_names_every_file(exported: Path) -> None:
     assert manifest["counts"]["clauses"] == len(spec.clauses)
 
 
-def test_exports_are_ascii_and_equal(exported: Path) -> None:
-    spec = installed_spec()
-    again = contents(spec)
-    assert {name: (exported / name).read_bytes() for name in again} == again
-    assert all(data.isascii() for name, data in again.items() if name.endswith(".json"))
+def test_exports_are_ascii_and_equal(exported: Path, tmp_path: Path) -> None:
+    assert all(file.read_bytes().isascii() for file in exported.rglob("*.json"))
+    export(SMALL, tmp_path)
+    again = contents(load_spec(SMALL))
+    assert {name: (tmp_path / name).read_bytes() for name in again} == again
 
 
 # A test runner that knows only the JSON
@@ -77,8 +83,8 @@ def test_exports_are_ascii_and_equal(exported: Path) -> None:
 class Runner:
     """Tests the textbook with an export."""
 
-    def __init__(self, folder: Path) -> None:
-        self.documents = _documents(folder)
+    def __init__(self, documents: dict[str, Any]) -> None:
+        self.documents = documents
         self.tokenizers: dict[tuple[str, str], textbook.Tokenizer] = {}
         self.patterns = self.documents["conventions.json"]["patterns"]
 
@@ -175,12 +181,12 @@ def _text(value: Any) -> str:
     [{"key": "lex-greater", "lookup": "pair"}, {"key": "smaller-ids/gpt2/text", "lookup": "bytes"}],
     ids=["defaults", "others"],
 )
-def test_the_textbook_passes_by_the_json_alone(exported: Path, conventions: dict[str, str]) -> None:
-    runner = Runner(exported)
+def test_the_textbook_passes_by_the_json_alone(documents: dict[str, Any], conventions: dict[str, str]) -> None:
+    runner = Runner(documents)
     defaults = conventions["lookup"] == "pair"
     tested = 0
     for case in runner.cases():
-        if case["op"] == "save" or "lazy" in case["expect"]:
+        if case["op"] == "save" or "lazy" in case["expect"] or len(case["input"].get("text", "")) > LONGEST:
             continue
         if not defaults and len({str(value) for value in case["expect"].get("by_convention", {}).values()}) < 2:
             continue
@@ -192,9 +198,9 @@ def test_the_textbook_passes_by_the_json_alone(exported: Path, conventions: dict
     assert tested > (800 if defaults else 150)
 
 
-def test_the_runner_detects_a_wrong_value(exported: Path) -> None:
-    runner = Runner(exported)
-    case = next(case for case in runner.cases() if case["id"] == "merge-priority-beats-leftmost")
+def test_the_runner_detects_a_wrong_value(documents: dict[str, Any]) -> None:
+    runner = Runner(documents)
+    case = deepcopy(next(case for case in runner.cases() if case["id"] == "merge-priority-beats-leftmost"))
     case["expect"]["by_convention"]["pair"]["ids"] = [257, 99]
     case["expect"]["by_convention"]["pair"]["tokens"] = ["6162", "63"]
     assert runner.holds(case, case["expect"], {"key": "lex-greater", "lookup": "pair"}) is False

@@ -14,7 +14,7 @@ import pytest
 import yaml
 
 from bpe_conformance.fixtures import read_model
-from bpe_conformance.fixtures.spec import FOLDER, load_spec
+from bpe_conformance.fixtures.spec import installed_spec, load_spec
 from bpe_conformance.fixtures.yaml_file import SpecError
 from bpe_conformance.reference import textbook
 from bpe_conformance.spec_tools.regenerate import regenerate
@@ -401,5 +401,5 @@ def test_versions_are_in_one_place():
 
 def test_every_mark_names_a_witness():
     names = {"hand", *(witness.name for witness in load_witnesses())}
-    for case in load_spec(FOLDER).cases:
+    for case in installed_spec().cases:
         assert set(case.agrees) <= names
