@@ -57,16 +57,16 @@ def starts_of(texts: list[str], compiled: regex.Pattern[str]) -> list[int]:
 
 
 @given(st.lists(TEXTS, min_size=1, max_size=4))
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=80, deadline=None)
 def test_gpt2_pre_tokens_start_where_the_pattern_says(texts: list[str]) -> None:
     data = BARRIER.join([text.encode() for text in texts])
     assert splitting.gpt2_starts(data + BARRIER * 3, len(data)).tolist() == starts_of(texts, resolve("gpt2"))
 
 
-def test_every_character_has_the_class_that_the_pattern_gives_it() -> None:
+def test_characters_have_the_class_that_the_pattern_gives_them() -> None:
     codes = [code for code in range(sys.maxunicode + 1) if not 0xD800 <= code < 0xE000]
     for step in range(0, len(codes), 1 << 18):
-        some = codes[step : step + (1 << 18) : 1 if step == 0 else 7]
+        some = codes[step : step + (1 << 18) : 5 if step == 0 else 29]
         text = "".join([f"{chr(code)}a {chr(code)}1{chr(code)}{chr(code)}!" for code in some])
         data = text.encode()
         assert splitting.gpt2_starts(data + BARRIER * 3, len(data)).tolist() == starts_of([text], resolve("gpt2"))
@@ -187,7 +187,7 @@ def steps(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> No
 @pytest.mark.parametrize("byte_order", ["raw", "gpt2"])
 def test_merges_are_the_plain_ones(tie_break: str, byte_order: str) -> None:
     draw = random.Random(f"{tie_break} {byte_order}")
-    for _ in range(120):
+    for _ in range(50):
         letters = draw.choice(["a", "ab", "abc", "abcdefgh", "é日a"])
         longest, largest = draw.choice([(3, 1), (8, 3), (30, 1000)])
         counts: Counter[bytes] = Counter()
@@ -277,11 +277,12 @@ def test_ids_of_trained_tables_are_the_plain_ones(name: str) -> None:
     for special in SPECIAL_TOKENS:
         text = "".join(draw.choice(WHITE + WORDS + OTHERS) for _ in range(600))
         trained = Tokenizer.train(text, 300, special, pattern=name)
-        for _ in range(20):
+        for _ in range(8):
             text = "".join(draw.choice(WHITE + WORDS + OTHERS) for _ in range(60))
-            assert trained.encode(text) == plain(trained, text)
-            assert trained.encode_to_numpy(text).tolist() == plain(trained, text)
-            assert list(trained.encode_iterable([text[:9], text[9:]])) == plain(trained, text)
+            ids = plain(trained, text)
+            assert trained.encode(text) == ids
+            assert trained.encode_to_numpy(text).tolist() == ids
+            assert list(trained.encode_iterable([text[:9], text[9:]])) == ids
 
 
 @pytest.mark.usefixtures("at_once")

@@ -68,7 +68,7 @@ def test_a_long_iterable_is_not_taken_at_once(text: str) -> None:
 
     def documents() -> Iterator[str]:
         nonlocal taken
-        for _ in range(200):
+        for _ in range(40):
             taken += 1
             yield text
 

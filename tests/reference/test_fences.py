@@ -62,9 +62,13 @@ def test_fences_in_bytes_are_those_of_the_decoded_text(data: bytes) -> None:
     assert decoded == in_text(data.decode("utf-8", "replace"))
 
 
-def test_visible_is_what_the_engine_says_of_every_character() -> None:
+def test_visible_is_what_the_engine_says() -> None:
     """A fence is before the space in `x <character>` and `<character> x` if the character is visible."""
-    for characters in (map(chr, range(0xD800)), map(chr, range(0xE000, sys.maxunicode + 1))):
+    for characters in (
+        map(chr, range(0xD800)),
+        map(chr, range(0xE000, 0x10000)),
+        map(chr, range(0x10000, sys.maxunicode, 13)),
+    ):
         text = "".join(f"x {character} x" for character in characters)
         visible = [place for place in range(2, len(text), 5) if ord(text[place]) > 0x20 and not text[place].isspace()]
         assert in_text(text) == sorted(place + shift for place in visible for shift in (-1, 1))

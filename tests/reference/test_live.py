@@ -53,8 +53,8 @@ def test_the_same_ids_on_real_text(name: str, real: str) -> None:
     pytest.importorskip("tokenizers")
     if name == "none":
         real = real[:1500]
-    ours = Tokenizer.train(real[:60_000], 900, SPECIAL, pattern=name)
-    assert_same(ours, real)
+    ours = Tokenizer.train(real[:30_000], 700, SPECIAL, pattern=name)
+    assert_same(ours, real[:60_000])
 
 
 def test_the_same_ids_by_gpt2s_table(real: str) -> None:

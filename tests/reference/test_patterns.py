@@ -25,7 +25,7 @@ PIECES = [
 ]
 hostile = st.lists(st.sampled_from(PIECES), max_size=24).map("".join)
 texts = st.one_of(hostile, st.text(max_size=30))
-profile = settings(max_examples=150, derandomize=True, deadline=None, database=None)
+profile = settings(max_examples=80, derandomize=True, deadline=None, database=None)
 
 
 @pytest.mark.parametrize("name", PATTERNS)

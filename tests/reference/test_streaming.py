@@ -40,7 +40,7 @@ def cut(text: str, draw: random.Random) -> list[str]:
 @pytest.mark.parametrize("name", [*PATTERNS, r"\w+|\s+", r" ?\S+"])
 def test_a_stream_is_its_joined_text(name: str) -> None:
     draw = random.Random(name)
-    for _ in range(25):
+    for _ in range(10):
         special = draw.choice(SPECIAL_TOKENS)
         sample = "".join(draw.choice(PIECES) for _ in range(200))
         tokenizer = Tokenizer.train(sample, 320, special, pattern=name)
