@@ -169,7 +169,7 @@ def learn(
         if not counts:
             break
         pair = choose(counts, tie_break, ids)
-        words = [replace(word, pair) for word in words]
+        words = [replace(word, pair) if pair[0] in word and pair[1] in word else word for word in words]
         ids.setdefault(pair[0] + pair[1], len(ids))
         merges.append(pair)
     return merges
