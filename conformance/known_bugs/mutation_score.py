@@ -30,8 +30,8 @@ from .matrix import Matrix
 
 CASES_WITHOUT_BUG = Path(matrix.__file__).with_name("cases_without_bug.yaml")
 SEEDS = (1, 2, 3)
-FEW = 8
-ONE_IN = 128
+FEW = 5
+ONE_IN = 256
 Answers = dict[str, str]
 
 
