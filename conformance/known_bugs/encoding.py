@@ -345,6 +345,7 @@ add_variants(
         ),
     },
     encode={
+        "EncodesToNothing": lambda self, text: [],
         "BeginningMarked": lambda self, text: [*map(self.special_id, self.special[:1]), *Encoder.encode(self, text)],
     },
     merge={

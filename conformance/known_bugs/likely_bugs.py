@@ -186,10 +186,12 @@ def _causes(
     clauses = {name: case.clause.id for name, case in golden.items()} | {bug.id: bug.clause for bug in bugs.values()}
     likely = partial(ranked, answers, [one.test for one in tested], matrix.read(), clauses)
     found = likely(left.keys() & golden)
-    for conventions, tests in _conventions([one for one in failing if one.test in golden], tested, golden, declared):
+    voted = _conventions([one for one in failing if one.test in golden], tested, golden, declared)
+    for conventions, tests, against in voted:
         explains = partial(_is_correct_under, dict(conventions), {**declared, **dict(conventions)})
         every = {*tests, *_explained(left.values(), explains)} & left.keys()
-        if every and not any(likeness.cases > every & golden.keys() for likeness in found):
+        cases = every & golden.keys()
+        if every and not any(one.cases > cases or (against and one.cases >= cases) for one in found):
             add(_Group(ConventionCause(conventions, ()), every))
     for likeness in likely(left.keys() & golden) if groups else found:
         add(_Group(BugCause(tuple(_bug(bugs[bug]) for bug in likeness.bugs), ()), set(likeness.cases)))
@@ -275,8 +277,10 @@ def _bug(bug: KnownBug) -> Bug:
 
 def _conventions(
     failing: Sequence[Outcome], tested: Sequence[Outcome], golden: Mapping[str, Case], declared: Mapping[str, str]
-) -> Iterator[tuple[tuple[tuple[str, str], ...], list[str]]]:
+) -> Iterator[tuple[tuple[tuple[str, str], ...], list[str], int]]:
     """Yield, most failures first, each set of undeclared conventions under which failing answers are correct.
+
+    With it come these tests, and how many that pass speak against it.
 
     A set counts only if more answers speak for it than against it: tests of whose answers it would be
     the expected one, and those that pass although it asks for another answer.
@@ -292,8 +296,9 @@ def _conventions(
             for one in failing
             if one.test in left and one.mismatch is not None and conventions in one.mismatch.conventions
         ]
-        if len(tests) >= FEWEST_FOR_CONVENTION and len(tests) > _against(conventions, declared, tested, golden):
-            yield conventions, tests
+        against = _against(conventions, declared, tested, golden)
+        if len(tests) >= FEWEST_FOR_CONVENTION and len(tests) > against:
+            yield conventions, tests, against
             left -= set(tests)
 
 

@@ -34,6 +34,9 @@ add_variants(
             counts, key=lambda pair: (-counts[pair], ids[pair[0]], ids[pair[1]])
         ),
         "TieAmongTopTen": lambda self, counts, ids: Trainer.choose(self, dict(Counter(counts).most_common(10)), ids),
+        "TieAmongTopHundred": lambda self, counts, ids: Trainer.choose(
+            self, dict(Counter(counts).most_common(100)), ids
+        ),
         "GreatestPairWhateverCount": lambda self, counts, ids: max(counts),
         "RarestPair": lambda self, counts, ids: min(counts, key=lambda pair: (counts[pair], pair)),
         "TiePrefixGreater": lambda self, counts, ids: min(
