@@ -452,6 +452,7 @@ class Mismatch:
         divergence: where and why the two part.
         depends_on: the other part that fails alone too.
         conventions: the smallest sets of (convention, value) pairs, not declared, under which the answer is correct.
+        compared: the answer to the case as it is stored, with the default ids; None if that is `answer`.
     """
 
     asked: Question
@@ -460,11 +461,12 @@ class Mismatch:
     divergence: Divergence | None = None
     depends_on: Dependence | None = None
     conventions: tuple[tuple[tuple[str, str], ...], ...] = ()
+    compared: Table | None = None
 
     @property
     def fingerprint(self) -> str:
-        """Equal for equal answers."""
-        return fingerprint(self.answer)
+        """Equal for equal answers, whatever conventions are declared and whether special tokens are supported."""
+        return fingerprint(self.compared or self.answer)
 
 
 @dataclass(frozen=True)

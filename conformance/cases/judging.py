@@ -16,10 +16,10 @@ def judge(case: Case, implementation: Implementation) -> Mismatch | None:
     Raises:
         TimedOut: if the time limit of the implementation runs out.
     """
-    case = adapted(case, implementation) or case
+    stored, case = case, adapted(case, implementation) or case
     match case.op:
         case "train":
-            return training.judge(case, implementation)
+            return training.judge(case, implementation, stored)
         case "decode":
             return decoding.judge(case, implementation)
         case "batch":

@@ -34,8 +34,14 @@ from .expectations import read_merges, training_key, value_for
 _Conventions = Mapping[str, str]
 
 
-def judge(case: Case, implementation: Implementation) -> Mismatch | None:
-    """Return how what the implementation learns differs from what `case` expects, or None."""
+def judge(case: Case, implementation: Implementation, stored: Case) -> Mismatch | None:
+    """Return how what the implementation learns differs from what `case` expects, or None.
+
+    Args:
+        case: the case as the implementation is asked it.
+        implementation: the implementation under test.
+        stored: the case as it is stored, perhaps with more special tokens.
+    """
     given = _Training.of(case)
     asked = Question("train", None, given.question)
     conventions = implementation.conventions
@@ -52,7 +58,11 @@ def judge(case: Case, implementation: Implementation) -> Mismatch | None:
     where = given.divergence(answer, conventions)
     if where is None:
         return None
-    return Mismatch(asked, expected, answer, where, conventions=given.other_conventions(answer, conventions))
+    compared = None
+    if isinstance(where, TrainingDivergence) and given.has_its_entries(answer, conventions):
+        compared = Table(textbook.build_vocab(answer.merges, _Training.of(stored).named), answer.merges)
+    others = given.other_conventions(answer, conventions)
+    return Mismatch(asked, expected, answer, where, conventions=others, compared=compared)
 
 
 @dataclass(frozen=True)
@@ -116,6 +126,10 @@ class _Training:
 
     def _vocab(self, merges: Sequence[Merge], conventions: _Conventions) -> dict[int, bytes]:
         return textbook.build_vocab(merges, self.named, conventions["byte_order"], conventions["id_layout"])
+
+    def has_its_entries(self, answer: Table, conventions: _Conventions) -> bool:
+        """Return whether the vocabulary has the entries of its merges, under any ids."""
+        return set(answer.vocab.values()) == set(self._vocab(answer.merges, conventions).values())
 
     def _is_correct(self, answer: Table, conventions: _Conventions) -> bool:
         """Return whether the table is a stored one under `conventions`; no tie rule is `unspecified`."""

@@ -258,6 +258,34 @@ def _of_bug(bug: str, clause: str) -> list[Outcome]:
     return outcomes
 
 
+def test_a_trainer_is_named_whatever_ids_it_gives_and_special_tokens_it_refuses() -> None:
+    bug = next(one for one in known_bugs() if one.id == "tie-right-first")
+
+    class Other(bug.target):  # type: ignore[misc]
+        conventions = {"id_layout": "bytes-merges-specials"}  # noqa: RUF012
+
+        def specials(self, special_tokens: list[str]) -> list[str]:
+            if special_tokens:
+                raise NotImplementedError
+            return []
+
+    implementation = Implementation("x", Other)
+    outcomes = []
+    for case in (case for case in _cases() if case.clause.id == "TRAIN-TIE-1"):
+        mismatch = judge(case, implementation)
+        outcomes.append(replace(_outcome(case, None, "failed" if mismatch else "passed"), mismatch=mismatch))
+    (cause,) = diagnose(outcomes, _cases(), implementation.conventions).causes
+    assert isinstance(cause, BugCause)
+    assert [one.id for one in cause.bugs] == [bug.id]
+
+
+def test_a_bug_that_explains_as_much_as_a_contradicted_convention_is_the_cause() -> None:
+    passed = [one for one in _of_bug("only-endoftext-cut", "TRAIN-SPECIAL-1") if one.state == "passed"]
+    (cause,) = diagnose([*_of_bug("only-endoftext-cut", "TRAIN-SPECIAL-4"), *passed], _cases()).causes
+    assert isinstance(cause, BugCause)
+    assert [one.id for one in cause.bugs] == ["only-endoftext-cut"]
+
+
 def _of_property(mismatch: Mismatch, clause: str = "LAW-ENCODE-1") -> Outcome:
     return Outcome("law", "property", "", "failed", _spec().clauses[clause], "encoder", mismatch)
 
