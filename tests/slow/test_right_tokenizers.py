@@ -25,9 +25,9 @@ PARTS = {
     "declared:SmallerIds": ["TRAIN"],
     "declared:FirstSeen": ["TRAIN"],
     "declared:Unspecified": ["TRAIN"],
-    "declared:LookupBytes": ["MERGE", "SPECIAL", "LAW"],
-    "files:AsText": ["FILE", "LAW"],
-    "files:SpelledOnly": ["FILE", "LAW"],
+    "declared:LookupBytes": ["MERGE", "SPECIAL", "LAW-ENCODE", "LAW-STREAM", "LAW-BATCH"],
+    "files:AsText": ["FILE", "LAW-SAVE", "LAW-WAYS"],
+    "files:SpelledOnly": ["FILE", "LAW-SAVE", "LAW-WAYS"],
     "pools:Tokenizer": ["BATCH", "ERROR"],
     "shapes:Subclass": ["TRAIN"],
     "shapes:Wrapping": ["SPECIAL", "DECODE", "STREAM", "FILE"],
@@ -57,4 +57,4 @@ def test_the_whole_suite_raises_no_alarm(project: Project, adapter: str) -> None
 
 @pytest.mark.parametrize("adapter", PARTS)
 def test_the_part_that_the_build_matters_to_raises_no_alarm(project: Project, adapter: str) -> None:
-    judge(project, adapter, *SHORT, *(f"--bpe-section={name}" for name in PARTS[adapter]), in_process=True)
+    judge(project, adapter, *SHORT, *(f"--bpe-clause={name}" for name in PARTS[adapter]), in_process=True)
