@@ -140,6 +140,7 @@ def hf_ties():
         "byte_order": "gpt2",
         "id_layout": "specials-bytes-merges",
         "lookup": "pair",
+        "train_special": "text",
     }
 
 
