@@ -168,3 +168,11 @@ class DeclaresConventions(Protocol):
     @property
     def conventions(self) -> Mapping[str, str]:
         """Name → value, of those that differ from the defaults."""
+
+
+class DeclaresPattern(Protocol):
+    """An adapter whose split is fixed, and is not GPT-2's."""
+
+    @property
+    def pattern(self) -> str:
+        """The name of a pattern of the specification, such as `none`, or a regular expression (syntax of `regex`)."""

@@ -12,13 +12,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import ClassVar
 
 from bpe_conformance.protocol import (
-    Adapter, Batch, DeclaresConventions, DecodesBytes, LoadsFiles, Saves, Streaming, Trainer
+    Adapter, Batch, DeclaresConventions, DeclaresPattern, DecodesBytes, LoadsFiles, Saves, Streaming, Trainer
 )
 from bpe_conformance.protocol import Tokenizer as TokenizerProtocol
 
 
 class Tokenizer:
     conventions: ClassVar[Mapping[str, str]] = {}
+    pattern: ClassVar[str] = "none"
 
     def __init__(
         self, vocab: dict[int, bytes], merges: list[tuple[bytes, bytes]], special_tokens: list[str] | None = None
@@ -56,6 +57,7 @@ adapter: Adapter[TokenizerProtocol] = Tokenizer
 trainer: Trainer = Tokenizer
 files: LoadsFiles[TokenizerProtocol] = Tokenizer
 declares: DeclaresConventions = Tokenizer
+splits: DeclaresPattern = Tokenizer
 built = Tokenizer({}, [])
 streaming: Streaming = built
 batch: Batch = built

@@ -31,6 +31,7 @@ class RemoteTokenizer:
         client: the program: `time_limit`, `start()`, `pid`, `close()`.
         capabilities: what the program announced.
         conventions: what it declared.
+        pattern: the split that it declared as its own, or None.
         language: the language that it is written in, or "".
         version: its version, or "".
     """
@@ -38,6 +39,7 @@ class RemoteTokenizer:
     client: ClassVar[Client]
     capabilities: ClassVar[frozenset[str]] = frozenset()
     conventions: ClassVar[Mapping[str, str]] = {}
+    pattern: ClassVar[str | None] = None
     language: ClassVar[str] = ""
     version: ClassVar[str] = ""
     _source: Source
@@ -262,6 +264,7 @@ def bridge(
         "client": client,
         "capabilities": names,
         "conventions": conventions,
+        "pattern": pattern if isinstance(pattern := hello.get("pattern"), str) else None,
         "language": _announced(hello, "language"),
         "version": _announced(hello, "version"),
         "__init__": _init_pattern if "pattern" in names else _init,

@@ -141,6 +141,7 @@ class Server:
             self._adapter = self._load()
         model = getattr(self._adapter, "model", None)
         conventions = getattr(self._adapter, "conventions", None)
+        pattern = getattr(self._adapter, "pattern", None)
         return {
             "protocol": wire.PROTOCOL,
             "name": getattr(self._adapter, "__name__", type(self._adapter).__name__),
@@ -149,6 +150,7 @@ class Server:
             "capabilities": self._capabilities(isinstance(model, str)),
             "conventions": {} if conventions is None else dict(conventions),
             "model": model if isinstance(model, str) else None,
+            **({"pattern": pattern} if isinstance(pattern, str) else {}),
         }
 
     def _capabilities(self, fixed: bool) -> list[str]:

@@ -92,6 +92,7 @@ function server(open) {
         capabilities: [...adapter.offers, "surrogates"],
         conventions: adapter.conventions ?? {},
         model: adapter.model ?? null,
+        pattern: adapter.pattern ?? null,
       };
     },
     load: made("load"),

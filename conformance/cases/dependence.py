@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from bpe_conformance.fixtures import PATTERNS, Model
+from bpe_conformance.fixtures import Model
 from bpe_conformance.fixtures.spec import CLASS_OF_OP, Case
 from bpe_conformance.reference import textbook
 
@@ -102,7 +102,7 @@ def _on_pieces(text: str, section: str, model: Model, implementation: Implementa
     if section == "SPLIT":
         return None
     try:
-        right = oracle(model, implementation.conventions["lookup"])
+        right = oracle(model, implementation.conventions)
     except ValueError:  # a table or a special token that the textbook refuses
         return None
     segments = textbook.cut_special(text, model.special_tokens or ())
@@ -112,7 +112,7 @@ def _on_pieces(text: str, section: str, model: Model, implementation: Implementa
         if wrong is not None:
             return Dependence("segment", wrong)
         return None if section == "SPECIAL" else Dependence("segments", text)
-    pieces = [] if model.is_large else textbook.split(text, PATTERNS[model.pattern])
+    pieces = [] if model.is_large else textbook.split(text, right.pattern)
     if 1 < len(pieces) <= MOST_PIECES and all(_correct_alone(piece, model, implementation, right) for piece in pieces):
         return Dependence("pre-tokens", text)
     return None

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
-from bpe_conformance.fixtures import PATTERNS, Merge, Model
+from bpe_conformance.fixtures import Merge, Model
+from bpe_conformance.fixtures.conventions import DEFAULTS
 from bpe_conformance.reference import textbook
 
 from ..outcome import (
@@ -25,6 +26,7 @@ from ..outcome import (
     WrongMerge,
     first_difference,
 )
+from .expectations import expression
 
 _Ids = Mapping[bytes, int] | None
 """Token → id where `lookup` is `bytes`; None where it is `pair`."""
@@ -36,7 +38,7 @@ def encoding(
     expected: Sequence[int],
     got: Sequence[int],
     splitting: bool = False,
-    lookup: str = "pair",
+    conventions: Mapping[str, str] = DEFAULTS,
 ) -> EncodingDivergence:
     """Return where two encodings of `text` part, and the merge, boundary or special token that explains it.
 
@@ -46,11 +48,11 @@ def encoding(
         expected: the correct ids.
         got: the ids that came back.
         splitting: whether the case is about pre-tokens, so that a missing merge shows an incorrect boundary.
-        lookup: the declared convention.
+        conventions: those that are declared.
     """
     place = first_difference(expected, got)
     offset = sum(len(model.vocab.get(index, b"")) for index in expected[:place])
-    cause = _cause(_Encodings(model, text, expected, got, place, offset, lookup), splitting)
+    cause = _cause(_Encodings(model, text, expected, got, place, offset, conventions), splitting)
     return EncodingDivergence(place, offset, cause)
 
 
@@ -58,13 +60,21 @@ class _Encodings:
     """Two encodings of one text."""
 
     def __init__(
-        self, model: Model, text: str, expected: Sequence[int], got: Sequence[int], place: int, offset: int, lookup: str
+        self,
+        model: Model,
+        text: str,
+        expected: Sequence[int],
+        got: Sequence[int],
+        place: int,
+        offset: int,
+        conventions: Mapping[str, str],
     ) -> None:
         self.model, self.text = model, text
         self.expected, self.got = expected, got
         self.place, self.offset = place, offset
         self.ids: _Ids = None
-        if lookup == "bytes":
+        self.pattern = expression(model.pattern, conventions)
+        if conventions["lookup"] == "bytes":
             self.ids = {token: index for index, token in model.vocab.items() if token not in self.special}
 
     @property
@@ -73,6 +83,15 @@ class _Encodings:
 
     def spelled(self, ids: Sequence[int]) -> bytes:
         return b"".join(self.model.vocab.get(index, b"") for index in ids)
+
+    @property
+    def pieces(self) -> list[tuple[str, bool]]:
+        """Pre-tokens and special tokens, and whether each is a special token."""
+        pieces: list[tuple[str, bool]] = []
+        for segment, special in textbook.cut_special(self.text, self.model.special_tokens or ()):
+            split = [segment] if special else textbook.split(segment, self.pattern)
+            pieces += [(piece, special) for piece in split]
+        return pieces
 
     @property
     def cuts(self) -> set[int]:
@@ -108,7 +127,7 @@ def _cut_pre_token(both: _Encodings) -> PreTokenCut | None:
     if missed is None:
         return None
     here = 0
-    for piece, _ in _pieces(both.model, both.text):
+    for piece, _ in both.pieces:
         end = here + len(piece.encode("utf-8", "surrogatepass"))
         if missed.byte is not None and here <= missed.byte < end:
             return PreTokenCut(piece, missed.byte + len(missed.merge[0]), missed)
@@ -142,26 +161,16 @@ def _token_cause(both: _Encodings, expected: int, got: int) -> EncodingCause:
 
 def _boundaries(both: _Encodings) -> list[int]:
     cuts, here = [], 0
-    for piece, _ in _pieces(both.model, both.text):
+    for piece, _ in both.pieces:
         here += len(piece.encode("utf-8", "surrogatepass"))
         cuts.append(here)
     return cuts
 
 
-def _pieces(model: Model, text: str) -> list[tuple[str, bool]]:
-    pieces: list[tuple[str, bool]] = []
-    for segment, special in textbook.cut_special(text, model.special_tokens or ()):
-        if special:
-            pieces.append((segment, True))
-        else:
-            pieces += [(piece, False) for piece in textbook.split(segment, PATTERNS[model.pattern])]
-    return pieces
-
-
 def _cut_token(both: _Encodings) -> str | None:
     """Return the first pre-token that is a token, and inside which the given encoding has a boundary."""
     start, cuts = 0, both.cuts
-    for piece, special in _pieces(both.model, both.text):
+    for piece, special in both.pieces:
         data = piece.encode("utf-8")
         end = start + len(data)
         if not special and both.ids is not None and data in both.ids and any(start < cut < end for cut in cuts):
@@ -174,7 +183,7 @@ def _missed_merge(both: _Encodings, cuts: set[int]) -> Pair | None:
     """Return the first merge of the correct encoding inside which the given one has a boundary."""
     ranks, ids = both.model.ranks, both.ids
     start = 0
-    for piece, special in _pieces(both.model, both.text):
+    for piece, special in both.pieces:
         word = textbook.atoms(piece)
         while not special:
             if ids is None:

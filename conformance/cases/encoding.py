@@ -108,7 +108,7 @@ def judge_ids(
     plain = next((one for one in acceptable if isinstance(one, Ids)), None)
     if plain is not None and isinstance(answer, Ids) and _encodable(text):
         splitting = case.clause.section == "SPLIT"
-        where = divergence.encoding(model, text, plain.ids, answer.ids, splitting, lookup)
+        where = divergence.encoding(model, text, plain.ids, answer.ids, splitting, implementation.conventions)
     conventions = tuple(
         (("lookup", key),)
         for key in LOOKUP_KEYS

@@ -9,6 +9,7 @@ from functools import lru_cache
 from typing import Any
 
 from bpe_conformance.fixtures import PATTERNS, Merge, Model, read_choice, read_text, read_token, write_token
+from bpe_conformance.fixtures.conventions import DEFAULTS
 from bpe_conformance.fixtures.spec import FOLDER, Case
 from bpe_conformance.reference import textbook
 
@@ -156,57 +157,79 @@ def with_allowed(case: Case) -> Model:
     return replace(case.model, special_tokens=tuple(found))
 
 
-def oracle(model: Model, lookup: str = "pair") -> textbook.Tokenizer:
-    """Return the textbook's tokenizer for a model."""
-    return _large_oracle(model, lookup) if model.is_large else _oracle(model, lookup)
+def expression(pattern: str, conventions: Mapping[str, str]) -> str:
+    """Return the regular expression of a pattern. `gpt2`, the default, is the one that an implementation declares.
+
+    >>> expression("gpt2", {"pattern": "none"}) == PATTERNS["none"], expression("gpt2", {"pattern": "[a-z]+"})
+    (True, '[a-z]+')
+    """
+    own = conventions.get("pattern", "gpt2")
+    return PATTERNS[pattern] if pattern != "gpt2" else PATTERNS.get(own, own)
+
+
+def oracle(model: Model, conventions: Mapping[str, str] = DEFAULTS) -> textbook.Tokenizer:
+    """Return the textbook's tokenizer for a model, under these conventions."""
+    arguments = conventions["lookup"], expression(model.pattern, conventions)
+    return _large_oracle(model, *arguments) if model.is_large else _oracle(model, *arguments)
 
 
 @lru_cache(maxsize=4)
-def _large_oracle(model: Model, lookup: str) -> textbook.Tokenizer:
-    return _oracle(model, lookup)
+def _large_oracle(model: Model, lookup: str, pattern: str) -> textbook.Tokenizer:
+    return _oracle(model, lookup, pattern)
 
 
-def _oracle(model: Model, lookup: str) -> textbook.Tokenizer:
+def _oracle(model: Model, lookup: str, pattern: str) -> textbook.Tokenizer:
     kind = textbook.with_conventions(lookup=lookup)
-    return kind(model.vocab, model.merges, model.special_tokens, PATTERNS[model.pattern])
+    return kind(model.vocab, model.merges, model.special_tokens, pattern)
 
 
-def compute(case: Case, only: Sequence[str] = (*TRAINING_KEYS, *TEXT_KEYS, *LOOKUP_KEYS)) -> dict[str, Any]:
+def under(case: Case, conventions: Mapping[str, str]) -> Case:
+    """Return the case with the value that the oracle computes, if it holds none for the pattern that is declared."""
+    if case.expect and (conventions["pattern"] == "gpt2" or case.pattern != "gpt2" or not is_computed(case)):
+        return case
+    keys = training_key(conventions), conventions["lookup"]
+    return replace(case, expect=compute(case, keys, conventions["pattern"]))
+
+
+def compute(
+    case: Case, only: Sequence[str] = (*TRAINING_KEYS, *TEXT_KEYS, *LOOKUP_KEYS), pattern: str = "gpt2"
+) -> dict[str, Any]:
     """Return the expectation that the textbook oracle computes for `case`, in the form of the YAML.
 
     Args:
         case: what to compute; its own expectation is not looked at.
         only: the keys of conventions to compute.
+        pattern: the one that an implementation declares in place of GPT-2's.
     """
     if case.op == "train":
         keys = [key for key in (*TRAINING_KEYS, *TEXT_KEYS) if key in only]
         if not _spells_special(case):
             keys = list(dict.fromkeys(key.removesuffix("/text") for key in keys))
-        return _merged({key: _trained(case, key) for key in keys})
+        return _merged({key: _trained(case, key, pattern) for key in keys})
     assert case.model is not None
     if case.op == "decode":
         return _decoded(case)
     if case.op == "batch":
         texts = [read_text(text) for text in case.input["texts"]]
         key = "pair" if "pair" in only else "bytes"
-        return {"batch": [encoded(case.model, text, key) for text in texts]}
+        return {"batch": [encoded(case.model, text, key, pattern) for text in texts]}
     text = whole_text(case)
     keys = [key for key in LOOKUP_KEYS if key in only and (key == "pair" or case.model.ranks_by_bytes)]
     if case.op == "encode_allowed":
         try:
-            return _merged({key: encoded(case.model, text, key, **choice(case)) for key in keys})
+            return _merged({key: encoded(case.model, text, key, pattern, **choice(case)) for key in keys})
         except ValueError:
             return {"error": "disallowed"}
-    return _merged({key: encoded(case.model, text, key) for key in keys})
+    return _merged({key: encoded(case.model, text, key, pattern) for key in keys})
 
 
-def encoded(model: Model, text: str, lookup: str, **chosen: Collection[str]) -> dict[str, Any]:
+def encoded(model: Model, text: str, lookup: str, pattern: str, **chosen: Collection[str]) -> dict[str, Any]:
     """Return tokens and ids of `text` by the oracle.
 
     Raises:
         ValueError: if it holds what `chosen` disallows.
     """
-    tokenizer = oracle(model, lookup)
+    tokenizer = oracle(model, {"lookup": lookup, "pattern": pattern})
     ids = tokenizer.encode(text, **chosen)
     return {"tokens": [write_token(tokenizer.vocab[index]) for index in ids], "ids": ids}
 
@@ -218,11 +241,11 @@ def _decoded(case: Case) -> dict[str, Any]:
     return {"text": text} if text.encode("utf-8") == data else {"text": text, "bytes": write_token(data)}
 
 
-def _trained(case: Case, key: str) -> dict[str, Any]:
+def _trained(case: Case, key: str, pattern: str) -> dict[str, Any]:
     given = case.input["train"]
     special = [read_text(token) for token in given["special_tokens"]]
-    pattern = PATTERNS[given.get("pattern", "gpt2")]
-    merges = textbook.learn(read_text(given["text"]), given["vocab_size"], special, pattern, **conventions_of(key))
+    split = expression(given.get("pattern", "gpt2"), {"pattern": pattern})
+    merges = textbook.learn(read_text(given["text"]), given["vocab_size"], special, split, **conventions_of(key))
     value: dict[str, Any] = {"merges": [[write_token(left), write_token(right)] for left, right in merges]}
     if case.clause.id.startswith("TRAIN-IDS-"):
         vocab = textbook.build_vocab(merges, special)

@@ -7,6 +7,7 @@ from bpe_conformance.fixtures.spec import Case
 from ..implementation.implementation import Implementation
 from ..outcome import Mismatch
 from . import batch, decoding, encoding, files, streaming, training
+from .expectations import under
 from .skipping import adapted
 
 
@@ -16,7 +17,8 @@ def judge(case: Case, implementation: Implementation) -> Mismatch | None:
     Raises:
         TimedOut: if the time limit of the implementation runs out.
     """
-    stored, case = case, adapted(case, implementation) or case
+    stored = case
+    case = under(adapted(case, implementation) or case, implementation.conventions)
     match case.op:
         case "train":
             return training.judge(case, implementation, stored)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from bpe_conformance.fixtures import PATTERNS, Model
+from bpe_conformance.fixtures import Model
 from bpe_conformance.fixtures.spec import Case
 from bpe_conformance.reference import textbook
 
@@ -13,7 +13,7 @@ from ..implementation.implementation import Implementation
 from ..implementation.proxy import TokenizerProxy
 from ..outcome import AtMost, Expectation, Measure, Mismatch, Question
 from .encoding import judge_ids
-from .expectations import chunkings
+from .expectations import chunkings, expression
 
 HELD_BACK = 16_384
 """How many characters a lazy stream may hold back, beside the longest chunk, pre-token and special token."""
@@ -52,7 +52,11 @@ def _judge_laziness(case: Case, model: Model, implementation: Implementation) ->
         emitted += len(model.vocab.get(index, b""))
 
     text = "".join(chunks)
-    longest = [chunks, model.special_tokens or ("",), textbook.split(text, PATTERNS[model.pattern])]
+    longest = [
+        chunks,
+        model.special_tokens or ("",),
+        textbook.split(text, expression(model.pattern, implementation.conventions)),
+    ]
     bound = HELD_BACK + sum(max(map(len, parts)) for parts in longest)
     asked, expected = Question("stream", model, {"chunks": chunks}), Expectation((AtMost(bound),))
     try:

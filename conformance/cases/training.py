@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 
-from bpe_conformance.fixtures import PATTERNS, Merge, read_text
+from bpe_conformance.fixtures import Merge, read_text
 from bpe_conformance.fixtures.conventions import CONVENTIONS
 from bpe_conformance.fixtures.spec import Case
 from bpe_conformance.reference import textbook
@@ -29,7 +29,7 @@ from ..outcome import (
     VocabDivergence,
 )
 from . import divergence
-from .expectations import read_merges, training_key, value_for
+from .expectations import expression, read_merges, training_key, value_for
 
 _Conventions = Mapping[str, str]
 
@@ -98,7 +98,7 @@ class _Training:
     def words(self, conventions: _Conventions) -> list[textbook.Word]:
         """Return the pre-tokens that are counted."""
         cut = self.special_tokens if conventions["train_special"] == "boundary" else ()
-        return textbook.corpus(self.text, cut, PATTERNS[self.pattern])
+        return textbook.corpus(self.text, cut, expression(self.pattern, conventions))
 
     @property
     def _alternatives(self) -> list[Mapping[str, object]]:

@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+import regex
+
 from bpe_conformance.fixtures import PATTERNS, Model, gpt2_files, read_model
 from bpe_conformance.fixtures.answers import type_name
 from bpe_conformance.fixtures.conventions import CONVENTIONS, DEFAULTS
@@ -233,10 +235,11 @@ def _train_fault(target: Any) -> str:
 
 
 def conventions(name: str, target: Any) -> dict[str, str]:
-    """Return the value of every convention: the declared one, or the default.
+    """Return the value of every convention, `pattern` among them: the declared one, or the default.
 
     Raises:
-        LoadError: if the attribute `conventions` is no mapping, or has an unknown key or value.
+        LoadError: if the attribute `conventions` is no mapping, or has an unknown key or value, or if the attribute
+            `pattern` is no regular expression.
     """
     declared = getattr(target, "conventions", None)
     declared = {} if declared is None else declared
@@ -247,4 +250,16 @@ def conventions(name: str, target: Any) -> dict[str, str]:
             raise LoadError(f"{name}: unknown convention {key!r}; known are {', '.join(CONVENTIONS)}")
         if value not in CONVENTIONS[key]:
             raise LoadError(f"{name}: {key} is {value!r}; expected one of {', '.join(CONVENTIONS[key])}")
-    return {**DEFAULTS, **{key: str(value) for key, value in declared.items()}}
+    own = getattr(target, "pattern", None)
+    return {**DEFAULTS, **{key: str(value) for key, value in declared.items()}, "pattern": _own_pattern(name, own)}
+
+
+def _own_pattern(name: str, declared: object) -> str:
+    """Return the pattern that a class declares as its own, by its name if it has one; `gpt2` if it declares none."""
+    if not isinstance(declared, str):
+        return "gpt2"
+    try:
+        regex.compile(declared)
+    except (regex.error, ValueError) as error:
+        raise LoadError(f"{name}: pattern is {declared!a}, which is no regular expression: {error}") from None
+    return next((known for known, expression in PATTERNS.items() if declared == expression), declared)

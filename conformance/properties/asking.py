@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from bpe_conformance.fixtures import GPT2_BYTE_ORDER, PATTERNS, Model, write_token
+from bpe_conformance.fixtures import GPT2_BYTE_ORDER, Model, write_token
 from bpe_conformance.fixtures.flow import write_flow
 from bpe_conformance.fixtures.spec import CLASS_OF_OP, Case, Clause
 from bpe_conformance.reference import textbook
 
 from ..cases.dependence import explained
-from ..cases.expectations import compute, conventions_of, oracle, training_key
+from ..cases.expectations import compute, conventions_of, expression, oracle, training_key, under
 from ..cases.judging import judge
 from ..implementation.calls import CallFailed, TimedOut
 from ..implementation.implementation import Implementation
@@ -108,7 +107,7 @@ def correct_answer(question: Question, conventions: Mapping[str, str]) -> Answer
     if question.operation == "train":
         return _correct_training(given, conventions)
     assert question.model is not None
-    right = oracle(question.model, conventions["lookup"])
+    right = oracle(question.model, conventions)
     match question.operation:
         case "encode":
             return Ids(tuple(right.encode(given["text"])))
@@ -133,7 +132,7 @@ def _correct_training(given: Mapping[str, Any], conventions: Mapping[str, str]) 
     text, size, special = given["text"], given["vocab_size"], given["special_tokens"]
     if conventions["tie_break"] == "unspecified":
         return HighestCount(size - 256 - len({*special}))
-    pattern = PATTERNS[given.get("pattern", "gpt2")]
+    pattern = expression(given.get("pattern", "gpt2"), conventions)
     merges = textbook.learn(text, size, special, pattern, **conventions_of(training_key(conventions)))
     return Table(textbook.build_vocab(merges, special, order, conventions["id_layout"]), tuple(merges))
 
@@ -146,10 +145,7 @@ def equals_oracle(implementation: Implementation, question: Question, clause_id:
         question: what to ask a new tokenizer.
         clause_id: the clause that the case belongs to.
     """
-    conventions = implementation.conventions
-    keys = [training_key(conventions), conventions["lookup"]]
-    case = as_case(question, clause_id)
-    case = replace(case, expect=compute(case, keys))
+    case = under(as_case(question, clause_id), implementation.conventions)
     with implementation.time_limit():
         mismatch = judge(case, implementation)
     return None if mismatch is None else explained(case, mismatch, implementation)

@@ -57,7 +57,7 @@ def _absent(implementation: Implementation, question: Question) -> Mismatch | No
     model = question.model
     assert model is not None
     text, special = question.input["text"], model.special_tokens or ()
-    plain = oracle(replace(model, special_tokens=None), implementation.conventions["lookup"])
+    plain = oracle(replace(model, special_tokens=None), implementation.conventions)
     tokens: list[bytes] = []
     for segment, is_special in textbook.cut_special(text, special):
         tokens += [segment.encode("utf-8")] if is_special else plain.tokens(segment)

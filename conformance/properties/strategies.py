@@ -21,7 +21,7 @@ from hypothesis.strategies import SearchStrategy
 from bpe_conformance.fixtures import GPT2_BYTE_ORDER, PATTERNS, Merge, Model, characters, read_model, write_token
 from bpe_conformance.reference import textbook
 
-from ..cases.expectations import oracle
+from ..cases.expectations import expression, oracle
 from ..implementation.implementation import Implementation
 from ..outcome import Question
 
@@ -200,9 +200,9 @@ def with_ids(
     return Model(vocab, tuple(merges), None if special is None else tuple(special), pattern)
 
 
-def showing(text: str, pattern: str, special: Sequence[str] = ()) -> Model | None:
-    """Return a table that shows where `text` is split, or None if there is none."""
-    shown = [write_token(b"".join(word)) for word in textbook.corpus(text, special, PATTERNS[pattern])]
+def showing(text: str, pattern: str, split: str) -> Model | None:
+    """Return a table that shows where `text` is split by the expression `split`, or None if there is none."""
+    shown = [write_token(b"".join(word)) for word in textbook.corpus(text, (), split)]
     try:
         return read_model({"shows": shown, "pattern": pattern})
     except ValueError:
@@ -254,7 +254,8 @@ def splits(implementation: Implementation, names: Sequence[str]) -> Questions:
     def build(chosen: tuple[str, Pieces], data: bytes, number: int) -> Question:
         name, alphabet = chosen
         text = "".join(parts := pieces(alphabet, data))
-        model = None if implementation.conventions["lookup"] == "bytes" else showing(text, name)
+        conventions = implementation.conventions
+        model = None if conventions["lookup"] == "bytes" else showing(text, name, expression(name, conventions))
         return Question("encode", model or table(parts, number | 15, implementation, None, name), {"text": text})
 
     return st.builds(build, st.sampled_from(list(product(names, SPLIT_APART))), some_bytes(16), tables)
@@ -335,7 +336,7 @@ def encoded_texts(implementation: Implementation) -> Questions:
 
     def ids_of(asked: Question) -> Question:
         assert asked.model is not None
-        ids = oracle(asked.model, implementation.conventions["lookup"]).encode(asked.input["text"])
+        ids = oracle(asked.model, implementation.conventions).encode(asked.input["text"])
         return Question("decode", asked.model, {"ids": ids})
 
     return mixed_encodings(implementation).map(ids_of)

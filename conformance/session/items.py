@@ -314,6 +314,8 @@ class CorpusItem(BpeItem):
         implementation = self.run.implementation
         if "encode" not in implementation.capabilities:
             return "encode"
+        if implementation.conventions["pattern"] != "gpt2":
+            return skipping.OTHER_SPLIT
         return None if implementation.fixed_model in (None, "gpt2") else "GPT-2's table"
 
     def question(self) -> Question:

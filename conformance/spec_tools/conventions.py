@@ -7,14 +7,14 @@ import contextlib
 import random
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 
 from bpe_conformance.fixtures import PATTERNS, Merge, read_model
 from bpe_conformance.fixtures.conventions import CONVENTIONS
 from bpe_conformance.reference import textbook
 
-from ..cases.expectations import TRAINING_KEYS, conventions_of
+from ..cases.expectations import TRAINING_KEYS, conventions_of, expression
 from ..command_line import print_lines
 from ..implementation import loading
 from ..implementation.calls import CallFailed, TimedOut
@@ -66,14 +66,15 @@ def run(options: argparse.Namespace) -> int:
 
 @dataclass(frozen=True)
 class Probe:
-    """A small training: a text, and the number of merges."""
+    """A small training: a text, the number of merges, and the expression that splits the text."""
 
     text: str
     merges: int
+    split: str = PATTERNS["gpt2"]
 
     def expected(self, key: str) -> list[Merge]:
         """Return the merges under one of the known rules."""
-        return textbook.learn(self.text, 256 + self.merges, (), PATTERNS["gpt2"], **conventions_of(key))
+        return textbook.learn(self.text, 256 + self.merges, (), self.split, **conventions_of(key))
 
     def line(self, merges: Sequence[Merge], until: int) -> str:
         """Return the result of a training in words, up to the merge that matters."""
@@ -201,7 +202,8 @@ def _tie_break(implementation: Implementation) -> tuple[Finding, str | None]:
         return Finding("tie_break", None, "it does not support train"), None
     trained: dict[Probe, list[Merge]] = {}
     fault = ""
-    for one in probes():
+    split = expression("gpt2", implementation.conventions)
+    for one in (replace(probe, split=split) for probe in probes()):
         answer = _ask(implementation, lambda one=one: implementation.train(one.text, 256 + one.merges, []))  # type: ignore[misc]
         if isinstance(answer, Trained):
             trained[one] = answer.merges
@@ -248,7 +250,7 @@ def _evidence(found: str, trained: Mapping[Probe, Sequence[Merge]]) -> Iterator[
 
 def not_a_maximum(one: Probe, merges: Sequence[Merge]) -> str:
     """Return the first step at which a training merged a pair without the highest count, or ""."""
-    words = textbook.corpus(one.text, (), PATTERNS["gpt2"])
+    words = textbook.corpus(one.text, (), one.split)
     for step, pair in enumerate(merges):
         counts = textbook.count_pairs(words)
         most = max(counts.values(), default=0)
@@ -362,6 +364,7 @@ def _train_special(implementation: Implementation) -> Finding:
         return Finding("train_special", None, "it does not support train")
     shown: list[str] = []
     found: set[str] = set()
+    split = expression("gpt2", implementation.conventions)
     for text, special in _SPECIAL_TEXTS:
         answer = _ask(implementation, lambda one=(text, special): implementation.train(one[0], 258, [one[1]]))  # type: ignore[misc]
         if not isinstance(answer, Trained):
@@ -370,7 +373,7 @@ def _train_special(implementation: Implementation) -> Finding:
         found |= {
             value
             for value in CONVENTIONS["train_special"]
-            if textbook.learn(text, 258, [special], train_special=value) == answer.merges
+            if textbook.learn(text, 258, [special], split, train_special=value) == answer.merges
         }
     value = found.pop() if len(found) == 1 else None
     return Finding("train_special", value, "; ".join(shown if value is None else shown[:1]), broken=value is None)

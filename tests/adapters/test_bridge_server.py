@@ -96,7 +96,7 @@ def test_a_remote_tokenizer_answers_as_the_same_one_in_process(textbook):
 
 def test_the_class_has_what_was_announced_and_no_more(textbook, naughty, raw):
     assert textbook.capabilities >= {"encode", "decode", "decode_bytes", "train", "pattern", "train_pattern"}
-    assert textbook.conventions == {}
+    assert (textbook.conventions, textbook.pattern) == ({}, None)
     assert not any(
         hasattr(textbook, name) for name in ("encode_batch", "encode_iterable", "save", "from_files", "model")
     )
@@ -115,11 +115,13 @@ def test_the_class_has_what_was_announced_and_no_more(textbook, naughty, raw):
 
 def test_a_fixed_vocabulary(tmp_path, monkeypatch):
     (tmp_path / "fixed.py").write_text(
-        "class T:\n    model = 'gpt2'\n    version = '9'\n    def encode(self, text): return [len(text)]\n"
+        "class T:\n    model = 'gpt2'\n    pattern = 'cl100k'\n    version = '9'\n"
+        "    def encode(self, text): return [len(text)]\n"
     )
     monkeypatch.chdir(tmp_path)
     adapter = isolated("fixed:T")
-    assert (adapter.model, adapter.version, adapter().encode("abc")) == ("gpt2", "9", [3])
+    assert (adapter.model, adapter.pattern, adapter.version) == ("gpt2", "cl100k", "9")
+    assert adapter().encode("abc") == [3]
     assert not hasattr(adapter(), "vocab")
     with pytest.raises(TypeError):
         adapter(VOCAB, MERGES)

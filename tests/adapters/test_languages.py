@@ -47,7 +47,7 @@ await serve(async () => ({
   name: "whole",
   offers: ["encode", "encode_batch", "decode", "decode_bytes", "encode_iterable", "save", "train", "from_files",
     "allowed_special"],
-  conventions: { tie_break: "lex-smaller" },
+  conventions: { tie_break: "lex-smaller" }, pattern: "none",
   load: make, train: async () => make(), from_files: make,
 }));
 """
@@ -97,7 +97,7 @@ def stubs(tmp_path_factory):
 @needs_node
 def test_the_plumbing_offers_what_the_tokenizer_has(whole, tmp_path):
     adapter = node(whole)
-    assert adapter.conventions == {"tie_break": "lex-smaller"}
+    assert (adapter.conventions, adapter.pattern) == ({"tie_break": "lex-smaller"}, "none")
     assert adapter.capabilities >= {"encode", "train", "from_files", "save", "encode_iterable", "surrogates"}
     tokenizer = adapter(VOCAB, [])
     assert tokenizer.encode("a\u20ac\U0001f98a\ufeff") == list("a\u20ac\U0001f98a\ufeff".encode())

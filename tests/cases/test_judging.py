@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ from helpers.golden_cases import case, judged, like
 from helpers.plugin_adapters import Greedy, Right, TrainOnly
 
 from bpe_conformance.cases.expectations import compute
-from bpe_conformance.cases.skipping import skip_reason
+from bpe_conformance.cases.skipping import OTHER_SPLIT, skip_reason
 from bpe_conformance.fixtures import END_OF_TEXT, gpt2_model
 from bpe_conformance.fixtures.spec import Case, installed_spec
 from bpe_conformance.implementation.implementation import Implementation
@@ -225,6 +226,56 @@ def test_special_tokens_as_text_in_training() -> None:
     mismatch = judged(made, like(Right, train=as_text.train, conventions={"tie_break": "lex-smaller"}))
     assert mismatch is not None
     assert mismatch.conventions == ((("train_special", "text"),),)
+
+
+def splitting(pattern: str, by: str | None = None) -> Any:
+    """Return a correct tokenizer that declares a split, and splits by `by` if that is another one."""
+    split = textbook.PATTERNS.get(by or pattern, by or pattern)
+
+    class Split(textbook.Tokenizer):
+        def __init__(self, vocab: Any, merges: Any, special_tokens: Any = None) -> None:
+            super().__init__(vocab, merges, special_tokens, split)
+
+        @classmethod
+        def train(cls, text: str, vocab_size: int, special_tokens: Sequence[str]) -> Any:
+            return textbook.Tokenizer.train(text, vocab_size, special_tokens, split)
+
+    Split.pattern = pattern  # type: ignore[assignment]
+    return Split
+
+
+@pytest.mark.parametrize("pattern", ["none", r"\S+|\s+", "cl100k", r"\w+"])
+def test_a_declared_pattern(pattern: str) -> None:
+    merges = {"merges": [["a", " "], ["a ", "b"], [" ", "b"], ["b", "'"], ["1", "2"], ["12", "3"], ["123", "4"]]}
+    made = [
+        case("encode", merges, {"text": "a b's 1234"}, clause="SPLIT-FENCE-1"),
+        case("train", None, {"train": {**LOW["train"], "text": "it's it's it's 1234"}}, clause="TRAIN-SPLIT-1"),
+    ]
+    assert all(judged(one, splitting(pattern)) is None for one in made)
+    assert all(judged(one, splitting(pattern, by="gpt2")) is not None for one in made)
+    assert all(judged(one, splitting("gpt2", by=pattern)) is not None for one in made)
+    assert Implementation("x", splitting(pattern)).declared == {"pattern": pattern}
+    assert Implementation("x", splitting(textbook.PATTERNS["gpt2"])).declared == {}
+
+
+def test_a_split_that_drops_text_is_not_lossless() -> None:
+    def encode(self: Any, text: str) -> list[int]:
+        return [index for word in re.findall(r"\w+", text) for index in super(type(self), self).encode(word)]
+
+    lossless = [one for one in installed_spec().cases if one.clause.id == "SPLIT-LOSSLESS-1"]
+    mine = [one for one in lossless if one.pattern == "gpt2"]
+    assert mine
+    assert all(judged(one, splitting(r"\w+")) is None for one in mine)
+    assert all(judged(one, like(splitting(r"\w+"), encode=encode)) is not None for one in mine)
+
+
+def test_cases_of_another_split_are_skipped() -> None:
+    own, default = Implementation("x", splitting("none")), Implementation("x", splitting("gpt2"))
+    skipped = {one.clause.id for one in installed_spec().cases if skip_reason(one, own) == OTHER_SPLIT}
+    assert {"SPLIT-LETTER-1", "SPLIT-SPACE-2", "MERGE-GPT2-1"} <= skipped
+    assert not {"SPLIT-FENCE-1", "SPLIT-LOSSLESS-1", "TRAIN-SPLIT-1", "MERGE-ORDER-1"} & skipped
+    long = case("encode", PRIORITY, {"text": "a " * 1025})
+    assert [skip_reason(long, one) for one in (own, default)] == [OTHER_SPLIT, None]
 
 
 def test_lookup_by_convention() -> None:

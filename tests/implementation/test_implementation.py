@@ -121,6 +121,7 @@ class LikeMinbpe:
         (type("A", (Right,), {"conventions": ["lookup"]}), "conventions is of type list; expected a mapping"),
         (type("A", (Right,), {"conventions": {"lookup": ["pair"]}}), "lookup is ['pair']; expected one of pair, bytes"),
         (type("A", (Right,), {"conventions": {"lookups": "pair"}}), "unknown convention 'lookups'"),
+        (type("A", (Right,), {"pattern": r"(\w+"}), "no regular expression: missing )"),
         (type("A", (TrainOnly,), {"train": classmethod(lambda cls, text: None)}), "train cannot be called as"),
     ],
 )

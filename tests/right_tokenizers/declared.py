@@ -7,6 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 from typing import ClassVar
 
+import regex
+
 from . import parts
 from .linked import Tokenizer as Linked
 from .parts import BYTES, Pair
@@ -28,7 +30,7 @@ class _Declared(Linked):
         wanted = parts.room(vocab_size, special)
         cut = special if cls.conventions.get("train_special") != "text" else []
         entries = [token.encode() for token in special]
-        merges = parts.learn_by_recounting(parts.count_words(text, cut), wanted, cls.pick, entries)
+        merges = parts.learn_by_recounting(parts.count_words(text, cut, cls.split), wanted, cls.pick, entries)
         groups = {
             "bytes": GPT2_ORDER if cls.conventions.get("byte_order") == "gpt2" else BYTES,
             "specials": entries,
@@ -77,6 +79,27 @@ class Unspecified(_Declared):
     @classmethod
     def pick(cls, ties: list[Pair], merges: list[Pair]) -> Pair:
         return min(ties, key=lambda pair: (zlib.crc32(b"%d %b %b" % (len(pair[0]), *pair)), pair))
+
+
+class Words(_Declared):
+    """What lies between white space is a word, and so is white space."""
+
+    conventions: ClassVar[Mapping[str, str]] = {}
+    pattern = r"\S+|\s+"
+    split = staticmethod(regex.compile(pattern).findall)
+
+
+class Whole(Words):
+    """A text is not split."""
+
+    pattern = "none"
+
+    @staticmethod
+    def split(text: str) -> list[str]:  # type: ignore[override]
+        return [text] if text else []
+
+    def _last_cut(self, text: str) -> int:
+        return 0
 
 
 class LookupBytes(Linked):

@@ -15,6 +15,8 @@ BLOCK = 8192
 
 
 class Tokenizer:
+    split = staticmethod(parts.split)
+
     def __init__(self, vocab: Mapping[int, bytes], merges: Iterable[Pair], special_tokens: Sequence[str] | None = None):
         self.special = parts.distinct(special_tokens)
         self.vocab, self.merges, self.ids = parts.table(vocab, merges, self.special)
@@ -51,7 +53,7 @@ class Tokenizer:
         out: tuple[int, ...] = ()
         rows: list[tuple[int, ...]] = []
         for segment, is_special in parts.segments(text, self.special):
-            rows += [(self.ids[segment.encode()],)] if is_special else map(self.word, parts.split(segment))
+            rows += [(self.ids[segment.encode()],)] if is_special else map(self.word, self.split(segment))
         return out + tuple(index for row in rows for index in row)
 
     def encode_batch(self, texts: Iterable[str]) -> tuple[tuple[int, ...], ...]:

@@ -26,6 +26,8 @@ PARTS = {
     "declared:FirstSeen": ["TRAIN"],
     "declared:Unspecified": ["TRAIN"],
     "declared:LookupBytes": ["MERGE", "SPECIAL", "LAW-ENCODE", "LAW-STREAM", "LAW-BATCH"],
+    "declared:Words": ["SPLIT", "TRAIN"],
+    "declared:Whole": ["LAW-ENCODE", "LAW-STREAM", "LAW-TRAIN", "LAW-LONG"],
     "files:AsText": ["FILE", "LAW-SAVE", "LAW-WAYS"],
     "files:SpelledOnly": ["FILE", "LAW-SAVE", "LAW-WAYS"],
     "pools:Tokenizer": ["BATCH", "ERROR"],
