@@ -335,8 +335,8 @@ EXTENSION: dict[str, Tried] = {
 }
 KNOWN_FAILURES: dict[str, Tried] = {
     "a-list": (b"- a\n", ":1: expected a mapping of id to reason"),
-    "unknown": (b"# x\nno-such: y\n", ":2: there is no case or law 'no-such'"),
-    "number": (b"7: y\n", ":1: there is no case or law 7"),
+    "unknown": (b"# x\nno-such: y\n", ":2: there is no case or property 'no-such'"),
+    "number": (b"7: y\n", ":1: there is no case or property 7"),
     "no-reason": (b"style-left: ~\n", ":1: style-left needs a reason, in quotes"),
     "twice": (b"style-left: a\nstyle-left: b\n", ":2: duplicate key 'style-left'"),
     "bomb": (LAUGHS, ":1: anchors and aliases are not allowed"),
