@@ -143,11 +143,18 @@ def at_fault(outcomes: Iterable[Outcome]) -> set[str]:
 
 
 def verdicts(outcomes: Iterable[Outcome]) -> list[Verdict]:
-    """Return the verdict of each conformance class of which a MUST was tested."""
-    tested = [one for one in outcomes if one.state != "skipped"]
+    """Return the verdict of each conformance class of which a MUST was tested.
+
+    A class of which all golden cases were skipped and nothing failed has none: its properties are about other methods
+    too.
+    """
+    every = list(outcomes)
+    tested = [one for one in every if one.state != "skipped"]
     faulty = at_fault(tested)
+    selected = {one.conformance_class for one in every if one.kind == "case"}
+    supported = {one.conformance_class for one in tested if one.kind == "case"}
     found = (_verdict(name, [one for one in tested if one.conformance_class == name], faulty) for name in CLASSES)
-    return [one for one in found if one.must]
+    return [one for one in found if one.must and (one.name not in selected - supported or one.word != "pass")]
 
 
 def _verdict(name: str, tested: list[Outcome], faulty: Collection[str]) -> Verdict:

@@ -26,6 +26,8 @@ THOROUGH = 0.9
 """Of any other bug, the least share of its cases that must fail: a second fault changes answers, and corrects few."""
 HALF = 0.5
 """The least share of its cases that such a bug must answer as the implementation does, or all of its own clause."""
+SMALL = 0.05
+"""A bug that explains a smaller share of all failures may match by chance: nearly all of its answers must match."""
 FEWEST_FOR_CONVENTION = 2
 """The least number of failures for which an undeclared convention is a cause."""
 FEW = 3
@@ -76,9 +78,10 @@ def ranked(
     alike = {bug: row for bug, row in matrix.answers.items() if not row.items().isdisjoint(answers.items())}
     known = [_Compared.of(bug, row, answers, asked, clauses) for bug, row in alike.items()]
     left = set(answers if failures is None else failures)
+    total = len(left)
     found: list[Likeness] = []
     while left and len(found) < MOST:
-        scores = {one.bug: one.score(left) for one in known if one.explains(left)}
+        scores = {one.bug: one.score(left) for one in known if one.explains(left, total)}
         if not scores:
             break
         best = max(scores.values())
@@ -123,10 +126,10 @@ class _Compared:
         own = frozenset(case for case in fails if clauses.get(case) == clauses.get(bug))
         return cls(bug, len(fails), same, len(fails - answers.keys()), own)
 
-    def explains(self, left: Collection[str]) -> bool:
-        """Whether it is a cause of those of the failures that no other cause explains yet."""
+    def explains(self, left: Collection[str], total: int) -> bool:
+        """Whether it is a cause of those of the `total` failures that no other cause explains yet."""
         new = len(self.same.intersection(left))
-        if new <= self.passed:
+        if new <= self.passed or (new < SMALL * total and len(self.same) < THOROUGH * self.fails):
             return False
         if len(self.same) >= FEWEST * self.fails and new >= MUCH * len(left):
             return True

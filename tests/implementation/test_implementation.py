@@ -11,14 +11,16 @@ import pytest
 from helpers.plugin_adapters import DecodeOnly, EncodeOnly, Right, TrainOnly, Unclaimed, make
 
 from bpe_conformance.cases import judging, skipping
+from bpe_conformance.cases.expectations import whole_text
 from bpe_conformance.fixtures import gpt2_model, read_model
 from bpe_conformance.fixtures.answers import MalformedAnswer, rebuild_ids, rebuild_merges, rebuild_vocab
 from bpe_conformance.fixtures.spec import installed_spec
 from bpe_conformance.implementation.calls import CallFailed, Malformed, Raised, TimedOut
-from bpe_conformance.implementation.capabilities import METHODS, LoadError
+from bpe_conformance.implementation.capabilities import GPT2_REWRITTEN, METHODS, LoadError
 from bpe_conformance.implementation.implementation import Implementation
 from bpe_conformance.reference import Tokenizer as Reference
 from bpe_conformance.reference import textbook
+from bpe_conformance.reference.patterns import PATTERNS
 
 MODEL = read_model({"merges": [["a", "b"]]})
 
@@ -132,6 +134,16 @@ def test_unusable_adapters(adapter: Any, reported: str) -> None:
         Implementation("x", adapter)
     assert reported in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("pattern", GPT2_REWRITTEN)
+def test_gpt2s_pattern_in_other_words_is_no_other_pattern(pattern: str) -> None:
+    declared = Implementation("x", type("A", (Right,), {"pattern": pattern}))
+    assert declared.conventions["pattern"] == "gpt2"
+    for case in installed_spec().cases:
+        if case.clause.section == "SPLIT" and case.pattern == "gpt2" and "text" in case.input:
+            text = whole_text(case)
+            assert textbook.split(text, pattern) == textbook.split(text, PATTERNS["gpt2"])
 
 
 def test_everything_passed_in_is_a_fresh_copy() -> None:

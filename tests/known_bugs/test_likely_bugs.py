@@ -119,6 +119,12 @@ def test_cases_that_another_fault_answers_too_do_not_hide_a_bug() -> None:
     assert _many({**answers, **_unknown(21, 22)}) == []
 
 
+def test_a_bug_that_explains_almost_nothing_needs_nearly_all_of_its_answers() -> None:
+    answers = {**MANY["small"], "c23": "other", **{f"d{number}": "other" for number in range(60)}}
+    assert _many(answers) == []
+    assert _many({**answers, "c23": "2"}) == [(("small",), 4)]
+
+
 def test_cases_that_pass_speak_against_a_bug_of_a_small_share() -> None:
     answers = {case: mark for case, mark in MANY["small"].items() if case != "c23"}
     assert _many({**answers, **_unknown(*range(30, 60))}) == []

@@ -18,6 +18,7 @@ from bpe_conformance.known_bugs import known_bugs
 from bpe_conformance.properties import batch, decoding, encoding, files, special_tokens, splitting, streaming, training
 from bpe_conformance.properties.catalogue import bind
 from bpe_conformance.properties.engine import Effort, Found, skip_reason
+from bpe_conformance.reference import textbook
 
 SECTIONS = (encoding, splitting, special_tokens, decoding, training, streaming, batch, files)
 PROPERTIES = {one.id: one for section in SECTIONS for one in section.PROPERTIES}
@@ -115,3 +116,19 @@ def test_new_processes(property_id: str, monkeypatch: pytest.MonkeyPatch) -> Non
             assert (one is not None) is fails
             if one is not None:
                 assert "process" in one.mismatch.asked.context or "locale" in one.mismatch.asked.context
+
+
+class CountsRepeats(textbook.Tokenizer):
+    """Numbers each mention of a special token, which violates a SHOULD only (TRAIN-SIZE-4)."""
+
+    @classmethod
+    def train(cls, text: str, vocab_size: int, special_tokens: list[str]) -> Any:
+        repeats = len(special_tokens) - len(set(special_tokens))
+        return super().train(text, vocab_size - repeats, special_tokens)
+
+
+def test_no_property_of_training_asks_for_repeated_special_tokens() -> None:
+    implementation = Implementation("x", CountsRepeats)
+    for one in training.PROPERTIES:
+        if one.id in ("law-train-special", "law-train-encode"):
+            assert one.run(implementation, Effort()) is None

@@ -26,7 +26,11 @@ from bpe_conformance.session.items import spread
         ("textbook", ("--bpe-section", "MERG"), "no section 'MERG'; did you mean MERGE?"),
         ("textbook", ("--bpe-spec", "nowhere"), "nowhere: there is no directory cases/ here"),
         ("textbook", ("--bpe-known-failures", "none.yaml"), "none.yaml: cannot be read"),
-        ("textbook", ("--bpe-known-failures", "unknown.yaml"), "unknown.yaml:2: there is no case or property 'merge-x'"),
+        (
+            "textbook",
+            ("--bpe-known-failures", "unknown.yaml"),
+            "unknown.yaml:2: there is no case or property 'merge-x'",
+        ),
         ("textbook", ("--bpe-known-failures", "reason.yaml"), "reason.yaml:1: merge-lookup needs a reason"),
         ("textbook", ("--bpe-write-known-failures", "no/such/folder.yaml"), "folder.yaml: cannot write here"),
         ("textbok", (), "no adapter 'textbok'; did you mean 'textbook'"),

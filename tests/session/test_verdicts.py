@@ -147,3 +147,10 @@ def test_a_property_with_a_wrong_control_counts_where_nothing_else_fails(project
     )
     assert found.ret == pytest.ExitCode.TESTS_FAILED
     found.stdout.fnmatch_lines(["verdict       encoder    FAIL: 1 of 2 MUST tests fail*"])
+
+
+def test_a_class_whose_cases_are_all_skipped_has_no_verdict() -> None:
+    decode, skipped = outcome(some("decode"), None), replace(outcome(some("encode"), None), state="skipped")
+    about_lists = replace(outcome(some("encode"), None), kind="property")
+    assert {one.name for one in verdicts([decode, skipped, about_lists])} == {"decoder"}
+    assert {one.name for one in verdicts([about_lists])} == {"encoder"}
