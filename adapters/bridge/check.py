@@ -718,4 +718,4 @@ def tally(outcomes: Sequence[Outcome], spec: str) -> Iterator[str]:
     count = {state: sum(one.state == state for one in outcomes) for state in ("ok", "note", "FAIL", "skip")}
     yield ", ".join(f"{number} {state}" for state, number in count.items() if number)
     if not count["FAIL"]:
-        yield f'the protocol is spoken; whether the tokenizer is right: pytest conformance --adapter "{excerpt(spec)}"'
+        yield f'the program speaks the protocol; now test the tokenizer: pytest conformance --adapter "{excerpt(spec)}"'

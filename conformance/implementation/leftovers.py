@@ -46,10 +46,11 @@ def end_programs(started: set[int]) -> int:
     """Kill these processes and those that they have started. Return how many of `started` were running."""
     running = 0
     for process in started:
-        end_programs(set(_children(process)))
+        children = set(_children(process))
         with contextlib.suppress(OSError):
             running += "\nState:\tZ" not in Path(f"/proc/{process}/status").read_text("utf-8", "replace")
             os.kill(process, signal.SIGKILL)
+        end_programs(children)
     return running
 
 

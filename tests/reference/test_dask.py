@@ -89,7 +89,7 @@ def test_an_error_of_a_job_arrives_as_it_is(
 
 
 def test_the_manual_shows_how(client: Any, paths: list[Path]) -> None:
-    page = (Path(__file__).parents[2] / "docs" / "reference.md").read_text("utf-8")
+    page = (Path(__file__).parents[2] / "docs" / "cluster.md").read_text("utf-8")
     shown = next(block for block in page.split("```") if block.startswith("python\nfrom distributed import"))
     names: dict[str, Any] = {"Tokenizer": Tokenizer, "paths": paths}
     exec(shown.removeprefix("python\n").replace("tcp://scheduler:8786", client.scheduler.address), names)
