@@ -14,6 +14,7 @@ from .failure import NAMES, WIDTH, for_terminal
 
 MOST_EXAMPLES = 4
 """Causes whose smallest failing case is shown in full."""
+SHARED = "Look for what calls or instances share: a cache, a class attribute, a default argument that is a list."
 RULES = {"tie_break": "TRAIN-TIE-1", "lookup": "MERGE-LOOKUP-1", "train_special": "TRAIN-SPECIAL-1"}
 """Convention → the clause that says what its default is."""
 GOLDEN = 1_000_000
@@ -59,6 +60,11 @@ def lines(result: RunResult, examples: bool = True) -> Iterator[tuple[str, str]]
     diagnosis = result.diagnosis
     total = counted(len(diagnosis.failing), "warning" if diagnosis.warnings else "failure")
     outcomes = {one.test: one for one in result.outcomes}
+    if diagnosis.passes_alone:
+        yield f"{diagnosis.passes_alone} passes alone, in a new process: earlier calls or instances change answers.", ""
+        yield from ((line, "") for line in _row("fix", SHARED))
+        yield "  rule       ERROR-STATE-1: bpe-conformance explain ERROR-STATE-1", ""
+        yield "", ""
     for number, cause in enumerate(diagnosis.causes, 1):
         shown = example(cause, outcomes)
         yield f"{number}. {name(cause)} explains {len(cause.tests)} of {total}.", "cause"
@@ -69,9 +75,6 @@ def lines(result: RunResult, examples: bool = True) -> Iterator[tuple[str, str]]
         else:
             yield f"  rerun      {result.command.rerun(shown)}", ""
         yield "", ""
-    if diagnosis.passes_alone:
-        yield f"{diagnosis.passes_alone} passes alone, in a new process: earlier calls or instances change answers.", ""
-        yield "  rule       ERROR-STATE-1: bpe-conformance explain ERROR-STATE-1", ""
 
 
 def _described(cause: Cause, command: Command) -> Iterator[str]:
@@ -153,6 +156,9 @@ def steps(result: RunResult) -> Iterator[str]:
     causes = result.diagnosis.causes
     if not line or len(result.tested_outcomes) == 1:
         return
+    if alone := result.diagnosis.passes_alone:
+        text = f"next          {alone} passes alone, in a new process. {SHARED}"
+        yield from textwrap.wrap(text, WIDTH, subsequent_indent=" " * 14, break_on_hyphens=False)
     if not causes:
         yield f"next          {line}"
         return
