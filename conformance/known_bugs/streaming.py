@@ -24,6 +24,26 @@ class LastPreTokenHeldBack(Encoder):
         return len(held) - len(pieces[-1]) if pieces else 0
 
 
+class OnlyLastPreTokenHeldBack(Encoder):
+    def encode_iterable(self, chunks: Iterable[str]) -> Iterator[int]:
+        held = ""
+        for chunk in chunks:
+            held += chunk
+            starts = (
+                p for p in range(len(held)) if any(t.startswith(held[p:]) and t != held[p:] for t in self.special)
+            )
+            complete, at = next(starts, len(held)), 0
+            pieces: list[tuple[str, bool]] = []
+            for text, special in self.cut(held):
+                here = [text] if special else self.split(text[: complete - at])
+                pieces += [(piece, special) for piece in here if at < complete]
+                at += len(text)
+            for piece, special in pieces if pieces and pieces[-1][1] else pieces[:-1]:
+                yield from [self.special_id(piece)] if special else self.encode_segment(piece)
+                held = held[len(piece) :]
+        yield from self.encode(held)
+
+
 class LastTokenHeldBack(Encoder):
     def encode_iterable(self, chunks: Iterable[str]) -> Iterator[int]:
         held = ""

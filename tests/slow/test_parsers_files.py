@@ -143,7 +143,7 @@ def test_what_the_suite_is_given(project: Project) -> None:
     (folder / "x.yaml").write_bytes(LAUGHS)
     assert "x.yaml:1: anchors and aliases" in project.refused("mine:Greedy", "--bpe-spec", str(folder.parent))
     known = project.write("known.yaml", "- x")
-    assert f"{known}:1: a mapping of id" in project.refused("mine:Greedy", "--bpe-known-failures", str(known))
+    assert f"{known}:1: expected a mapping of id" in project.refused("mine:Greedy", "--bpe-known-failures", str(known))
     pack = project.write("pack/pack.json", '{"kind": "pack", "kind": "pack"}')
     words = ("conformance", "--adapter", "mine:Greedy", "--bpe-pack", str(pack.parent))
     result = project.pytester.runpytest_inprocess(*words)

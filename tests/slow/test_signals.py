@@ -18,4 +18,4 @@ def test_signals_at_some_moments() -> None:
         [sys.executable, str(sweep), "signals", "--seconds", "3"], capture_output=True, text=True, timeout=90
     )
     assert (done.returncode, done.stderr) == (0, "")
-    assert "ended as reported" in done.stdout
+    assert "ended as asked" in done.stdout
