@@ -2,30 +2,21 @@
 
 from __future__ import annotations
 
-import contextlib
-import json
-import queue
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache, partial
-from importlib.resources import files
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from jsonschema import Draft202012Validator
-from jsonschema.exceptions import best_match
-
-from bpe_conformance.fixtures import Model, gpt2_files, read_model
-from bpe_conformance.fixtures.answers import LARGEST_ID
+from bpe_conformance.fixtures import gpt2_files
 
 from ..errors import BridgeError, HangError, ProtocolError
 from ..loading import program_arguments
 from . import wire
-from .client import KINDS, ONE_REPLY, Client, Reply, announced, excerpt
-from .process import Process
+from .client import Reply, announced, excerpt
+from .program import MODEL, PLAIN, SPECIAL, Breach, Program, breach, misshapen, shaped, shown, well_formed
 
-SPECIAL = ["<|e|>", "<|\u00e9|>"]
 TEXTS = {
     "an empty text": "",
     "a special token": "ab<|e|>c",
@@ -38,40 +29,10 @@ TEXTS = {
 LONG = "abc " * (1 << 18)
 LONGEST_LIMIT = 86400.0
 """The longest time limit for a reply, in seconds."""
-END_LIMIT = 1.0
-"""Seconds in which a program must end after its input has ended."""
 SURROGATES = "a\ud800b"
 UNKNOWN_ID = 2**31 - 1
 _USES_MODEL = ("encode", "decode", "encode_batch", "decode_bytes", "encode_iterable", "save")
 _MOST_HANGS = 3
-SHAPES = {
-    "startResult": "an object that describes the program",
-    "modelResult": '{"model": a number of your choice}',
-    "tableResult": '{"vocab": [[id, hex], ...], "merges": [[hex, hex], ...]}',
-    "ids": f"a list of integers from 0 to {LARGEST_ID}",
-    "batchResult": "a list with the ids of each text",
-    "text": "a string",
-    "hex": "bytes as lower-case hex, two digits each",
-    "streamResult": '{"stream": a number of your choice}',
-    "chunkResult": '{"ids": [...], "ended": true or false}',
-    "nothing": "null",
-}
-"""Definition of protocol.schema.json → what it means, in words."""
-
-
-class Breach(Exception):
-    """The program broke a rule.
-
-    Attributes:
-        got: what it wrote or did.
-        rule: what PROTOCOL.md says.
-        fix: what its author can do.
-        sent: the request that it answered, or "".
-    """
-
-    def __init__(self, got: str, rule: str, fix: str, sent: str = "") -> None:
-        super().__init__(got)
-        self.got, self.rule, self.fix, self.sent = got, rule, fix, sent
 
 
 @dataclass(frozen=True)
@@ -97,203 +58,6 @@ class Outcome:
         yield f"{self.state:6}{self.title}"
         yield from (f"      {line}" for line in self.lines)
 
-
-class _Client(Client):
-    """A client that finds out whether a program that seems to hang only does not flush its output."""
-
-    def wait(self, process: Process, operation: str, limit: float) -> bytes | None:
-        with contextlib.suppress(queue.Empty):
-            return process.replies.get(timeout=self.time_limit)
-        if operation == "start" and limit > self.time_limit:
-            self._probe_flushing(process)
-            with contextlib.suppress(queue.Empty):
-                return process.replies.get(timeout=limit - self.time_limit)
-        process.stop(END_LIMIT)
-        if (late := last_line(process)) is not None:
-            raise _not_flushed(operation, late, process)
-        raise queue.Empty
-
-    def _probe_flushing(self, process: Process) -> None:
-        """Start the program once more and end its input at once, so that nobody waits for the whole start limit."""
-        other = Process(self.argv, None, None)
-        other.send(wire.dump({"seq": 1, "op": "start", "protocol": wire.PROTOCOL}))
-        other.stop(self.time_limit)
-        late = last_line(other)
-        if late is not None and process.replies.empty():
-            raise _not_flushed("start", late, other)
-
-    def end(self) -> int:
-        """End the program's input and return its exit status.
-
-        Raises:
-            Breach: if it goes on for more than `END_LIMIT`, or writes something else.
-        """
-        process, self.process = self.process, None
-        assert process is not None
-        status = process.stop(END_LIMIT)
-        if (rest := last_line(process)) is not None:
-            raise Breach(excerpt(rest), *ONE_REPLY)
-        if status is None:
-            fix = "leave the loop at the end of the input"
-            raise Breach(f"it still ran {END_LIMIT:g} second later", "the program ends when its input ends", fix)
-        return status
-
-
-def last_line(process: Process) -> bytes | None:
-    """Return the next line of a program that has ended, unless another process holds its output open."""
-    try:
-        return process.replies.get(timeout=END_LIMIT)
-    except queue.Empty:
-        return None
-
-
-def _not_flushed(operation: str, late: bytes, process: Process) -> HangError:
-    got = f"nothing, until its input was closed; then {excerpt(late)}"
-    fix = "flush standard output, and read line by line, not to the end of the input"
-    return HangError(operation, got, "flush after every reply", fix, process.stderr_tail())
-
-
-class Program:
-    """The program under test. It is started when needed, and a model is loaded when needed.
-
-    Attributes:
-        hello: what it answered to the first start.
-        capabilities: what it announced.
-        fixed: whether it has one vocabulary and takes no other.
-        sent: the request that was sent last.
-    """
-
-    def __init__(self, argv: Sequence[str], time_limit: float, start_limit: float) -> None:
-        self.client = _Client(argv, time_limit=time_limit, start_limit=start_limit)
-        self.client.trace = self._trace
-        self._model = -1
-        self.sent = ""
-        self.hello: dict[str, Any] = {}
-        self.capabilities: frozenset[str] = frozenset()
-        self.fixed = False
-
-    def _trace(self, direction: str, line: bytes) -> None:
-        if direction == ">":
-            self.sent = line.decode("ascii").rstrip("\n")
-
-    def start(self) -> Reply:
-        """Start it anew and return its answer to the handshake."""
-        self._model = -1
-        return self.client.launch()
-
-    def end(self) -> int:
-        """End its input and return its exit status."""
-        self._run()
-        self._model, self.sent = -1, ""
-        return self.client.end()
-
-    def _run(self) -> None:
-        if self.client.process is None:
-            self.start()
-
-    def ask(self, operation: str, **fields: Any) -> Reply:
-        """Send one request and return a well-formed reply of any kind."""
-        self._run()
-        return _well_formed(self.client.exchange(operation, fields))
-
-    def result(self, operation: str, shape: str, **fields: Any) -> Any:
-        """Send one request and return its result, which must have this shape."""
-        return shaped(self.ask(operation, **fields), shape)
-
-    def load(self, model: Model, special_tokens: Sequence[str] | None = None, **more: str) -> int:
-        """Load a model, or the only one, and return its number."""
-        fields = {**wire.write_table(model.vocab, model.merges), "special_tokens": special_tokens, **more}
-        return int(self.result("load", "modelResult", **({} if self.fixed else fields))["model"])
-
-    @property
-    def model(self) -> int:
-        """The number of the model that most steps use, in the running program."""
-        self._run()
-        if self._model < 0:
-            self._model = self.load(MODEL, SPECIAL)
-        return self._model
-
-    def encode(self, text: str, model: int | None = None) -> list[int]:
-        """Return the ids of a text."""
-        model = self.model if model is None else model
-        ids: list[int] = self.result("encode", "ids", model=model, text=wire.write_text(text))
-        return ids
-
-    def check_alive(self) -> None:
-        """Check that it still answers."""
-        self.ask("no_such_operation")
-
-
-def shown(reply: Reply) -> str:
-    """Return the reply as a short text."""
-    return excerpt(json.dumps({reply.kind: reply.value}))
-
-
-def _breach(reply: Reply, rule: str, fix: str) -> Breach:
-    return Breach(shown(reply), rule, fix, reply.sent)
-
-
-def _well_formed(reply: Reply) -> Reply:
-    """Return the reply if it has exactly the members that PROTOCOL.md allows."""
-    kinds = [kind for kind in KINDS if kind in reply.message]
-    got = excerpt(json.dumps(reply.message))
-    if len(kinds) != 1 or set(reply.message) != {"seq", *kinds}:
-        rule = "a reply has seq and one of result, not_claimed, error, and no other member"
-        raise Breach(got, rule, 'write {"seq": ..., "result": ...}; null is a result too', reply.sent)
-    if kinds != ["result"] and not _validator("reply").is_valid(reply.message):
-        rule = "not_claimed is a string; error is an object with type and message, both strings"
-        raise Breach(got, rule, "write it in that form", reply.sent)
-    return reply
-
-
-def shaped(reply: Reply, shape: str) -> Any:
-    """Return the result of a reply.
-
-    Args:
-        reply: a well-formed reply.
-        shape: a definition of protocol.schema.json.
-
-    Raises:
-        Breach: if the reply has no result, or one of another shape.
-    """
-    if reply.kind != "result":
-        rule = "load, and every operation that the capabilities announce, is answered with a result"
-        raise _breach(reply, rule, "fix what failed, or leave the capability out")
-    fault = misshapen(reply.value, shape)
-    if fault:
-        rule = f"the result of {json.loads(reply.sent)['op']} is {SHAPES[shape]}"
-        raise _breach(reply, f"{rule}; here {fault}", "write it in that form")
-    return reply.value
-
-
-def misshapen(value: Any, shape: str) -> str:
-    """Return how `value` differs from a definition of protocol.schema.json, as a short text, or ""."""
-    if shape == "ids":  # a list may be long, and 97.0 is an integer to JSON Schema
-        if not isinstance(value, list):
-            return f"it is {excerpt(json.dumps(value))}"
-        wrong = [index for index in value if type(index) is not int or not 0 <= index <= LARGEST_ID]
-        return f"{excerpt(json.dumps(wrong[0]))} is in it" if wrong else ""
-    if shape == "batchResult":
-        lists = value if isinstance(value, list) else [value]
-        return next(
-            filter(None, (misshapen(ids, "ids") for ids in lists)), "" if lists is value else "it is not a list"
-        )
-    error = best_match(_validator(shape).iter_errors(value))
-    place = "".join(f"[{key!a}]" for key in error.absolute_path) if error else ""
-    message = f"{place}: {error.message}" if error and place else error.message if error else ""
-    if not message and shape == "chunkResult":
-        return misshapen(value["ids"], "ids")
-    return excerpt(message)
-
-
-@cache
-def _validator(shape: str) -> Draft202012Validator:
-    definitions = json.loads(files("bpe_conformance.adapters").joinpath("protocol.schema.json").read_bytes())["$defs"]
-    return Draft202012Validator({"$defs": definitions, "$ref": f"#/$defs/{shape}"})
-
-
-MODEL = read_model({"merges": [["b", "c"], ["a", "b"], [{"hex": "e2"}, {"hex": "82"}]]})
-PLAIN = read_model({"merges": []})
 
 WHOLE = {"pattern": "[\\s\\S]+"}
 
@@ -401,11 +165,11 @@ def _steps() -> Iterator[Step]:
 
 
 def _handshake(program: Program) -> None:
-    reply = _well_formed(program.start())
+    reply = well_formed(program.start())
     hello = reply.value
     if reply.kind != "result" or not isinstance(hello, dict):
         rule = "start is answered with an object that describes the program"
-        raise _breach(reply, rule, "see The start in PROTOCOL.md")
+        raise breach(reply, rule, "see The start in PROTOCOL.md")
     program.hello = hello
     capabilities = hello.get("capabilities")
     program.capabilities = frozenset(map(str, capabilities)) if isinstance(capabilities, list) else frozenset()
@@ -436,7 +200,7 @@ def _unknown_operation(program: Program) -> None:
     reply = program.ask("no_such_operation")
     if reply.kind != "not_claimed":
         rule = "an unknown operation is answered with not_claimed: later versions may ask for more"
-        raise _breach(reply, rule, '{"seq": ..., "not_claimed": "no_such_operation"}')
+        raise breach(reply, rule, '{"seq": ..., "not_claimed": "no_such_operation"}')
 
 
 def _load(program: Program) -> str | None:
@@ -494,7 +258,7 @@ def _long(program: Program) -> str | None:
 def _surrogates(program: Program) -> str | None:
     reply = program.ask("encode", model=program.model, text=wire.write_text(SURROGATES))
     if reply.kind == "not_claimed":
-        raise _breach(reply, "surrogates are announced", "reply with ids or an error, or do not announce")
+        raise breach(reply, "surrogates are announced", "reply with ids or an error, or do not announce")
     if reply.kind == "result":
         shaped(reply, "ids")
     program.check_alive()
@@ -506,14 +270,14 @@ def _unknown_member(program: Program) -> None:
     reply = program.ask("encode", model=program.model, text="abc", no_such_member=[1])
     if reply.kind != "result" or reply.value != ids:
         rule = f"unknown members of a request are ignored: {ids} is expected"
-        raise _breach(reply, rule, "read the members that you know, and no others")
+        raise breach(reply, rule, "read the members that you know, and no others")
 
 
 def _batch(program: Program) -> None:
     for texts in ([], ["a", "", "b c\u20ac"]):
         reply = program.ask("encode_batch", model=program.model, texts=texts)
         if len(shaped(reply, "batchResult")) != len(texts):
-            raise _breach(reply, f"a list with the ids of each text, here {len(texts)}", "keep empty ones")
+            raise breach(reply, f"a list with the ids of each text, here {len(texts)}", "keep empty ones")
 
 
 def _some_ids(program: Program) -> list[int]:
@@ -610,7 +374,7 @@ def _cut_stream(program: Program) -> None:
     _close(program, stream)
     reply = program.ask("stream_feed", stream=stream, text="c")
     if reply.kind == "result":
-        raise _breach(reply, "a stream that is closed is gone: an error", "forget it when it is closed")
+        raise breach(reply, "a stream that is closed is gone: an error", "forget it when it is closed")
 
 
 _TRAINING = {"text": "low lower \u20ac\u20ac\0", "vocab_size": 261, "special_tokens": SPECIAL}
@@ -699,7 +463,7 @@ def _answer(program: Program, text: str) -> tuple[str, Any]:
 def _again(program: Program) -> None:
     seen = []
     for _ in range(2):
-        hello = _well_formed(program.start()).value
+        hello = well_formed(program.start()).value
         answers = [_answer(program, text) for text in TEXTS.values()] if "encode" in program.capabilities else []
         seen.append((hello, answers, _trained(program) if "train" in program.capabilities else None))
     if any(announced(hello) != announced(program.hello) for hello, _, _ in seen):

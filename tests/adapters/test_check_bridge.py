@@ -13,6 +13,7 @@ import pytest
 
 from bpe_conformance.adapters import AdapterError
 from bpe_conformance.adapters.bridge import check
+from bpe_conformance.adapters.bridge import program as tested
 from bpe_conformance.cli import main
 
 # A program that is right unless its argument names a fault; ids are bytes, and 256 is "bc" where a model has merges.
@@ -249,7 +250,7 @@ def test_a_vocabulary_in_another_order_is_the_same(program, monkeypatch):
 
 
 def test_a_reply_that_is_not_flushed_is_recognised(program, monkeypatch):
-    monkeypatch.setattr(check, "END_LIMIT", 5.0)
+    monkeypatch.setattr(tested, "END_LIMIT", 5.0)
     for fault, start_limit in (("no-flush", 60), ("reads-all", 0.7)):
         spec = f"cmd:{sys.executable} -S -E {program} {fault}"
         (outcome,) = check.check(spec, 0.7, start_limit)
@@ -264,7 +265,7 @@ def test_a_slow_start_is_waited_for(program):
 
 def test_a_hang_fails_its_step_and_the_next_has_a_new_process(program, monkeypatch):
     monkeypatch.setattr(check, "LONG", "abc")
-    monkeypatch.setattr(check, "END_LIMIT", 0.05)
+    monkeypatch.setattr(tested, "END_LIMIT", 0.05)
     monkeypatch.setattr(check, "_MOST_HANGS", 2)
     outcomes = run(program, "hang", 0.7)
     failed = [outcome.title for outcome in outcomes if outcome.state == "FAIL"]
@@ -276,7 +277,7 @@ def test_a_hang_fails_its_step_and_the_next_has_a_new_process(program, monkeypat
 
 def test_a_tokenizer_that_is_slow_is_a_note_and_a_line_that_is_not_read_a_failure(program, monkeypatch):
     monkeypatch.setattr(check, "LONG", "abc " * 4000)
-    monkeypatch.setattr(check, "END_LIMIT", 0.05)
+    monkeypatch.setattr(tested, "END_LIMIT", 0.05)
     states = {outcome.title: outcome.state for outcome in run(program, "slow", 0.7)}
     assert states["encode: 1 MB of text"] == "note"
     assert "FAIL" not in states.values()
@@ -286,7 +287,7 @@ def test_a_tokenizer_that_is_slow_is_a_note_and_a_line_that_is_not_read_a_failur
 
 def test_a_program_that_stays_at_the_end_of_its_input(program, monkeypatch):
     monkeypatch.setattr(check, "LONG", "abc")
-    monkeypatch.setattr(check, "END_LIMIT", 0.2)
+    monkeypatch.setattr(tested, "END_LIMIT", 0.2)
     failed = [outcome for outcome in run(program, "stays") if outcome.state == "FAIL"]
     assert [outcome.title for outcome in failed] == ["it ends within 1 second when its input does"]
 

@@ -1,0 +1,251 @@
+"""A program under test by `check-bridge`: its requests and replies, and the form that each result must have."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import queue
+from collections.abc import Sequence
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+from jsonschema import Draft202012Validator
+from jsonschema.exceptions import best_match
+
+from bpe_conformance.fixtures import Model, read_model
+from bpe_conformance.fixtures.answers import LARGEST_ID
+
+from ..errors import HangError
+from . import wire
+from .client import KINDS, ONE_REPLY, Client, Reply, excerpt
+from .process import Process
+
+SPECIAL = ["<|e|>", "<|\u00e9|>"]
+END_LIMIT = 1.0
+"""Seconds in which a program must end after its input has ended."""
+MODEL = read_model({"merges": [["b", "c"], ["a", "b"], [{"hex": "e2"}, {"hex": "82"}]]})
+PLAIN = read_model({"merges": []})
+SHAPES = {
+    "startResult": "an object that describes the program",
+    "modelResult": '{"model": a number of your choice}',
+    "tableResult": '{"vocab": [[id, hex], ...], "merges": [[hex, hex], ...]}',
+    "ids": f"a list of integers from 0 to {LARGEST_ID}",
+    "batchResult": "a list with the ids of each text",
+    "text": "a string",
+    "hex": "bytes as lower-case hex, two digits each",
+    "streamResult": '{"stream": a number of your choice}',
+    "chunkResult": '{"ids": [...], "ended": true or false}',
+    "nothing": "null",
+}
+"""Definition of protocol.schema.json → what it means, in words."""
+
+
+class Breach(Exception):
+    """The program broke a rule.
+
+    Attributes:
+        got: what it wrote or did.
+        rule: what PROTOCOL.md says.
+        fix: what its author can do.
+        sent: the request that it answered, or "".
+    """
+
+    def __init__(self, got: str, rule: str, fix: str, sent: str = "") -> None:
+        super().__init__(got)
+        self.got, self.rule, self.fix, self.sent = got, rule, fix, sent
+
+
+class _Client(Client):
+    """A client that finds out whether a program that seems to hang only does not flush its output."""
+
+    def wait(self, process: Process, operation: str, limit: float) -> bytes | None:
+        with contextlib.suppress(queue.Empty):
+            return process.replies.get(timeout=self.time_limit)
+        if operation == "start" and limit > self.time_limit:
+            self._probe_flushing(process)
+            with contextlib.suppress(queue.Empty):
+                return process.replies.get(timeout=limit - self.time_limit)
+        process.stop(END_LIMIT)
+        if (late := last_line(process)) is not None:
+            raise _not_flushed(operation, late, process)
+        raise queue.Empty
+
+    def _probe_flushing(self, process: Process) -> None:
+        """Start the program once more and end its input at once, so that nobody waits for the whole start limit."""
+        other = Process(self.argv, None, None)
+        other.send(wire.dump({"seq": 1, "op": "start", "protocol": wire.PROTOCOL}))
+        other.stop(self.time_limit)
+        late = last_line(other)
+        if late is not None and process.replies.empty():
+            raise _not_flushed("start", late, other)
+
+    def end(self) -> int:
+        """End the program's input and return its exit status.
+
+        Raises:
+            Breach: if it goes on for more than `END_LIMIT`, or writes something else.
+        """
+        process, self.process = self.process, None
+        assert process is not None
+        status = process.stop(END_LIMIT)
+        if (rest := last_line(process)) is not None:
+            raise Breach(excerpt(rest), *ONE_REPLY)
+        if status is None:
+            fix = "leave the loop at the end of the input"
+            raise Breach(f"it still ran {END_LIMIT:g} second later", "the program ends when its input ends", fix)
+        return status
+
+
+def last_line(process: Process) -> bytes | None:
+    """Return the next line of a program that has ended, unless another process holds its output open."""
+    try:
+        return process.replies.get(timeout=END_LIMIT)
+    except queue.Empty:
+        return None
+
+
+def _not_flushed(operation: str, late: bytes, process: Process) -> HangError:
+    got = f"nothing, until its input was closed; then {excerpt(late)}"
+    fix = "flush standard output, and read line by line, not to the end of the input"
+    return HangError(operation, got, "flush after every reply", fix, process.stderr_tail())
+
+
+class Program:
+    """The program under test. It is started when needed, and a model is loaded when needed.
+
+    Attributes:
+        hello: what it answered to the first start.
+        capabilities: what it announced.
+        fixed: whether it has one vocabulary and takes no other.
+        sent: the request that was sent last.
+    """
+
+    def __init__(self, argv: Sequence[str], time_limit: float, start_limit: float) -> None:
+        self.client = _Client(argv, time_limit=time_limit, start_limit=start_limit)
+        self.client.trace = self._trace
+        self._model = -1
+        self.sent = ""
+        self.hello: dict[str, Any] = {}
+        self.capabilities: frozenset[str] = frozenset()
+        self.fixed = False
+
+    def _trace(self, direction: str, line: bytes) -> None:
+        if direction == ">":
+            self.sent = line.decode("ascii").rstrip("\n")
+
+    def start(self) -> Reply:
+        """Start it anew and return its answer to the handshake."""
+        self._model = -1
+        return self.client.launch()
+
+    def end(self) -> int:
+        """End its input and return its exit status."""
+        self._run()
+        self._model, self.sent = -1, ""
+        return self.client.end()
+
+    def _run(self) -> None:
+        if self.client.process is None:
+            self.start()
+
+    def ask(self, operation: str, **fields: Any) -> Reply:
+        """Send one request and return a well-formed reply of any kind."""
+        self._run()
+        return well_formed(self.client.exchange(operation, fields))
+
+    def result(self, operation: str, shape: str, **fields: Any) -> Any:
+        """Send one request and return its result, which must have this shape."""
+        return shaped(self.ask(operation, **fields), shape)
+
+    def load(self, model: Model, special_tokens: Sequence[str] | None = None, **more: str) -> int:
+        """Load a model, or the only one, and return its number."""
+        fields = {**wire.write_table(model.vocab, model.merges), "special_tokens": special_tokens, **more}
+        return int(self.result("load", "modelResult", **({} if self.fixed else fields))["model"])
+
+    @property
+    def model(self) -> int:
+        """The number of the model that most steps use, in the running program."""
+        self._run()
+        if self._model < 0:
+            self._model = self.load(MODEL, SPECIAL)
+        return self._model
+
+    def encode(self, text: str, model: int | None = None) -> list[int]:
+        """Return the ids of a text."""
+        model = self.model if model is None else model
+        ids: list[int] = self.result("encode", "ids", model=model, text=wire.write_text(text))
+        return ids
+
+    def check_alive(self) -> None:
+        """Check that it still answers."""
+        self.ask("no_such_operation")
+
+
+def shown(reply: Reply) -> str:
+    """Return the reply as a short text."""
+    return excerpt(json.dumps({reply.kind: reply.value}))
+
+
+def breach(reply: Reply, rule: str, fix: str) -> Breach:
+    """Return that a reply breaks a rule."""
+    return Breach(shown(reply), rule, fix, reply.sent)
+
+
+def well_formed(reply: Reply) -> Reply:
+    """Return the reply if it has exactly the members that PROTOCOL.md allows."""
+    kinds = [kind for kind in KINDS if kind in reply.message]
+    got = excerpt(json.dumps(reply.message))
+    if len(kinds) != 1 or set(reply.message) != {"seq", *kinds}:
+        rule = "a reply has seq and one of result, not_claimed, error, and no other member"
+        raise Breach(got, rule, 'write {"seq": ..., "result": ...}; null is a result too', reply.sent)
+    if kinds != ["result"] and not _validator("reply").is_valid(reply.message):
+        rule = "not_claimed is a string; error is an object with type and message, both strings"
+        raise Breach(got, rule, "write it in that form", reply.sent)
+    return reply
+
+
+def shaped(reply: Reply, shape: str) -> Any:
+    """Return the result of a reply.
+
+    Args:
+        reply: a well-formed reply.
+        shape: a definition of protocol.schema.json.
+
+    Raises:
+        Breach: if the reply has no result, or one of another shape.
+    """
+    if reply.kind != "result":
+        rule = "load, and every operation that the capabilities announce, is answered with a result"
+        raise breach(reply, rule, "fix what failed, or leave the capability out")
+    fault = misshapen(reply.value, shape)
+    if fault:
+        rule = f"the result of {json.loads(reply.sent)['op']} is {SHAPES[shape]}"
+        raise breach(reply, f"{rule}; here {fault}", "write it in that form")
+    return reply.value
+
+
+def misshapen(value: Any, shape: str) -> str:
+    """Return how `value` differs from a definition of protocol.schema.json, as a short text, or ""."""
+    if shape == "ids":  # a list may be long, and 97.0 is an integer to JSON Schema
+        if not isinstance(value, list):
+            return f"it is {excerpt(json.dumps(value))}"
+        wrong = [index for index in value if type(index) is not int or not 0 <= index <= LARGEST_ID]
+        return f"{excerpt(json.dumps(wrong[0]))} is in it" if wrong else ""
+    if shape == "batchResult":
+        lists = value if isinstance(value, list) else [value]
+        return next(
+            filter(None, (misshapen(ids, "ids") for ids in lists)), "" if lists is value else "it is not a list"
+        )
+    error = best_match(_validator(shape).iter_errors(value))
+    place = "".join(f"[{key!a}]" for key in error.absolute_path) if error else ""
+    message = f"{place}: {error.message}" if error and place else error.message if error else ""
+    if not message and shape == "chunkResult":
+        return misshapen(value["ids"], "ids")
+    return excerpt(message)
+
+
+@cache
+def _validator(shape: str) -> Draft202012Validator:
+    definitions = json.loads(files("bpe_conformance.adapters").joinpath("protocol.schema.json").read_bytes())["$defs"]
+    return Draft202012Validator({"$defs": definitions, "$ref": f"#/$defs/{shape}"})
