@@ -45,9 +45,9 @@ from ..outcome import (
     Unchanged,
     fingerprint,
 )
-from .asking import OPERATIONS
+from .asking import OPERATIONS, is_correct
 from .engine import Effort, Found, Property, Search
-from .undisturbed import Origin, Undisturbed, is_correct, load, train
+from .undisturbed import Origin, Undisturbed, load, train
 
 EXAMPLES, STEPS = 20, 20
 MOST_SHRINKS = 150

@@ -44,7 +44,7 @@ from ..outcome import (
     TextDivergence,
     first_difference,
 )
-from .asking import ask, correct_answer
+from .asking import ask, correct_answer, is_correct
 from .engine import Effort, Found, Property
 
 SIZES = (60, 1_100, 8_800, 70_000)
@@ -414,7 +414,7 @@ def _first_wrong(id_: str, row: _Row, implementation: Implementation, effort: Ef
         question, right = row.pose(size)
         answer, seconds = _timed(implementation, question)
         took.append((size, seconds))
-        if answer == right:
+        if is_correct(answer, right):
             continue
         if number and isinstance(answer, Fault) and answer.kind == TIMED_OUT:
             implementation.note(f"{id_}: {row.what} of size {size:,}: {answer.message}")

@@ -15,8 +15,8 @@ from ..implementation.calls import CallFailed, TimedOut
 from ..implementation.implementation import Implementation
 from ..implementation.proxy import TokenizerProxy
 from ..implementation.scratch import scratch_folder
-from ..outcome import Acceptable, Accepted, Answer, AnyError, Question, Refusal, Table
-from .asking import Instance, contained, correct_answer
+from ..outcome import Acceptable, Accepted, Answer, Question, Table
+from .asking import Instance, contained, correct_answer, is_correct
 
 MOST_PROCESSES = 3
 """New processes that are asked."""
@@ -131,11 +131,6 @@ class Undisturbed:
 
 def _key(origin: Origin, question: Question) -> str:
     return f"{origin.name} {question.operation} {sorted(question.input.items())}"
-
-
-def is_correct(answer: Answer, right: Acceptable) -> bool:
-    """Whether an answer is the one expected, or any error where one is expected."""
-    return isinstance(answer, Refusal) if isinstance(right, AnyError) else answer == right
 
 
 def accept(tokenizer: TokenizerProxy) -> Answer:
