@@ -1,4 +1,4 @@
-"""The pytest plugin. Nothing of the suite is imported before a run names it."""
+"""The pytest plugin. It imports the rest of the suite only when a run names it."""
 
 from __future__ import annotations
 
@@ -16,63 +16,82 @@ RUN = "bpe-conformance-run"
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add `--adapter` and the `--bpe-…` options."""
-    group = parser.getgroup("bpe-conformance", "conformance of byte-level BPE tokenizers (pytest conformance)")
-    group.addoption(
+    what = parser.getgroup("bpe-conformance", "byte-level BPE tokenizers: what is tested (pytest conformance)")
+    what.addoption(
         "--adapter",
-        metavar="SPEC",
-        help="what to test: pkg.module:Class, a built-in name (reference, textbook, tiktoken, huggingface), "
-        "cmd:PROGRAM ARGS, or cs336:MODULE",
+        metavar="NAME",
+        help="test this: pkg.module:Class, a built-in name (reference, textbook, tiktoken, huggingface), "
+        "cs336:MODULE, or cmd:PROGRAM",
     )
-    group.addoption(
+    what.addoption(
         "--bpe-trainer",
-        metavar="SPEC",
-        help="pkg.module:function (input_path, vocab_size, special_tokens) -> (vocab, merges), "
-        "for an adapter without train",
+        metavar="NAME",
+        help="for a class without train: take it from the function pkg.module:function "
+        "(input_path, vocab_size, special_tokens) -> (vocab, merges)",
     )
-    group.addoption("--bpe-strict", action="store_true", help="a SHOULD that fails fails the run")
-    group.addoption("--bpe-case", metavar="ID", action="append", help="run exactly this case or property; repeatable")
-    group.addoption(
-        "--bpe-clause", metavar="ID", action="append", help="run the cases of this clause, or of a prefix of ids"
+    what.addoption("--bpe-case", metavar="ID", action="append", help="run exactly this case or property; repeatable")
+    what.addoption(
+        "--bpe-clause",
+        metavar="ID",
+        action="append",
+        help="run the tests of this clause, or of all clauses whose ids begin with this; repeatable",
     )
-    group.addoption("--bpe-section", metavar="NAME", action="append", help="run this section, for example MERGE")
-    group.addoption(
+    what.addoption(
+        "--bpe-section", metavar="NAME", action="append", help="run this section, for example MERGE; repeatable"
+    )
+    what.addoption(
         "--bpe-seed",
         metavar="N",
         type=int,
         help="test the properties with other and more examples, the same for the same N",
     )
-    group.addoption(
+    what.addoption(
         "--bpe-fuzz",
         metavar="MINUTES",
         type=float,
-        help="test the properties alone, with as many examples as fit into the time; write what fails as cases",
+        help="test the properties alone, with as many examples as fit into the time, and write failures as cases",
     )
-    group.addoption("--bpe-scale", action="store_true", help="test inputs of up to a million characters, and growth")
-    group.addoption("--bpe-spec", metavar="DIR", help="use the spec in this directory")
-    group.addoption("--bpe-pack", metavar="DIR", help="use the golden cases of one model, made by bpe-conformance pack")
-    group.addoption(
-        "--bpe-known-failures",
-        metavar="FILE",
-        help="YAML, id: reason; an unlisted failure fails, and so does a listed one that passes",
+    what.addoption(
+        "--bpe-scale",
+        action="store_true",
+        help="also test inputs of up to a million characters, and how time and memory grow",
     )
-    group.addoption("--bpe-write-known-failures", metavar="FILE", help="write such a file from this run")
-    group.addoption(
-        "--bpe-report",
-        metavar="PATH",
-        action="append",
-        help="write a report: FILE.json, FILE.md, badge.json, FILE.html, or DIR/ for all; repeatable",
-    )
-    group.addoption("--bpe-time-limit", metavar="SECONDS", type=float, default=10.0, help="for one case; default 10")
-    group.addoption(
+    what.addoption(
         "--bpe-corpus",
         metavar="PATH",
         action="append",
-        help="compare GPT-2 ids of this file or directory with tiktoken's; 'stdlib' is the standard library's sources",
+        help="also compare the GPT-2 ids of a file or directory with tiktoken's; stdlib is Python's own sources",
     )
-    group.addoption(
+    what.addoption(
+        "--bpe-pack",
+        metavar="DIR",
+        help="test instead the golden cases of one model, which bpe-conformance pack wrote",
+    )
+    what.addoption("--bpe-spec", metavar="DIR", help="test instead the specification in this directory")
+
+    how = parser.getgroup("bpe-conformance-how", "byte-level BPE tokenizers: how it is tested (pytest conformance)")
+    how.addoption("--bpe-strict", action="store_true", help="a SHOULD that fails fails the run")
+    how.addoption(
         "--bpe-isolate",
         action="store_true",
-        help="run the adapter in a process of its own, which contains crashes, hangs and memory",
+        help="run the adapter in a process of its own, which contains crashes, native hangs and "
+        "(on Linux, above 4 GiB) memory",
+    )
+    how.addoption(
+        "--bpe-time-limit", metavar="SECONDS", type=float, default=10.0, help="the time for one case; default 10"
+    )
+    how.addoption(
+        "--bpe-known-failures",
+        metavar="FILE",
+        help="read known failures from YAML, id: reason; an unlisted failure fails the run, and so does a listed case "
+        "that passes",
+    )
+    how.addoption("--bpe-write-known-failures", metavar="FILE", help="write the failures of this run as known failures")
+    how.addoption(
+        "--bpe-report",
+        metavar="PATH",
+        action="append",
+        help="write a report: FILE.json, FILE.md, badge.json, FILE.html, or all of them into DIR/; repeatable",
     )
 
 
@@ -124,7 +143,7 @@ def _is_suite(path: str, config: pytest.Config) -> bool:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Let no ignore rule of the user's project reach the suite, wherever it is installed: `.venv`, for one."""
+    """Keep the user's ignore rules (`.venv`, for example) away from the suite, wherever it is installed."""
     if not config.pluginmanager.hasplugin(RUN):
         return None
     if collection_path == SUITE or collection_path in SUITE.parents:
@@ -136,7 +155,7 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collect_directory(path: Path, parent: pytest.Collector) -> pytest.Collector | None:
-    """Collect the suite's folder as cases and properties."""
+    """Collect the suite's directory as cases and properties."""
     if path != SUITE or not parent.config.pluginmanager.hasplugin(RUN):
         return None
     from .session.items import Suite

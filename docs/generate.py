@@ -1,7 +1,7 @@
 """Writes the pages of the manual that come from data, into docs/generated/, which is not in the repository.
 
 They are the specification by chapter, the atlas of bugs, the commands, the Python API, and copies of the documents at
-the top level.
+the top level. `python docs/generate.py` also renews the tables of docs/options.md.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from multiprocessing import get_context
 from pathlib import Path, PurePosixPath
 from unittest.mock import patch
 
-from bpe_conformance import cli
+from bpe_conformance import cli, plugin
 from bpe_conformance.cases.judging import judge
 from bpe_conformance.cases.skipping import skip_reason
 from bpe_conformance.fixtures.spec import CLASS_OF_OP, Case, Spec, installed_spec
@@ -43,6 +43,10 @@ PAGES = {name: f"generated/{page}" for name, page in COPIES.items()} | {
     "README.md": "index",
 }
 LINK = re.compile(r"\[([^\]]*)\]\((?!https?:|#|<)([^)#\s]+)(#[^)\s]*)?\)")
+OPTIONS = DOCS / "options.md"
+"""A page in the repository, whose tables of options and commands come from the code."""
+GROUPS = {"What is tested": "bpe-conformance", "How it is tested": "bpe-conformance-how"}
+"""Heading in OPTIONS → pytest's group of options."""
 API = {
     "The tokenizer": "bpe_conformance.reference.tokenizer",
     "SuperBPE": "bpe_conformance.reference.superbpe.trainer",
@@ -193,7 +197,38 @@ def _size(case: Case, bug: KnownBug) -> tuple[bool, int]:
     return case.clause.id != bug.clause, len(json.dumps(case.input)) + 8 * merges
 
 
-# Commands and API
+# Options, commands and API
+
+
+def options_page() -> str:
+    """Return OPTIONS with its tables of options and commands as the code has them."""
+    options = Options()
+    plugin.pytest_addoption(options)  # type: ignore[arg-type]
+    tables = {heading: options.groups[group] for heading, group in GROUPS.items()}
+    tables["The command `bpe-conformance`"] = [(command.name, command.help) for command in cli.COMMANDS]
+    text = OPTIONS.read_text("utf-8")
+    for heading, rows in tables.items():
+        table = "".join(f"| `{name}` | {effect} |\n" for name, effect in rows)
+        before, title, section = text.partition(f"## {heading}\n")
+        head, line, rest = section.partition("|---|---|\n")
+        text = before + title + head + line + table + re.sub(r"\A(\|.*\n)*", "", rest)
+    return text
+
+
+class Options:
+    """Takes the place of pytest's parser of options, and keeps the name and the help of each."""
+
+    def __init__(self) -> None:
+        self.groups: dict[str, list[tuple[str, str]]] = {}
+
+    def getgroup(self, name: str, _description: str) -> Options:
+        """Begin a group."""
+        self.groups[name] = []
+        return self
+
+    def addoption(self, name: str, *, help: str, metavar: str = "", **_settings: object) -> None:  # noqa: A002
+        """Keep an option of the latest group."""
+        list(self.groups.values())[-1].append((f"{name} {metavar}".strip(), help))
 
 
 def _commands() -> str:
@@ -218,3 +253,8 @@ def _api() -> str:
         no_index = "" if title in ("The tokenizer", "SuperBPE") else "   :no-index:\n"  # they share names with these
         parts.append(f"## {title}\n\n```{{eval-rst}}\n.. automodule:: {module}\n   :members:\n{no_index}```\n")
     return "\n".join(parts)
+
+
+if __name__ == "__main__":
+    write_pages()
+    OPTIONS.write_text(options_page(), "utf-8")

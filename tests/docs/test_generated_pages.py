@@ -42,6 +42,13 @@ def test_every_chapter_and_command_has_a_page(generate: ModuleType) -> None:
     assert all(f"\n## {one.name}\n" in commands for one in cli.COMMANDS)
 
 
+def test_the_page_of_options_has_what_the_code_has(generate: ModuleType) -> None:
+    page = generate.options_page()
+    assert page == generate.OPTIONS.read_text("utf-8"), "run: python docs/generate.py"
+    assert "| `--bpe-case ID` | run exactly this case or property; repeatable |\n" in page
+    assert "| `compare` | " in page
+
+
 @pytest.mark.parametrize(
     ("page", "link", "rewritten"),
     [
