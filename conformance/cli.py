@@ -1,4 +1,4 @@
-"""The command `bpe-conformance`: the table of subcommands. Each imports its module only when it runs."""
+"""The command `bpe-conformance`: the table of subcommands. A subcommand imports its module only when it runs."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ COMMANDS = (
     Command(
         "export",
         "spec_tools.export",
-        "write the whole spec as plain JSON with its schema, for test runners in other languages",
+        "write the specification as plain JSON with its schema, for test runners in other languages",
         "bpe-spec",
     ),
     Command(
@@ -78,7 +78,7 @@ COMMANDS = (
     Command(
         "lint",
         "spec_tools.lint",
-        "check the spec: clauses, cases, models; exit 1 if a rule is broken",
+        "check the clauses, cases and models of the specification; exit 1 if one breaks a rule",
         "--spec fixtures",
     ),
     Command(
@@ -90,7 +90,7 @@ COMMANDS = (
     Command(
         "conventions",
         "spec_tools.conventions",
-        "find out by probing which conventions an adapter follows, and what it should declare",
+        "probe which conventions an adapter follows, and print what it should declare",
         "mypkg.mymodule:Tokenizer",
         runs_adapters=True,
     ),
@@ -103,7 +103,7 @@ COMMANDS = (
     Command(
         "known-bugs",
         "known_bugs.command",
-        "list the known bugs with what catches each, and measure how many bugs the suite catches",
+        "list the known bugs with the tests that catch them, and measure how many the suite catches",
         "--check",
     ),
     Command(

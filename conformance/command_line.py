@@ -1,4 +1,4 @@
-"""What the commands share: output that survives any terminal, and the option `--spec`."""
+"""Shared by the commands: output that every terminal can show, and the option `--spec`."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from .command_error import CommandError
 
 
 def print_lines(lines: Iterable[str], flush: bool = False) -> None:
-    """Print lines to standard output, in ASCII unless it takes UTF-8.
+    """Print lines to standard output, in ASCII unless it accepts UTF-8.
 
     Args:
         lines: without line ends.
-        flush: whether to show them at once where standard output is a pipe or a file.
+        flush: whether to show them at once if standard output is a pipe or a file.
 
     Raises:
         CommandError: if standard output is closed or cannot be written.
@@ -64,5 +64,9 @@ def spec_argument(parser: argparse.ArgumentParser) -> None:
     from bpe_conformance.fixtures.spec import FOLDER
 
     parser.add_argument(
-        "--spec", type=Path, default=FOLDER, metavar="DIR", help="directory of a spec; default: the installed one"
+        "--spec",
+        type=Path,
+        default=FOLDER,
+        metavar="DIR",
+        help="directory of a specification; default: the installed one",
     )

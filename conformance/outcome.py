@@ -1,4 +1,4 @@
-"""Results of a run as values: what was asked, expected and answered, and where the two part.
+"""Results of a run as values: the question, the expected and the actual answer, and where they differ.
 
 Nothing here is text for people. `terminal/` and `report/` turn these values into words.
 """
@@ -63,14 +63,14 @@ class Accepted:
 
 @dataclass(frozen=True)
 class Measure:
-    """A number that was measured, for example the characters that a stream holds back."""
+    """A measured number, for example the number of characters that a stream holds back."""
 
     amount: int
 
 
 @dataclass(frozen=True)
 class Changed:
-    """The answer is correct, but the call changed something that it must leave alone.
+    """The answer is correct, but the call changed something that it must not change.
 
     Attributes:
         what: each change, in the words of the check that found it, for example "the current directory".
@@ -233,7 +233,7 @@ class Expectation:
 
 @dataclass(frozen=True)
 class Pair:
-    """A merge at work: its parts, its rank and the byte at which it begins."""
+    """A merge in a text: its parts, its rank and the byte at which it begins."""
 
     merge: Merge
     rank: int
@@ -331,12 +331,12 @@ EncodingCause: TypeAlias = (
 
 @dataclass(frozen=True)
 class EncodingDivergence:
-    """Two encodings part at this token, which begins at this byte of the text.
+    """Two encodings differ at this token, which begins at this byte of the text.
 
     Attributes:
         token: index of the first token that differs.
         byte: offset of that token in the UTF-8 of the text.
-        cause: why, or None where the ids do not show it.
+        cause: why, or None if the ids do not show it.
     """
 
     token: int
@@ -346,7 +346,7 @@ class EncodingDivergence:
 
 @dataclass(frozen=True)
 class TrainingDivergence:
-    """Two lists of merges part at this step, counted from 0.
+    """Two lists of merges differ at this step, counted from 0.
 
     Attributes:
         step: index of the first merge that differs.
@@ -387,7 +387,7 @@ class EntryDivergence:
 
 @dataclass(frozen=True)
 class TextDivergence:
-    """Two texts part at this character.
+    """Two texts differ at this character.
 
     Attributes:
         character: index of the first character that differs.
@@ -408,7 +408,7 @@ class RowDivergence:
 
 @dataclass(frozen=True)
 class ByteDivergence:
-    """Two byte strings part at this byte."""
+    """Two byte strings differ at this byte."""
 
     byte: int
 
@@ -443,7 +443,7 @@ class Dependence:
 
 @dataclass(frozen=True)
 class Mismatch:
-    """An answer that is not correct: what judging a case or a property returns.
+    """An incorrect answer, as the test of a case or a property returns it.
 
     Attributes:
         asked: the question.
@@ -471,12 +471,12 @@ class Mismatch:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of one golden case, property or corpus.
+    """The result of one golden case, property or corpus.
 
     Attributes:
         test: its id.
         kind: `case`, `property` or `corpus`.
-        title: what it is about, in one line.
+        title: what it tests, in one line.
         state: what became of it.
         clause: the rule that it tests; None for a corpus.
         conformance_class: the class whose verdict it counts in.
@@ -524,7 +524,7 @@ class Outcome:
 
     @property
     def depends(self) -> bool:
-        """Whether it fails because another part does."""
+        """Whether it fails because another part fails."""
         return self.mismatch is not None and self.mismatch.depends_on is not None
 
     @property

@@ -1,4 +1,4 @@
-"""The adapter protocol as types: what a tokenizer has to offer so that the suite can test it.
+"""The adapter protocol as types: the methods of a tokenizer that the suite can test.
 
 An adapter is a class or a function that builds tokenizers. Only `Adapter` is required, with `Encoder`, `Decoder` or
 both as its tokenizers; or `Trainer` alone. Each other protocol is optional: implement it to support it. A method that
@@ -33,7 +33,7 @@ class Decoder(Protocol):
     """A tokenizer that decodes."""
 
     def decode(self, ids: Sequence[int], /) -> str:
-        """Return the text of a list or a tuple of token ids; bytes that are no UTF-8 become U+FFFD.
+        """Return the text of a list or a tuple of token ids; bytes that are not UTF-8 become U+FFFD.
 
         Raises:
             Exception: of any type, if an id is unknown.
@@ -64,7 +64,7 @@ class Adapter(Protocol[T_co]):
 
 
 class FixedAdapter(Protocol[T_co]):
-    """A class or a function that builds the only tokenizer that it has."""
+    """A class or a function that builds its only tokenizer."""
 
     @property
     def model(self) -> str:
@@ -143,7 +143,7 @@ class LoadsFiles(Protocol[T_co]):
 
 
 class ChoosesSpecialTokens(Protocol):
-    """A tokenizer whose `encode` takes the choice of special tokens that tiktoken's takes."""
+    """A tokenizer whose `encode` has tiktoken's parameters for special tokens."""
 
     def encode(
         self,
@@ -171,7 +171,7 @@ class DeclaresConventions(Protocol):
 
 
 class DeclaresPattern(Protocol):
-    """An adapter whose split is fixed, and is not GPT-2's."""
+    """An adapter with a fixed split other than GPT-2's."""
 
     @property
     def pattern(self) -> str:

@@ -15,7 +15,7 @@ from .outcome import Outcome
 
 @dataclass(frozen=True)
 class Command:
-    """How the user named the implementation; what a failure says to run.
+    """The command line of the run, from which a failure shows the commands to run.
 
     Attributes:
         adapter: as `--adapter` named it.
@@ -132,7 +132,7 @@ class Bug:
 
 @dataclass(frozen=True)
 class BugCause:
-    """A known bug explains these tests; several bugs where no test tells them apart."""
+    """A known bug explains these tests; several bugs, if no test distinguishes them."""
 
     bugs: tuple[Bug, ...]
     tests: tuple[str, ...]
@@ -140,7 +140,7 @@ class BugCause:
 
 @dataclass(frozen=True)
 class ConventionCause:
-    """The answers to these tests are correct under other conventions, which are not declared."""
+    """The answers to these tests are correct under other conventions, which the implementation does not declare."""
 
     conventions: tuple[tuple[str, str], ...]
     tests: tuple[str, ...]
@@ -176,7 +176,7 @@ class Diagnosis:
 
     @property
     def unexplained(self) -> tuple[str, ...]:
-        """The failing tests that no cause explains, in the order of the run."""
+        """The failing tests that no cause explains, in order."""
         explained = {test for cause in self.causes for test in cause.tests}
         return tuple(test for test in self.failing if test not in explained)
 
@@ -187,7 +187,7 @@ class Diagnosis:
 
 @dataclass(frozen=True)
 class RunOptions:
-    """How a run was asked for, as far as a report records it."""
+    """The options of a run that a report records."""
 
     strict: bool = False
     isolated: bool = False

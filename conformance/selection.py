@@ -1,4 +1,4 @@
-"""Which cases and properties are selected by id, clause, section, level or operation, with suggestions for typos."""
+"""Selects cases and properties by id, clause, section, level or operation, with suggestions for typos."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ SUGGESTIONS = 3
 
 
 class SelectionError(ValueError):
-    """A filter names nothing that exists. The message is one line with suggestions."""
+    """A filter names something that does not exist. The message is one line with suggestions."""
 
 
 class Entry(Protocol):
@@ -47,7 +47,7 @@ class Selection:
     operations: Sequence[str] = ()
 
     def check(self, ids: Collection[str], clauses: Iterable[str]) -> None:
-        """See that every filter names something.
+        """Check that every filter names something.
 
         Args:
             ids: of all cases and properties.
@@ -81,12 +81,12 @@ class Selection:
 
 
 def known(name: str, names: Iterable[str], what: str, listed: bool = False, see: str = "bpe-conformance list") -> None:
-    """See that `name` is one of `names`.
+    """Check that `name` is one of `names`.
 
     Args:
         name: what the user wrote.
         names: what exists.
-        what: what the names are, in the singular.
+        what: what a name is, in the singular.
         listed: whether the error lists all names if none is near.
         see: what shows all names, where the error does not.
 

@@ -1,4 +1,4 @@
-"""Signals that end a command raise an exception, so that no temporary file and no process is left."""
+"""Makes signals that end a command raise an exception, so that no temporary file and no process is left."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class TerminatedBySignal(KeyboardInterrupt):
 def raised() -> Iterator[None]:
     """Raise `TerminatedBySignal` for the signals of `NAMES`, unless they are handled or ignored already.
 
-    Off the main thread, where Python lets nobody handle signals, nothing is done.
+    Outside the main thread, where Python cannot handle signals, nothing is done.
     """
     numbers = [getattr(signal, name) for name in NAMES if hasattr(signal, name)]
     if threading.current_thread() is not threading.main_thread():

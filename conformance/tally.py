@@ -13,7 +13,7 @@ from .outcome import Outcome
 
 @dataclass(frozen=True)
 class Kept:
-    """How many of the tested ones passed."""
+    """How many of the tests that ran passed."""
 
     passed: int
     tested: int
@@ -67,7 +67,7 @@ class Verdict:
 
     @property
     def sentence(self) -> str:
-        """The verdict in words."""
+        """The verdict as a sentence."""
         if self.word == "error":
             return f"ERROR: the suite itself failed in {self.errors} of {self.must} MUST tests; please report it"
         if self.word == "fail":

@@ -1,1 +1,1 @@
-"""Tests a golden case: asks the implementation, compares, and finds where the answers part."""
+"""Tests golden cases: asks the implementation, compares the answers, and finds where they differ."""

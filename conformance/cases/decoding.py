@@ -24,7 +24,7 @@ from . import divergence
 
 
 def judge(case: Case, implementation: Implementation) -> Mismatch | None:
-    """Return how the text differs from the expected one, or else how the bytes do."""
+    """Return how the text differs from the expected one. If it does not, return how the bytes differ."""
     assert case.model is not None
     model = case.model
     ids: list[int] = case.input["ids"]

@@ -1,4 +1,4 @@
-"""Whether a wrong answer has its cause in another part of the implementation, found by asking that part alone."""
+"""Finds out whether another part of the implementation causes a wrong answer, by asking that part alone."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MOST_PIECES = 16
 
 
 def explained(case: Case, mismatch: Mismatch, implementation: Implementation) -> Mismatch:
-    """Return `mismatch` with the part of the implementation that it depends on, if another part is wrong alone."""
+    """Return `mismatch`, with the part of the implementation that causes it, if that part is wrong on its own."""
     case = adapted(case, implementation) or case
     try:
         with implementation.time_limit():
@@ -52,7 +52,7 @@ def _dependence(case: Case, mismatch: Mismatch, implementation: Implementation) 
 
 
 def _constructor_fails(case: Case, mismatch: Mismatch, implementation: Implementation) -> bool:
-    """Find out whether the constructor raised the error, or gave special tokens without entries wrong ids."""
+    """Find out whether the constructor raised the error, or gave wrong ids to special tokens without entries."""
     model = case.model
     assert model is not None
     try:
@@ -74,7 +74,7 @@ def _constructor_fails(case: Case, mismatch: Mismatch, implementation: Implement
 
 
 def _of_batch(mismatch: Mismatch, model: Model, implementation: Implementation) -> Dependence | None:
-    """Find out whether `encode` alone gives the error of the batch, or each of its wrong rows."""
+    """Find out whether `encode` alone gives the same error, or the same wrong rows, as the batch."""
     texts = mismatch.asked.input["texts"]
     if not isinstance(mismatch.answer, Rows):
         alone = (_on_encode(text, model, implementation, mismatch.answer) for text in texts)
@@ -90,7 +90,7 @@ def _of_batch(mismatch: Mismatch, model: Model, implementation: Implementation) 
 
 
 def _on_encode(text: str, model: Model, implementation: Implementation, got: Answer) -> Dependence | None:
-    """Find out whether `encode` of the whole text gives the wrong answer that a stream, a batch or files gave."""
+    """Find out whether `encode` of the whole text gives the same wrong answer as a stream, a batch or files."""
     if "encode" not in implementation.capabilities:
         return None
     alone = _asked(lambda: implementation.build(model).encode(text))
@@ -98,7 +98,7 @@ def _on_encode(text: str, model: Model, implementation: Implementation, got: Ans
 
 
 def _on_pieces(text: str, section: str, model: Model, implementation: Implementation) -> Dependence | None:
-    """Find out whether the parts of a text are encoded wrong alone, or all of them correctly."""
+    """Find out whether the parts of a text, each encoded alone, have wrong ids, or all have the correct ones."""
     if section == "SPLIT":
         return None
     try:

@@ -1,4 +1,4 @@
-"""Where two answers part, and why: which token, which byte, which merge of which rank."""
+"""Finds where two answers differ, and why: the token, the byte, the merge and its rank."""
 
 from __future__ import annotations
 
@@ -40,15 +40,15 @@ def encoding(
     splitting: bool = False,
     conventions: Mapping[str, str] = DEFAULTS,
 ) -> EncodingDivergence:
-    """Return where two encodings of `text` part, and the merge, boundary or special token that explains it.
+    """Return where two encodings of `text` differ, and the merge, boundary or special token that explains it.
 
     Args:
         model: the table.
-        text: what was encoded.
+        text: the encoded text.
         expected: the correct ids.
-        got: the ids that came back.
-        splitting: whether the case is about pre-tokens, so that a missing merge shows an incorrect boundary.
-        conventions: those that are declared.
+        got: the ids that the implementation returned.
+        splitting: whether the case is about pre-tokens; a missing merge then shows an incorrect boundary.
+        conventions: the declared ones.
     """
     place = first_difference(expected, got)
     offset = sum(len(model.vocab.get(index, b"")) for index in expected[:place])
@@ -168,7 +168,7 @@ def _boundaries(both: _Encodings) -> list[int]:
 
 
 def _cut_token(both: _Encodings) -> str | None:
-    """Return the first pre-token that is a token, and inside which the given encoding has a boundary."""
+    """Return the first pre-token that is a token, and that the given encoding divides."""
     start, cuts = 0, both.cuts
     for piece, special in both.pieces:
         data = piece.encode("utf-8")
@@ -180,7 +180,7 @@ def _cut_token(both: _Encodings) -> str | None:
 
 
 def _missed_merge(both: _Encodings, cuts: set[int]) -> Pair | None:
-    """Return the first merge of the correct encoding inside which the given one has a boundary."""
+    """Return the first merge of the correct encoding that the given encoding divides."""
     ranks, ids = both.model.ranks, both.ids
     start = 0
     for piece, special in both.pieces:
@@ -203,7 +203,7 @@ def _missed_merge(both: _Encodings, cuts: set[int]) -> Pair | None:
 
 
 def training(words: list[textbook.Word], expected: Sequence[Merge], got: Sequence[Merge]) -> TrainingDivergence:
-    """Return the step at which two lists of merges part, with the counts of both pairs at that step."""
+    """Return the step at which two lists of merges differ, with the counts of both pairs at that step."""
     step = first_difference(expected, got)
     for pair in expected[:step]:
         words = [textbook.replace(word, pair) for word in words]
@@ -216,12 +216,12 @@ def training(words: list[textbook.Word], expected: Sequence[Merge], got: Sequenc
 
 
 def decoding(data: bytes, expected: str, got: str) -> TextDivergence:
-    """Return the character at which two texts part, and the bytes from which the expected one is decoded.
+    """Return the character at which two texts differ, and the bytes from which the expected one is decoded.
 
     Args:
         data: the bytes of all ids.
         expected: their text.
-        got: the text that came back.
+        got: the text that the implementation returned.
     """
     place = first_difference(expected, got)
     return TextDivergence(place, _bytes_of_character(data, place))

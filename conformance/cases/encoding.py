@@ -1,4 +1,4 @@
-"""Tests encodings: the ids of a text, whole, in chunks, or by a tokenizer loaded from files."""
+"""Tests encodings: the ids of a whole text, of chunks, or from a tokenizer that was loaded from files."""
 
 from __future__ import annotations
 
@@ -82,9 +82,9 @@ def judge_ids(
         case: the case.
         model: the table that the expectation is about.
         implementation: the implementation under test.
-        ask: gets the ids from a tokenizer, or None if there are none to get.
+        ask: gets the ids from a tokenizer, or None if it has none.
         asked: the question.
-        build: gives the tokenizer, where it is not built from `model`.
+        build: returns the tokenizer, if it is not built from `model`.
     """
     lookup = implementation.conventions["lookup"]
     expect = value_for(case.expect, lookup)
@@ -123,7 +123,7 @@ def _holds_under(expect: Mapping[str, Any], key: str, model: Model, text: str, a
 
 
 def _spelled(ids: Sequence[int], model: Model, tokenizer: TokenizerProxy) -> bytes:
-    """Return the bytes of `ids`: by the model, or, for the new id of a special token, by the implementation."""
+    """Return the bytes of `ids`. The model has them; for the new id of a special token, the implementation has."""
     special = set(model.special_tokens or ())
     parts = []
     for index in ids:
@@ -148,7 +148,7 @@ def _is_accepted(acceptable: object, model: Model, text: str, answer: Answer, sp
 
 
 def has_new_ids(tokens: Sequence[bytes], model: Model, got: Sequence[int]) -> bool:
-    """Whether `got` are ids of `tokens`, where each token without an entry has one id that is not in use."""
+    """Return whether `got` are ids of `tokens`. Each token without an entry must have one id that is not in use."""
     entries = {token: index for index, token in model.vocab.items()}
     new: dict[bytes, int] = {}
     for token, index in zip(tokens, got, strict=False):

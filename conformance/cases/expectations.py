@@ -1,4 +1,4 @@
-"""Which value of a case holds for which conventions, and what the oracle computes for it."""
+"""The expected values of a case under each convention, as they are stored or as the oracle computes them."""
 
 from __future__ import annotations
 
@@ -44,12 +44,12 @@ def conventions_of(key: str) -> dict[str, str]:
 
 
 def is_computed(case: Case) -> bool:
-    """Whether the oracle computes the expectation of `case`; the others state a rule, such as an error."""
+    """Return whether the oracle computes the expectation of `case`. The other cases state a rule, such as an error."""
     return case.op == "encode_allowed" or not case.expect or any(key in case.expect for key in COMPUTED)
 
 
 def value_for(expect: Mapping[str, Any], key: str) -> Mapping[str, Any] | None:
-    """Return the expectation under the convention `key`, or None if the case holds none for it."""
+    """Return the expectation under the convention `key`, or None if the case has none."""
     if "by_convention" in expect:
         values = expect["by_convention"]
         found: Mapping[str, Any] | None = values.get(key, values.get(key.removesuffix("/text")))
@@ -103,7 +103,7 @@ def _stored() -> dict[str, Any]:
 
 
 def chunkings(case: Case) -> list[list[str]]:
-    """Return every list of chunks that a streaming case feeds."""
+    """Return every list of chunks in a streaming case."""
     given = case.input
     if "chunks" in given:
         return [[read_text(chunk) for chunk in given["chunks"]]]
@@ -124,7 +124,7 @@ def whole_text(case: Case) -> str:
 
 
 def question(case: Case) -> Question:
-    """Return what `case` asks, in Python values."""
+    """Return the question of `case` as Python values."""
     if case.op == "train":
         given = case.input["train"]
         special = [read_text(token) for token in given["special_tokens"]]
@@ -142,7 +142,7 @@ def question(case: Case) -> Question:
 
 
 def choice(case: Case) -> dict[str, str | list[str]]:
-    """Return what an `encode_allowed` case passes to `encode` beside the text."""
+    """Return the keyword arguments that an `encode_allowed` case passes to `encode`."""
     return {name: read_choice(case.input[name]) for name in ("allowed_special", "disallowed_special")}
 
 
@@ -184,7 +184,7 @@ def _oracle(model: Model, lookup: str, pattern: str) -> textbook.Tokenizer:
 
 
 def under(case: Case, conventions: Mapping[str, str]) -> Case:
-    """Return the case with the value that the oracle computes, if it holds none for the pattern that is declared."""
+    """Return the case. If it has no value for the declared pattern, the oracle computes it."""
     if case.expect and (conventions["pattern"] == "gpt2" or case.pattern != "gpt2" or not is_computed(case)):
         return case
     keys = training_key(conventions), conventions["lookup"]
@@ -197,9 +197,9 @@ def compute(
     """Return the expectation that the textbook oracle computes for `case`, in the form of the YAML.
 
     Args:
-        case: what to compute; its own expectation is not looked at.
+        case: what to compute; its own expectation is ignored.
         only: the keys of conventions to compute.
-        pattern: the one that an implementation declares in place of GPT-2's.
+        pattern: what an implementation declares instead of GPT-2's pattern.
     """
     if case.op == "train":
         keys = [key for key in (*TRAINING_KEYS, *TEXT_KEYS) if key in only]
@@ -260,7 +260,7 @@ def _spells_special(case: Case) -> bool:
 
 
 def _merged(values: dict[str, dict[str, Any]]) -> dict[str, Any]:
-    """Return the one value that all keys have, or all of them; those of `TEXT_KEYS` only if one makes a difference."""
+    """Return the one value that all keys have, or all values; those of `TEXT_KEYS` only if one of them differs."""
     plain = {key: value for key, value in values.items() if key not in TEXT_KEYS}
     if all(plain.get(key.removesuffix("/text")) == value for key, value in values.items()):
         values = plain

@@ -25,7 +25,7 @@ from .expectations import whole_text
 
 
 def judge_loading(case: Case, implementation: Implementation) -> Mismatch | None:
-    """Return how the encoding by a tokenizer that is loaded from files differs."""
+    """Return how the encoding of a tokenizer that was loaded from files differs."""
     assert case.model is not None
     model, text = case.model, whole_text(case)
     options = {key: value for key, value in case.input.items() if key != "text"}
@@ -40,7 +40,7 @@ def judge_loading(case: Case, implementation: Implementation) -> Mismatch | None
 
 
 def judge_saving(case: Case, implementation: Implementation) -> Mismatch | None:
-    """Return how the table in the saved files differs from the one that the tokenizer was built from."""
+    """Return how the table in the saved files differs from the table of the tokenizer."""
     assert case.model is not None
     model = case.model
     asked = Question("save", model, {})

@@ -1,4 +1,4 @@
-"""Tests one golden case: asks the implementation, and compares its answer with what the case expects."""
+"""Tests one golden case: asks the implementation, and compares its answer with the expected one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which golden cases an implementation cannot be asked, and how others are adapted to it."""
+"""Decides which golden cases an implementation does not support, and adapts others to what it supports."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ ANY_SPLIT = ("SPLIT-DEFAULT-1", "SPLIT-FENCE-1", "SPLIT-LOSSLESS-1", "SPLIT-NAME
 
 
 def _is_of_gpt2(case: Case, own: str) -> bool:
-    """Whether a case is about GPT-2's split or ids, or its text is one long pre-token by the pattern `own`."""
+    """Return whether a case needs GPT-2's split or ids, or its text is one long pre-token under the pattern `own`."""
     if case.clause.section == "SPLIT" and case.clause.id not in ANY_SPLIT:
         return True
     if case.clause.id == "MERGE-GPT2-1" or "lazy" in case.expect:
@@ -77,7 +77,7 @@ def _spells_tokens(expect: Mapping[str, Any]) -> bool:
 
 
 def _is_split_otherwise(case: Case, own: str) -> bool:
-    """Whether the ids of a case depend on the split."""
+    """Return whether the ids of a case depend on the split."""
     assert case.model is not None
     named = [token for token in dict.fromkeys(case.model.special_tokens or ()) if token]
     model, text = replace(case.model, special_tokens=tuple(named)), whole_text(case).encode("utf-8", "replace").decode()
@@ -86,9 +86,10 @@ def _is_split_otherwise(case: Case, own: str) -> bool:
 
 
 def adapted(case: Case, implementation: Implementation) -> Case | None:
-    """Return `case` as `implementation` can be asked it, or None if special tokens are what it is about.
+    """Return `case` without what `implementation` does not support, or None if the case is about special tokens.
 
-    Where no text spells one of them they are left out, and in training their share of `vocab_size` with them.
+    If no text spells a special token, the special tokens are removed, and in training `vocab_size` is reduced by their
+    number.
     """
     claimed = "train-special" if case.op == "train" else "special"
     named = list(_special_tokens(case))

@@ -1,4 +1,4 @@
-"""Training on prose: hundreds of merges, more than a case holds. The oracle learns them once; they are stored."""
+"""Training on prose: the oracle learns hundreds of merges, too many for a case, and a file stores them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SIZE = 256 + 760
 
 
 def text(folder: Path = TEXTS) -> str:
-    """Return the first of the fixed texts, one after the other."""
+    """Return the first fixed texts, joined."""
     return "".join(file.read_bytes().decode("utf-8") for file in sorted(folder.glob("*.txt"))[:TEXT_FILES])
 
 

@@ -16,11 +16,11 @@ from .encoding import judge_ids
 from .expectations import chunkings, expression
 
 HELD_BACK = 16_384
-"""How many characters a lazy stream may hold back, beside the longest chunk, pre-token and special token."""
+"""How many characters a lazy stream may hold back, in addition to the longest chunk, pre-token and special token."""
 
 
 def judge(case: Case, implementation: Implementation) -> Mismatch | None:
-    """Return how the ids of the first list of chunks that differs do so, or how much is held back."""
+    """Return how the ids of the first incorrect list of chunks differ, or else how much the stream holds back."""
     assert case.model is not None
     if "lazy" in case.expect:
         return _judge_laziness(case, case.model, implementation)

@@ -35,12 +35,12 @@ _Conventions = Mapping[str, str]
 
 
 def judge(case: Case, implementation: Implementation, stored: Case) -> Mismatch | None:
-    """Return how what the implementation learns differs from what `case` expects, or None.
+    """Return how the result of training differs from what `case` expects, or None.
 
     Args:
-        case: the case as the implementation is asked it.
+        case: the case, adapted to what the implementation supports.
         implementation: the implementation under test.
-        stored: the case as it is stored, perhaps with more special tokens.
+        stored: the stored case, which can have more special tokens.
     """
     given = _Training.of(case)
     asked = Question("train", None, given.question)
@@ -105,12 +105,12 @@ class _Training:
         return list(self.case.expect.get("any_of", (self.case.expect,)))
 
     def values(self, conventions: _Conventions) -> list[list[Merge] | None]:
-        """Return the accepted lists of merges; None where the case stores none for these conventions."""
+        """Return the accepted lists of merges, or None if the case stores none for these conventions."""
         found = [value_for(one, training_key(conventions)) for one in self._alternatives if "error" not in one]
         return [read_merges(value["merges"]) if value else None for value in found]
 
     def acceptable(self, conventions: _Conventions) -> tuple[Acceptable, ...]:
-        """Return what is correct under `conventions`."""
+        """Return the correct result under `conventions`."""
         errors = [AnyError(str(one["error"])) for one in self._alternatives if "error" in one]
         lists = self.values(conventions)
         return (*errors, *(self._table(merges, conventions) for merges in lists))

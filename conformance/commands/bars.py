@@ -12,7 +12,7 @@ from bpe_conformance.reference.progress import Progress
 
 
 class _Bar(tqdm):  # type: ignore[type-arg]  # tqdm is not generic at run time
-    """A bar without the thread of tqdm, which could wait for ever for a lock that a signal left taken."""
+    """A bar without tqdm's thread, which can wait forever for a lock that an interrupted call holds."""
 
     monitor_interval = 0
 

@@ -1,4 +1,4 @@
-"""`bpe-conformance check-bridge`: a program in any language against the wire protocol."""
+"""`bpe-conformance check-bridge`: tests a program in any language against the wire protocol."""
 
 from __future__ import annotations
 

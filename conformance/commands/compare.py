@@ -1,4 +1,4 @@
-"""`bpe-conformance compare`: two tokenizers on the user's own text."""
+"""`bpe-conformance compare`: compares two tokenizers on the user's own text."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from .train import size
 
 TIME_LIMIT = 60.0
 LONG_ENOUGH = 5_000_000
-"""Bytes from which the speed is reported: on shorter texts, it is the time of starting up."""
+"""The least number of bytes for which the speed is reported; for shorter texts, start-up takes most of the time."""
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -50,7 +50,7 @@ class Side:
     Attributes:
         implementation: the implementation.
         model: what it is built from.
-        tokens: how many it has returned.
+        tokens: how many tokens it has returned.
         seconds: how long it has encoded.
         proxy: the tokenizer, once it is built.
     """

@@ -1,4 +1,4 @@
-"""Text and bytes in and out of the commands: files, pipes, standard input and output."""
+"""Input and output of the commands: files, pipes, standard input and output."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def is_special(target: str) -> bool:
 
 
 def check_other(sources: Iterable[str], target: AnyPath) -> None:
-    """See that the output does not replace an input.
+    """Check that the output does not replace an input.
 
     Raises:
         CommandError: if it does.
@@ -102,7 +102,7 @@ def check_other(sources: Iterable[str], target: AnyPath) -> None:
 
 
 def check_target(target: str) -> None:
-    """See that `target` can be a file.
+    """Check that `target` can be a file.
 
     Raises:
         CommandError: if it is a directory, or its directory does not exist.
@@ -159,7 +159,7 @@ def decoded(data: Iterator[bytes], name: str, errors: str) -> Iterator[str]:
 
 
 def check_utf8(source: str) -> None:
-    """Read a file and see that it is UTF-8.
+    """Read a file and check that it is UTF-8.
 
     Raises:
         CommandError: with the position, if it is not.

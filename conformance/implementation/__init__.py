@@ -1,1 +1,1 @@
-"""The implementation under test: what it offers, a proxy that returns exact builtins, and the limits it runs in."""
+"""The implementation under test: its capabilities, a proxy that returns exact builtins, and its limits."""

@@ -1,4 +1,4 @@
-"""Calls of an implementation: the time is limited, and whatever it raises becomes an exception of the suite."""
+"""Calls an implementation. A call has a time limit, and everything that it raises becomes an exception of the suite."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _LONGEST_LINE = 500
 
 
 class CallFailed(Exception):
-    """A call that gave no answer. The message is one line."""
+    """A call gave no answer. The message is one line."""
 
     @property
     def answer(self) -> Refusal | Fault:
@@ -33,8 +33,8 @@ class Raised(CallFailed):
     Attributes:
         error: the exception.
         where: lines of its traceback, without the suite's own frames.
-        is_error: whether it is an ordinary exception. A `BaseException`, and a process that ended, are no answer to
-            the caller.
+        is_error: whether it is an ordinary exception. A `BaseException` is not an answer, and neither is a process that
+            ended.
     """
 
     def __init__(self, call: str, error: BaseException) -> None:
@@ -61,7 +61,7 @@ class Malformed(CallFailed):
 
 
 def answered(ask: Callable[[], Answer]) -> Answer:
-    """Return the answer that `ask` gets, or how its call of an implementation failed."""
+    """Return the answer that `ask` gets, or how the call failed."""
     try:
         return ask()
     except (CallFailed, TimedOut) as failed:
@@ -69,10 +69,10 @@ def answered(ask: Callable[[], Answer]) -> Answer:
 
 
 def call(what: str, function: Callable[..., T], *arguments: Any, **keywords: Any) -> T:
-    """Call an implementation. The surrounding `time_limit`, if there is one, is charged.
+    """Call an implementation, and charge the surrounding `time_limit`, if there is one.
 
     Args:
-        what: what is called, for messages: `encode(...)`.
+        what: the call as messages show it: `encode(...)`.
         function: the function to call.
         arguments: its arguments.
         keywords: its keyword arguments.
@@ -123,7 +123,7 @@ def _is_remote(error: BaseException) -> bool:
 
 
 def _attribute(error: BaseException, name: str) -> str:
-    """Return an attribute of an exception as text, "yes" for True, else "": reading it may run foreign code."""
+    """Return an attribute of an exception as text, "yes" for True, or "". Reading it can run foreign code."""
     try:
         value = getattr(error, name, "")
     except TimedOut:

@@ -1,4 +1,4 @@
-"""What an implementation offers, settled once by probes: small calls whose answers are not tested."""
+"""Finds out what an implementation supports, by probes: small calls whose answers are not tested."""
 
 from __future__ import annotations
 
@@ -31,11 +31,12 @@ GPT2_REWRITTEN = (
     r"""'(?:[sdmt]|ll|ve|re)| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+""",
     r"""'(?:[sdmt]|ll|ve|re)| ?\p{L}++| ?\p{N}++| ?[^\s\p{L}\p{N}]++|\s++$|\s+(?!\S)|\s""",
 )
-"""GPT-2's pattern as CS336's handout and tiktoken write it: a class that has one of them declares no other pattern."""
+"""GPT-2's pattern as CS336's handout and tiktoken write it: a class with one of these as its `pattern` uses GPT-2's
+pattern."""
 
 
 class LoadError(CommandError):
-    """What `--adapter` names cannot be tested. The message is one line: what is wrong, and the fix."""
+    """The adapter cannot be tested. The message is one line: what is wrong, and the fix."""
 
 
 def settle(implementation: Implementation) -> frozenset[str]:
@@ -83,7 +84,7 @@ class _Prober:
             yield from self._patterns("", self._target, self._encodes_with)
 
     def _methods(self) -> list[str]:
-        """Return the methods other than train that it has and that do not refuse a small call."""
+        """Return the methods, except train, that exist and do not refuse a small call."""
         is_class = isinstance(self._target, type)
         if is_class and not any(hasattr(self._target, name) for name in ("encode", "decode")):
             if self._constructor_fault():
@@ -135,7 +136,7 @@ class _Prober:
         return ""
 
     def _can_train(self, is_testable: bool) -> bool:
-        """Whether there is a train that can be called; one that cannot is noted if the rest can be tested."""
+        """Return whether `train` can be called. If it cannot but the rest can be tested, add a note."""
         if not callable(getattr(self._target, "train", None)):
             return False
         fault = _train_fault(self._target)
@@ -170,7 +171,7 @@ class _Prober:
         self._implementation.train(text, vocab_size, special_tokens)
 
     def _patterns(self, prefix: str, function: Any, works: Callable[[str], bool]) -> Iterator[str]:
-        """Settle which patterns are offered, and whether as a regular expression or by name."""
+        """Find out which patterns are supported, and whether by name or as a regular expression."""
         if not takes(function, "pattern"):
             return
         for name, expression in PATTERNS.items():

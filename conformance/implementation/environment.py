@@ -1,4 +1,4 @@
-"""Puts back what belongs to the whole process: current directory, locale, environment variables, signal handlers."""
+"""Restores the state of the process: current directory, locale, environment variables, signal handlers."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ _SIGNALS = ("SIGINT", "SIGTERM", "SIGHUP", "SIGPIPE", "SIGALRM")
 
 @contextlib.contextmanager
 def kept() -> Iterator[list[str]]:
-    """Put back what the implementation changes within it.
+    """Restore what the implementation changes within the block.
 
-    Environment variables that it adds stay: it may set them once, in its first call, and need them in all others.
+    Environment variables that it adds stay, because it may set them in its first call and need them later.
 
     Yields:
         A list. After the block it holds a line for each change that the spec forbids (ERROR-STATE-3): of the current
@@ -76,7 +76,7 @@ def _restored_locale(before: Mapping[str, str]) -> Iterator[str]:
 
 
 def _handlers() -> dict[int, Any]:
-    """Return the handlers of signals that can be put back: those that Python knows, in the main thread."""
+    """Return the signal handlers that can be restored: those that Python set, in the main thread."""
     if threading.current_thread() is not threading.main_thread():
         return {}
     numbers = [getattr(signal, name) for name in _SIGNALS if hasattr(signal, name)]

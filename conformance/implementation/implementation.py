@@ -24,9 +24,9 @@ from .time_limit import Clock
 
 T = TypeVar("T")
 SpawnFactory = Callable[[Mapping[str, str]], Any]
-"""Returns the adapter in a new process, with these environment variables added."""
+"""Starts the adapter in a new process, with these environment variables added."""
 _REMOTE_GRACE = 1.0
-"""Seconds that the connection to another process has to notice its own time limit, which it can explain better."""
+"""Seconds for the connection to another process to notice its own time limit, because its message is better."""
 
 
 @dataclass(frozen=True)
@@ -56,11 +56,11 @@ class Implementation:
     Attributes:
         name: as `--adapter` names it.
         target: the class or the factory.
-        notes: lines for the user beside the results.
+        notes: lines for the user, in addition to the results.
         conventions: the value of every convention.
         declared: those that differ from the defaults.
         fixed_model: the name of the only model that it has, or None if it takes any.
-        capabilities: what it offers, see `capabilities.settle`.
+        capabilities: what it supports, see `capabilities.settle`.
         spellings: pattern → what it calls it, for training with the prefix `train-`.
         returns_pair: whether `train` returned a pair (vocab, merges), no tokenizer.
         limit: seconds that the calls of one case may take, or infinity.
@@ -70,14 +70,14 @@ class Implementation:
     def __init__(
         self, name: str, target: Any, limit: float = 10.0, spawn: SpawnFactory | None = None, stderr: int = 2
     ) -> None:
-        """Settle, once, what `target` offers.
+        """Find out what `target` supports.
 
         Args:
             name: how the user named it.
             target: a class or factory of the adapter protocol.
             limit: seconds for one case, and for one probe; 0 is no limit.
-            spawn: how to start it in a new process; None if that is not possible.
-            stderr: the file descriptor for the reason, if this process has to be ended.
+            spawn: starts it in a new process; None if that is not possible.
+            stderr: the file descriptor to which the reason is written if this process has to end.
 
         Raises:
             LoadError: if it offers nothing that can be tested, or declares an unknown convention.
@@ -105,12 +105,12 @@ class Implementation:
 
     @property
     def title(self) -> str:
-        """What to call it: what a program in another process announces, or as the user named it."""
+        """Its name: what a program in another process announces, or what the user wrote."""
         return self._short if self.name.startswith("cmd:") else self.name
 
     @property
     def version(self) -> str:
-        """The implementation's own version, as its `version` or its package's `__version__` says, or ""."""
+        """The version of the implementation from `version` or its package's `__version__`, or ""."""
         own = getattr(self.target, "version", None)
         package = str(getattr(self.target, "__module__", "")).partition(".")[0]
         found = own if isinstance(own, str) else getattr(sys.modules.get(package), "__version__", "")
@@ -118,7 +118,7 @@ class Implementation:
 
     @property
     def language(self) -> str:
-        """The language that it is written in, as a program in another process announces it, or "Python"."""
+        """The language that a program in another process announces, or "Python"."""
         if not self.is_remote:
             return "Python"
         announced = getattr(self.target, "language", "")
@@ -142,13 +142,13 @@ class Implementation:
 
     @property
     def remaining(self) -> float:
-        """Seconds that are left of them, or infinity."""
+        """Seconds that are left of this time, or infinity."""
         clock = time_limit.current()
         return math.inf if clock is None else clock.remaining
 
     @contextlib.contextmanager
     def time_limit(self, timeout_factor: float = 1) -> Iterator[Clock]:
-        """Limit the calls within it to `timeout_factor` times the limit of a case; nothing else costs time.
+        """Limit the calls within the block to `timeout_factor` times the limit of a case; only calls count.
 
         An infinite one around many others prepares the process once for all of them.
 
@@ -188,7 +188,7 @@ class Implementation:
             return call(what, function, *arguments, **keywords)
 
     def build(self, model: Model) -> TokenizerProxy:
-        """Return a tokenizer for `model`, built from fresh copies. That of a large table is built once.
+        """Return a tokenizer for `model`, built from fresh copies. For a large table, it is built only once.
 
         Raises:
             CallFailed: if the constructor raises.
@@ -216,7 +216,7 @@ class Implementation:
         return TokenizerProxy(self.call(what, self.target, *arguments, **keywords), self.call)
 
     def note(self, line: str) -> None:
-        """Add a line to the notes, unless it is there."""
+        """Add a line to the notes, unless they have it already."""
         if line not in self.notes:
             self.notes.append(line)
 
@@ -224,7 +224,7 @@ class Implementation:
     def in_new_process(self, environment: Mapping[str, str]) -> Iterator[Implementation]:
         """Yield the same implementation in a new process, with these environment variables added.
 
-        It is called for the first time by what comes next: its capabilities are not probed again.
+        Its capabilities are not probed again, so the caller's first call is the first call of the process.
         """
         assert self._spawn is not None
         other = copy.copy(self)
@@ -236,11 +236,11 @@ class Implementation:
             other.target.close()
 
     def build_from(self, arguments: Sequence[Any]) -> TokenizerProxy:
-        """Return a tokenizer built from exactly these objects, so that a test can look at them afterwards."""
+        """Return a tokenizer built from exactly these objects, so that a test can inspect them afterwards."""
         return self._proxy(f"{self._short}(...)", *arguments)
 
     def from_files(self, vocab: Path, merges: Path, special_tokens: Sequence[str] | None) -> TokenizerProxy:
-        """Return a tokenizer loaded from `vocab.json` and `merges.txt`; a list is passed on itself, not a copy."""
+        """Return a tokenizer loaded from `vocab.json` and `merges.txt`. The list itself is passed, not a copy."""
         arguments: list[Any] = [str(vocab), str(merges)]
         if special_tokens is not None:
             arguments.append(special_tokens if type(special_tokens) is list else list(special_tokens))
@@ -256,7 +256,7 @@ class Implementation:
         return self.train_from(text, vocab_size, list(special_tokens), **keywords)
 
     def train_from(self, text: str, vocab_size: int, special_tokens: list[str], **keywords: str) -> Trained:
-        """Train with exactly this list, so that a test can look at it afterwards. Raises as `train` does."""
+        """Train with exactly this list, so that a test can inspect it afterwards. Raises what `train` raises."""
         result = self.call("train(...)", self.target.train, text, vocab_size, special_tokens, **keywords)
 
         def has(name: str) -> bool:

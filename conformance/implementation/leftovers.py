@@ -1,4 +1,4 @@
-"""Threads and processes that an implementation leaves: they do not keep the run from ending."""
+"""Ends threads and processes that an implementation leaves, so that the run can end."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from typing import Any
 from . import time_limit
 
 GRACE = 5.0
-"""Seconds that they have to end by themselves."""
+"""Seconds in which they can end by themselves."""
 
 
 def ended_processes() -> Any:
@@ -28,7 +28,7 @@ def ended_processes() -> Any:
 
 
 def programs() -> set[int]:
-    """Return the processes that this one has started and that Python leaves running when it ends (Linux)."""
+    """Return the processes that this one has started and that keep running when Python ends (Linux)."""
     known = {child.pid for child in multiprocessing.active_children()}
     known.add(getattr(getattr(resource_tracker, "_resource_tracker", None), "_pid", None))
     return {child for child in _children(os.getpid()) if child not in known}
@@ -43,7 +43,7 @@ def _children(process: int) -> Iterator[int]:
 
 
 def end_programs(started: set[int]) -> int:
-    """Kill these processes and those that they have started. Return how many of `started` were running."""
+    """Kill these processes and all processes that they started. Return how many of `started` were running."""
     running = 0
     for process in started:
         children = set(_children(process))

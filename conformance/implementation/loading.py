@@ -1,4 +1,4 @@
-"""Loading the implementation that the user named."""
+"""Loads the implementation that the user named."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .time_limit import time_limit
 
 __all__ = ["LoadError", "load"]
 IMPORT_FACTOR = 6
-"""How many times longer than a case the import of the adapter may take."""
+"""How many times as long as a case the import of the adapter may take."""
 
 
 def load(

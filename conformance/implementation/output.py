@@ -1,4 +1,4 @@
-"""What an implementation writes while it is tested: bounded on the disk, in memory and on the screen."""
+"""Limits what an implementation writes: on the disk, in memory and on the screen."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ CUT = b"\n... the rest is cut\n"
 
 @contextlib.contextmanager
 def bounded(captured: bool) -> Iterator[None]:
-    """Within it no file grows without end; afterwards the captured output is cut, before anyone reads it.
+    """Limit the size of files within the block; afterwards, cut the captured output before anything reads it.
 
     Args:
-        captured: whether the standard streams go to temporary files, which are read when the item has ended.
+        captured: whether the standard streams go to temporary files, which are read after the item.
     """
     with _file_size_limit():
         yield
@@ -35,7 +35,7 @@ def bounded(captured: bool) -> Iterator[None]:
 
 
 def shown(text: str) -> str:
-    """Return captured output as it may be shown: what no terminal, page or XML file obeys or refuses."""
+    """Return captured output without characters that a terminal obeys, or that a page or an XML file refuses."""
     return ascii_only(text.replace("\t", "    ")[: KEPT + len(CUT)])[: KEPT + len(CUT)]
 
 

@@ -39,7 +39,7 @@ class TokenizerProxy:
     def encode_allowed(
         self, text: str, allowed_special: Collection[str], disallowed_special: Collection[str]
     ) -> list[int]:
-        """Return the ids of `text`, with both arguments as tiktoken takes them: "all", or a set, or a tuple."""
+        """Return the ids of `text`, with both arguments in tiktoken's form: "all", a set, or a tuple."""
         keywords = {
             "allowed_special": "all" if allowed_special == "all" else set(allowed_special),
             "disallowed_special": "all" if disallowed_special == "all" else tuple(disallowed_special),
@@ -47,7 +47,7 @@ class TokenizerProxy:
         return self._ids("encode", lambda: self.instance.encode(text, **keywords))
 
     def decode(self, ids: Iterable[int]) -> str:
-        """Return the text of `ids`, which are given as a list, or as a tuple if they are one."""
+        """Return the text of `ids`. A tuple is passed as a tuple, other sequences as a list."""
         return self.decode_itself(ids if type(ids) is tuple else list(ids))
 
     def decode_itself(self, ids: Sequence[int]) -> str:
@@ -79,7 +79,7 @@ class TokenizerProxy:
         return self._ids("encode_iterable", lambda: itertools.islice(self._begin(chunks), 1))
 
     def watch_stream(self, chunks: Iterable[str], seen: Callable[[int], None]) -> None:
-        """Read a stream to its end, and call `seen` with each id as it comes."""
+        """Read a stream to its end, and call `seen` with each id at once."""
 
         def read() -> None:
             for item in self._begin(chunks):

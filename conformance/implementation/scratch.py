@@ -1,4 +1,4 @@
-"""Folders that an implementation writes into, gone afterwards whatever it has made of them."""
+"""Temporary directories for an implementation, which are removed whatever it does to them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 
 @contextlib.contextmanager
 def scratch_folder() -> Iterator[Path]:
-    """Give a folder within a temporary one: where it is moved or replaced, that goes with the outer one too."""
+    """Yield a directory inside a temporary one. If it is moved or replaced, the outer one still removes it."""
     with tempfile.TemporaryDirectory(prefix="bpe-conformance-", ignore_cleanup_errors=True) as outer:
         inner = Path(outer, "saved")
         inner.mkdir()

@@ -20,12 +20,12 @@ from . import tracebacks
 
 T = TypeVar("T")
 REPEAT = 0.25
-"""Seconds after which a call that goes on, to clean up for example, is interrupted once more."""
+"""Seconds after which a call that continues, for example to clean up, is interrupted again."""
 ATTEMPTS = 20
-"""Interruptions after which a call that catches them all ends the process."""
+"""Interruptions after which the process ends, if a call catches them all."""
 WATCHDOG_FACTOR = 10
 WATCHDOG_LEAST = 60.0
-"""A call that no signal interrupts ends the process after so many times its limit, and so many seconds at least."""
+"""If no signal interrupts a call, the process ends after this many times its limit, and at least this many seconds."""
 _WATCHDOG_MOST = 1e6
 _WATCHDOG_RENEWED = 5.0
 
@@ -140,7 +140,7 @@ class _Timer:
 
     @contextlib.contextmanager
     def installed(self) -> Iterator[None]:
-        """Within it, SIGALRM is handled."""
+        """Handle SIGALRM within the block."""
         if not self._can_interrupt:
             yield
             return
@@ -169,7 +169,7 @@ class _Timer:
             signal.setitimer(signal.ITIMER_REAL, seconds, REPEAT)
 
     def stop(self) -> None:
-        """Interrupt nothing any more."""
+        """Stop interrupting."""
         if self._can_interrupt:
             signal.setitimer(signal.ITIMER_REAL, 0)
         self.running = False
@@ -201,7 +201,7 @@ class _Timer:
             self._watched = now
 
     def close(self) -> None:
-        """Take the watchdog back."""
+        """Cancel the watchdog."""
         if self._watched > -math.inf:
             faulthandler.cancel_dump_traceback_later()
 
@@ -230,9 +230,9 @@ def time_limit(
     before_call: Callable[[float], object] = no_preparation,
     grace: float = 0.0,
 ) -> Iterator[Clock]:
-    """Within it, calls of the implementation may take so many seconds in all; nothing else costs time.
+    """Limit the total time of calls within the block; only calls count. In a nested block, they count for both.
 
-    Within another one, the calls count for both. Warnings are ignored meanwhile.
+    Warnings are ignored meanwhile.
 
     Args:
         seconds: the limit; 0 and infinity are none.

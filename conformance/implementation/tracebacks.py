@@ -1,4 +1,4 @@
-"""The frames of an implementation in a traceback, without those of the suite that led there."""
+"""The frames of an implementation in a traceback, without the suite's own."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _UNDER_TEST = tuple(f"{_PACKAGE}.{name}" for name in ("adapters.packages", "know
 
 
 def is_ours(module: str) -> bool:
-    """Whether a module belongs to the suite, not to an implementation, a package that it uses, or Python."""
+    """Return whether a module belongs to the suite, and not to an implementation, its packages, or Python."""
     return _is_part(module, _PACKAGE) and not any(_is_part(module, name) for name in _UNDER_TEST)
 
 
@@ -48,6 +48,6 @@ def remote(text: str) -> list[str]:
 
 
 def as_imported(filename: str) -> str:
-    """Return a file's path from the folder that it is imported from, so that reports do not depend on that folder."""
+    """Return a file's path relative to where it is imported from, so that reports do not depend on that directory."""
     folders = {os.path.join(os.path.abspath(folder), "") for folder in [*sys.path, ""]}  # noqa: PTH100, PTH118
     return filename[max((len(folder) for folder in folders if filename.startswith(folder)), default=0) :]

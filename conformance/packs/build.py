@@ -41,7 +41,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("-o", dest="folder", type=Path, required=True, metavar="DIR", help="created, or replaced")
     parser.add_argument("--seed", type=int, default=0, metavar="N", help="another seed gives other texts; default 0")
-    parser.add_argument("--name", help="of the model: what an adapter with this vocabulary has as its `model`")
+    parser.add_argument("--name", help="the name of the model, and the `model` of its adapters")
     tables.options(parser)
 
 
@@ -55,7 +55,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def make(table: Table, seed: int, target: Path) -> list[str]:
-    """Make the pack of a table and write it to the directory `target`; an earlier pack there is replaced.
+    """Make the pack of a table and write it to the directory `target`, replacing an earlier pack.
 
     Returns:
         list[str]: lines that describe it: the table, the coverage, the engines.
@@ -81,7 +81,7 @@ class Pack:
     """The cases of a model, and what they cover.
 
     Attributes:
-        model: what they are for.
+        model: the model that they test.
         cases: as in the file.
         coverage: how much of the vocabulary and the merges they reach.
         pattern: how many mistakes in the pattern they detect, and which alternatives they match.
@@ -147,7 +147,7 @@ def _cases(model: Model, drafts: list[Draft]) -> Iterator[Json]:
 
 
 class Oracle:
-    """The textbook's answers with the lookup `pair` and, where the model allows it, `bytes`."""
+    """The textbook's answers with the lookup `pair` and, if the model allows it, `bytes`."""
 
     def __init__(self, model: Model) -> None:
         keys = LOOKUP_KEYS if model.ranks_by_bytes else LOOKUP_KEYS[:1]

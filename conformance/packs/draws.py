@@ -1,4 +1,4 @@
-"""Draws the texts of a pack with nothing but `random.Random.random`, whose values are the same on every platform."""
+"""Draws the texts of a pack with `random.Random.random` alone, which gives the same values on every platform."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ T = TypeVar("T")
 CLASSES = tuple(
     rf"\p{{{name}}}" for name in (*("Lu", "Ll", "Lt", "Lm", "Lo"), "M", "Nd", "Nl", "No", "P", "S", "Z", "C")
 )
-"""Classes of characters. In a list of pieces, each gives some of its characters."""
+"""Classes of characters. A class in a list of pieces gives some of its characters."""
 SPACE = (" ", "  ", "\n", "\r\n", "\t", "   ", " \n", "\n\n")
 CONTRACTIONS = ("'s", "'t", "'re", "'ve", "'m", "'ll", "'d")
 NEARLY = ("'S", "'LL", "'Re", "'VE", "'", "''", "’s", "n't", "'em", "'x", "'l", "'r", "'v", "'\u017f")
@@ -62,14 +62,14 @@ PIECES = {
     "white space of Unicode": (r"\s", r"\s", r"\s", r"[\x1c-\x1f\u180e\u200b\u2060\ufeff]", "a", "1", "!", " "),
     "characters of all classes": (*CLASSES, *ASTRAL, " ", "'s"),
 }
-"""What a text is about → the pieces that it is made of."""
+"""Subject of a text → the pieces that it is made of."""
 RAW_TEXT = (
     *("e\u0301", "é", "ﬁ", "\u212b", "Å", "\u017f", "½", "Ⅷ", "ｱ", "A", "a", "É", "İ", "ß", "가", "\u1100\u1161"),
     *("\r\n", "\r", "\n\n", "\n", "  ", " ", "\t", "\v", "\f", "\u00a0", "\u3000", "\u2028", "\u0085", "x"),
     *("\ufeff", "\0", "\x1a", "\x7f", "\xad", "\u200b", "\u200d", "\ufe0f", "\ufffd", "\ue000"),
     *("&amp;", "<b>", "\\n", "%20", "’", "“", "…", "--", "``", " .", " ,", " n't", " !", "🦊"),
 )
-"""Text that some tokenizers change: composed and compatible characters, line ends, invisible characters, mark-up."""
+"""Text that some tokenizers change: composed and compatibility characters, line ends, invisible characters, markup."""
 SPLIT_CLAUSES: dict[str, Sequence[str]] = {
     "gpt2": ("CONTRACTION-1", "LETTER-1", "NUMBER-1", "OTHER-1", "SPACE-1", "SPACE-3", "UNICODE-1"),
     "cl100k": ("CL100K-1", "CL100K-2", "CL100K-3", "CL100K-4", "CL100K-5", "CL100K-5", "CL100K-2"),
@@ -116,7 +116,7 @@ class Draw:
         return [rest.pop(self.below(len(rest))) for _ in items]
 
     def walk(self, letters: Sequence[str], length: int) -> str:
-        """Return a text of `letters` in which earlier stretches occur again."""
+        """Return a text of `letters` that repeats its earlier parts."""
         text = ""
         while len(text) < length:
             start = self.below(len(text)) if text and self.chance(0.4) else None
@@ -129,7 +129,7 @@ class Draw:
         return "".join(self._some(piece) if piece.startswith(("\\p{", "\\s", "[")) else piece for piece in drawn)
 
     def real_text(self, stretches: int, longest: int) -> str:
-        """Return stretches of the fixed texts, from anywhere in them."""
+        """Return parts of the fixed texts, from any position."""
         text = _real_text()
         starts = [self.below(len(text) - longest) for _ in range(stretches)]
         return "".join(text[start : start + self.between(1, longest)] for start in starts)

@@ -43,7 +43,7 @@ class Draft:
 
     @property
     def texts(self) -> list[str]:
-        """The texts that are encoded; of a stream, the whole."""
+        """The texts that are encoded; for a stream, the whole text."""
         if self.op == "batch":
             return list(self.input["texts"])
         if self.op == "stream":
@@ -65,16 +65,16 @@ def grouped(parts: Sequence[T], size: int) -> Iterator[Sequence[T]]:
 # Merging
 
 WORDS = 48
-"""Words for each wrong encoder at most."""
+"""The largest number of words for each wrong encoder."""
 ALONE = 6
-"""How many of them, the shortest, are cases of their own."""
+"""How many of them, the shortest ones, are separate cases."""
 CANDIDATES = 6000
 LONG = (60, 400, 1200)
 """Bytes of a long pre-token."""
 
 
 def tokens(reach: Reach, draw: Draw) -> Iterator[Draft]:
-    """Yield texts that have every token that can be reached."""
+    """Yield texts that together contain every reachable token."""
     texts, _ = covering(reach, draw)
     for number, text in enumerate(texts, 1):
         clause = "MERGE-ORDER-1" if text.isascii() else "MERGE-BYTES-1"
@@ -82,7 +82,7 @@ def tokens(reach: Reach, draw: Draw) -> Iterator[Draft]:
 
 
 def words(reach: Reach, draw: Draw) -> tuple[list[Draft], dict[str, int]]:
-    """Return cases that wrong encoders fail, and the number of words found for each of them."""
+    """Return cases that wrong encoders fail, and the number of words found for each encoder."""
     tables = Tables(reach)
     found: dict[str, list[str]] = {wrong.name: [] for wrong in WRONG}
     active = [wrong for wrong in WRONG if wrong.name != "whole-first"]
@@ -109,7 +109,7 @@ def words(reach: Reach, draw: Draw) -> tuple[list[Draft], dict[str, int]]:
 
 
 def _candidates(reach: Reach, draw: Draw) -> Iterator[str]:
-    """Yield pre-tokens: of tokens side by side, of repeated stretches, of real text."""
+    """Yield pre-tokens: adjacent tokens, repeated parts, and real text."""
     seen: set[str] = set()
     texts = ordinary(reach)
     for number in range(CANDIDATES):
@@ -139,7 +139,7 @@ def _real_words() -> list[str]:
 
 
 def _unbuilt(reach: Reach) -> list[str]:
-    """Return the pre-tokens that are tokens which the merges do not build."""
+    """Return the pre-tokens that are tokens, but that merges do not build."""
     found = []
     for token in ordinary(reach):
         text = text_of(token)
@@ -175,14 +175,14 @@ TRIED, TRIED_LARGE = 2000, 8000
 BLOCK = 7
 """Bits of a code point within its block."""
 LARGE = ((0x3400, 0xA000), (0xAC00, 0xD780), (0x20000, 0x30000))
-"""Code points of thousands of ideographs and syllables, of which a sample suffices."""
+"""Code points of thousands of ideographs and syllables; a sample is enough."""
 SCRIPT_CASES = 12
 OBJECT_PROPERTIES = ("constructor", "__proto__", "toString", "valueOf", "hasOwnProperty", "__class__", "length", "null")
-"""Names that a lookup in a plain JavaScript object or Python object finds although they are not entries."""
+"""Names that a lookup in a plain JavaScript or Python object finds, although they are not entries."""
 
 
 def mistakes(reach: Reach, draw: Draw) -> tuple[list[Draft], dict[str, object]]:
-    """Return short texts to which mistakes in the pattern give other ids, and how many mistakes they detect."""
+    """Return short texts whose ids mistakes in the pattern change, and how many mistakes they detect."""
     pattern = PATTERNS[reach.model.pattern]
     every = mutants(pattern)
     left = dict.fromkeys(every, DETECTIONS)
@@ -282,9 +282,9 @@ def _sample(draw: Draw, block: str) -> str:
 
 @cache
 def _blocks() -> list[str]:
-    """Return the characters of each 128 code points whose category is what it was in Unicode 3.2.
+    """Return, for each 128 code points, the characters whose category has not changed since Unicode 3.2.
 
-    Of the ideographs and the Hangul syllables, only a few blocks are used.
+    Only a few blocks of ideographs and Hangul syllables are used.
     """
     old = unicodedata.ucd_3_2_0
     found: dict[int, str] = {}
@@ -299,7 +299,7 @@ def _blocks() -> list[str]:
 
 
 def raw(reach: Reach, draw: Draw) -> Iterator[Draft]:
-    """Yield texts that some tokenizers change: decomposed, with control characters, white space or a BOM."""
+    """Yield texts that some tokenizers change: with decomposed letters, control characters, white space or a BOM."""
     yield encode("empty", "BYTES-EMPTY-1", "the empty text", "")
     for text in OBJECT_PROPERTIES:
         yield encode("raw", "BYTES-TEXT-2", "the name of a property of every object is plain text", f"{text} {text}")

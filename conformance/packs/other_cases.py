@@ -12,7 +12,7 @@ from .encoding_cases import Draft, encode, grouped
 from .reach import Reach
 
 MANY = 12
-"""Up to so many special tokens have cases of their own; of more, those that overlap with others and a few."""
+"""If there are more special tokens, only those that overlap with others, and a few more, have their own cases."""
 BESIDE = (" ", "  ", "\n", "\n\n", "\t", "a", "1", "!", "'s", "é", "日", "<", "|>", " the")
 FOREIGN = (
     *("<|endoftext|>", "<|im_start|>", "<|im_end|>", "<|eot_id|>", "<|start|>", "<|fim_prefix|>", "<think>"),
@@ -73,13 +73,13 @@ def _alike(token: str) -> tuple[str, ...]:
 
 
 def _overlaps(first: str, second: str) -> tuple[str, ...]:
-    """Return texts in which an end of the first is a beginning of the second, or nearly."""
+    """Return texts in which the end of the first overlaps the beginning of the second, or nearly does."""
     shared = [length for length in range(1, min(len(first), len(second))) if first.endswith(second[:length])]
     return (*(first + second[length:] for length in shared), first + second[1:], first[:-1] + second)
 
 
 def _pairs(special: list[str], draw: Draw) -> list[tuple[str, str]]:
-    """Return pairs of special tokens; first those that contain or overlap each other."""
+    """Return pairs of special tokens; pairs that contain or overlap each other come first."""
     met = [(a, b) for a in special for b in special if a != b and (a in b or any(a.endswith(b[:n]) for n in (1, 2, 3)))]
     return list(dict.fromkeys([*met[:MANY], *((draw.pick(special), draw.pick(special)) for _ in range(4) if special)]))
 

@@ -1,4 +1,4 @@
-"""Split patterns: names for regular expressions of users, and patterns with one mistake."""
+"""Split patterns: names for the regular expressions of users, and patterns with one mistake."""
 
 from __future__ import annotations
 

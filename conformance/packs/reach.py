@@ -1,4 +1,4 @@
-"""Which tokens and merges of a model texts reach: a text for each token, and the coverage of many texts."""
+"""Finds which tokens and merges of a model texts reach: a text for each token, and the coverage of many texts."""
 
 from __future__ import annotations
 
@@ -56,11 +56,11 @@ SURROUNDINGS = (
     ("", "Ve"),
     ("", "T"),
 )
-"""What is put around a token that is not a pre-token by itself."""
+"""Text around a token that is not a pre-token by itself."""
 MOST_BODIES = 4096
-"""How many texts around the bytes of a token that is not UTF-8 are tried."""
+"""How many texts are tried around the bytes of a token that is not UTF-8."""
 FARTHEST = 0x40000
-"""All characters from here on are for private use or unassigned, and no others are planned."""
+"""From here on, all characters are for private use or unassigned, and no others are planned."""
 CONTINUATION = [bytes([byte]) for byte in range(0x80, 0xC0)]
 NO_UTF8 = "no UTF-8 text contains their bytes"
 NOT_BUILT = "the merges do not build them from their bytes"
@@ -206,7 +206,7 @@ def _length(lead: int) -> int:
 
 
 def _before(continuations: bytes) -> list[bytes]:
-    """Return bytes that begin a character which these continuation bytes complete."""
+    """Return bytes that begin a character, which these continuation bytes complete."""
     if not continuations:
         return [b""]
     two = [bytes([lead]) for lead in range(0xC2, 0xE0)]
@@ -250,13 +250,13 @@ def _is_character(data: bytes) -> bool:
 SIZE = 160
 """Tokens in a text."""
 JOINTS = ("", "\n", "1", " a", " ", "a", "!", "\na", "1 ", "é")
-"""Texts between two tokens of a text. The first that does not change a token is used for it."""
+"""Separators of tokens in a text. Each token gets the first one that does not change it."""
 SHOWN = 20
 
 
 @dataclass
 class Coverage:
-    """How much of a model is reached.
+    """How much of a model the texts reach.
 
     Attributes:
         tokens: the number of ordinary tokens, of those reached, and of those that cannot be reached.

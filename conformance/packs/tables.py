@@ -76,7 +76,7 @@ class Table:
 
 @dataclass(frozen=True)
 class Given:
-    """What the user states. None means what the files, or their sha256, say.
+    """The user's options. None means what the files, or their sha256, say.
 
     Attributes:
         name: of the model.
@@ -90,18 +90,18 @@ class Given:
 
 
 def options(parser: argparse.ArgumentParser) -> None:
-    """Add the options for what the files of a model do not contain."""
-    parser.add_argument("--pattern", metavar="NAME_OR_REGEX", help="how text is split, if the files do not say")
+    """Add options for what the files of a model do not contain."""
+    parser.add_argument("--pattern", metavar="NAME_OR_REGEX", help="how text is split, if the files do not say it")
     parser.add_argument(
         "--special",
         action="append",
         metavar="TEXT[=ID]",
-        help="a special token, if the files do not say; repeatable",
+        help="a special token, if the files do not name it; repeatable",
     )
 
 
 def given(options: argparse.Namespace, name: str | None = None) -> Given:
-    """Return what these options state."""
+    """Return the values of these options."""
     return Given(name, options.pattern, read_special(options.special))
 
 

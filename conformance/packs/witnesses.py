@@ -1,4 +1,4 @@
-"""Independent engines that confirm the values of a pack, where its model fits their conventions."""
+"""Independent engines that confirm the values of a pack, if its model fits their conventions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The JSON document of one run: plain values, in an order that is the same for the same run."""
+"""The JSON document of one run: plain values, in the same order for the same run."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ if TYPE_CHECKING:
 FORMAT = "bpe-conformance report 2"
 SCHEMA = Path(__file__).with_name("report.schema.json")
 LONGEST = 2000
-"""Characters of one text; an answer can be of any length."""
+"""The longest text, in characters; an answer can have any length."""
 LONGEST_CASE = 20_000
-"""Characters of a counterexample as a golden case, which is only of use as a whole."""
+"""The longest counterexample as a golden case, in characters; it is useful only as a whole."""
 
 Document = dict[str, Any]
 
@@ -95,7 +95,7 @@ def build(result: RunResult) -> Document:
 
 
 def _visible(value: Any) -> Any:
-    """Return plain values in which every text is visible ASCII and of at most `LONGEST` characters."""
+    """Return plain values in which every text is visible ASCII and at most `LONGEST` characters long."""
     if isinstance(value, str):
         return shortened(ascii_only(value))
     if isinstance(value, dict):
@@ -177,7 +177,7 @@ def _failure(failure: Failure, fingerprint: str) -> dict[str, Any]:
 
 
 def shortened(text: str) -> str:
-    """Return `text`, or its two ends where it is longer than a report holds."""
+    """Return `text`, or only its beginning and end if it is too long for a report."""
     if len(text) <= LONGEST:
         return text
     return f"{text[: LONGEST - 240]} ... {text[-200:]}"
@@ -192,7 +192,7 @@ def spec_fingerprint(directory: Path) -> str:
 
 
 def of_state(document: Document, states: Iterable[str]) -> list[dict[str, Any]]:
-    """Return the results that have one of these states, in the order of the run."""
+    """Return the results that have one of these states, in order."""
     wanted = set(states)
     return [one for one in document["results"] if one["state"] in wanted]
 

@@ -12,14 +12,14 @@ from ..terminal.failure import NAMES
 from .document import Document, explained, of_state
 
 SHOWN = 20
-"""Failures shown in full; the summary of a CI job holds about a megabyte."""
+"""How many failures are shown in full; the summary of a CI job can have about a megabyte."""
 
 MARKUP = str.maketrans({**{char: f"\\{char}" for char in "\\`*_[]#|"}, "<": "&lt;", ">": "&gt;", "&": "&amp;"})
 MARKS = {"pass": "✅ pass", "fail": "❌ fail", "error": "⚠️ error"}
 
 
 def text(documents: Sequence[Document]) -> str:
-    """Return the report of one run, or a table of several followed by the report of each."""
+    """Return the report of one run, or a table of several runs followed by the report of each."""
     if len(documents) == 1:
         return "\n".join([*_one(documents[0]), ""])
     lines = ["# Conformance of byte-level BPE tokenizers", "", *table(documents)]
@@ -29,7 +29,7 @@ def text(documents: Sequence[Document]) -> str:
 
 
 def table(documents: Sequence[Document], findings: Sequence[Mapping[str, str]] = ()) -> Iterator[str]:
-    """Yield the lines of a table: implementations × classes of conformance, and how much was found in each."""
+    """Yield the lines of a table: implementations × classes of conformance, with the number of findings in each."""
     yield from _rows(
         ["implementation", "version", *CLASSES, "conventions declared, model", *(["findings"] if findings else [])],
         (
@@ -64,7 +64,7 @@ def matrix(
     findings: Sequence[Mapping[str, str]] = (),
     problems: Mapping[str, str] | None = None,
 ) -> str:
-    """Return a page of several runs: the table, and what was found in which implementation.
+    """Return a page of several runs: the table, and the findings for each implementation.
 
     Args:
         documents: the reports.

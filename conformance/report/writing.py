@@ -1,4 +1,4 @@
-"""Writes a report in the form that the name of its file says."""
+"""Writes a report in the form that its file name indicates."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def form(path: Path) -> Form:
 
 
 def check(path: Path, folder: bool = False) -> None:
-    """Check, before anything is tested, that a report can be written to `path`.
+    """Check that a report can be written to `path`, before anything is tested.
 
     Args:
         path: a file whose name says its form, or a directory, which is made if it does not exist.
@@ -65,7 +65,7 @@ def files(path: Path) -> list[Path]:
 
 
 def write(documents: Sequence[Document], path: Path) -> None:
-    """Write the report of one run, or of several where the form holds them (Markdown, HTML).
+    """Write the report of one run, or of several if the form supports that (Markdown, HTML).
 
     Raises:
         OSError: if a file cannot be written.

@@ -14,7 +14,7 @@ LONGEST_LIMIT = 86400.0
 
 
 def load(config: pytest.Config) -> Implementation:
-    """Import the adapter and find out what it supports; what it prints meanwhile is dropped.
+    """Import the adapter and find out what it supports; its output is dropped.
 
     Raises:
         pytest.UsageError: one line, if it cannot be used.

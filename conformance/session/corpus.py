@@ -1,4 +1,4 @@
-"""Real text of any size: GPT-2 ids by the implementation and by tiktoken's engine, side by side."""
+"""Compares GPT-2 ids of the implementation and of tiktoken's engine on real text of any size."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def find(path: str) -> Corpus:
     """Return the corpus that `--bpe-corpus` names.
 
     Args:
-        path: a file; a folder, whose files are all taken; or `stdlib`, the standard library's Python sources.
+        path: a file; a directory, for all its files; or `stdlib`, the standard library's Python sources.
 
     Raises:
         SpecError: if there is nothing to read.
@@ -45,7 +45,7 @@ def find(path: str) -> Corpus:
     if path == "stdlib":
         files = [file for file in files if "site-packages" not in file.parts]
     if not files:
-        raise SpecError(f"{path}: there is no text here; name a file, a folder with files, or stdlib")
+        raise SpecError(f"{path}: there is no text here; name a file, a directory with files, or stdlib")
     return Corpus(show.ascii_only(f"corpus-{path if path == 'stdlib' else root.resolve().name}"), tuple(files))
 
 
@@ -61,7 +61,7 @@ def _tiktoken() -> Callable[[str], list[int]]:
 
 
 def check_engine() -> None:
-    """See that tiktoken is there.
+    """Check that tiktoken is installed.
 
     Raises:
         SpecError: if it is not.
@@ -75,7 +75,7 @@ def check_engine() -> None:
 
 
 def blocks(file: Path) -> Iterator[str]:
-    """Yield the text of a file in blocks that end at a line end, invalid UTF-8 replaced, newlines untranslated."""
+    """Yield a file in blocks that end at a line end; invalid UTF-8 is replaced, newlines are not translated."""
     text = file.read_bytes().decode("utf-8", "replace")
     start = 0
     while start < len(text):
@@ -85,7 +85,7 @@ def blocks(file: Path) -> Iterator[str]:
 
 
 def compare(corpus: Corpus, implementation: Implementation) -> Mismatch | None:
-    """Return the first difference, or None. Both encode each block of about 64 kB on its own."""
+    """Return the first difference, or None. Each block of about 64 kB is encoded separately."""
     engine = _tiktoken()
     model = gpt2_model()
     for file in corpus.files:

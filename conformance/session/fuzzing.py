@@ -1,4 +1,4 @@
-"""`--bpe-fuzz`: shares the time among the properties, shows how far it is, and writes counterexamples as cases."""
+"""`--bpe-fuzz`: divides the time among the properties, shows the progress, and writes counterexamples as cases."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ EVERY = 0.5
 
 
 class Fuzzing:
-    """The time of one run, and what is found in it. Ctrl-C ends the time; a second one ends the run.
+    """The time of one run, and its findings. Ctrl-C ends the time; a second Ctrl-C ends the run.
 
     Args:
         minutes: how long the properties are tested.
-        searches: the names of the searches that share it.
-        write: writes to the terminal, past what captures the output.
+        searches: the names of the searches that share the time.
+        write: writes to the terminal, even if output is captured.
     """
 
     def __init__(self, minutes: float, searches: Iterable[str], write: Callable[[str], object]) -> None:
@@ -48,7 +48,7 @@ class Fuzzing:
 
     @classmethod
     def of(cls, config: pytest.Config, properties: list[Property]) -> Fuzzing | None:
-        """Return that of a run, or None.
+        """Return the fuzzing of a run, or None.
 
         Raises:
             pytest.UsageError: if the options do not go together.
@@ -66,7 +66,7 @@ class Fuzzing:
 
     @contextlib.contextmanager
     def ended_by_ctrl_c(self) -> Iterator[None]:
-        """Within it, Ctrl-C ends the time."""
+        """Let Ctrl-C end the time, within the block."""
         if threading.current_thread() is not threading.main_thread():
             yield
             return
@@ -84,7 +84,7 @@ class Fuzzing:
         return replace(effort, deadline=share, database=DATABASE, watch=self._watch)
 
     def ended(self, one: Property, found: Found | None) -> Found | None:
-        """Write the counterexamples of a property as cases, and say what it found. Return them with their files."""
+        """Write the counterexamples of a property as cases, print them, and return them with their files."""
         if found is not None:
             found = replace(self._written(found), more=tuple(map(self._written, found.more)))
             self._found += 1 + len(found.more)

@@ -1,4 +1,4 @@
-"""The suite's own pytest items: one for each golden case, property and corpus."""
+"""The suite's pytest items: one for each golden case, property and corpus."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from .run import Run
 
 LARGE_TIMEOUT_FACTOR = 6
-"""How many times longer a case with a large table may take: simple encoders walk through all of its merges."""
+"""How many times as long a case with a large table may take: simple encoders go through all its merges."""
 
 MUCH_LONGER = 3
 """A call that takes so many times longer than the others of a test does more than to start processes, as they do."""
@@ -46,7 +46,7 @@ class TestFailed(Exception):
 
 @dataclass(frozen=True)
 class Finding:
-    """What an item found: the mismatch, if there is one, and what a property adds to it.
+    """The finding of an item: the mismatch, if there is one, and what a property adds to it.
 
     Attributes:
         mismatch: the wrong answer, or None.
@@ -64,7 +64,7 @@ class Finding:
 
 
 class _Pickler(pickle.Pickler):
-    """Refers to the models of the spec by name: that of GPT-2 takes a megabyte."""
+    """Pickles the models of the spec by name, because GPT-2's takes a megabyte."""
 
     def __init__(self, file: io.BytesIO, models: Mapping[str, Model]) -> None:
         super().__init__(file)
@@ -84,23 +84,23 @@ class _Unpickler(pickle.Unpickler):
 
 
 def pack(outcome: Outcome, models: Mapping[str, Model]) -> str:
-    """Return an outcome as text that crosses process borders; `models` are those of the spec."""
+    """Return an outcome as text for another process; `models` are those of the spec."""
     file = io.BytesIO()
     _Pickler(file, models).dump(outcome)
     return base64.b64encode(file.getvalue()).decode("ascii")
 
 
 def unpack(text: str, models: Mapping[str, Model]) -> Outcome:
-    """Return the outcome that `pack` made a text of."""
+    """Return the outcome from the text that `pack` made."""
     found: Outcome = _Unpickler(io.BytesIO(base64.b64decode(text)), models).load()
     return found
 
 
 class Suite(pytest.Directory):
-    """The installed suite, in place of its folder."""
+    """The installed suite, instead of its directory."""
 
     def collect(self) -> Iterator[pytest.Item]:
-        """Yield what the options select, in the order of the spec; for pytest-xdist, properties among the cases."""
+        """Yield the selected tests in the order of the spec; for pytest-xdist, properties are among the cases."""
         run = run_of(self.config)
         cases: list[pytest.Item] = [CaseItem.from_parent(self, name=case.id, case=case) for case in run.cases]
         properties: list[pytest.Item] = [
@@ -112,7 +112,7 @@ class Suite(pytest.Directory):
 
 
 def spread(few: list[pytest.Item], many: list[pytest.Item]) -> list[pytest.Item]:
-    """Return both, the few at equal distances among the many: xdist gives each worker a stretch of the list."""
+    """Return both, the few at equal distances among the many, since xdist gives each worker one part of the list."""
     placed = [(place / len(group), item) for group in (few, many) for place, item in enumerate(group)]
     return [item for _, item in sorted(placed, key=itemgetter(0))]
 
@@ -124,7 +124,7 @@ def run_of(config: pytest.Config) -> Run:
 
 
 class BpeItem(pytest.Item):
-    """What all items share: running, the states beyond passed and failed, and the outcome."""
+    """Common to all items: running, the states other than passed and failed, and the outcome."""
 
     kind: str
     clause: Clause | None
@@ -141,7 +141,7 @@ class BpeItem(pytest.Item):
         return run_of(self.config)
 
     def reportinfo(self) -> tuple[Path, None, str]:
-        """Return where the item is: in the suite, under its id."""
+        """Return the location of the item: the suite, and its id."""
         return self.path, None, f"conformance::{self.name}"
 
     def result(self, report: pytest.TestReport) -> Outcome:
@@ -154,7 +154,7 @@ class BpeItem(pytest.Item):
         return Outcome(self.name, self.kind, self.title, state, self.clause, self.conformance_class, **fields)
 
     def runtest(self) -> None:
-        """Run the test, and settle its outcome."""
+        """Run the test, and keep its outcome."""
         reason = self.skip_reason()
         if reason is not None:
             self.outcome = self._made("skipped", reason=reason)
@@ -206,15 +206,15 @@ class BpeItem(pytest.Item):
         raise NotImplementedError
 
     def question(self) -> Question:
-        """Return what the test asks."""
+        """Return the question of the test."""
         raise NotImplementedError
 
     def test(self) -> Finding:
-        """Ask the implementation, and return what was found."""
+        """Ask the implementation, and return the finding."""
         raise NotImplementedError
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
-        """Show the failure's own text, without a traceback; of an error of the suite itself, where it happened."""
+        """Show the text of the failure without a traceback; for an error of the suite itself, its position."""
         if isinstance(excinfo.value, TestFailed) and self.outcome is not None:
             return str(FailureRepr(describe_failure(self.outcome, self.run.command)))
         lines = traceback.format_tb(excinfo.tb)  # no values: an implementation's own may do anything when shown
@@ -238,11 +238,11 @@ class CaseItem(BpeItem):
         return skipping.skip_reason(self.case, self.run.implementation)
 
     def question(self) -> Question:
-        """Return what the case asks."""
+        """Return the question of the case."""
         return expectations.question(self.case)
 
     def test(self) -> Finding:
-        """Judge the case within its time limit."""
+        """Test the case within its time limit."""
         implementation, model = self.run.implementation, self.case.model
         factor = LARGE_TIMEOUT_FACTOR if model is not None and model.is_large else 1
         ended = leftovers.ended_processes()

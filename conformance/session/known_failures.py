@@ -35,7 +35,7 @@ def read(file: Path, known_ids: Collection[str]) -> dict[str, str]:
 
 
 def write(file: Path, failures: Mapping[str, str]) -> None:
-    """Write a file of known failures, replacing it as a whole.
+    """Write a file of known failures, replacing all of it.
 
     Raises:
         OSError: if it cannot be written.

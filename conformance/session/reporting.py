@@ -51,6 +51,6 @@ def write(result: RunResult, paths: list[Path]) -> list[str]:
 
 
 def unwritten(file: Path, what: str, error: Exception) -> str:
-    """Return the line that says what could not be written, and why."""
+    """Return a line that says what could not be written, and why."""
     reason = (error.strerror if isinstance(error, OSError) else None) or describe(error)
     return ascii_only(f"{file}: cannot write {what}: {reason}")

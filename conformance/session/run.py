@@ -1,4 +1,4 @@
-"""One run of the suite under pytest: what is selected, the implementation, the outcomes, and the exit status."""
+"""One run of the suite under pytest: the selection, the implementation, the outcomes, and the exit status."""
 
 from __future__ import annotations
 
@@ -45,9 +45,9 @@ STATES = {
 """State → pytest's category, letter and word. Hundreds of tests may be skipped: they print no letter."""
 
 PARTS = 5
-"""How many of the selecting options are named beside a verdict."""
+"""How many of the selecting options a verdict names."""
 ALONE_TIMEOUT_FACTOR = 3
-"""How many times longer than a case one may take that is tested again in a process of its own."""
+"""How many times as long a case may take when it is tested again in a new process."""
 
 
 class Run:
@@ -97,7 +97,7 @@ class Run:
 
     @cached_property
     def progress(self) -> Progress:
-        """The line that shows where a long run is."""
+        """The progress line of a long run."""
         return Progress(self.config)
 
     @cached_property
@@ -148,12 +148,12 @@ class Run:
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtestloop(self) -> Any:
-        """Have Ctrl-C end the time of `--bpe-fuzz`."""
+        """Let Ctrl-C end the time of `--bpe-fuzz`."""
         with self.fuzzing.ended_by_ctrl_c() if self.fuzzing else contextlib.nullcontext():
             return (yield)
 
     def pytest_report_header(self) -> list[str]:
-        """Say what is tested."""
+        """Print what is tested."""
         declared = [f"{key}={value}" for key, value in self.implementation.declared.items()]
         seed = self.config.getoption("--bpe-seed")
         return [
@@ -165,7 +165,7 @@ class Run:
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_makereport(self, item: pytest.Item) -> Any:
-        """Put the outcome into the report, as text that crosses process borders."""
+        """Put the outcome into the report, as text for another process."""
         report = yield
         if isinstance(item, BpeItem) and (report.when == "call" or report.failed):
             outcome = item.result(report)
@@ -180,7 +180,7 @@ class Run:
         return report
 
     def pytest_report_teststatus(self, report: Any) -> tuple[str, str, str] | None:
-        """Give each state its own letter and word."""
+        """Return the letter and the word of a state."""
         packed = getattr(report, "bpe", None)
         if packed is None or report.when != "call":
             return None
@@ -188,17 +188,17 @@ class Run:
         return ("passed", "", "PASSED") if self.fuzzing and state == "passed" else STATES.get(state)
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
-        """Note what was collected (without xdist)."""
+        """Count what was collected (without xdist)."""
         self.expected |= {item.name for item in session.items if isinstance(item, BpeItem)}
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_xdist_node_collection_finished(self, node: Any, ids: list[str]) -> None:
-        """Note what a worker collected."""
+        """Count what a worker collected."""
         self.expected |= {name.split("::", 1)[1] for name in ids if name.startswith("conformance::")}
 
     @pytest.hookimpl(trylast=True)
     def pytest_runtest_logstart(self, nodeid: str) -> None:
-        """Say on a terminal which test runs, if the run takes long."""
+        """Show on a terminal which test runs, if the run takes long."""
         name = str(nodeid).partition("::")[2]
         self.progress.show(f"{self.sections.get(name, '')} {name}".strip(), len(self.outcomes), len(self.expected))
 
@@ -215,7 +215,7 @@ class Run:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
-        """Compare outcomes with what was collected, find likely causes, and settle the exit status."""
+        """Compare outcomes with what was collected, find likely causes, and set the exit status."""
         self.session = session
         self.progress.erase()
         if hasattr(self.config, "workerinput"):
@@ -242,7 +242,7 @@ class Run:
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
     def _count_undisturbed(self) -> bool:
-        """Count the properties that were left out because of another failure, where no such failure counts."""
+        """Count properties that were skipped because of another failure, if no such failure counts."""
         faulty = at_fault(self.outcomes.values())
         found = [
             one for one in self.outcomes.values() if one.depends and one.state == "skipped" and one.level == "must"
@@ -254,7 +254,7 @@ class Run:
         return any(self.outcomes[one.test].state == "failed" for one in alone)
 
     def _take_over_failures(self) -> None:
-        """Have pytest leave the failures to the suite, where all of them are the suite's."""
+        """Keep pytest from printing the failures, if all of them are the suite's."""
         terminal = self.config.pluginmanager.getplugin("terminalreporter")
         if terminal is None:
             return
@@ -283,7 +283,7 @@ class Run:
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_terminal_summary(self, terminalreporter: Any) -> Iterator[None]:
-        """Print likely causes and failures first, and last, below all that pytest prints, the summary."""
+        """Print likely causes and failures first, and the summary last, below everything that pytest prints."""
         for warning in terminalreporter.stats.get("warnings", ()):  # what a thread or a finalizer raised, for one
             warning.message = reporting.printable(warning.message)
         if self.shows_failures:
@@ -294,7 +294,7 @@ class Run:
             summary.write(terminalreporter, self.result(0))
 
     def pytest_unconfigure(self) -> None:
-        """End this process although the implementation left threads or processes, for which Python waits."""
+        """End this process even if the implementation left threads or processes for which Python waits."""
         if self.session is not None and all(isinstance(item, BpeItem) for item in self.session.items):
             if not self.implementation.is_remote and not self.config.pluginmanager.hasplugin("dsession"):
                 count = leftovers.end_programs(leftovers.programs() - self.earlier_programs)
@@ -358,7 +358,7 @@ class Run:
 
     @property
     def part(self) -> str:
-        """What was selected, and how much of that ran; "" is the whole suite."""
+        """What was selected, and how much of it ran; "" is the whole suite."""
         named = list(self.command.selecting[1::2])
         parts = [*(["properties"] if self.fuzzing else []), *named[:PARTS]]
         parts += [f"{len(named) - PARTS} more"] if len(named) > PARTS else []
@@ -395,12 +395,12 @@ class Run:
 
 
 def _is_no_value(outcome: Outcome) -> bool:
-    """Whether the answer may differ in another process for reasons of its own."""
+    """Whether the answer can differ in another process for other reasons."""
     return outcome.mismatch is not None and isinstance(outcome.mismatch.answer, Fault | Changed)
 
 
 def _with_pack(spec: Spec, config: pytest.Config) -> Spec:
-    """Put the cases of `--bpe-pack` in place of the spec's own."""
+    """Replace the cases of the spec by those of `--bpe-pack`."""
     directory = config.getoption("--bpe-pack")
     if not directory:
         return spec
@@ -417,7 +417,7 @@ def _selection(config: pytest.Config) -> Selection:
 
 
 def _options(config: pytest.Config) -> Iterator[str]:
-    """Yield the options that decide the answer to a case, to ask it again."""
+    """Yield the options on which the answer to a case depends, to ask it again."""
     own: dict[str, float | None] = dict.fromkeys(
         ("--bpe-trainer", "--bpe-spec", "--bpe-pack", "--bpe-seed", "--bpe-fuzz")
     )

@@ -1,1 +1,1 @@
-"""Everything that a run prints for people."""
+"""Prints the results of a run."""

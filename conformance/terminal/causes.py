@@ -1,4 +1,4 @@
-"""The likely causes of the failures, in words: what the code does, how to fix it, and the smallest failing case."""
+"""Describes the likely causes of failures: what the code does, how to fix it, and the smallest failing case."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from . import wording
 from .failure import NAMES, WIDTH, for_terminal
 
 MOST_EXAMPLES = 4
-"""Causes whose smallest failing case is shown in full."""
+"""How many causes are shown with their smallest failing case."""
 SHARED = "Look for what calls or instances share: a cache, a class attribute, a default argument that is a list."
 RULES = {"tie_break": "TRAIN-TIE-1", "lookup": "MERGE-LOOKUP-1", "train_special": "TRAIN-SPECIAL-1"}
-"""Convention → the clause that says what its default is."""
+"""Convention → the clause that defines its default."""
 GOLDEN = 1_000_000
-"""How much larger any example of a property counts than a golden case, which is easier to read."""
+"""How much the size of a property's example is increased, because a golden case is easier to read."""
 
 
 def conventions(cause: ConventionCause) -> str:
-    """Return a set of conventions as a class declares them."""
+    """Return a set of conventions as the attribute of a class."""
     return "conventions = {" + ", ".join(f'"{name}": "{value}"' for name, value in cause.conventions) + "}"
 
 
@@ -51,7 +51,7 @@ def counted(count: int, what: str) -> str:
 
 
 def lines(result: RunResult, examples: bool = True) -> Iterator[tuple[str, str]]:
-    """Yield the lines on the likely causes of a run, each with its style.
+    """Yield the lines about the likely causes of a run, each with its style.
 
     Args:
         result: the run.
@@ -99,7 +99,7 @@ def _row(label: str, text: str) -> list[str]:
 
 
 def example(cause: Cause, outcomes: Mapping[str, Outcome]) -> str:
-    """Return the test that shows a cause best: of the clause that the cause breaks, the one with the smallest input."""
+    """Return the test that shows a cause best: the smallest input of the clause that the cause breaks."""
     clauses = {test: found.id for test in cause.tests if (found := outcomes[test].clause) is not None}
     broken = [bug.clause for bug in cause.bugs] if isinstance(cause, BugCause) else []
     if isinstance(cause, ConventionCause):
@@ -109,7 +109,7 @@ def example(cause: Cause, outcomes: Mapping[str, Outcome]) -> str:
 
 
 def _smallest(tests: Collection[str], outcomes: Mapping[str, Outcome]) -> str:
-    """Return the test with the smallest input that follows from no other; of equals, the first of the run."""
+    """Return the test with the smallest input that does not follow from another; the first, if several are equal."""
     return min(tests, key=lambda test: difficulty(outcomes[test]))
 
 
@@ -129,7 +129,7 @@ def _size(outcome: Outcome) -> int:
 
 
 def advice(result: RunResult) -> str:
-    """Return what to do next in one line, with code between backticks, or ""."""
+    """Return the next step in one line, with code between backticks, or ""."""
     diagnosis = result.diagnosis
     if not diagnosis.failing or diagnosis.warnings:
         return ""
@@ -179,7 +179,7 @@ def steps(result: RunResult) -> Iterator[str]:
 
 
 def _wrong_and_right(cause: Cause, shown: Outcome) -> Iterator[str]:
-    """Yield what is wrong, and what to change."""
+    """Yield the fault, and what to change."""
     if isinstance(cause, BugCause):
         yield cause.bugs[0].sentence
         yield f"Fix: {cause.bugs[0].fix}"

@@ -36,24 +36,24 @@ from . import reproduce, show, wording
 
 WIDTH = 100
 LABEL = 13
-"""Columns in front of the text of a row."""
+"""Columns before the text of a row."""
 ROOM = WIDTH - LABEL
 WINDOWS = ((3, 8), (3, 7), (3, 6), (2, 5), (2, 4), (1, 3), (1, 2), (0, 1))
-"""How many cells a row may have before the first that differs, and in all: the first that fit are taken."""
+"""Cells of a row before the first that differs, and in all: the first pair of numbers that fits is used."""
 LONGEST_CELL = 28
 LONGEST_RULE = 165
-"""Characters of a rule where it is shown in brief: two lines."""
+"""Characters of a rule in its short form, which is two lines."""
 LONGEST_CASE = 400
 """Characters of a line of a counterexample as a golden case."""
 NAMES = 3
-"""Known bugs that are named for one failure."""
+"""How many known bugs one failure names."""
 POINTER = ""
-"""The label of a row that points at the row above."""
+"""The label of a row that points to the row above."""
 
 
 @dataclass(frozen=True)
 class Failure:
-    """The words of one failure, part by part.
+    """The text of one failure, in parts.
 
     Attributes:
         test: the id of the case or property.
@@ -91,7 +91,7 @@ class Failure:
     error: str = field(default="", repr=False)
 
     def brief(self) -> Failure:
-        """Return it without the counterexample as a golden case, and with the first lines of a long rule."""
+        """Return the text without the counterexample as a golden case, and with a long rule cut to its first lines."""
         rule = textwrap.shorten(self.rule, LONGEST_RULE, placeholder=" ...")
         return replace(self, case="", rule=rule)
 
@@ -152,11 +152,11 @@ STYLES: dict[str, dict[str, bool]] = {
     "cause": {"bold": True},
     "": {},
 }
-"""Style of a line → how pytest's terminal shows it, where it uses colour."""
+"""Style of a line → the markup for pytest's terminal, if it uses colour."""
 
 
 class FailureRepr:
-    """A failure as pytest shows it: whole among the failures, one line in the short summary."""
+    """A failure as pytest shows it: in full among the failures, in one line in the short summary."""
 
     def __init__(self, failure: Failure) -> None:
         self.failure = failure
@@ -166,13 +166,13 @@ class FailureRepr:
         return "\n".join(self.failure.lines())
 
     def toterminal(self, writer: Any) -> None:
-        """Print the whole text, the heading and the pointer in colour where pytest uses colour."""
+        """Print the whole text. The heading and the pointer are in colour if pytest uses colour."""
         for line, style in self.failure.styled():
             writer.line(line, **STYLES[style])
 
 
 def describe(outcome: Outcome, command: Command, diagnosis: Diagnosis | None = None) -> Failure:
-    """Return the words of a failure.
+    """Return the text of a failure.
 
     Args:
         outcome: what failed: it has a mismatch, is stale, or is an error of the suite.
@@ -210,7 +210,7 @@ def describe(outcome: Outcome, command: Command, diagnosis: Diagnosis | None = N
 
 
 def for_terminal(outcome: Outcome, result: RunResult, diagnosis: Diagnosis | None = None) -> Failure:
-    """Return the words of a failure as `describe` does; a long program that repeats the question is written to a file.
+    """Return the text of a failure as `describe` does, but write a long reproducing program to a file.
 
     Args:
         outcome: what failed.
@@ -257,7 +257,7 @@ def _ranks(found: Mismatch) -> list[int]:
 
 
 def _compared(found: Mismatch) -> Iterator[tuple[str, str]]:
-    """Yield the correct answer above the wrong one, aligned; nothing where the two cannot be aligned."""
+    """Yield the correct answer above the wrong one, aligned, or nothing if they cannot be aligned."""
     answer, where, model = found.answer, found.divergence, found.asked.model
     right: Any = wording.expected_of(found, type(answer))
     match answer:
@@ -338,7 +338,7 @@ def _short(cell: str) -> str:
 
 
 def _pointed(column: int, width: int, note: str) -> str:
-    """Return a caret in a column, with a note beside it or, where there is no room, below it."""
+    """Return a caret in a column, with a note beside it or, if there is no room, below it."""
     caret = " " * column + "^" * max(1, width)
     if not note or len(caret) + 1 + len(note) <= ROOM:
         return f"{caret} {note}".rstrip()

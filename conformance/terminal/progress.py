@@ -1,4 +1,4 @@
-"""A line below pytest's dots that says where a long run is, on a terminal."""
+"""A progress line below pytest's dots, for long runs on a terminal."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from typing import Any, TextIO
 import pytest
 
 AFTER = 3.0
-"""Seconds after which a run shows where it is."""
+"""Seconds after which a run shows the line."""
 INTERVAL = 0.2
 CLEAR = "\x1b[J"
-"""Erases what follows on the line, and all lines below."""
+"""Erases the rest of the line, and all lines below."""
 
 
 class Progress:
-    """Writes and erases the line. pytest's own output stays where it would be.
+    """Writes and erases the line. pytest's own output does not move.
 
     Args:
         config: the run's: there is no line where pytest writes no dots, or not to a terminal.
@@ -45,7 +45,7 @@ class Progress:
         self._is_shown = True
 
     def erase(self) -> None:
-        """Erase the line, if it is there."""
+        """Erase the line, if it is shown."""
         if self._is_shown:
             self._write(CLEAR)
             self._is_shown = False

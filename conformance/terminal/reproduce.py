@@ -1,4 +1,4 @@
-"""Plain Python that asks the implementation the same question without the suite."""
+"""Writes plain Python that asks the implementation the same question without the suite."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from ..run_result import Command, RunResult
 from . import show
 
 LONGEST = 400
-"""Characters of a program that is shown as one line."""
+"""The longest program that is shown as one line, in characters."""
 ALL_BYTES = "{i: bytes([i]) for i in range(256)}"
 FILES = ("version_line", "newline", "final_newline", "key_order", "ascii")
 
 
 def one_line(asked: Question, command: Command) -> str:
-    """Return a shell command that asks the same in plain Python, or "" where it would be too long."""
+    """Return a shell command that asks the same in plain Python, or "" if it is too long."""
     head, call = _imported(command, asked), _call(asked, command)
     if not head or not call or asked.operation in ("save", "load"):
         return ""
@@ -37,7 +37,7 @@ def one_line(asked: Question, command: Command) -> str:
 
 
 def program(asked: Question, command: Command) -> str:
-    """Return a short program that asks the same, or "" where none can."""
+    """Return a short program that asks the same, or "" if there is none."""
     head, call = _imported(command, asked), _call(asked, command)
     if not head or not call or _is_unknown_table(asked.model, command):
         return ""
@@ -54,7 +54,7 @@ def program(asked: Question, command: Command) -> str:
 
 
 def save(asked: Question, name: str, result: RunResult) -> str:
-    """Write the program that asks the same, and return the command that runs it, or "" where there is none."""
+    """Write the program that asks the same, and return the command that runs it, or "" if there is none."""
     text = program(asked, result.command)
     if not text or result.programs is None:
         return ""
@@ -68,23 +68,23 @@ def save(asked: Question, name: str, result: RunResult) -> str:
 
 
 def _is_unknown_table(model: Model | None, command: Command) -> bool:
-    """Whether a model is too large to show, and neither GPT-2's nor the only one of the implementation."""
+    """Return whether a model is too large to show, and is neither GPT-2's nor the implementation's only model."""
     return model is not None and model.is_large and not model.is_gpt2 and not command.fixed_model
 
 
 def _imported(command: Command, asked: Question) -> str:
-    """Return the line that imports what is called, or "" if that cannot be imported."""
+    """Return the import line of what is called, or "" if it cannot be imported."""
     found = command.trainer if asked.operation == "train" else command.builder
     return f"from {found[0]} import {found[1].partition('.')[0]}" if found is not None and not asked.context else ""
 
 
 def _quoted(code: str) -> str:
-    """Quote for a POSIX shell, in double quotes where that is possible: the code is full of single quotes."""
+    """Quote for a POSIX shell, in double quotes if possible, because the code has many single quotes."""
     return shlex.quote(code) if "!" in code else '"' + re.sub(r'(["$`\\])', r"\\\1", code) + '"'
 
 
 def _call(asked: Question, command: Command) -> str:
-    """Return a statement that calls a method of TOKENIZER, or that trains, and prints what comes back."""
+    """Return a statement that calls a method of TOKENIZER, or trains, and prints the result."""
     given = asked.input
     match asked.operation:
         case "encode" | "load":
@@ -148,7 +148,7 @@ def _further(model: Model, command: Command) -> list[str]:
 
 
 def _vocab(model: Model) -> str:
-    """Return the vocabulary: the bytes in a few characters where their ids are consecutive, and the other tokens."""
+    """Return the vocabulary: the bytes, in a short form if their ids are consecutive, and the other tokens."""
     order = [model.vocab.get(index, b"")[:1] for index in range(256)]
     if all(model.vocab.get(index) == bytes([index]) for index in range(256)):
         atoms = ALL_BYTES

@@ -1,4 +1,4 @@
-"""How text, tokens and merges look in a message: one line, ASCII, short."""
+"""Formats text, tokens and merges for messages: one line, ASCII, short."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ T = TypeVar("T")
 LONGEST = 200
 NEAR = 6
 FEW = (24, 16, 8, 4)
-"""How many characters are shown on each side of the first that differs: the first number that fits."""
+"""How many characters to show on each side of the first that differs: the first number that fits is used."""
 NEAR_WIDTH = 56
 
 
 def ascii_only(text: str) -> str:
-    """Return `text` with all but visible ASCII and line ends escaped: no console or pipe refuses it or obeys it."""
+    """Return `text` with everything but visible ASCII and line ends escaped, safe for every console and pipe."""
     return re.sub(r"[^\n -~]", lambda match: ascii(match.group())[1:-1], text)
 
 
 def text_line(text: str, longest: int = LONGEST) -> str:
-    r"""Return `text` quoted; one of more than `longest` characters by its two ends.
+    r"""Return `text` quoted; if it is longer than `longest` characters, only its beginning and end.
 
     >>> text_line("a\n€"), text_line("abcdefghij", 8)
     ("'a\\n\\u20ac'", "'abcd' ... 'j' (10 characters)")
@@ -42,7 +42,7 @@ def hex_line(data: bytes) -> str:
 
 
 def choice(allowed_special: Collection[str], disallowed_special: Collection[str]) -> str:
-    """Return a choice of special tokens as arguments of Python.
+    """Return a choice of special tokens as Python arguments.
 
     >>> choice("all", []), choice([], ["<|e|>"])
     ('allowed_special="all", disallowed_special=()', "allowed_special=set(), disallowed_special=('<|e|>',)")
@@ -85,7 +85,7 @@ def joined(merge: Merge) -> str:
 
 
 def bare(part: bytes) -> str:
-    r"""Return a token without quotes where nothing can be misread.
+    r"""Return a token, without quotes if it cannot be misread.
 
     >>> bare(b"low"), bare(b" a"), bare(b"'s"), bare(b"\xe2")
     ('low', "' a'", "'s", '<e2>')
@@ -96,7 +96,7 @@ def bare(part: bytes) -> str:
 
 
 def merges(pairs: Sequence[Merge], around: int = 0) -> str:
-    """Return merges, at most a dozen of them, those near the index `around` first.
+    """Return at most a dozen merges, those near the index `around` first.
 
     >>> merges([(b"b", b"c"), (b"a", b"b")])
     '(b,c) (a,b)'
@@ -136,7 +136,7 @@ def packed(parts: Sequence[str], width: int, between: str = "   ") -> str:
 
 
 def escaped(text: str, quote: str) -> str:
-    r"""Return what is between the quotes in `ascii` of a text.
+    r"""Return what `ascii` of a text has between its quotes.
 
     >>> escaped("a\n'", "'")
     "a\\n\\'"
@@ -145,7 +145,7 @@ def escaped(text: str, quote: str) -> str:
 
 
 def text_near(text: str, around: int) -> tuple[str, int]:
-    """Return `text` quoted, of a long one the part near the index `around`; and the column of that index.
+    """Return `text` quoted, or only the part near the index `around` if it is long, and the column of that index.
 
     >>> text_near("abc", 1)
     ("'abc'", 2)

@@ -16,7 +16,7 @@ from .failure import STYLES, WIDTH, Failure, FailureRepr, for_terminal
 from .show import ascii_only
 
 MOST_IN_FULL = 3
-"""Failures without a likely cause that are shown in full; one is, however many causes there are."""
+"""How many failures without a likely cause are shown in full; at least one is, even if there are many causes."""
 MOST_CLAUSES = 12
 LONGEST_NAME = 60
 LABEL = 14
@@ -36,7 +36,7 @@ REASONS = {
     "shared memory": "the suite cannot change objects in another process",
     "new process": "a program cannot be started with other settings of Python",
 }
-"""Capability that is missing → why its tests are skipped."""
+"""Missing capability → why its tests are skipped."""
 
 
 def failures(terminal: Any, result: RunResult, in_full: bool) -> None:
@@ -83,7 +83,7 @@ def _in_full(terminal: Any, title: str, found: Sequence[Failure]) -> None:
 
 
 def _of_different_clauses(outcomes: Iterable[Outcome]) -> list[Outcome]:
-    """Return the outcomes, the easiest of each clause first, and those that follow from others last."""
+    """Return the outcomes: the easiest of each clause first, those that follow from others last."""
     by_clause: dict[str, list[Outcome]] = {}
     for one in sorted(outcomes, key=causes.difficulty):
         by_clause.setdefault(one.clause.id if one.clause else "", []).append(one)
@@ -93,7 +93,7 @@ def _of_different_clauses(outcomes: Iterable[Outcome]) -> list[Outcome]:
 
 
 def _by_clause(hidden: Sequence[Outcome]) -> Iterator[str]:
-    """Yield a line for each clause of the failures that are not shown in full."""
+    """Yield a line for each clause of failures that are not shown in full."""
     if not hidden:
         return
     by_clause: dict[str, list[Outcome]] = {}
@@ -151,7 +151,7 @@ def _paragraph(terminal: Any, label: str, text: str, **style: bool) -> None:
 
 
 def _notes(result: RunResult) -> Iterator[str]:
-    """Yield the notes, of those on the same property the first."""
+    """Yield the notes; only the first, if several are about the same property."""
     alike: dict[str, list[str]] = {}
     for note in sorted(result.tested.notes):
         alike.setdefault(note.partition(":")[0] if note.startswith("law-") else note, []).append(note)
@@ -166,14 +166,14 @@ def _notes(result: RunResult) -> Iterator[str]:
 
 
 def skipped(outcomes: Iterable[Outcome], capabilities: Collection[str]) -> Iterator[tuple[int, str]]:
-    """Yield how many tests were skipped for which reason, most first; unsupported patterns count as one reason."""
+    """Yield each reason for skipping with its count, most frequent first; unsupported patterns count as one."""
     reasons = Counter(_reason(one.reason, capabilities) for one in outcomes if one.state == "skipped")
     for reason, count in sorted(reasons.items(), key=lambda item: (-item[1], item[0])):
         yield count, reason
 
 
 def _grouped(reasons: Iterable[tuple[int, str]]) -> Iterator[str]:
-    """Yield reasons with their counts, the methods that the class does not have in one."""
+    """Yield reasons with their counts; all methods that the class does not have are one reason."""
     methods = []
     for count, reason in reasons:
         if reason.startswith(NO_METHOD):
@@ -194,7 +194,7 @@ def _reason(reason: str, capabilities: Collection[str]) -> str:
 
 
 def _sections(found: Sequence[tally.Section]) -> Iterator[str]:
-    """Yield a row for each section with failures, and one for all sections; nothing where no test failed."""
+    """Yield a row for each section with failures, and one for all sections; nothing if no test failed."""
     broken = [one for one in found if one.failed or one.known]
     if broken:
         yield f"{'section':<10}{'MUST':>12}{'SHOULD':>12}{'failed':>10}{'warning':>10}{'known':>8}{'skipped':>10}"
@@ -214,7 +214,7 @@ def _row(name: str, one: tally.Section) -> str:
 
 
 def _narrowed(result: RunResult) -> str:
-    """Return why nothing is selected, where several kinds of options select, or ""."""
+    """Return why nothing is selected if several kinds of options select, or ""."""
     kinds = list(dict.fromkeys(result.command.selecting[::2]))
     if result.outcomes or result.missing or len(kinds) < 2:
         return ""

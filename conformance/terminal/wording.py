@@ -1,4 +1,4 @@
-"""What was asked, expected and answered, and where the two part, in words."""
+"""Puts questions, expected values, answers and their differences into words."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ REASONS = {
     "table": "the vocabulary and merges do not fit together",
     "unknown-id": "the vocabulary does not have the id",
 }
-"""What an error is about → why it must be raised."""
+"""Reason of an error → why it must be raised."""
 FILES: dict[str, dict[Any, str]] = {
     "version_line": {
         False: "merges.txt has no version line",
@@ -88,7 +88,7 @@ FILES: dict[str, dict[Any, str]] = {
     },
     "ascii": {False: "vocab.json holds literal non-ASCII", True: "vocab.json escapes non-ASCII"},
 }
-"""Option of a loading case → value → what it says about the files."""
+"""Option of a loading case → value → what is special about the files."""
 MOST_CHUNKS = 8
 MOST_TOKENS = 12
 LONGEST = 60
@@ -137,7 +137,7 @@ def _several(texts: Sequence[str], what: str) -> str:
 
 
 def setting(asked: Question, needed: Sequence[int], width: int) -> Iterator[tuple[str, str]]:
-    """Yield (label, text) rows: what the tokenizer was built from, as far as it matters.
+    """Yield (label, text) rows: what the tokenizer was built from, as far as it is relevant.
 
     Args:
         asked: the question.
@@ -186,7 +186,7 @@ def cell(index: int, model: Model | None) -> str:
 
 
 def fact(mismatch: Mismatch) -> str:
-    """Return what the implementation did, in one sentence."""
+    """Return one sentence that says what the implementation did."""
     asked = call(mismatch.asked)
     asked = f"{asked[0].upper()}{asked[1:]}" if mismatch.asked.operation == "construct" else asked
     context = f" ({mismatch.asked.context})" if mismatch.asked.context else ""
@@ -355,7 +355,7 @@ def _text_fact(mismatch: Mismatch, character: int) -> str:
 
 
 def pointer(where: EncodingDivergence) -> str:
-    """Return what happened at the first token that differs: the note beside the caret."""
+    """Return the note beside the caret: what happened at the first token that differs."""
     match where.cause:
         case WrongMerge(used, available):
             parts = [f"used rank {used.rank}"] if used is not None else []
@@ -384,7 +384,7 @@ def pointer(where: EncodingDivergence) -> str:
 
 
 def cut_inside(asked: Question, where: EncodingDivergence, right: Sequence[int]) -> str:
-    """Return that a chunk ends inside the correct token, to append to the note beside the caret, or ""."""
+    """Return an addition to the note beside the caret if a chunk ends inside the correct token, or ""."""
     assert asked.model is not None
     token = asked.model.vocab.get(right[where.token], b"") if where.token < len(right) else b""
     end = 0
@@ -409,12 +409,12 @@ def training_pointer(mismatch: Mismatch, where: TrainingDivergence) -> str:
 
 
 def expectation(mismatch: Mismatch) -> str:
-    """Return what is correct, in one line."""
+    """Return the correct answer in one line."""
     return ", or ".join(acceptable(one, mismatch) for one in mismatch.expected.alternatives)
 
 
 def answer(mismatch: Mismatch) -> str:
-    """Return what came back, in one line."""
+    """Return the actual answer in one line."""
     match mismatch.answer:
         case Fault(_, message) | Refusal(_, message):
             return message

@@ -1,6 +1,6 @@
 """The report as one HTML page that needs no network and no server.
 
-The tables are plain HTML, made here; the script adds the filter and the details.
+The tables are plain HTML from this package; the script adds the filter and the details.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ FOLDER = Path(__file__).parent
 
 
 def text(documents: Sequence[Document], findings: Sequence[Mapping[str, Any]] = ()) -> str:
-    """Return the page of one run or of several; the same bytes for the same documents.
+    """Return the page of one or several runs; the same documents give the same bytes.
 
     Args:
         documents: the reports, in the order in which they are shown.

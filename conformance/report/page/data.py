@@ -1,4 +1,4 @@
-"""What the script reads: the results in few characters, each text once."""
+"""The data for the script: the results in few characters, with each text once."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ FURTHER = {
     "case": "as a case",
     "reproduce": "reproduce",
 }
-"""Member of a failure → its label, of what is shown below the evidence."""
+"""Member of a failure that is shown below the evidence → its label."""
 LONGEST = 360
 WIDTH = 90
 
@@ -30,17 +30,17 @@ Results = Mapping[tuple[str, str], Mapping[str, Any]]
 
 
 class Texts:
-    """Texts by their place in a list, each once."""
+    """A list of texts without repeats; other values name a text by its index."""
 
     def __init__(self) -> None:
         self.places: dict[str, int] = {}
 
     def place(self, text: str) -> int:
-        """Return the place of `text`."""
+        """Return the index of `text`."""
         return self.places.setdefault(text, len(self.places))
 
     def rows(self, rows: Sequence[Sequence[str]]) -> list[list[Any]]:
-        """Return (label, text) rows with the place of each text."""
+        """Return (label, text) rows with the index of each text."""
         return [[label, self.place(text)] for label, text in rows]
 
 
@@ -124,7 +124,7 @@ def _implementation(
 
 
 def further(result: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Return the (label, text) rows of a failure that are shown below its evidence."""
+    """Return the (label, text) rows that are shown below the evidence of a failure."""
     reason = [("reason", result["reason"])] if result.get("reason") else []
     failure = result["failure"]
     return reason + [(label, failure[name]) for name, label in FURTHER.items() if failure[name]]

@@ -1,4 +1,4 @@
-"""Text for the page: code in backticks, places to break a name, and no character that does not show."""
+"""Text for the page: code in backticks, line breaks in names, and only visible characters."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def prose(text: str) -> Markup:
 
 
 def breakable(text: str) -> Markup:
-    """Return a name that may be broken after its points, colons, slashes and underscores.
+    """Return a name that can be broken after dots, colons, slashes and underscores.
 
     >>> breakable("a.b:C")
     Markup('a.<wbr>b:<wbr>C')
@@ -33,7 +33,7 @@ def breakable(text: str) -> Markup:
 
 
 def visible(value: Any) -> Any:
-    r"""Return plain values in which every character shows: control, format and surrogate characters are escaped.
+    r"""Return plain values with visible characters: control, format and surrogate characters are escaped.
 
     >>> visible("a\u202eb")
     'a\\u202eb'

@@ -1,4 +1,4 @@
-"""What the page shows, as plain objects: implementations, clauses, and a cell for each of both."""
+"""The contents of the page as plain objects: implementations, clauses, and a cell for each pair of both."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ STATES = {
     "skipped": "s",
     "not tested": "x",
 }
-"""State → its letter in the page; a cell shows the first of these that one of its results has."""
+"""State → its letter in the page. A cell shows the first of these states that one of its results has."""
 BROKEN = ("error", "failed", "known failure", "warning")
 LEGEND = {
     "passed": "every answer is correct",
@@ -41,7 +41,7 @@ Row = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Cell:
-    """Several results in one word: the worst state among them, and how many have which."""
+    """Several results in one cell: the worst state, and the number of results in each state."""
 
     counts: Mapping[str, int]
 
@@ -67,17 +67,17 @@ class Cell:
 
     @property
     def broken(self) -> int:
-        """How many of those did not pass."""
+        """How many of these did not pass."""
         return sum(self.counts.get(state, 0) for state in BROKEN)
 
     @property
     def rest(self) -> int:
-        """How many passed, or how many were skipped where none was tested."""
+        """How many passed, or how many were skipped if none was tested."""
         return self.tested or self.counts.get("skipped", 0)
 
     @property
     def words(self) -> str:
-        """The cell in words, which begin with what the cell shows."""
+        """The cell in words, beginning with the text of the cell."""
         parts = [f"{self.counts[state]} {state}" for state in BROKEN if self.counts.get(state)]
         if len(parts) > 1:
             words = [f"{self.broken}/{self.tested} did not pass: {', '.join(parts)}"]
@@ -91,7 +91,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class Implementation:
-    """One report, with a name that no other of the page has."""
+    """One report, with a name that is unique on the page."""
 
     name: str
     document: Document
@@ -99,13 +99,13 @@ class Implementation:
 
     @property
     def adapter(self) -> Row:
-        """What the report says of the adapter."""
+        """The report's information about the adapter."""
         adapter: Row = self.document["adapter"]
         return adapter
 
     @property
     def run(self) -> Row:
-        """What the report says of the run."""
+        """The report's information about the run."""
         run: Row = self.document["run"]
         return run
 
@@ -129,7 +129,7 @@ class Implementation:
         return self.run["part"] or ("some tests selected" if self.run["selected"] else "")
 
     def verdict(self, name: str) -> Row | None:
-        """Return the verdict on a class of conformance."""
+        """Return the verdict for a class of conformance."""
         return next((one for one in self.document["verdicts"] if one["class"] == name), None)
 
     def untested(self, name: str) -> str:
@@ -139,14 +139,14 @@ class Implementation:
 
     @property
     def label(self) -> str:
-        """The name in short: of a path its last part, of a module too."""
+        """The short name: the last part of a path or a module."""
         kind, colon, rest = self.name.partition(":")
         if kind == "cmd":
             return " ".join(word.rpartition("/")[2] for word in rest.split())
         return f"{kind.rpartition('.')[2]}{colon}{rest}" if colon else self.name
 
     def broken(self) -> Iterator[tuple[str, list[Row]]]:
-        """Yield the states of what did not pass, each with its results."""
+        """Yield each state other than passed, with its results."""
         for state in BROKEN:
             found = [one for one in self.document["results"] if one["state"] == state]
             if found:
@@ -197,7 +197,7 @@ class Page:
 
     @property
     def dense(self) -> bool:
-        """Whether there are too many implementations for horizontal names."""
+        """Whether there are too many implementations to show their names horizontally."""
         return len(self.implementations) > 8
 
     @property
@@ -222,7 +222,7 @@ class Page:
 
 
 def page(documents: Sequence[Document], findings: Sequence[Row]) -> Page:
-    """Return what is shown of `documents` and `findings`."""
+    """Return the contents of the page for `documents` and `findings`."""
     implementations = _implementations([visible(one) for one in documents], [visible(dict(one)) for one in findings])
     states: list[dict[str, list[str]]] = []
     clauses: dict[str, Row] = {}
@@ -245,7 +245,7 @@ def page(documents: Sequence[Document], findings: Sequence[Row]) -> Page:
 
 
 def clause_of(result: Row) -> str:
-    """Return the clause in whose row a result is; a corpus has a row of its own."""
+    """Return the clause whose row has a result; a corpus has its own row."""
     return str(result["clause"] or CORPUS)
 
 
@@ -290,7 +290,7 @@ def _names(finding: Row) -> list[str]:
 
 
 def _unique(document: Document, taken: set[str]) -> str:
-    """Return a name that is not taken: with its pack and its version, and at last a number."""
+    """Return an unused name, if necessary with its pack, its version, or a number."""
     adapter, pack = document["adapter"], document["run"]["pack"]
     name = str(adapter["name"])
     for part in (pack and f"({pack})", adapter["version"]):
