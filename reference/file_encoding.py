@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import os
 from collections.abc import Generator, Iterator
 from contextlib import closing, suppress
 from functools import partial
@@ -60,11 +61,7 @@ def encode_file(
     with suppress(OSError):  # the target does not exist yet
         if Path(source).samefile(target):
             raise ValueError(f"{target}: is the file that is read; name another one to write")
-    if chunks and not cuts.fences:
-        # A chunk could be the whole file; streaming holds back no more than the pattern and the special tokens need.
-        parts = _streamed(encoder, policy, chunks[0], dtype)
-    else:
-        parts = _in_chunks(encoder, policy, chunks, dtype, workers)
+    parts = encoded(encoder, policy, chunks, dtype, workers, streamed=not cuts.fences, name=os.fspath(source))
     written = 0
     with replacing(target) as stream, closing(parts):
         for done, ids in parts:
@@ -76,7 +73,7 @@ def encode_file(
     return written
 
 
-def id_type(ids: range, bits: int | None = None) -> npt.DTypeLike:
+def id_type(ids: range, bits: int | None = None) -> str:
     """Return the type of the numbers in the file: of 16 or 32 bits, little-endian.
 
     Args:
@@ -95,25 +92,56 @@ def id_type(ids: range, bits: int | None = None) -> npt.DTypeLike:
     return f"<u{bits // 8}"
 
 
+def encoded(
+    encoder: TextEncoder,
+    policy: SpecialTokenPolicy,
+    chunks: list[FileChunk],
+    dtype: npt.DTypeLike,
+    workers: int = 1,
+    *,
+    streamed: bool,
+    name: str,
+) -> Generator[tuple[int, Ids], None, None]:
+    """Yield the ids of the chunks of a file in parts, each with the number of bytes up to its end.
+
+    Args:
+        encoder: finds the special tokens that the policy allows.
+        policy: what the text may hold.
+        chunks: the file, cut.
+        dtype: of the ids.
+        workers: the number of processes.
+        streamed: whether to read the file as a stream, because a chunk could be the whole file.
+        name: of the file, in messages about its text.
+    """
+    if chunks and streamed:
+        return _streamed(encoder, policy, chunks[0], dtype, name)
+    return _in_chunks(encoder, policy, chunks, dtype, workers, name)
+
+
 def _in_chunks(
-    encoder: TextEncoder, policy: SpecialTokenPolicy, chunks: list[FileChunk], dtype: npt.DTypeLike, workers: int
+    encoder: TextEncoder,
+    policy: SpecialTokenPolicy,
+    chunks: list[FileChunk],
+    dtype: npt.DTypeLike,
+    workers: int,
+    name: str,
 ) -> Generator[tuple[int, Ids], None, None]:
     """Yield ids, and the number of bytes that they and all earlier ones encode."""
     if workers == 1:
-        parts = (_encode(encoder, policy, dtype, chunk) for chunk in chunks)
+        parts = (_encode(encoder, policy, dtype, name, chunk) for chunk in chunks)
     else:
         # A forked worker shares what the encoder has learned; for any other it is pickled, which is small.
         parts = in_processes(
-            workers, partial(_encode_in_worker, dtype), chunks, partial(_prepare_worker, encoder, policy)
+            workers, partial(_encode_in_worker, dtype, name), chunks, partial(_prepare_worker, encoder, policy)
         )
     with closing(parts):
         for chunk, ids in zip(chunks, parts, strict=True):
             yield chunk.end, ids
 
 
-def _encode(encoder: TextEncoder, policy: SpecialTokenPolicy, dtype: npt.DTypeLike, chunk: FileChunk) -> Ids:
+def _encode(encoder: TextEncoder, policy: SpecialTokenPolicy, dtype: npt.DTypeLike, name: str, chunk: FileChunk) -> Ids:
     text = chunk.read()
-    policy.check(text, f"{chunk.path}, from byte {chunk.start} on,")
+    policy.check(text, f"{name}, from byte {chunk.start} on,")
     return encoder.encode_to_numpy(text).astype(dtype)
 
 
@@ -121,12 +149,12 @@ def _prepare_worker(encoder: TextEncoder, policy: SpecialTokenPolicy) -> None:
     _of_worker[:] = [(encoder, policy)]
 
 
-def _encode_in_worker(dtype: npt.DTypeLike, chunk: FileChunk) -> Ids:
-    return _encode(*_of_worker[0], dtype, chunk)
+def _encode_in_worker(dtype: npt.DTypeLike, name: str, chunk: FileChunk) -> Ids:
+    return _encode(*_of_worker[0], dtype, name, chunk)
 
 
 def _streamed(
-    encoder: TextEncoder, policy: SpecialTokenPolicy, first: FileChunk, dtype: npt.DTypeLike
+    encoder: TextEncoder, policy: SpecialTokenPolicy, first: FileChunk, dtype: npt.DTypeLike, name: str
 ) -> Generator[tuple[int, Ids], None, None]:
     """Yield ids, and the number of bytes that were read."""
     done = 0
@@ -144,6 +172,6 @@ def _streamed(
         check_size(first.path, first.file.size, done)
         yield decoder.decode(b"", final=True)
 
-    ids = encoder.stream(policy.checked(read(), first.path))
+    ids = encoder.stream(policy.checked(read(), name))
     while len(some := np.fromiter(islice(ids, STREAMED), dtype)):
         yield done, some

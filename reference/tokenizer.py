@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from concurrent.futures import Executor
+from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, TypeVar
 
 from bpe_conformance.fixtures import Merge, Model
@@ -25,6 +27,8 @@ if TYPE_CHECKING:
     import numpy.typing as npt
     import tiktoken
     import tokenizers
+
+    from .corpus_encoding import EncodedFiles
 
 Self = TypeVar("Self", bound="Tokenizer")
 
@@ -262,6 +266,62 @@ class Tokenizer:
             raise ValueError(f"workers is {workers}; it must be at least 1")
         encoder, policy = self._with_policy(allowed_special, disallowed_special)
         return encode_file(encoder, policy, source, target, bits, workers or 1, progress or silent)
+
+    def encode_files(
+        self,
+        sources: Iterable[AnyPath],
+        directory: AnyPath,
+        *,
+        shard_size: int | None = None,
+        bits: int | None = None,
+        errors: str = "replace",
+        workers: int | None = None,
+        executor: Executor | None = None,
+        progress: Progress | None = None,
+        allowed_special: Collection[str] | None = None,
+        disallowed_special: Collection[str] | None = None,
+    ) -> EncodedFiles:
+        """Write the ids of many files into a directory, as arrays (.npy) and an index (index.jsonl) that says whose.
+
+        An array that is complete is skipped, if neither its file nor the tokenizer has changed; so a run that was
+        stopped is continued by the same call. A file that cannot be encoded does not stop the others.
+
+        Args:
+            sources: paths; or URLs, if fsspec is installed. With an executor, every worker can open them.
+            directory: new, empty, or of an earlier run. With an executor, every worker can write to it.
+            shard_size: the bytes of text of an array, approximately: large files are cut, small ones are put together
+                in one array. None makes one array for each file, named after it.
+            bits: as in `encode_file`.
+            errors: "replace" to read U+FFFD where a file is not UTF-8; "strict" to leave such a file out.
+            workers: the number of processes; None is 1, or, with an `executor`, the number of processors.
+            executor: encodes instead of processes of our own; `workers` is then the number of its workers.
+            progress: called with the number of bytes done, and their total.
+            allowed_special: as in `encode`.
+            disallowed_special: as in `encode`.
+
+        Returns:
+            EncodedFiles: arrays, ids, skipped, and failures: a line for each file that could not be encoded.
+
+        Raises:
+            ValueError: if an id does not fit, or the directory cannot be used.
+            RuntimeError: if a worker dies and the executor cannot go on; what is complete stays.
+        """
+        from .corpus_encoding import Settings, encode_files  # they load NumPy
+        from .file_encoding import id_type
+
+        if isinstance(sources, str | bytes | os.PathLike):
+            raise ValueError(f"sources is one {type(sources).__name__}; give a list of paths")
+        if errors not in ("replace", "strict"):
+            raise ValueError(f"errors is {errors!a}; give 'replace' or 'strict'")
+        for name, number in (("workers", workers), ("shard_size", shard_size)):
+            if number is not None and number < 1:
+                raise ValueError(f"{name} is {number}; it must be at least 1")
+        encoder, policy = self._with_policy(allowed_special, disallowed_special)
+        settings = Settings(
+            encoder, policy, id_type(encoder.ids, bits), errors == "strict", str(Path(directory).absolute())
+        )
+        width = workers or ((os.cpu_count() or 1) if executor else 1)
+        return encode_files(self.model, settings, list(sources), shard_size, width, executor, progress or silent)
 
     def encode_batch(
         self,

@@ -24,11 +24,16 @@ Result = TypeVar("Result")
 Handle = TypeVar("Handle")
 
 
+class WorkerFailedError(RuntimeError):
+    """A job failed in its worker, and other jobs can go on."""
+
+
 def in_processes(
     workers: int,
     call: Callable[[Job], Result],
     jobs: Iterable[Job],
     prepare: Callable[[], object] | None = None,
+    failed: Callable[[Job, WorkerFailedError], Result] | None = None,
 ) -> Generator[Result, None, None]:
     """Yield the results in the order of the jobs. The processes end with the iteration, and at once on an error.
 
@@ -37,6 +42,7 @@ def in_processes(
         call: called once for each job.
         jobs: the arguments of the calls.
         prepare: called in each process before its first job.
+        failed: returns what to yield for a job that failed in its worker; None raises the error.
 
     Raises:
         ValueError: as `call` raises it.
@@ -46,24 +52,35 @@ def in_processes(
         with _clear_failures():
             processes.start(prepare)
         submit = partial(processes.submit, _attempt, call)
-        yield from _results(submit, processes.result, jobs, 2 * workers, deque())
+        yield from _results(submit, processes.result, jobs, 2 * workers, deque(), failed)
 
 
 def in_order(
-    executor: Executor, call: Callable[[Job], Result], jobs: Iterable[Job], ahead: int
+    executor: Executor,
+    call: Callable[[Job], Result],
+    jobs: Iterable[Job],
+    ahead: int,
+    failed: Callable[[Job, WorkerFailedError], Result] | None = None,
 ) -> Generator[Result, None, None]:
     """Yield the results in the order of the jobs; at most `ahead` jobs, which may be large, are submitted and not done.
+
+    Args:
+        executor: makes the calls.
+        call: called once for each job.
+        jobs: the arguments of the calls.
+        ahead: see above.
+        failed: returns what to yield for a job that failed in its worker; None raises the error.
 
     Raises:
         ValueError: as `call` raises it.
         RuntimeError: if a worker dies or fails otherwise.
     """
-    waiting: deque[Future[Result | _Refusal]] = deque()
+    waiting: deque[tuple[Job, Future[Result | _Refusal]]] = deque()
     submit = partial(executor.submit, partial(_attempt, call))
     try:
-        yield from _results(submit, lambda future: future.result(), jobs, ahead, waiting)
+        yield from _results(submit, lambda future: future.result(), jobs, ahead, waiting, failed)
     finally:
-        for future in waiting:
+        for _, future in waiting:
             future.cancel()
 
 
@@ -72,15 +89,25 @@ def _results(
     result: Callable[[Handle], Result | _Refusal],
     jobs: Iterable[Job],
     ahead: int,
-    waiting: deque[Handle],
+    waiting: deque[tuple[Job, Handle]],
+    failed: Callable[[Job, WorkerFailedError], Result] | None,
 ) -> Iterator[Result]:
+    def first() -> Result:
+        job, handle = waiting.popleft()
+        try:
+            return _result_of(result, handle)
+        except WorkerFailedError as error:
+            if failed is None:
+                raise
+            return failed(job, error)
+
     for job in jobs:
         if len(waiting) >= ahead:
-            yield _result_of(result, waiting.popleft())
+            yield first()
         with _clear_failures():
-            waiting.append(submit(job))
+            waiting.append((job, submit(job)))
     while waiting:
-        yield _result_of(result, waiting.popleft())
+        yield first()
 
 
 class _Refusal(NamedTuple):
@@ -126,7 +153,7 @@ def _clear_failures() -> Iterator[None]:
         ) from None
     except Exception as error:
         message = " ".join(f"{type(error).__name__}: {error}".split())
-        raise RuntimeError(f"a worker failed ({message})") from error
+        raise WorkerFailedError(f"a worker failed ({message})") from error
 
 
 # Processes

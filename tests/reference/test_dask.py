@@ -1,4 +1,4 @@
-"""Training on a Dask cluster of two workers, the processes of which a scheduler reaches by network."""
+"""Training and encoding on a Dask cluster of two workers, the processes of which a scheduler reaches by network."""
 
 from __future__ import annotations
 
@@ -88,12 +88,29 @@ def test_an_error_of_a_job_arrives_as_it_is(
     assert "\n" not in str(caught.value)
 
 
-def test_the_manual_shows_how(client: Any, paths: list[Path]) -> None:
+@pytest.mark.parametrize("shard_size", [None, 20_000])
+def test_a_cluster_encodes_as_one_process_does(
+    executor: Executor, paths: list[Path], shard_size: int | None, tmp_path: Path
+) -> None:
+    one = Tokenizer.train(paths[0], 320, ["<|e|>"])
+    done = [
+        one.encode_files(paths, tmp_path / name, shard_size=shard_size, **options)
+        for name, options in (("alone", {}), ("together", {"executor": executor, "workers": 2}))
+    ]
+    assert done[0] == done[1]
+    assert done[0].arrays > 4
+    for file in (tmp_path / "alone").iterdir():
+        assert file.read_bytes() == (tmp_path / "together" / file.name).read_bytes()
+
+
+def test_the_manual_shows_how(client: Any, paths: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
     page = (Path(__file__).parents[2] / "docs" / "cluster.md").read_text("utf-8")
     shown = next(block for block in page.split("```") if block.startswith("python\nfrom distributed import"))
     names: dict[str, Any] = {"Tokenizer": Tokenizer, "paths": paths}
     exec(shown.removeprefix("python\n").replace("tcp://scheduler:8786", client.scheduler.address), names)
     assert names["tokenizer"].merges == Tokenizer.train(paths, 32_000).merges
+    assert names["done"].arrays == len(paths)
 
 
 class Deadly(Executor):

@@ -1,0 +1,285 @@
+"""Encodes many files into a directory of arrays, on any executor.
+
+Each job writes arrays, and returns only how many ids they have. So no ids are sent to the caller, and what is complete
+stays if the run is stopped: the next run continues (see `array_directory`).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import pickle
+import re
+import secrets
+from collections.abc import Generator, Iterable, Iterator, Sequence
+from concurrent.futures import Executor
+from contextlib import closing, suppress
+from functools import lru_cache, partial
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from bpe_conformance.fixtures import Model
+
+from . import file_encoding
+from .array_directory import HEADER, Array, ArrayDirectory, header
+from .chunks import Cuts, FileChunk
+from .formats.files import AnyPath, replacing
+from .inputs import check_utf8, is_url, local, name_of, state_of
+from .progress import Progress
+from .special_token_policy import SpecialTokenPolicy
+from .text_encoder import TextEncoder
+from .workers import WorkerFailedError, in_order, in_processes
+
+BATCH_SIZE = 1 << 22
+"""The least bytes of small files that are encoded in one job."""
+
+Parts = tuple[FileChunk, ...]
+
+
+class EncodedFiles(NamedTuple):
+    """What `encode_files` has done.
+
+    Attributes:
+        arrays: how many arrays are complete, those of earlier runs included.
+        ids: how many ids they have.
+        skipped: how many of them were complete before.
+        failures: a line for each file that could not be encoded.
+    """
+
+    arrays: int
+    ids: int
+    skipped: int
+    failures: list[str]
+
+
+class Settings(NamedTuple):
+    """How files are encoded.
+
+    Attributes:
+        encoder: finds the special tokens that the policy allows.
+        policy: what a text may hold.
+        dtype: of the ids.
+        strict: whether a file must be UTF-8.
+        directory: of the arrays, absolute.
+    """
+
+    encoder: TextEncoder
+    policy: SpecialTokenPolicy
+    dtype: str
+    strict: bool
+    directory: str
+
+    def cuts(self) -> Cuts:
+        """Return where files are cut."""
+        # Disallowed strings are not cut either, so that each is in one chunk.
+        return Cuts.of(1, [*self.encoder.special.tokens, *self.policy.disallowed.tokens], self.encoder.compiled)
+
+
+def encode_files(
+    model: Model,
+    settings: Settings,
+    sources: Sequence[AnyPath],
+    shard_size: int | None,
+    workers: int,
+    executor: Executor | None,
+    progress: Progress,
+) -> EncodedFiles:
+    """Write the ids of `sources` (see `Tokenizer.encode_files`).
+
+    Args:
+        model: the tokenizer.
+        settings: how to encode.
+        sources: paths and URLs.
+        shard_size: the bytes of text of an array, approximately; None makes an array for each source.
+        workers: the number of processes, or of the executor's workers.
+        executor: encodes instead of processes of our own.
+        progress: called with the bytes done and their total.
+    """
+    found, failures = _found(sources)
+    with ArrayDirectory.opened(settings.directory, _identity(model, settings, shard_size)) as directory:
+        wanted = _shards(found, settings.cuts(), shard_size) if shard_size else _one_each(found)
+        missing = directory.plan(wanted)
+        complete = [directory.arrays[parts] for parts in wanted if parts in directory.arrays]
+        skipped, total = len(complete), sum(map(_size, wanted))
+        done = sum(_size(array.parts) for array in complete)
+        with closing(_written(settings, missing, workers, executor)) as results:
+            for asked, written in results:
+                failures |= written.failures | (changed := _changed(written.array))
+                if changed:
+                    directory.remove(asked)
+                elif written.array:
+                    directory.add(written.array)
+                    complete.append(written.array)
+                done += _size(asked.parts)
+                progress("encoding", done, total)
+        directory.finish([parts for parts in wanted if parts in directory.arrays])
+    lines = [failures[name] for name in dict.fromkeys(map(name_of, sources)) if name in failures]
+    return EncodedFiles(len(complete), sum(sum(array.ids) for array in complete), skipped, lines)
+
+
+def _identity(model: Model, settings: Settings, shard_size: int | None) -> dict[str, str]:
+    """Return what must be the same when a run continues another one."""
+    policy = settings.policy
+    values = sorted(model.vocab.items()), model.merges, model.pattern, policy.allowed, policy.disallowed.tokens
+    digest = hashlib.sha256(repr(values).encode("utf-8", "surrogatepass")).hexdigest()
+    return {"tokenizer": digest, "dtype": settings.dtype, "shard_size": str(shard_size)}
+
+
+# Planning
+
+
+def _size(parts: Parts) -> int:
+    return sum(part.end - part.start for part in parts)
+
+
+def _found(sources: Iterable[AnyPath]) -> tuple[list[FileChunk], dict[str, str]]:
+    """Return each source as one chunk, and a message for each that there is not."""
+    found, failures = [], {}
+    for name in dict.fromkeys(map(name_of, sources)):
+        try:
+            state = state_of(name)
+            found.append(FileChunk(name, 0, state.size, state))
+        except ValueError as error:
+            failures[name] = str(error)
+    return found, failures
+
+
+def _one_each(found: Iterable[FileChunk]) -> dict[Parts, str]:
+    """Return an array for each source, with its name."""
+    return {(one,): re.split(r"[/\\]", one.path.rstrip("/"))[-1] for one in found}
+
+
+def _shards(found: Iterable[FileChunk], cuts: Cuts, size: int) -> dict[Parts, str]:
+    """Return arrays of about `size` bytes of text; large files are cut, small ones are put together."""
+    shards: list[list[FileChunk]] = [[]]
+    for source in found:
+        for part in _cut(source, cuts, min(size, file_encoding.CHUNK_SIZE)):
+            if shards[-1] and _size((*shards[-1], part)) > size:
+                shards.append([])
+            shards[-1].append(part)
+    return {tuple(parts): f"shard-{number:05}" for number, parts in enumerate(shards) if parts}
+
+
+def _cut(source: FileChunk, cuts: Cuts, largest: int) -> list[FileChunk]:
+    if is_url(source.path) or not cuts.fences or source.file.size <= largest:
+        return [source]
+    with suppress(ValueError):  # the job that reads it will say so
+        return [part._replace(file=source.file) for part in cuts.of_file(Path(source.path), largest)]
+    return [source]
+
+
+# Jobs
+
+
+class Written(NamedTuple):
+    """The array that a job has written, of the parts that it could encode, and source → message for the others."""
+
+    array: Array | None
+    failures: dict[str, str]
+
+
+def _written(
+    settings: Settings, arrays: Iterable[Array], workers: int, executor: Executor | None
+) -> Generator[tuple[Array, Written], None, None]:
+    """Yield each array and what became of it, the largest first, so that all workers end at about the same time."""
+    ordered = sorted(arrays, key=lambda array: _size(array.parts), reverse=True)
+    if executor is None and workers == 1:
+        yield from ((array, _write(settings, array)) for array in ordered)
+        return
+    jobs = list(_batches(ordered))
+    # Dask does not repeat an equal call, whose array may have been removed since.
+    call = partial(_write_in_worker, pickle.dumps(settings), secrets.token_hex(8))
+    if executor is None:
+        results = in_processes(workers, call, jobs, failed=_failed)
+    else:
+        results = in_order(executor, call, jobs, 4 * workers, _failed)
+    with closing(results):
+        for job, result in zip(jobs, results, strict=True):
+            yield from zip(job, result, strict=True)
+
+
+def _batches(arrays: Iterable[Array]) -> Iterator[list[Array]]:
+    """Yield jobs, each of many small arrays or one large one."""
+    batch: list[Array] = []
+    size = 0
+    for array in arrays:
+        batch.append(array)
+        size += _size(array.parts)
+        if size >= BATCH_SIZE:
+            yield batch
+            batch, size = [], 0
+    if batch:
+        yield batch
+
+
+def _failed(job: list[Array], error: WorkerFailedError) -> list[Written]:
+    return [Written(None, {part.path: f"{part.path}: {error}" for part in array.parts}) for array in job]
+
+
+def _changed(array: Array | None) -> dict[str, str]:
+    """Return a message for each file that is another one than when the array was planned."""
+    failures = {}
+    for name, planned in {part.path: part.file for part in array.parts}.items() if array else ():
+        try:
+            if state_of(name) != planned:
+                failures[name] = f"{name}: changed while it was read; try again"
+        except ValueError as error:
+            failures[name] = str(error)
+    return failures
+
+
+@lru_cache(maxsize=1)
+def _settings(pickled: bytes) -> Settings:
+    """Return the settings of the job before, if they are the same: the encoder remembers what it has learned."""
+    settings = pickle.loads(pickled)
+    assert isinstance(settings, Settings)
+    return settings
+
+
+def _write_in_worker(pickled: bytes, run: str, job: list[Array]) -> list[Written]:
+    return [_write(_settings(pickled), array) for array in job]
+
+
+def _write(settings: Settings, array: Array) -> Written:
+    """Write an array; a part that cannot be encoded is left out."""
+    counts: dict[FileChunk, int] = {}
+    failures: dict[str, str] = {}
+    cuts = settings.cuts()
+    try:
+        with replacing(Path(settings.directory, array.name)) as stream:
+            stream.seek(HEADER)
+            for part in array.parts:
+                begin = stream.tell()
+                try:
+                    written = sum(stream.write(ids.tobytes()) for ids in _ids(settings, cuts, part))
+                    counts[part] = written // np.dtype(settings.dtype).itemsize
+                except ValueError as error:
+                    failures[part.path] = str(error)
+                    stream.seek(begin)
+                    stream.truncate()
+            if not counts:
+                raise _NothingWrittenError
+            stream.seek(0)
+            stream.write(header(settings.dtype, sum(counts.values())))
+    except _NothingWrittenError:
+        return Written(None, failures)
+    except ValueError as error:
+        return Written(None, {part.path: f"{part.path}: {error}" for part in array.parts})
+    return Written(Array(array.name, tuple(counts), tuple(counts.values())), failures)
+
+
+class _NothingWrittenError(Exception):
+    """No part could be encoded, so that there is no array."""
+
+
+def _ids(settings: Settings, cuts: Cuts, part: FileChunk) -> Iterator[file_encoding.Ids]:
+    with local(part.path) as path:
+        if settings.strict:
+            check_utf8(path, part)
+        is_whole = part.end - part.start == part.file.size
+        chunks = cuts.of_file(path, file_encoding.CHUNK_SIZE) if is_whole else [part]
+        parts = file_encoding.encoded(
+            settings.encoder, settings.policy, chunks, settings.dtype, streamed=not cuts.fences, name=part.path
+        )
+        yield from (ids for _, ids in parts)

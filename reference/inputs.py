@@ -1,0 +1,102 @@
+"""Files that are named by path or by URL; fsspec, if it is installed, reads the URLs."""
+
+from __future__ import annotations
+
+import codecs
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from .chunks import FileChunk, FileState
+from .formats.files import AnyPath
+
+BUFFER = 1 << 20
+
+
+def is_url(source: AnyPath) -> bool:
+    """Return whether `source` is a URL: a string with `://`.
+
+    >>> is_url("s3://bucket/a.txt"), is_url("a.txt"), is_url(Path("s3://bucket/a.txt"))
+    (True, False, False)
+    """
+    return isinstance(source, str) and "://" in source
+
+
+def name_of(source: AnyPath) -> str:
+    """Return the absolute path, which other machines can open, or the URL as it is."""
+    return str(source) if is_url(source) else os.path.abspath(source)  # noqa: PTH100  # as it is, with its links
+
+
+def state_of(name: str) -> FileState:
+    """Return the size of a file or URL and a number that changes with its content; the same on each machine.
+
+    Raises:
+        ValueError: if it cannot be found.
+    """
+    if is_url(name):
+        with _remote(name) as (system, path):
+            return FileState(system.info(path)["size"], int(system.ukey(path)[:15], 16), 0)
+    try:
+        found = Path(name).stat()
+    except OSError as error:
+        raise ValueError(f"{name}: cannot be read: {error.strerror or error}") from None
+    return FileState(found.st_size, found.st_mtime_ns, 0)
+
+
+@contextmanager
+def local(name: str) -> Iterator[Path]:
+    """Return the path of a file; what a URL names is copied into a temporary one.
+
+    Raises:
+        ValueError: if it cannot be read.
+    """
+    if not is_url(name):
+        yield Path(name)
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        copy = Path(folder, "copy")
+        with _remote(name) as (system, path):
+            system.get_file(path, str(copy))
+        yield copy
+
+
+@contextmanager
+def _remote(url: str) -> Iterator[tuple[Any, str]]:
+    """Return the file system of a URL, and the path in it; an error of either is a ValueError of one line."""
+    try:
+        import fsspec
+    except ImportError:
+        raise ValueError(f"{url}: cannot be read: install fsspec to read URLs") from None
+    try:
+        yield fsspec.core.url_to_fs(url)
+    except Exception as error:  # each file system has its own
+        reason = "no such file" if isinstance(error, FileNotFoundError) else " ".join(str(error).split())
+        raise ValueError(f"{url}: cannot be read: {reason or type(error).__name__}") from None
+
+
+def check_utf8(path: Path, chunk: FileChunk) -> None:
+    """Check that a part of a file is UTF-8.
+
+    Args:
+        path: of the file.
+        chunk: the part; the message names it.
+
+    Raises:
+        ValueError: with the position of the first byte that is not.
+    """
+    decoder = codecs.getincrementaldecoder("utf-8")()
+    left = chunk.end - chunk.start
+    try:
+        with path.open("rb") as file:
+            file.seek(chunk.start)
+            while left and (data := file.read(min(left, BUFFER))):
+                begin = chunk.end - left - len(decoder.getstate()[0])
+                left -= len(data)
+                decoder.decode(data, final=not left)
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{chunk.path}: not UTF-8 at byte {begin + error.start}") from None
+    except OSError as error:
+        raise ValueError(f"{chunk.path}: cannot be read: {error.strerror or error}") from None
