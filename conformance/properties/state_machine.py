@@ -1,0 +1,535 @@
+"""The steps of the state machine: tokenizers are built, trained, loaded and saved, and asked in any order."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial, wraps
+from pathlib import Path
+from typing import Any, Protocol
+
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
+
+from bpe_conformance.fixtures import Model, gpt2_files
+from bpe_conformance.fixtures.answers import iterate, rebuild_ids
+
+from ..implementation.calls import CallFailed, TimedOut
+from ..implementation.implementation import Implementation, constructor_arguments
+from ..implementation.proxy import TokenizerProxy
+from ..implementation.scratch import scratch_folder
+from ..outcome import (
+    Accepted,
+    Answer,
+    Bytes,
+    Changed,
+    Expectation,
+    Ids,
+    Mismatch,
+    Question,
+    Table,
+    Text,
+    Unchanged,
+    fingerprint,
+)
+from .asking import OPERATIONS, is_correct
+from .lifecycle_inputs import (
+    CORPORA,
+    METHOD_OF,
+    NUMBERS,
+    ONE_TEXT,
+    REFUSED,
+    SPECIAL,
+    TAILS,
+    TEXTS,
+    TRAININGS,
+    WITH_SPECIALS,
+)
+from .undisturbed import Origin, Undisturbed, load, train
+
+MOST_TOKENIZERS = 5
+LONGEST_CONTEXT = 12
+ASKING = frozenset({"encode", "encode_allowed", "decode", "batch", "stream", "open_stream", "read_on", "keep_result"})
+MAKING = frozenset({"build", "load", "save", "train"})
+
+
+@dataclass(frozen=True)
+class Stage:
+    """Which steps the machine may take.
+
+    Attributes:
+        steps: their names.
+    """
+
+    steps: frozenset[str]
+
+    def is_possible(self, capabilities: Set[str]) -> bool:
+        """Whether an implementation with these capabilities can be asked in this stage."""
+        if self.steps & {"change_result", "clear_arguments"}:
+            return {"encode", "shared memory"} <= capabilities
+        return "train" in self.steps or bool({"encode", "decode"} & capabilities)
+
+
+class Judge(Protocol):
+    """What the machine shows each answer to.
+
+    Attributes:
+        implementation: the implementation under test.
+        origins: how tokenizers can be built.
+        undisturbed: gives the correct answers.
+    """
+
+    implementation: Implementation
+    origins: list[Origin]
+    undisturbed: Undisturbed
+
+    def judge(
+        self,
+        machine: Machine,
+        origin: Origin,
+        question: Question,
+        answer: Answer,
+        encode: Callable[[str], Answer] | None = None,
+        state: str = "",
+    ) -> None:
+        """Compare an answer with the correct one."""
+
+    def report_changed(self, mismatch: Mismatch) -> None:
+        """Take note that a list of the caller's was changed."""
+
+
+@dataclass
+class _Tokenizer:
+    """A tokenizer, under the name that it has in the list of steps.
+
+    Attributes:
+        name: its name.
+        origin: how it was made.
+        proxy: it.
+        grown: a list that it decodes again and again.
+        arguments: the lists and the mapping from which it was built.
+    """
+
+    name: str
+    origin: Origin
+    proxy: TokenizerProxy
+    grown: list[int] = field(default_factory=list)
+    arguments: Sequence[Any] = ()
+
+
+@dataclass
+class _Stream:
+    """A stream that is read in part."""
+
+    origin: Origin
+    question: Question
+    ids: Iterator[Any]
+    read: list[int] = field(default_factory=list)
+
+
+def _step(
+    *needs: str, tokenizers: int = 1, streams: int = 0, **strategies: Any
+) -> Callable[[Callable[..., None]], Any]:
+    """Return what makes a rule of a method: one step.
+
+    Args:
+        needs: the capabilities without which it is left out.
+        tokenizers: how many there have to be.
+        streams: how many streams have to be open.
+        strategies: what to draw for its parameters.
+    """
+
+    def decorate(body: Callable[..., None]) -> Any:
+        def is_possible(machine: Machine) -> bool:
+            enough = len(machine.tokenizers) >= tokenizers and len(machine.streams) >= streams
+            return enough and machine.capabilities.issuperset(needs) and body.__name__ in machine.stage.steps
+
+        @wraps(body)
+        def limited(machine: Machine, **drawn: Any) -> None:
+            with machine.implementation.time_limit():
+                body(machine, **drawn)
+
+        step: Any = rule(**strategies)
+        return precondition(is_possible)(step(limited))
+
+    return decorate
+
+
+class Machine(RuleBasedStateMachine):
+    """Makes and asks tokenizers in any order.
+
+    Attributes:
+        tokenizers: those that were made last, at most `MOST_TOKENIZERS`.
+        streams: those that are not read to their end.
+        made: how many tokenizers were made.
+        stage: which steps are taken.
+    """
+
+    def __init__(self, lifecycle: Judge, stage: Stage) -> None:
+        super().__init__()
+        self.lifecycle = lifecycle
+        self.implementation = lifecycle.implementation
+        self.call = self.implementation.call
+        self.capabilities = self.implementation.capabilities
+        self.stage = stage
+        self.tokenizers: list[_Tokenizer] = []
+        self.streams: list[_Stream] = []
+        self.made = 0
+        self._returned: list[tuple[list[Any], list[Any], Question]] = []
+        self._steps: list[str] = []
+        self._scratch = contextlib.ExitStack()
+
+    @property
+    def context(self) -> str:
+        """The steps before the last one, separated by semicolons."""
+        before = self._steps[:-1]
+        return "; ".join(["..."] * (len(before) > LONGEST_CONTEXT) + before[-LONGEST_CONTEXT:])
+
+    @cached_property
+    def folder(self) -> Path:
+        """A directory that all tokenizers are saved into."""
+        return self._scratch.enter_context(scratch_folder())
+
+    def teardown(self) -> None:
+        """Remove the directory."""
+        self._scratch.close()
+
+    def one(self, which: int) -> _Tokenizer:
+        """Return one of the tokenizers."""
+        return self.tokenizers[which % len(self.tokenizers)]
+
+    def attempt(self, step: str, ask: Callable[[], object]) -> Answer:
+        """Make a call, a step of the list. What is no answer is accepted."""
+        self._steps.append(step)
+        try:
+            answer = ask()
+            return answer if isinstance(answer, Answer) else Accepted()
+        except (CallFailed, TimedOut) as failed:
+            return failed.answer
+
+    # Making tokenizers
+
+    def add(self, origin: Origin, make: Callable[[], TokenizerProxy], arguments: Sequence[Any] = ()) -> bool:
+        """Make a tokenizer. Returns whether there is one."""
+        proxies: list[TokenizerProxy] = []
+        self.made += 1
+        name = f"t{self.made}"
+        question = Question("construct" if origin.made == "built" else "load", origin.model, {})
+        answer = self.attempt(f"{name} = {origin.made} {origin.name}", lambda: proxies.append(make()))
+        self.lifecycle.judge(self, origin, question, answer)
+        kept = [*self.tokenizers, *(_Tokenizer(name, origin, proxy, arguments=arguments) for proxy in proxies)]
+        self.tokenizers = kept[-MOST_TOKENIZERS:]
+        return bool(proxies)
+
+    @initialize(number=NUMBERS)
+    def begin(self, number: int) -> None:
+        """Build the first tokenizer."""
+        if {"encode", "decode"} & self.capabilities:
+            self.build(number=number)
+
+    @_step(tokenizers=1, number=NUMBERS)
+    def build(self, number: int) -> None:
+        """Build a tokenizer; what the constructor is given stays as it is."""
+        origin = self.lifecycle.origins[number % len(self.lifecycle.origins)]
+        if "shared memory" not in self.capabilities or origin.model.pattern != "gpt2":
+            self.add(origin, partial(self.implementation.build, origin.model))
+            return
+        given, before = constructor_arguments(origin.model, {})[0], constructor_arguments(origin.model, {})[0]
+        self.add(origin, partial(self.implementation.build_from, given), given)
+        for name, now, then in zip(("vocab", "merges", "special_tokens"), given, before, strict=False):
+            self.compare_lists(Question("construct", origin.model, {}), name, now, then)
+
+    @_step("from_files", "encode", tokenizers=0, number=NUMBERS, text=ONE_TEXT)
+    def load(self, number: int, text: str) -> None:
+        """Load a tokenizer from files of the same names as all others."""
+        origins = [one for one in self.lifecycle.origins if one.model.pattern == "gpt2"]
+        origin = replace(origins[number % len(origins)], made="loaded")
+        special, before = origin.model.fresh()[2], origin.model.fresh()[2]
+        files = gpt2_files.write(origin.model, self.folder)
+        if self.add(origin, lambda: self.implementation.from_files(*files, special)):
+            self.compare_lists(Question("load", origin.model, {}), "special_tokens", special, before)
+            self.ask(self.tokenizers[-1], "encode", {"text": text}, state="law-files-again")
+
+    @_step("save", "from_files", "encode", which=NUMBERS, text=ONE_TEXT)
+    def save(self, which: int, text: str) -> None:
+        """Save a tokenizer into the directory that others were saved into, and load it."""
+        tokenizer = self.one(which)
+        origin = replace(tokenizer.origin, made="saved")
+        if origin.model.pattern != "gpt2" or not self.has(tokenizer, "save"):
+            return
+        answer = self.attempt(  # to refuse a directory that is in use is correct
+            f"{tokenizer.name}.save(directory)", lambda: tokenizer.proxy.save(self.folder)
+        )
+        if answer == Accepted() and self.add(origin, partial(load, self.implementation, self.folder, origin.model)):
+            self.ask(self.tokenizers[-1], "encode", {"text": text}, state="law-files-again")
+
+    @_step("train", tokenizers=0, number=NUMBERS)
+    def train(self, number: int) -> None:
+        """Train, and keep the tokenizer if the table is correct."""
+        given = TRAININGS[number % len(TRAININGS)]
+        special, pattern = given["special_tokens"], given["pattern"]
+        if special and "train-special" not in self.capabilities:
+            return
+        if pattern != "gpt2" and f"train-pattern:{pattern}" not in self.capabilities:
+            return
+        question, proxies = Question("train", None, given), list[TokenizerProxy | None]()
+        origin = Origin(f"training {number % len(TRAININGS)}", _NO_MODEL, "trained", given)
+
+        def ask() -> Answer:
+            table, proxy = train(self.implementation, given)
+            proxies.append(proxy)
+            return table
+
+        step = f"train({', '.join(f'{key}={value!a}' for key, value in given.items())})"
+        answer = self.attempt(step, ask)
+        if self.implementation.conventions["tie_break"] == "unspecified":
+            origin = replace(origin, name=f"{origin.name} {fingerprint(answer)}")
+        else:
+            self.lifecycle.judge(self, origin, question, answer)
+            if not is_correct(answer, self.lifecycle.undisturbed.correct(origin, question)):
+                return
+        if isinstance(answer, Table) and (proxy := proxies[0]) is not None:
+            model = Model(answer.vocab, answer.merges, special or None, pattern)
+            self.add(replace(origin, model=model), lambda: proxy)
+
+    # Asking them
+
+    def has(self, tokenizer: _Tokenizer, method: str) -> bool:
+        """Whether a tokenizer has a method: one that was trained may have fewer."""
+        return method in self.capabilities and (
+            tokenizer.origin.training is None or self.call("hasattr", hasattr, tokenizer.proxy.instance, method)
+        )
+
+    def ask(
+        self,
+        tokenizer: _Tokenizer,
+        operation: str,
+        given: Mapping[str, Any],
+        how: Callable[[TokenizerProxy], Answer] | None = None,
+        state: str = "",
+    ) -> None:
+        """Ask a question and compare the answer; the lists that were returned before stay as they were.
+
+        Args:
+            tokenizer: the tokenizer.
+            operation: of the question.
+            given: the input of the question.
+            how: asks it. Default: as a new tokenizer is asked.
+            state: as for `judge`.
+        """
+        method = METHOD_OF.get(operation, operation)
+        if not self.has(tokenizer, method):
+            return
+        question = Question(operation, tokenizer.origin.model, given)
+        asked = how or (lambda proxy: OPERATIONS[operation](proxy, given))
+        step = f"{tokenizer.name}.{method}({', '.join(f'{value!a}' for value in given.values())})"
+        answer = self.attempt(step, lambda: asked(tokenizer.proxy))
+        encode = (
+            partial(_encode, tokenizer) if operation in ("batch", "stream") and self.has(tokenizer, "encode") else None
+        )
+        self.lifecycle.judge(self, tokenizer.origin, question, answer, encode, state)
+        for returned, before, earlier in self._returned:
+            self.compare_lists(earlier, "the list that was returned", returned, before)
+
+    def compare_lists(self, question: Question, what: str, now: Any, before: Any) -> None:
+        """Compare a list of the caller's with what it was."""
+        if now != before:
+            asked = replace(question, context=self.context)
+            self.lifecycle.report_changed(Mismatch(asked, Expectation((Unchanged(),)), Changed((what,))))
+
+    @_step("encode", which=NUMBERS, texts=TEXTS)
+    def encode(self, which: int, texts: list[str]) -> None:
+        """Encode texts that are nearly alike."""
+        for text in texts:
+            self.ask(self.one(which), "encode", {"text": text})
+
+    @_step("encode", tokenizers=2, texts=TEXTS)
+    def encode_with_each(self, texts: list[str]) -> None:
+        """Encode one text with each tokenizer."""
+        for tokenizer in self.tokenizers:
+            self.ask(tokenizer, "encode", {"text": texts[0]})
+
+    @_step(
+        *("encode", "special", "allowed_special"),
+        which=NUMBERS,
+        text=st.sampled_from(WITH_SPECIALS),
+        allowed=st.integers(0, 3),
+        barred=st.booleans(),
+    )
+    def encode_allowed(self, which: int, text: str, allowed: int, barred: bool) -> None:
+        """Encode with some of the special tokens allowed, and all others barred or not."""
+        special = self.one(which).origin.model.special_tokens or ()
+        chosen = [token for number, token in enumerate(special) if allowed >> number & 1]
+        disallowed = "all" if barred and "refuse" in self.stage.steps else []
+        given = {"text": text, "allowed_special": chosen, "disallowed_special": disallowed}
+        self.ask(self.one(which), "encode_allowed", given)
+
+    @_step(
+        "decode",
+        which=NUMBERS,
+        texts=TEXTS,
+        tails=st.lists(NUMBERS, max_size=4),
+        method=st.sampled_from(("decode", "decode_bytes")),
+        growing=st.booleans(),
+    )
+    def decode(self, which: int, texts: list[str], tails: list[int], method: str, growing: bool) -> None:
+        """Decode the ids of texts and of parts of characters, in lists of their own or in one list that grows."""
+        tokenizer = self.one(which)
+        for text, tail in itertools.zip_longest(texts, tails):
+            ids = self.ids(tokenizer, text or "", tail)
+            if not growing or "shared memory" not in self.capabilities:
+                self.ask(tokenizer, method, {"ids": ids})
+                continue
+            tokenizer.grown += ids
+            before = list(tokenizer.grown)
+            self.ask(tokenizer, method, {"ids": before}, partial(_DECODING_ITSELF[method], ids=tokenizer.grown))
+            self.compare_lists(
+                Question(method, tokenizer.origin.model, {"ids": before}), "ids", tokenizer.grown, before
+            )
+
+    def ids(self, tokenizer: _Tokenizer, text: str, tail: int | None) -> list[int]:
+        """Return the ids of a text, and those of the bytes of a tail."""
+        model = tokenizer.origin.model
+        right = self.lifecycle.undisturbed.correct(tokenizer.origin, Question("encode", model, {"text": text}))
+        assert isinstance(right, Ids)
+        by_token = {token: index for index, token in model.vocab.items()}
+        return [*right.ids, *(by_token[bytes([byte])] for byte in TAILS[(tail or 0) % len(TAILS)])]
+
+    @_step("encode_batch", which=NUMBERS, texts=TEXTS)
+    def batch(self, which: int, texts: list[str]) -> None:
+        """Encode a batch."""
+        self.ask(self.one(which), "batch", {"texts": texts})
+
+    @_step("encode_iterable", which=NUMBERS, texts=TEXTS)
+    def stream(self, which: int, texts: list[str]) -> None:
+        """Encode the chunks of a list, which stays as it is."""
+        tokenizer, given = self.one(which), list(texts)
+        self.ask(tokenizer, "stream", {"chunks": texts}, lambda one: Ids(tuple(one.stream(given))))
+        self.compare_lists(Question("stream", tokenizer.origin.model, {"chunks": texts}), "chunks", given, texts)
+
+    @_step("encode_iterable", "shared memory", which=NUMBERS, texts=TEXTS, count=st.integers(0, 9))
+    def open_stream(self, which: int, texts: list[str], count: int) -> None:
+        """Read some ids of a stream."""
+        tokenizer, opened = self.one(which), list[Iterator[Any]]()
+        if not self.has(tokenizer, "encode_iterable"):
+            return
+
+        def ask() -> None:
+            encode = tokenizer.proxy.instance.encode_iterable
+            opened.append(self.call("encode_iterable", lambda: iterate("encode_iterable", encode(iter(texts)))))
+
+        question = Question("stream", tokenizer.origin.model, {"chunks": texts})
+        step = f"s{len(self.streams)} = {tokenizer.name}.encode_iterable({texts!a})"
+        if self.attempt(step, ask) == Accepted():
+            self.streams.append(_Stream(tokenizer.origin, question, opened[0]))
+            self.read_on(number=len(self.streams) - 1, count=count)
+
+    @_step(tokenizers=0, streams=1, number=NUMBERS, count=st.integers(1, 99))
+    def read_on(self, number: int, count: int) -> None:
+        """Read on in one of the streams."""
+        stream = self.streams[number % len(self.streams)]
+        wanted = len(stream.read) + count
+
+        def ask() -> Answer:
+            stream.read += self.call(
+                "encode_iterable", lambda: rebuild_ids("encode_iterable", itertools.islice(stream.ids, count))
+            )
+            return Ids(tuple(stream.read))
+
+        answer = self.attempt(f"{count} ids of s{number % len(self.streams)}", ask)
+        right = self.lifecycle.undisturbed.correct(stream.origin, stream.question)
+        if isinstance(answer, Ids) and isinstance(right, Ids) and len(answer.ids) == wanted:
+            answer = Ids((*answer.ids, *right.ids[wanted:]))  # it goes on
+        self.lifecycle.judge(self, stream.origin, stream.question, answer)
+
+    # Errors, and lists that the caller changes
+
+    @_step(which=NUMBERS, kind=st.sampled_from([*REFUSED, "train"]), texts=TEXTS)
+    def refuse(self, which: int, kind: str, texts: list[str]) -> None:
+        """Make a call that an implementation may refuse, whatever comes of it, and ask again."""
+        tokenizer = self.one(which)
+        method, what, ask = REFUSED.get(kind, ("train", "", None))
+        if not self.has(tokenizer, method):
+            return
+        if ask is None:
+            given: dict[str, Any] = {"text": CORPORA[0], "vocab_size": 100, "special_tokens": [SPECIAL]}
+            self.attempt("train(..., vocab_size=100)", lambda: train(self.implementation, given)[0])
+        else:
+            ids, step = self.ids(tokenizer, "kl", 1), f"{tokenizer.name}.{method} of {what}"
+            self.attempt(step, lambda: ask(tokenizer.proxy, ids))
+        self.ask_again(tokenizer, texts[:1])
+
+    @_step("encode", "shared memory", which=NUMBERS, texts=TEXTS, batch=st.booleans())
+    def keep_result(self, which: int, texts: list[str], batch: bool) -> None:
+        """Keep the lists that are returned, and ask again."""
+        self.use_result(which, texts, batch, change=False)
+
+    @_step("encode", "shared memory", which=NUMBERS, texts=TEXTS, batch=st.booleans())
+    def change_result(self, which: int, texts: list[str], batch: bool) -> None:
+        """Change the lists that are returned, and ask again."""
+        self.use_result(which, texts, batch, change=True)
+
+    def use_result(self, which: int, texts: list[str], batch: bool, change: bool) -> None:
+        """Keep the lists that are returned, or change them, and ask again."""
+        tokenizer, given = self.one(which), list(texts)
+        method, argument = ("encode_batch", given) if batch else ("encode", texts[0])
+        if not self.has(tokenizer, method):
+            return
+        model = tokenizer.origin.model
+        question = (
+            Question("batch", model, {"texts": texts}) if batch else Question("encode", model, {"text": texts[0]})
+        )
+        returned: list[Any] = []
+        self.ask_again(tokenizer, texts[:2] * 2)
+
+        def ask() -> None:
+            result = self.call(method, getattr(tokenizer.proxy.instance, method), argument)
+            returned.extend([*(result if batch and type(result) is list else ()), result])
+
+        step = f"{'change' if change else 'keep'} the result of {tokenizer.name}.{method}({argument!a})"
+        self.attempt(step, ask)
+        self.compare_lists(question, "texts", given, texts)
+        for one in returned:
+            if type(one) is list and change:
+                one.reverse()
+                one.append(0)
+            elif type(one) is list:
+                self._returned.append((one, list(one), question))
+        self.ask_again(tokenizer, texts[:2])
+
+    def ask_again(self, tokenizer: _Tokenizer, texts: list[str]) -> None:
+        """Ask what is asked before the caller changes something, and after it."""
+        for text in texts:
+            self.ask(tokenizer, "encode", {"text": text})
+        self.ask(tokenizer, "batch", {"texts": texts})
+        self.ask(tokenizer, "decode", {"ids": self.ids(tokenizer, texts[0], 0)})
+
+    @_step("encode", "shared memory", which=NUMBERS, texts=TEXTS)
+    def clear_arguments(self, which: int, texts: list[str]) -> None:
+        """Empty what the constructor was given."""
+        tokenizer = self.one(which)
+        if not tokenizer.arguments:
+            return
+        texts = [f"kl{''.join(tokenizer.origin.model.special_tokens or ())}k", texts[0]]
+        self.ask_again(tokenizer, texts * 2)
+        self._steps.append(f"clear the arguments of {tokenizer.name}")
+        for one in tokenizer.arguments:
+            one.clear()
+        tokenizer.arguments = ()
+        self.ask_again(tokenizer, texts)
+
+
+def _encode(tokenizer: _Tokenizer, text: str) -> Answer:
+    try:
+        return Ids(tuple(tokenizer.proxy.encode(text)))
+    except (CallFailed, TimedOut) as failed:
+        return failed.answer
+
+
+_NO_MODEL = Model({}, ())
+_DECODING_ITSELF: Mapping[str, Callable[..., Answer]] = {
+    "decode": lambda one, ids: Text(one.decode_itself(ids)),
+    "decode_bytes": lambda one, ids: Bytes(one.decode_bytes_itself(ids)),
+}

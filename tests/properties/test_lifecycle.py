@@ -1,0 +1,187 @@
+"""The state machine accuses a tokenizer of what its earlier steps spoil, and of nothing else."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from helpers.wrong_tokenizers import Whole
+
+from bpe_conformance.adapters.bridge.remote import isolated
+from bpe_conformance.implementation.implementation import Implementation
+from bpe_conformance.properties.engine import Effort
+from bpe_conformance.properties.lifecycle import PROPERTIES, STAGES, Lifecycle
+from bpe_conformance.reference import Tokenizer
+
+
+class CachesByLength(Whole):
+    def encode(self, text: str, *arguments: Any, **keywords: Any) -> list[int]:
+        cache: dict[tuple[int, str], list[int]] = self.__dict__.setdefault("_cache", {})
+        key = len(text), text[:2].lower()
+        if key not in cache:
+            cache[key] = super().encode(text, *arguments, **keywords)
+        return list(cache[key])
+
+
+class ChangesWhenOthersAreBuilt(Whole):
+    made = 0
+
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        type(self).made += 1
+        self._number = self.made
+
+    def encode(self, text: str, *arguments: Any, **keywords: Any) -> list[int]:
+        ids = super().encode(text, *arguments, **keywords)
+        return ids if self._number == self.made else ids[::-1]
+
+
+class HandsItsListOut(Whole):
+    def encode(self, text: str, *arguments: Any, **keywords: Any) -> list[int]:
+        cache: dict[str, list[int]] = self.__dict__.setdefault("_cache", {})
+        return cache.setdefault(text, super().encode(text, *arguments, **keywords))
+
+
+class KeepsTheCallersVocab(Whole):
+    def __init__(self, vocab: Any, merges: Any, special_tokens: Any = None, pattern: str | None = None) -> None:
+        super().__init__(vocab, merges, special_tokens, pattern)
+        self._callers = vocab
+
+    def encode(self, text: str, *arguments: Any, **keywords: Any) -> list[int]:
+        ids = super().encode(text, *arguments, **keywords)
+        return [index for index in ids if self._callers or index == 0]
+
+
+class StaysBusyAfterAnError(Whole):
+    busy = False
+
+    def encode(self, text: str, *arguments: Any, **keywords: Any) -> list[int]:
+        if self.busy:
+            raise RuntimeError("busy")
+        self.busy = True
+        ids = super().encode(text, *arguments, **keywords)
+        self.busy = False
+        return ids
+
+
+class DecodesTheEndLater(Whole):
+    held = b""
+
+    def decode(self, ids: Iterable[int]) -> str:
+        data = self.held + b"".join(self.vocab[index] for index in ids)
+        self.held = data[-1:] if data[-1:] >= b"\xc0" else b""
+        return data.decode("utf-8", "replace")
+
+
+class SharesTheBufferOfStreams(Whole):
+    def encode_iterable(self, chunks: Iterable[str]) -> Iterator[int]:
+        self.ids = self.encode("".join(chunks))
+        for place in range(len(self.ids)):
+            yield self.ids[min(place, len(self.ids) - 1)]
+
+
+class CachesRowsByNumber(Whole):
+    def encode_batch(self, texts: list[str]) -> list[list[int]]:
+        cache: dict[int, list[list[int]]] = self.__dict__.setdefault("_rows", {})
+        return cache.setdefault(len(texts), super().encode_batch(texts))
+
+
+class KeepsTheCorpus(Whole):
+    corpus = ""
+
+    @classmethod
+    def train(cls, text: str, vocab_size: int, special_tokens: Any, pattern: str | None = None) -> Any:
+        cls.corpus += text + "\n\n"
+        return super().train(cls.corpus, vocab_size, special_tokens, pattern)
+
+
+class TrainedIsReversed(Whole):
+    @classmethod
+    def train(cls, text: str, vocab_size: int, special_tokens: Any, pattern: str | None = None) -> Any:
+        trained: Any = super().train(text, vocab_size, special_tokens, pattern)
+        trained._ranks = {}
+        trained.encode = lambda text: [*text.encode()]
+        return trained
+
+
+class LoadedIsReversed(Whole):
+    @classmethod
+    def from_files(cls, vocab: str, merges: str, special_tokens: list[str] | None = None) -> Any:
+        loaded: Any = super().from_files(vocab, merges, special_tokens)
+        encode = loaded.encode
+        loaded.encode = lambda text: encode(text)[::-1]
+        return loaded
+
+
+class NeverReplacesFiles(Whole):
+    def save(self, folder: str) -> None:
+        elsewhere = Path(folder, "new")
+        elsewhere.mkdir()
+        Tokenizer(self.vocab, self.merges, self._special).save(elsewhere)
+        for file in elsewhere.iterdir():
+            if not Path(folder, file.name).exists():
+                shutil.copy(file, folder)
+        shutil.rmtree(elsewhere)
+
+
+WRONG = {
+    "law-history": CachesByLength,
+    "law-instances": ChangesWhenOthersAreBuilt,
+    "law-lists": HandsItsListOut,
+    "law-unaliased": KeepsTheCallersVocab,
+    "law-after-error": StaysBusyAfterAnError,
+    "law-decode-history": DecodesTheEndLater,
+    "law-stream-history": SharesTheBufferOfStreams,
+    "law-batch-history": CachesRowsByNumber,
+    "law-trained-ways": TrainedIsReversed,
+    "law-loaded-ways": LoadedIsReversed,
+    "law-files-again": NeverReplacesFiles,
+}
+IN_NEW_PROCESSES = {"law-train-history": KeepsTheCorpus}
+"""What all tokenizers of a process share: only a new process answers correctly."""
+
+QUICK = Effort(shrink=False)
+
+
+def accused(implementation: Implementation, stages: Sequence[Any], effort: Effort = QUICK) -> set[str]:
+    found = Lifecycle(implementation, effort, stages).run()
+    return {name for name, one in found.items() if one.mismatch.depends_on is None}
+
+
+def stage_of(property_id: str) -> list[Any]:
+    """Return the stage that is named after a property, or that of tokenizers that live together."""
+    named = [stage for stage in STAGES if stage[0] == property_id]
+    return named or [stage for stage in STAGES if stage[0] == "law-instances"]
+
+
+def test_every_property_has_a_wrong_tokenizer() -> None:
+    assert {*WRONG, *IN_NEW_PROCESSES} == {one.id for one in PROPERTIES}
+
+
+def test_a_correct_tokenizer_passes() -> None:
+    assert Lifecycle(Implementation("x", Whole), Effort(examples_factor=0.4)).run() == {}
+
+
+@pytest.mark.parametrize("property_id", WRONG)
+def test_what_earlier_steps_spoil_is_found(property_id: str) -> None:
+    assert property_id in accused(Implementation("x", WRONG[property_id]), stage_of(property_id))
+
+
+@pytest.mark.parametrize("property_id", IN_NEW_PROCESSES)
+def test_what_a_process_shares_is_found(property_id: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    here = Path(__file__).parent
+    monkeypatch.setenv("PYTHONPATH", f"{here}{os.pathsep}{here.parent}")
+    target = IN_NEW_PROCESSES[property_id]
+    name = f"test_lifecycle:{target.__qualname__}"
+    spawned = Implementation("x", target, spawn=lambda environment: isolated(name, env=environment))
+    assert property_id in accused(spawned, stage_of(property_id))
+
+
+@pytest.mark.parametrize("property_id", ["law-after-error", "law-lists", "law-unaliased"])
+def test_earlier_stages_do_not_accuse(property_id: str) -> None:
+    earlier = STAGES[: [name for name, *_ in STAGES].index(property_id)]
+    assert not accused(Implementation("x", WRONG[property_id]), earlier, Effort(examples_factor=0.4))
