@@ -134,21 +134,21 @@ class ArrayDirectory:
             if (self.path / array.name).stat().st_size == size:
                 self.arrays[array.parts] = array
 
-    def plan(self, wanted: Mapping[tuple[FileChunk, ...], str]) -> list[Array]:
+    def plan(self, planned: Mapping[tuple[FileChunk, ...], str]) -> list[Array]:
         """Return the arrays that are missing, without ids, and forget those that are out of date.
 
-        An array is out of date if it encodes a file of which other parts, or another version, are wanted now.
+        An array is out of date if it encodes a file of which other parts, or another version, are planned now.
 
         Args:
-            wanted: what each array encodes → the name that it should have, without suffix.
+            planned: what each array encodes → the name that it should have, without suffix.
         """
-        sources = {part.path for parts in wanted for part in parts}
+        sources = {part.path for parts in planned for part in parts}
         for parts in list(self.arrays):
-            if parts not in wanted and not sources.isdisjoint(part.path for part in parts):
+            if parts not in planned and not sources.isdisjoint(part.path for part in parts):
                 self._out_of_date.add(self.arrays.pop(parts).name)
         names = {array.name.lower() for array in self.arrays.values()}
         missing = []
-        for parts, stem in wanted.items():
+        for parts, stem in planned.items():
             if parts not in self.arrays:
                 numbered = chain([f"{stem}.npy"], (f"{stem}-{number}.npy" for number in count(2)))
                 name = next(name for name in numbered if name.lower() not in names)
