@@ -8,7 +8,7 @@ they save, and a program that only handles small inputs never loads NumPy. The s
 |---|---|
 | count | a pattern without fences: a text cannot be cut into pieces that repeat |
 | learn | the tie-break first-seen, which asks where pairs are; more merges or bytes than the arrays can number |
-| encode | a pattern without fences; merges that do not rank after their parts; ids below 0 or above `LARGEST_ID` |
+| encode | ids below 0 or above `LARGEST_ID` |
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ from collections.abc import Mapping
 
 import regex
 
-from .encoder import Ranks
 from .fences import has_fence
 
 ARRAYS_FROM = {
     "count": 1 << 14,  # characters of text; nothing is prepared before the first piece is numbered
     "learn": 1 << 15,  # bytes of distinct pre-tokens; a step costs the same for one place of a pair and for hundreds
-    "encode": 1 << 16,  # characters of text; first, all merges are put into a hash table
-    "encode again": 1 << 13,  # characters of text, once that table exists
+    "encode": 1 << 13,  # characters of text
 }
 """Operation → the least size of an input for which arrays are used."""
+PREPARED_FROM = 1 << 15
+"""Characters of text, of all calls: encoding over arrays first puts all merges into a hash table, which must pay."""
 LARGEST_ID = 1 << 22
 """Encoding over arrays has tables by id, which grow with the largest id."""
 MOST_MERGES, MOST_BYTES = 1 << 23, 1 << 31
@@ -57,22 +57,21 @@ def learns_over_arrays(counts: Mapping[bytes, int], given: int, wanted: int, tie
     return size >= ARRAYS_FROM["learn"] and fits and tie_break != "first-seen"
 
 
-def encodes_over_arrays(characters: int, is_prepared: bool) -> bool:
-    """Return whether a text is long enough to be encoded over arrays.
+def encodes_over_arrays(characters: int, in_all: int, is_prepared: bool) -> bool:
+    """Return whether to encode a text over arrays.
 
     Args:
         characters: how many there are.
+        in_all: how many there are with those of all texts before.
         is_prepared: whether an encoder over arrays exists already.
     """
-    return characters >= ARRAYS_FROM["encode again" if is_prepared else "encode"]
+    return characters >= ARRAYS_FROM["encode"] and (is_prepared or in_all >= PREPARED_FROM)
 
 
-def can_encode_over_arrays(ids: range, compiled: regex.Pattern[str], ranks: Ranks) -> bool:
+def can_encode_over_arrays(ids: range) -> bool:
     """Return whether a tokenizer can encode over arrays.
 
     Args:
         ids: from the smallest id to the largest.
-        compiled: the split pattern.
-        ranks: the merges.
     """
-    return ids.start >= 0 and ids.stop <= LARGEST_ID + 1 and has_fence(compiled) and ranks.are_in_order()
+    return ids.start >= 0 and ids.stop <= LARGEST_ID + 1

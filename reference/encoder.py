@@ -15,6 +15,7 @@ LONG = 50
 CACHE_SIZE = 1 << 16
 """How many pre-tokens are remembered."""
 NO_RANK = 1 << 62
+NO_TOKEN = -(1 << 62)
 
 
 @dataclass
@@ -42,17 +43,6 @@ class Ranks:
             ranks.result_of.append(ids[left + right])
         return ranks
 
-    def are_in_order(self) -> bool:
-        """Return whether every merge ranks after those that make its parts, as training always has it.
-
-        >>> Ranks({(1, 2): 0, (3, 1): 1}, [3, 4]).are_in_order(), Ranks({(3, 1): 0, (1, 2): 1}, [4, 3]).are_in_order()
-        (True, False)
-        """
-        made: dict[int, int] = {}
-        for rank in self.rank_of.values():
-            made[self.result_of[rank]] = max(rank, made.get(self.result_of[rank], -1))
-        return all(rank > made.get(part, -1) for pair, rank in self.rank_of.items() for part in pair)
-
 
 def merge_by_scan(word: Sequence[int], ranks: Ranks) -> list[int]:
     """Merge by searching the lowest rank again after each merge: quadratic, and fast on short words.
@@ -79,35 +69,29 @@ def merge_by_heap(word: Sequence[int], ranks: Ranks) -> list[int]:
     >>> merge_by_heap([97, 98, 99], Ranks({(98, 99): 0, (97, 98): 1}, [256, 257]))
     [97, 256]
     """
-    tokens, rank_of, size = list(word), ranks.rank_of, len(word)
-    following = array("q", range(1, size + 1))  # 8 bytes an entry: a pre-token can have megabytes
-    preceding = array("q", range(-1, size - 1))
+    rank_of, result_of, size = ranks.rank_of.get, ranks.result_of, len(word)
+    # The last item, which is also the one before the first, is in no pair. Offsets take 8 bytes: a word can be long.
+    tokens = [*word, NO_TOKEN]
+    following = array("q", [*range(1, size + 1), size])
+    preceding = array("q", range(-1, size))
     # The rank of the pair that starts at each position. An entry of the heap with another rank is out of date: a merge
     # beside it, or of it, came first. To skip it when it surfaces is cheaper than to find it in the heap.
-    found = [rank_of.get(pair, NO_RANK) for pair in pairwise(tokens)] + [NO_RANK]
+    found = [*[rank_of(pair, NO_RANK) for pair in pairwise(tokens)], NO_RANK]
     heap = [rank * size + place for place, rank in enumerate(found) if rank != NO_RANK]
     heapify(heap)
-
-    def look(place: int) -> None:
-        after = following[place]
-        rank = rank_of.get((tokens[place], tokens[after]), NO_RANK) if after < size else NO_RANK
-        found[place] = rank
-        if rank != NO_RANK:
-            heappush(heap, rank * size + place)
-
     while heap:
         rank, place = divmod(heappop(heap), size)
         if found[place] != rank:
             continue
         gone = following[place]
-        tokens[place] = ranks.result_of[rank]
-        found[gone] = NO_RANK
         after = following[place] = following[gone]
-        if after < size:
-            preceding[after] = place
-        look(place)
-        if place:
-            look(preceding[place])
+        preceding[after] = place
+        tokens[place] = result_of[rank]
+        found[gone] = NO_RANK
+        for changed in (place, preceding[place]):
+            rank = found[changed] = rank_of((tokens[changed], tokens[following[changed]]), NO_RANK)
+            if rank != NO_RANK:
+                heappush(heap, rank * size + changed)
     merged = []
     place = 0
     while place < size:

@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from .special_tokens import SpecialTokens
-from .streaming import fragments
+from .streaming import scan
 
 Keywords = tuple[frozenset[str] | None, frozenset[str] | None]
 """`allowed_special` and `disallowed_special`; None is "all"."""
@@ -43,15 +43,18 @@ class SpecialTokenPolicy(NamedTuple):
             disallowed_special = frozenset(special_tokens).difference(allowed)
         return cls(allowed, SpecialTokens(sorted(disallowed_special)))
 
-    def check(self, text: str, name: str = "the text") -> None:
-        """Check that a text holds nothing disallowed.
+    def check(self, text: str, name: str = "the text", place: int = 0) -> None:
+        """Check that a text, or a part of it that starts at `place`, holds nothing disallowed.
 
         Raises:
             ValueError: if `text`, which the message calls `name`, does.
         """
         if found := self.disallowed.find(text):
             start, end = found
-            raise _error(name, text[start:end], start)
+            raise ValueError(
+                f"{name} holds {text[start:end]!a} at character {place + start}, which is disallowed; "
+                "allow it (allowed_special), or have it encoded as plain text (disallowed_special=())"
+            )
 
     def checked(self, chunks: Iterable[str], name: str = "the text") -> Iterable[str]:
         """Return the text of `chunks` in parts, each as soon as it cannot belong to a disallowed string.
@@ -67,9 +70,8 @@ class SpecialTokenPolicy(NamedTuple):
 
     def _check_parts(self, chunks: Iterable[str], name: str) -> Iterator[str]:
         place = 0
-        for text, is_disallowed in fragments(chunks, self.disallowed):
-            if is_disallowed:
-                raise _error(name, text, place)
+        for text, _ in scan(chunks, self.disallowed):
+            self.check(text, name, place)
             yield text
             place += len(text)
 
@@ -98,10 +100,3 @@ def _strings(parameter: str, value: Collection[str]) -> frozenset[str] | None:
         if not isinstance(one, str):
             raise ValueError(f'{parameter} holds {one!a}; give "all", or a set of strings')
     return frozenset(value)
-
-
-def _error(name: str, token: str, place: int) -> ValueError:
-    return ValueError(
-        f"{name} holds {token!a} at character {place}, which is disallowed; "
-        "allow it (allowed_special), or have it encoded as plain text (disallowed_special=())"
-    )

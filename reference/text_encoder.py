@@ -12,9 +12,10 @@ import regex
 
 from .dispatch import can_encode_over_arrays, encodes_over_arrays
 from .encoder import Encoder
+from .fences import has_fence
 from .patterns import pre_tokenize
 from .special_tokens import SpecialTokens
-from .streaming import pieces
+from .streaming import parts
 
 if TYPE_CHECKING:
     import numpy as np
@@ -50,11 +51,12 @@ class TextEncoder:
         self.encoder, self.special, self.compiled, self.ids = encoder, special, compiled, ids
         self._special_ids = special_ids
         self._idle: list[BulkEncoder] = []
+        self._in_all = 0
 
     def __getstate__(self) -> dict[str, object]:
         """Return what a copy in another process needs: nothing that the first one has learned or prepared."""
-        caches = dict.fromkeys(("_can_use_arrays", "_integers"))
-        return {**{name: value for name, value in self.__dict__.items() if name not in caches}, "_idle": []}
+        kept = {name: value for name, value in self.__dict__.items() if name not in ("_can_use_arrays", "_integers")}
+        return {**kept, "_idle": [], "_in_all": 0}
 
     def finding(self, special: Iterable[str]) -> TextEncoder:
         """Return an encoder that finds these special tokens only. Both share the cache of pre-tokens."""
@@ -66,11 +68,7 @@ class TextEncoder:
         Raises:
             UnicodeEncodeError: a ValueError, if it holds a lone surrogate.
         """
-        if self._uses_arrays(len(text)):
-            # The whole text at once: between many special tokens, each segment would be short.
-            with self._bulk() as bulk:
-                return list(chain.from_iterable(map(self._as_list, bulk.encode([text]))))
-        return list(chain.from_iterable(self._parts(self.special.cut(text))))
+        return list(chain.from_iterable(self._parts(text)))
 
     def encode_each(self, texts: Sequence[str]) -> list[list[int]]:
         """Return the ids of each text.
@@ -81,7 +79,7 @@ class TextEncoder:
         if self._uses_arrays(sum(map(len, texts))):
             with self._bulk() as bulk:
                 return list(map(self._as_list, bulk.encode_each(texts)))
-        return [self.encode(text) for text in texts]
+        return [list(chain.from_iterable(self._plain_parts(text))) for text in texts]
 
     def encode_to_numpy(self, text: str) -> npt.NDArray[np.uint32]:
         """Return the ids of a text as an array.
@@ -95,7 +93,7 @@ class TextEncoder:
         if self._uses_arrays(len(text)):
             with self._bulk() as bulk:
                 return np.concatenate(list(bulk.encode([text])))
-        ids = self.encode(text)
+        ids = list(chain.from_iterable(self._plain_parts(text)))
         if ids and not 0 <= min(ids) <= max(ids) < 1 << 32:  # NumPy 1 does not check
             raise OverflowError(f"ids from {min(ids)} to {max(ids)} do not fit into 32 bits")
         return np.array(ids, np.uint32)
@@ -106,36 +104,45 @@ class TextEncoder:
         Raises:
             UnicodeEncodeError: a ValueError, while ids are read, if the text holds a lone surrogate.
         """
-        return chain.from_iterable(self._parts(pieces(chunks, self.special, self.compiled)))
+        texts = parts(chunks, self.special, self.compiled)
+        return chain.from_iterable(chain.from_iterable(map(self._parts, texts)))
 
-    def _parts(self, segments: Iterable[tuple[str, bool]]) -> Iterator[Iterable[int]]:
-        """Yield the ids of segments of a text, or of pieces of them, in parts."""
+    def _parts(self, text: str) -> Iterator[Iterable[int]]:
+        """Yield the ids of a text, in parts."""
+        return self._parts_over_arrays(text) if self._uses_arrays(len(text)) else self._plain_parts(text)
+
+    def _parts_over_arrays(self, text: str) -> Iterator[Iterable[int]]:
+        # The whole text at once: between many special tokens, each segment would be short.
+        with self._bulk() as bulk:
+            yield from map(self._as_list, bulk.encode([text]))
+
+    def _plain_parts(self, text: str) -> Iterator[Iterable[int]]:
         encode, compiled = self.encoder.encode, self.compiled
-        for segment, is_special in segments:
+        for segment, is_special in self.special.cut(text):
             if is_special:
                 yield (self._special_ids[segment],)
-            elif self._uses_arrays(len(segment)):
-                with self._bulk() as bulk:
-                    yield from map(self._as_list, bulk.encode([segment]))
             else:
                 yield chain.from_iterable(map(encode, pre_tokenize(segment, compiled)))
 
     def _uses_arrays(self, characters: int) -> bool:
-        return encodes_over_arrays(characters, bool(self._idle)) and self._can_use_arrays
+        """Choose for a text of so many characters: the one place where plain encoding and arrays part."""
+        self._in_all += characters
+        return encodes_over_arrays(characters, self._in_all, bool(self._idle)) and self._can_use_arrays
 
     @cached_property
     def _can_use_arrays(self) -> bool:
-        return can_encode_over_arrays(self.ids, self.compiled, self.encoder.ranks)
+        return can_encode_over_arrays(self.ids)
 
     @contextmanager
     def _bulk(self) -> Iterator[BulkEncoder]:
-        from .bulk.encoding import BulkEncoder  # it loads NumPy
+        from .bulk.encoding import BulkEncoder, SplitEncoder  # they load NumPy
 
         # What it remembers is for one caller at a time; a second one, in another thread, gets an encoder of its own.
         try:
             bulk = self._idle.pop()
         except IndexError:
-            bulk = BulkEncoder(self.encoder, self.special, self._special_ids, self.compiled)
+            kind = BulkEncoder if has_fence(self.compiled) else SplitEncoder
+            bulk = kind(self.encoder, self.special, self._special_ids, self.compiled)
         yield bulk
         self._idle[:] = [bulk]
 

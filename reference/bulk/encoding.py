@@ -3,124 +3,157 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import regex
 
-from ..encoder import Encoder, Ranks
+from ..encoder import Encoder, Ranks, merge_by_heap
+from ..patterns import pre_tokenize
 from ..special_tokens import SpecialTokens
-from .arrays import HashTable, runs, starts_of_runs, with_room, without_overlap
-from .pieces import Block, PieceTable, blocks, split_each
-from .splitting import starts_for
+from .arrays import HashTable, runs, with_room
+from .pieces import BLOCK, Block, PieceTable, apart, blocks, split_each, starts_apart
+from .splitting import Starts, starts_for
 
 Integers = npt.NDArray[Any]
 Ids = npt.NDArray[np.uint32]
 
-LONG = 64
-"""Longer pre-tokens are merged one by one: each of their merges would be a round for all pre-tokens."""
+FEW, ROUND = 64, 512
+"""A round that merges fewer pairs than `FEW` is slower than the heap. It takes as long as the heap takes to look at so
+many tokens (measured)."""
 CACHE_SIZE = 1 << 22
 """The most ids of pieces that are remembered, approximately; when there are more, all are forgotten."""
 NO_RANK = 2**31 - 1
+SPACE = ord(" ")
 
 
 class BulkRanks:
-    """The ranks of merges, for lookups of many pairs at once.
+    """The ranks of merges, which merge many pre-tokens, of any length, at once.
 
     Args:
         ranks: the ranks on the plain path.
         byte_ids: byte → id.
+
+    Attributes:
+        wall: a number that is no id; nothing is merged across it.
     """
 
     def __init__(self, ranks: Ranks, byte_ids: Sequence[int]) -> None:
-        self._byte_ids = np.array(byte_ids, np.int64)
+        self._plain = ranks
         self._result_of = np.array(ranks.result_of, np.int64)
+        left, right = (np.fromiter((pair[side] for pair in ranks.rank_of), np.int64) for side in (0, 1))
+        self.wall = max(int(self._result_of.max(initial=0)), *byte_ids) + 1
+        self._byte_ids = np.array(byte_ids, np.int64)
         # The last entry is for the number -1, of a pair that is not a merge.
         self._rank_of = np.array([*ranks.rank_of.values(), NO_RANK], np.int64)
-        left, right = (np.fromiter((pair[side] for pair in ranks.rank_of), np.uint64) for side in (0, 1))
         self._pairs = HashTable()
-        self._pairs.enter(left, right, 0)
-
-    def ranks(self, left: Integers, right: Integers) -> Integers:
-        """Return the rank of each pair of ids, `NO_RANK` for a pair that is not a merge."""
-        return self._rank_of[self._pairs.find(left.astype(np.uint64), right.astype(np.uint64))]
+        self._pairs.enter(left.astype(np.uint64), right.astype(np.uint64), 0)
+        lowest = np.full(self.wall + 1, NO_RANK)
+        for side in left, right:
+            np.minimum.at(lowest, side, self._rank_of[:-1])
+        self._lowest_after = lowest[self._result_of]
+        """Rank → the lowest rank of all merges of what it makes: what it can lead to."""
 
     def merge(self, pre_tokens: Sequence[bytes]) -> tuple[Integers, Integers]:
-        """Merge the bytes of all `pre_tokens`, none of them empty.
-
-        In each round, the lowest rank of each pre-token is merged at all its places. That gives the same as one place
-        after the other if no merge creates a pair of lower rank (`Ranks.are_in_order`).
+        """Merge the bytes of all `pre_tokens`.
 
         Returns:
             tuple: the ids, one pre-token after the other; and how many each has.
         """
-        sizes = np.fromiter(map(len, pre_tokens), np.int64, len(pre_tokens))
-        owner = np.repeat(np.arange(len(pre_tokens)), sizes)
         ids = self._byte_ids[np.frombuffer(b"".join(pre_tokens), np.uint8)]
-        rank_at = self._rank_at(np.arange(len(ids)), ids, owner)
-        done: list[tuple[Integers, Integers]] = []
-        while len(ids):
-            starts = starts_of_runs(owner)
-            lowest = np.minimum.reduceat(rank_at, starts)
-            lowest_at = np.repeat(lowest, np.diff(starts, append=len(owner)))
-            merging = lowest_at != NO_RANK
-            done.append((owner[~merging], ids[~merging]))
-            ids, owner, rank_at, lowest_at = ids[merging], owner[merging], rank_at[merging], lowest_at[merging]
-            here = np.flatnonzero(rank_at == lowest_at)
-            overlaps = np.zeros(len(here), bool)
-            overlaps[1:] = here[1:] == here[:-1] + 1
-            if overlaps.any():
-                here = here[without_overlap(overlaps)]
+        ends = np.cumsum([0, *map(len, pre_tokens)])
+        return self.merge_ids(np.insert(ids, ends, self.wall))
+
+    def merge_ids(self, ids: Integers) -> tuple[Integers, Integers]:
+        """Merge runs of ids. There is a `wall` between two of them, before the first and after the last.
+
+        In each round, a limit is the lowest rank that a merge of any pair here can lead to. Below it, no round creates
+        a pair; so the pairs below it compete with their neighbours only, and of these the lower rank comes first, and
+        of equal ones the left. Each pair that comes before both neighbours is merged. That gives the same as one merge
+        after the other. The heap does what is left if too many rounds merge few pairs, or no pair is below the limit,
+        because a merge leads to one of lower rank.
+
+        Returns:
+            tuple: the ids without walls; and how many each run has.
+        """
+        ids = ids.copy()
+        following, preceding = np.arange(1, len(ids) + 1), np.arange(-1, len(ids) - 1)
+        rank_at = np.append(self._ranks(ids[:-1], ids[1:]), NO_RANK)
+        stays = np.ones(len(ids), bool)
+        places = np.flatnonzero(rank_at != NO_RANK)
+        slow = 0
+        while len(places) and slow * ROUND <= len(ids):
+            ranks = rank_at[places]
+            below = ranks < self._lowest_after[ranks].min()
+            here = _first_among_neighbours(places[below], ranks[below], rank_at, preceding, following)
+            if not len(here):
+                break
+            slow += len(here) < FEW
+            gone = following[here]
             ids[here] = self._result_of[rank_at[here]]
-            stays = np.ones(len(ids), bool)
-            stays[here + 1] = False
-            ids, owner, rank_at = ids[stays], owner[stays], rank_at[stays]
-            here -= np.arange(len(here))
-            for changed in here, here[here > 0] - 1:
-                rank_at[changed] = self._rank_at(changed, ids, owner)
-        owners, merged = (np.concatenate(parts) for parts in zip(*done, strict=True))
-        return merged[np.argsort(owners, kind="stable")], np.bincount(owners, minlength=len(pre_tokens))
+            rank_at[gone] = NO_RANK
+            stays[gone] = False
+            following[here] = following[gone]
+            preceding[following[gone]] = here
+            before = preceding[here]
+            fresh = before[rank_at[before] == NO_RANK]
+            changed = np.concatenate([here, before])
+            rank_at[changed] = self._ranks(ids[changed], ids[following[changed]])
+            places = np.concatenate([places, fresh])
+            places = places[rank_at[places] != NO_RANK]
+            if len(fresh):
+                places.sort(kind="stable")
+        merged = ids[stays]
+        if len(places):
+            merged = np.array(merge_by_heap(merged.tolist(), self._plain))
+        walls = np.flatnonzero(merged == self.wall)
+        return np.delete(merged, walls), np.diff(walls) - 1
 
-    def _rank_at(self, places: Integers, ids: Integers, owner: Integers) -> Integers:
-        following = np.minimum(places + 1, len(ids) - 1)
-        ranks = self.ranks(ids[places], ids[following])
-        ranks[(owner[following] != owner[places]) | (following == places)] = NO_RANK
-        return ranks
+    def _ranks(self, left: Integers, right: Integers) -> Integers:
+        """Return the rank of each pair of ids, `NO_RANK` for a pair that is not a merge."""
+        return self._rank_of[self._pairs.find(left.astype(np.uint64), right.astype(np.uint64))]
 
 
-def merge_each(pre_tokens: Sequence[bytes], ranks: BulkRanks, encoder: Encoder) -> tuple[Integers, Integers]:
-    """Merge as `BulkRanks.merge` does, but long pre-tokens by the plain `encoder`."""
-    long = {place: encoder.merge(one) for place, one in enumerate(pre_tokens) if len(one) > LONG}
-    if not long:
-        return ranks.merge(pre_tokens)
-    # A byte is merged in place of a long one, and its id is then replaced by the ids of that.
-    ids, sizes = ranks.merge([b"\0" if place in long else one for place, one in enumerate(pre_tokens)])
-    first = np.cumsum(sizes) - sizes
-    parts = np.split(ids, sorted([*first[list(long)], *(first[list(long)] + 1)]))
-    parts[1::2] = [np.array(one) for one in long.values()]
-    sizes[list(long)] = [len(one) for one in long.values()]
-    return np.concatenate(parts), sizes
+def _first_among_neighbours(
+    places: Integers, ranks: Integers, rank_at: Integers, preceding: Integers, following: Integers
+) -> Integers:
+    """Return those of `places` whose pairs are merged before the pairs that overlap them."""
+    before, after = rank_at[preceding[places]], rank_at[following[places]]
+    overlaps = before == ranks
+    first = before > ranks
+    if overlaps.any():
+        # In a run of equal pairs every other one comes first, if the run itself does.
+        index = np.arange(len(places))
+        begin = np.maximum.accumulate(np.where(overlaps, 0, index))
+        first = first[begin] & ((index - begin) % 2 == 0)
+    return places[first & (after >= ranks)]
 
 
 class BulkEncoder:
     """Encodes texts in blocks, and remembers pieces.
 
     Args:
-        encoder: the plain one; its merges are in order.
+        encoder: the plain one.
         special: found in the text before it is split.
         special_ids: special token → id.
         compiled: a pattern with fences.
+        starts: finds pieces that are merged by themselves; None for those of the pattern.
     """
 
     def __init__(
-        self, encoder: Encoder, special: SpecialTokens, special_ids: Mapping[str, int], compiled: regex.Pattern[str]
+        self,
+        encoder: Encoder,
+        special: SpecialTokens,
+        special_ids: Mapping[str, int],
+        compiled: regex.Pattern[str],
+        starts: Starts | None = None,
     ) -> None:
-        self._encoder = encoder
         self._ranks = BulkRanks(encoder.ranks, encoder.byte_ids)
         self._special, self._special_ids = special, special_ids
         self._compiled = compiled
-        self._starts, self._are_pre_tokens = starts_for(compiled)
+        self._starts, self._are_pre_tokens = (starts, True) if starts else starts_for(compiled)
         self._forget()
 
     def _forget(self) -> None:
@@ -176,7 +209,7 @@ class BulkEncoder:
         if not pieces:
             return
         if self._are_pre_tokens:
-            ids, sizes = merge_each(pieces, self._ranks, self._encoder)
+            ids, sizes = self._ranks.merge(pieces)
         else:
             ids, sizes = self._split_and_merge(pieces)
         self._ids = with_room(self._ids, self._used, len(ids))
@@ -190,6 +223,96 @@ class BulkEncoder:
         pre_tokens, many = split_each(pieces, self._compiled)
         known: dict[bytes, int] = {}
         numbers = [known.setdefault(one, len(known)) for one in pre_tokens]
-        ids, sizes = merge_each(list(known), self._ranks, self._encoder)
+        ids, sizes = self._ranks.merge(list(known))
         first, sizes_at = (np.cumsum(sizes) - sizes)[numbers], sizes[numbers]
         return runs(ids, first, sizes_at), np.diff(np.append(0, np.cumsum(sizes_at))[np.cumsum(many)], prepend=0)
+
+
+class SplitEncoder(BulkEncoder):
+    """The same for a pattern without fences: its engine splits, as on the plain path.
+
+    A pre-token, such as several words of SuperBPE, may never occur again, but parts of it do. So merges are made in two
+    stages. The merges of the first one, those before the first token that reaches over the start of a word, are made in
+    pieces, which are remembered: between two pieces are two bytes that no merge of this stage brings together.
+
+    Args:
+        encoder: the plain one.
+        special: found in the text before it is split.
+        special_ids: special token → id.
+        compiled: any pattern.
+    """
+
+    def __init__(
+        self, encoder: Encoder, special: SpecialTokens, special_ids: Mapping[str, int], compiled: regex.Pattern[str]
+    ) -> None:
+        first, inside = _first_stage(encoder.ranks, encoder.byte_ids)
+        super().__init__(encoder, special, special_ids, compiled, partial(starts_apart, inside))
+        self._second = self._ranks
+        self._ranks = BulkRanks(first, encoder.byte_ids)
+
+    def _forget(self) -> None:
+        super()._forget()
+        self._ids[0] = self._ranks.wall
+
+    def _blocks(self, documents: Iterable[str]) -> Iterator[tuple[Ids, Integers]]:
+        pre_tokens: list[bytes] = []
+        special: dict[int, int] = {}
+        ends: list[int] = []
+        room = BLOCK
+        for document in documents:
+            for segment, is_special in self._special.cut(document):
+                if is_special:
+                    special[len(pre_tokens)] = self._special_ids[segment]
+                    pre_tokens.append(b"")
+                    continue
+                for pre_token in pre_tokenize(segment, self._compiled):
+                    pre_tokens.append(pre_token.encode("utf-8"))
+                    room -= len(pre_token)
+                    if room <= 0:
+                        yield self._encode_split(pre_tokens, special, ends)
+                        pre_tokens, special, ends, room = [], {}, [], BLOCK
+            ends.append(len(pre_tokens))
+        yield self._encode_split(pre_tokens, special, ends)
+
+    def _encode_split(
+        self, pre_tokens: Sequence[bytes], special: Mapping[int, int], ends: Sequence[int]
+    ) -> tuple[Ids, Integers]:
+        """Return the ids of pre-tokens, and where in them documents end.
+
+        Args:
+            pre_tokens: an empty one is a special token.
+            special: place of an empty one → id.
+            ends: after how many pre-tokens documents end.
+        """
+        if self._used > CACHE_SIZE:
+            self._forget()
+        numbers = self._table.number(apart(pre_tokens))
+        self._learn(self._table.pieces[len(self._first) :])
+        ids = runs(self._ids, self._first[numbers], self._size[numbers])
+        ids, sizes = self._second.merge_ids(np.append(self._second.wall, ids))
+        places = np.fromiter(special, np.int64, len(special))
+        ids = np.insert(ids, np.cumsum(sizes)[places], list(special.values())) if special else ids
+        sizes[places] = 1
+        return ids.astype(np.uint32), np.append(0, np.cumsum(sizes))[np.array(ends, np.int64)]
+
+
+def _first_stage(ranks: Ranks, byte_ids: Sequence[int]) -> tuple[Ranks, npt.NDArray[np.bool_]]:
+    """Return the merges before the first one that adds a space after another byte, and which bytes they bring together.
+
+    If a later merge makes a part of one of them, there are none.
+    """
+    inside = np.zeros((256, 256), bool)
+    edges = {index: (byte, byte) for byte, index in enumerate(byte_ids)}
+    first = Ranks({}, ranks.result_of)
+    parts: set[int] = set()
+    for pair, rank in ranks.rank_of.items():
+        if not edges.keys() >= set(pair) or (edges[pair[1]][0] == SPACE != edges[pair[0]][1]):
+            break
+        (begin, before), (after, end) = edges[pair[0]], edges[pair[1]]
+        inside[before, after] = True
+        edges[ranks.result_of[rank]] = begin, end
+        first.rank_of[pair] = rank
+        parts.update(pair)
+    if not parts.isdisjoint(ranks.result_of[len(first.rank_of) :]):
+        return Ranks({}, ranks.result_of), np.zeros((256, 256), bool)
+    return first, inside

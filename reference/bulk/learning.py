@@ -22,9 +22,8 @@ from ..conventions import BYTE_ORDERS, TOKEN_KEYS
 from ..encoder import Encoder
 from ..progress import Progress, silent
 from .arrays import starts_of_runs, with_room, without_overlap
-from .encoding import BulkRanks, merge_each
-from .pieces import SHORT, Block, PieceTable
-from .splitting import BARRIER
+from .encoding import BulkRanks
+from .pieces import Block, PieceTable, apart, starts_apart
 
 Integers = npt.NDArray[Any]
 Entry: TypeAlias = "tuple[int, Any, Any, int]"
@@ -366,10 +365,10 @@ def tokens_after(words: Sequence[bytes], merges: Sequence[Merge], order: Sequenc
     for index, (left, right) in enumerate(merges, start=len(order)):
         ids[left + right] = index  # of equal concatenations the last one, as on the plain path
         inside[left[-1], right[0]] = True
-    table = PieceTable(partial(_starts, inside))
+    table = PieceTable(partial(starts_apart, inside))
     numbers = np.concatenate([np.zeros(1, np.int32), *map(table.number, _blocks(words))])
     encoder = Encoder(ids, merges, cache_size=0)
-    flat, sizes = merge_each(table.pieces[1:], BulkRanks(encoder.ranks, encoder.byte_ids), encoder)
+    flat, sizes = BulkRanks(encoder.ranks, encoder.byte_ids).merge(table.pieces[1:])
     flat, sizes = np.append(WALL, flat).astype(np.int32), np.append(1, sizes)
     first, size_at = np.cumsum(sizes) - sizes, sizes[numbers]
     ends = np.cumsum(size_at)
@@ -379,21 +378,11 @@ def tokens_after(words: Sequence[bytes], merges: Sequence[Merge], order: Sequenc
     return tokens
 
 
-def _starts(inside: npt.NDArray[np.bool_], padded: bytes, size: int) -> Integers:
-    """Return where pieces start: between two bytes that are side by side in no token."""
-    data = np.frombuffer(padded, np.uint8)[:size]
-    found = np.ones(size, bool)
-    np.logical_not(inside[data[:-1], data[1:]], out=found[1:])
-    return np.flatnonzero(found)
-
-
 def _blocks(words: Sequence[bytes]) -> Iterator[Block]:
     """Yield the words in blocks, with a barrier after each."""
-    barrier = bytes([BARRIER])
     begin = size = 0
     for end, word in enumerate(words, start=1):
         size += len(word) + 1
         if size >= BLOCK or end == len(words):
-            data = barrier.join([*words[begin:end], b""])
-            yield Block(data + barrier * SHORT, len(data), ())
+            yield apart(words[begin:end])
             begin, size = end, 0

@@ -85,6 +85,26 @@ def _segments(documents: Iterable[str], special: SpecialTokens) -> Iterator[tupl
         yield from zip(segments, [*marks, None], strict=True)
 
 
+def apart(words: Sequence[bytes]) -> Block:
+    """Return a block with a barrier after each word."""
+    data = bytes([BARRIER]).join([*words, b""])
+    return Block(data + _BARRIERS, len(data), ())
+
+
+def starts_apart(inside: npt.NDArray[np.bool_], padded: bytes, size: int) -> Integers:
+    """Return where pieces start: between two bytes that no merge brings together.
+
+    Args:
+        inside: byte, byte → whether they are side by side in a token.
+        padded: any bytes.
+        size: how many of them count.
+    """
+    data = np.frombuffer(padded, np.uint8)[:size]
+    found = np.ones(size, bool)
+    np.logical_not(inside[data[:-1], data[1:]], out=found[1:])
+    return np.flatnonzero(found)
+
+
 def _block(parts: Sequence[bytes], marks: Sequence[str | None]) -> Block:
     size = sum(map(len, parts))
     return Block(b"".join([*parts, _BARRIERS]), size, marks)

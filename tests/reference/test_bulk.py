@@ -19,8 +19,8 @@ import regex
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bpe_conformance.fixtures import gpt2_model
-from bpe_conformance.reference import Tokenizer, counting, dispatch, fences
+from bpe_conformance.fixtures import PATTERNS, gpt2_model
+from bpe_conformance.reference import Tokenizer, counting, dispatch, fences, superbpe
 from bpe_conformance.reference.bulk import encoding, learning, pieces, splitting
 from bpe_conformance.reference.bulk.arrays import HashTable
 from bpe_conformance.reference.bulk.encoding import BulkEncoder
@@ -40,7 +40,7 @@ SPECIAL_TOKENS = [[], ["<|e|>"], ["aa"], ["<|e|>", "<|e|><|e|>"], [" ", "é"], [
 CHARACTERS = st.characters(exclude_categories=["Cs"])
 TEXTS = st.lists(st.sampled_from(WHITE + WORDS + OTHERS) | CHARACTERS, max_size=40).map("".join)
 FENCED = sorted(FENCED_PATTERNS)
-LONG = dispatch.ARRAYS_FROM["encode"]
+LONG = dispatch.PREPARED_FROM
 
 
 def starts_of(texts: list[str], compiled: regex.Pattern[str]) -> list[int]:
@@ -246,6 +246,7 @@ def gpt2() -> Tokenizer:
 def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     for operation in dispatch.ARRAYS_FROM:
         monkeypatch.setitem(dispatch.ARRAYS_FROM, operation, 0)
+    monkeypatch.setattr(dispatch, "PREPARED_FROM", 0)
 
 
 def plain(one: Tokenizer, text: str) -> list[int]:
@@ -260,11 +261,11 @@ def plain(one: Tokenizer, text: str) -> list[int]:
 
 
 @pytest.mark.usefixtures("at_once")
-@given(text=TEXTS, long=st.integers(1, 8), cache=st.sampled_from([0, 3, 1000]), size=st.integers(1, 40))
+@given(text=TEXTS, few=st.integers(0, 8), cache=st.sampled_from([0, 3, 1000]), size=st.integers(1, 40))
 @settings(max_examples=70, deadline=None)
-def test_gpt2_ids_are_the_plain_ones(gpt2: Tokenizer, text: str, long: int, cache: int, size: int) -> None:
+def test_gpt2_ids_are_the_plain_ones(gpt2: Tokenizer, text: str, few: int, cache: int, size: int) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(encoding, "LONG", long)
+        patch.setattr(encoding, "FEW", few)
         patch.setattr(encoding, "CACHE_SIZE", cache)
         patch.setattr(pieces, "BLOCK", size)
         assert gpt2.encode(text + "<|endoftext|>" + text) == plain(gpt2, text + "<|endoftext|>" + text)
@@ -290,9 +291,10 @@ def test_ids_of_trained_tables_are_the_plain_ones(name: str) -> None:
     merges=st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), max_size=9, unique=True),
     text=st.text("abc", max_size=20),
     swap=st.booleans(),
+    few=st.sampled_from([0, 2, 64]),
 )
 @settings(max_examples=50, deadline=None)
-def test_ids_of_any_table_are_the_plain_ones(merges: list[tuple[int, int]], text: str, swap: bool) -> None:
+def test_ids_of_any_table_are_the_plain_ones(merges: list[tuple[int, int]], text: str, swap: bool, few: int) -> None:
     tokens = [b"a", b"b", b"c"]
     pairs = []
     for left, right in merges:
@@ -306,11 +308,13 @@ def test_ids_of_any_table_are_the_plain_ones(merges: list[tuple[int, int]], text
     ranks = Ranks.of(pairs, ids)
     raw = list(text.encode())
     assert one.encode(text) == plain(one, text) == merge_by_scan(raw, ranks)
-    if ranks.are_in_order() and text:
-        bulk = encoding.BulkRanks(ranks, range(256))
-        merged, sizes = bulk.merge([text.encode(), b"ab", text[:1].encode()])
-        assert merged[: sizes[0]].tolist() == merge_by_scan(raw, ranks)
-        assert sizes.sum() == len(merged)
+    bulk = encoding.BulkRanks(ranks, range(256))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(encoding, "FEW", few)
+        merged, sizes = bulk.merge([text.encode(), b"", b"ab", text[:1].encode()])
+    assert merged[: sizes[0]].tolist() == merge_by_scan(raw, ranks)
+    assert sizes[1] == 0
+    assert sizes.sum() == len(merged)
 
 
 @pytest.mark.usefixtures("at_once")
@@ -323,13 +327,12 @@ def test_ids_of_a_batch_are_those_of_each_text(gpt2: Tokenizer, texts: list[str]
         assert gpt2.encode_batch(iter(texts)) == [plain(gpt2, text) for text in texts]
 
 
-def test_a_table_out_of_order_is_encoded_plainly() -> None:
+def test_a_table_out_of_order_is_merged_by_the_heap() -> None:
     """Of "abab" the rank 1 is merged at one place; what that creates comes before the other place."""
     tokens = [bytes([byte]) for byte in range(256)] + [b"ab", b"aba"]
     merges = [(b"ab", b"a"), (b"a", b"b")]
     one = Tokenizer(dict(enumerate(tokens)), merges, pattern="gpt2")
     text = "abab " * (LONG // 4)
-    assert not Ranks.of(merges, {token: index for index, token in enumerate(tokens)}).are_in_order()
     assert one.encode(text)[:5] == [257, 98, 32, 257, 98]
     assert one.encode_to_numpy(text).tolist() == one.encode(text)
 
@@ -359,13 +362,13 @@ def test_long_texts_are_encoded_over_arrays(gpt2: Tokenizer, monkeypatch: pytest
 
 def test_what_a_text_without_fences_repeats_is_merged_once(monkeypatch: pytest.MonkeyPatch) -> None:
     merged: list[bytes] = []
-    merge = encoding.merge_each
+    merge = encoding.BulkRanks.merge
 
-    def reported(pre_tokens: list[bytes], *ranks: Any) -> tuple[Any, Any]:
+    def reported(self: encoding.BulkRanks, pre_tokens: list[bytes]) -> tuple[Any, Any]:
         merged.extend(pre_tokens)
-        return merge(pre_tokens, *ranks)
+        return merge(self, pre_tokens)
 
-    monkeypatch.setattr(encoding, "merge_each", reported)
+    monkeypatch.setattr(encoding.BulkRanks, "merge", reported)
     one = Tokenizer.train("天地,玄黄", 262, pattern="cl100k")
     text = "天地,玄黄。" * (LONG // 4)
     assert one.encode(text) == plain(one, text)
@@ -380,6 +383,46 @@ def test_what_is_remembered_is_bounded_by_its_ids_not_its_pieces(monkeypatch: py
         text = f"{number}," * 1000
         assert [ids.tolist() for ids in bulk.encode([text])] == [list(text.encode())]
         assert bulk._used <= 3000 + 2000
+
+
+UNITS_AND_OTHERS = [superbpe.UNITS, PATTERNS["none"], r"\w+|\s+", r"[^\n]+", r" ?\S+"]
+
+
+@pytest.mark.usefixtures("at_once")
+@pytest.mark.parametrize("pattern", UNITS_AND_OTHERS)
+@pytest.mark.parametrize("train", [PATTERNS["gpt2"], None], ids=["two stages", "one pattern"])
+def test_ids_of_patterns_without_fences_are_the_plain_ones(pattern: str, train: str | None) -> None:
+    draw = random.Random(pattern)
+    for special in SPECIAL_TOKENS:
+        text = "".join(draw.choice(WHITE + WORDS + OTHERS + [" a", " s", " ll"]) for _ in range(600))
+        merges = Tokenizer.train(text, 290, special, pattern=train or pattern).merges
+        merges += [pair for pair in Tokenizer.train(text, 320, special, pattern=pattern).merges if pair not in merges]
+        every = dict.fromkeys([*(bytes([byte]) for byte in range(256)), *map(b"".join, merges)])
+        known = set(every)
+        merges = [pair for pair in merges if known.issuperset(pair)]
+        one = Tokenizer(dict(enumerate(every)), merges, special, pattern=pattern)
+        for size in (1, 20, encoding.BLOCK):
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setattr(encoding, "BLOCK", size)
+                texts = ["".join(draw.choice(WHITE + WORDS + OTHERS) for _ in range(30)) for _ in range(4)]
+                texts[1:1] = ["", *special]
+                assert one.encode_batch(texts) == [plain(one, text) for text in texts]
+                assert one.encode_to_numpy(texts[0]).tolist() == plain(one, texts[0])
+
+
+def test_parts_of_long_units_are_merged_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    merged: list[bytes] = []
+    merge = encoding.BulkRanks.merge
+
+    def reported(self: encoding.BulkRanks, pre_tokens: list[bytes]) -> tuple[Any, Any]:
+        merged.extend(pre_tokens)
+        return merge(self, pre_tokens)
+
+    monkeypatch.setattr(encoding.BulkRanks, "merge", reported)
+    one = superbpe.train("by the sea and by the lake", 272, 266)
+    text = "by the sea by the lake\n" * (LONG // 20)
+    assert one.encode(text) == plain(one, text)
+    assert len(merged) == len(set(merged)) < 20
 
 
 def test_large_ids_are_encoded_plainly() -> None:

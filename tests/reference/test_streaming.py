@@ -5,12 +5,14 @@ from collections.abc import Iterator
 
 import pytest
 
-from bpe_conformance.fixtures import PATTERNS, gpt2
+from bpe_conformance.fixtures import PATTERNS, gpt2, gpt2_model
 from bpe_conformance.reference import Tokenizer
+from bpe_conformance.reference.bulk.encoding import BulkEncoder
+from bpe_conformance.reference.dispatch import ARRAYS_FROM, PREPARED_FROM
 from bpe_conformance.reference.fences import FENCED_PATTERNS
 from bpe_conformance.reference.patterns import resolve
 from bpe_conformance.reference.special_tokens import SpecialTokens
-from bpe_conformance.reference.streaming import fragments, pieces
+from bpe_conformance.reference.streaming import parts, scan
 
 PIECES = [
     *" \t\n\r\u00a0\u2003",
@@ -53,18 +55,23 @@ def test_a_stream_is_its_joined_text(name: str) -> None:
 
 
 @pytest.mark.parametrize("special", SPECIAL_TOKENS)
-def test_fragments_are_the_segments(special: list[str]) -> None:
+def test_no_part_cuts_a_special_token(special: list[str]) -> None:
     draw = random.Random(0)
     tokens = SpecialTokens(special)
     for _ in range(1500):
         text = "".join(draw.choice("<a>b xa'l") for _ in range(draw.randrange(16)))
         joined: list[tuple[str, bool]] = []
-        for piece, is_special in fragments(cut(text, draw), tokens):
-            assert piece
-            if not is_special and joined and not joined[-1][1]:
-                piece = joined.pop()[0] + piece
-            joined.append((piece, is_special))
+        for part, end in scan(cut(text, draw), tokens):
+            segments = list(tokens.cut(part))
+            assert end == sum(len(segment) for segment, _ in segments[: _after_last(segments)])
+            if joined and not joined[-1][1] and not segments[0][1]:
+                segments[0] = joined.pop()[0] + segments[0][0], False
+            joined += segments
         assert joined == list(tokens.cut(text))
+
+
+def _after_last(segments: list[tuple[str, bool]]) -> int:
+    return max((place + 1 for place, (_, is_special) in enumerate(segments) if is_special), default=0)
 
 
 @pytest.mark.parametrize(
@@ -113,18 +120,39 @@ def test_what_is_held_back_is_bounded(name: str, text: str) -> None:
             given += 2
             yield text[place % 3 * 2 :][:2]
 
-    for piece, _ in pieces(chunks(), SpecialTokens(["<a>"]), resolve(name)):
-        yielded += len(piece)
+    for part in parts(chunks(), SpecialTokens(["<a>"]), resolve(name)):
+        yielded += len(part)
         worst = max(worst, given - yielded)
     assert yielded == given
     assert worst < 16
 
 
 def test_a_pattern_without_fences_waits_for_the_end_of_the_segment() -> None:
-    found = list(pieces(["a b", " c", "<a>", " d"], SpecialTokens(["<a>"]), resolve("none")))
-    assert found == [("a b c", False), ("<a>", True), (" d", False)]
+    found = list(parts(["a b", " c", "<a>", " d"], SpecialTokens(["<a>"]), resolve("none")))
+    assert found == ["a b c<a>", " d"]
 
 
 def test_small_chunks_of_one_long_word_are_not_joined_again_and_again() -> None:
-    found = list(pieces("a" * 300_000 + " b", SpecialTokens(["<a>"]), resolve("gpt2")))
-    assert [len(piece) for piece, _ in found] == [300_000, 2]
+    found = list(parts("a" * 300_000 + " b", SpecialTokens(["<a>"]), resolve("gpt2")))
+    assert [len(part) for part in found] == [300_000, 2]
+
+
+@pytest.mark.parametrize("special", [[], ["<|endoftext|>"]])
+def test_a_long_stream_is_encoded_over_arrays_in_small_chunks_too(
+    special: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sizes: list[int] = []
+    encode = BulkEncoder.encode
+
+    def counted(self: BulkEncoder, documents: list[str]) -> Iterator[object]:
+        sizes.append(sum(map(len, documents)))
+        return encode(self, documents)
+
+    monkeypatch.setattr(BulkEncoder, "encode", counted)
+    tokenizer = Tokenizer.from_model(gpt2_model(None))
+    tokenizer = Tokenizer(tokenizer.vocab, tokenizer.merges, special)
+    text = "over the lazy dog<|endoftext|>" * (PREPARED_FROM // 8)
+    size = 2 * ARRAYS_FROM["encode"]
+    ids = list(tokenizer.encode_iterable([text[start : start + size] for start in range(0, len(text), size)]))
+    assert sum(sizes) > len(text) - PREPARED_FROM - size
+    assert ids == tokenizer.encode(text)

@@ -146,7 +146,7 @@ def test_time_of_a_long_pre_token_is_in_proportion(way: str, shape: str, gpt2: T
         if way == "plain":
             gpt2._text_encoder.encoder.merge(word)
         elif way == "arrays":
-            encoding.merge_each([word], ranks, gpt2._text_encoder.encoder)
+            ranks.merge([word])
         else:
             learn = learn_plainly if way == "training" else learning.learn
             learn({word: 1}, 8)
