@@ -65,12 +65,12 @@ class ArrayDirectory:
 
     Attributes:
         path: of the directory.
-        arrays: parts → the complete array that encodes them.
+        complete: parts → the array that encodes them.
     """
 
     def __init__(self, path: Path, settings: Mapping[str, str]) -> None:
         self.path, self._settings = path, settings
-        self.arrays: dict[tuple[FileChunk, ...], Array] = {}
+        self.complete: dict[tuple[FileChunk, ...], Array] = {}
         self._out_of_date: set[str] = set()
 
     @classmethod
@@ -95,7 +95,7 @@ class ArrayDirectory:
                 yield self
             finally:
                 self._remove_unfinished()
-                if not self.arrays:
+                if not self.complete:
                     with suppress(OSError):
                         (self.path / INDEX).unlink(missing_ok=True)
                         self.path.rmdir()
@@ -132,7 +132,7 @@ class ArrayDirectory:
         size = HEADER + sum(array.ids) * np.dtype(self._settings["dtype"]).itemsize
         with suppress(OSError):
             if (self.path / array.name).stat().st_size == size:
-                self.arrays[array.parts] = array
+                self.complete[array.parts] = array
 
     def plan(self, planned: Mapping[tuple[FileChunk, ...], str]) -> list[Array]:
         """Return the arrays that are missing, without ids, and forget those that are out of date.
@@ -143,23 +143,23 @@ class ArrayDirectory:
             planned: what each array encodes → the name that it should have, without suffix.
         """
         sources = {part.path for parts in planned for part in parts}
-        for parts in list(self.arrays):
+        for parts in list(self.complete):
             if parts not in planned and not sources.isdisjoint(part.path for part in parts):
-                self._out_of_date.add(self.arrays.pop(parts).name)
-        names = {array.name.lower() for array in self.arrays.values()}
+                self._out_of_date.add(self.complete.pop(parts).name)
+        names = {array.name.lower() for array in self.complete.values()}
         missing = []
         for parts, stem in planned.items():
-            if parts not in self.arrays:
+            if parts not in self.complete:
                 numbered = chain([f"{stem}.npy"], (f"{stem}-{number}.npy" for number in count(2)))
                 name = next(name for name in numbered if name.lower() not in names)
                 names.add(name.lower())
                 missing.append(Array(name, parts, ()))
-        self._write_index(self.arrays.values())
+        self._write_index(self.complete.values())
         return missing
 
     def add(self, array: Array) -> None:
         """Add an array that a worker has written."""
-        self.arrays[array.parts] = array
+        self.complete[array.parts] = array
         with _clear_failures(self.path), (self.path / INDEX).open("ab") as stream:
             stream.write(array.as_line())
 
@@ -170,10 +170,10 @@ class ArrayDirectory:
 
     def finish(self, order: Iterable[tuple[FileChunk, ...]]) -> None:
         """Write the index in this order, after arrays of other files; remove the arrays that are out of date."""
-        ordered = {parts: self.arrays[parts] for parts in order if parts in self.arrays}
-        others = [array for parts, array in self.arrays.items() if parts not in ordered]
+        ordered = {parts: self.complete[parts] for parts in order if parts in self.complete}
+        others = [array for parts, array in self.complete.items() if parts not in ordered]
         self._write_index([*others, *ordered.values()])
-        for name in self._out_of_date.difference(array.name for array in self.arrays.values()):
+        for name in self._out_of_date.difference(array.name for array in self.complete.values()):
             with suppress(OSError):
                 (self.path / name).unlink()
 

@@ -80,6 +80,7 @@ def encode_files(
     model: Model,
     settings: Settings,
     sources: Sequence[AnyPath],
+    directory: AnyPath,
     shard_size: int | None,
     workers: int,
     executor: Executor | None,
@@ -91,29 +92,30 @@ def encode_files(
         model: the tokenizer.
         settings: how to encode.
         sources: paths and URLs.
+        directory: as the caller names it.
         shard_size: the bytes of text of an array, approximately; None makes an array for each source.
         workers: the number of processes, or of the executor's workers.
         executor: encodes instead of processes of our own.
         progress: called with the bytes done and their total.
     """
     found, failures = _found(sources)
-    with ArrayDirectory.opened(settings.directory, _identity(model, settings, shard_size)) as directory:
+    with ArrayDirectory.opened(directory, _identity(model, settings, shard_size)) as arrays:
         wanted = _shards(found, settings.cuts(), shard_size) if shard_size else _one_each(found)
-        missing = directory.plan(wanted)
-        complete = [directory.arrays[parts] for parts in wanted if parts in directory.arrays]
+        missing = arrays.plan(wanted)
+        complete = [arrays.complete[parts] for parts in wanted if parts in arrays.complete]
         skipped, total = len(complete), sum(map(_size, wanted))
         done = sum(_size(array.parts) for array in complete)
         with closing(_written(settings, missing, workers, executor)) as results:
             for asked, written in results:
                 failures |= written.failures | (changed := _changed(written.array))
                 if changed:
-                    directory.remove(asked)
+                    arrays.remove(asked)
                 elif written.array:
-                    directory.add(written.array)
+                    arrays.add(written.array)
                     complete.append(written.array)
                 done += _size(asked.parts)
                 progress("encoding", done, total)
-        directory.finish([parts for parts in wanted if parts in directory.arrays])
+        arrays.finish([parts for parts in wanted if parts in arrays.complete])
     lines = [failures[name] for name in dict.fromkeys(map(name_of, sources)) if name in failures]
     return EncodedFiles(len(complete), sum(sum(array.ids) for array in complete), skipped, lines)
 

@@ -321,7 +321,9 @@ class Tokenizer:
             encoder, policy, id_type(encoder.ids, bits), errors == "strict", str(Path(directory).absolute())
         )
         width = workers or ((os.cpu_count() or 1) if executor else 1)
-        return encode_files(self.model, settings, list(sources), shard_size, width, executor, progress or silent)
+        return encode_files(
+            self.model, settings, list(sources), directory, shard_size, width, executor, progress or silent
+        )
 
     def encode_batch(
         self,

@@ -12,12 +12,15 @@ import numpy as np
 import numpy.typing as npt
 
 from bpe_conformance.reference import Tokenizer
+from bpe_conformance.reference.inputs import is_url
 
 from ..command_error import CommandError
+from ..command_line import print_error
 from . import streams, tokenizers
 from .bars import bars
 
 NUMBERS: dict[str, npt.DTypeLike] = {"uint16": "<u2", "uint32": "<u4"}
+BITS = {"uint16": 16, "uint32": 32}
 FORMS = ("text", "jsonl", *NUMBERS)
 BATCH = 1 << 16
 LONGEST = 20
@@ -26,29 +29,37 @@ LONGEST = 20
 
 def encode_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `encode`."""
-    _arguments(parser, "UTF-8")
+    tokenizers.arguments(parser)
+    parser.add_argument(
+        "files",
+        nargs="*",
+        metavar="FILE",
+        help="UTF-8, default standard input; several files, or URLs if fsspec is installed, become arrays (.npy) in "
+        "the directory DIR, where complete ones are skipped",
+    )
+    _output_arguments(parser, "FILE_OR_DIR")
     parser.add_argument("--errors", choices=("strict", "replace"), default="strict", help="if the text is not UTF-8")
-    parser.add_argument("--workers", type=int, default=1, metavar="N", help="processes, for a file as uint16 or uint32")
+    parser.add_argument("--workers", type=int, default=1, metavar="N", help="processes, for arrays, uint16 or uint32")
+    parser.add_argument(
+        "--shard-size", type=int, metavar="BYTES", help="bytes of text of an array; default: an array for each file"
+    )
 
 
 def decode_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `decode`."""
-    _arguments(parser, "ids")
-
-
-def _arguments(parser: argparse.ArgumentParser, kind: str) -> None:
     tokenizers.arguments(parser)
-    parser.add_argument(
-        "file", nargs="?", default=streams.STANDARD, metavar="FILE", help=f"{kind}; default standard input"
-    )
-    parser.add_argument("-o", dest="target", default=streams.STANDARD, metavar="FILE", help="default standard output")
+    parser.add_argument("file", nargs="?", default=streams.STANDARD, metavar="FILE", help="ids; default standard input")
+    _output_arguments(parser, "FILE")
+
+
+def _output_arguments(parser: argparse.ArgumentParser, target: str) -> None:
+    parser.add_argument("-o", dest="target", default=streams.STANDARD, metavar=target, help="default standard output")
     parser.add_argument(
         "--as",
         dest="form",
         choices=FORMS,
-        default="text",
-        help="text: ids separated by white space; jsonl: a JSON string or a JSON array of ids in each line; "
-        "uint16, uint32: little-endian numbers",
+        help="text, the default: ids separated by white space; jsonl: a JSON string or a JSON array of ids in each "
+        "line; uint16, uint32: little-endian numbers",
     )
 
 
@@ -59,6 +70,9 @@ def encode_run(options: argparse.Namespace) -> int:
     one = tokenizers.tokenizer(options)
     if options.form in NUMBERS and max(one.vocab) > np.iinfo(NUMBERS[options.form]).max:
         raise CommandError(f"--as {options.form}: the id {max(one.vocab)} does not fit; use uint32")
+    if len(options.files) > 1 or options.shard_size is not None or any(map(is_url, options.files)):
+        return _encode_files(one, options)
+    options.file, options.form = (*options.files, streams.STANDARD)[0], options.form or "text"
     streams.check_other([options.file], options.target)
     with streams.opened(options.file) as source:
         to_file = options.target != streams.STANDARD and not streams.is_special(options.target)
@@ -73,14 +87,42 @@ def encode_run(options: argparse.Namespace) -> int:
     return 0
 
 
+def _encode_files(one: Tokenizer, options: argparse.Namespace) -> int:
+    if options.target == streams.STANDARD:
+        raise CommandError("several files, URLs and --shard-size need a directory; add -o DIR")
+    if options.form and options.form not in NUMBERS:
+        raise CommandError(f"--as {options.form}: arrays in a directory are uint16 or uint32")
+    if streams.STANDARD in options.files:
+        raise CommandError("standard input cannot be one of several files; name files only")
+    try:
+        with bars("B") as progress:
+            done = one.encode_files(
+                options.files,
+                options.target,
+                shard_size=options.shard_size,
+                bits=BITS.get(options.form),
+                errors=options.errors,
+                workers=options.workers,
+                progress=progress,
+            )
+    except (ValueError, RuntimeError) as error:
+        raise CommandError(str(error)) from None
+    for line in done.failures:
+        print_error(line)
+    skipped = f", {done.skipped:,} of them complete before" if done.skipped else ""
+    print(f"{done.arrays:,} {'array' if done.arrays == 1 else 'arrays'} with {done.ids:,} ids{skipped}")
+    return 2 if done.failures else 0
+
+
 def _encode_file(one: Tokenizer, options: argparse.Namespace) -> None:
     if options.errors == "strict":
         streams.check_utf8(options.file)
     streams.check_target(options.target)
-    bits = 16 if options.form == "uint16" else 32
     try:
         with bars("B") as progress:
-            one.encode_file(options.file, options.target, bits=bits, workers=options.workers, progress=progress)
+            one.encode_file(
+                options.file, options.target, bits=BITS[options.form], workers=options.workers, progress=progress
+            )
     except (ValueError, RuntimeError) as error:
         raise CommandError(str(error)) from None
 
@@ -110,6 +152,7 @@ def _encoded(one: Tokenizer, decoded: Iterator[str], options: argparse.Namespace
 
 def decode_run(options: argparse.Namespace) -> int:
     """Run `decode`."""
+    options.form = options.form or "text"
     one = tokenizers.tokenizer(options)
     streams.check_other([options.file], options.target)
     with streams.opened(options.file) as source, streams.written(options.target, binary=False) as target:

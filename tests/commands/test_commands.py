@@ -201,6 +201,15 @@ def test_input_in_parts_of_any_size(
         (["encode", "gpt2", "text", "-o", "."], b"", ".: is a directory; name a file"),
         (["encode", "gpt3"], b"", "gpt3: there is no such file; built-in names are gpt2, cl100k, o200k"),
         (["encode", "gpt2", "--workers", "0"], b"", "--workers 0: must be at least 1"),
+        (["encode", "gpt2", "text", "text"], b"", "several files, URLs and --shard-size need a directory; add -o DIR"),
+        (
+            ["encode", "gpt2", "a", "b", "-o", "x", "--as", "text"],
+            b"",
+            "--as text: arrays in a directory are ",
+        ),
+        (["encode", "gpt2", "-", "b", "-o", "x"], b"", "standard input cannot be one of several files"),
+        (["encode", "gpt2", "text", "-o", "x", "--shard-size", "0"], b"", "shard_size is 0; it must be at least 1"),
+        (["encode", "gpt2", "text", "b", "-o", "text"], b"", "text: cannot be written: File exists"),
         (["encode", "gpt2", "--as", "jsonl"], b'"a"\n7\n', "standard input:2: '7' is not a JSON string"),
         (["encode", "gpt2", "--as", "jsonl"], b'"a', "standard input:1: not JSON: Unterminated string"),
         (["encode", "gpt2", "--as", "jsonl"], b'"\\ud800"', "standard input:1: the text contains a lone surrogate"),
@@ -243,6 +252,30 @@ def test_invalid_utf8_is_replaced_on_request(here: Path, capsys: pytest.CaptureF
         assert main(["encode", "gpt2", "bad", "--errors", "replace", *target]) == 0
     out = capsys.readouterr().out
     assert list(map(int, out.split())) == np.fromfile(here / "ids", "<u2").tolist() == GPT2.encode("a\ufffdb\ufffd")
+
+
+def test_several_files_become_arrays(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (here / "more").write_text("newest newest", "utf-8")
+    wanted = {"text.npy": GPT2.encode(TEXT), "more.npy": GPT2.encode("newest newest")}
+    total = sum(map(len, wanted.values()))
+    for workers, form in (("1", []), ("2", ["--as", "uint32"])):
+        words = ["encode", "gpt2", "text", "more", "--workers", workers, "-o", f"ids{workers}", *form]
+        for again in ("", ", 2 of them complete before"):
+            assert main(words) == 0
+            assert capsys.readouterr().out == f"2 arrays with {total} ids{again}\n"
+        arrays = {file.name: np.load(file) for file in (here / f"ids{workers}").glob("*.npy")}
+        assert {name: array.tolist() for name, array in arrays.items()} == wanted
+        assert arrays["text.npy"].dtype == (np.uint32 if form else np.uint16)
+    (here / "bad").write_bytes(b"low\xff")
+    assert main(["encode", "gpt2", "text", "bad", "none", (here / "more").as_uri(), "-o", "out"]) == 2
+    out, err = capsys.readouterr()
+    assert out == f"2 arrays with {total} ids\n"
+    assert err.splitlines() == [
+        f"bpe-conformance: {here / 'bad'}: not UTF-8 at byte 3",
+        f"bpe-conformance: {here / 'none'}: cannot be read: No such file or directory",
+    ]
+    assert main(["encode", "gpt2", "bad", "--errors", "replace", "--shard-size", "100", "-o", "shards"]) == 0
+    assert np.load(here / "shards" / "shard-00000.npy").tolist() == GPT2.encode("low\ufffd")
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no named pipes")
