@@ -23,8 +23,8 @@ def complete(declared: Mapping[str, str], **requested: str | None) -> dict[str, 
     Raises:
         ValueError: if a convention or its value is unknown.
 
-    >>> complete({"byte_order": "gpt2"}, tie_break="lex-smaller", byte_order=None)
-    {'tie_break': 'lex-smaller', 'byte_order': 'gpt2', 'id_layout': 'bytes-specials-merges'}
+    >>> list(complete({"byte_order": "gpt2"}, tie_break="lex-smaller", byte_order=None).values())
+    ['lex-smaller', 'gpt2', 'bytes-specials-merges', 'boundary']
     """
     given = {**declared, **{name: value for name, value in requested.items() if value is not None}}
     for name, value in given.items():
@@ -59,6 +59,8 @@ def build_vocab(
 ) -> dict[int, bytes]:
     """Return the vocabulary of a training, id → bytes (TRAIN-IDS-2).
 
+    A merge that makes a special token shares the entry of that token.
+
     Args:
         merges: in order of rank.
         special_tokens: each once.
@@ -68,9 +70,10 @@ def build_vocab(
     >>> [build_vocab([(b"a", b"b")], ["<e>"], "raw", "bytes-specials-merges")[index] for index in (97, 256, 257)]
     [b'a', b'<e>', b'ab']
     """
+    specials = dict.fromkeys(text.encode("utf-8") for text in special_tokens)
     groups = {
         "bytes": [bytes([byte]) for byte in BYTE_ORDERS[byte_order]],
-        "specials": [text.encode("utf-8") for text in special_tokens],
-        "merges": [left + right for left, right in merges],
+        "specials": specials,
+        "merges": [left + right for left, right in merges if left + right not in specials],
     }
     return dict(enumerate(token for group in id_layout.split("-") for token in groups[group]))

@@ -127,6 +127,7 @@ class Tokenizer:
         tie_break: str | None = None,
         byte_order: str | None = None,
         id_layout: str | None = None,
+        train_special: str | None = None,
     ) -> Self:
         """Train on `source` (section TRAIN).
 
@@ -134,7 +135,7 @@ class Tokenizer:
             source: a text; a path (`os.PathLike`, not `str`); or an iterable of texts or paths, each a document of its
                 own. Files are decoded as UTF-8, with U+FFFD for invalid bytes.
             vocab_size: the number of bytes (256), special tokens and merges; there are fewer merges if pairs run out.
-            special_tokens: boundaries, never counted; a repeated one counts once.
+            special_tokens: in the vocabulary (see `train_special`); a repeated one counts once.
             pattern: a name or a regular expression; None is GPT-2's.
             workers: the number of processes that count pre-tokens; None is 1.
             executor: counts instead of processes of our own.
@@ -142,20 +143,30 @@ class Tokenizer:
             tie_break: which of the most frequent pairs is merged (CONV-TIE-1); None is the convention of the class.
             byte_order: the order of the ids of the bytes; None is the convention of the class.
             id_layout: the order in which ids are given out; None is the convention of the class.
+            train_special: "boundary" if special tokens are boundaries in the text, "text" if they are ordinary text
+                (TRAIN-SPECIAL-1); None is the convention of the class.
 
         Raises:
             ValueError: if `vocab_size` is less than 256 and the special tokens, a convention is unknown, or a file
                 cannot be read.
             RuntimeError: if a worker dies.
         """
-        chosen = complete(cls.conventions, tie_break=tie_break, byte_order=byte_order, id_layout=id_layout)
+        chosen = complete(
+            cls.conventions,
+            tie_break=tie_break,
+            byte_order=byte_order,
+            id_layout=id_layout,
+            train_special=train_special,
+        )
         special = SpecialTokens(special_tokens).tokens
         wanted = vocab_size - 256 - len(special)
         if wanted < 0:
             raise ValueError(f"vocab_size is {vocab_size}; bytes and special tokens are {vocab_size - wanted}")
         report = progress or silent
-        counts = count_pre_tokens(source, special, pattern, workers=workers, executor=executor, progress=report)
-        merges = learn(counts, wanted, chosen["tie_break"], chosen["byte_order"], report)
+        boundaries, text = (special, ()) if chosen["train_special"] == "boundary" else ((), special)
+        counts = count_pre_tokens(source, boundaries, pattern, workers=workers, executor=executor, progress=report)
+        specials = [token.encode("utf-8") for token in text]
+        merges = learn(counts, wanted, chosen["tie_break"], chosen["byte_order"], report, specials=specials)
         vocab = build_vocab(merges, special, chosen["byte_order"], chosen["id_layout"])
         return cls(vocab, merges, special, pattern=pattern)
 

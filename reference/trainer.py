@@ -8,9 +8,9 @@ takes occurrences away from old pairs, and every pair that it creates holds the 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from heapq import heapify, heappop, heappush
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from typing import Any
 
 from bpe_conformance.fixtures import Merge
@@ -34,6 +34,7 @@ def learn(
     *,
     merges: Sequence[Merge] = (),
     allows: Callable[[bytes], bool] | None = None,
+    specials: Sequence[bytes] = (),
 ) -> list[Merge]:
     """Learn merges (section TRAIN of the spec), over arrays if that is faster (see `dispatch`).
 
@@ -45,6 +46,8 @@ def learn(
         progress: called after each step.
         merges: merges that were learned before; they are applied first, and training continues from there.
         allows: whether a token may be made; None allows all.
+        specials: tokens that have an entry already, numbered before the bytes; a merge that makes one adds none, and so
+            does not count (convention `train_special`, value text).
 
     Returns:
         list: the new merges, in the order in which they were learned.
@@ -58,11 +61,28 @@ def learn(
     for name, value, known in (("byte_order", byte_order, tuple(BYTE_ORDERS)), ("tie_break", tie_break, TIE_BREAKS)):
         if value not in known:
             raise ValueError(f"{name} is {value!a}; give one of {', '.join(known)}")
-    if learns_over_arrays(counts, len(merges), wanted, tie_break):
+    most = wanted + len(specials)
+    # Over arrays, each new token has the next number.
+    is_numbered_in_order = not specials or tie_break != "smaller-ids"
+    if is_numbered_in_order and learns_over_arrays(counts, len(merges), most, tie_break):
         from .bulk import learning  # it loads NumPy
 
-        return learning.learn(counts, wanted, tie_break, byte_order, progress, merges=merges, allows=allows)
-    return learn_plainly(counts, wanted, tie_break, byte_order, progress, merges=merges, allows=allows)
+        learned = learning.learn(counts, most, tie_break, byte_order, progress, merges=merges, allows=allows)
+    else:
+        learned = learn_plainly(
+            counts, most, tie_break, byte_order, progress, merges=merges, allows=allows, specials=specials
+        )
+    return _until(learned, wanted, specials)
+
+
+def _until(merges: list[Merge], wanted: int, specials: Collection[bytes]) -> list[Merge]:
+    """Return the merges up to the one by which `wanted` of them have made other tokens than `specials`.
+
+    >>> _until([(b"a", b"b"), (b"ab", b"c"), (b"d", b"e"), (b"f", b"g")], 2, [b"ab"])
+    [(b'a', b'b'), (b'ab', b'c'), (b'd', b'e')]
+    """
+    needed = accumulate((left + right not in specials for left, right in merges), initial=0)
+    return [merge for merge, made in zip(merges, needed, strict=False) if made < wanted]
 
 
 class WeightedWords:
@@ -151,11 +171,13 @@ def learn_plainly(
     *,
     merges: Sequence[Merge] = (),
     allows: Callable[[bytes], bool] | None = None,
+    specials: Sequence[bytes] = (),
 ) -> list[Merge]:
-    """Learn merges as `learn` does, one after the other, for every tie-break."""
+    """Learn merges as `learn` does, one after the other, for every tie-break; here each merge counts."""
     order, token_key = BYTE_ORDERS[byte_order], TOKEN_KEYS.get(tie_break)
     tokens = [bytes([byte]) for byte in order]
     ids = bytes(order.index(byte) for byte in range(256))
+    special_numbers = {token: index - len(specials) for index, token in enumerate(specials)}
     numbered = {token: index for index, token in enumerate(tokens)}
     for left, right in merges:
         numbered[left + right] = len(tokens)
@@ -186,7 +208,7 @@ def learn_plainly(
             continue
         learned.append((left, right))
         if token_key:
-            keys.append(token_key(len(tokens), left + right))
+            keys.append(token_key(special_numbers.get(left + right, len(tokens)), left + right))
         tokens.append(left + right)
         for created in corpus.merge(pair, len(tokens) - 1):
             heappush(heap, (-corpus.counts[created], key(created), created))

@@ -8,12 +8,13 @@ import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from bpe_conformance.fixtures import Model
+from bpe_conformance.fixtures import PATTERNS, Model
 from bpe_conformance.fixtures.conventions import TRAINING_CONVENTIONS
-from bpe_conformance.reference import Tokenizer
+from bpe_conformance.reference import Tokenizer, superbpe
 from bpe_conformance.reference.formats import gpt2, huggingface, tiktoken
 from bpe_conformance.reference.formats.files import check_folder, write_all
 from bpe_conformance.reference.patterns import resolve
+from bpe_conformance.reference.progress import Progress
 from bpe_conformance.reference.special_tokens import SpecialTokens
 
 from ..command_error import CommandError
@@ -23,6 +24,7 @@ from .bars import bars
 
 FORMATS = ("huggingface", "gpt2", "tiktoken")
 TABLES = ("tokenizer.json", "vocab.json", "merges.txt", "ranks.tiktoken")
+SUPERBPE = ("unit_pattern", "most_words")
 SAMPLE = 10_000_000
 """Bytes of the first file that are encoded to report the bytes per token."""
 
@@ -34,6 +36,15 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-o", dest="folder", type=Path, required=True, metavar="DIR", help="created if needed")
     parser.add_argument("--special", action="append", default=[], metavar="TEXT", help="a special token; repeatable")
     parser.add_argument("--pattern", default="gpt2", metavar="NAME_OR_REGEX", help="how text is split; default gpt2")
+    parser.add_argument(
+        "--transition", type=int, metavar="N", help="SuperBPE: from this size on, merges cross word boundaries"
+    )
+    parser.add_argument(
+        "--unit-pattern",
+        metavar="REGEX",
+        help="SuperBPE: how text is split then, and in encoding; see docs/superbpe.md",
+    )
+    parser.add_argument("--most-words", type=int, metavar="N", help="SuperBPE: the most words of a token; default 4")
     parser.add_argument("--workers", type=int, default=1, metavar="N", help="processes for counting; default 1")
     for name, values in TRAINING_CONVENTIONS.items():
         option = f"--{name.replace('_', '-')}"
@@ -43,7 +54,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         action="append",
         choices=FORMATS,
         help="what to write: tokenizer.json, vocab.json with merges.txt, or ranks.tiktoken; repeatable; default: the "
-        "first two",
+        "first two; the first only, if the pattern is not gpt2",
     )
     parser.add_argument(
         "--errors", choices=("strict", "replace"), default="strict", help="what to do if a file is not UTF-8"
@@ -52,23 +63,15 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Train, write the files, and print a summary."""
-    formats = options.format or list(FORMATS[:2])
-    conventions = {name: getattr(options, name) for name in TRAINING_CONVENTIONS}
+    # vocab.json and merges.txt have no pattern; whoever reads them assumes GPT-2's.
+    formats = options.format or FORMATS[: 2 if _encoding_pattern(options) in ("gpt2", PATTERNS["gpt2"]) else 1]
     began = time.perf_counter()
     try:
         _rehearse(options, formats)
         sources = [_source(name, options.errors) for name in options.files]
         read = sum(one.stat().st_size if isinstance(one, Path) else len(one.encode("utf-8")) for one in sources)
         with bars("") as progress:
-            trained = Tokenizer.train(
-                sources,
-                options.vocab_size,
-                options.special,
-                pattern=options.pattern,
-                workers=options.workers,
-                progress=progress,
-                **conventions,
-            )
+            trained = _trained(sources, options, progress)
         seconds = time.perf_counter() - began
         files = _rendered(trained.model, formats)
         write_all(options.folder, files)
@@ -80,6 +83,38 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
+def _encoding_pattern(options: argparse.Namespace) -> str:
+    if options.transition is None:
+        return str(options.pattern)
+    return options.unit_pattern or superbpe.UNITS
+
+
+def _trained(sources: Iterable[str | Path], options: argparse.Namespace, progress: Progress) -> Tokenizer:
+    settings = {name: getattr(options, name) for name in ("pattern", "workers", *TRAINING_CONVENTIONS)}
+    if options.transition is None:
+        return Tokenizer.train(sources, options.vocab_size, options.special, progress=progress, **settings)
+    del settings["train_special"]
+    settings |= {name: getattr(options, name) for name in SUPERBPE if getattr(options, name) is not None}
+    size, transition = options.vocab_size, options.transition
+    return superbpe.train(sources, size, transition, options.special, progress=progress, **settings)
+
+
+def _check_superbpe(options: argparse.Namespace, least: int) -> None:
+    for name in SUPERBPE:
+        if options.transition is None and getattr(options, name) is not None:
+            raise CommandError(f"--{name.replace('_', '-')}: belongs to SuperBPE; add --transition")
+    if options.transition is None:
+        return
+    if options.train_special != "boundary":
+        raise CommandError("--train-special text: SuperBPE has boundaries only; leave out one of both options")
+    if not least <= options.transition <= options.vocab_size:
+        raise CommandError(f"--transition {options.transition}: must be from {least} to {options.vocab_size}")
+    if options.most_words is not None and options.most_words < 1:
+        raise CommandError(f"--most-words {options.most_words}: must be at least 1")
+    if options.unit_pattern is not None:
+        resolve(options.unit_pattern)
+
+
 def _rehearse(options: argparse.Namespace, formats: Iterable[str]) -> None:
     """See that the result can be written, with a model without merges."""
     special = SpecialTokens(options.special).tokens
@@ -89,11 +124,12 @@ def _rehearse(options: argparse.Namespace, formats: Iterable[str]) -> None:
             f"--vocab-size {options.vocab_size}: must be at least {len(tokens)}, for bytes and special tokens"
         )
     resolve(options.pattern)
+    _check_superbpe(options, len(tokens))
     if not options.folder.absolute().parent.is_dir():
         raise CommandError(f"{options.folder}: there is no directory {options.folder.absolute().parent}")
     if options.folder.exists() and not options.folder.is_dir():
         raise CommandError(f"{options.folder}: is not a directory")
-    files = _rendered(Model(dict(enumerate(tokens)), (), special, options.pattern), formats)
+    files = _rendered(Model(dict(enumerate(tokens)), (), special, _encoding_pattern(options)), formats)
     for name in files:
         streams.check_other(options.files, options.folder / name)
     for name in (one for one in TABLES if one not in files and (options.folder / one).exists()):

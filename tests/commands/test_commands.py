@@ -22,7 +22,7 @@ from bpe_conformance.commands import encode as encoding
 from bpe_conformance.commands import streams as texts
 from bpe_conformance.commands.train import size
 from bpe_conformance.fixtures import gpt2_model
-from bpe_conformance.reference import Tokenizer
+from bpe_conformance.reference import Tokenizer, superbpe
 
 Give = Callable[[bytes], None]
 
@@ -85,6 +85,33 @@ def test_train_takes_patterns_and_conventions(capsys: pytest.CaptureFixture[str]
     assert list(map(int, capsys.readouterr().out.split())) == own.encode(TEXT)
 
 
+def test_train_takes_special_tokens_as_text(capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["train", "text", "--vocab-size", "266", "--special", "<|e|>", "-o", "tok", "--train-special", "text"]
+    assert main(words) == 0
+    capsys.readouterr()
+    own = Tokenizer.train(TEXT, 266, ["<|e|>"], train_special="text")
+    assert any(b"|" in left + right for left, right in own.merges)
+    for table in ("tok", "tok/tokenizer.json"):
+        assert main(["encode", table, "text"]) == 0
+        assert list(map(int, capsys.readouterr().out.split())) == own.encode(TEXT)
+
+
+def test_train_makes_superbpe(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (here / "sea").write_text("by the sea\nby the way\nby the sea\n" * 3, "utf-8")
+    words = ["train", "sea", "--vocab-size", "270", "--transition", "266", "-o"]
+    for folder, options, settings in (
+        ("tok", [], {}),
+        ("few", ["--most-words", "1"], {"most_words": 1}),
+        ("lines", ["--unit-pattern", "[^\n]+|\n", "--workers", "2"], {"unit_pattern": "[^\n]+|\n"}),
+    ):
+        assert main([*words, folder, *options]) == 0
+        capsys.readouterr()
+        own = superbpe.train(Path("sea"), 270, 266, **settings)  # type: ignore[arg-type]
+        assert any(left + right == b"by the" for left, right in own.merges) == (folder != "few")
+        assert main(["encode", folder, "sea"]) == 0
+        assert list(map(int, capsys.readouterr().out.split())) == own.encode(Path("sea").read_text("utf-8"))
+
+
 def test_train_reads_standard_input_and_reports_exhaustion(give: Give, capsys: pytest.CaptureFixture[str]) -> None:
     give("aé aé".encode())
     assert main(["train", "-", "--vocab-size", "1000", "-o", "tok"]) == 0
@@ -107,6 +134,11 @@ def test_train_reads_standard_input_and_reports_exhaustion(give: Give, capsys: p
         ),
         (["text", "--vocab-size", "300", "--pattern", "a{2}+|."], "the pattern 'a{2}+|.' holds `}+`"),
         (["text", "--vocab-size", "300", "--workers", "0"], "workers is 0; it must be at least 1"),
+        (["text", "--vocab-size", "300", "--transition", "301"], "--transition 301: must be from 256 to 300"),
+        (["text", "--vocab-size", "300", "--most-words", "2"], "--most-words: belongs to SuperBPE; add --transition"),
+        (["text", "--vocab-size", "300", "--transition", "280", "--most-words", "0"], "--most-words 0: must be at"),
+        (["text", "--vocab-size", "300", "--transition", "280", "--unit-pattern", "("], "the pattern '(' is not"),
+        (["text", "--vocab-size", "300", "--transition", "280", "--train-special", "text"], "--train-special text: "),
         (["none", "--vocab-size", "300"], "none: No such file or directory"),
         ([".", "--vocab-size", "300"], ".: is a directory; name a file"),
         (["bad", "--vocab-size", "300"], "bad: not UTF-8 at byte 70002; use --errors replace to read U+FFFD there"),
