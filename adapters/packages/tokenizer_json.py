@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
-from bpe_conformance.fixtures import Merge, Model
+from bpe_conformance.fixtures import Merge, Model, unspell
 from bpe_conformance.reference.formats import huggingface
 
 
@@ -36,10 +37,30 @@ def write_tokenizer_json(
     for text in special:
         if ids.setdefault(text.encode("utf-8"), free) == free:
             free += 1
+    taken = {left + right for left, right in merges}
+    misread = [text for text in special if _unspelled(text) not in (None, text.encode("utf-8"))]
+    added = {
+        text: ids.pop(text.encode("utf-8"))
+        for text in misread
+        if text.encode("utf-8") not in taken and _unspelled(text) not in ids
+    }
     table = {index: token for token, index in ids.items()}
+    known = tuple(text for text in special if text not in added)
+    model = Model(table, tuple(merges), known, "gpt2" if pattern is None else pattern)
+    document = huggingface.document(model)
+    document["model"]["vocab"] |= added
+    document["added_tokens"] += [huggingface.added_token(text, index) for text, index in added.items()]
     path = Path(folder, "tokenizer.json")
-    huggingface.write(path, Model(table, tuple(merges), tuple(special), "gpt2" if pattern is None else pattern))
+    path.write_text(json.dumps(document), "utf-8")
     return str(path)
+
+
+def _unspelled(text: str) -> bytes | None:
+    """Return the bytes that the format's spelling would make of a special token; its text is expected."""
+    try:
+        return unspell(text)
+    except ValueError:
+        return None
 
 
 class JsonTokenizer:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -13,6 +14,9 @@ from .document import Document, explained, of_state
 
 SHOWN = 20
 """How many failures are shown in full; the summary of a CI job can have about a megabyte."""
+
+SCRIPTS = "../conformance/survey/scripts"
+"""The directory of the scripts that show findings, as a link from `docs/matrix.md`."""
 
 MARKUP = str.maketrans({**{char: f"\\{char}" for char in "\\`*_[]#|"}, "<": "&lt;", ">": "&gt;", "&": "&amp;"})
 MARKS = {"pass": "✅ pass", "fail": "❌ fail", "error": "⚠️ error"}
@@ -28,7 +32,7 @@ def text(documents: Sequence[Document]) -> str:
     return "\n".join([*lines, ""])
 
 
-def table(documents: Sequence[Document], findings: Sequence[Mapping[str, str]] = ()) -> Iterator[str]:
+def table(documents: Sequence[Document], findings: Sequence[Mapping[str, Any]] = ()) -> Iterator[str]:
     """Yield the lines of a table: implementations × classes of conformance, with the number of findings in each."""
     yield from _rows(
         ["implementation", "version", *CLASSES, "conventions declared, model", *(["findings"] if findings else [])],
@@ -52,16 +56,24 @@ def _model(one: Document) -> str:
     return f"{_plain(model or pack)} only" + (", by a pack" if pack else "")
 
 
-def _count(one: Document, findings: Sequence[Mapping[str, str]]) -> str:
+def _count(one: Document, findings: Sequence[Mapping[str, Any]]) -> str:
     name = one["adapter"]["name"]
-    mine = [found["verdict"] for found in findings if name in map(str.strip, found["adapter"].split(","))]
-    counts = {verdict: mine.count(verdict) for verdict in sorted(mine)}
-    return ", ".join(f"{count} {verdict}{'s' * (count > 1)}" for verdict, count in counts.items()) or "-"
+    mine = [found for found in findings if name in map(str.strip, found["adapter"].split(","))]
+    verdicts = sorted(found["verdict"] for found in mine)
+    counts = [f"{n} {verdict}{'s' * (n > 1)}" for verdict, n in Counter(verdicts).items()]
+    clauses = {clause for found in mine for clause in (found["clause"], *found["also"])}
+    missing = sorted({result["clause"] for result in one["results"] if _counted(result)} - clauses)
+    return ", ".join([*counts, *(f"**no finding**: {clause}" for clause in missing)]) or "-"
+
+
+def _counted(result: Mapping[str, Any]) -> bool:
+    failed = result["state"] in ("failed", "error") and result["level"] == "must"
+    return failed and not (result["failure"] and result["failure"]["depends_on"])
 
 
 def matrix(
     documents: Sequence[Document],
-    findings: Sequence[Mapping[str, str]] = (),
+    findings: Sequence[Mapping[str, Any]] = (),
     problems: Mapping[str, str] | None = None,
 ) -> str:
     """Return a page of several runs: the table, and the findings for each implementation.
@@ -69,7 +81,8 @@ def matrix(
     Args:
         documents: the reports.
         problems: the name of an implementation that could not be tested → why.
-        findings: plain mappings with adapter, package, clause, verdict, input, expected, got, why and source.
+        findings: plain mappings with adapter, package, clause, verdict, input, expected, got, why, source, also (the
+            clauses that fail for the same reason) and script (the file that shows it, or "").
     """
     suites = sorted({(one["suite"]["version"], one["suite"]["spec"]) for one in documents})
     days = sorted({one["created"][:10] for one in documents})
@@ -80,7 +93,9 @@ def matrix(
         "the tested MUST tests fail; `-` is skipped, or not tested.",
         "",
         "Findings: **bug**, an incorrect answer; **limit**, a value that a format cannot hold; **convention**, a "
-        "documented difference; **open**, not decided.",
+        "documented difference; **advice**, a SHOULD that is not followed; **open**, not decided. A script needs the "
+        "package alone. It prints the answers beside the expected ones, and exits with status 1 while they differ. "
+        "**no finding**: a clause that fails and has no entry.",
         "",
         *table(documents, findings),
     ]
@@ -91,7 +106,7 @@ def matrix(
     return "\n".join([*lines, ""])
 
 
-def found(findings: Sequence[Mapping[str, str]]) -> Iterator[str]:
+def found(findings: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     """Yield the lines of a list of findings, by implementation."""
     for adapter in dict.fromkeys(one["adapter"] for one in findings):
         mine = [one for one in findings if one["adapter"] == adapter]
@@ -100,6 +115,8 @@ def found(findings: Sequence[Mapping[str, str]]) -> Iterator[str]:
         yield ""
         for one in mine:
             source = f" ({_plain(one['source'])})" if one["source"] else ""
+            source += f" Also: {', '.join(one['also'])}." if one["also"] else ""
+            source += f" [Script]({SCRIPTS}/{one['script']})" if one["script"] else ""
             yield (
                 f"- **{one['verdict']}** {one['clause']}: {_code(one['input'])} gives {_code(one['got'])}, "
                 f"expected {_code(one['expected'])}. {_plain(one['why'])}{source}"

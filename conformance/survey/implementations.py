@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,10 +13,12 @@ from bpe_conformance.fixtures.yaml_file import Document, SpecError, read_documen
 HERE = Path(__file__).parent
 LISTED = HERE / "implementations.yaml"
 FOUND = HERE / "findings.yaml"
+SCRIPTS = HERE / "scripts"
 VERDICTS = {
     "bug": "an incorrect answer",
     "limit": "a value that its format cannot hold",
     "convention": "a documented difference",
+    "advice": "a SHOULD that it does not follow",
     "open": "not decided",
 }
 
@@ -62,6 +65,7 @@ class Finding:
         got: the answer.
         why: the cause, in one sentence.
         source: where the cause is in its own source code.
+        also: other clauses that fail for the same reason.
     """
 
     adapter: str
@@ -73,15 +77,23 @@ class Finding:
     got: str
     why: str
     source: str = ""
+    also: tuple[str, ...] = ()
+
+    @property
+    def script(self) -> str:
+        """The name of the file in `scripts` that shows it with the package alone, or "" if there is none."""
+        name = re.sub(r"[^a-z0-9]+", "_", re.sub(r"(==|(?<=.)@(?=[0-9])).*", "", self.package)).strip("_")
+        file = SCRIPTS / f"confirm_{name}.{'mjs' if self.package.startswith('npm:') else 'py'}"
+        return file.name if file.exists() and f'"{self.clause}"' in file.read_text("utf-8") else ""
 
     @property
     def adapters(self) -> list[str]:
         """The names of the implementations in which it was seen."""
         return [name.strip() for name in self.adapter.split(",")]
 
-    def plain(self) -> dict[str, str]:
+    def plain(self) -> dict[str, Any]:
         """Return it as plain values."""
-        return dict(vars(self))
+        return {**vars(self), "script": self.script}
 
 
 def implementations(file: Path = LISTED) -> list[Implementation]:
@@ -109,7 +121,7 @@ def findings(file: Path = FOUND) -> list[Finding]:
     found = []
     for document, place, entry in _entries(file):
         required = ("adapter", "package", "clause", "verdict", "input", "expected", "got", "why")
-        one = Finding(**_texts(document, place, entry, required, ("source",)))
+        one = Finding(**_texts(document, place, entry, required, ("source",), lists=("also",)))
         if one.verdict not in VERDICTS:
             known = ", ".join(VERDICTS)
             raise document.error((*place, "verdict"), f"{one.verdict} is not a verdict; expected one of {known}")

@@ -166,7 +166,7 @@ def document(model: Model) -> dict[str, Any]:
         "version": "1.0",
         "truncation": None,
         "padding": None,
-        "added_tokens": [_added_token(text, index) for text, index in added.items()],
+        "added_tokens": [added_token(text, index) for text, index in added.items()],
         "normalizer": None,
         "pre_tokenizer": _pre_tokenizer(model.pattern),
         "post_processor": None,
@@ -212,7 +212,8 @@ def _keys(model: Model) -> tuple[dict[str, int], dict[str, int]]:
     return keys, added
 
 
-def _added_token(text: str, index: int) -> dict[str, Any]:
+def added_token(text: str, index: int) -> dict[str, Any]:
+    """Return the entry of a special token in `added_tokens`."""
     flags = {"single_word": False, "lstrip": False, "rstrip": False, "normalized": False, "special": True}
     return {"id": index, "content": text, **flags}
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import sys
+from pathlib import Path
 
 import pytest
 
 from bpe_conformance.adapters.errors import AdapterUnavailable
 from bpe_conformance.adapters.loading import BUILT_IN, resolve
+from bpe_conformance.adapters.packages.tokenizer_json import write_tokenizer_json
 from bpe_conformance.cases.judging import judge
 from bpe_conformance.cases.skipping import skip_reason
 from bpe_conformance.fixtures.spec import installed_spec
@@ -133,3 +136,9 @@ def test_a_missing_package_is_one_line(name: str, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setitem(sys.modules, module, None)
     with pytest.raises(AdapterUnavailable, match=rf"^{module} is not installed; install it: pip install \S+$"):
         resolve(name)
+
+
+def test_a_tokenizer_json_holds_a_special_token_whose_text_spells_other_bytes(tmp_path: Path) -> None:
+    vocab = {byte: bytes([byte]) for byte in range(256)} | {256: "<é>".encode()}
+    document = json.loads(Path(write_tokenizer_json(str(tmp_path), vocab, [], ["<é>"], None)).read_text("utf-8"))
+    assert [(one["id"], one["content"]) for one in document["added_tokens"]] == [(256, "<é>")]

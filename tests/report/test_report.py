@@ -442,14 +442,19 @@ def test_findings_are_below_the_table_and_counted_in_it() -> None:
         "got": "ab|c",
         "why": "greedy_",
         "source": "",
+        "also": ["LAW-LONG-1"],
+        "script": "confirm_p.py",
     }
     findings = [
         {"adapter": "x:Y, other", "package": "p==1", "verdict": "bug", **kept},
         {"adapter": "x:Y", "package": "p==1", "verdict": "limit", **kept},
     ]
-    lines = markdown.matrix([made(outcome()), made(outcome(), adapter="z:Z")], findings).splitlines()
-    assert [line.rpartition("| ")[2] for line in lines if line.startswith("| `")] == ["1 bug, 1 limit |", "- |"]
-    expected = "- **bug** MERGE-ORDER-1: `abc` gives `ab|c`, expected `a|bc`. greedy\\_"
+    reports = [made(outcome(state="failed")), made(outcome(state="failed"), adapter="z:Z")]
+    lines = markdown.matrix(reports, findings).splitlines()
+    cells = [line.rpartition("| ")[2] for line in lines if line.startswith("| `")]
+    assert cells == ["1 bug, 1 limit |", "**no finding**: MERGE-ORDER-1 |"]
+    link = "[Script](../conformance/survey/scripts/confirm_p.py)"
+    expected = f"- **bug** MERGE-ORDER-1: `abc` gives `ab|c`, expected `a|bc`. greedy\\_ Also: LAW-LONG-1. {link}"
     assert expected in lines[lines.index("### x:Y, other (p==1)") :]
 
 

@@ -1,0 +1,45 @@
+// Show the findings in gpt-tokenizer. Run it with `npm install gpt-tokenizer@4.0.0`.
+import { BytePairEncodingCore } from "gpt-tokenizer/BytePairEncodingCore";
+import * as cl100k from "gpt-tokenizer/encoding/cl100k_base";
+import * as gpt2 from "gpt-tokenizer/encoding/gpt2";
+import * as o200k from "gpt-tokenizer/encoding/o200k_base";
+
+const GPT2 = String.raw`'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+`;
+let failed = false;
+
+/** Print the answer of `call` and the expected one. */
+function check(clause, call, expected) {
+  let got;
+  try {
+    got = call();
+  } catch (error) {
+    got = expected === "an error" ? expected : String(error);
+  }
+  const [shown, wanted] = [got, expected].map((value) => JSON.stringify(value) ?? String(value));
+  if (shown !== wanted) failed = true;
+  console.log(`${clause}: ${shown}, expected ${wanted}`);
+}
+
+function made(special = [], without = "") {
+  const bytePairRankDecoder = [];
+  for (let byte = 0; byte < 256; byte++) {
+    if (!without.includes(String.fromCharCode(byte)) || without === "") {
+      bytePairRankDecoder[byte] = byte < 128 ? String.fromCharCode(byte) : [byte];
+    }
+  }
+  const specialTokensEncoder = new Map(special.map((token, place) => [token, 256 + place]));
+  return new BytePairEncodingCore({ bytePairRankDecoder, specialTokensEncoder, tokenSplitRegex: new RegExp(GPT2, "gu") });
+}
+
+const all = { allowedSpecial: "all" };
+const overlapping = ["<|a", "<|a|>"];
+check("DECODE-BOM-1", () => o200k.decode([5574]), "\ufeff"); // the first call of all
+check("SPECIAL-ORDER-1", () => made(overlapping).encodeNative("<|a|>", new Set(overlapping)), [257]);
+check("DECODE-SPECIAL-1", () => made(["<|e|>"]).decodeNative([0xe2, 256, 0x82, 0xac]), "\ufffd<|e|>\ufffd\ufffd");
+check("SPLIT-SPACE-3", () => cl100k.encode("\u0085's"), [126, 227, 596]);
+check("ERROR-TABLE-2", () => made([], "z") && "no error", "an error");
+check("SPECIAL-ID-1", () => gpt2.encode("Hi<|endoftext|> there", all), [17250, 50256, 612]);
+check("SPECIAL-SCAN-1", () => cl100k.encode("<|endoftext|><|endoftext|>", all), [100257, 100257]);
+check("DECODE-UTF8-1", () => [cl100k.decode([9468]), cl100k.decode([9468, 99, 232])], ["\ufffd", "\u{1f98a}"]);
+check("BYTES-TEXT-2", () => o200k.encode("\ufeff"), [5574]);
+process.exit(failed ? 1 : 0);

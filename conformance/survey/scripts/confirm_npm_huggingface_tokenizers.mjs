@@ -1,0 +1,43 @@
+// Show the findings in @huggingface/tokenizers. Run it with `npm install @huggingface/tokenizers@0.2.0`.
+import { Tokenizer } from "@huggingface/tokenizers";
+
+let failed = false;
+
+/** Print the answer of `call` and the expected one. */
+function check(clause, call, expected) {
+  let got;
+  try {
+    got = call();
+  } catch (error) {
+    got = expected === "an error" ? expected : String(error);
+  }
+  const [shown, wanted] = [got, expected].map((value) => JSON.stringify(value) ?? String(value));
+  if (shown !== wanted) failed = true;
+  console.log(`${clause}: ${shown}, expected ${wanted}`);
+}
+
+const CL100K = String.raw`(?i:'(?:[sdmt]|ll|ve|re))|[^\r\n\p{L}\p{N}]?+\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]++[\r\n]*|\s++$|\s*[\r\n]|\s+(?!\S)|\s`;
+const plain = (byte) => (byte > 32 && byte < 127) || (byte > 160 && byte !== 173);
+let next = 256;
+const spelling = [...Array(256).keys()].map((byte) => String.fromCharCode(plain(byte) ? byte : next++));
+
+function made({ pattern = null, merges = [], without = "" } = {}) {
+  const vocab = Object.fromEntries(spelling.map((token, byte) => [token, byte]).filter(([token]) => token !== without));
+  merges.forEach((pair, rank) => (vocab[pair.join("")] = 256 + rank));
+  const level = { type: "ByteLevel", add_prefix_space: false, trim_offsets: false, use_regex: pattern === null };
+  const split = { type: "Split", pattern: { Regex: pattern }, behavior: "Isolated", invert: false };
+  const pre_tokenizer = pattern === null ? level : { type: "Sequence", pretokenizers: [split, level] };
+  const model = { type: "BPE", vocab, merges };
+  const json = { model, added_tokens: [], normalizer: null, post_processor: null, pre_tokenizer, decoder: level };
+  return new Tokenizer(json, { clean_up_tokenization_spaces: false });
+}
+
+const encode = (text, options) => made(options).encode(text, { add_special_tokens: false }).ids;
+const [space, line] = [spelling[32], spelling[10]];
+check("SPLIT-SPACE-3", () => encode("\ufeff's", { merges: [["'", "s"]] }), [239, 187, 191, 39, 115]);
+check("DECODE-EMPTY-1", () => made().decode([]), "");
+check("DECODE-UNKNOWN-1", () => made().decode([97, 999]), "an error");
+check("ERROR-TABLE-1", () => encode("az", { without: "z" }), "an error");
+check("SPLIT-CL100K-5", () => encode("a \nb", { pattern: CL100K, merges: [[space, line]] }), [97, 256, 98]);
+check("SPLIT-CL100K-1", () => encode("'\u017fa", { pattern: CL100K, merges: [["\xbf", "a"]] }), [39, 197, 191, 97]);
+process.exit(failed ? 1 : 0);

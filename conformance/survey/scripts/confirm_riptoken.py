@@ -1,0 +1,42 @@
+"""Show the findings in riptoken. Run it with `pip install riptoken==0.2.4`."""
+
+import subprocess
+import sys
+
+import riptoken
+
+GPT2 = r"'(?:[sdmt]|ll|ve|re)| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
+BYTES = {bytes([byte]): byte for byte in range(256)}
+failed = []
+
+
+def check(clause, call, expected):
+    """Print the answer of `call` and the expected one."""
+    try:
+        got = call()
+    except BaseException as error:
+        refused = expected == "an error" and isinstance(error, Exception)
+        got = expected if refused else f"{type(error).__name__}: {error}"
+    failed.append(got != expected)
+    print(f"{clause}: {got!r}, expected {expected!r}")
+
+
+def encode(text, ranks=None, special=()):
+    numbered = {token: 300 + number for number, token in enumerate(special)}
+    return list(riptoken.CoreBPE({**BYTES, **(ranks or {})}, numbered, GPT2).encode(text, set(special)))
+
+
+def empty():
+    """Call encode in a process of its own: it does not return."""
+    code = "import riptoken; riptoken.CoreBPE({bytes([b]): b for b in range(256)}, {'': 300}, '.+').encode('a', {''})"
+    return subprocess.run([sys.executable, "-c", code], timeout=10, check=False).returncode
+
+
+tokens = [f"<|{'a' * length}" for length in range(1, 9)]
+check("MERGE-LONG-1", lambda: encode("x" * 501, {b"xx": 256}), [256] * 250 + [120])
+check("SPECIAL-SCAN-1", lambda: encode(tokens[-1], special=tokens), [307])
+check("SPECIAL-EMPTY-1", empty, 0)
+without_z = {token: index for token, index in BYTES.items() if token != b"z"}
+check("ERROR-TABLE-1", lambda: list(riptoken.CoreBPE(without_z, {}, GPT2).encode("az", set())), "an error")
+check("DECODE-UNKNOWN-1", lambda: riptoken.CoreBPE(BYTES, {}, GPT2).decode_bytes([97, 999]), "an error")
+sys.exit(any(failed))

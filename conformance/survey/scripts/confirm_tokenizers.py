@@ -1,0 +1,48 @@
+"""Show the findings in Hugging Face's tokenizers. Run it with `pip install tokenizers==0.23.3`."""
+
+import sys
+
+from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers
+
+failed = []
+
+
+def check(clause, call, expected):
+    """Print the answer of `call` and the expected one."""
+    try:
+        got = call()
+    except BaseException as error:
+        refused = expected == "an error" and isinstance(error, Exception)
+        got = expected if refused else f"{type(error).__name__}: {error}"
+    failed.append(got != expected)
+    print(f"{clause}: {got!r}, expected {expected!r}")
+
+
+def tokenizer(merges=(), special=(), without="", gap=0, ignore_merges=False):
+    """Return a byte-level tokenizer; its ids are those of the sorted alphabet, then those of the merges."""
+    vocab = {token: n for n, token in enumerate(sorted(pre_tokenizers.ByteLevel.alphabet())) if token not in without}
+    for left, right in merges:
+        vocab[left + right] = len(vocab) + gap
+    made = Tokenizer(models.BPE(vocab=vocab, merges=list(merges), ignore_merges=ignore_merges))
+    made.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    made.decoder = decoders.ByteLevel()
+    made.add_special_tokens([AddedToken(token, normalized=False, special=True) for token in special])
+    return made
+
+
+def tokens(text, **options):
+    return tokenizer(**options).encode(text).tokens
+
+
+def absent():
+    made = tokenizer([("a", "b"), ("c", "d")], ["<|e|>"], gap=1)
+    return made.token_to_id("<|e|>") != made.token_to_id("cd")
+
+
+decoded = tokenizer(special=["\xe9|"])
+whole = [("b", "c"), ("a", "b"), ("ab", "c")]
+check("SPECIAL-DECODE-1", lambda: decoded.decode(decoded.encode("\xe9|").ids, skip_special_tokens=False), "\xe9|")
+check("SPECIAL-ABSENT-2", absent, True)
+check("ERROR-TABLE-1", lambda: tokens("az", without="z"), "an error")
+check("MERGE-WHOLE-1", lambda: tokens("abc", merges=whole, ignore_merges=True), ["a", "bc"])
+sys.exit(any(failed))

@@ -1,0 +1,51 @@
+"""Show the findings in transformers' GPT2Tokenizer. Run it with `pip install transformers==4.57.6`."""
+
+import json
+import sys
+import tempfile
+from pathlib import Path
+
+from transformers.models.gpt2.tokenization_gpt2 import GPT2Tokenizer, bytes_to_unicode
+
+failed = []
+
+
+def check(clause, call, expected):
+    """Print the answer of `call` and the expected one."""
+    try:
+        got = call()
+    except BaseException as error:
+        refused = expected == "an error" and isinstance(error, Exception)
+        got = expected if refused else f"{type(error).__name__}: {error}"
+    failed.append(got != expected)
+    print(f"{clause}: {got!r}, expected {expected!r}")
+
+
+def load(merges=(), special=(), extra=(), version=True, gap=0):
+    vocab = {token: byte for byte, token in bytes_to_unicode().items()}
+    for token in ["".join(pair) for pair in merges] + list(extra):
+        vocab[token] = len(vocab) + gap
+    with tempfile.TemporaryDirectory() as folder:
+        files = [Path(folder, name) for name in ("vocab.json", "merges.txt")]
+        files[0].write_text(json.dumps(vocab), "utf-8")
+        lines = (["#version: 0.2"] if version else []) + [" ".join(pair) for pair in merges]
+        files[1].write_text("".join(f"{line}\n" for line in lines), "utf-8")
+        options = dict.fromkeys(["unk_token", "bos_token", "eos_token", "pad_token"])
+        return GPT2Tokenizer(*map(str, files), additional_special_tokens=list(special), **options)
+
+
+def special(token, extra=()):
+    made = load(special=[token], extra=extra)
+    return made.decode(made.encode(token), clean_up_tokenization_spaces=False)
+
+
+def absent():
+    made = load([("a", "b"), ("c", "d")], ["<|e|>"], gap=1)
+    return made.convert_tokens_to_ids("<|e|>") != made.convert_tokens_to_ids("cd")
+
+
+check("SPECIAL-DECODE-1", lambda: special("\xe9|", ["\xe9|"]), "\xe9|")
+check("SPECIAL-DECODE-1", lambda: special("<\xe9 \u20ac>", ["<\xe9 \u20ac>"]), "<\xe9 \u20ac>")
+check("SPECIAL-ABSENT-2", absent, True)
+check("FILE-VERSION-2", lambda: load([("a", "b"), ("c", "d")], version=False).tokenize("abcd"), ["ab", "cd"])
+sys.exit(any(failed))

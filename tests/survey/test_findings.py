@@ -1,0 +1,63 @@
+"""The list of findings, the scripts that show them, and their place on the page."""
+
+from __future__ import annotations
+
+import ast
+import re
+import sys
+from collections.abc import Iterator
+
+import pytest
+
+from bpe_conformance.fixtures.spec import installed_spec
+from bpe_conformance.survey.implementations import SCRIPTS, VERDICTS, Finding, findings
+
+NAMES = sorted(file.name for file in SCRIPTS.iterdir() if file.name.startswith("confirm_"))
+FOUND = findings()
+
+
+def test_every_finding_has_a_script_unless_it_is_a_limit() -> None:
+    assert [one for one in FOUND if not one.script and one.verdict != "limit"] == []
+
+
+def test_clauses_exist_and_a_should_is_no_bug() -> None:
+    clauses = installed_spec().clauses
+    for one in FOUND:
+        assert {one.clause, *one.also} <= set(clauses), one
+        assert one.verdict in VERDICTS
+        assert clauses[one.clause].level == "must" or one.verdict != "bug", one
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_script_needs_nothing_of_ours(name: str) -> None:
+    text = (SCRIPTS / name).read_text("utf-8")
+    mine = [one for one in FOUND if one.script == name]
+    assert set(re.findall(r'^check\("([^"]+)"', text, re.MULTILINE)) == {one.clause for one in mine}
+    installed = set(re.findall("(?:pip|npm) install ([^`]+)`", text))
+    assert {one.package.removeprefix("npm:") for one in mine} == installed
+    if name.endswith(".py"):
+        imported = {*_modules(text)} - sys.stdlib_module_names
+        assert len(imported) == 1
+    else:
+        package = re.sub(r"(?<=.)@[0-9].*", "", mine[0].package.removeprefix("npm:"))
+        imported = set(re.findall(r'(?:from |url\)\()"([^"]+)"', text)) - {"node:module"}
+        assert {f"{one}/".startswith(f"{package}/") for one in imported} == {True}
+    assert not imported & {".", "bpe_conformance", "conformance"}
+
+
+def _modules(text: str) -> Iterator[str]:
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Import):
+            yield from (alias.name.partition(".")[0] for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            yield "." if node.level else str(node.module).partition(".")[0]
+
+
+def test_a_script_is_named_after_the_package_and_holds_the_clause() -> None:
+    values = dict.fromkeys(("adapter", "verdict", "input", "expected", "got", "why"), "x")
+    assert Finding(**values, package="npm:@huggingface/tokenizers@1.0", clause="DECODE-EMPTY-1").script == (
+        "confirm_npm_huggingface_tokenizers.mjs"
+    )
+    assert Finding(**values, package="splintr-rs==1.0", clause="ERROR-TABLE-1").script == "confirm_splintr_rs.py"
+    assert Finding(**values, package="splintr-rs==1.0", clause="MERGE-LONG-1").script == ""
+    assert Finding(**values, package="other==1.0", clause="MERGE-LONG-1").script == ""
