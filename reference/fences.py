@@ -3,7 +3,7 @@ r"""Fences: positions at which a text can be cut without changing its pre-tokens
 A character is *visible* if it is above U+0020 and not white space. A fence is a position
 
 1. before a space between two visible characters,
-2. before a Chinese comma or full stop (、。，) after an ideograph of U+5000 to U+9FFF, or
+2. before one of `、。，！？` after an ideograph of U+4E00 to U+9FFF or a kana, or
 3. after a line feed that follows a visible character, if the next character is visible and none of `/`, `e` and `E`.
 
 At each of them, every pattern of `FENCED_PATTERNS` starts a pre-token, whatever else the text holds; property tests
@@ -37,13 +37,16 @@ _FENCED = frozenset(PATTERNS[name] for name in FENCED_PATTERNS)
 _WIDE = "\x85\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u2028\u2029\u202f\u205f\u3000"
 """White space beyond ASCII."""
 _VISIBLE = rf"[^\x00-\x20{_WIDE}]"
-_IDEOGRAPH = "[\u5000-\u9fff]"
+_MARKS = "、。，！？"
+_LETTERS = (("\u3041", "\u3096"), ("\u30a1", "\u30fa"), ("\u30fc", "\u30fc"), ("\u4e00", "\u9fff"))
+"""Kana and ideographs that every engine takes for letters, as ranges."""
+_LETTER = "[" + "".join(f"{low}-{high}" for low, high in _LETTERS) + "]"
 # Each alternative starts with a literal, which the engine looks for first. It is the first character after the fence;
 # the line feed is the last one before it.
 TEXT = "|".join(
     [
         rf" (?<={_VISIBLE} )(?={_VISIBLE})",
-        *(f"{mark}(?<={_IDEOGRAPH}{mark})" for mark in "、。，"),
+        *(f"{mark}(?<={_LETTER}{mark})" for mark in _MARKS),
         rf"\n(?<={_VISIBLE}\n)(?=[^\x00-\x20/eE{_WIDE}])",
     ]
 )
@@ -52,6 +55,9 @@ TEXT = "|".join(
 _WIDE_BYTES = [character.encode("utf-8") for character in _WIDE]
 _WIDE_2, _WIDE_3 = (b"|".join(re.escape(one) for one in _WIDE_BYTES if len(one) == size) for size in (2, 3))
 _VISIBLE_AHEAD = rb"(?=[^\x00-\x20])(?!%b|%b)" % (_WIDE_2, _WIDE_3)
+
+_KANA_BYTES = rb"\xe3(?:\x81[\x81-\xbf]|\x82[\x80-\x96\xa1-\xbf]|\x83[\x80-\xba\xbc])"
+_IDEOGRAPH_BYTES = rb"(?:\xe4[\xb8-\xbf]|[\xe5-\xe9][\x80-\xbf])[\x80-\xbf]"
 
 
 def _visible_before(last: bytes) -> bytes:
@@ -62,7 +68,7 @@ def _visible_before(last: bytes) -> bytes:
 IN_BYTES = b"|".join(
     [
         _visible_before(b" ") + _VISIBLE_AHEAD,
-        *(b"%b(?<=[\xe5-\xe9][\x80-\xbf]{2}%b)" % (mark, mark) for mark in map(str.encode, "、。，")),
+        *(b"%b(?<=(?:%b|%b)%b)" % (mark, _KANA_BYTES, _IDEOGRAPH_BYTES, mark) for mark in map(str.encode, _MARKS)),
         _visible_before(rb"\n") + _VISIBLE_AHEAD + b"(?![/eE])",
     ]
 )
@@ -74,7 +80,7 @@ _INSIDE = re.compile(
     "|".join(
         [
             rf"(?<={_VISIBLE}) (?={_VISIBLE}|\Z)",
-            f"(?<={_IDEOGRAPH})[、。，]",
+            f"(?<={_LETTER})[{_MARKS}]",
             rf"(?:\A|(?<={_VISIBLE}))\n(?=[^\x00-\x20/eE{_WIDE}])",
         ]
     )
@@ -146,7 +152,7 @@ def in_array(padded: bytes, size: int) -> npt.NDArray[np.bool_]:
 
 
 def _correct_beyond_ascii(raw: npt.NDArray[np.uint8], found: npt.NDArray[np.bool_]) -> None:
-    """Take away the fences beside white space of several bytes, and add those before Chinese punctuation."""
+    """Take away the fences beside white space of several bytes, and add those before Chinese and Japanese marks."""
     import numpy as np
 
     candidates = np.flatnonzero(found)
@@ -159,9 +165,14 @@ def _correct_beyond_ascii(raw: npt.NDArray[np.uint8], found: npt.NDArray[np.bool
     white = np.isin(before, three) | np.isin(before & 0xFFFF, two) | np.isin(after, three) | np.isin(after >> 8, two)
     found[candidates[white]] = False
     marks = np.flatnonzero((raw[: len(found)] == 0xE3) | (raw[: len(found)] == 0xEF))
-    marks = marks[np.isin(_three_bytes(raw, marks), [int.from_bytes(mark.encode("utf-8"), "big") for mark in "、。，"])]
-    lead = raw[marks - 3]  # of a mark at the beginning it is a barrier of the end
-    found[marks[(lead >= 0xE5) & (lead <= 0xE9)]] = True
+    marks = marks[np.isin(_three_bytes(raw, marks), list(map(_number, _MARKS)))]
+    before = _three_bytes(raw, marks - 3)  # of a mark at the beginning they are barriers of the end
+    for low, high in _LETTERS:
+        found[marks[(before >= _number(low)) & (before <= _number(high))]] = True
+
+
+def _number(character: str) -> int:
+    return int.from_bytes(character.encode("utf-8"), "big")
 
 
 def _three_bytes(raw: npt.NDArray[np.uint8], places: Integers) -> Integers:

@@ -83,11 +83,13 @@ def test_safety_is_exact() -> None:
         (["a\nb"], False),
         (["\nb"], False),
         (["a\n", "\n", " \nb", "\n\nb", "a\n b", "a\n/", "a\ne", "\nE"], True),
-        (["字", "。", "，字", "a。", "。。", "字！", "字."], True),
+        (["字", "。", "，字", "a。", "。。", "字：", "字."], True),
         (["字。"], False),
         (["<e>", "a字，b"], False),
         (["\u9fff、"], False),
-        (["\ua000、", "\u4fff、"], True),
+        (["\ua000、", "\u4dff、", "゛。", "・、"], True),
+        (["あ。"], False),
+        (["ー！"], False),
     ],
 )
 def test_which_special_tokens_are_safe_from_from(special: list[str], safe: bool) -> None:

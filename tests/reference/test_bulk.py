@@ -125,9 +125,9 @@ def test_keys_made_to_collide_in_one_hash_table_do_not_in_another() -> None:
 
 @pytest.mark.parametrize("name", FENCED)
 @given(
-    text=st.lists(st.sampled_from([*WHITE, *WORDS, *OTHERS, "\n", "a\n", "!\n", "/", "e5", "E", *"字字。，"])).map(
-        "".join
-    )
+    text=st.lists(
+        st.sampled_from([*WHITE, *WORDS, *OTHERS, "\n", "a\n", "!\n", "/", "e5", "E", *"字字あンー。，！？"])
+    ).map("".join)
 )
 @settings(max_examples=70, deadline=None)
 def test_at_a_fence_a_pre_token_starts(name: str, text: str) -> None:
@@ -138,7 +138,7 @@ def test_at_a_fence_a_pre_token_starts(name: str, text: str) -> None:
         assert [*pre_tokenize(begin, compiled), *pre_tokenize(end, compiled)] == whole
 
 
-@pytest.mark.parametrize("line", ["ひらがな。\n", "天地玄黄。"])
+@pytest.mark.parametrize("line", ["ひらがな。", "カタカナー！", "天地玄黄。"])
 def test_a_text_without_spaces_is_cut_into_blocks(line: str) -> None:
     cut = blocks([line * 100], SpecialTokens(), 50)
     assert max(block.size for block in cut) < len((line * 12).encode())

@@ -15,7 +15,7 @@ CHARACTERS = [
     *"  \n\n\t\r\v\f\x00\x1c\x1f\x7f\x85\u00a0\u1680\u2003\u2028\u202f\u205f\u3000\u200b\u180e\ufeff",
     *"aeE/9'",
 ]
-CHARACTERS += [*"éßаあ🦊\u0301字字\u5000\u9fff\u4fff\ua000、。，"]
+CHARACTERS += [*"éßа🦊\u0301字字\u4e00\u9fff\u4dff\ua000あンー\u3040\u3041\u3096\u3097゛・ヺ\u30ff、。，！？"]
 TEXTS = st.lists(st.sampled_from(CHARACTERS) | st.characters(exclude_categories=["Cs"]), max_size=24).map("".join)
 BARRIER = b"\xff"
 
