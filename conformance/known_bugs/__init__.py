@@ -51,7 +51,7 @@ class KnownBug:
 
     @property
     def long(self) -> bool:
-        """Whether only long inputs show it, for which there are properties and no golden cases."""
+        """Whether only long inputs show it. Properties test long inputs; golden cases do not."""
         return self.section == "long_inputs"
 
 

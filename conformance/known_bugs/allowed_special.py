@@ -15,7 +15,7 @@ Segments = list[tuple[str, bool]]
 
 
 class _Choosing(Encoder):
-    """Accepts both arguments, in steps; correct by itself. Without them it finds all special tokens."""
+    """Accepts both arguments, in steps. It is correct; without the arguments, it finds all special tokens."""
 
     def encode(
         self,
@@ -40,13 +40,13 @@ class _Choosing(Encoder):
         return [token for token in self.special if allowed_special == "all" or token in allowed_special]
 
     def disallowed(self, disallowed_special: Collection[str], allowed: list[str]) -> list[str]:
-        """Return what the text must not contain."""
+        """Return the special tokens that the text must not contain."""
         if disallowed_special == "all":
             return [token for token in self.special if token not in allowed]
         return list(disallowed_special)
 
     def refuses(self, text: str, disallowed: list[str], allowed: list[str]) -> bool:
-        """Return whether the text contains what it must not."""
+        """Return whether the text contains one of them."""
         return any(token in text for token in disallowed)
 
     def cut_among(self, text: str, allowed: list[str]) -> Segments:

@@ -1,4 +1,4 @@
-"""`bpe-conformance known-bugs`: the known bugs, what catches each, and what the suite misses."""
+"""`bpe-conformance known-bugs`: lists the known bugs, the tests that catch them, and what the suite misses."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     mode.add_argument(
         "--check",
         action="store_true",
-        help="test each bug by some of its cases and of the others; exit 1 if the matrix or its numbers are wrong",
+        help="test each bug with a sample of cases; exit 1 if the matrix or its numbers are incorrect",
     )
     mode.add_argument(
         "--measure",
         nargs="*",
         metavar="CASE",
-        help="test each bug by all cases and properties, or by these cases alone, and write the matrix; takes minutes",
+        help="test each bug with all cases and properties, or with these cases, and write the matrix; takes minutes",
     )
 
 

@@ -22,14 +22,14 @@ NAMES = ("<s>", "</s>", "<unk>", "[PAD]", "<|im_start|>")
 """Names of special tokens that people write into their code."""
 
 ENOUGH = 2_048
-"""How many characters a stream collects before it looks for a position to cut: a balance of speed and laziness."""
+"""How many characters a stream collects before it looks for a position to cut."""
 
 Words = list[tuple[Word, int]]
-"""The distinct pre-tokens of a corpus in order of first occurrence, each with how often it occurs."""
+"""The distinct pre-tokens of a corpus in order of first occurrence, with their counts."""
 
 
 class Trainer:
-    """Trains as `textbook.learn` does, with one method for each step."""
+    """Trains like `textbook.learn`, with one method for each step."""
 
     def __init__(self, vocab: dict[int, bytes], merges: list[Merge]) -> None:
         self.vocab = vocab
@@ -119,7 +119,7 @@ class Trainer:
         return max((pair for pair, count in counts.items() if count == most), key=lambda pair: self.key(pair, ids))
 
     def key(self, pair: Merge, ids: Mapping[bytes, int]) -> Any:
-        """Return the key that ties are compared by: the pair itself, as bytes."""
+        """Return the key that decides ties: the pair itself, as bytes."""
         return pair
 
     def replace(self, word: Word, pair: Merge) -> Word:
@@ -213,11 +213,11 @@ class Encoder:
         yield from self.at_end(held)
 
     def at_end(self, held: str) -> list[int]:
-        """Return the ids of what a stream has held back to its end."""
+        """Return the ids of the text that a stream holds back until its end."""
         return self.encode(held)
 
     def ready(self, held: str) -> int:
-        """Return how many characters of `held` later text cannot change: those before the last single space."""
+        """Return how many characters of `held` no later text can change: those before the last single space."""
         if len(held) < ENOUGH:
             return 0
         longest = max(map(len, self.special), default=0)

@@ -160,7 +160,7 @@ class ReplacedAsText(Encoder):
 
 
 class _Ranked(Encoder):
-    """Merges by the numbers that `rank` returns; correct by itself."""
+    """Merges by the numbers that `rank` returns. It is correct."""
 
     def merge(self, word: Word) -> Word:
         while found := [(rank, i) for i, pair in enumerate(pairwise(word)) if (rank := self.rank(*pair)) is not None]:
@@ -207,7 +207,7 @@ class TokensAsText(_Ranked):
 
 
 class _Heap(Encoder):
-    """Merges with a heap of (rank, position, pair) and links to both neighbours; correct by itself."""
+    """Merges with a heap of (rank, position, pair) and links to both neighbours. It is correct."""
 
     checks: ClassVar[bool] = True
     relinks: ClassVar[bool] = True
@@ -297,7 +297,7 @@ class IdsOfBytesAreValues(Encoder):
 class IdsAreIndexes(Encoder):
     @cached_property
     def place(self) -> dict[int, int]:
-        """The place of each id."""
+        """The index of each id."""
         return {index: number for number, index in enumerate(sorted(self.vocab))}
 
     def encode_pre_token(self, pre_token: str) -> list[int]:

@@ -14,7 +14,7 @@ from .variants import add_variants
 
 
 class _Reader(Encoder):
-    """Reads in steps: the lines of merges.txt, the entries of vocab.json, a spelling; correct by itself."""
+    """Reads in steps: the lines of merges.txt, the entries of vocab.json, a spelling. It is correct."""
 
     @classmethod
     def from_files(cls, vocab_path: str, merges_path: str, special_tokens: Sequence[str] | None = None) -> Encoder:
@@ -113,7 +113,7 @@ class OnlySpaceAndLineEndMapped(_Reader):
 
 
 class _OtherMap(_Reader):
-    """Reads and writes with another byte map than GPT-2's: `printable` are the bytes that are spelled as themselves."""
+    """Reads and writes with a byte map other than GPT-2's. The bytes in `printable` are spelled as themselves."""
 
     printable: Sequence[int] = ()
 
@@ -178,7 +178,7 @@ class AbsentSpecialsNotLoaded(_Reader):
 
 
 class _Writer(Encoder):
-    """Writes in steps: a spelling, the entries of vocab.json, the merges, a line; correct by itself."""
+    """Writes in steps: a spelling, the entries of vocab.json, the merges, a line. It is correct."""
 
     def save(self, folder: str) -> None:
         entries = {self.spelling(token): index for index, token in self.entries()}

@@ -1,4 +1,4 @@
-"""The likely causes of a run's failures: conventions, known bugs, and errors that many tests raise."""
+"""Finds the likely causes of a run's failures: conventions, known bugs, and errors that many tests raise."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ FEW = 3
 """A bug with fewer cases matches by chance: all must match, one of them of the clause that it breaks."""
 MOST = 5
 MOST_REPLAYED = 60
-"""Golden cases that follow from others, and that the likely bugs are asked."""
+"""The number of golden cases that follow from others and that the likely bugs are asked."""
 ORACLE = {
     "train": "train",
     "encode": "encode",
@@ -52,7 +52,7 @@ SAME_ERROR_SHARE = 0.1
 
 @dataclass(frozen=True)
 class Likeness:
-    """One cause: the known bugs that answer so (several where no case tells them apart), and the cases."""
+    """One cause: the cases, and the known bugs with these answers (several, if no case distinguishes them)."""
 
     bugs: tuple[str, ...]
     cases: frozenset[str]
@@ -65,7 +65,7 @@ def ranked(
     clauses: Mapping[str, str],
     failures: Collection[str] | None = None,
 ) -> list[Likeness]:
-    """Return what explains most failures first, then what explains most of the rest.
+    """Return the cause that explains most failures, then the cause that explains most of the rest, and so on.
 
     Args:
         answers: golden case that does not hold → fingerprint of the answer.
@@ -95,7 +95,7 @@ def ranked(
 
 @dataclass(frozen=True)
 class _Compared:
-    """A known bug beside an implementation, in the cases that were judged.
+    """A known bug compared with an implementation, in the cases that were tested.
 
     Attributes:
         bug: its id.
@@ -140,13 +140,13 @@ class _Compared:
         return shown and certain and self.passed <= (1 - THOROUGH) * self.fails
 
     def score(self, left: Collection[str]) -> tuple[int, float, bool]:
-        """What distinguishes the best of several causes: what it explains less what speaks against it, first of all."""
+        """The sort key of causes: first, the number of failures explained minus the number of cases against it."""
         new = self.same.intersection(left)
         return len(new) - self.passed, len(self.same) / self.fails, bool(new & self.own)
 
 
 def diagnose(outcomes: Sequence[Outcome], cases: Iterable[Case], declared: Mapping[str, str] = DEFAULTS) -> Diagnosis:
-    """Return the likely causes of the failures of one run; where nothing failed, of the warnings.
+    """Return the likely causes of the failures of one run or, if nothing failed, of the warnings.
 
     Args:
         outcomes: of golden cases, properties and corpora.
@@ -166,7 +166,7 @@ def diagnose(outcomes: Sequence[Outcome], cases: Iterable[Case], declared: Mappi
 
 @dataclass
 class _Group:
-    """A cause, and the tests that it explains as far as they are known."""
+    """A cause, and the tests that it is known to explain."""
 
     cause: BugCause | ConventionCause
     tests: set[str]
@@ -175,7 +175,7 @@ class _Group:
 def _causes(
     failing: Sequence[Outcome], tested: Sequence[Outcome], golden: Mapping[str, Case], declared: Mapping[str, str]
 ) -> list[Cause]:
-    """Return conventions, then bugs, then errors: each explains what none before it explains."""
+    """Return conventions, then bugs, then errors. Each explains failures that none before it explains."""
     left = {one.test: one for one in failing}
     groups: list[_Group] = []
 
@@ -219,7 +219,7 @@ def _explained(others: Iterable[Outcome], explains: Callable[[Mismatch], bool]) 
 
 
 def _is_correct_under(changed: Mapping[str, str], conventions: Mapping[str, str], mismatch: Mismatch) -> bool:
-    """Whether an answer is correct under conventions of which some differ from those declared."""
+    """Return whether an answer is correct under conventions, some of which differ from the declared ones."""
     asked, answer = mismatch.asked, mismatch.answer
     if asked.operation not in ORACLE or asked.context or isinstance(answer, Refusal | Fault):
         return False
@@ -241,14 +241,14 @@ def _answers_alike(bug: Implementation, mismatch: Mismatch) -> bool:
 
 
 def _answers_incorrectly(bug: Implementation, mismatch: Mismatch) -> bool:
-    """Whether a known bug answers what a failure depends on incorrectly, or its text without special tokens."""
+    """Return whether a known bug is wrong about what a failure depends on, or about its text without special tokens."""
     asked, depends = mismatch.asked, mismatch.depends_on
     alone = _depended_on(asked, depends) if depends is not None else _without_special(asked)
     return alone is not None and _takes(bug, alone) and ask(bug, alone) != correct_answer(alone, bug.conventions)
 
 
 def _depended_on(asked: Question, depends: Dependence) -> Question | None:
-    """Return the question that fails alone, if it is one for another method or without a disturbance."""
+    """Return the question that fails alone, if it is for another method or without a disturbance."""
     if depends.kind == "undisturbed":
         return replace(asked, context="")
     if depends.kind not in ("encode", "segment") or asked.model is None:
@@ -281,9 +281,9 @@ def _bug(bug: KnownBug) -> Bug:
 def _conventions(
     failing: Sequence[Outcome], tested: Sequence[Outcome], golden: Mapping[str, Case], declared: Mapping[str, str]
 ) -> Iterator[tuple[tuple[tuple[str, str], ...], list[str], int]]:
-    """Yield, most failures first, each set of undeclared conventions under which failing answers are correct.
+    """Yield each set of undeclared conventions under which failing answers are correct, most failures first.
 
-    With it come these tests, and how many that pass speak against it.
+    With it come these tests, and the number of passing tests that contradict it.
 
     A set counts only if more answers speak for it than against it: tests of whose answers it would be
     the expected one, and those that pass although it asks for another answer.
@@ -326,7 +326,7 @@ def _value(case: Case, conventions: Mapping[str, str]) -> Mapping[str, object] |
 
 
 def same_errors(left: Sequence[Outcome], total: int) -> list[ErrorCause]:
-    """Return the errors that many of the failures `left`, of `total`, raise: by type and by the line that raised."""
+    """Return the errors that many of the failures `left`, of `total`, raise, by type and line."""
     raised: dict[tuple[str, str], list[Outcome]] = {}
     for one in left:
         answer = one.mismatch.answer if one.mismatch is not None else None

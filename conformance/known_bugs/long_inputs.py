@@ -1,4 +1,4 @@
-"""Incorrect for long inputs only. No golden case is that long, so properties catch these bugs."""
+"""Tokenizers that are incorrect for long inputs only. No golden case is that long, so properties catch them."""
 
 from __future__ import annotations
 

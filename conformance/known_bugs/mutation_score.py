@@ -1,4 +1,4 @@
-"""How well the suite tells right from wrong: golden cases and properties against every known bug."""
+"""Measures how well the suite finds bugs: golden cases and properties against every known bug."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def _matrix(judged: Mapping[str, tuple[Answers, set[str]]], properties: Mapping[
 
 
 def check_published(published: Matrix, workers: int | None = None) -> Iterator[str]:
-    """Yield a line for each thing in which the published matrix is not what the known bugs do now.
+    """Yield a line for each difference between the published matrix and what the known bugs do now.
 
     Each bug is tested by some `FEW` of the cases that it fails, by those that the matrix does not know yet, and by one
     in `ONE_IN` of the others. `compute` tests all of them, and the properties: that takes minutes.
@@ -89,7 +89,7 @@ def check_published(published: Matrix, workers: int | None = None) -> Iterator[s
 
 
 def diagnosed(found: Matrix) -> dict[str, list[Likeness]]:
-    """Return known bug → the likely causes where it is run as an unknown one."""
+    """Return known bug → the likely causes if it is run as an unknown implementation."""
     spec = installed_spec()
     clauses = {**{bug.id: bug.clause for bug in known_bugs()}, **{case.id: case.clause.id for case in spec.cases}}
     judged = [case.id for case in spec.cases]
@@ -98,7 +98,7 @@ def diagnosed(found: Matrix) -> dict[str, list[Likeness]]:
 
 @dataclass(frozen=True)
 class Blame:
-    """Whether a run of the suite accuses the right rule, for each known bug that golden cases catch.
+    """Measures whether a run of the suite names the correct rule, for each known bug that golden cases catch.
 
     Attributes:
         bugs: how many there are.
@@ -145,7 +145,7 @@ def blame(found: Matrix) -> Blame:
 
 
 def cases_without_bug(file: Path = CASES_WITHOUT_BUG) -> dict[str, str]:
-    """Return the golden cases that catch no known bug and stay nevertheless, each with the reason."""
+    """Return the golden cases that are kept although they catch no known bug, each with the reason."""
     documents = list(read_documents(file))
     return {case: one["reason"] for document in documents for one in document.value for case in one["cases"]}
 
@@ -179,7 +179,7 @@ def seeds(workers: int | None = None) -> Iterator[str]:
 
 
 def listed(found: Matrix) -> Iterator[str]:
-    """Yield a line for each known bug: how many golden cases catch it, and the first property, and what it does."""
+    """Yield a line for each known bug: how many golden cases catch it, the first property, and what it does."""
     section = ""
     for bug in known_bugs():
         if bug.section != section:
@@ -277,7 +277,7 @@ def _each(work: Callable[[str], Any], workers: int | None) -> dict[str, Any]:
 
 @contextlib.contextmanager
 def _pool(workers: int | None) -> Iterator[ProcessPoolExecutor]:
-    """Give new processes with a fixed hash seed, so that a bug that depends on it gives the same in every run."""
+    """Yield new processes with a fixed hash seed, so that every run gives the same answers."""
     earlier = os.environ.get("PYTHONHASHSEED")
     os.environ["PYTHONHASHSEED"] = "0"
     try:

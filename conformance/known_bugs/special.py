@@ -21,7 +21,7 @@ def _longest_first(special: Iterable[str]) -> list[str]:
 
 
 class _Alternation(Encoder):
-    """Cuts by one regular expression, as most tokenizers do; correct by itself."""
+    """Cuts by one regular expression, as most tokenizers do. It is correct."""
 
     flags = 0
 
@@ -117,7 +117,7 @@ class SpecialsFoundAtStart(Encoder):
 
 
 class _Walk(Encoder):
-    """Compares characters while they begin a special token, and never looks back; correct only by chance."""
+    """Compares characters while they begin a special token, and never looks back. It is correct only by chance."""
 
     def after_failure(self, here: int, end: int) -> int:
         raise NotImplementedError
@@ -240,7 +240,7 @@ class SpecialsMergedLikeText(Encoder):
 
 
 class _Absent(Encoder):
-    """Gives ids to the special tokens without an entry by `new_ids`, without looking whether they are in use."""
+    """Gives ids to the special tokens without an entry by `new_ids`, without checking whether they are in use."""
 
     def build(self, vocab: Any, merges: Any, special_tokens: Any, pattern: str | None) -> None:
         listed = [token.encode("utf-8") for token in special_tokens or ()]

@@ -1,4 +1,4 @@
-"""Incorrect splitting: incorrect regular expressions, then what no regular expression describes."""
+"""Incorrect splitting: incorrect regular expressions, then bugs that no regular expression describes."""
 
 from __future__ import annotations
 
@@ -108,10 +108,10 @@ add_variants(
 
 
 class _Mistaken(Encoder):
-    """Splits as if each character were the one that it is mistaken for."""
+    """Splits as if each character were the one with which it is confused."""
 
     def mistaken(self, character: str) -> str:
-        """Return a character of the class that this engine puts `character` in."""
+        """Return a character of the class to which this engine assigns `character`."""
         return character
 
     def split(self, segment: str) -> list[str]:

@@ -1,4 +1,4 @@
-"""Incorrect outside the algorithm: the caller's objects, shared and kept state, chance, the environment."""
+"""Bugs outside the algorithm: the caller's objects, shared and kept state, chance, the environment."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Incorrect streams: what is held back, special tokens across chunks, the chunks, the end."""
+"""Incorrect streams: held-back text, special tokens across chunks, the chunks, the end."""
 
 from __future__ import annotations
 

@@ -78,7 +78,7 @@ class ReplaceInJoinedText(Trainer):
 
 
 class _CountsOnce(Trainer):
-    """Counts once, then updates the counts after every merge; correct by itself.
+    """Counts once, then updates the counts after every merge. It is correct.
 
     Attributes:
         least: the least count of a pair that it merges.
@@ -100,7 +100,7 @@ class _CountsOnce(Trainer):
         return merges
 
     def correct(self, counts: Counter[Merge], old: Word, new: Word, pair: Merge, times: int) -> None:
-        """Take the windows of the old word out of the counts and put those of the new one in."""
+        """Remove the pairs of the old word from the counts, and add those of the new one."""
         for window in self.windows(old):
             counts[window] -= times
         for window in self.windows(new):

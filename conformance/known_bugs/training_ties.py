@@ -1,4 +1,4 @@
-"""Incorrect trainers: which pair is merged."""
+"""Incorrect trainers: the choice of the pair to merge."""
 
 from __future__ import annotations
 

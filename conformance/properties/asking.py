@@ -1,4 +1,4 @@
-"""Asks an implementation a question, and the oracle the same one: the wrong answer is a value."""
+"""Asks an implementation and the oracle the same question. A wrong answer is a value."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from ..outcome import (
 
 
 def contained(implementation: Implementation, ask: Callable[[], Answer], timeout_factor: int = 1) -> Answer:
-    """Return the answer; if the implementation raises or takes too long, that as a value."""
+    """Return the answer. If the implementation raises or takes too long, return that as a value."""
     with implementation.time_limit(timeout_factor):
         try:
             return ask()
@@ -46,7 +46,7 @@ def contained(implementation: Implementation, ask: Callable[[], Answer], timeout
 
 
 class Instance:
-    """One tokenizer, made when it is first asked.
+    """One tokenizer, which is made when it is first asked.
 
     Args:
         implementation: the implementation under test.
@@ -65,7 +65,7 @@ class Instance:
         self._made: TokenizerProxy | None = None
 
     def ask(self, question: Question) -> Answer:
-        """Return the answer to a question; its model is not looked at."""
+        """Return the answer to a question; its model is ignored."""
         return self.call(lambda tokenizer: OPERATIONS[question.operation](tokenizer, question.input))
 
     def call(self, ask: Callable[[TokenizerProxy], Answer]) -> Answer:
@@ -104,7 +104,7 @@ def _trained(implementation: Implementation, question: Question) -> Table:
 
 
 def correct_answer(question: Question, conventions: Mapping[str, str]) -> Answer | AnyError | HighestCount:
-    """Return what the oracle answers under these conventions."""
+    """Return the oracle's answer under these conventions."""
     given = question.input
     if question.operation == "train":
         return _correct_training(given, conventions)
@@ -140,9 +140,9 @@ def _correct_training(given: Mapping[str, Any], conventions: Mapping[str, str]) 
 
 
 def is_correct(answer: Answer, right: Acceptable) -> bool:
-    """Whether an answer obeys every MUST where `right` is expected.
+    """Return whether an answer obeys every MUST if `right` is expected.
 
-    Any error is right where one is expected. The ids that training gives the tokens are a SHOULD (TRAIN-IDS-2).
+    If an error is expected, any error is correct. The ids that training gives to tokens are a SHOULD (TRAIN-IDS-2).
     """
     if isinstance(right, AnyError):
         return isinstance(answer, Refusal)
@@ -152,7 +152,7 @@ def is_correct(answer: Answer, right: Acceptable) -> bool:
 
 
 def equals_oracle(implementation: Implementation, question: Question, clause_id: str) -> Mismatch | None:
-    """Test a question as a golden case whose value the oracle computes now, and find out what a failure depends on.
+    """Test a question as a golden case with the oracle's value, and find out what a failure depends on.
 
     Args:
         implementation: the implementation under test.
@@ -166,9 +166,9 @@ def equals_oracle(implementation: Implementation, question: Question, clause_id:
 
 
 def undisturbed(implementation: Implementation, question: Question, disturbed: Answer) -> Mismatch | None:
-    """Compare an answer with that of a new tokenizer to the same question.
+    """Compare an answer with a new tokenizer's answer to the same question.
 
-    Where the new tokenizer is wrong too, the mismatch depends on that.
+    If the new tokenizer is wrong too, the mismatch depends on that.
 
     Args:
         implementation: the implementation under test.
@@ -183,7 +183,7 @@ def undisturbed(implementation: Implementation, question: Question, disturbed: A
 
 
 def as_case(question: Question, clause_id: str, id_: str = "example") -> Case:
-    """Return the golden case that a question is, without an expectation."""
+    """Return a question as a golden case without an expectation."""
     op = "decode" if question.operation == "decode_bytes" else question.operation
     given = {"train": _raw_training(question.input)} if op == "train" else dict(question.input)
     clause = Clause(clause_id, clause_id.partition("-")[0], "must", "", "", ())
@@ -213,7 +213,7 @@ def as_yaml(question: Question, clause_id: str, id_: str) -> str:
 
 
 def write_model(model: Model) -> str | dict[str, Any] | None:
-    """Return a model as the YAML describes it, or None if its byte ids are in no order that has a name there."""
+    """Return a model in the form of the YAML, or None if the order of its byte ids has no name there."""
     if model.name:
         return model.name
     ids = {token: index for index, token in model.vocab.items()}

@@ -22,7 +22,7 @@ from .asking import Instance, ask, correct_answer, equals_oracle, is_correct
 from .engine import Property, fixed
 
 BLOCK, FEW = 96, 48
-"""Pairs that one encoding, and one training, is about: few, for those who look at all merges at each step."""
+"""How many pairs one encoding, and one training, tests: few, because simple tokenizers are quadratic."""
 LONGEST = 128
 PRINTABLE = "".join(map(chr, range(0x21, 0x7F)))
 ASCII = "".join(chr(code) for code in range(0x80) if not (chr(code).isspace() or code in range(0x1C, 0x20)))
@@ -110,7 +110,7 @@ def _allowed(lead: int, tail: int) -> bool:
 
 
 def spaces() -> Mapping[str, int]:
-    """Return what is covered → how many of them."""
+    """Return the name of each space → its size."""
     return {
         "pairs of printable ASCII characters, learned and merged in training": len(pairs_of_characters()),
         "pairs of bytes of UTF-8, merged in encoding": sum(map(len, pairs_of_bytes().values())),

@@ -1,4 +1,4 @@
-"""Properties of `encode`: merges on any table, and arguments that stay as they are."""
+"""Properties of `encode`: merges on any table, and unchanged arguments."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a property is, and the search for an example that breaks it. Hypothesis draws the examples and shrinks them."""
+"""Defines properties, and searches for examples that break them. Hypothesis draws and shrinks the examples."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ SEEDED_FACTOR = 8
 
 @dataclass(frozen=True)
 class Effort:
-    """How much a search tries.
+    """How many examples a search tries.
 
     Attributes:
         examples_factor: multiplies the number of examples.
@@ -60,7 +60,7 @@ class Effort:
 
     @classmethod
     def of_seed(cls, seed: int | None) -> Effort:
-        """Return that of a default run, or of a run with a seed: other examples, and more."""
+        """Return the effort of a default run, or of a run with a seed, which tries other and more examples."""
         return cls() if seed is None else cls(examples_factor=SEEDED_FACTOR, seed=seed)
 
 
@@ -91,9 +91,9 @@ class Property:
         id: permanent; unique among properties and cases.
         clause_id: the clause that states it.
         conformance_class: the class whose verdict it counts in.
-        needs: the capabilities without which it is skipped; `pattern` is any pattern beside GPT-2's.
+        needs: the capabilities without which it is skipped; `pattern` is any pattern other than GPT-2's.
         run: searches for an example that breaks it.
-        asks: what it asks, in one sentence.
+        asks: what it tests, in one sentence.
         any_model: whether it can be asked of an implementation that has GPT-2's model only.
         search: the name of its search among drawn examples, which other properties may share; "" if it draws none.
         bound: the clause, once the spec is loaded.
@@ -139,7 +139,7 @@ def drawn(
     examples: int = 50,
     aim: Callable[[Example], float] | None = None,
 ) -> Property:
-    """Return a property that is tried on drawn examples.
+    """Return a property that is tested on drawn examples.
 
     Args:
         id_: its id.
@@ -167,7 +167,7 @@ def fixed(
     needs: tuple[str, ...],
     test: Callable[[Implementation], Mismatch | None],
 ) -> Property:
-    """Return a property that draws nothing: it asks the same questions each time."""
+    """Return a property that draws no examples: it asks the same questions each time."""
 
     def run(implementation: Implementation, effort: Effort) -> Found | None:
         mismatch = test(implementation)
@@ -227,7 +227,7 @@ class Search:
         self.repeat(lambda chosen, number: chosen(seeded(number)(given(strategy)(execute)))(), examples, several=True)
 
     def repeat(self, run: Callable[[settings, int], object], examples: int, several: bool = False) -> None:
-        """Run Hypothesis once, or with a deadline as often as there is time.
+        """Run Hypothesis once or, with a deadline, as often as there is time.
 
         Args:
             run: runs it with these settings and this seed; `seed` is applied first, since it would take the database
@@ -249,7 +249,7 @@ class Search:
                 return
 
     def _keep(self) -> None:
-        """Put a counterexample aside. Others of its kind are not looked for: they would hide those of other kinds."""
+        """Keep a counterexample, and stop looking for others of its kind, which would hide those of other kinds."""
         if self._failed is not None:
             self._found.append(self._made(self._failed))
             self._kinds.add(_kind(self._failed))
@@ -311,7 +311,7 @@ class Search:
 
     @contextlib.contextmanager
     def _contained(self) -> Iterator[None]:
-        """Within it Hypothesis runs. It raises errors of its own where answers change from call to call."""
+        """Run Hypothesis within the block. Hypothesis raises its own errors if answers change from call to call."""
         try:
             yield
         except (BrokenProperty, _Enough):
@@ -327,7 +327,7 @@ class BrokenProperty(AssertionError):
 
 
 class _Enough(BaseException):
-    """Ends a search: Hypothesis lets it pass."""
+    """Ends a search; Hypothesis does not catch it."""
 
 
 def _kind(mismatch: Mismatch) -> tuple[str, ...]:
@@ -348,7 +348,7 @@ def seed_of(id_: str, effort: Effort, number: int = 0) -> int:
 
 
 def settings_of(effort: Effort, examples: int, steps: int = 50) -> settings:
-    """Return complete Hypothesis settings: nothing is left to the user's profile.
+    """Return complete Hypothesis settings, independent of the user's profile.
 
     Args:
         effort: how much to try.

@@ -22,7 +22,7 @@ from .engine import Property, drawn, fixed
 from .strategies import Questions
 
 PLAIN_SPECIALS = [token for token in strategies.SPECIALS if all("!" <= char <= "~" for char in token)]
-"""How others are spelled in files is open (FILE-SPECIAL-2)."""
+"""The spelling of other special tokens in files is open (FILE-SPECIAL-2)."""
 
 
 def _loadings(implementation: Implementation) -> Questions:
@@ -36,7 +36,7 @@ def _loadings(implementation: Implementation) -> Questions:
 
 
 def _loaded(implementation: Implementation, question: Question) -> Mismatch | None:
-    """A tokenizer that is loaded from files encodes as its table determines."""
+    """A tokenizer that is loaded from files encodes according to its table."""
     return equals_oracle(implementation, question, "FILE-LOAD-1")
 
 
@@ -66,7 +66,7 @@ def _files(folder: Path) -> tuple[Path, Path]:
 
 
 def _new_ids(implementation: Implementation) -> Mismatch | None:
-    """The ids that the constructor gives to special tokens are saved, in whatever order they are listed again."""
+    """`save` keeps the ids of special tokens, even if they are listed in another order later."""
     special = ("<a>", "<b>", "<c>")
     model = replace(strategies.with_ids(ASCII_MERGES), special_tokens=special)
     question = Question("encode", model, {"text": "x<a>y<b>z<c>"})

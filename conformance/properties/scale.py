@@ -1,4 +1,4 @@
-"""Length: operation, pattern and size in one table, up to the buffers of real programs.
+"""Properties about length: one table of operations, patterns and sizes, up to the buffers of real programs.
 
 A long question repeats a short part whose ids do not depend on what is around it, so its answer is known. Sizes rise.
 An implementation that is wrong at the smallest size is wrong without the length. One that is slow is asked less, and a
@@ -53,14 +53,14 @@ MORE_SIZES = (280_000, 1_100_000)
 """With `--bpe-scale`."""
 RUN_SIZES = (60, 500, 2_040, 8_000, 30_000, 70_000)
 MOST_BY_ORACLE = 1_100
-"""The greatest size that the oracle answers, where another pattern than GPT-2's is declared."""
+"""The greatest size that the oracle answers, if a pattern other than GPT-2's is declared."""
 LIMIT = 2_048
 """Bytes. An encoder may refuse a pre-token that is longer."""
 SECONDS, MORE_SECONDS = 2.0, 60.0
 """A size is left out if it would take longer; with `--bpe-scale`, than the second."""
 TIMEOUT_FACTOR = 6
 MOST_PROCESSES = 8
-"""At most so many compete for the machine."""
+"""At most this many processes compete for the machine."""
 SHORTEST, MOST_GROWTH = 0.02, 23
 """Growth is measured from a length that takes at least the first, in seconds; eight times that takes `8**1.5` of it."""
 SPECIAL = "<|en|>"
@@ -113,7 +113,7 @@ LETTERS = "abcdefgh"
 
 @cache
 def large_table() -> Model:
-    """Return a table of all pairs of bytes, in an order without sense, and of 512 longer tokens: 66,048 merges."""
+    """Return a table of all pairs of bytes, in an arbitrary order, and of 512 longer tokens: 66,048 merges."""
     one = [bytes([byte]) for byte in range(256)]
     pairs = [(one[pair >> 8], one[pair & 255]) for pair in (40_503 * number & 0xFFFF for number in range(65_536))]
     merges = [*pairs, *((_join(pair), _join(third)) for *pair, third in product(LETTERS, repeat=3))]
@@ -123,7 +123,7 @@ def large_table() -> Model:
 
 @cache
 def letters_of_large_table() -> Model:
-    """Return the same without the merges of other bytes than eight letters. The ids stay as they are."""
+    """Return the same table with the merges of eight letters only, under the same ids."""
     large = large_table()
     kept = {_join(letters) for size in (2, 3) for letters in product(LETTERS, repeat=size)}
     merges = tuple(pair for pair in large.merges if pair[0] + pair[1] in kept)
@@ -157,13 +157,13 @@ class _Row:
 
     @property
     def quick(self) -> float:
-        """Seconds of a size after which the next is asked without a forecast, which is uncertain for so few."""
+        """If a size takes fewer seconds, the next one is asked without a forecast, which would be uncertain."""
         return 0.05 if self.may_refuse else 0.3
 
 
 @dataclass(frozen=True)
 class _Text:
-    """A part again and again, and the ids of the part.
+    """A part that is repeated, and its ids.
 
     Attributes:
         what: what it consists of.
@@ -252,7 +252,7 @@ def _long_texts(implementation: Implementation, effort: Effort) -> Iterator[_Row
 
 
 def _different(count: int) -> Posed:
-    """Pose a text of so many different pre-tokens: more than caches hold, and than 16 bits count."""
+    """Pose a text of this many different pre-tokens: more than caches hold, and more than 16 bits can count."""
     model = read_model({})
     text = "".join(f"z{number}" for number in range(1_000_000, 1_000_000 + count))
     return Question("encode", model, {"text": text}), Ids(tuple(text.encode("ascii")))
@@ -294,7 +294,7 @@ def _large_tables(implementation: Implementation, effort: Effort) -> Iterator[_R
 
 
 def _long_streams(implementation: Implementation, effort: Effort) -> Iterator[_Row]:
-    """A long stream gives the ids of its parts, in whatever chunks."""
+    """A long stream gives the ids of its parts, whatever its chunks."""
     texts = _Texts(implementation)
     text = texts.words[-1]
     yield _Row(f"{text.what} in chunks of 66,001", _sizes(effort), partial(text.stream, chunk=66_001))
@@ -395,13 +395,13 @@ def _run(
 
 
 def _is_correct(row: _Row, implementation: Implementation) -> bool:
-    """Whether the answers that are known to be correct are so by the pattern that is declared."""
+    """Return whether the known answers are correct under the declared pattern."""
     few = [row.pose(size) for size in row.sizes[:2] if size <= MOST_BY_ORACLE]
     return all(correct_answer(question, implementation.conventions) == right for question, right in few)
 
 
 def _first_wrong(id_: str, row: _Row, implementation: Implementation, effort: Effort) -> Found | None:
-    """Return the first wrong answer of a row. One to the smallest size depends on another failure."""
+    """Return the first wrong answer of a row. A wrong answer to the smallest size depends on another failure."""
     took: list[tuple[int, float]] = []
     for number, size in enumerate(row.sizes):
         if (
@@ -431,7 +431,7 @@ def _first_wrong(id_: str, row: _Row, implementation: Implementation, effort: Ef
 
 
 def _timed(implementation: Implementation, question: Question) -> tuple[Answer, float]:
-    """Return an answer and the seconds that it took, without most of those in which other processes had the machine."""
+    """Return an answer and the seconds that it took, without most of the time of other processes."""
     started = time.process_time()
     with implementation.time_limit(TIMEOUT_FACTOR) as clock:
         answer = ask(implementation, question, TIMEOUT_FACTOR)
@@ -448,7 +448,7 @@ def forecast(took: Sequence[tuple[int, float]], size: int) -> float:
 
 
 def _divergence(question: Question, right: Answer, answer: Answer) -> Divergence | None:
-    """Return the position at which two long answers part."""
+    """Return the position at which two long answers differ."""
     match right, answer:
         case Ids(expected), Ids(got):
             assert question.model is not None

@@ -34,7 +34,7 @@ def _allowed(implementation: Implementation, question: Question) -> Mismatch | N
 
 
 def _disallowed(implementation: Implementation, question: Question) -> Mismatch | None:
-    """A text that holds a special token that is disallowed is refused."""
+    """A text with a disallowed special token is refused."""
     return equals_oracle(implementation, question, "SPECIAL-DISALLOWED-1")
 
 
@@ -53,7 +53,7 @@ def _absent_tokens(implementation: Implementation) -> Questions:
 
 
 def _absent(implementation: Implementation, question: Question) -> Mismatch | None:
-    """A special token without an entry gets an id of its own, or is refused."""
+    """A special token without an entry gets its own id, or is refused."""
     model = question.model
     assert model is not None
     text, special = question.input["text"], model.special_tokens or ()
@@ -75,7 +75,7 @@ HASH_SEED = "1"
 
 
 def _hash_seed(implementation: Implementation) -> Mismatch | None:
-    """Special tokens that overlap, listed in several orders, are found alike in a process with another hash seed."""
+    """Special tokens that overlap, in several orders, are found in the same way in a process with another hash seed."""
     context = f"in a new process with PYTHONHASHSEED={HASH_SEED}"
     with contextlib.ExitStack() as stack:
         try:

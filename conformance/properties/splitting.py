@@ -1,4 +1,4 @@
-"""Properties of the split into pre-tokens, by every pattern that the implementation takes."""
+"""Properties of the split into pre-tokens, by every pattern that the implementation supports."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def _by_name(implementation: Implementation, question: Question) -> Mismatch | N
 
 PROBES = "1{0}Aa{0}..{0}\t{0}\t\t"
 BESIDE = (("1", "A"), ("a", "."), (".", "\t"), ("\t", "\t"))
-"""What is before and after a character in the probes."""
+"""The texts before and after a character in the probes."""
 
 
 @cache

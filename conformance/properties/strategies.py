@@ -201,7 +201,7 @@ def with_ids(
 
 
 def showing(text: str, pattern: str, split: str) -> Model | None:
-    """Return a table that shows where `text` is split by the expression `split`, or None if there is none."""
+    """Return a table that shows where the expression `split` splits `text`, or None if there is none."""
     shown = [write_token(b"".join(word)) for word in textbook.corpus(text, (), split)]
     try:
         return read_model({"shows": shown, "pattern": pattern})
@@ -213,14 +213,14 @@ def showing(text: str, pattern: str, split: str) -> Model | None:
 
 
 def special_sets(known: Sequence[str] = SPECIALS) -> list[tuple[str, ...]]:
-    """Return lists of special tokens: each alone, pairs of which one holds the other, and longer ones."""
+    """Return lists of special tokens: single ones, pairs of which one contains the other, and longer lists."""
     pairs = [(one, other) for one in known for other in known if one != other and one in other]
     longer = [tuple(known[start :: step + 2]) for step in range(3) for start in range(step + 2)]
     return [*((one,) for one in known), *pairs, *longer, *(one[::-1] for one in longer)]
 
 
 def special_pieces(special: Sequence[str], data: bytes) -> list[str]:
-    """Return pieces of text among which are these special tokens, parts of them, others and white space."""
+    """Return pieces of text: these special tokens, parts of them, others and white space."""
     cut = [part for token in special for part in (token[:-1], token[1:]) if part]
     others = ("a", "ab", " ", "\n", "'s", "1", "é", "  ", "b", *cut, *UNLISTED, *SPECIALS)
     return [(special if byte % 2 else others)[byte // 2 % len(special if byte % 2 else others)] for byte in data]
@@ -284,7 +284,7 @@ def special_encodings(implementation: Implementation, known: Sequence[str] = SPE
 
 
 def mixed_encodings(implementation: Implementation, known: Sequence[str] = SPECIALS) -> Questions:
-    """A text and a table, with some of these special tokens or without."""
+    """A text and a table, with or without some of these special tokens."""
     plain = encodings(implementation)
     return st.one_of(plain, special_encodings(implementation, known)) if _has_special(implementation) else plain
 
@@ -319,7 +319,7 @@ BYTES_FIRST = bytes.fromhex("61c3a9e282acf09fa68a80bf0020ffc0c1e0a09fedefbbf48f9
 
 
 def decodings(implementation: Implementation) -> Questions:
-    """Ids of a table in any order; their bytes are often no UTF-8."""
+    """Ids of a table in any order; their bytes are often not UTF-8."""
 
     def build(data: bytes, number: int) -> Question:
         model = table(DECODED, number, implementation)
@@ -381,7 +381,7 @@ END = "\x00end"
 
 
 def batches(implementation: Implementation) -> Questions:
-    """Several texts, some of them alike, with special tokens or without."""
+    """Several texts, some of them equal, with or without special tokens."""
 
     def build(alphabet: Pieces, data: bytes, number: int) -> Question:
         parts = pieces([*alphabet, END], data)
@@ -420,7 +420,7 @@ BETWEEN: Pieces = (
 
 
 def trainings(implementation: Implementation, special: bool = False, names: Sequence[str] = ("gpt2",)) -> Questions:
-    """A corpus of words that repeat, and a size that is at times more than the corpus can give.
+    """A corpus of repeated words, and a size that is sometimes more than the corpus can give.
 
     Args:
         implementation: for which.
@@ -457,7 +457,7 @@ def _word(source: str, between: Sequence[str]) -> Callable[[int], str]:
 
 @cache
 def characters_at_edges() -> str:
-    """Return the characters beside which the category changes, of those on whose classes all engines agree."""
+    """Return the characters at which the category changes, of those on whose classes all engines agree."""
     found: set[str] = set()
     for run in characters.agreed():
         for _, group in groupby(run, unicodedata.category):

@@ -1,4 +1,4 @@
-"""Properties of `train`: any corpus, and what is trained encodes as its own table determines."""
+"""Properties of `train`: any corpus; a trained tokenizer encodes according to its own table."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def _by_pattern(implementation: Implementation) -> Questions:
 
 
 def _again(implementation: Implementation, question: Question) -> Mismatch | None:
-    """Training leaves the caller's list of special tokens alone, and gives the same when it is repeated."""
+    """Training does not change the caller's list of special tokens, and repeating it gives the same result."""
     given = question.input
     special = list(given["special_tokens"])
 
@@ -69,7 +69,7 @@ def _again(implementation: Implementation, question: Question) -> Mismatch | Non
 
 
 def _trained_encodes(implementation: Implementation, question: Question) -> Mismatch | None:
-    """A trained tokenizer encodes its training text, and each of its tokens, as its own table determines."""
+    """A trained tokenizer encodes its training text, and each of its tokens, according to its own table."""
     given = question.input
     name = given.get("pattern", "gpt2")
     made: list[tuple[Model, TokenizerProxy]] = []
@@ -127,7 +127,7 @@ FEW_LETTERS, FEW_MERGES = 4_000, 60
 
 
 def _prose(implementation: Implementation) -> Mismatch | None:
-    """Training on prose goes on for hundreds of merges."""
+    """Training on prose gives the correct merges, hundreds of them."""
     conventions = implementation.conventions
     if conventions["pattern"] != "gpt2":
         given = {"text": stored_training.text()[:FEW_LETTERS], "vocab_size": 256 + FEW_MERGES, "special_tokens": []}

@@ -1,4 +1,4 @@
-"""What a tokenizer answers that is asked nothing else: the control of the properties about state."""
+"""The answer of a tokenizer that is asked nothing else: the control for the properties about state."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def load(implementation: Implementation, folder: Path, model: Model) -> Tokenize
 
 
 class Undisturbed:
-    """What is correct, and whether the implementation answers it when it is asked nothing else.
+    """The correct answer, and whether the implementation gives it when it is asked nothing else.
 
     Args:
         implementation: the implementation under test.
@@ -85,7 +85,7 @@ class Undisturbed:
         return self._correct[key]
 
     def answers(self, origin: Origin, question: Question) -> bool:
-        """Whether a tokenizer that is made anew, in the same way, gives the correct answer."""
+        """Return whether a new tokenizer, made in the same way, gives the correct answer."""
         key = f"{origin.made} {_key(origin, question)}"
         if key not in self._answered:
             self._answered[key] = self._is_correct(self._implementation, origin, question)
@@ -103,7 +103,7 @@ class Undisturbed:
         return self._answered.get(key, False)
 
     def answers_if_built(self, origin: Origin, question: Question) -> bool:
-        """Whether a tokenizer of the same table gives the correct answer if the constructor makes it now."""
+        """Return whether a tokenizer with the same table gives the correct answer if the constructor makes it now."""
         built = replace(origin, made="built", training=None)
         return bool({"encode", "decode"} & self._implementation.capabilities) and self._is_correct(
             self._implementation, built, question
@@ -134,7 +134,7 @@ def _key(origin: Origin, question: Question) -> str:
 
 
 def accept(tokenizer: TokenizerProxy) -> Answer:
-    """Ask nothing: to make the tokenizer is the question."""
+    """Ask nothing: making the tokenizer is the question."""
     return Accepted()
 
 

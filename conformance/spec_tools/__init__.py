@@ -1,1 +1,1 @@
-"""Tools on the spec: regenerate, lint, list, explain, export, and the probe of conventions."""
+"""Tools for the spec: regenerate, lint, list, explain, export, and the probe of conventions."""

@@ -1,4 +1,4 @@
-"""`bpe-conformance conventions`: finds out by probing which conventions an implementation follows."""
+"""`bpe-conformance conventions`: probes which conventions an implementation follows."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ class Probe:
         return textbook.learn(self.text, 256 + self.merges, (), self.split, **conventions_of(key))
 
     def line(self, merges: Sequence[Merge], until: int) -> str:
-        """Return the result of a training in words, up to the merge that matters."""
+        """Return the result of a training in words, up to the relevant merge."""
         return f"{show.text_line(self.text)} gives {show.merges(list(merges)[: until + 1])}"
 
 
@@ -126,7 +126,7 @@ class Report:
 
     @property
     def contradictions(self) -> Iterator[str]:
-        """One line for each convention whose declared value is wrong, or that no known value fits."""
+        """One line for each convention whose declared value is incorrect, or that no known value fits."""
         for finding in self.findings:
             says = self.declared.get(finding.name, CONVENTIONS[finding.name][0])
             stated = f"{says} is declared" if finding.name in self.declared else f"the default, {says}, applies"
@@ -185,7 +185,7 @@ def probe(implementation: Implementation) -> Report:
 
 @cache
 def probes() -> tuple[Probe, ...]:
-    """Return the trainings, the most readable first. Under every known rule each reaches its number of merges."""
+    """Return the trainings, the most readable first. Each reaches its number of merges under every known rule."""
     found = [Probe(text, merges) for text, merges in _HAND_MADE]
     source = random.Random(20)
     while len(found) < len(_HAND_MADE) + _GENERATED:

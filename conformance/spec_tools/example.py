@@ -1,4 +1,4 @@
-"""A golden case in one line, as the specification shows it: what is called with what, and the result."""
+"""Formats a golden case in one line, as the specification shows it: the call, its arguments, and the result."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def code(text: str) -> str:
 
 
 def tokens(values: Iterable[bytes]) -> str:
-    r"""Return tokens in quotes, those that are not UTF-8 in hexadecimal.
+    r"""Return tokens in quotes, or in hexadecimal if they are not UTF-8.
 
     >>> tokens([b"a ", b"\xe2\x82"])
     "'a ' | <e2 82>"
@@ -51,7 +51,7 @@ def tokens(values: Iterable[bytes]) -> str:
 
 
 def quoted(value: Any) -> str:
-    r"""Return a text, as a case spells it, in quotes: what cannot be seen, or not by itself, is escaped.
+    r"""Return the text of a case in quotes. Characters that cannot be seen, at least not alone, are escaped.
 
     >>> quoted("e\u0301"), quoted({"repeat": ["ab", 500]})
     ("'e\\u0301'", "'ab' * 500")
@@ -121,7 +121,7 @@ def _call(case: Case) -> str:
 
 
 def _model(case: Case, model: Model) -> str:
-    """Return what the tokenizer of a case is made of, as far as it is not the 256 bytes in order."""
+    """Return the parts of the tokenizer of a case, without the 256 bytes if they are in order."""
     raw = _raw(case)
     parts = []
     if model.name:
@@ -162,7 +162,7 @@ def _said(value: Any) -> str:
 
 
 def _raw(case: Case) -> Mapping[str, Any]:
-    """Return the model as the YAML has it."""
+    """Return the model in the form of the YAML."""
     assert case.document is not None
     model = case.document.value["cases"][case.path[1]].get("model")
     return model if isinstance(model, dict) else {}

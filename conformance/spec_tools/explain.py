@@ -1,4 +1,4 @@
-"""`bpe-conformance explain`: a case, a clause, a section or a property in words; a case is replayed step by step."""
+"""`bpe-conformance explain`: explains a case, a clause, a section or a property, and replays a case step by step."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Print what `options` name."""
+    """Print the explanation of what `options` name."""
     view = View.checked(options.tie_break, options.lookup, options.all)
     print_lines(explain(spec_in(options.spec), options.id, view))
     return 0
@@ -71,7 +71,7 @@ class View:
 
     @classmethod
     def checked(cls, tie_break: str | None, lookup: str | None, everything: bool) -> View:
-        """Return the view that these options ask for.
+        """Return the view for these options.
 
         Raises:
             SelectionError: if one names no convention.
@@ -87,7 +87,7 @@ def explain(spec: Spec, name: str, view: View | None = None) -> Iterator[str]:
     """Return the lines that explain a case, a clause, a section or a property.
 
     Args:
-        spec: where it is looked up.
+        spec: the spec that has it.
         name: its id or name, in any case.
         view: how a case is shown.
 
@@ -122,7 +122,7 @@ def _headline(name: str, right: str) -> Iterator[str]:
 
 
 def _prose(text: str, label: str = "") -> Iterator[str]:
-    """Yield Markdown wrapped to the width, with a label before it. Code, list items and tables keep their lines."""
+    """Yield Markdown, wrapped to the width, after a label. Code, list items and tables keep their lines."""
     head = f"  {label:{LABEL}}" if label else "  "
     indent = " " * len(head)
     for number, block in enumerate(re.split(r"^```.*\n", text, flags=re.MULTILINE)):
@@ -141,7 +141,7 @@ def _prose(text: str, label: str = "") -> Iterator[str]:
 
 
 def _value(text: str, label: str = "") -> Iterator[str]:
-    """Yield a value with a label: wrapped at spaces where that loses nothing, otherwise anywhere."""
+    """Yield a value after a label, wrapped at spaces if that loses nothing, otherwise anywhere."""
     return _folded(text, f"  {label:{LABEL}}", " " * (LABEL + 2))
 
 

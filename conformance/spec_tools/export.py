@@ -1,4 +1,4 @@
-"""`bpe-conformance export`: the whole spec as plain JSON, for test runners in other languages."""
+"""`bpe-conformance export`: writes the spec as plain JSON, for test runners in other languages."""
 
 from __future__ import annotations
 
@@ -42,7 +42,9 @@ Json = dict[str, Any]
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments."""
-    parser.add_argument("folder", type=Path, metavar="DIR", help="created; an earlier export in it is replaced")
+    parser.add_argument(
+        "folder", type=Path, metavar="DIR", help="the directory to write; an earlier export in it is replaced"
+    )
     spec_argument(parser)
 
 
@@ -118,7 +120,7 @@ def _listed(value: Any) -> str:
 
 
 def _pairs(rows: Sequence[Sequence[int | str]]) -> str:
-    """Return what `_listed` does, at once: rows of ids and hexadecimal digits hold no bracket."""
+    """Return the same as `_listed`, faster: rows of ids and hexadecimal digits contain no bracket."""
     body = _dumped(rows)[1:-1].replace("], [", "],\n  [")
     return f"[\n  {body}\n ]" if rows else _listed(rows)
 
@@ -301,7 +303,7 @@ def _lookups(model: Model) -> Sequence[str]:
 
 
 def _value(expect: Mapping[str, Any], case: Case) -> Json:
-    """Return one value in full: tokens in hexadecimal, stored ids inline."""
+    """Return one value in full, with tokens in hexadecimal and stored ids inline."""
     if "merges" in expect:
         merges = [_merge((read_token(left), read_token(right))) for left, right in expect["merges"]]
         ids = {"ids": [[index, read_token(token).hex()] for index, token in expect["ids"]]} if "ids" in expect else {}

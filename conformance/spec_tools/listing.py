@@ -17,7 +17,7 @@ from ..terminal.show import ascii_only
 
 FILTERS = ("clause", "section", "level", "op")
 WIDTHS = (5, 7, 4, 5, 5)
-"""Of the columns of each level and of their sum."""
+"""The headings of the columns for each level and for their sum."""
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -55,7 +55,7 @@ def lines(cases: Sequence[Case]) -> Iterator[str]:
 
 
 def summary(spec: Spec) -> Iterator[str]:
-    """Yield a table with a row for each section, then what the cases cover."""
+    """Yield a table with a row for each section, then the coverage of the cases."""
     yield f"{'':9}|{'clauses':^27}|{'cases':^27}| {'by con-':>7}  {'proper-':>7}"
     heads = ["must", "should", "may", "open", "all"]
     columns = "".join(f"{head:>{width}}" for head, width in zip(heads, WIDTHS, strict=True))

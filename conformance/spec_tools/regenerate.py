@@ -27,7 +27,7 @@ from . import spec_page
 from .witnesses import HAND, Disagreements, Witness, is_witnessed, load_witnesses, present
 
 WIDTH = 110
-"""Characters of a line of YAML at most, where a value can be split."""
+"""The longest line of YAML, in characters, if its value can be split."""
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -37,7 +37,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Print what differs; the status is 1 if something could not be written, or a check found a difference."""
+    """Print the differences; the status is 1 if something could not be written, or a check found a difference."""
     outcome = regenerate(options.spec, options.check)
     differences, refusals = outcome.differences, outcome.refusals
     print_lines([*outcome.notes, *differences, *refusals])
@@ -50,7 +50,7 @@ def run(options: argparse.Namespace) -> int:
 
 @dataclass
 class Outcome:
-    """What `regenerate` found.
+    """The result of `regenerate`.
 
     Attributes:
         differences: one line for each value or file that differed and, unless it was a check, was written.
@@ -81,7 +81,7 @@ def regenerate(folder: Path = FOLDER, check: bool = False, witnesses: Sequence[W
     Args:
         folder: a spec; for the installed one, the pages are rendered too.
         check: whether to write nothing.
-        witnesses: those to ask, where they are installed; None is every witness of `fixtures/witnesses.yaml`.
+        witnesses: those to ask, if they are installed; None is every witness of `fixtures/witnesses.yaml`.
 
     Raises:
         SpecError: if the spec cannot be loaded.
@@ -170,9 +170,9 @@ def _marks(
     disagreements: Disagreements,
     outcome: Outcome,
 ) -> tuple[str, ...] | None:
-    """Return who agrees with `case`, or None if a witness disagrees and no reason is recorded.
+    """Return the witnesses that agree with `case`, or None if one disagrees and no reason is recorded.
 
-    The mark of a witness that is not asked stays as long as the value stays.
+    A witness that is not asked keeps its mark as long as the value does not change.
     """
     marks = [HAND] if case.by_hand else []
     refused = False

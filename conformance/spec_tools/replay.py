@@ -1,4 +1,4 @@
-"""Training, encoding and decoding replayed step by step, as lines of ASCII, with the textbook's functions."""
+"""Replays training, encoding and decoding step by step, as lines of ASCII, with the textbook's functions."""
 
 from __future__ import annotations
 
@@ -18,24 +18,24 @@ ROWS, STEPS, WORDS, PIECES, WINDOW, BESIDE = 8, 12, 8, 12, 14, 24
 
 
 class Cut:
-    """How many rows of a long list are shown."""
+    """How many rows of a long list to show."""
 
     def __init__(self, everything: bool = False) -> None:
         self.everything = everything
 
     def __call__(self, size: int, most: int) -> int:
-        """Return how many of `size` rows are shown; a single row is never replaced by a line that counts it."""
+        """Return how many of `size` rows to show; a line with a count never replaces a single row."""
         return size if self.everything or size <= most + 1 else most
 
     def joined(self, rows: Sequence[str], most: int, between: str = " | ", empty: str = "none") -> str:
-        """Return rows in one line, and how many are left out."""
+        """Return rows in one line, with the number of omitted ones."""
         shown = self(len(rows), most)
         more = [f"... {len(rows) - shown} more"] if shown < len(rows) else []
         return between.join([*rows[:shown], *more]) or empty
 
 
 def bare(token: bytes) -> str:
-    r"""Return a token without quotes where that is unambiguous, otherwise as `show.token` does.
+    r"""Return a token without quotes if that is unambiguous, otherwise as `show.token` does.
 
     >>> bare(b"low"), bare(b" low"), bare(b"\xc3")
     ('low', "' low'", '<c3>')
@@ -124,7 +124,7 @@ def _reason(counts: Mapping[Merge, int], chosen: Merge, tie_break: str, ids: Map
 
 
 def _because(own: bytes, other: bytes) -> str:
-    """Return why one token sorts before the other, or "" where plain letters decide."""
+    """Return why one token sorts before the other, or "" if plain letters decide."""
     short, long = sorted((own, other), key=len)
     if long.startswith(short):
         return ", which is longer" if own == long else ", which is a prefix of the other"
@@ -144,7 +144,7 @@ def _corpus(words: Sequence[Word], cut: Cut) -> str:
 
 
 def encoding(model: Model, text: str, lookup: str, cut: Cut) -> Iterator[str]:
-    """Yield the segments and pre-tokens, and for each pre-token the merges with their ranks."""
+    """Yield segments and pre-tokens, and the merges of each pre-token with their ranks."""
     special = set(model.special_tokens or ())
     segments = textbook.cut_special(text, sorted(special - {""}))
     if special or not segments:
@@ -228,7 +228,7 @@ def _others(word: Word, rank: Rank, here: int) -> str:
 
 
 def _row(word: Word, here: int | None) -> str:
-    """Return the tokens of a pre-token, the pair that merges in brackets; of a long one, those near the pair."""
+    """Return the tokens of a pre-token, with the merging pair in brackets; only those near it, if there are many."""
     tokens = list(map(bare, word))
     start = max(0, min((here or 0) - WINDOW // 2, len(tokens) - WINDOW)) if len(tokens) > WINDOW else 0
     if here is not None:
@@ -248,7 +248,7 @@ def _with_ids(word: Word, model: Model, cut: Cut) -> str:
 
 
 def decoding(model: Model, ids: Sequence[int], cut: Cut) -> Iterator[str]:
-    """Yield the bytes of each id, and where each U+FFFD of the text comes from."""
+    """Yield the bytes of each id, and the bytes that become each U+FFFD."""
     unknown = [index for index in ids if index not in model.vocab]
     if unknown:
         yield f"the id {unknown[0]} is not in the vocabulary: there is nothing to decode"

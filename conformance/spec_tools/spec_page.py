@@ -15,10 +15,10 @@ from . import example
 
 FILE = Path(__file__).parents[1] / "SPEC.md"
 SUPERBPE_FILE = Path(__file__).resolve().parents[2] / "docs" / "superbpe.md"
-"""In a clone; an installed package has no manual."""
+"""It exists only in a clone; an installed package has no manual."""
 CHAPTERS = FOLDER / "specification.md"
 EXAMPLES = 2
-"""How many cases of each clause are shown."""
+"""How many cases of each clause to show."""
 HEAD = """\
 # Byte-level BPE: the specification
 
@@ -71,7 +71,7 @@ def render_superbpe(spec: Spec) -> str:
 
 
 def _part(name: str, spec: Spec, chapters: str) -> str:
-    """Return what takes the place of `{{name}}` in the chapters."""
+    """Return the text that replaces `{{name}}` in the chapters."""
     if name in spec.clauses:
         return _clause(spec.clauses[name], spec)
     if name == "contents":
@@ -118,7 +118,7 @@ def _clause(clause: Clause, spec: Spec) -> str:
 
 
 def _examples(clause: Clause, spec: Spec) -> Iterator[str]:
-    """Yield the cases that a clause names, or its first ones that are short."""
+    """Yield the cases that a clause names, or its first short cases."""
     cases = {case.id: case for case in spec.cases if case.clause.id == clause.id}
     if clause.examples:
         yield from (example.line(cases[name]) for name in clause.examples)

@@ -79,7 +79,7 @@ def engine_table() -> str:
     versions = "".join(f'  {engine}: "{version(engine)}"\n' for engine in ENGINES)
     head = (
         "# The code points of Unicode 12 that one engine counts in a class and another does not, in hexadecimal.\n"
-        "# They are in no case: on them right tokenizers differ (SPLIT-UNICODE-2).\n"
+        "# No case contains them, because correct tokenizers differ on them (SPLIT-UNICODE-2).\n"
         "# Written by `python -m bpe_conformance.spec_tools.unicode_tables PYTHON3.8`.\n"
     )
     rows = []

@@ -1,4 +1,4 @@
-"""Independent implementations that confirm the expected values of cases, each under its own conventions."""
+"""Independent implementations that confirm the expected values of cases under their own conventions."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ class Witness:
     Attributes:
         name: as in `agrees`.
         package: its distribution.
-        version: the version that is asked; no other is.
+        version: the only version that is asked.
         adapter: short name or `module:Class` of its adapter.
-        asked: operation of a case → the convention whose value it computes.
-        upstream: repository and file of what it runs.
+        asked: operation of a case → the convention whose value the witness computes.
+        upstream: repository and file of the code that it runs.
     """
 
     name: str
@@ -45,7 +45,7 @@ class Witness:
     upstream: str
 
     def absent(self) -> str | None:
-        """Return why it cannot be asked here, or None."""
+        """Return why this witness cannot be asked here, or None."""
         try:
             installed = importlib.metadata.version(self.package)
         except importlib.metadata.PackageNotFoundError:
@@ -61,7 +61,7 @@ class Witness:
         return None
 
     def answer(self, case: Case) -> Answer | None:
-        """Return its answer to a case, or None if the case is outside its conventions."""
+        """Return the answer to a case, or None if the case is outside the witness's conventions."""
         key = self.asked.get(case.op)
         if key is None or not is_witnessed(case):
             return None
@@ -97,7 +97,7 @@ class Answer:
 
 
 def is_witnessed(case: Case) -> bool:
-    """Whether `case` has a value that can be recomputed; other cases state a rule, such as an error."""
+    """Return whether `case` has a value that can be recomputed. Other cases state a rule, such as an error."""
     return bool(case.expect) and (is_computed(case) or "stored" in case.expect)
 
 
@@ -138,7 +138,7 @@ class Disagreements:
                 self._reasons[raw["witness"], raw["case"]] = raw["reason"]
 
     def excuse(self, witness: Witness, case: Case) -> bool:
-        """Whether a difference between the two is recorded; remembers that it was seen."""
+        """Return whether a difference between the two is recorded, and remember that it was seen."""
         pair = (witness.name, case.id)
         self._met.add(pair)
         return pair in self._reasons
@@ -162,7 +162,7 @@ def _texts(case: Case) -> list[str]:
 
 
 def _can_hold(model: Model, key: str) -> bool:
-    """Whether a witness can hold a model unchanged, so that its answer does not depend on its adapter."""
+    """Return whether a witness can represent a model unchanged, so that its answer does not depend on its adapter."""
     if model.is_gpt2:
         return True
     entries = set(model.vocab.values())
@@ -176,7 +176,7 @@ def _can_hold(model: Model, key: str) -> bool:
 
 
 def _ambiguous(model: Model, text: str) -> bool:
-    """Whether two special tokens match at one position of `text`: tiktoken then chooses by hash order."""
+    """Return whether two special tokens match at one position of `text`; tiktoken then chooses by hash order."""
     tokens = [token for token in dict.fromkeys(model.special_tokens or ()) if token in text]
     return any(
         text.startswith(longer, start)

@@ -1,4 +1,4 @@
-"""What implementations are tested with: their packages, each set in a directory of its own, and packs."""
+"""The environments of implementations: their packages, each set in its own directory, and packs."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Print the findings, and which spaces the suite's own properties cover, or the rules.
+    """Print the findings and the spaces that the suite's properties cover, or the rules.
 
     The status is 1 if a rule is broken, or a space is not covered.
     """
@@ -41,7 +41,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def lint(folder: Path) -> list[Finding]:
-    """Return the findings in the spec in `folder`, by file and line; of a spec that does not load, only the first."""
+    """Return the findings in the spec in `folder`, by file and line; only the first, if the spec does not load."""
     first = Context(folder)
     found = [finding for rule in RULES if rule.before_loading for finding in rule.findings(first)][:1]
     if not found:

@@ -1,4 +1,4 @@
-"""Rules about one case: its title, its expected value, and who agrees with that."""
+"""Rules about one case: its title, its expected value, and the witnesses that agree."""
 
 from __future__ import annotations
 
