@@ -1,7 +1,7 @@
-"""State: tokenizers are built, trained and loaded, and called in any order in every method.
+"""Properties about state: one state machine makes tokenizers and calls their methods, in any order.
 
-One state machine asks. Each answer is compared with the oracle's. Where it differs, a new tokenizer is asked the same
-question alone: if its answer is wrong too, no earlier step is at fault, and the mismatch depends on another failure.
+It compares each answer with the oracle's. If they differ, a new tokenizer is asked the same question alone. If that
+answer is wrong too, no earlier step is at fault, and the mismatch depends on another failure.
 """
 
 from __future__ import annotations

@@ -88,7 +88,7 @@ MIXED = (
     "\n\tab, e\u0301|a\u0301b \n  ab\n\n  ab\r\n\t\tab \U0001f98a\U0001f98a 1e1234 50%% aB\u01c5c  ...!? \n\n\n"
     "  x=[ab];  \u200b\u0130I x \tty\ufeff\u2028\u212b ab"
 )
-"""What implementations and patterns treat differently. It begins with a space and a letter and ends with a letter."""
+"""Text that implementations and patterns split differently. It begins with a space and a letter, and ends with one."""
 UNSPACED = read_model({"merges": [["'", "l"], ["'l", "l"], ["a", "b"], [{"hex": "82"}, {"hex": "e3"}]]})
 """A text without white space that is cut after a pre-token or a full stop has other ids."""
 ORDERED = read_model({"merges": [["b", "c"], ["a", "b"], ["ab", "c"]]})
