@@ -15,6 +15,7 @@ exclude_patterns = ["generated/README.md"]
 html_theme = "furo"
 html_title = "bpe-conformance"
 html_copy_source = False
+smartquotes = False  # quotation marks in prose are often code
 myst_heading_anchors = 4
 myst_enable_extensions = ["deflist"]
 napoleon_use_ivar = True
