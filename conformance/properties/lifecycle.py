@@ -45,7 +45,7 @@ STAGES: tuple[tuple[str, Stage, int], ...] = (
 
 
 class Lifecycle:
-    """Runs the state machine, and sorts what is wrong by property.
+    """Runs the state machine, and assigns each wrong answer to a property.
 
     Args:
         implementation: the implementation under test.
@@ -68,7 +68,7 @@ class Lifecycle:
         self._dependent: dict[str, Found] = {}
 
     def run(self) -> dict[str, Found]:
-        """Return what fails, by the id of its property: of each conformance class the first failure that is found."""
+        """Return the first failure of each conformance class, by the id of its property."""
         until = time.monotonic() + (self._effort.deadline or 0)
         for place, (name, stage, examples) in enumerate(self._stages):
             self._of_encoder, left = name, len(self._stages) - place

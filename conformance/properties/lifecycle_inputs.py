@@ -58,7 +58,7 @@ _FAMILIES: tuple[tuple[str, ...], ...] = (
         "buckeroo\nliquid\nmacallums\nBB\nmentioner\nabrul\naeraa\nrmanpzqf\nodkzfrif",
     ),
 )
-"""Texts that a cache with a key that leaves something out takes for one another."""
+"""Texts that a cache confuses if its key is incomplete."""
 CORPORA = (
     "klmn klmn klkl mnmn<|s|>klmn mnkl nknk",
     "knkn lknm<|s|>nmlk mnmn nmlk lklk nmlk nmlk",
@@ -75,7 +75,7 @@ TEXTS = st.sampled_from(_FAMILIES).flatmap(lambda family: st.lists(st.sampled_fr
 ONE_TEXT = st.sampled_from(_FAMILIES[0] + WITH_SPECIALS)
 NUMBERS = st.integers(0, 63)
 TAILS = (b"", b"\xf0\x9f", b"\xa6\x8a", b"\xe2\x82", b"\xc3", b"\xef\xbb\xbf", b"k", b"\xff", b"\n")
-"""Bytes that are decoded after a text: halves of characters among them."""
+"""Bytes that are decoded after a text, some of them parts of characters."""
 _BAD = "klm\ud800 k"
 
 
@@ -96,7 +96,7 @@ METHOD_OF = {"stream": "encode_iterable", "batch": "encode_batch", "encode_allow
 
 
 def origins(implementation: Implementation) -> list[Origin]:
-    """Return how tokenizers can be built that the implementation takes."""
+    """Return the ways to build tokenizers that the implementation supports."""
     special, ranked = "special" in implementation.capabilities, implementation.conventions["lookup"] == "bytes"
     models = {name: read_model(table) for name, table in _TABLES.items()}
     for name in PATTERNS:

@@ -102,7 +102,7 @@ class Judge(Protocol):
 
 @dataclass
 class _Tokenizer:
-    """A tokenizer, under the name that it has in the list of steps.
+    """A tokenizer, with its name in the list of steps.
 
     Attributes:
         name: its name.
@@ -121,7 +121,7 @@ class _Tokenizer:
 
 @dataclass
 class _Stream:
-    """A stream that is read in part."""
+    """A partly read stream."""
 
     origin: Origin
     question: Question
@@ -201,7 +201,7 @@ class Machine(RuleBasedStateMachine):
         return self.tokenizers[which % len(self.tokenizers)]
 
     def attempt(self, step: str, ask: Callable[[], object]) -> Answer:
-        """Make a call, a step of the list. What is no answer is accepted."""
+        """Make a call, and add it to the steps. A call without an answer is accepted."""
         self._steps.append(step)
         try:
             answer = ask()
@@ -231,7 +231,7 @@ class Machine(RuleBasedStateMachine):
 
     @_step(tokenizers=1, number=NUMBERS)
     def build(self, number: int) -> None:
-        """Build a tokenizer; what the constructor is given stays as it is."""
+        """Build a tokenizer; the constructor must not change its arguments."""
         origin = self.lifecycle.origins[number % len(self.lifecycle.origins)]
         if "shared memory" not in self.capabilities or origin.model.pattern != "gpt2":
             self.add(origin, partial(self.implementation.build, origin.model))
@@ -243,7 +243,7 @@ class Machine(RuleBasedStateMachine):
 
     @_step("from_files", "encode", tokenizers=0, number=NUMBERS, text=ONE_TEXT)
     def load(self, number: int, text: str) -> None:
-        """Load a tokenizer from files of the same names as all others."""
+        """Load a tokenizer from files with the same names as all others."""
         origins = [one for one in self.lifecycle.origins if one.model.pattern == "gpt2"]
         origin = replace(origins[number % len(origins)], made="loaded")
         special, before = origin.model.fresh()[2], origin.model.fresh()[2]
@@ -297,7 +297,7 @@ class Machine(RuleBasedStateMachine):
     # Asking them
 
     def has(self, tokenizer: _Tokenizer, method: str) -> bool:
-        """Whether a tokenizer has a method: one that was trained may have fewer."""
+        """Return whether a tokenizer has a method; a trained one may have fewer."""
         return method in self.capabilities and (
             tokenizer.origin.training is None or self.call("hasattr", hasattr, tokenizer.proxy.instance, method)
         )
@@ -310,7 +310,7 @@ class Machine(RuleBasedStateMachine):
         how: Callable[[TokenizerProxy], Answer] | None = None,
         state: str = "",
     ) -> None:
-        """Ask a question and compare the answer; the lists that were returned before stay as they were.
+        """Ask a question and compare the answer; lists that were returned before must not change.
 
         Args:
             tokenizer: the tokenizer.
@@ -334,14 +334,14 @@ class Machine(RuleBasedStateMachine):
             self.compare_lists(earlier, "the list that was returned", returned, before)
 
     def compare_lists(self, question: Question, what: str, now: Any, before: Any) -> None:
-        """Compare a list of the caller's with what it was."""
+        """Compare a list of the caller with its earlier value."""
         if now != before:
             asked = replace(question, context=self.context)
             self.lifecycle.report_changed(Mismatch(asked, Expectation((Unchanged(),)), Changed((what,))))
 
     @_step("encode", which=NUMBERS, texts=TEXTS)
     def encode(self, which: int, texts: list[str]) -> None:
-        """Encode texts that are nearly alike."""
+        """Encode similar texts."""
         for text in texts:
             self.ask(self.one(which), "encode", {"text": text})
 
@@ -359,7 +359,7 @@ class Machine(RuleBasedStateMachine):
         barred=st.booleans(),
     )
     def encode_allowed(self, which: int, text: str, allowed: int, barred: bool) -> None:
-        """Encode with some of the special tokens allowed, and all others barred or not."""
+        """Encode with some special tokens allowed, and all others disallowed or ordinary."""
         special = self.one(which).origin.model.special_tokens or ()
         chosen = [token for number, token in enumerate(special) if allowed >> number & 1]
         disallowed = "all" if barred and "refuse" in self.stage.steps else []
@@ -375,7 +375,7 @@ class Machine(RuleBasedStateMachine):
         growing=st.booleans(),
     )
     def decode(self, which: int, texts: list[str], tails: list[int], method: str, growing: bool) -> None:
-        """Decode the ids of texts and of parts of characters, in lists of their own or in one list that grows."""
+        """Decode the ids of texts and of parts of characters, in separate lists or in one growing list."""
         tokenizer = self.one(which)
         for text, tail in itertools.zip_longest(texts, tails):
             ids = self.ids(tokenizer, text or "", tail)
@@ -404,7 +404,7 @@ class Machine(RuleBasedStateMachine):
 
     @_step("encode_iterable", which=NUMBERS, texts=TEXTS)
     def stream(self, which: int, texts: list[str]) -> None:
-        """Encode the chunks of a list, which stays as it is."""
+        """Encode the chunks of a list, which must not change."""
         tokenizer, given = self.one(which), list(texts)
         self.ask(tokenizer, "stream", {"chunks": texts}, lambda one: Ids(tuple(one.stream(given))))
         self.compare_lists(Question("stream", tokenizer.origin.model, {"chunks": texts}), "chunks", given, texts)
@@ -428,7 +428,7 @@ class Machine(RuleBasedStateMachine):
 
     @_step(tokenizers=0, streams=1, number=NUMBERS, count=st.integers(1, 99))
     def read_on(self, number: int, count: int) -> None:
-        """Read on in one of the streams."""
+        """Continue to read one of the streams."""
         stream = self.streams[number % len(self.streams)]
         wanted = len(stream.read) + count
 
@@ -500,7 +500,7 @@ class Machine(RuleBasedStateMachine):
         self.ask_again(tokenizer, texts[:2])
 
     def ask_again(self, tokenizer: _Tokenizer, texts: list[str]) -> None:
-        """Ask what is asked before the caller changes something, and after it."""
+        """Ask before and after the caller changes something."""
         for text in texts:
             self.ask(tokenizer, "encode", {"text": text})
         self.ask(tokenizer, "batch", {"texts": texts})
@@ -508,7 +508,7 @@ class Machine(RuleBasedStateMachine):
 
     @_step("encode", "shared memory", which=NUMBERS, texts=TEXTS)
     def clear_arguments(self, which: int, texts: list[str]) -> None:
-        """Empty what the constructor was given."""
+        """Empty the arguments of the constructor."""
         tokenizer = self.one(which)
         if not tokenizer.arguments:
             return
