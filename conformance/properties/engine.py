@@ -316,9 +316,11 @@ class Search:
             yield
         except (BrokenProperty, _Enough):
             pass
-        except HypothesisException as error:
-            goes_on = self._effort.deadline is not None and isinstance(error, Flaky)
-            if self._failed is None and not goes_on:
+        except Flaky:
+            if self._failed is None and self._effort.deadline is None:
+                self._implementation.note(f"{self._id}: ended early, because answers change from call to call")
+        except HypothesisException:
+            if self._failed is None:
                 raise
 
 
