@@ -17,6 +17,7 @@ from bpe_conformance.reference import textbook
 
 from ..cases.expectations import (
     LOOKUP_KEYS,
+    TEXT_KEYS,
     TRAINING_KEYS,
     choice,
     chunkings,
@@ -60,7 +61,7 @@ class View:
     """How a case is shown.
 
     Attributes:
-        tie_break: a key of training values (`TRAINING_KEYS`).
+        tie_break: a key of training values (`TRAINING_KEYS`, `TEXT_KEYS`).
         lookup: pair or bytes.
         cut: how much of a long table is shown.
     """
@@ -77,7 +78,7 @@ class View:
             SelectionError: if one names no convention.
         """
         if tie_break is not None:
-            known(tie_break, TRAINING_KEYS, "tie-break", listed=True)
+            known(tie_break, (*TRAINING_KEYS, *TEXT_KEYS), "tie-break", listed=True)
         if lookup is not None:
             known(lookup, LOOKUP_KEYS, "lookup", listed=True)
         return cls(tie_break or "lex-greater", lookup or "pair", Cut(everything))
@@ -303,7 +304,7 @@ def _text(text: str, view: View) -> str:
     if view.cut.everything or len(text) <= LONG:
         data = text.encode("utf-8", "surrogatepass")
         spelled = f"  = {data.hex(' ')}" if 0 < len(data) <= 24 else ""
-        return f"{text!a}{spelled}"
+        return f"{replay.quoted(text)}{spelled}"
     return show.text_line(text)
 
 
@@ -367,7 +368,7 @@ def _answer(expect: Mapping[str, Any], case: Case, view: View) -> str:
 
 
 def _ids(ids: Sequence[int], vocab: Mapping[int, bytes], view: View) -> str:
-    rows = [f"{index} {show.token(vocab[index])}" if index in vocab else f"{index} ?" for index in ids]
+    rows = [f"{index} {replay.shown_token(vocab[index])}" if index in vocab else f"{index} ?" for index in ids]
     return view.cut.joined(rows, 2 * replay.PIECES, empty="no ids")
 
 
@@ -383,7 +384,8 @@ def _replay(case: Case, view: View) -> Iterator[str]:
         return
     yield ""
     if case.op == "train":
-        yield f"  replay, ties by {view.tie_break}"
+        key = view.tie_break.removesuffix("/text")
+        yield f"  replay, ties by {key}" + (", special tokens are ordinary text" if key != view.tie_break else "")
         yield from _replayed(_training(case, view))
         return
     assert case.model is not None
@@ -413,6 +415,7 @@ def _training(case: Case, view: View) -> Iterator[str]:
     if room < 0:
         yield f"256 bytes and {len(special)} special tokens are more than vocab_size allows: an error, and no step"
         return
-    words = textbook.corpus(read_text(given["text"]), special, PATTERNS[given.get("pattern", "gpt2")])
     rules = conventions_of(view.tie_break)
-    yield from replay.training(words, room, rules["tie_break"], rules["byte_order"], view.cut)
+    boundaries, text = (special, ()) if rules["train_special"] == "boundary" else ((), special)
+    words = textbook.corpus(read_text(given["text"]), boundaries, PATTERNS[given.get("pattern", "gpt2")])
+    yield from replay.training(words, room, rules["tie_break"], rules["byte_order"], view.cut, text)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from itertools import islice, pairwise
 
 from bpe_conformance.fixtures import PATTERNS, Merge, Model
@@ -34,13 +36,35 @@ class Cut:
         return between.join([*rows[:shown], *more]) or empty
 
 
-def bare(token: bytes) -> str:
-    r"""Return a token without quotes if that is unambiguous, otherwise as `show.token` does.
+def quoted(text: str) -> str:
+    r"""Return a text in ASCII with quotes, and runs of spaces as a number: a line may be folded in them.
+
+    >>> quoted("a€"), quoted("a b" + " " * 32)
+    ("'a\\u20ac'", "'a b'+<20>*32")
+    """
+    parts = enumerate(re.split(r"( {2,})", text))
+    return "+".join(f"<20>*{len(part)}" if number % 2 else ascii(part) for number, part in parts if part) or "''"
+
+
+def shown_token(data: bytes) -> str:
+    r"""Return a token as `show.token` does, but with runs of spaces as a number.
+
+    >>> shown_token(b" low"), shown_token(b"\xc3"), shown_token(b" " * 32)
+    ("' low'", '<c3>', '<20>*32')
+    """
+    if b"  " in data:
+        with suppress(UnicodeDecodeError):
+            return quoted(data.decode("utf-8"))
+    return show.token(data)
+
+
+def bare(data: bytes) -> str:
+    r"""Return a token without quotes if that is unambiguous, otherwise as `shown_token` does.
 
     >>> bare(b"low"), bare(b" low"), bare(b"\xc3")
     ('low', "' low'", '<c3>')
     """
-    return token.decode("ascii") if token.isalnum() and token.isascii() else show.token(token)
+    return data.decode("ascii") if data.isalnum() and data.isascii() else shown_token(data)
 
 
 def pair(merge: Merge) -> str:
@@ -55,22 +79,27 @@ def pair(merge: Merge) -> str:
 # Training
 
 
-def training(words: Sequence[Word], room: int, tie_break: str, byte_order: str, cut: Cut) -> Iterator[str]:
+def training(
+    words: Sequence[Word], room: int, tie_break: str, byte_order: str, cut: Cut, special_tokens: Sequence[str] = ()
+) -> Iterator[str]:
     """Yield each step of a training: the counts, the choice with its reason, and the corpus after it.
 
     Args:
         words: the pre-tokens, in the order of the text.
-        room: how many merges `vocab_size` allows.
+        room: how many new entries `vocab_size` allows.
         tie_break: which of the most frequent pairs wins.
         byte_order: raw or gpt2; only smaller-ids depends on it.
         cut: how much is shown.
+        special_tokens: if they are ordinary text, so that a merge can make one, which is no new entry.
     """
-    ids = textbook.byte_ids(byte_order)
+    specials = {text.encode("utf-8"): index - len(special_tokens) for index, text in enumerate(special_tokens)}
+    ids = specials | textbook.byte_ids(byte_order)
+    full = len(ids) + room
     words = list(words)
     yield f"corpus  {_corpus(words, cut)}"
     step = 0
-    shown = cut(room, STEPS)
-    while step < room:
+    shown = cut(room + len(special_tokens), STEPS)
+    while len(ids) < full:
         counts = textbook.count_pairs(words)
         if not counts:
             yield f"no pair is left: training ends with {step} of {room} merges"
@@ -83,7 +112,7 @@ def training(words: Sequence[Word], room: int, tie_break: str, byte_order: str, 
             yield from (f"  {row}" for row in _counts(counts, chosen, cut))
             yield f"  merge   {_reason(counts, chosen, tie_break, ids)}"
             yield f"  corpus  {_corpus(words, cut)}"
-        ids[chosen[0] + chosen[1]] = len(ids)
+        ids.setdefault(chosen[0] + chosen[1], len(ids))
     if step > shown:
         yield f"... {step - shown} more steps (--all shows them)"
     yield f"the vocabulary is full: training ends with {step} {'merge' if step == 1 else 'merges'}"
@@ -241,7 +270,7 @@ def _row(word: Word, here: int | None) -> str:
 
 def _with_ids(word: Word, model: Model, cut: Cut) -> str:
     ids = {token: index for index, token in reversed(list(model.vocab.items()))}
-    return cut.joined([f"{ids.get(token, 'no id')} {show.token(token)}" for token in word], PIECES)
+    return cut.joined([f"{ids.get(token, 'no id')} {shown_token(token)}" for token in word], PIECES)
 
 
 # Decoding

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from bpe_conformance import cli
-from bpe_conformance.cases.expectations import TRAINING_KEYS
-from bpe_conformance.fixtures import PATTERNS, read_model, read_text
+from bpe_conformance.cases.expectations import TEXT_KEYS, TRAINING_KEYS, read_merges, value_for
+from bpe_conformance.fixtures import PATTERNS, read_model
 from bpe_conformance.fixtures.spec import Case, Spec, installed_spec, load_spec
 from bpe_conformance.properties.catalogue import PROPERTIES
 from bpe_conformance.reference import textbook
@@ -55,17 +55,15 @@ def test_a_training_case_is_replayed(spec: Spec) -> None:
     assert replayed.endswith("no pair is left: training ends with 4 of 44 merges")
 
 
-@pytest.mark.parametrize("key", TRAINING_KEYS)
+@pytest.mark.parametrize("key", [*TRAINING_KEYS, *TEXT_KEYS])
 def test_the_replay_merges_what_the_case_expects(spec: Spec, key: str) -> None:
-    cases = [case for case in spec.cases if case.op == "train" and "by_convention" in case.expect][::8]
+    cases = [case for case in spec.cases if case.op == "train" and "by_convention" in case.expect]
+    cases = [case for case in cases if "/text" not in key or key in case.expect["by_convention"]][::8]
     for case in cases:
         merged = re.findall(r"^ +merge +(\(.*?\)): ", _unfolded(_shown(spec, case.id, key, None, True)), re.MULTILINE)
-        given = case.input["train"]
-        special = [read_text(token) for token in given["special_tokens"]]
-        tie_break, _, order = key.partition("/")
-        merges = textbook.learn(
-            read_text(given["text"]), given["vocab_size"], special, _pattern(case), tie_break, order or "raw"
-        )
+        expected = value_for(case.expect, key)
+        assert expected
+        merges = read_merges(expected["merges"])
         assert merged == [replay.pair(merge) for merge in merges], case.id
 
 
@@ -76,6 +74,18 @@ def _unfolded(shown: str) -> str:
 
 def _pattern(case: Case) -> str:
     return PATTERNS[case.input["train"].get("pattern", "gpt2")]
+
+
+def test_long_runs_of_spaces_are_counted(spec: Spec) -> None:
+    shown = _shown(spec, "train-length-long-run-of-spaces")
+    assert "merge   (<20>*32,<20>*32): " in shown
+    assert "corpus  a x2 | <20>*64 x2 | ' ' b x2" in shown
+    assert "  text       'a'+<20>*65+'b\\na'+<20>*65" in shown
+
+
+def test_special_tokens_as_text_are_replayed(spec: Spec) -> None:
+    shown = _shown(spec, "train-special-never-counted", "first-seen/text", None, False)
+    assert "  replay, ties by first-seen, special tokens are ordinary text\n" in shown
 
 
 def test_the_reason_says_how_the_tie_was_broken(spec: Spec) -> None:
