@@ -12,8 +12,8 @@ import pytest
 
 from bpe_conformance import cli
 from bpe_conformance.cases.expectations import TEXT_KEYS, TRAINING_KEYS, read_merges, value_for
-from bpe_conformance.fixtures import PATTERNS, read_model
-from bpe_conformance.fixtures.spec import Case, Spec, installed_spec, load_spec
+from bpe_conformance.fixtures import read_model
+from bpe_conformance.fixtures.spec import Spec, installed_spec, load_spec
 from bpe_conformance.properties.catalogue import PROPERTIES
 from bpe_conformance.reference import textbook
 from bpe_conformance.selection import SelectionError
@@ -70,10 +70,6 @@ def test_the_replay_merges_what_the_case_expects(spec: Spec, key: str) -> None:
 def _unfolded(shown: str) -> str:
     """Join what was folded: a line that is indented deeper than any line that begins something."""
     return re.sub(r"\n {14}(?=\S)", " ", shown)
-
-
-def _pattern(case: Case) -> str:
-    return PATTERNS[case.input["train"].get("pattern", "gpt2")]
 
 
 def test_long_runs_of_spaces_are_counted(spec: Spec) -> None:
