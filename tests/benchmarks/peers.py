@@ -9,6 +9,7 @@ import importlib
 import json
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -216,8 +217,7 @@ def huggingface_encode(text: Path, workers: int) -> Prepared:
     folder, path = _tokenizer_json()
     tokenizer = package("tokenizers").Tokenizer.from_file(path)
     folder.cleanup()
-    first, *others = documents(text)
-    parts = [first, *(SPECIAL + part for part in others)]
+    parts = _separated(text)
 
     def run() -> list[int]:
         ids: list[int] = []
@@ -275,16 +275,58 @@ def ours_file(text: Path, workers: int) -> Prepared:
     return Prepared(lambda: encode(text, target, workers=workers), outcome)
 
 
+def ours_files(text: Path, workers: int) -> Prepared:
+    """The reference, from a file to shards in a directory."""
+    import numpy as np
+
+    encode = _reference("encode_files")
+    folder = tempfile.TemporaryDirectory(prefix="race-")
+
+    def outcome(_: object) -> Any:
+        ids = np.concatenate([np.load(file) for file in sorted(Path(folder.name).glob("*.npy"))])
+        folder.cleanup()
+        return ids
+
+    return Prepared(lambda: encode([text], folder.name, shard_size=1 << 23, workers=workers), outcome)
+
+
+def ours_batch(text: Path, workers: int) -> Prepared:
+    """The reference, lists of the documents."""
+    encode, parts = _reference("encode_batch"), _separated(text)
+    return Prepared(lambda: encode(parts), lambda lists: list(chain.from_iterable(lists)))
+
+
+def ours_stream_list(text: Path, workers: int) -> Prepared:
+    """The reference, from chunks of a file, a list."""
+    encode = _reference("encode_iterable")
+    return Prepared(lambda: list(encode(_chunks(text))), _same)
+
+
+def tiktoken_batch(text: Path, workers: int) -> Prepared:
+    """tiktoken, lists of the documents, in threads."""
+    encoding, parts = _tiktoken(), _separated(text)
+    return Prepared(
+        lambda: encoding.encode_ordinary_batch(parts, num_threads=workers),
+        lambda lists: list(chain.from_iterable(lists)),
+    )
+
+
+def _separated(text: Path) -> list[str]:
+    """Return the documents, each after the first with the special token, which is plain text, before it."""
+    first, *others = documents(text)
+    return [first, *(SPECIAL + part for part in others)]
+
+
 def ours_stream(text: Path, workers: int) -> Prepared:
     """The reference, from chunks of a file, ids counted and dropped."""
     encode = _reference("encode_iterable")
+    return Prepared(lambda: sum(1 for _ in encode(_chunks(text))), lambda count: [count])
 
-    def chunks() -> Iterator[str]:
-        with text.open(encoding="utf-8", newline="") as file:
-            while chunk := file.read(1 << 16):
-                yield chunk
 
-    return Prepared(lambda: sum(1 for _ in encode(chunks())), lambda count: [count])
+def _chunks(text: Path) -> Iterator[str]:
+    with text.open(encoding="utf-8", newline="") as file:
+        while chunk := file.read(1 << 16):
+            yield chunk
 
 
 Trainer = Callable[[Path, int, int], Prepared]
@@ -314,6 +356,12 @@ ENCODERS: dict[str, Encoder] = {
     "gigatoken encode": gigatoken_array,
     "ours encode_file": ours_file,
     "ours encode_file, 2 workers": ours_file,
+    "ours encode_files, 2 workers": ours_files,
+    "ours encode_iterable, list": ours_stream_list,
+    "ours encode_batch": ours_batch,
+    "tiktoken encode_ordinary_batch, 2 workers": tiktoken_batch,
+    "HF encode_batch_fast, 2 workers": huggingface_encode,
+    "gigatoken encode, 2 workers": gigatoken_array,
 }
 STREAM = "ours encode_iterable"
 """Its ids are only counted."""

@@ -1,7 +1,7 @@
 """The race: the reference beside other implementations, on the text of `english.py`.
 
-`python tests/benchmarks/race.py train|encode|growth|ladder --text DIR`. Each timing runs in a process of its own; the
-participants take turns. It prints a table, and writes a chart.
+`python tests/benchmarks/race.py all|train|encode|growth|ladder --text DIR`. Each timing runs in a process of its own;
+the participants take turns. It prints a table, and writes a chart.
 """
 
 from __future__ import annotations
@@ -230,7 +230,14 @@ def _finish(asked: argparse.Namespace, name: str, title: str, unit: str, values:
         chart.bars(asked.chart / f"{name}.svg", title, unit, values, logarithmic=name == "ladder")
 
 
-COMMANDS = {"train": train, "encode": encode, "growth": grow, "ladder": ladder}
+def everything(asked: argparse.Namespace) -> None:
+    """Training and encoding: every trainer and every encoder, in each of its modes."""
+    for command in (train, encode):
+        command(asked)
+        print()
+
+
+COMMANDS = {"all": everything, "train": train, "encode": encode, "growth": grow, "ladder": ladder}
 
 
 def parser() -> argparse.ArgumentParser:
@@ -246,14 +253,16 @@ def parser() -> argparse.ArgumentParser:
         command.add_argument("--chart", metavar="DIR", type=Path, help="write charts there")
         if name != "encode":
             command.add_argument("--vocab", type=int, default=5257 if name == "ladder" else 32_000)
-        if name in ("train", "growth"):
+        if name in ("all", "train", "growth"):
             command.add_argument("--workers", type=int, default=2, help="processes or threads (default 2)")
-        if name in ("train", "encode"):
+        if name in ("all", "train", "encode"):
             command.add_argument("--rounds", type=int, default=3, help="turns of each (default 3)")
-        if name == "train":
+        if name in ("all", "train"):
             command.add_argument("--no-check", dest="check", action="store_false", help="do not compare merges")
         if name == "ladder":
             command.add_argument("--limit", type=float, default=SHORT, help="seconds for a rung (default 60)")
+        elif name == "all":
+            command.set_defaults(only=None)
         else:
             command.add_argument("--only", action="append", metavar="NAME", help="only this one; repeatable")
     return result

@@ -225,6 +225,20 @@ def test_a_job_is_timed_in_a_process_of_its_own(tmp_path: Path) -> None:
     assert timing.measure("train", ["ours", tmp_path / "gone", 270, 1]).failure.startswith("ValueError: /")
 
 
+OURS = [name for name in peers.ENCODERS if name.startswith("ours")]
+
+
+@pytest.mark.parametrize("name", [*OURS, *(name for name in peers.ENCODERS if name.startswith(("tiktoken", "HF")))])
+def test_every_mode_gives_the_same_ids(name: str, tmp_path: Path) -> None:
+    pytest.importorskip("tiktoken")
+    pytest.importorskip("tokenizers")
+    file = tmp_path / "text"
+    file.write_bytes(b"low lower lowest<|endoftext|> newest\n" * 300)
+    prepared = peers.ENCODERS[name](file, 2 if name.endswith("2 workers") else 1)
+    expected = peers._reference("encode")(file.read_text("utf-8"))
+    assert list(prepared.outcome(prepared.run())) == expected
+
+
 def test_what_is_not_installed_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(peers.Absent, match="no_such_package is not installed"):
         peers.package("no_such_package")
