@@ -36,6 +36,15 @@ def encode(name: str, text: str, workers: str) -> dict[str, Any]:
     return {**reported, "count": len(array), "digest": sha256(array.tobytes()).hexdigest()}
 
 
+def sentences(name: str, text: str) -> dict[str, Any]:
+    """Time an encoder on sentences, twice: from cold, and when it has encoded all of them before."""
+    prepared = peers.SENTENCES[name](Path(text), 1)
+    cold, ids = _timed(lambda: prepared)
+    warm, again = _timed(lambda: prepared)
+    digest = sha256(repr(ids).encode()).hexdigest()
+    return {**warm, "cold": cold["seconds"], "count": len(again), "digest": digest}
+
+
 def piece(name: str, shape: str, size: str) -> dict[str, Any]:
     """Time one long pre-token, the best of three that differ in length."""
     prepare = long_pieces.ENCODERS[name]
@@ -96,6 +105,7 @@ def _digest_of_merges(merges: Sequence[tuple[bytes, bytes]]) -> str:
 JOBS: dict[str, Callable[..., dict[str, Any]]] = {
     "train": train,
     "encode": encode,
+    "sentences": sentences,
     "piece": piece,
     "rung": rung,
     "limit": limit,

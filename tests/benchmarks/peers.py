@@ -9,6 +9,7 @@ import importlib
 import json
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -329,6 +330,46 @@ def _chunks(text: Path) -> Iterator[str]:
             yield chunk
 
 
+# Sentences: the same as encoders, but in short calls, or in one batch
+
+
+def sentences(text: Path) -> list[str]:
+    """Return 10,000 sentences of the text, or fewer."""
+    with text.open(encoding="utf-8", newline="") as file:
+        parts = file.read(BLOCK).replace(SPECIAL, " ").split(". ")
+    return [part.strip() + "." for part in parts if 20 < len(part) < 300][:10_000]
+
+
+def _each(encode: Callable[[str], list[int]], text: Path) -> Prepared:
+    parts = sentences(text)
+    return Prepared(lambda: [encode(part) for part in parts], _flat)
+
+
+def _batch(encode: Callable[[list[str]], Sequence[Sequence[int]]], text: Path) -> Prepared:
+    parts = sentences(text)
+    return Prepared(lambda: encode(parts), _flat)
+
+
+def _flat(ids: Sequence[Sequence[int]]) -> list[int]:
+    return list(chain.from_iterable(ids))
+
+
+def _huggingface() -> Any:
+    folder, path = _tokenizer_json()
+    with folder:
+        return package("tokenizers").Tokenizer.from_file(path)
+
+
+def _hugging_face_calls(text: Path, workers: int) -> Prepared:
+    encode = _huggingface().encode
+    return _each(lambda part: encode(part, add_special_tokens=False).ids, text)
+
+
+def _hugging_face_batch(text: Path, workers: int) -> Prepared:
+    encode = _huggingface().encode_batch_fast
+    return _batch(lambda parts: [one.ids for one in encode(parts, add_special_tokens=False)], text)
+
+
 Trainer = Callable[[Path, int, int], Prepared]
 Encoder = Callable[[Path, int], Prepared]
 
@@ -362,6 +403,17 @@ ENCODERS: dict[str, Encoder] = {
     "tiktoken encode_ordinary_batch, 2 workers": tiktoken_batch,
     "HF encode_batch_fast, 2 workers": huggingface_encode,
     "gigatoken encode, 2 workers": gigatoken_array,
+}
+SENTENCES: dict[str, Encoder] = {
+    "ours encode": lambda text, workers: _each(_reference("encode"), text),
+    "tiktoken encode": lambda text, workers: _each(partial(_tiktoken().encode, disallowed_special=()), text),
+    "tiktoken encode_ordinary": lambda text, workers: _each(_tiktoken().encode_ordinary, text),
+    "HF encode": _hugging_face_calls,
+    "ours encode_batch": lambda text, workers: _batch(_reference("encode_batch"), text),
+    "tiktoken encode_ordinary_batch": lambda text, workers: _batch(
+        partial(_tiktoken().encode_ordinary_batch, num_threads=workers), text
+    ),
+    "HF encode_batch_fast": _hugging_face_batch,
 }
 STREAM = "ours encode_iterable"
 """Its ids are only counted."""

@@ -1,7 +1,7 @@
 """The race: the reference beside other implementations, on the text of `english.py`.
 
-`python tests/benchmarks/race.py all|train|encode|growth|ladder --text DIR`. Each timing runs in a process of its own;
-the participants take turns. It prints a table, and writes a chart.
+`python tests/benchmarks/race.py all|train|encode|sentences|growth|ladder --text DIR`. Each timing runs in a process of
+its own; the participants take turns. It prints a table, and writes a chart.
 """
 
 from __future__ import annotations
@@ -137,6 +137,23 @@ def encode(asked: argparse.Namespace) -> None:
     _finish(asked, "encode", title, "MB/s", speeds)
 
 
+def sentences(asked: argparse.Namespace) -> None:
+    """Encoding of 10,000 sentences, one call each or one batch, with GPT-2's table."""
+    text, _ = _text(asked, "unseen.txt")
+    many = len(peers.sentences(text))
+    everybody = _chosen(asked, peers.SENTENCES)
+    results = interleaved(everybody, asked.rounds, lambda name: measure("sentences", [name, text]))
+    rows = []
+    for name in everybody:
+        warm = min(seconds(results[name]), default=0.0)
+        cold = min((one.reported["cold"] for one in results[name] if not one.failure), default=0.0)
+        rows.append([name, *(number(taken / many * 1e6) if taken else "–" for taken in (cold, warm))])
+    print(f"## {many:,} sentences, GPT-2's table, one thread\n")
+    print(markdown(["µs a sentence", "cold", "again"], rows))
+    print(f"\nIds {agreement(results)}.")
+    print(provenance(peers.PACKAGES))
+
+
 def grow(asked: argparse.Namespace) -> None:
     """Growth: training, long pre-tokens, streaming."""
     parts: dict[str, Callable[[], growth.Grown]] = {
@@ -237,7 +254,14 @@ def everything(asked: argparse.Namespace) -> None:
         print()
 
 
-COMMANDS = {"all": everything, "train": train, "encode": encode, "growth": grow, "ladder": ladder}
+COMMANDS = {
+    "all": everything,
+    "train": train,
+    "encode": encode,
+    "sentences": sentences,
+    "growth": grow,
+    "ladder": ladder,
+}
 
 
 def parser() -> argparse.ArgumentParser:
@@ -251,11 +275,11 @@ def parser() -> argparse.ArgumentParser:
         )
         command.add_argument("--megabytes", type=int, help="take so much of the text only")
         command.add_argument("--chart", metavar="DIR", type=Path, help="write charts there")
-        if name != "encode":
+        if name not in ("encode", "sentences"):
             command.add_argument("--vocab", type=int, default=5257 if name == "ladder" else 32_000)
         if name in ("all", "train", "growth"):
             command.add_argument("--workers", type=int, default=2, help="processes or threads (default 2)")
-        if name in ("all", "train", "encode"):
+        if name in ("all", "train", "encode", "sentences"):
             command.add_argument("--rounds", type=int, default=3, help="turns of each (default 3)")
         if name in ("all", "train"):
             command.add_argument("--no-check", dest="check", action="store_false", help="do not compare merges")

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from bpe_conformance.fixtures import PATTERNS
 from bpe_conformance.reference import textbook
 from bpe_conformance.reference.fences import FENCED_PATTERNS, TEXT, has_fence, position
-from bpe_conformance.reference.patterns import pre_tokenize, resolve
+from bpe_conformance.reference.patterns import pre_tokenize, pre_tokenize_lazily, resolve
 
 PIECES = [
     *" \t\n\r\v\f\u00a0\u2003\u2028\u3000\u001c",
@@ -35,7 +35,7 @@ def test_no_text_is_lost_and_each_pre_token_splits_to_itself(name: str, text: st
     pre_tokens = list(pre_tokenize(text, resolve(name)))
     assert "".join(pre_tokens) == text
     assert all(list(pre_tokenize(piece, resolve(name))) == [piece] for piece in pre_tokens)
-    assert pre_tokens == textbook.split(text, PATTERNS[name])
+    assert pre_tokens == list(pre_tokenize_lazily(text, resolve(name))) == textbook.split(text, PATTERNS[name])
 
 
 @pytest.mark.parametrize("name", sorted(FENCED_PATTERNS))
@@ -57,7 +57,8 @@ def test_which_patterns_have_the_fence(name: str) -> None:
 @given(text=st.text("ab x\n", max_size=12))
 @settings(max_examples=50, derandomize=True, deadline=None, database=None)
 def test_what_a_pattern_does_not_match_is_kept(pattern: str, text: str) -> None:
-    assert list(pre_tokenize(text, resolve(pattern))) == textbook.split(text, pattern)
+    pre_tokens = list(pre_tokenize(text, resolve(pattern)))
+    assert pre_tokens == list(pre_tokenize_lazily(text, resolve(pattern))) == textbook.split(text, pattern)
 
 
 def test_the_default_is_gpt2() -> None:
