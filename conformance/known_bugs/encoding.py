@@ -316,6 +316,14 @@ class CacheOfAllInstances(Encoder):
         return self.cache[pre_token]
 
 
+class CacheKeyedByStrippedWord(Encoder):
+    def encode_pre_token(self, pre_token: str) -> list[int]:
+        cache: dict[str, list[int]] = self.__dict__.setdefault("cache", {})
+        if pre_token.strip() not in cache:
+            cache[pre_token.strip()] = super().encode_pre_token(pre_token)
+        return list(cache[pre_token.strip()])
+
+
 class CacheHandsItsListOut(Encoder):
     def encode(self, text: str) -> list[int]:
         cache: dict[str, list[int]] = self.__dict__.setdefault("cache", {})

@@ -117,6 +117,10 @@ add_variants(
         ),
     },
     build_vocab={
+        "BytesByChr": lambda self, merges, special: {
+            index: chr(index).encode("utf-8") if index < 256 else token
+            for index, token in Trainer.build_vocab(self, merges, special).items()
+        },
         "SpecialTokensSorted": lambda self, merges, special: Trainer.build_vocab(
             self, merges, sorted(special, key=len, reverse=True)
         ),
