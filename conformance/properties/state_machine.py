@@ -225,9 +225,12 @@ class Machine(RuleBasedStateMachine):
 
     @initialize(number=NUMBERS)
     def begin(self, number: int) -> None:
-        """Build the first tokenizer."""
+        """Build the first tokenizer, with the next table if one is refused."""
         if {"encode", "decode"} & self.capabilities:
-            self.build(number=number)
+            for place in range(len(self.lifecycle.origins)):
+                self.build(number=number + place)
+                if self.tokenizers:
+                    break
 
     @_step(tokenizers=1, number=NUMBERS)
     def build(self, number: int) -> None:

@@ -60,10 +60,10 @@ def _count(one: Document, findings: Sequence[Mapping[str, Any]]) -> str:
     name = one["adapter"]["name"]
     mine = [found for found in findings if name in map(str.strip, found["adapter"].split(","))]
     verdicts = sorted(found["verdict"] for found in mine)
-    counts = [f"{n} {verdict}{'s' * (n > 1)}" for verdict, n in Counter(verdicts).items()]
+    counts = [f"{n} {verdict}{'s' * (n > 1 and verdict != 'advice')}" for verdict, n in Counter(verdicts).items()]
     clauses = {clause for found in mine for clause in (found["clause"], *found["also"])}
     missing = sorted({result["clause"] for result in one["results"] if _counted(result)} - clauses)
-    return ", ".join([*counts, *(f"**no finding**: {clause}" for clause in missing)]) or "-"
+    return "; ".join(filter(None, [", ".join(counts), missing and f"**no finding**: {', '.join(missing)}"])) or "-"
 
 
 def _counted(result: Mapping[str, Any]) -> bool:

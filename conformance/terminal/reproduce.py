@@ -87,6 +87,8 @@ def _call(asked: Question, command: Command) -> str:
     """Return a statement that calls a method of TOKENIZER, or trains, and prints the result."""
     given = asked.input
     match asked.operation:
+        case "load" if "text" not in given:
+            return "TOKENIZER"
         case "encode" | "load":
             return f"print(TOKENIZER.encode({given['text']!a}))"
         case "decode" | "decode_bytes":

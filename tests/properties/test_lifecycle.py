@@ -18,6 +18,16 @@ from bpe_conformance.properties.lifecycle import PROPERTIES, STAGES, Lifecycle
 from bpe_conformance.reference import Tokenizer
 
 
+class EncoderOnly:
+    """Cannot be trained or loaded, so that the state machine has no step without a table."""
+
+    def __init__(self, *arguments: Any) -> None:
+        self._inner = Tokenizer(*arguments)
+
+    def encode(self, text: str) -> list[int]:
+        return self._inner.encode(text)
+
+
 class CachesByLength(Whole):
     def encode(self, text: str, *arguments: Any, **keywords: Any) -> list[int]:
         cache: dict[tuple[int, str], list[int]] = self.__dict__.setdefault("_cache", {})
@@ -185,3 +195,15 @@ def test_what_a_process_shares_is_found(property_id: str, monkeypatch: pytest.Mo
 def test_earlier_stages_do_not_accuse(property_id: str) -> None:
     earlier = STAGES[: [name for name, *_ in STAGES].index(property_id)]
     assert not accused(Implementation("x", WRONG[property_id]), earlier, Effort(examples_factor=0.4))
+
+
+@pytest.mark.parametrize("accepts", [0, 2], ids=["no-table", "few-tables"])
+def test_a_tokenizer_that_refuses_tables_is_asked_with_the_others(accepts: int) -> None:
+    class Refuses(EncoderOnly):
+        def __init__(self, vocab: Any, merges: Any, *arguments: Any) -> None:
+            if not accepts or len(merges) > accepts:
+                raise ValueError("this table is not supported")
+            super().__init__(vocab, merges, *arguments)
+
+    found = Lifecycle(Implementation("x", Refuses), Effort(examples_factor=0.4), STAGES[:1]).run()
+    assert all(one.mismatch.depends_on for one in found.values())

@@ -169,3 +169,14 @@ def test_what_save_wrote_is_printed(project: Path) -> None:
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert '"bc": 256' in done.stdout
     assert "#version: 0.2\nb c\na b" in done.stdout
+
+
+def test_files_that_are_refused_are_loaded_and_nothing_more() -> None:
+    case = next(
+        case for case in installed_spec().cases if case.op == "encode" and case.model and not case.model.is_large
+    )
+    asked = Question("load", case.model, {})
+    *_, loaded, last = ast.parse(reproduce.program(asked, Command("mine:Tokenizer"))).body
+    assert "from_files" in ast.unparse(loaded)
+    assert ast.unparse(last) == "tokenizer"
+    assert reproduce.one_line(asked, Command("mine:Tokenizer")) == ""
