@@ -63,7 +63,8 @@ def _count(one: Document, findings: Sequence[Mapping[str, Any]]) -> str:
     counts = [f"{n} {verdict}{'s' * (n > 1 and verdict != 'advice')}" for verdict, n in Counter(verdicts).items()]
     clauses = {clause for found in mine for clause in (found["clause"], *found["also"])}
     missing = sorted({result["clause"] for result in one["results"] if _counted(result)} - clauses)
-    return "; ".join(filter(None, [", ".join(counts), missing and f"**no finding**: {', '.join(missing)}"])) or "-"
+    without = f"**no finding**: {', '.join(missing)}" if missing else ""
+    return "; ".join(filter(None, [", ".join(counts), without])) or "-"
 
 
 def _counted(result: Mapping[str, Any]) -> bool:
