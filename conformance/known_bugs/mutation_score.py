@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
@@ -190,6 +191,12 @@ def listed(found: Matrix) -> Iterator[str]:
         name = found.properties.get(bug.id) or "no property"
         yield f"  {bug.id:<38}{cases:>10}, {name:<22}{bug.clause}"
         yield f"      {bug.sentence}"
+    yield "properties"
+    first = Counter(found.properties.values())
+    only = Counter(found.properties[bug] for bug, answers in found.answers.items() if not answers)
+    for one in _bound().values():
+        more = f", of which {only[one.id]} by no golden case" if only[one.id] else ""
+        yield f"  {one.id:<24}{one.clause_id:<20}first to catch {first[one.id]}{more}"
 
 
 def totals(found: Matrix, spec: Spec, reasons: Mapping[str, str]) -> Iterator[str]:
