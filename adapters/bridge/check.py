@@ -208,7 +208,7 @@ def _load(program: Program) -> str | None:
         return "not asked for: nothing that needs a model is announced"
     _ = program.model
     program.load(MODEL)
-    return None
+    return "special tokens are not supported; the other steps do without" if program.refuses_special else None
 
 
 def _refusal(reply: Reply, shape: str) -> str | None:
@@ -220,6 +220,8 @@ def _refusal(reply: Reply, shape: str) -> str | None:
 
 
 def _allowed(program: Program) -> str | None:
+    if program.refuses_special:
+        return "not asked for: special tokens are not supported"
     text = TEXTS["a special token"]
     for allowed, disallowed in (([], []), (SPECIAL, []), ("all", "all")):
         chosen = {"allowed_special": allowed, "disallowed_special": disallowed}

@@ -118,6 +118,7 @@ class Program:
         hello: what it answered to the first start.
         capabilities: what it announced.
         fixed: whether it has one vocabulary and takes no other.
+        refuses_special: whether it answered `not_claimed` to special tokens.
         sent: the request that was sent last.
     """
 
@@ -129,6 +130,7 @@ class Program:
         self.hello: dict[str, Any] = {}
         self.capabilities: frozenset[str] = frozenset()
         self.fixed = False
+        self.refuses_special = False
 
     def _trace(self, direction: str, line: bytes) -> None:
         if direction == ">":
@@ -155,8 +157,15 @@ class Program:
         return well_formed(self.client.exchange(operation, fields))
 
     def result(self, operation: str, shape: str, **fields: Any) -> Any:
-        """Send one request and return its result, which must have this shape."""
-        return shaped(self.ask(operation, **fields), shape)
+        """Send one request and return its result, which must have this shape.
+
+        A program that does not support special tokens answers `not_claimed`; it is asked again without them.
+        """
+        reply = self.ask(operation, **fields)
+        if reply.kind == "not_claimed" and fields.get("special_tokens"):
+            self.refuses_special = True
+            reply = self.ask(operation, **{**fields, "special_tokens": [] if operation == "train" else None})
+        return shaped(reply, shape)
 
     def load(self, model: Model, special_tokens: Sequence[str] | None = None, **more: str) -> int:
         """Load a model, or the only one, and return its number."""

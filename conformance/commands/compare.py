@@ -170,7 +170,7 @@ def _lines(sides: tuple[Side, Side], found: Found, same: bool) -> Iterator[str]:
     yield f"compared      {names} on {size(found.read)} in {files}, model {served}"
     if same or found.different:
         alike = "none" if not found.different else f"{found.different:,}"
-        blocks = "the one block" if found.blocks == 1 else f"{found.blocks:,} blocks"
+        blocks = "1 block" if found.blocks == 1 else f"{found.blocks:,} blocks"
         yield f"different     {alike} of {blocks}"
     else:
         yield "different     the ids of different models are not compared"

@@ -317,11 +317,15 @@ class CacheOfAllInstances(Encoder):
 
 
 class CacheKeyedByStrippedWord(Encoder):
-    def encode_pre_token(self, pre_token: str) -> list[int]:
-        cache: dict[str, list[int]] = self.__dict__.setdefault("cache", {})
-        if pre_token.strip() not in cache:
-            cache[pre_token.strip()] = super().encode_pre_token(pre_token)
-        return list(cache[pre_token.strip()])
+    def encode_segment(self, segment: str) -> list[int]:
+        cache: dict[str, list[int]] = {}
+        ids: list[int] = []
+        for pre_token in self.split(segment):
+            word = pre_token.strip()
+            if word not in cache:
+                cache[word] = self.encode_pre_token(pre_token)
+            ids += cache[word]
+        return ids
 
 
 class CacheHandsItsListOut(Encoder):

@@ -196,7 +196,7 @@ def listed(found: Matrix) -> Iterator[str]:
     only = Counter(found.properties[bug] for bug, answers in found.answers.items() if not answers)
     for one in _bound().values():
         more = f", of which {only[one.id]} by no golden case" if only[one.id] else ""
-        yield f"  {one.id:<24}{one.clause_id:<20}first to catch {first[one.id]}{more}"
+        yield f"  {one.id:<24}{one.clause_id:<22}first to catch {first[one.id]}{more}"
 
 
 def totals(found: Matrix, spec: Spec, reasons: Mapping[str, str]) -> Iterator[str]:

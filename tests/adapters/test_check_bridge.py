@@ -92,6 +92,7 @@ def answer(r):
             hello["capabilities"] = known[:1]
         if fault == "trainer": hello["capabilities"] = ["train"]
         return hello
+    if fault == "no-special" and r.get("special_tokens"): raise NotImplementedError("special tokens")
     if op == "load": return {"model": new({"merges": r.get("merges", []), "vocab": r.get("vocab", [])})}
     if op == "unload":
         if fault == "unload": models.clear()
@@ -302,6 +303,7 @@ def test_a_program_that_stays_at_the_end_of_its_input(program, monkeypatch):
         ("allows", "a disallowed special token is no error; the suite tests that"),
         ("refuses", "refused: NUL; the suite tests that"),
         ("no-ids", "refused: nothing to decode"),
+        ("no-special", "special tokens are not supported"),
     ],
 )
 def test_what_the_suite_tests_is_a_note(program, fault, words, monkeypatch):

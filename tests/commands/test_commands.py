@@ -420,7 +420,7 @@ def test_two_tokenizers_that_agree(capsys: pytest.CaptureFixture[str]) -> None:
     ratio = f"{len(TEXT.encode()) / len(GPT2.encode(TEXT)):.3f}"
     assert capsys.readouterr().out.splitlines()[:3] == [
         "compared      reference and textbook on 1.3 kB in 1 file, model gpt2",
-        "different     none of the one block",
+        "different     none of 1 block",
         f"bytes/token   {ratio} and {ratio}",
     ]
 
@@ -429,7 +429,7 @@ def test_two_tokenizers_that_agree(capsys: pytest.CaptureFixture[str]) -> None:
 def test_two_tokenizers_that_differ(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["compare", "compared:Wrong", "reference", "--corpus", "text"]) == 1
     out = capsys.readouterr().out.splitlines()
-    assert out[1] == "different     1 of the one block"
+    assert out[1] == "different     1 of 1 block"
     assert out[2:4] == ["first         text, line 1", "  after       'low lower'"]
     assert out[4].startswith("  compared:Wrong 9319 'low' | 2793 ' lower' | 1877 ' low' | ")
     assert out[5].startswith("  reference   9319 'low' | 2793 ' lower' | 9016 ' lowest' | ")
