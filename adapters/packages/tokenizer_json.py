@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 import tempfile
 from collections.abc import Mapping, Sequence
+from itertools import count
 from pathlib import Path
 from typing import Any, ClassVar
 
-from bpe_conformance.fixtures import Merge, Model, unspell
+from bpe_conformance.fixtures import Merge, Model, spell, unspell
 from bpe_conformance.reference.formats import huggingface
 
 
@@ -19,7 +20,7 @@ def write_tokenizer_json(
     special_tokens: Sequence[str] | None,
     pattern: str | None,
 ) -> str:
-    """Write a `tokenizer.json` into `folder`, and return its path.
+    """Write a `tokenizer.json` into `folder`, and return its path. A byte that the vocabulary lacks is not added.
 
     Args:
         folder: an existing directory.
@@ -44,11 +45,14 @@ def write_tokenizer_json(
         for text in misread
         if text.encode("utf-8") not in taken and _unspelled(text) not in ids
     }
-    table = {index: token for token, index in ids.items()}
+    absent = [token for token in map(bytes, zip(range(256))) if token not in ids]
+    table = {index: token for token, index in [*ids.items(), *zip(absent, count(free))]}
     known = tuple(text for text in special if text not in added)
     model = Model(table, tuple(merges), known, "gpt2" if pattern is None else pattern)
     document = huggingface.document(model)
     document["model"]["vocab"] |= added
+    for token in absent:
+        del document["model"]["vocab"][spell(token)]
     document["added_tokens"] += [huggingface.added_token(text, index) for text, index in added.items()]
     path = Path(folder, "tokenizer.json")
     path.write_text(json.dumps(document), "utf-8")

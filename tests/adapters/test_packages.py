@@ -142,3 +142,10 @@ def test_a_tokenizer_json_holds_a_special_token_whose_text_spells_other_bytes(tm
     vocab = {byte: bytes([byte]) for byte in range(256)} | {256: "<é>".encode()}
     document = json.loads(Path(write_tokenizer_json(str(tmp_path), vocab, [], ["<é>"], None)).read_text("utf-8"))
     assert [(one["id"], one["content"]) for one in document["added_tokens"]] == [(256, "<é>")]
+
+
+def test_a_tokenizer_json_lacks_the_bytes_that_the_vocabulary_lacks(tmp_path: Path) -> None:
+    vocab = {byte: bytes([byte]) for byte in range(256) if byte != ord("z")} | {256: b"<z>"}
+    document = json.loads(Path(write_tokenizer_json(str(tmp_path), vocab, [], ["<z>", "<a>"], None)).read_text("utf-8"))
+    assert "z" not in document["model"]["vocab"]
+    assert {one["content"]: one["id"] for one in document["added_tokens"]} == {"<z>": 256, "<a>": 257}
