@@ -20,8 +20,8 @@ function check(clause, call, expected) {
   console.log(`${clause}: ${shown}, expected ${wanted}`);
 }
 
-function made({ learned = [], without = "" } = {}) {
-  const data = { name: "table", pat_str: GPT2, special_tokens: {}, stringEncoder: {}, binaryEncoder: [], decoder: {} };
+function made({ learned = [], without = "", special = {} } = {}) {
+  const data = { name: "table", pat_str: GPT2, special_tokens: special, stringEncoder: {}, binaryEncoder: [], decoder: {} };
   for (let byte = 0; byte < 256; byte++) {
     const token = byte < 128 ? String.fromCharCode(byte) : Uint8Array.of(byte);
     if (token === without) continue;
@@ -40,6 +40,8 @@ const [cl, o2, p5] = [cl100k, o200k, p50k].map((data) => new Tokenizer(data));
 check("SPLIT-FENCE-1", () => made({ learned: ["a ", "a b"] }).encode("a b"), [97, 32, 98]);
 check("MERGE-ORDER-1", () => p5.encode("constructor"), [41571, 273]);
 check("SPECIAL-SCAN-1", () => p5.encode("a<|endoftext|>b", "all"), [64, 50256, 65]);
+const overlapping = { "<|a": 256, "<|a|>": 257 };
+check("SPECIAL-ORDER-1", () => made({ special: overlapping }).encode("<|a|>", Object.keys(overlapping)), [257]);
 check("ERROR-TABLE-1", () => made({ without: "z" }).encode("az"), "an error");
 check("DECODE-UNKNOWN-1", () => made().decode([97, 999]), "an error");
 check("DECODE-BOM-1", () => made().decode([0xef, 0xbb, 0xbf, 97]), "\ufeffa");

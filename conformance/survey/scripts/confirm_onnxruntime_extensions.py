@@ -9,6 +9,10 @@ from pathlib import Path
 from onnxruntime_extensions import pp_api
 
 UPPER, LOWER = r"[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]", r"[\p{Ll}\p{Lm}\p{Lo}\p{M}]"
+CL100K = (
+    r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*"
+    r"|\s*[\r\n]+|\s+(?!\S)|\s+"
+)
 SUFFIX = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)?"
 O200K = "|".join(
     [
@@ -35,14 +39,14 @@ def check(clause, call, expected):
     print(f"{clause}: {got!r}, expected {expected!r}")
 
 
-def tokenizer_json(merges=(), special=(), without="", pattern=None, extra=()):
+def tokenizer_json(merges=(), special=(), without="", pattern=None, extra=(), gap=0):
     """Return a byte-level tokenizer.json as text; merges are in its spelling."""
     plain = [*range(33, 127), *range(161, 173), *range(174, 256)]
     spelled = [chr(byte) for byte in plain] + [chr(256 + number) for number in range(68)]
     bytes_ = plain + [byte for byte in range(256) if byte not in plain]
     vocab = {token: byte for token, byte in zip(spelled, bytes_, strict=True) if token not in without}
     for token in ["".join(pair) for pair in merges] + [*extra, *special]:
-        vocab[token] = max(vocab.values()) + 1
+        vocab[token] = max(vocab.values()) + 1 + gap
     flags = {"single_word": False, "lstrip": False, "rstrip": False, "normalized": False, "special": True}
     added = [{"id": vocab[token], "content": token, **flags} for token in special]
     level = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": False, "use_regex": pattern is None}
@@ -72,9 +76,9 @@ def decode(ids, **options):
     return load(**options).detokenize(ids)[0]
 
 
-def without_z():
-    """Call it in a process of its own, which ends with a signal."""
-    process = multiprocessing.get_context("fork").Process(target=encode, args=("az",), kwargs={"without": "z"})
+def ended(**options):
+    """Return the exit status of a process of its own that encodes a text."""
+    process = multiprocessing.get_context("fork").Process(target=encode, args=("az",), kwargs=options)
     process.start()
     process.join()
     return process.exitcode
@@ -87,6 +91,8 @@ check("DECODE-UTF8-1", lambda: decode([255, 255]), "\ufffd\ufffd")
 check("SPECIAL-SCAN-1", lambda: encode("10003", special=["00"]), [49, 256, 48, 51])
 check("SPLIT-SPACE-3", lambda: len(encode("a \x85b", merges=[("\u0120", "\xc2")])), 5)
 check("SPLIT-O200K-6", lambda: encode("a;\n//", merges=[("\u010a", "/")], pattern=O200K), [97, 59, 256, 47])
-check("ERROR-TABLE-1", without_z, 1)
+check("SPLIT-CL100K-2023-1", lambda: encode("'\u017fa", merges=[("\xbf", "a")], pattern=CL100K), [39, 197, 191, 97])
+check("ERROR-TABLE-1", lambda: ended(without="z"), 1)
+check("DECODE-BYTES-1", lambda: ended(extra=["ab"], gap=1), 0)
 check("DECODE-EMPTY-1", lambda: decode([]), "")
 sys.exit(any(failed))

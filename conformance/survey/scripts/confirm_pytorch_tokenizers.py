@@ -1,6 +1,7 @@
 """Show the findings in pytorch-tokenizers. Run it with `pip install pytorch-tokenizers==1.5.0`."""
 
 import json
+import multiprocessing
 import sys
 import tempfile
 from pathlib import Path
@@ -51,9 +52,18 @@ def load(**options):
         return made
 
 
+def long_word():
+    """Call it in a process of its own, which ends with a signal."""
+    process = multiprocessing.get_context("fork").Process(target=lambda: load().encode("a" * 70_000))
+    process.start()
+    process.join()
+    return process.exitcode
+
+
 pairs = [("b", "c"), ("a", "b"), ("ab", "c")]
 check("MERGE-ORDER-1", lambda: list(load(merges=pairs).encode("abc")), [97, 256])
 check("SPECIAL-DECODE-1", lambda: load(special=["\xe9|"]).decode_batch([256]), "\xe9|")
 check("DECODE-UTF8-1", lambda: load().decode_batch([128]), "\ufffd")
 check("ERROR-TABLE-1", lambda: list(load(without="z").encode("az")), "an error")
+check("LAW-LONG-2", long_word, 0)
 sys.exit(any(failed))

@@ -21,10 +21,11 @@ def check(clause, call, expected):
     print(f"{clause}: {got!r}, expected {expected!r}")
 
 
-def load(merges=(), special=(), extra=(), version=True, gap=0):
+def load(merges=(), special=(), extra=(), version=True, gap=0, without=""):
     vocab = {token: byte for byte, token in bytes_to_unicode().items()}
     for token in ["".join(pair) for pair in merges] + list(extra):
         vocab[token] = len(vocab) + gap
+    vocab = {token: index for token, index in vocab.items() if token != without}
     with tempfile.TemporaryDirectory() as folder:
         files = [Path(folder, name) for name in ("vocab.json", "merges.txt")]
         files[0].write_text(json.dumps(vocab), "utf-8")
@@ -44,8 +45,17 @@ def absent():
     return made.convert_tokens_to_ids("<|e|>") != made.convert_tokens_to_ids("cd")
 
 
+def saved():
+    made = load(special=["<a>"])
+    with tempfile.TemporaryDirectory() as folder:
+        made.save_vocabulary(folder)
+        return "<a>" in json.loads(Path(folder, "vocab.json").read_text("utf-8"))
+
+
 check("SPECIAL-DECODE-1", lambda: special("\xe9|", ["\xe9|"]), "\xe9|")
 check("SPECIAL-DECODE-1", lambda: special("<\xe9 \u20ac>", ["<\xe9 \u20ac>"]), "<\xe9 \u20ac>")
 check("SPECIAL-ABSENT-2", absent, True)
+check("ERROR-TABLE-1", lambda: load(without="z").encode("az"), "an error")
+check("FILE-SAVE-1", saved, True)
 check("FILE-VERSION-2", lambda: load([("a", "b"), ("c", "d")], version=False).tokenize("abcd"), ["ab", "cd"])
 sys.exit(any(failed))
