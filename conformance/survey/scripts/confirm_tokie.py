@@ -73,6 +73,8 @@ check("SPLIT-NAME-1", lambda: encode("a\n ", merges=[("\u010a", "\u0120")], patt
 check("SPLIT-NONE-1", lambda: encode("a b", merges=[("a", "\u0120"), ("a\u0120", "b")], pattern=r"[\s\S]+"), [257])
 check("MERGE-RANK-1", lambda: renumbered("abc", [257, 256], [("b", "c"), ("a", "b")]), [97, 257])
 check("MERGE-ID-1", lambda: renumbered("ab", [100000], [("a", "b")]), [100000])
+check("LAW-LONG-2", lambda: {*encode("ab" * 5001, merges=[("a", "b")])}, {256})  # on two processors and more
+check("ERROR-TABLE-1", lambda: encode("az", without="z"), "an error")
 check("DECODE-UTF8-1", lambda: load().decode([128]), "\ufffd")
 check("SPECIAL-SCAN-1", lambda: encode("x<|a|>z", special=["<|a|>", "x<|a|>y"]), [120, 256, 122])
 check("DECODE-UNKNOWN-1", lambda: load().decode([97, 999]), "an error")
