@@ -57,7 +57,7 @@ def starts_of(texts: list[str], compiled: regex.Pattern[str]) -> list[int]:
 
 
 @given(st.lists(TEXTS, min_size=1, max_size=4))
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=32, deadline=None)
 def test_gpt2_pre_tokens_start_where_the_pattern_says(texts: list[str]) -> None:
     data = BARRIER.join([text.encode() for text in texts])
     assert splitting.gpt2_starts(data + BARRIER * 3, len(data)).tolist() == starts_of(texts, resolve("gpt2"))
@@ -74,7 +74,7 @@ def test_characters_have_the_class_that_the_pattern_gives_them() -> None:
 
 @pytest.mark.parametrize("name", FENCED)
 @given(texts=st.lists(TEXTS, min_size=1, max_size=3))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=24, deadline=None)
 def test_between_fences_the_pre_tokens_are_those_of_the_whole(name: str, texts: list[str]) -> None:
     compiled = resolve(name)
     data = BARRIER.join([text.encode() for text in texts])
@@ -97,7 +97,7 @@ def test_of_other_patterns_no_fences_are_known() -> None:
 
 
 @given(st.lists(st.tuples(st.integers(0, 6), st.integers(0, 6)), max_size=60), st.integers(0, 3))
-@settings(max_examples=70, deadline=None)
+@settings(max_examples=28, deadline=None)
 def test_the_hash_table_numbers_keys_as_a_dictionary_does(keys: list[tuple[int, int]], bits: int) -> None:
     table, known = HashTable(bits), dict[tuple[int, int], int]()
     for begin in range(0, len(keys), 20):
@@ -129,7 +129,7 @@ def test_keys_made_to_collide_in_one_hash_table_do_not_in_another() -> None:
         st.sampled_from([*WHITE, *WORDS, *OTHERS, "\n", "a\n", "!\n", "/", "e5", "E", *"字字あンー。，！？"])
     ).map("".join)
 )
-@settings(max_examples=70, deadline=None)
+@settings(max_examples=28, deadline=None)
 def test_at_a_fence_a_pre_token_starts(name: str, text: str) -> None:
     compiled = resolve(name)
     whole = list(pre_tokenize(text, compiled))
@@ -146,7 +146,7 @@ def test_a_text_without_spaces_is_cut_into_blocks(line: str) -> None:
 
 @pytest.mark.parametrize("special", SPECIAL_TOKENS)
 @given(documents=st.lists(TEXTS, max_size=4), size=st.integers(1, 30))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 def test_blocks_change_no_pre_token(special: list[str], documents: list[str], size: int) -> None:
     cutter, compiled = SpecialTokens(special), resolve("gpt2")
     found: list[bytes | str | None] = []
@@ -166,7 +166,7 @@ def test_blocks_change_no_pre_token(special: list[str], documents: list[str], si
 
 @pytest.mark.parametrize("name", FENCED)
 @given(documents=st.lists(TEXTS, max_size=5), special=st.sampled_from(SPECIAL_TOKENS))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 def test_counts_are_the_plain_ones_and_in_their_order(name: str, documents: list[str], special: list[str]) -> None:
     plain = counting.count_job([*documents], special, name)
     with pytest.MonkeyPatch.context() as patch:
@@ -262,7 +262,7 @@ def plain(one: Tokenizer, text: str) -> list[int]:
 
 @pytest.mark.usefixtures("at_once")
 @given(text=TEXTS, few=st.integers(0, 8), cache=st.sampled_from([0, 3, 1000]), size=st.integers(1, 40))
-@settings(max_examples=70, deadline=None)
+@settings(max_examples=28, deadline=None)
 def test_gpt2_ids_are_the_plain_ones(gpt2: Tokenizer, text: str, few: int, cache: int, size: int) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(encoding, "FEW", few)
@@ -293,7 +293,7 @@ def test_ids_of_trained_tables_are_the_plain_ones(name: str) -> None:
     swap=st.booleans(),
     few=st.sampled_from([0, 2, 64]),
 )
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=20, deadline=None)
 def test_ids_of_any_table_are_the_plain_ones(merges: list[tuple[int, int]], text: str, swap: bool, few: int) -> None:
     tokens = [b"a", b"b", b"c"]
     pairs = []
@@ -319,7 +319,7 @@ def test_ids_of_any_table_are_the_plain_ones(merges: list[tuple[int, int]], text
 
 @pytest.mark.usefixtures("at_once")
 @given(texts=st.lists(TEXTS, max_size=6), size=st.integers(1, 60))
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=20, deadline=None)
 def test_ids_of_a_batch_are_those_of_each_text(gpt2: Tokenizer, texts: list[str], size: int) -> None:
     texts.insert(len(texts) // 2, "<|endoftext|>")
     with pytest.MonkeyPatch.context() as patch:

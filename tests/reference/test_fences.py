@@ -34,7 +34,7 @@ def in_array(data: bytes) -> list[int]:
 
 
 @given(TEXTS)
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=80, deadline=None)
 def test_text_bytes_and_arrays_have_the_same_fences(text: str) -> None:
     expected = [len(text[:place].encode()) for place in in_text(text)]
     assert in_bytes(text.encode()) == expected
@@ -42,7 +42,7 @@ def test_text_bytes_and_arrays_have_the_same_fences(text: str) -> None:
 
 
 @given(st.lists(TEXTS, min_size=1, max_size=4))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=40, deadline=None)
 def test_a_barrier_is_an_end_of_the_text(texts: list[str]) -> None:
     expected, start = [], 0
     for text in texts:
@@ -55,7 +55,7 @@ BROKEN = st.lists(st.sampled_from([*(c.encode() for c in CHARACTERS), *(bytes([b
 
 
 @given(BROKEN.map(b"".join))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=80, deadline=None)
 def test_fences_in_bytes_are_those_of_the_decoded_text(data: bytes) -> None:
     found = in_bytes(data)
     decoded = [len(data[:place].decode("utf-8", "replace")) for place in found]
@@ -75,7 +75,7 @@ def test_visible_is_what_the_engine_says() -> None:
 
 
 @given(TEXTS, st.integers(0, 30))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=40, deadline=None)
 def test_the_first_fence_at_or_after_a_place(text: str, start: int) -> None:
     expected = next((place for place in in_text(text) if place >= start), len(text))
     assert fences.first(re.compile(fences.TEXT), text, start) == expected

@@ -138,7 +138,7 @@ TEXTS = st.lists(st.sampled_from(PARTS) | st.characters(exclude_categories=["Cs"
 
 
 @given(TEXTS)
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=40, deadline=None)
 def test_units_are_made_of_whole_pre_tokens(text: str) -> None:
     units, words = (list(pre_tokenize(text, resolve(pattern))) for pattern in (superbpe.UNITS, "gpt2"))
     assert set(accumulate(map(len, units))) <= set(accumulate(map(len, words)))
@@ -161,7 +161,7 @@ def test_every_token_of_the_text_encodes_to_itself() -> None:
 
 
 @given(st.integers(0, 10**9))
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=20, deadline=None)
 def test_both_learners_go_on_alike(seed: int) -> None:
     draw = random.Random(seed)
     counts = {random_text(draw).encode(): draw.randrange(1, 9) for _ in range(draw.randrange(1, 12))}
