@@ -63,7 +63,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Train, write the files, and print a summary."""
-    # vocab.json and merges.txt have no pattern; whoever reads them assumes GPT-2's.
+    # vocab.json and merges.txt do not store the pattern, and readers assume GPT-2's.
     formats = options.format or FORMATS[: 2 if _encoding_pattern(options) in ("gpt2", PATTERNS["gpt2"]) else 1]
     began = time.perf_counter()
     try:
