@@ -151,7 +151,7 @@ def test_what_the_suite_is_given(project: Project) -> None:
     assert [line for line in [*result.outlines, *result.errlines] if line] == [
         f"ERROR: {pack}: duplicate key 'kind'; make a pack: bpe-conformance pack TABLE -o DIR"
     ]
-    assert "deeper than 64" in project.refused(f"""cmd:{sys.executable} -c "print('['*99999)" """)
+    assert "deeper than 64" in project.refused(f"""cmd:{sys.executable} -c "input(); print('['*99999)" """)
 
 
 # Nothing is executed
