@@ -14,6 +14,7 @@ LONG = 50
 """The number of bytes from which on the heap is faster than the scan (measured)."""
 CACHE_SIZE = 1 << 16
 """How many pre-tokens are remembered."""
+SINGLE_BYTES = tuple(bytes([byte]) for byte in range(256))
 NO_RANK = 1 << 62
 NO_TOKEN = -(1 << 62)
 
@@ -113,7 +114,7 @@ class Encoder:
     """
 
     def __init__(self, ids: Mapping[bytes, int], merges: Iterable[Merge], cache_size: int = CACHE_SIZE) -> None:
-        self.byte_ids = [ids[bytes([byte])] for byte in range(256)]
+        self.byte_ids = [ids[byte] for byte in SINGLE_BYTES]
         self.ranks = Ranks.of(merges, ids)
         self._cache: dict[str, tuple[int, ...]] = {}
         self._cache_size = cache_size

@@ -17,6 +17,7 @@ import regex
 from bpe_conformance.fixtures import GPT2_BYTE_ORDER, PATTERNS, Merge
 
 Word = tuple[bytes, ...]
+_BYTES = tuple(bytes([byte]) for byte in range(256))
 _compiled = lru_cache(maxsize=None)(regex.compile)
 
 
@@ -248,8 +249,7 @@ class Tokenizer:
         if "" in self._special:
             raise ValueError("a special token is empty")
         known = set(self.vocab.values())
-        needed = [bytes([byte]) for byte in range(256)]
-        needed += [token for left, right in merges for token in (left, right, left + right)]
+        needed = [*_BYTES, *(token for left, right in merges for token in (left, right, left + right))]
         missing = next((token for token in needed if token not in known), None)
         if missing is not None:
             raise ValueError(f"the vocabulary has no {missing!r}")

@@ -12,7 +12,7 @@ from bpe_conformance.fixtures import Merge, Model
 
 from .conventions import build_vocab, complete
 from .counting import Source, count_pre_tokens
-from .encoder import Encoder
+from .encoder import SINGLE_BYTES, Encoder
 from .formats import engines, gpt2
 from .formats.files import AnyPath
 from .patterns import DEFAULT_PATTERN, resolve
@@ -487,9 +487,9 @@ def _check_table(vocab: Mapping[int, bytes], merges: Iterable[Merge]) -> None:
         if not isinstance(index, int) or not isinstance(token, bytes):
             raise ValueError(f"vocab maps {index!a} to {token!a}; it maps ids (int) to tokens (bytes)")
     known = set(vocab.values())
-    for byte in range(256):
-        if bytes([byte]) not in known:
-            raise ValueError(f"the vocabulary has no token for the byte {bytes([byte])!r}; it needs all 256")
+    for byte in SINGLE_BYTES:
+        if byte not in known:
+            raise ValueError(f"the vocabulary has no token for the byte {byte!r}; it needs all 256")
     for rank, (left, right) in enumerate(merges):
         for role, token in (("left part", left), ("right part", right), ("result", left + right)):
             if token not in known:
