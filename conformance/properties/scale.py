@@ -86,9 +86,13 @@ A text of them that is cut at any other position, as each power of two or ten is
 MIXED = (
     " ab\u00e9\u65e5c it's DON'Tx I'mx 12345678 \u2167 \u0663 x\u00a0y\u3000z \u00abab\u00bb\u2014ab\u2026 ab\0 ab"
     "\n\tab, e\u0301|a\u0301b \n  ab\n\n  ab\r\n\t\tab \U0001f98a\U0001f98a 1e1234 50%% aB\u01c5c  ...!? \n\n\n"
-    "  x=[ab];  \u200b\u0130I x \tty\ufeff\u2028\u212b ab"
+    "  x=[ab];  \u200b\u0130I x \tty\ufeff\u2028\u212b\n \n  \u65e5\u672c\u3000\u8a9e \t\u00e91e.\n ab"
 )
-"""Text that implementations and patterns split differently. It begins with a space and a letter, and ends with one."""
+"""Text that implementations and patterns split differently. It begins with a space and a letter, and ends with one.
+
+Its length in characters, in bytes and in UTF-16 units has no common factor with 2, 3 or 5. So each part of the repeated
+text begins at every position of a block, if an implementation reads blocks.
+"""
 UNSPACED = read_model({"merges": [["'", "l"], ["'l", "l"], ["a", "b"], [{"hex": "82"}, {"hex": "e3"}]]})
 """A text without white space that is cut after a pre-token or a full stop has other ids."""
 ORDERED = read_model({"merges": [["b", "c"], ["a", "b"], ["ab", "c"]]})

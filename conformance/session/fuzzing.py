@@ -48,7 +48,7 @@ class Fuzzing:
 
     @classmethod
     def of(cls, config: pytest.Config, properties: list[Property]) -> Fuzzing | None:
-        """Return the fuzzing of a run, or None.
+        """Return the fuzzing of a run, or None. These properties share its time.
 
         Raises:
             pytest.UsageError: if the options do not go together.

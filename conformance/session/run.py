@@ -22,7 +22,7 @@ from ..implementation.loading import LoadError
 from ..known_bugs.likely_bugs import diagnose
 from ..outcome import Changed, Fault, Outcome
 from ..properties.catalogue import bind as bind_properties
-from ..properties.engine import Effort, Property
+from ..properties.engine import Effort, Property, skip_reason
 from ..run_result import Command, Diagnosis, RunOptions, RunResult, Tested
 from ..selection import Selection, SelectionError
 from ..tally import at_fault
@@ -79,7 +79,8 @@ class Run:
         selection.check({*(case.id for case in spec.cases), *(one.id for one in every)}, spec.clauses)
         self.cases = sorted(filter(selection.matches, spec.cases), key=lambda case: order[case.clause.id])
         self.properties = list(filter(selection.matches, every))
-        self.fuzzing = Fuzzing.of(config, self.properties)
+        tested = [one for one in self.properties if one.search and skip_reason(one, implementation) is None]
+        self.fuzzing = Fuzzing.of(config, tested)
         if self.fuzzing is not None:
             self.cases, self.properties = [], [one for one in self.properties if one.search]
         self.corpora = list(corpora)

@@ -62,6 +62,34 @@ class TrainsOnBlocks(Trainer):
         return [segment for block in blocks for segment in super(TrainsOnBlocks, self).cut(block, special)]
 
 
+class LooksNoFurtherThanItsBlock(Encoder):
+    """Reads the text in blocks. If the next block begins with a wide letter, it gives it no space."""
+
+    block, encoding, units = 16, "utf-8", 1
+
+    def is_wide(self, character: str) -> bool:
+        return character >= "\u0800" and character.isalpha()
+
+    def split(self, segment: str) -> list[str]:
+        pieces, at = list[str](), 0
+        for piece in super().split(segment):
+            begins_block = (at + self.units) % (self.block * self.units) == 0
+            if pieces and pieces[-1].isspace() and piece[0] == " " and self.is_wide(piece[1:2]) and begins_block:
+                pieces[-1:] = [pieces[-1] + " ", piece[1:]]
+            else:
+                pieces.append(piece)
+            at += len(piece.encode(self.encoding))
+        return pieces
+
+
+class LooksNoFurtherThan64Units(LooksNoFurtherThanItsBlock):
+    block, encoding, units = 64, "utf-16-le", 2
+
+
+class LooksNoFurtherThan100Characters(LooksNoFurtherThanItsBlock):
+    block, encoding, units = 100, "utf-32-le", 4
+
+
 class MergesRecursively(Encoder):
     def merge(self, word: Any) -> Any:
         return word[:1] + self.merge(word[1:]) if len(word) > 900 else super().merge(word)
@@ -90,6 +118,9 @@ def test_every_known_bug_at_length_is_caught(bug: str) -> None:
 @pytest.mark.parametrize(
     ("property_id", "target"),
     [
+        ("law-long-texts", LooksNoFurtherThanItsBlock),
+        ("law-long-texts", LooksNoFurtherThan64Units),
+        ("law-long-texts", LooksNoFurtherThan100Characters),
         ("law-long-batches", RowsCut),
         ("law-long-runs", MergesRecursively),
         ("law-long-decoding", LineEndsTranslated),

@@ -22,6 +22,16 @@ class Tokenizer(Greedy):
             os.kill(os.getpid(), signal.SIGINT)
         return super().encode(text)
 """
+NO_TRAINER = """
+from bpe_conformance.reference import textbook
+
+class Tokenizer:
+    def __init__(self, vocab, merges, special_tokens=None):
+        self._tokenizer = textbook.Tokenizer(vocab, merges, special_tokens)
+
+    def encode(self, text):
+        return self._tokenizer.encode(text)
+"""
 
 
 def test_a_counterexample_is_a_case_that_a_spec_and_a_golden_file_hold(project: Project) -> None:
@@ -47,6 +57,14 @@ def test_the_reference_ends_in_time(project: Project) -> None:
     assert found.ret == pytest.ExitCode.OK
     found.stdout.fnmatch_lines(["verdict * PASS: encoder (1 MUST tests) (in part: properties, law-encode*"])
     assert not (project.path / "bpe-fuzz").exists()
+
+
+def test_properties_that_are_skipped_take_no_time(project: Project) -> None:
+    project.write("no_trainer.py", NO_TRAINER)
+    options = ("--bpe-fuzz", "0.06", "--bpe-case", "law-encode", "--bpe-case", "law-train")
+    found = project.pytester.runpytest_inprocess("conformance", "--adapter", "no_trainer:Tokenizer", *options)
+    assert found.ret == pytest.ExitCode.OK
+    found.stderr.fnmatch_lines(["law-encode: * examples; 0:00 left"])
 
 
 def test_ctrl_c_reports_what_was_found(project: Project) -> None:
