@@ -14,8 +14,10 @@ import pytest
 def test_signals_at_some_moments() -> None:
     """At more by the same command, with its default of 300 seconds."""
     sweep = Path(__file__).parents[1] / "faults" / "sweep.py"
-    done = subprocess.run(
-        [sys.executable, str(sweep), "signals", "--seconds", "3"], capture_output=True, text=True, timeout=90
-    )
-    assert (done.returncode, done.stderr) == (0, "")
-    assert "ended as asked" in done.stdout
+    for seconds in ("3", "30"):  # on a slow machine every signal of the first three seconds can come too late
+        words = [sys.executable, str(sweep), "signals", "--seconds", seconds]
+        done = subprocess.run(words, capture_output=True, text=True, timeout=120)
+        assert (done.returncode, done.stderr) == (0, "")
+        if "ended as asked" in done.stdout:
+            return
+    pytest.fail(done.stdout)
