@@ -52,6 +52,8 @@ LESS = (60, 1_100, 4_400, 17_200)
 MORE_SIZES = (280_000, 1_100_000)
 """With `--bpe-scale`."""
 RUN_SIZES = (60, 500, 2_040, 8_000, 30_000, 70_000)
+DIFFERENT = (10, 1_000, 11_000)
+"""More pre-tokens than many caches hold: 10,000."""
 MOST_BY_ORACLE = 1_100
 """The greatest size that the oracle answers, if a pattern other than GPT-2's is declared."""
 LIMIT = 2_048
@@ -251,14 +253,14 @@ def _long_texts(implementation: Implementation, effort: Effort) -> Iterator[_Row
         yield _Row(text.what, _sizes(effort), text.encode)
     for text in texts.unspaced:
         yield _Row(text.what, _sizes(effort, LESS), text.encode)
-    if effort.scale and not texts.own:
-        yield _Row("different pre-tokens", (10, 20_000, 130_000), _different)
+    if not texts.own:
+        yield _Row("different pre-tokens", _sizes(effort, DIFFERENT)[:4], _different)
 
 
 def _different(count: int) -> Posed:
-    """Pose a text of this many different pre-tokens: more than caches hold, and more than 16 bits can count."""
+    """Pose a text of this many different pre-tokens, of which every tenth comes again."""
     model = read_model({})
-    text = "".join(f"z{number}" for number in range(1_000_000, 1_000_000 + count))
+    text = "".join(f"z{1_000_000 + number}" for number in (*range(count), *range(0, count, 10)))
     return Question("encode", model, {"text": text}), Ids(tuple(text.encode("ascii")))
 
 

@@ -90,6 +90,21 @@ class LooksNoFurtherThan100Characters(LooksNoFurtherThanItsBlock):
     block, encoding, units = 100, "utf-32-le", 4
 
 
+class OverwritesItsCache(Encoder):
+    """Keeps ids in 10,000 places, one after the other, and does not forget which word a place was for."""
+
+    def __init__(self, *arguments: Any, **keywords: Any) -> None:
+        super().__init__(*arguments, **keywords)
+        self._place_of: dict[str, int] = {}
+        self._ids: list[list[int]] = []
+
+    def encode_pre_token(self, pre_token: str) -> list[int]:
+        if pre_token not in self._place_of:
+            place = self._place_of[pre_token] = len(self._place_of) % 10_000
+            self._ids[place : place + 1] = [super().encode_pre_token(pre_token)]
+        return self._ids[self._place_of[pre_token]]
+
+
 class MergesRecursively(Encoder):
     def merge(self, word: Any) -> Any:
         return word[:1] + self.merge(word[1:]) if len(word) > 900 else super().merge(word)
@@ -121,6 +136,7 @@ def test_every_known_bug_at_length_is_caught(bug: str) -> None:
         ("law-long-texts", LooksNoFurtherThanItsBlock),
         ("law-long-texts", LooksNoFurtherThan64Units),
         ("law-long-texts", LooksNoFurtherThan100Characters),
+        ("law-long-texts", OverwritesItsCache),
         ("law-long-batches", RowsCut),
         ("law-long-runs", MergesRecursively),
         ("law-long-decoding", LineEndsTranslated),
