@@ -165,12 +165,12 @@ def _read(words: Sequence[str], given: Given) -> Table:
 
 
 def _folder(folder: Path, given: Given) -> Table:
+    if (folder / "tokenizer.json").is_file():  # the only one of them that holds the pattern
+        return _file(folder / "tokenizer.json", given)
     for names in PAIRS:
         if all((folder / name).is_file() for name in names):
             return _pair(folder / names[0], folder / names[1], given)
-    if (folder / "tokenizer.json").is_file():
-        return _file(folder / "tokenizer.json", given)
-    raise CommandError(f"{folder}: neither vocab.json with merges.txt, encoder.json with vocab.bpe, nor tokenizer.json")
+    raise CommandError(f"{folder}: neither tokenizer.json, vocab.json with merges.txt, nor encoder.json with vocab.bpe")
 
 
 def _file(file: Path, given: Given) -> Table:
@@ -204,9 +204,11 @@ def _pair(vocab_file: Path, merges_file: Path, given: Given) -> Table:
     name = "gpt2" if GPT2_SHA256 in sources.values() else vocab_file.parent.resolve().name
     notes: tuple[str, ...] = ()
     if special and given.special is None:
-        notes = (
+        notes += (
             f"read as special tokens because no merge builds them: {_some(special)}; use --special to change that",
         )
+    if name != "gpt2" and given.pattern is None:
+        notes += ("these files do not say how text is split; GPT-2's pattern is used; use --pattern to change that",)
     return Table(Model(vocab, merges, special, "gpt2", name), "vocab.json and merges.txt", sources, notes)
 
 

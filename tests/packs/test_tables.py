@@ -3,6 +3,7 @@ from __future__ import annotations
 import base64
 import json
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -60,6 +61,15 @@ def test_every_form_of_a_table_gives_the_same_model(tmp_path: Path) -> None:
     assert [table.model.name for table in read] == ["pair", "pair", tmp_path.name, "toy"]
     assert "'<|e|>'" in read[0].notes[0]
     assert all(len(digest) == 64 for table in read for digest in table.sources.values())
+
+
+def test_a_directory_is_read_by_the_file_that_holds_the_pattern(tmp_path: Path) -> None:
+    gpt2.write(tmp_path, ABC.vocab, ABC.merges)
+    assert "GPT-2's pattern is used" in read_table([str(tmp_path)], Given()).notes[-1]
+    assert len(read_table([str(tmp_path)], Given(pattern="gpt2")).notes) == 1
+    huggingface.write(tmp_path / "tokenizer.json", replace(ABC, pattern="cl100k"))
+    table = read_table([str(tmp_path)], Given())
+    assert (table.model.pattern, table.format, table.notes) == ("cl100k", "tokenizer.json", ())
 
 
 @pytest.mark.parametrize(
@@ -138,7 +148,7 @@ def test_missing_parts_of_a_rank_file_are_named(given: Given, message: str, tmp_
 
 def test_unknown_names_and_empty_directories(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for word, message in (
-        (tmp_path, "neither vocab.json with merges.txt"),
+        (tmp_path, "neither tokenizer.json, vocab.json with merges.txt"),
         (tmp_path / "gtp2", "there is no such file"),
     ):
         with pytest.raises(CommandError, match=message):
