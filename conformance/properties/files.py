@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import contextlib
 from dataclasses import replace
+from functools import partial
 from itertools import product
 from pathlib import Path
 
 from hypothesis import strategies as st
 
-from bpe_conformance.fixtures import Merge
+from bpe_conformance.fixtures import Merge, Model
 
 from ..implementation.calls import CallFailed, TimedOut
 from ..implementation.implementation import Implementation
 from ..implementation.proxy import TokenizerProxy
 from ..implementation.scratch import scratch_folder
-from ..outcome import Answer, Expectation, Ids, Mismatch, Question, Refusal
+from ..outcome import Accepted, Answer, Dependence, Expectation, Ids, Mismatch, Question, Refusal
 from . import strategies
-from .asking import ask, contained, equals_oracle, undisturbed
+from .asking import ask, contained, correct_answer, equals_oracle, undisturbed
 from .engine import Property, drawn, fixed
 from .strategies import Questions
 
@@ -85,7 +86,35 @@ def _new_ids(implementation: Implementation) -> Mismatch | None:
     return Mismatch(asked, Expectation((before,), "encode before save"), answer)
 
 
+def _saved_over(implementation: Implementation) -> Mismatch | None:
+    """`save` replaces the files of a tokenizer that was saved into the directory before, longer or shorter."""
+    few, many = strategies.with_ids(ASCII_MERGES), strategies.with_ids(MORE_MERGES)
+    for first, second in ((few, many), (many, few)):
+        question = Question("encode", second, {"text": "abcd 1234"}, "saved into a directory that holds another one")
+        right = correct_answer(question, implementation.conventions)
+
+        def again(*models: Model) -> Answer:
+            with scratch_folder() as folder:
+                for place, model in enumerate(models):
+                    try:
+                        implementation.build(model).save(folder)
+                    except CallFailed:
+                        if place:
+                            return Accepted()  # it may refuse a directory that is in use
+                        raise
+                loaded = implementation.from_files(*_files(folder), None)
+                return Ids(tuple(loaded.encode("abcd 1234")))
+
+        answer = contained(implementation, partial(again, first, second))
+        if answer not in (right, Accepted()):
+            alone = contained(implementation, partial(again, second))
+            dependence = None if alone == right else Dependence("undisturbed")
+            return Mismatch(question, Expectation((right,)), answer, depends_on=dependence)
+    return None
+
+
 ASCII_MERGES: tuple[Merge, ...] = ((b"a", b"b"), (b"1", b"2"))
+MORE_MERGES: tuple[Merge, ...] = ((b"c", b"d"), (b"b", b"cd"), (b"a", b"b"), (b"2", b"3"), (b"1", b"23"))
 ASCII_LOCALE = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
 
 
@@ -123,5 +152,6 @@ PROPERTIES: tuple[Property, ...] = (
     drawn("law-load", "FILE-LOAD-1", "files", ("from_files", "encode"), _loadings, _loaded, 20),
     drawn("law-save", "LAW-SAVE-1", "files", SAVING, strategies.mixed_encodings, _saved, 20),
     fixed("law-saved-numbers", "FILE-SAVE-1", "files", (*SAVING, "special"), _new_ids),
+    fixed("law-saved-over", "LAW-SAVE-1", "files", SAVING, _saved_over),
     fixed("law-saved-elsewhere", "FILE-SAVE-1", "files", (*SAVING, "new process"), _ascii_locale),
 )

@@ -95,6 +95,11 @@ MIXED = (
 Its length in characters, in bytes and in UTF-16 units has no common factor with 2, 3 or 5. So each part of the repeated
 text begins at every position of a block, if an implementation reads blocks.
 """
+BLANK_RUNS = " ab" + 32 * " \n"
+"""A long text of it is almost only white space. A block of it ends within a run, at nearly every size that is common.
+
+Each run is one token, so a text that is cut at white space before the end of a block has other ids.
+"""
 UNSPACED = read_model({"merges": [["'", "l"], ["'l", "l"], ["a", "b"], [{"hex": "82"}, {"hex": "e3"}]]})
 """A text without white space that is cut after a pre-token or a full stop has other ids."""
 ORDERED = read_model({"merges": [["b", "c"], ["a", "b"], ["ab", "c"]]})
@@ -102,6 +107,12 @@ ORDERED = read_model({"merges": [["b", "c"], ["a", "b"], ["ab", "c"]]})
 DOUBLED = read_model({"merges": [["a", "a"]]})
 """A run of an odd length is merged from the left: its last letter stays alone."""
 BLANK = read_model({"merges": [["\t", " "], ["\t ", "\n"]]})
+
+
+@cache
+def blank_runs() -> Model:
+    """Return a table in which `BLANK_RUNS` has one token for each run."""
+    return read_model({"merges": [[" ", "\n"], *([(1 << step) * " \n"] * 2 for step in range(5))]})
 
 
 @cache
@@ -230,6 +241,7 @@ class _Texts:
             *([self._text("words and special tokens", THREES, WORDS + BLANKS + WORDS + SPECIAL)] * special),
         ]
         self.mixed = [self._text(f"mixed text by {name}", mixed(name), MIXED) for name in patterns]
+        self.runs = self._text("runs of white space", gpt2_model() if self.own else blank_runs(), BLANK_RUNS)
         self.unspaced = [
             self._text("text without white space", UNSPACED, part) for part in ("ab'll", "\u65e5\u672c\u3002\u300d")
         ]
@@ -249,7 +261,7 @@ def _sizes(effort: Effort, sizes: Sequence[int] = SIZES) -> tuple[int, ...]:
 def _long_texts(implementation: Implementation, effort: Effort) -> Iterator[_Row]:
     """A long text gives the ids of its parts."""
     texts = _Texts(implementation)
-    for text in (*texts.words, *texts.mixed):
+    for text in (*texts.words, *texts.mixed, texts.runs):
         yield _Row(text.what, _sizes(effort), text.encode)
     for text in texts.unspaced:
         yield _Row(text.what, _sizes(effort, LESS), text.encode)
@@ -360,7 +372,9 @@ def _large_trainings(implementation: Implementation, effort: Effort) -> Iterator
                 return _learned(implementation, given, fewer + more * 2)
 
             yield _Row(f"{more!a} {by} times more than {fewer!a}", counts, pose)
-    parts: list[tuple[str, list[str]]] = [(MIXED, [])]
+    yield _Row("different pre-tokens to train on", DIFFERENT, partial(_different_words, implementation))
+    yield _Row("a pair of equal letters", (80, ABOVE_16_BITS), partial(_frequent_pair, implementation))
+    parts: list[tuple[str, list[str]]] = [(MIXED, []), (BLANK_RUNS, [])]
     if "train-special" in implementation.capabilities:
         parts.append((WORDS + BLANKS + WORDS + SPECIAL, [SPECIAL]))
     for part, special in parts:
@@ -370,6 +384,26 @@ def _large_trainings(implementation: Implementation, effort: Effort) -> Iterator
             return _learned(implementation, given, part * 3)
 
         yield _Row("a text to train on", _sizes(effort), repeat)
+
+
+def _different_words(implementation: Implementation, count: int) -> Posed:
+    """Pose training on this many words that occur once, in which most pairs occur more often than in a frequent one."""
+    words = ("".join("bcdefghi"[7_919 * at >> 3 * place & 7] for place in range(5)) for at in range(count))
+    given = {"text": " xy" * (count // 20) + "".join(f" {word}" for word in words), "vocab_size": 258}
+    question = Question("train", None, {**given, "special_tokens": []})
+    right = correct_answer(question, implementation.conventions)
+    assert isinstance(right, Table)
+    return question, right
+
+
+ABOVE_16_BITS = (1 << 16) // 14 + 4
+
+
+def _frequent_pair(implementation: Implementation, count: int) -> Posed:
+    """Pose training on two pairs. The more frequent one occurs 14 times in each of this many words."""
+    fewer, more = " xy" * 1_000, " " + 15 * "a"
+    given = {"text": fewer + more * count, "vocab_size": 257, "special_tokens": []}
+    return _learned(implementation, given, " xy" + more)
 
 
 def _learned(implementation: Implementation, given: dict[str, Any], alike: str) -> Posed:

@@ -135,6 +135,14 @@ class SavesWithoutNewIds(Whole):
         Tokenizer(self._given, self.merges).save(Path(folder))
 
 
+class KeepsFilesThatExist(Whole):
+    """Saves only into a directory that no tokenizer was saved into."""
+
+    def save(self, folder: str) -> None:
+        if not Path(folder, "vocab.json").exists():
+            super().save(folder)
+
+
 class SavesInTheLocale(Whole):
     """Writes with the encoding of the locale."""
 

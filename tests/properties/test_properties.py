@@ -50,6 +50,7 @@ WRONG: list[tuple[str, Any]] = [
     ("law-load", wrong.LoadsInKeyOrder),
     ("law-save", wrong.SavesBackwards),
     ("law-saved-numbers", wrong.SavesWithoutNewIds),
+    ("law-saved-over", wrong.KeepsFilesThatExist),
 ]
 IN_NEW_PROCESSES = {
     "law-hash-seed": wrong.TrainsInSetOrder,
@@ -60,6 +61,22 @@ IN_NEW_PROCESSES = {
 
 def found(property_id: str, target: Any, effort: Effort = QUICK) -> Found | None:
     return PROPERTIES[property_id].run(Implementation("x", target), effort)
+
+
+def test_save_may_refuse_a_directory_that_is_in_use() -> None:
+    class Refuses(wrong.Whole):
+        def save(self, folder: str) -> None:
+            if any(Path(folder).iterdir()):
+                raise FileExistsError(folder)
+            super().save(folder)
+
+    assert found("law-saved-over", Refuses) is None
+
+
+def test_a_save_that_is_wrong_alone_is_another_failure() -> None:
+    mismatch = found("law-saved-over", wrong.SavesBackwards)
+    assert mismatch is not None
+    assert mismatch.mismatch.depends_on is not None
 
 
 def test_every_property_has_a_wrong_tokenizer() -> None:

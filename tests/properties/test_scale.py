@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 import pytest
 from right_tokenizers.linked import Tokenizer as Linked
 
 from bpe_conformance.cases.expectations import oracle
+from bpe_conformance.fixtures import Merge
 from bpe_conformance.fixtures.models import gpt2_model
 from bpe_conformance.fixtures.spec import installed_spec
 from bpe_conformance.implementation.implementation import Implementation
@@ -105,6 +107,38 @@ class OverwritesItsCache(Encoder):
         return self._ids[self._place_of[pre_token]]
 
 
+class CutsAtSpaces(Encoder):
+    """Splits blocks that end before a space."""
+
+    block, cut_at = 65_536, " "
+
+    def split(self, segment: str) -> list[str]:
+        pieces = list[str]()
+        while len(segment) > self.block and (end := segment.rfind(self.cut_at, 0, self.block)) > 0:
+            pieces += super().split(segment[:end])
+            segment = segment[end:]
+        return pieces + super().split(segment)
+
+
+class CutsAtLineFeeds(CutsAtSpaces):
+    block, cut_at = 50_000, "\n"
+
+
+class PairCountsWrap(Trainer):
+    """Counts pairs in 16 bits."""
+
+    def count(self, words: Words) -> Counter[Merge]:
+        return Counter({pair: count & 0xFFFF for pair, count in super().count(words).items()})
+
+
+class ForgetsRareWords(Trainer):
+    """Forgets the words that occur once if there are more than 5,000."""
+
+    def words(self, text: str, special: list[str], pattern: str) -> Words:
+        words = super().words(text, special, pattern)
+        return [word for word in words if word[1] > 1] if len(words) > 5_000 else words
+
+
 class MergesRecursively(Encoder):
     def merge(self, word: Any) -> Any:
         return word[:1] + self.merge(word[1:]) if len(word) > 900 else super().merge(word)
@@ -137,6 +171,10 @@ def test_every_known_bug_at_length_is_caught(bug: str) -> None:
         ("law-long-texts", LooksNoFurtherThan64Units),
         ("law-long-texts", LooksNoFurtherThan100Characters),
         ("law-long-texts", OverwritesItsCache),
+        ("law-long-texts", CutsAtSpaces),
+        ("law-long-texts", CutsAtLineFeeds),
+        ("law-train-large", PairCountsWrap),
+        ("law-train-large", ForgetsRareWords),
         ("law-long-batches", RowsCut),
         ("law-long-runs", MergesRecursively),
         ("law-long-decoding", LineEndsTranslated),
