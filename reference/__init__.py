@@ -1,4 +1,4 @@
-"""The reference: a byte-level BPE trainer and encoder that is readable first, and fast by algorithm."""
+"""The reference implementation: a byte-level BPE trainer and encoder, written for readers and fast by design."""
 
 from __future__ import annotations
 

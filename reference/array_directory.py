@@ -1,8 +1,8 @@
-"""A directory of arrays of ids, which one run fills and another continues.
+"""Manages a directory of arrays of ids, which one run fills and another resumes.
 
-Each array is a .npy file. The first line of `index.jsonl` has the settings, each other line an array and the parts of
-files that it encodes. An array is complete as soon as it has its name, because it is written under another one; it
-counts as soon as its line is in the index.
+Each array is a .npy file. The first line of `index.jsonl` has the settings; each other line has an array and the parts
+of files that it encodes. An array is written under a temporary name, so it is complete as soon as it has its own name;
+it counts as soon as its line is in the index.
 """
 
 from __future__ import annotations
@@ -23,9 +23,10 @@ from .formats.files import AnyPath, replacing
 
 INDEX = "index.jsonl"
 FIELDS = ("source", "start", "end", "size", "modified", "ids")
-"""What the index has about a part: its file, its first byte and the one after its last, the version, its ids."""
+"""The fields of a part in the index: its file, start and end in bytes, the size and time of that file, and the number
+of ids."""
 HEADER = 128
-"""The bytes of an array file before the ids."""
+"""The number of bytes of an array file before the ids."""
 
 
 def header(dtype: str, count: int) -> bytes:
@@ -36,14 +37,14 @@ def header(dtype: str, count: int) -> bytes:
 
 
 class Array(NamedTuple):
-    """An array, and the parts of files that it encodes, one after the other, with the number of ids of each."""
+    """An array, the parts of files that it encodes, in order, and the number of ids of each part."""
 
     name: str
     parts: tuple[FileChunk, ...]
     ids: tuple[int, ...]
 
     def as_line(self) -> bytes:
-        """Return the line of the index."""
+        """Return the line of the index for this array."""
         parts = [
             dict(zip(FIELDS, (part.path, part.start, part.end, part.file.size, part.file.modified, ids), strict=True))
             for part, ids in zip(self.parts, self.ids, strict=True)
@@ -52,7 +53,7 @@ class Array(NamedTuple):
 
     @classmethod
     def of_json(cls, line: Mapping[str, Any]) -> Array:
-        """Return the array of a line of the index."""
+        """Return the array that a line of the index describes."""
         rows = [tuple(part[field] for field in FIELDS) for part in line["parts"]]
         parts = (
             FileChunk(path, start, end, FileState(size, modified, 0)) for path, start, end, size, modified, _ in rows
@@ -61,10 +62,10 @@ class Array(NamedTuple):
 
 
 class ArrayDirectory:
-    """The directory; `opened` makes one.
+    """A directory of arrays; create one with `opened`.
 
     Attributes:
-        path: of the directory.
+        path: the path of the directory.
         complete: parts → the array that encodes them.
     """
 
@@ -76,14 +77,15 @@ class ArrayDirectory:
     @classmethod
     @contextmanager
     def opened(cls, path: AnyPath, settings: Mapping[str, str]) -> Iterator[ArrayDirectory]:
-        """Open a directory, or create it; keep other runs out of it, and remove at the end what is unfinished in it.
+        """Open or create a directory, lock it, and remove unfinished files from it at the end.
 
         Args:
-            path: the directory; the one above it exists.
-            settings: what all its arrays have in common, `dtype` among them.
+            path: the directory, whose parent directory exists.
+            settings: the settings that all its arrays share, including `dtype`.
 
         Raises:
-            ValueError: if it cannot be written, has files but no index, has other settings, or another run uses it.
+            ValueError: if the directory cannot be written, has files but no index, has other settings, or is in use by
+                another run.
         """
         self = cls(Path(path), settings)
         with _clear_failures(self.path):
@@ -111,36 +113,34 @@ class ArrayDirectory:
         with _clear_failures(self.path):
             if not index.exists():
                 if any(self.path.iterdir()):
-                    raise ValueError(f"{self.path}: has files but no {INDEX}; name an empty directory, or a new one")
+                    raise ValueError(f"{self.path}: has files but no {INDEX}; name an empty or new directory")
                 return
             data = index.read_bytes()
         try:
             first, *lines = data.decode("ascii").splitlines()
             found = json.loads(first)
             for line in lines:
-                with suppress(json.JSONDecodeError):  # the last line, if the run was stopped while it wrote it
+                with suppress(json.JSONDecodeError):  # the last line, if the run was stopped while writing it
                     self._add_existing(Array.of_json(json.loads(line)))
         except (ValueError, KeyError, TypeError):
             raise ValueError(f"{index}: is not an index of arrays; name another directory") from None
         if found != self._settings:
-            raise ValueError(
-                f"{self.path}: has the ids of another tokenizer or of other options; name another directory"
-            )
+            raise ValueError(f"{self.path}: has ids of another tokenizer or with other options; name another directory")
 
     def _add_existing(self, array: Array) -> None:
-        """Add an array of the index if it is in the directory with its full size."""
+        """Add an array of the index if the directory has it in its full size."""
         size = HEADER + sum(array.ids) * np.dtype(self._settings["dtype"]).itemsize
         with suppress(OSError):
             if (self.path / array.name).stat().st_size == size:
                 self.complete[array.parts] = array
 
     def plan(self, planned: Mapping[tuple[FileChunk, ...], str]) -> list[Array]:
-        """Return the arrays that are missing, without ids, and forget those that are out of date.
+        """Return the missing arrays, without ids, and forget the outdated ones.
 
-        An array is out of date if it encodes a file of which other parts, or another version, are planned now.
+        An array is outdated if it encodes a file of which other parts or another version are now planned.
 
         Args:
-            planned: what each array encodes → the name that it should have, without suffix.
+            planned: the parts that an array encodes → its desired name, without suffix.
         """
         sources = {part.path for parts in planned for part in parts}
         for parts in list(self.complete):
@@ -164,12 +164,12 @@ class ArrayDirectory:
             stream.write(array.as_line())
 
     def remove(self, array: Array) -> None:
-        """Remove an array that was written, and is not valid."""
+        """Remove an array that was written but is invalid."""
         with suppress(OSError):
             (self.path / array.name).unlink()
 
     def finish(self, order: Iterable[tuple[FileChunk, ...]]) -> None:
-        """Write the index in this order, after arrays of other files; remove the arrays that are out of date."""
+        """Write the index in this order, after the arrays of other files, and remove the outdated arrays."""
         ordered = {parts: self.complete[parts] for parts in order if parts in self.complete}
         others = [array for parts, array in self.complete.items() if parts not in ordered]
         self._write_index([*others, *ordered.values()])
@@ -185,7 +185,7 @@ class ArrayDirectory:
 
 @contextmanager
 def _locked(folder: Path) -> Iterator[None]:
-    """Keep other runs out of a directory, where the file system can; the lock ends with this process."""
+    """Lock a directory against other runs if the file system can; the lock ends with this process."""
     if sys.platform == "win32":
         yield
         return
@@ -196,7 +196,7 @@ def _locked(folder: Path) -> Iterator[None]:
         try:
             fcntl.flock(opened, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise ValueError(f"{folder}: another run writes to it") from None
+            raise ValueError(f"{folder}: another run is writing to it") from None
         except OSError:  # not every network file system can lock
             pass
         yield

@@ -1,4 +1,4 @@
-"""Finds strings in a text: one automaton for all of them, so that their number hardly matters."""
+"""Finds many strings in a text with one automaton, so that their number hardly matters."""
 
 from __future__ import annotations
 
@@ -9,22 +9,22 @@ from os.path import commonprefix
 from typing import Any, AnyStr, Generic
 
 FEW = 64
-"""Up to this number of strings, an alternation is faster (measured); its time grows with their number."""
+"""Up to this number of strings, a regular expression with alternatives is faster (measured)."""
 FEW_BEGINNINGS = 8
-"""Up to this number of beginnings, the text is searched for them; above it, for their first characters."""
+"""Up to this number of beginnings, the search looks for the beginnings; above it, for their first characters."""
 
 _Edges = dict[Any, tuple[Any, bool, dict[Any, Any]]]
-"""A state, as first character → the whole label of the edge, whether a string ends after it, and the next state."""
+"""A state: first character → the whole label of the edge, whether a string ends after it, and the next state."""
 
 
 class Automaton(Generic[AnyStr]):
-    """Finds strings: the leftmost first, and the longest of those that start at one position.
+    """Finds strings: the leftmost first, and of those that start at the same position the longest.
 
-    There is a state where strings part or end, so states are at most twice as many as strings. Time is in proportion to
-    the text, and to the repetitions where the beginning of a string repeats itself.
+    There is one state for each position at which strings diverge or end, so there are at most twice as many states as
+    strings. The time is proportional to the length of the text; a string whose beginning repeats itself multiplies it.
 
     Args:
-        strings: none of them empty; all str or all bytes.
+        strings: non-empty strings, all str or all bytes.
 
     >>> Automaton(["ab", "abcd", "x"]).split("-abc-abcd")
     (['-', 'c-', ''], ['ab', 'abcd'])
@@ -35,7 +35,7 @@ class Automaton(Generic[AnyStr]):
         self._longest = max(map(len, self._strings), default=0)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle the strings: states can be nested too deep for a pickle, and are quickly made."""
+        """Pickle the strings only: states can be nested too deeply for a pickle, and rebuilding them is fast."""
         return type(self), (self._strings,)
 
     @cached_property
@@ -48,7 +48,7 @@ class Automaton(Generic[AnyStr]):
 
     @cached_property
     def _beginnings(self) -> list[AnyStr]:
-        """A text without any of these holds no string."""
+        """A text that contains none of these contains no string."""
         return [label for label, _, _ in self._root.values()]
 
     @cached_property
@@ -57,7 +57,7 @@ class Automaton(Generic[AnyStr]):
         return _any_of(self._beginnings) if few else _any_like(list(self._root))
 
     def find(self, text: AnyStr, start: int = 0, end: int | None = None) -> tuple[int, int] | None:
-        """Return where a string starts and ends in `text[start:end]`: the leftmost, the longest at its position."""
+        """Return the start and end of the leftmost string in `text[start:end]`, the longest one there, or None."""
         end = len(text) if end is None else end
         if self._exact:
             match = self._exact.search(text, start, end)
@@ -70,7 +70,7 @@ class Automaton(Generic[AnyStr]):
         return None
 
     def split(self, text: AnyStr) -> tuple[list[AnyStr], list[AnyStr]]:
-        """Return the segments of `text`, empty ones too, and the strings between them."""
+        """Return the segments of `text`, including empty ones, and the strings between them."""
         some = self._beginnings
         if len(some) <= FEW_BEGINNINGS and not any(beginning in text for beginning in some):
             return [text], []
@@ -90,7 +90,7 @@ class Automaton(Generic[AnyStr]):
     def open_at(self, text: AnyStr, start: int = 0) -> int:
         """Return the first position at or after `start` where more text could complete a string, or `len(text)`.
 
-        There the rest of `text` is the beginning of a string, and not all of it.
+        From that position on, `text` is a proper prefix of a string.
 
         >>> Automaton(["<|e|>"]).open_at("a <|")
         2
@@ -124,7 +124,7 @@ class Automaton(Generic[AnyStr]):
 
 
 def _states(strings: list[AnyStr]) -> _Edges:
-    """Return the first state of an automaton for `strings`, which are sorted."""
+    """Return the first state of an automaton for sorted `strings`."""
     root: _Edges = {}
     waiting = [(root, 0, 0, len(strings))]
     while waiting:
@@ -147,12 +147,12 @@ def _states(strings: list[AnyStr]) -> _Edges:
 
 
 def _any_of(strings: Sequence[AnyStr]) -> re.Pattern[AnyStr] | None:
-    """Return an expression that matches the first of `strings` that fits, in a group; None for no strings."""
+    """Return an expression whose only group matches the first of `strings` that fits; None if there are none."""
     return _compiled(f"({'|'.join(map(re.escape, map(_as_str, strings)))})", strings[0]) if strings else None
 
 
 def _any_like(characters: Sequence[AnyStr]) -> re.Pattern[AnyStr]:
-    """Return an expression for one of `characters`; if one is beyond 16 bits, for all of those, whose sets are slow."""
+    """Return an expression for `characters`. If one is above U+FFFF, it matches all of those: sets of them are slow."""
     near = [_as_str(character) for character in characters if _as_str(character) <= "\uffff"]
     far = "\U00010000-\U0010ffff" if len(near) < len(characters) else ""
     return _compiled(f"[{''.join(map(re.escape, near))}{far}]", characters[0])

@@ -1,8 +1,8 @@
-"""Documents, and where they are cut into chunks whose counts add up to those of the whole.
+"""Cuts documents into chunks whose counts add up to those of the whole document.
 
-There are two kinds of such cuts. One is before a special token, if no special token that starts earlier can reach over
-the position. Both depend on the token alone if no special token can overlap its first character; such a token is a
-*safe delimiter*. The other is a fence (`fences`), if the pattern has fences and no special token can reach over one.
+Documents are cut at two kinds of positions. The first is the start of a *safe delimiter*: a special token whose first
+character no other match of a special token can cover. The second is a fence (see `fences`), if the pattern has fences
+and no special token can reach across one.
 """
 
 from __future__ import annotations
@@ -30,16 +30,16 @@ WINDOW = 1 << 16
 
 
 def safe_delimiters(special_tokens: Iterable[str]) -> list[str]:
-    """Return the special tokens before which any text can be cut.
+    """Return the safe delimiters: the special tokens before which any text can be cut.
 
-    Not safe is a token that overlaps itself (`aaa` holds `aa` twice, but only the first is matched), and one that
-    another token contains or whose beginning another token ends with. A token that another one starts with is safe: a
-    match starts there, whichever of the two it is.
+    A token is unsafe if it overlaps itself (`aaa` contains `aa` twice, but only the first is matched), if another token
+    contains it after its first character, or if another token ends with its beginning. A token with which another one
+    starts is safe: whichever of the two matches, the match starts there.
 
     >>> safe_delimiters(["<|a|>", "aa", "x<|b|>y", "<|b|>", "<|a|>!"])
     ['<|a|>', 'x<|b|>y', '<|a|>!']
     """
-    # The same as `special_tokens.straddles` for each two tokens, but for thousands of them at once.
+    # This applies `special_tokens.straddles` to every two tokens, in one pass that suits thousands of them.
     tokens = dict.fromkeys(special_tokens)
     firsts, sizes = {token[0] for token in tokens}, {len(token) for token in tokens}
     rests = {token[start:] for token in tokens for start in range(1, len(token)) if token[start] in firsts}
@@ -52,13 +52,13 @@ def safe_delimiters(special_tokens: Iterable[str]) -> list[str]:
 
 
 def text_boundaries(text: str, chunks: int, delimiters: Sequence[str], use_fences: bool = False) -> list[int]:
-    """Return the offsets at which a text is cut, from 0 to its length.
+    """Return the offsets at which to cut a text, from 0 to its length.
 
     Args:
         text: the text to cut.
-        chunks: how many chunks there should be; there are fewer where delimiters are rare.
+        chunks: the desired number of chunks; there are fewer if delimiters are rare.
         delimiters: safe delimiters.
-        use_fences: whether to cut at fences, too. With neither, the text stays whole.
+        use_fences: whether to cut at fences as well. Without fences and delimiters, the text stays whole.
 
     >>> text_boundaries("aaa|b|cc", 2, ["|"])
     [0, 5, 8]
@@ -74,17 +74,17 @@ def text_boundaries(text: str, chunks: int, delimiters: Sequence[str], use_fence
 def file_boundaries(
     file: BinaryIO, chunks: int, delimiters: Sequence[str], use_fences: bool = False, window: int | None = None
 ) -> list[int]:
-    """Return the byte offsets at which a file is cut, from 0 to its size.
+    """Return the byte offsets at which to cut a file, from 0 to its size.
 
-    A chunk starts with the first byte of a character, after a complete one. So the chunks, decoded one by one, give the
-    text of the whole, even if the file is not UTF-8: the same bytes are replaced.
+    A chunk starts with the first byte of a character, after a complete one. So the chunks, decoded separately, give the
+    text of the whole file, even if it is not UTF-8: the same bytes are replaced.
 
     Args:
-        file: binary, seekable.
-        chunks: how many chunks there should be; there are fewer where delimiters are rare.
+        file: a seekable binary file.
+        chunks: the desired number of chunks; there are fewer if delimiters are rare.
         delimiters: safe delimiters.
-        use_fences: whether to cut at fences, too. With neither, the file stays whole.
-        window: how many bytes to search at once; None is `WINDOW`.
+        use_fences: whether to cut at fences as well. Without fences and delimiters, the file stays whole.
+        window: the number of bytes to search at once; None means `WINDOW`.
 
     >>> import io
     >>> file_boundaries(io.BytesIO(b"aaa|b|cc"), 2, ["|"], window=1)
@@ -93,7 +93,7 @@ def file_boundaries(
     size, window = file.seek(0, os.SEEK_END), window or WINDOW
     encoded = [delimiter.encode("utf-8") for delimiter in delimiters]
     automaton, fence = Automaton(encoded), re.compile(fences.IN_BYTES) if use_fences else None
-    # Windows overlap, so that a delimiter that starts in one and ends in the next is found, and so are fences.
+    # Windows overlap, so that delimiters and fences across the end of a window are found.
     before, after = (fences.BYTES_BEFORE, fences.BYTES_AFTER) if use_fences else (0, 0)
     longest = max([*map(len, encoded), after], default=1)
 
@@ -101,7 +101,7 @@ def file_boundaries(
         while start < size:
             begin = max(0, start - before)
             file.seek(begin)
-            # The window has no name, so that its memory is free when the next one is read.
+            # The window is not bound to a name, so its memory is freed before the next one is read.
             place = begin + _first(automaton, fence, file.read(start - begin + window + longest), start - begin)
             if place < min(start + window, size):
                 return place
@@ -112,7 +112,7 @@ def file_boundaries(
 
 
 def _first(automaton: Automaton[AnyStr], fence: re.Pattern[AnyStr] | None, text: AnyStr, start: int) -> int:
-    """Return the first delimiter or fence at or after `start`, the length of `text` if there is none."""
+    """Return the position of the first delimiter or fence at or after `start`, or the length of `text`."""
     end = fences.first(fence, text, start) if fence else len(text)
     found = automaton.find(text, start, end)
     return found[0] if found else end
@@ -131,7 +131,7 @@ def _snap(size: int, chunks: int, find_next: Callable[[int], int]) -> list[int]:
 
 
 class FileState(NamedTuple):
-    """What identifies a version of a file: its size in bytes, its modification time, its inode number."""
+    """Identifies a version of a file by its size in bytes, modification time and inode number."""
 
     size: int
     modified: int
@@ -139,7 +139,7 @@ class FileState(NamedTuple):
 
     @classmethod
     def of(cls, found: os.stat_result) -> FileState:
-        """Return the state in the result of a system call."""
+        """Return the state from the result of `stat`."""
         return cls(found.st_size, found.st_mtime_ns, found.st_ino)
 
 
@@ -169,7 +169,7 @@ class FileChunk(NamedTuple):
 
 
 def check_size(path: str, planned: int, found: int) -> None:
-    """Check that a file has the size that it had when its chunks were planned.
+    """Check that a file still has the size with which its chunks were planned.
 
     Raises:
         ValueError: if it has not.
@@ -186,7 +186,7 @@ def check_unchanged(path: str, planned: FileState) -> None:
     """
     try:
         found = FileState.of(Path(path).stat())
-    except FileNotFoundError:  # it was read completely before
+    except FileNotFoundError:  # it was deleted after it was read completely
         return
     except OSError as error:
         raise ValueError(f"{path}: cannot be read: {error.strerror or error}") from None
@@ -196,7 +196,7 @@ def check_unchanged(path: str, planned: FileState) -> None:
 
 
 class Cuts(NamedTuple):
-    """How documents are cut.
+    """Says how to cut documents.
 
     Attributes:
         width: the least number of chunks.
@@ -210,12 +210,12 @@ class Cuts(NamedTuple):
 
     @classmethod
     def of(cls, width: int, special_tokens: Iterable[str], compiled: regex.Pattern[str]) -> Cuts:
-        """Return the cuts that change no pre-token."""
+        """Return cuts that change no pre-token."""
         tokens = list(special_tokens)
         return cls(width, safe_delimiters(tokens), fences.has_fence(compiled) and fences.are_safe_from(tokens))
 
     def _many(self, size: int, largest: int) -> int:
-        """Return the number of chunks: equally many for each worker, but one if it is not worth a process."""
+        """Return the number of chunks: the same for each worker, but 1 if the document is not worth a process."""
         return 1 if 8 * size < largest else self.width * max(1, -(-size // (largest * self.width)))
 
     def of_text(self, text: str) -> Iterator[str]:

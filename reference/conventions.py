@@ -1,4 +1,4 @@
-"""What the conventions of training mean: which pair wins a tie, how bytes are ordered, how ids are given out.
+"""Implements the conventions of training: which pair wins a tie, how bytes are ordered, and how ids are assigned.
 
 The names and values are in `fixtures.conventions`.
 """
@@ -30,12 +30,12 @@ def complete(declared: Mapping[str, str], **requested: str | None) -> dict[str, 
     for name, value in given.items():
         if value not in TRAINING_CONVENTIONS.get(name, ()):
             offers = "; ".join(f"{known}: {', '.join(values)}" for known, values in TRAINING_CONVENTIONS.items())
-            raise ValueError(f"the convention {name}={value!a} is unknown; there are {offers}")
+            raise ValueError(f"the convention {name}={value!a} is unknown; the known ones are {offers}")
     return {name: given.get(name, values[0]) for name, values in TRAINING_CONVENTIONS.items()}
 
 
 def mirrored(token: bytes) -> str:
-    """Return a string that sorts the other way round: smaller for the lexicographically greater token.
+    """Return a string that sorts in reverse: it is smaller for a lexicographically greater token.
 
     A character beyond all bytes marks the end, so that a proper prefix, the smaller token, sorts last.
 
@@ -50,20 +50,20 @@ TOKEN_KEYS: dict[str, Callable[[int, bytes], Any]] = {
     "lex-smaller": lambda index, token: token,
     "smaller-ids": lambda index, token: index,
 }
-"""Tie-break → key of a token, by its id and bytes. Of two pairs with equal counts, the one with the smaller keys of its
-left and right token wins. First-seen has no such key: it depends on where the pairs are."""
+"""Tie-break → key of a token, from its id and bytes. Of two pairs with equal counts, the pair whose left and right
+tokens have the smaller keys wins. First-seen has no such key: it depends on the positions of the pairs."""
 
 
 def build_vocab(
     merges: Iterable[Merge], special_tokens: Iterable[str], byte_order: str, id_layout: str
 ) -> dict[int, bytes]:
-    """Return the vocabulary of a training, id → bytes (TRAIN-IDS-2).
+    """Return the vocabulary that training yields, id → bytes (TRAIN-IDS-2).
 
-    A merge that makes a special token shares the entry of that token.
+    A merge that creates a special token shares the entry of that token.
 
     Args:
-        merges: in order of rank.
-        special_tokens: each once.
+        merges: pairs of tokens, in order of rank.
+        special_tokens: the special tokens without duplicates.
         byte_order: one of `BYTE_ORDERS`.
         id_layout: the names of the groups, joined by hyphens.
 

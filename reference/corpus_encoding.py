@@ -1,7 +1,7 @@
-"""Encodes many files into a directory of arrays, on any executor.
+"""Encodes many files into a directory of arrays, with processes or any executor.
 
-Each job writes arrays, and returns only how many ids they have. So no ids are sent to the caller, and what is complete
-stays if the run is stopped: the next run continues (see `array_directory`).
+Each job writes arrays and returns only their numbers of ids. So no ids are sent to the caller, and complete arrays stay
+if the run is stopped: the next run resumes it (see `array_directory`).
 """
 
 from __future__ import annotations
@@ -32,19 +32,19 @@ from .text_encoder import TextEncoder
 from .workers import WorkerFailedError, in_order, in_processes
 
 BATCH_SIZE = 1 << 22
-"""The least bytes of small files that are encoded in one job."""
+"""A job encodes small files until they have at least this many bytes."""
 
 Parts = tuple[FileChunk, ...]
 
 
 class EncodedFiles(NamedTuple):
-    """What `encode_files` has done.
+    """The result of `encode_files`.
 
     Attributes:
-        arrays: how many arrays are complete, those of earlier runs included.
-        ids: how many ids they have.
-        skipped: how many of them were complete before.
-        failures: a line for each file that could not be encoded.
+        arrays: the number of complete arrays, including those of earlier runs.
+        ids: the number of ids in them.
+        skipped: the number of arrays that were already complete.
+        failures: one line for each file that could not be encoded.
     """
 
     arrays: int
@@ -54,14 +54,14 @@ class EncodedFiles(NamedTuple):
 
 
 class Settings(NamedTuple):
-    """How files are encoded.
+    """Says how to encode files.
 
     Attributes:
-        encoder: finds the special tokens that the policy allows.
-        policy: what a text may hold.
-        dtype: of the ids.
-        strict: whether a file must be UTF-8.
-        directory: of the arrays, absolute.
+        encoder: an encoder that recognizes the special tokens that the policy allows.
+        policy: says which special tokens a text may contain.
+        dtype: the type of the ids, as NumPy spells it.
+        strict: whether files must be valid UTF-8.
+        directory: the absolute path of the directory of arrays.
     """
 
     encoder: TextEncoder
@@ -71,8 +71,8 @@ class Settings(NamedTuple):
     directory: str
 
     def cuts(self) -> Cuts:
-        """Return where files are cut."""
-        # Disallowed strings are not cut either, so that each is in one chunk.
+        """Return the cuts for all files."""
+        # Disallowed strings are not cut either, so that a chunk contains each of them whole.
         return Cuts.of(1, [*self.encoder.special.tokens, *self.policy.disallowed.tokens], self.encoder.compiled)
 
 
@@ -89,14 +89,14 @@ def encode_files(
     """Write the ids of `sources` (see `Tokenizer.encode_files`).
 
     Args:
-        model: the tokenizer.
+        model: the model of the tokenizer.
         settings: how to encode.
         sources: paths and URLs.
-        directory: as the caller names it.
-        shard_size: the bytes of text of an array, approximately; None makes an array for each source.
-        workers: the number of processes, or of the executor's workers.
-        executor: encodes instead of processes of our own.
-        progress: called with the bytes done and their total.
+        directory: the directory of arrays, as the caller spells it.
+        shard_size: the approximate number of bytes of text for each array; None makes one array for each source.
+        workers: the number of processes or of the executor's workers.
+        executor: encodes in place of new processes.
+        progress: called with the phase, the number of bytes done and the total.
     """
     found, failures = _found(sources)
     with ArrayDirectory.opened(directory, _identity(model, settings, shard_size)) as arrays:
@@ -121,7 +121,7 @@ def encode_files(
 
 
 def _identity(model: Model, settings: Settings, shard_size: int | None) -> dict[str, str]:
-    """Return what must be the same when a run continues another one."""
+    """Return the settings that must be the same when a run resumes an earlier one."""
     policy = settings.policy
     values = sorted(model.vocab.items()), model.merges, model.pattern, policy.allowed, policy.disallowed.tokens
     digest = hashlib.sha256(repr(values).encode("utf-8", "surrogatepass")).hexdigest()
@@ -136,7 +136,7 @@ def _size(parts: Parts) -> int:
 
 
 def _found(sources: Iterable[AnyPath]) -> tuple[list[FileChunk], dict[str, str]]:
-    """Return each source as one chunk, and a message for each that there is not."""
+    """Return each source that exists as one chunk, and an error message for each of the others."""
     found, failures = [], {}
     for name in dict.fromkeys(map(name_of, sources)):
         try:
@@ -148,12 +148,12 @@ def _found(sources: Iterable[AnyPath]) -> tuple[list[FileChunk], dict[str, str]]
 
 
 def _one_each(found: Iterable[FileChunk]) -> dict[Parts, str]:
-    """Return an array for each source, with its name."""
+    """Return one array for each source, with its name."""
     return {(one,): re.split(r"[/\\]", one.path.rstrip("/"))[-1] for one in found}
 
 
 def _shards(found: Iterable[FileChunk], cuts: Cuts, size: int) -> dict[Parts, str]:
-    """Return arrays of about `size` bytes of text; large files are cut, small ones are put together."""
+    """Return arrays of about `size` bytes of text: large files are cut, small ones share an array."""
     shards: list[list[FileChunk]] = [[]]
     for source in found:
         for part in _cut(source, cuts, min(size, file_encoding.CHUNK_SIZE)):
@@ -166,7 +166,7 @@ def _shards(found: Iterable[FileChunk], cuts: Cuts, size: int) -> dict[Parts, st
 def _cut(source: FileChunk, cuts: Cuts, largest: int) -> list[FileChunk]:
     if is_url(source.path) or not cuts.fences or source.file.size <= largest:
         return [source]
-    with suppress(ValueError):  # the job that reads it will say so
+    with suppress(ValueError):  # the job that reads the file reports the error
         return [part._replace(file=source.file) for part in cuts.of_file(Path(source.path), largest)]
     return [source]
 
@@ -175,7 +175,7 @@ def _cut(source: FileChunk, cuts: Cuts, largest: int) -> list[FileChunk]:
 
 
 class Written(NamedTuple):
-    """The array that a job has written, of the parts that it could encode, and source → message for the others."""
+    """The array that a job wrote from the parts that it could encode, and source → message for the others."""
 
     array: Array | None
     failures: dict[str, str]
@@ -184,13 +184,13 @@ class Written(NamedTuple):
 def _written(
     settings: Settings, arrays: Iterable[Array], workers: int, executor: Executor | None
 ) -> Generator[tuple[Array, Written], None, None]:
-    """Yield each array and what became of it, the largest first, so that all workers end at about the same time."""
+    """Yield each array and its result, the largest first, so that all workers end at about the same time."""
     ordered = sorted(arrays, key=lambda array: _size(array.parts), reverse=True)
     if executor is None and workers == 1:
         yield from ((array, _write(settings, array)) for array in ordered)
         return
     jobs = list(_batches(ordered))
-    # Dask does not repeat an equal call, whose array may have been removed since.
+    # The random number makes calls differ: Dask does not repeat an equal call, whose array may have been removed since.
     call = partial(_write_in_worker, pickle.dumps(settings), secrets.token_hex(8))
     if executor is None:
         results = in_processes(workers, call, jobs, failed=_failed)
@@ -220,7 +220,7 @@ def _failed(job: list[Array], error: WorkerFailedError) -> list[Written]:
 
 
 def _changed(array: Array | None) -> dict[str, str]:
-    """Return a message for each file that is another one than when the array was planned."""
+    """Return an error message for each file that has changed since the array was planned."""
     failures = {}
     for name, planned in {part.path: part.file for part in array.parts}.items() if array else ():
         try:
@@ -233,7 +233,7 @@ def _changed(array: Array | None) -> dict[str, str]:
 
 @lru_cache(maxsize=1)
 def _settings(pickled: bytes) -> Settings:
-    """Return the settings of the job before, if they are the same: the encoder remembers what it has learned."""
+    """Return the settings of the previous job if they are the same, because their encoder has filled its cache."""
     settings = pickle.loads(pickled)
     assert isinstance(settings, Settings)
     return settings
@@ -244,7 +244,7 @@ def _write_in_worker(pickled: bytes, run: str, job: list[Array]) -> list[Written
 
 
 def _write(settings: Settings, array: Array) -> Written:
-    """Write an array; a part that cannot be encoded is left out."""
+    """Write an array without the parts that cannot be encoded."""
     counts: dict[FileChunk, int] = {}
     failures: dict[str, str] = {}
     cuts = settings.cuts()
@@ -272,7 +272,7 @@ def _write(settings: Settings, array: Array) -> Written:
 
 
 class _NothingWrittenError(Exception):
-    """No part could be encoded, so that there is no array."""
+    """No part could be encoded, so there is no array."""
 
 
 def _ids(settings: Settings, cuts: Cuts, part: FileChunk) -> Iterator[file_encoding.Ids]:

@@ -1,4 +1,4 @@
-"""Counts pre-tokens, in this process or in several."""
+"""Counts pre-tokens, in this process or in others."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from .workers import in_order, in_processes
 Source: TypeAlias = "str | os.PathLike[str] | Iterable[str | os.PathLike[str]]"
 
 BATCH_SIZE = 1 << 22
-"""The least characters or bytes of small documents that are counted in one job."""
+"""A job counts small documents until they have at least this many characters or bytes."""
 
 Job = list["str | FileChunk"]
 
@@ -36,25 +36,25 @@ def count_pre_tokens(
 ) -> Counter[bytes]:
     """Count the pre-tokens of `source`.
 
-    Files are decoded as UTF-8; each maximal subpart that is not UTF-8 becomes U+FFFD, newlines and a leading BOM stay.
-    Each file, and each text of an iterable, is a document: no pre-token crosses from one into the next. The counts, and
-    their order, depend neither on workers nor on chunks.
+    Files are decoded as UTF-8: each maximal subpart that is not UTF-8 becomes U+FFFD, and newlines and a leading BOM
+    are kept. Each file, and each text of an iterable, is a document; no pre-token spans two documents. Neither the
+    counts nor their order depend on workers or chunks.
 
     Args:
         source: a text; a path (`os.PathLike`, not `str`); or an iterable of texts or paths.
-        special_tokens: boundaries of pre-tokens; they are not counted.
-        pattern: a name or a regular expression; None is GPT-2's.
-        workers: the number of processes; None is 1, or, with an `executor`, the number of processors.
-        executor: counts instead of processes of our own; `workers` is then the number of chunks.
+        special_tokens: boundaries between pre-tokens; they are not counted.
+        pattern: a name or a regular expression; None means GPT-2's pattern.
+        workers: the number of processes; None means 1 or, with an `executor`, the number of processors.
+        executor: counts in place of new processes; `workers` is then the number of chunks.
         progress: called after each chunk.
 
     Returns:
-        Counter: pre-token, UTF-8 → how often it occurs, in order of first occurrence.
+        Counter: UTF-8 bytes of a pre-token → number of occurrences, in order of first occurrence.
 
     Raises:
-        ValueError: if a file cannot be read or changes meanwhile, an item is neither text nor path, or a text holds a
-            lone surrogate.
-        RuntimeError: if a worker dies or fails otherwise.
+        ValueError: if a file cannot be read or changes while it is read, an item is neither a text nor a path, or a
+            text contains a lone surrogate.
+        RuntimeError: if a worker dies, or fails with any other error.
 
     >>> count_pre_tokens("low low<|e|> low", ["<|e|>"])
     Counter({b' low': 2, b'low': 1})
@@ -85,14 +85,14 @@ def count_pre_tokens(
 
 
 def _noted(jobs: Iterable[Job], files: dict[str, FileState]) -> Iterator[Job]:
-    """Yield the jobs, and put the state of each file, as it was planned, into `files`."""
+    """Yield the jobs, and put the state with which each file was planned into `files`."""
     for job in jobs:
         files.update((part.path, part.file) for part in job if isinstance(part, FileChunk))
         yield job
 
 
 def count_job(job: Job, special_tokens: Sequence[str], pattern: str | None) -> Counter[bytes]:
-    """Count the pre-tokens of a few documents or parts of documents. Workers run this."""
+    """Count the pre-tokens of a few documents or parts of documents, in a worker or in this process."""
     special, compiled = _special_tokens(tuple(special_tokens)), resolve(pattern)
     texts = [document if isinstance(document, str) else document.read() for document in job]
     if counts_over_arrays(sum(map(len, texts)), compiled):
@@ -109,12 +109,12 @@ def count_job(job: Job, special_tokens: Sequence[str], pattern: str | None) -> C
 
 @lru_cache(maxsize=1)
 def _special_tokens(tokens: tuple[str, ...]) -> SpecialTokens:
-    """Return the special tokens of the job before, if they are the same: there can be thousands to prepare."""
+    """Return the special tokens of the previous job if they are the same: there can be thousands to prepare."""
     return SpecialTokens(tokens)
 
 
 def _plan(source: Source, cuts: Cuts) -> tuple[Iterable[Job], int]:
-    """Return the jobs and their number, 0 if it is not known before they are made."""
+    """Return the jobs and their number, or 0 if it is unknown before they are made."""
     if isinstance(source, str):
         chunks = list(cuts.of_text(source))
         return ([chunk] for chunk in chunks), len(chunks)
@@ -131,7 +131,7 @@ def _plan(source: Source, cuts: Cuts) -> tuple[Iterable[Job], int]:
 
 
 def _batches(items: Iterable[str | os.PathLike[str]], cuts: Cuts) -> Iterator[Job]:
-    """Yield jobs, each of many small documents or one large one."""
+    """Yield jobs, each of which has many small documents or a large one."""
     batch: Job = []
     size = 0
     for document in _documents(items, cuts):

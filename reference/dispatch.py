@@ -1,13 +1,15 @@
-"""Decides between the plain modules and the same operations over arrays (`bulk/`).
+"""Chooses between the plain modules and the same operations over arrays (`bulk/`).
 
-Both give the same results; property tests show it. The rule is the same for each operation: arrays are used if the
-input is as large as `ARRAYS_FROM` says, and nothing excludes them. Below that size, the calls of NumPy cost more than
-they save, and a program that only handles small inputs never loads NumPy. The sizes were measured on English.
+Both return the same results, which property tests check. One rule applies to each operation: it uses arrays if the
+input is at least as large as `ARRAYS_FROM` says and nothing in the table excludes them. Below that size, calling NumPy
+costs more than it saves, and a program that handles only small inputs never loads NumPy. The sizes were measured on
+English text.
 
 | operation | excluded by |
 |---|---|
 | count | a pattern without fences: a text cannot be cut into pieces that repeat |
-| learn | the tie-break first-seen, which asks where pairs are; more merges or bytes than the arrays can number |
+| learn | the tie-break first-seen, which needs the positions of pairs; more merges or bytes than the arrays can number
+|
 | encode | ids below 0 or above `LARGEST_ID` |
 """
 
@@ -20,24 +22,24 @@ import regex
 from .fences import has_fence
 
 ARRAYS_FROM = {
-    "count": 1 << 14,  # characters of text; nothing is prepared before the first piece is numbered
-    "learn": 1 << 15,  # bytes of distinct pre-tokens; a step costs the same for one place of a pair and for hundreds
+    "count": 1 << 14,  # characters of text; there is nothing to prepare
+    "learn": 1 << 15,  # bytes of distinct pre-tokens; a step costs the same for one occurrence as for hundreds
     "encode": 1 << 13,  # characters of text
 }
-"""Operation → the least size of an input for which arrays are used."""
+"""Operation → the size of the smallest input for which it uses arrays."""
 PREPARED_FROM = 1 << 15
-"""Characters of text, of all calls: encoding over arrays first puts all merges into a hash table, which must pay."""
+"""Characters of text in all calls together: encoding over arrays starts by putting all merges into a hash table."""
 LARGEST_ID = 1 << 22
-"""Encoding over arrays has tables by id, which grow with the largest id."""
+"""Encoding over arrays keeps tables indexed by id, which grow with the largest id."""
 MOST_MERGES, MOST_BYTES = 1 << 23, 1 << 31
-"""Learning over arrays packs a token into 24 bits and a position into 32."""
+"""Learning over arrays packs a token into 24 bits and a position into 32 bits."""
 
 
 def counts_over_arrays(characters: int, compiled: regex.Pattern[str]) -> bool:
     """Return whether to count pre-tokens over arrays.
 
     Args:
-        characters: how many there are in all texts.
+        characters: the number of characters in all texts.
         compiled: the split pattern.
     """
     return characters >= ARRAYS_FROM["count"] and has_fence(compiled)
@@ -47,10 +49,10 @@ def learns_over_arrays(counts: Mapping[bytes, int], given: int, wanted: int, tie
     """Return whether to learn merges over arrays.
 
     Args:
-        counts: pre-token → how often it occurs.
-        given: how many merges were learned before.
-        wanted: how many merges to learn; there are fewer if pairs run out.
-        tie_break: the convention.
+        counts: pre-token → number of occurrences.
+        given: the number of merges learned earlier.
+        wanted: the number of merges to learn; there are fewer if pairs run out.
+        tie_break: the value of the convention.
     """
     size = sum(map(len, counts)) + len(counts)
     fits = given + min(wanted, size) < MOST_MERGES and size < MOST_BYTES
@@ -61,9 +63,9 @@ def encodes_over_arrays(characters: int, in_all: int, is_prepared: bool) -> bool
     """Return whether to encode a text over arrays.
 
     Args:
-        characters: how many there are.
-        in_all: how many there are with those of all texts before.
-        is_prepared: whether an encoder over arrays exists already.
+        characters: the number of characters in the text.
+        in_all: the number of characters in this and all earlier texts.
+        is_prepared: whether an encoder over arrays already exists.
     """
     return characters >= ARRAYS_FROM["encode"] and (is_prepared or in_all >= PREPARED_FROM)
 
@@ -72,6 +74,6 @@ def can_encode_over_arrays(ids: range) -> bool:
     """Return whether a tokenizer can encode over arrays.
 
     Args:
-        ids: from the smallest id to the largest.
+        ids: the range from the smallest id to the largest.
     """
     return ids.start >= 0 and ids.stop <= LARGEST_ID + 1

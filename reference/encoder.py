@@ -1,4 +1,4 @@
-"""Merges the bytes of one pre-token: the lowest rank first, the leftmost of equals (MERGE-ORDER-1)."""
+"""Merges the bytes of one pre-token: the pair of lowest rank first, the leftmost on a tie (MERGE-ORDER-1)."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from itertools import pairwise
 from bpe_conformance.fixtures import Merge
 
 LONG = 50
-"""The number of bytes from which on the heap is faster than the scan (measured)."""
+"""From this number of bytes on, the heap is faster than the scan (measured)."""
 CACHE_SIZE = 1 << 16
-"""How many pre-tokens are remembered."""
+"""The most pre-tokens that the cache holds."""
 SINGLE_BYTES = tuple(bytes([byte]) for byte in range(256))
 NO_RANK = 1 << 62
 NO_TOKEN = -(1 << 62)
@@ -24,7 +24,7 @@ class Ranks:
     """The merges of a tokenizer, as ids.
 
     Attributes:
-        rank_of: pair of ids → its rank; the first rank if the pair is repeated.
+        rank_of: pair of ids → rank; the first rank if the pair is repeated.
         result_of: rank → the id of the concatenation.
     """
 
@@ -46,7 +46,7 @@ class Ranks:
 
 
 def merge_by_scan(word: Sequence[int], ranks: Ranks) -> list[int]:
-    """Merge by searching the lowest rank again after each merge: quadratic, and fast on short words.
+    """Merge by a new search for the lowest rank after each merge: quadratic, but fast for short words.
 
     >>> merge_by_scan([97, 98, 99], Ranks({(98, 99): 0, (97, 98): 1}, [256, 257]))
     [97, 256]
@@ -71,12 +71,14 @@ def merge_by_heap(word: Sequence[int], ranks: Ranks) -> list[int]:
     [97, 256]
     """
     rank_of, result_of, size = ranks.rank_of.get, ranks.result_of, len(word)
-    # The last item, which is also the one before the first, is in no pair. Offsets take 8 bytes: a word can be long.
+    # The last item, which is also the one before the first, belongs to no pair. Offsets take 8 bytes: a word can be
+    # long.
     tokens = [*word, NO_TOKEN]
     following = array("q", [*range(1, size + 1), size])
     preceding = array("q", range(-1, size))
-    # The rank of the pair that starts at each position. An entry of the heap with another rank is out of date: a merge
-    # beside it, or of it, came first. To skip it when it surfaces is cheaper than to find it in the heap.
+    # The rank of the pair that starts at each position. A heap entry with another rank is out of date, because the pair
+    # or one beside it has been merged since. Skipping the entry when it surfaces is cheaper than finding it in the
+    # heap.
     found = [*[rank_of(pair, NO_RANK) for pair in pairwise(tokens)], NO_RANK]
     heap = [rank * size + place for place, rank in enumerate(found) if rank != NO_RANK]
     heapify(heap)
@@ -102,12 +104,12 @@ def merge_by_heap(word: Sequence[int], ranks: Ranks) -> list[int]:
 
 
 class Encoder:
-    """Encodes pre-tokens, and remembers the short ones.
+    """Encodes pre-tokens and caches the short ones.
 
     Args:
-        ids: token → id; has every byte, and every part and result of `merges`.
-        merges: pairs in order of rank.
-        cache_size: the most pre-tokens that are remembered; when there are more, all are forgotten.
+        ids: token → id, for every byte and every part and result of `merges`.
+        merges: pairs of tokens, in order of rank.
+        cache_size: the most pre-tokens in the cache; a full cache is cleared.
 
     Raises:
         KeyError: if `ids` lacks a token.
@@ -120,14 +122,14 @@ class Encoder:
         self._cache_size = cache_size
 
     def __getstate__(self) -> dict[str, object]:
-        """Return what a copy in another process needs: not the pre-tokens that are remembered."""
+        """Return the state to pickle, without the cache."""
         return {**self.__dict__, "_cache": {}}
 
     def encode(self, pre_token: str) -> tuple[int, ...]:
         """Return the ids of a pre-token.
 
         Raises:
-            UnicodeEncodeError: a ValueError, if it holds a lone surrogate.
+            UnicodeEncodeError: if it contains a lone surrogate; a subclass of ValueError.
 
         >>> ids = {bytes([byte]): byte for byte in range(256)} | {b"ab": 256}
         >>> Encoder(ids, [(b"a", b"b")]).encode("abab")
@@ -144,6 +146,6 @@ class Encoder:
         return encoded
 
     def merge(self, atoms: bytes) -> list[int]:
-        """Return the ids of a pre-token's bytes; nothing is remembered."""
+        """Return the ids of a pre-token's bytes without use of the cache."""
         word = [self.byte_ids[byte] for byte in atoms]
         return merge_by_heap(word, self.ranks) if len(word) >= LONG else merge_by_scan(word, self.ranks)

@@ -1,17 +1,17 @@
-r"""Fences: positions at which a text can be cut without changing its pre-tokens.
+r"""Finds fences: positions at which a text can be cut without changing its pre-tokens.
 
 A character is *visible* if it is above U+0020 and not white space. A fence is a position
 
 1. before a space between two visible characters,
 2. before one of `、。，！？` after an ideograph of U+4E00 to U+9FFF or a kana, or
-3. after a line feed that follows a visible character, if the next character is visible and none of `/`, `e` and `E`.
+3. after a line feed that follows a visible character, if the next character is visible and not one of `/`, `e` and `E`.
 
-At each of them, every pattern of `FENCED_PATTERNS` starts a pre-token, whatever else the text holds; property tests
-show it. (o200k continues a pre-token with `/` after a line feed, and triads asks what comes before an `e`.) Nothing is
-known of other patterns.
+Every pattern of `FENCED_PATTERNS` starts a pre-token at every fence, whatever the rest of the text; property tests
+check this. (o200k continues a pre-token with `/` after a line feed, and triads looks at what precedes an `e`.) Other
+patterns are treated as having no fences.
 
-There is one definition in three forms: `TEXT` for `str`, `IN_BYTES` for UTF-8, valid or not, and `in_array` for arrays
-of UTF-8. They find the same fences: property tests show that, too.
+The definition exists in three forms: `TEXT` for `str`, `IN_BYTES` for UTF-8, valid or not, and `in_array` for arrays of
+UTF-8. They find the same fences, which property tests check, too.
 """
 
 from __future__ import annotations
@@ -39,10 +39,10 @@ _WIDE = "\x85\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2
 _VISIBLE = rf"[^\x00-\x20{_WIDE}]"
 _MARKS = "、。，！？"
 _LETTERS = (("\u3041", "\u3096"), ("\u30a1", "\u30fa"), ("\u30fc", "\u30fc"), ("\u4e00", "\u9fff"))
-"""Kana and ideographs that every engine takes for letters, as ranges."""
+"""Ranges of kana and ideographs that every engine treats as letters."""
 _LETTER = "[" + "".join(f"{low}-{high}" for low, high in _LETTERS) + "]"
-# Each alternative starts with a literal, which the engine looks for first. It is the first character after the fence;
-# the line feed is the last one before it.
+# Each alternative starts with a literal, which the engine looks for first: the first character after the fence or, for
+# a line feed, the last one before it.
 TEXT = "|".join(
     [
         rf" (?<={_VISIBLE} )(?={_VISIBLE})",
@@ -50,7 +50,7 @@ TEXT = "|".join(
         rf"\n(?<={_VISIBLE}\n)(?=[^\x00-\x20/eE{_WIDE}])",
     ]
 )
-"""Matches at a fence in text: use `first` or `position`, for a match can be on either side of it."""
+"""Matches beside a fence in text, on either side of it: use `first` or `position` to get the position of the fence."""
 
 _WIDE_BYTES = [character.encode("utf-8") for character in _WIDE]
 _WIDE_2, _WIDE_3 = (b"|".join(re.escape(one) for one in _WIDE_BYTES if len(one) == size) for size in (2, 3))
@@ -72,9 +72,9 @@ IN_BYTES = b"|".join(
         _visible_before(rb"\n") + _VISIBLE_AHEAD + b"(?![/eE])",
     ]
 )
-"""The same for UTF-8. What is not UTF-8 is a visible character, as it is when it is decoded to U+FFFD."""
+"""The same for UTF-8. Invalid bytes count as visible characters, like the U+FFFD to which they are decoded."""
 BYTES_BEFORE, BYTES_AFTER = 4, 4
-"""How many bytes before and after a position decide whether it is a fence, at most."""
+"""At most this many bytes before and after a position decide whether it is a fence."""
 
 _INSIDE = re.compile(
     "|".join(
@@ -88,12 +88,12 @@ _INSIDE = re.compile(
 
 
 def has_fence(compiled: regex.Pattern[str]) -> bool:
-    """Return whether a pattern is one of `FENCED_PATTERNS`, by its expression."""
+    """Return whether the expression of a pattern is that of one of `FENCED_PATTERNS`."""
     return compiled.pattern in _FENCED
 
 
 def are_safe_from(special_tokens: Iterable[str]) -> bool:
-    """Return whether no special token can reach over a fence, so that cutting there leaves every match whole.
+    """Return whether no special token can reach across a fence, so that cutting at fences leaves every match whole.
 
     >>> are_safe_from(["<|e|>", " <a>"]), are_safe_from(["<a b>"]), are_safe_from(["a "])
     (True, False, False)
@@ -107,12 +107,12 @@ def position(match: re.Match[AnyStr] | regex.Match[AnyStr]) -> int:
 
 
 def first(expression: re.Pattern[AnyStr], text: AnyStr, start: int = 0) -> int:
-    r"""Return the first fence at or after `start`, the length of `text` if there is none.
+    r"""Return the position of the first fence at or after `start`, or the length of `text` if there is none.
 
     Args:
         expression: `TEXT` or `IN_BYTES`, compiled.
         text: the text to search.
-        start: the least position.
+        start: the position from which to search.
 
     >>> first(re.compile(TEXT), "I'll  go on"), first(re.compile(IN_BYTES), b"one\ntwo", 4)
     (8, 4)
@@ -122,17 +122,17 @@ def first(expression: re.Pattern[AnyStr], text: AnyStr, start: int = 0) -> int:
 
 
 def in_array(padded: bytes, size: int) -> npt.NDArray[np.bool_]:
-    r"""Return at which positions of some UTF-8 a fence is; none is at position 0.
+    r"""Return, for each position of some UTF-8, whether it is a fence; position 0 never is.
 
     Args:
-        padded: valid UTF-8, in which the byte 0xFF can be a barrier, and is not visible. It ends with at least three
-            barriers.
-        size: how many bytes there are without those.
+        padded: valid UTF-8 that may contain the byte 0xFF as a barrier, which does not count as visible. It ends with
+            at least three barriers.
+        size: the number of bytes without the barriers at the end.
 
     >>> in_array(b"I'll  go on" + b"\xff" * 3, 11).nonzero()[0].tolist()
     [8]
     """
-    import numpy as np  # only those who have arrays need it
+    import numpy as np  # only callers with arrays need it
 
     raw = np.frombuffer(padded, np.uint8)
     found = np.zeros(size, bool)
@@ -152,7 +152,7 @@ def in_array(padded: bytes, size: int) -> npt.NDArray[np.bool_]:
 
 
 def _correct_beyond_ascii(raw: npt.NDArray[np.uint8], found: npt.NDArray[np.bool_]) -> None:
-    """Take away the fences beside white space of several bytes, and add those before Chinese and Japanese marks."""
+    """Remove the fences beside white space of several bytes, and add those before Chinese and Japanese punctuation."""
     import numpy as np
 
     candidates = np.flatnonzero(found)
@@ -166,7 +166,7 @@ def _correct_beyond_ascii(raw: npt.NDArray[np.uint8], found: npt.NDArray[np.bool
     found[candidates[white]] = False
     marks = np.flatnonzero((raw[: len(found)] == 0xE3) | (raw[: len(found)] == 0xEF))
     marks = marks[np.isin(_three_bytes(raw, marks), list(map(_number, _MARKS)))]
-    before = _three_bytes(raw, marks - 3)  # of a mark at the beginning they are barriers of the end
+    before = _three_bytes(raw, marks - 3)  # for a mark at the beginning, these are the barriers at the end
     for low, high in _LETTERS:
         found[marks[(before >= _number(low)) & (before <= _number(high))]] = True
 
@@ -176,7 +176,7 @@ def _number(character: str) -> int:
 
 
 def _three_bytes(raw: npt.NDArray[np.uint8], places: Integers) -> Integers:
-    """Return the three bytes from each place on as one number; places before the beginning hold barriers."""
+    """Return the three bytes from each place on as one number; negative places refer to the barriers at the end."""
     number = raw[places].astype("u4") << 16
     number |= raw[places + 1].astype("u4") << 8
     number |= raw[places + 2]

@@ -1,4 +1,4 @@
-"""Encodes a file into a file of ids, in flat memory, in this process or in several."""
+"""Encodes a text file into a file of ids, in constant memory, in this process or in others."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from .text_encoder import TextEncoder
 from .workers import in_processes
 
 CHUNK_SIZE = 1 << 22
-"""The most bytes of a chunk, approximately: so few that all workers end at about the same time."""
+"""The approximate most bytes of a chunk: few enough that all workers end at about the same time."""
 STREAMED = 1 << 16
-"""How many bytes are read, and how many ids are written at once, where a file cannot be cut into chunks."""
+"""The number of bytes read and of ids written at once if a file cannot be cut into chunks."""
 
 Ids = npt.NDArray[Any]
 
@@ -43,24 +43,24 @@ def encode_file(
     """Write the ids of the text in `source` to `target` (see `Tokenizer.encode_file`).
 
     Args:
-        encoder: finds the special tokens that the policy allows.
-        policy: what the text may hold.
-        source: the path of the text.
-        target: the path of the ids.
-        bits: 16 or 32; None is the fewest that hold all ids.
+        encoder: an encoder that recognizes the special tokens that the policy allows.
+        policy: says which special tokens the text may contain.
+        source: the path of the text file.
+        target: the path of the file of ids.
+        bits: 16 or 32; None means the fewest that hold all ids.
         workers: the number of processes.
-        progress: called with the bytes done and their total.
+        progress: called with the phase, the number of bytes done and the total.
 
     Returns:
-        int: how many ids were written.
+        int: the number of ids written.
     """
-    # Disallowed strings are not cut either, so that each is in one chunk.
+    # Disallowed strings are not cut either, so that a chunk contains each of them whole.
     cuts = Cuts.of(workers, [*encoder.special.tokens, *policy.disallowed.tokens], encoder.compiled)
     chunks = cuts.of_file(Path(source), CHUNK_SIZE)
     dtype = id_type(encoder.ids, bits)
     with suppress(OSError):  # the target does not exist yet
         if Path(source).samefile(target):
-            raise ValueError(f"{target}: is the file that is read; name another one to write")
+            raise ValueError(f"{target}: is the input file; name another output file")
     parts = encoded(encoder, policy, chunks, dtype, workers, streamed=not cuts.fences, name=os.fspath(source))
     written = 0
     with replacing(target) as stream, closing(parts):
@@ -74,11 +74,11 @@ def encode_file(
 
 
 def id_type(ids: range, bits: int | None = None) -> str:
-    """Return the type of the numbers in the file: of 16 or 32 bits, little-endian.
+    """Return the type of the numbers in the file, as NumPy spells it: 16 or 32 bits, little-endian.
 
     Args:
-        ids: from the smallest id to the largest.
-        bits: 16 or 32; None is the fewest that hold all ids.
+        ids: the range from the smallest id to the largest.
+        bits: 16 or 32; None means the fewest that hold all ids.
 
     Raises:
         ValueError: if an id does not fit.
@@ -102,16 +102,16 @@ def encoded(
     streamed: bool,
     name: str,
 ) -> Generator[tuple[int, Ids], None, None]:
-    """Yield the ids of the chunks of a file in parts, each with the number of bytes up to its end.
+    """Yield the ids of the chunks of a file in parts, each with the number of bytes encoded so far.
 
     Args:
-        encoder: finds the special tokens that the policy allows.
-        policy: what the text may hold.
-        chunks: the file, cut.
-        dtype: of the ids.
+        encoder: an encoder that recognizes the special tokens that the policy allows.
+        policy: says which special tokens the text may contain.
+        chunks: the chunks of the file.
+        dtype: the type of the ids.
         workers: the number of processes.
-        streamed: whether to read the file as a stream, because a chunk could be the whole file.
-        name: of the file, in messages about its text.
+        streamed: whether to read the file as a stream, because it cannot be cut.
+        name: the name of the file in error messages about its text.
     """
     if chunks and streamed:
         return _streamed(encoder, policy, chunks[0], dtype, name)
@@ -126,11 +126,11 @@ def _in_chunks(
     workers: int,
     name: str,
 ) -> Generator[tuple[int, Ids], None, None]:
-    """Yield ids, and the number of bytes that they and all earlier ones encode."""
+    """Yield ids, and the number of bytes encoded so far."""
     if workers == 1:
         parts = (_encode(encoder, policy, dtype, name, chunk) for chunk in chunks)
     else:
-        # A forked worker shares what the encoder has learned; for any other it is pickled, which is small.
+        # A forked worker shares the caches of the encoder; other workers get a pickle, which is small.
         parts = in_processes(
             workers, partial(_encode_in_worker, dtype, name), chunks, partial(_prepare_worker, encoder, policy)
         )
@@ -156,7 +156,7 @@ def _encode_in_worker(dtype: npt.DTypeLike, name: str, chunk: FileChunk) -> Ids:
 def _streamed(
     encoder: TextEncoder, policy: SpecialTokenPolicy, first: FileChunk, dtype: npt.DTypeLike, name: str
 ) -> Generator[tuple[int, Ids], None, None]:
-    """Yield ids, and the number of bytes that were read."""
+    """Yield ids, and the number of bytes read so far."""
     done = 0
 
     def read() -> Iterator[str]:

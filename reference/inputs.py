@@ -1,4 +1,4 @@
-"""Files that are named by path or by URL; fsspec, if it is installed, reads the URLs."""
+"""Opens files by path or URL; URLs need fsspec."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ def is_url(source: AnyPath) -> bool:
 
 
 def name_of(source: AnyPath) -> str:
-    """Return the absolute path, which other machines can open, or the URL as it is."""
-    return str(source) if is_url(source) else os.path.abspath(source)  # noqa: PTH100  # as it is, with its links
+    """Return the absolute path, which other machines can open, or the URL unchanged."""
+    return str(source) if is_url(source) else os.path.abspath(source)  # noqa: PTH100  # keeps symbolic links
 
 
 def state_of(name: str) -> FileState:
-    """Return the size of a file or URL and a number that changes with its content; the same on each machine.
+    """Return the size of a file or URL and a number that changes with its content, the same on every machine.
 
     Raises:
-        ValueError: if it cannot be found.
+        ValueError: if it does not exist.
     """
     if is_url(name):
         with _remote(name) as (system, path):
@@ -48,7 +48,7 @@ def state_of(name: str) -> FileState:
 
 @contextmanager
 def local(name: str) -> Iterator[Path]:
-    """Return the path of a file; what a URL names is copied into a temporary one.
+    """Yield the path of a file; the file at a URL is copied into a temporary one.
 
     Raises:
         ValueError: if it cannot be read.
@@ -65,27 +65,27 @@ def local(name: str) -> Iterator[Path]:
 
 @contextmanager
 def _remote(url: str) -> Iterator[tuple[Any, str]]:
-    """Return the file system of a URL, and the path in it; an error of either is a ValueError of one line."""
+    """Yield the file system of a URL and the path in it; turn every error into a ValueError of one line."""
     try:
         import fsspec
     except ImportError:
         raise ValueError(f"{url}: cannot be read: install fsspec to read URLs") from None
     try:
         yield fsspec.core.url_to_fs(url)
-    except Exception as error:  # each file system has its own
+    except Exception as error:  # each file system raises its own
         reason = "no such file" if isinstance(error, FileNotFoundError) else " ".join(str(error).split())
         raise ValueError(f"{url}: cannot be read: {reason or type(error).__name__}") from None
 
 
 def check_utf8(path: Path, chunk: FileChunk) -> None:
-    """Check that a part of a file is UTF-8.
+    """Check that part of a file is UTF-8.
 
     Args:
-        path: of the file.
-        chunk: the part; the message names it.
+        path: the file.
+        chunk: the part to check; the message names its path.
 
     Raises:
-        ValueError: with the position of the first byte that is not.
+        ValueError: with the position of the first invalid byte.
     """
     decoder = codecs.getincrementaldecoder("utf-8")()
     left = chunk.end - chunk.start

@@ -1,4 +1,4 @@
-"""Split patterns: from text to pre-tokens. No merge ever crosses a pre-token (section SPLIT of the spec)."""
+"""Splits text into pre-tokens by a pattern. No merge crosses the end of a pre-token (section SPLIT of the spec)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from bpe_conformance.fixtures.expression import compile_expression
 DEFAULT_PATTERN = "gpt2"
 _NAMES = ", ".join(PATTERNS)
 SHORT = 1 << 12
-"""Characters of a text below which all its pre-tokens are found at once, in half the time; for each is an object."""
+"""Shorter texts, in characters, are split by one call, in half the time; it creates all pre-tokens at once."""
 
 
 @lru_cache(maxsize=64)
@@ -22,24 +22,24 @@ def resolve(pattern: str | None = None) -> regex.Pattern[str]:
     r"""Compile a split pattern.
 
     Args:
-        pattern: a name of `PATTERNS`, or a regular expression in the syntax of `regex`; None is GPT-2's.
+        pattern: a name of `PATTERNS`, or a regular expression in the syntax of `regex`; None means GPT-2's pattern.
 
     Raises:
-        ValueError: if it is neither. A single word that is no name is taken for a misspelt name.
+        ValueError: if it is neither. A single word that is not a name is treated as a misspelt name.
 
     >>> resolve("none").pattern
     '[\\s\\S]+'
     """
     name = DEFAULT_PATTERN if pattern is None else pattern
     if name not in PATTERNS and re.fullmatch(r"[\w-]*", name):
-        raise ValueError(f"there is no pattern {name!a}; give a regular expression, or one of {_NAMES}")
+        raise ValueError(f"there is no pattern {name!a}; give a regular expression or one of {_NAMES}")
     return compile_expression(PATTERNS.get(name, name))
 
 
 def pre_tokenize(text: str, compiled: regex.Pattern[str]) -> Iterator[str]:
     """Iterate over the pre-tokens of `text`; their concatenation is `text`.
 
-    Text that the pattern does not match, between two matches or at an end, is a pre-token, too.
+    Unmatched text between two matches or at either end is a pre-token, too.
 
     >>> list(pre_tokenize("Let's go  on", resolve("gpt2")))
     ['Let', "'s", ' go', ' ', ' on']
@@ -54,7 +54,7 @@ def pre_tokenize(text: str, compiled: regex.Pattern[str]) -> Iterator[str]:
 
 
 def pre_tokenize_lazily(text: str, compiled: regex.Pattern[str]) -> Iterator[str]:
-    """Yield the pre-tokens of `text` as they are found."""
+    """Yield the pre-tokens of `text` one at a time."""
     end = 0
     for match in compiled.finditer(text):
         start, stop = match.span()

@@ -1,6 +1,6 @@
-"""Which special tokens a text may hold: `allowed_special` and `disallowed_special`, as in tiktoken.
+"""Implements `allowed_special` and `disallowed_special`, as in tiktoken.
 
-A text that holds a disallowed string is an error. Special tokens that are allowed are found; all others are plain text.
+A disallowed string in a text is an error. Allowed special tokens are recognized; all others are plain text.
 """
 
 from __future__ import annotations
@@ -12,15 +12,15 @@ from .special_tokens import SpecialTokens
 from .streaming import scan
 
 Keywords = tuple[frozenset[str] | None, frozenset[str] | None]
-"""`allowed_special` and `disallowed_special`; None is "all"."""
+"""`allowed_special` and `disallowed_special`; None means "all"."""
 
 
 class SpecialTokenPolicy(NamedTuple):
-    """What a call does with the special tokens of a tokenizer.
+    """Says what a call does with the special tokens of a tokenizer.
 
     Attributes:
-        allowed: the special tokens that are found.
-        disallowed: the strings that no text may hold.
+        allowed: the special tokens that are recognized.
+        disallowed: the strings that no text may contain.
     """
 
     allowed: tuple[str, ...]
@@ -30,7 +30,7 @@ class SpecialTokenPolicy(NamedTuple):
     def of(cls, special_tokens: Sequence[str], keywords: Keywords) -> SpecialTokenPolicy:
         """Return the policy for a tokenizer with `special_tokens`.
 
-        Allowed strings that are no special tokens are ignored; disallowed strings may be any. All disallowed means: all
+        Allowed strings that are not special tokens are ignored. Any string can be disallowed; "all" disallows the
         special tokens that are not allowed.
 
         >>> policy = SpecialTokenPolicy.of(["<|a|>", "<|b|>"], parse_policy({"<|a|>"}, "all"))
@@ -44,23 +44,23 @@ class SpecialTokenPolicy(NamedTuple):
         return cls(allowed, SpecialTokens(sorted(disallowed_special)))
 
     def check(self, text: str, name: str = "the text", place: int = 0) -> None:
-        """Check that a text, or a part of it that starts at `place`, holds nothing disallowed.
+        """Check that a text, or the part of it that starts at `place`, contains no disallowed string.
 
         Raises:
-            ValueError: if `text`, which the message calls `name`, does.
+            ValueError: if it contains one; the message calls the text `name`.
         """
         if found := self.disallowed.find(text):
             start, end = found
             raise ValueError(
-                f"{name} holds {text[start:end]!a} at character {place + start}, which is disallowed; "
-                "allow it (allowed_special), or have it encoded as plain text (disallowed_special=())"
+                f"{name} contains {text[start:end]!a} at character {place + start}, which is disallowed; "
+                "allow it with allowed_special, or encode it as plain text with disallowed_special=()"
             )
 
     def checked(self, chunks: Iterable[str], name: str = "the text") -> Iterable[str]:
-        """Return the text of `chunks` in parts, each as soon as it cannot belong to a disallowed string.
+        """Return the text of `chunks` in parts, each as soon as no disallowed string can extend past its end.
 
         Raises:
-            ValueError: while the parts are read, if the text, which the message calls `name`, holds such a string.
+            ValueError: during iteration, if the text contains such a string; the message calls the text `name`.
 
         >>> policy = SpecialTokenPolicy.of(["<|e|>"], parse_policy((), "all"))
         >>> list(policy.checked(["a<", "|e", ">"]))
@@ -77,7 +77,7 @@ class SpecialTokenPolicy(NamedTuple):
 
 
 def parse_policy(allowed_special: Collection[str] | None, disallowed_special: Collection[str] | None) -> Keywords:
-    """Return the two keywords of a call. If both are None, all is allowed; if one is, it has tiktoken's default.
+    """Return the keywords of a call. If both are None, all tokens are allowed; if one is, it has tiktoken's default.
 
     Raises:
         ValueError: if one is neither "all" nor a collection of strings, or an empty string is disallowed.
@@ -87,7 +87,7 @@ def parse_policy(allowed_special: Collection[str] | None, disallowed_special: Co
     allowed = _strings("allowed_special", () if allowed_special is None else allowed_special)
     disallowed = _strings("disallowed_special", "all" if disallowed_special is None else disallowed_special)
     if disallowed and "" in disallowed:
-        raise ValueError("disallowed_special holds an empty string, which every text holds")
+        raise ValueError("disallowed_special contains an empty string, which occurs in every text")
     return allowed, disallowed
 
 
@@ -95,8 +95,8 @@ def _strings(parameter: str, value: Collection[str]) -> frozenset[str] | None:
     if isinstance(value, str) and value == "all":
         return None
     if isinstance(value, str) or not isinstance(value, Collection):
-        raise ValueError(f'{parameter} is {value!a}; give "all", or a set of strings')
+        raise ValueError(f'{parameter} is {value!a}; give "all" or a set of strings')
     for one in value:
         if not isinstance(one, str):
-            raise ValueError(f'{parameter} holds {one!a}; give "all", or a set of strings')
+            raise ValueError(f'{parameter} contains {one!a}; give "all" or a set of strings')
     return frozenset(value)

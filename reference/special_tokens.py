@@ -1,4 +1,4 @@
-"""Special tokens: found in one scan of the text, before it is split (section SPECIAL of the spec)."""
+"""Finds special tokens in one scan of the text, before it is split (section SPECIAL of the spec)."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from .automaton import Automaton
 
 
 class SpecialTokens:
-    """A set of special tokens that cuts text.
+    """A set of special tokens, at which text is cut.
 
     Args:
-        tokens: in the order given; a repeated one counts once; None means no tokens.
+        tokens: the special tokens; duplicates are ignored, and None means no tokens.
 
     Attributes:
-        tokens: each once, in the order given.
+        tokens: the special tokens without duplicates, in the order given.
 
     Raises:
-        ValueError: if a token is empty or no string, or if `tokens` is itself a string.
+        ValueError: if a token is empty or not a string, or if `tokens` is itself a string.
     """
 
     def __init__(self, tokens: Iterable[str] | None = None) -> None:
@@ -27,17 +27,17 @@ class SpecialTokens:
         self.tokens: tuple[str, ...] = tuple(dict.fromkeys(tokens or ()))
         for place, token in enumerate(self.tokens):
             if not isinstance(token, str) or not token:
-                raise ValueError(f"special token {place} is {token!a}; give a string that is not empty")
+                raise ValueError(f"special token {place} is {token!a}; give a non-empty string")
         self._automaton = Automaton(self.tokens)
 
     def find(self, text: str, start: int = 0) -> tuple[int, int] | None:
-        """Return where the leftmost match at or after `start` begins and ends (the longest there), or None."""
+        """Return the start and end of the leftmost match at or after `start`, the longest one there, or None."""
         return self._automaton.find(text, start)
 
     def cut(self, text: str) -> Iterator[tuple[str, bool]]:
-        """Yield the segments of `text`, none of them empty, and whether each is a special token.
+        """Yield each non-empty segment of `text` and whether it is a special token.
 
-        The leftmost match comes first, the longest of those that start at one position.
+        The leftmost match wins; of matches that start at the same position, the longest wins.
 
         >>> list(SpecialTokens(["<|e|>", "<|e|><|e|>"]).cut("a <|e|><|e|>b"))
         [('a ', False), ('<|e|><|e|>', True), ('b', False)]
@@ -50,7 +50,7 @@ class SpecialTokens:
                 yield mark, True
 
     def split(self, text: str) -> tuple[list[str], list[str]]:
-        """Return the segments of `text`, empty ones too, and the special tokens between them.
+        """Return the segments of `text`, including empty ones, and the special tokens between them.
 
         >>> SpecialTokens(["<|e|>"]).split("a<|e|><|e|>b")
         (['a', '', 'b'], ['<|e|>', '<|e|>'])
@@ -60,7 +60,7 @@ class SpecialTokens:
     def open_at(self, text: str, start: int = 0) -> int:
         """Return the first position at or after `start` where more text could complete a special token, or `len(text)`.
 
-        There the rest of `text` is the beginning of a token, and not all of it.
+        From that position on, `text` is a proper prefix of a token.
 
         >>> SpecialTokens(["<|e|>"]).open_at("a <|")
         2
@@ -69,7 +69,7 @@ class SpecialTokens:
 
 
 def straddles(token: str, other: str) -> bool:
-    """Return whether some text holds `token` across the start of `other`.
+    """Return whether an occurrence of `token` can cover the start of an occurrence of `other`.
 
     >>> straddles("aa", "aa"), straddles("x<a>", "<a>"), straddles("<a>x", "<a>")
     (True, True, False)

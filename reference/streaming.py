@@ -1,8 +1,8 @@
-"""Cuts a text that comes in chunks into parts that can be encoded one by one (section STREAM).
+"""Cuts a stream of chunks of text into parts that can be encoded separately (section STREAM).
 
-Two things are held back: the end of the text, while more text could make it a special token; and in a segment that has
-not ended, everything after the last fence, because the next characters can change how it splits. The work for a
-character does not depend on the size of the chunks.
+Two things are held back: the end of the text, while more text could make it a special token, and everything after the
+last fence in an unfinished segment, because the next characters can change how it splits. The cost of a character does
+not depend on the size of the chunks.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ _LAST_FENCE = regex.compile(f"(?r){fences.TEXT}")
 
 
 def parts(chunks: Iterable[str], special: SpecialTokens, compiled: regex.Pattern[str]) -> Iterator[str]:
-    """Yield parts of the joined text, each as soon as it is certain how it is encoded.
+    """Yield parts of the joined text, each as soon as its ids are certain.
 
-    The ids of the parts, one after the other, are those of the whole text. The buffer holds at most the longest chunk,
-    special token and text between two fences; for a pattern without fences it holds the whole segment.
+    The concatenated ids of the parts are those of the whole text. The buffer holds at most the longest chunk, special
+    token and text between two fences. For a pattern without fences, it holds the whole segment.
 
     >>> from bpe_conformance.reference.patterns import resolve
     >>> list(parts(["I'l", "l go", "<|e", "|>", "on"], SpecialTokens(["<|e|>"]), resolve("gpt2")))
@@ -38,7 +38,7 @@ def parts(chunks: Iterable[str], special: SpecialTokens, compiled: regex.Pattern
             held, size, tail = [], 0, ""
         held.append(text)
         size += len(text)
-        # A new fence has a new character after it.
+        # A new fence is followed by a new character.
         window = tail + text
         match = _LAST_FENCE.search(window) if has_fence else None
         cut = size - len(window) + fences.position(match) if match else 0
@@ -48,16 +48,16 @@ def parts(chunks: Iterable[str], special: SpecialTokens, compiled: regex.Pattern
             held, size = [joined[cut:]], size - cut
         if certain:
             yield certain
-        tail = window[-2:]  # the most characters before a new one that decide whether a fence is there
+        tail = window[-2:]  # no more characters before a new one decide whether a fence is there
     if size:
         yield "".join(held)
 
 
 def scan(chunks: Iterable[str], special: SpecialTokens) -> Iterator[tuple[str, int]]:
-    """Yield the joined text in parts, as soon as it is certain which special tokens each holds: none is cut.
+    """Yield the joined text in parts, each as soon as its special tokens are certain; no part cuts a special token.
 
-    With each part comes the position after its last special token, 0 if it has none. A match counts when no special
-    token that is longer, or that starts further left, can still be completed.
+    With each part comes the position after its last special token, or 0 if it has none. A match counts once no special
+    token that is longer or starts further left can still be completed.
 
     >>> list(scan(["a<", "a>", "b", "<a>", "x"], SpecialTokens(["<a>", "<a>b<a>", "<a>x"])))
     [('a', 0), ('<a>b<a>', 7), ('x', 0)]

@@ -1,4 +1,4 @@
-"""Encodes whole texts: finds special tokens, splits, merges; plainly or over arrays, whichever is faster."""
+"""Encodes whole texts: finds special tokens, splits and merges, over arrays where that is faster."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ class TextEncoder:
 
     Args:
         encoder: encodes pre-tokens.
-        special: the special tokens that are found.
+        special: the special tokens to recognize.
         special_ids: special token → id.
         compiled: the split pattern.
-        ids: from the smallest id of the vocabulary to the largest.
+        ids: the range from the smallest id of the vocabulary to the largest.
 
     Attributes:
-        encoder, special, compiled, ids: as given.
+        encoder, special, compiled, ids: the arguments.
     """
 
     def __init__(
@@ -54,19 +54,19 @@ class TextEncoder:
         self._in_all = 0
 
     def __getstate__(self) -> dict[str, object]:
-        """Return what a copy in another process needs: nothing that the first one has learned or prepared."""
+        """Return the state to pickle, without caches and encoders over arrays."""
         kept = {name: value for name, value in self.__dict__.items() if name not in ("_can_use_arrays", "_integers")}
         return {**kept, "_idle": [], "_in_all": 0}
 
     def finding(self, special: Iterable[str]) -> TextEncoder:
-        """Return an encoder that finds these special tokens only. Both share the cache of pre-tokens."""
+        """Return an encoder that recognizes only these special tokens. Both share the cache of pre-tokens."""
         return TextEncoder(self.encoder, SpecialTokens(special), self._special_ids, self.compiled, self.ids)
 
     def encode(self, text: str) -> list[int]:
         """Return the ids of a text.
 
         Raises:
-            UnicodeEncodeError: a ValueError, if it holds a lone surrogate.
+            UnicodeEncodeError: if it contains a lone surrogate; a subclass of ValueError.
         """
         return list(chain.from_iterable(self._parts(text)))
 
@@ -74,7 +74,7 @@ class TextEncoder:
         """Return the ids of each text.
 
         Raises:
-            UnicodeEncodeError: a ValueError, if a text holds a lone surrogate.
+            UnicodeEncodeError: if a text contains a lone surrogate; a subclass of ValueError.
         """
         if self._uses_arrays(sum(map(len, texts))):
             with self._bulk() as bulk:
@@ -85,10 +85,10 @@ class TextEncoder:
         """Return the ids of a text as an array.
 
         Raises:
-            UnicodeEncodeError: a ValueError, if it holds a lone surrogate.
+            UnicodeEncodeError: if it contains a lone surrogate; a subclass of ValueError.
             OverflowError: if an id does not fit into 32 bits.
         """
-        import numpy as np  # only those who ask for arrays need it
+        import numpy as np  # only callers who ask for arrays need it
 
         if self._uses_arrays(len(text)):
             with self._bulk() as bulk:
@@ -99,10 +99,10 @@ class TextEncoder:
         return np.array(ids, np.uint32)
 
     def stream(self, chunks: Iterable[str]) -> Iterator[int]:
-        """Yield the ids of the joined chunks, as soon as they are certain.
+        """Yield the ids of the joined chunks as soon as they are certain.
 
         Raises:
-            UnicodeEncodeError: a ValueError, while ids are read, if the text holds a lone surrogate.
+            UnicodeEncodeError: during iteration, if the text contains a lone surrogate; a subclass of ValueError.
         """
         texts = parts(chunks, self.special, self.compiled)
         return chain.from_iterable(chain.from_iterable(map(self._parts, texts)))
@@ -112,7 +112,7 @@ class TextEncoder:
         return self._parts_over_arrays(text) if self._uses_arrays(len(text)) else self._plain_parts(text)
 
     def _parts_over_arrays(self, text: str) -> Iterator[Iterable[int]]:
-        # The whole text at once: between many special tokens, each segment would be short.
+        # Encode the whole text in one call: with many special tokens, each segment would be short.
         with self._bulk() as bulk:
             yield from map(self._as_list, bulk.encode([text]))
 
@@ -125,7 +125,7 @@ class TextEncoder:
                 yield chain.from_iterable(map(encode, pre_tokenize(segment, compiled)))
 
     def _uses_arrays(self, characters: int) -> bool:
-        """Choose for a text of so many characters: the one place where plain encoding and arrays part."""
+        """Return whether to encode the next text, of `characters` characters, over arrays."""
         self._in_all += characters
         return encodes_over_arrays(characters, self._in_all, bool(self._idle)) and self._can_use_arrays
 
@@ -137,7 +137,7 @@ class TextEncoder:
     def _bulk(self) -> Iterator[BulkEncoder]:
         from .bulk.encoding import BulkEncoder, SplitEncoder  # they load NumPy
 
-        # What it remembers is for one caller at a time; a second one, in another thread, gets an encoder of its own.
+        # Its caches serve one caller at a time; a second caller, in another thread, gets its own encoder.
         try:
             bulk = self._idle.pop()
         except IndexError:
@@ -151,7 +151,7 @@ class TextEncoder:
 
     @cached_property
     def _integers(self) -> npt.NDArray[np.object_]:
-        """Each id as an int of Python, shared by all results: to make new ones takes longer than everything else."""
-        import numpy as np  # only those who ask for arrays need it
+        """Each id as a Python int, shared by all results: creating new ones would take longer than all the rest."""
+        import numpy as np  # only callers who ask for arrays need it
 
         return np.arange(self.ids.stop).astype(object)

@@ -1,7 +1,7 @@
-"""The textbook: the shortest byte-level BPE that is obviously correct. It is the oracle: all goldens come from it.
+"""The oracle: the shortest byte-level BPE that is obviously correct. All expected values come from it.
 
-It recounts everything at every step, has no index, no heap and no cache, and shares no code with the rest of the
-reference, which is tested against it. Each convention of the spec is a parameter.
+It recounts everything at every step and has no index, heap or cache. It shares no code with the rest of the reference,
+which is tested against it. Each convention of the spec is a parameter.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def split(text: str, pattern: str = PATTERNS["gpt2"]) -> list[str]:
 
 
 def cut_special(text: str, special_tokens: Iterable[str]) -> list[tuple[str, bool]]:
-    """Return the segments of `text` and whether each is a special token: leftmost first, and the longest there.
+    """Return the segments of `text` and whether each is a special token: the leftmost match wins, then the longest.
 
     >>> cut_special("a<|e|>b", ["<|e|>"])
     [('a', False), ('<|e|>', True), ('b', False)]
@@ -65,7 +65,7 @@ def cut_special(text: str, special_tokens: Iterable[str]) -> list[tuple[str, boo
 
 
 def atoms(pre_token: str) -> Word:
-    r"""Return the bytes of a pre-token, one atom each.
+    r"""Return the bytes of a pre-token, each as one atom.
 
     >>> atoms("a€")
     (b'a', b'\xe2', b'\x82', b'\xac')
@@ -74,7 +74,7 @@ def atoms(pre_token: str) -> Word:
 
 
 def count_pairs(words: Iterable[Word]) -> Counter[Merge]:
-    """Count adjacent pairs, overlapping ones too, in order of first occurrence.
+    """Count adjacent pairs, including overlapping ones, in order of first occurrence.
 
     >>> count_pairs([(b"a", b"a", b"a")])
     Counter({(b'a', b'a'): 2})
@@ -101,12 +101,12 @@ def replace(word: Word, pair: Merge) -> Word:
 
 
 def choose(counts: Mapping[Merge, int], tie_break: str, ids: Mapping[bytes, int]) -> Merge:
-    """Return the pair with the highest count; `tie_break` decides among equals (TRAIN-TIE-1).
+    """Return the pair with the highest count; `tie_break` decides between equal counts (TRAIN-TIE-1).
 
     Args:
         counts: pair → count, in order of first occurrence.
         tie_break: lex-greater, lex-smaller, smaller-ids or first-seen.
-        ids: token → id; used by smaller-ids only.
+        ids: token → id; only smaller-ids uses it.
     """
     most = max(counts.values())
     tied = [pair for pair, count in counts.items() if count == most]
@@ -122,7 +122,7 @@ def choose(counts: Mapping[Merge, int], tie_break: str, ids: Mapping[bytes, int]
 
 
 def corpus(text: str, special_tokens: Iterable[str], pattern: str) -> list[Word]:
-    """Return every pre-token of `text` as atoms, in text order; special tokens are boundaries and are not in it."""
+    """Return every pre-token of `text` as atoms, in text order. Special tokens are boundaries and are left out."""
     segments = [segment for segment, special in cut_special(text, special_tokens) if not special]
     return [atoms(pre_token) for segment in segments for pre_token in split(segment, pattern)]
 
@@ -146,13 +146,14 @@ def learn(
 
     Args:
         text: the training text.
-        vocab_size: 256 bytes, special tokens (each once) and merges, together; fewer merges if pairs run out.
-        special_tokens: in the vocabulary; see `train_special`.
+        vocab_size: the number of bytes (256), distinct special tokens and merges together; there are fewer merges if
+            pairs run out.
+        special_tokens: added to the vocabulary; see `train_special`.
         pattern: a regular expression.
         tie_break: which of the most frequent pairs wins (TRAIN-TIE-1).
-        byte_order: raw or gpt2; matters to smaller-ids only.
-        train_special: boundary, if special tokens are cut out of the text before it is split, or text, if they are
-            ordinary text. A merge can make one then: that adds no entry (TRAIN-SPECIAL-1).
+        byte_order: raw or gpt2; only smaller-ids uses it.
+        train_special: boundary if special tokens are cut out of the text before it is split, or text if they are
+            ordinary text. A merge that creates one then adds no entry (TRAIN-SPECIAL-1).
 
     Raises:
         ValueError: if `vocab_size` is less than the number of bytes and special tokens.
@@ -182,7 +183,7 @@ def build_vocab(
     byte_order: str = "raw",
     id_layout: str = "bytes-specials-merges",
 ) -> dict[int, bytes]:
-    """Return the vocabulary id → bytes, numbered consecutively from 0 in the order of `id_layout` (TRAIN-IDS-2)."""
+    """Return the vocabulary, id → bytes, numbered from 0 in the order of `id_layout` (TRAIN-IDS-2)."""
     specials = [token.encode("utf-8") for token in dict.fromkeys(special_tokens)]
     groups = {
         "bytes": list(byte_ids(byte_order)),
@@ -193,7 +194,7 @@ def build_vocab(
 
 
 def merge_by_pair(word: Word, ranks: Mapping[Merge, int]) -> Word:
-    """Merge the adjacent pair of the lowest rank, the leftmost of equals, until none is left (MERGE-ORDER-1).
+    """Merge the adjacent pair of lowest rank, the leftmost on a tie, until no pair has a rank (MERGE-ORDER-1).
 
     >>> merge_by_pair((b"a", b"b", b"c"), {(b"b", b"c"): 0, (b"a", b"b"): 1})
     (b'a', b'bc')
@@ -207,7 +208,7 @@ def merge_by_pair(word: Word, ranks: Mapping[Merge, int]) -> Word:
 
 
 def merge_by_bytes(word: Word, ranks: Mapping[bytes, int]) -> Word:
-    """Merge by the id of each pair's concatenation; a pre-token that is a token stays whole (MERGE-LOOKUP-1)."""
+    """Merge by the id of each pair's concatenation. A pre-token that is itself a token stays whole (MERGE-LOOKUP-1)."""
     whole = b"".join(word)
     if whole in ranks:
         return (whole,)
@@ -226,11 +227,11 @@ class Tokenizer:
     Args:
         vocab: id → bytes.
         merges: pairs in order of rank.
-        special_tokens: found in the text before it is split; those without an entry get max(ids)+1, +2, ….
-        pattern: a regular expression; None is GPT-2's.
+        special_tokens: matched before the text is split; those without an entry get the ids max(ids)+1, +2, ….
+        pattern: a regular expression; None means GPT-2's pattern.
 
     Raises:
-        ValueError: if a byte, a part of a merge or its result has no entry.
+        ValueError: if a byte, a part of a merge or the result of a merge has no entry, or a special token is empty.
     """
 
     conventions: ClassVar[Mapping[str, str]] = {}
@@ -265,7 +266,7 @@ class Tokenizer:
 
     @classmethod
     def train(cls, text: str, vocab_size: int, special_tokens: Sequence[str], pattern: str | None = None) -> Tokenizer:
-        """Train on `text` (see `learn`) and number the vocabulary by the class's conventions."""
+        """Train on `text` by the conventions of the class (see `learn` and `build_vocab`)."""
         tie_break = cls.conventions.get("tie_break", "lex-greater")
         byte_order = cls.conventions.get("byte_order", "raw")
         id_layout = cls.conventions.get("id_layout", "bytes-specials-merges")
@@ -280,24 +281,24 @@ class Tokenizer:
         """Return the ids of `text`.
 
         Args:
-            text: of any length.
-            allowed_special: the special tokens that are found: "all" or a collection (SPECIAL-ALLOWED-1).
-            disallowed_special: strings that the text must not hold; "all" means all special tokens that are
-                not allowed (SPECIAL-DISALLOWED-1).
+            text: the text to encode.
+            allowed_special: the special tokens that are recognized: "all" or a collection (SPECIAL-ALLOWED-1).
+            disallowed_special: strings that the text must not contain; "all" means all special tokens that are not
+                allowed (SPECIAL-DISALLOWED-1).
 
         Raises:
-            ValueError: if it holds one.
+            ValueError: if the text contains a disallowed string.
         """
         allowed = self._special if allowed_special == "all" else [t for t in self._special if t in allowed_special]
         if disallowed_special == "all":
             disallowed_special = [token for token in self._special if token not in allowed]
         for token in disallowed_special:
             if token in text:
-                raise ValueError(f"the text holds {token!a}, which is disallowed")
+                raise ValueError(f"the text contains {token!a}, which is disallowed")
         return [self._ids[token] for token in self.tokens(text, allowed)]
 
     def tokens(self, text: str, special_tokens: Iterable[str] | None = None) -> list[bytes]:
-        """Return the tokens of `text`, as bytes; `special_tokens` are those that are found; None means all."""
+        """Return the tokens of `text`, as bytes. Only `special_tokens` are recognized; None means all of them."""
         tokens: list[bytes] = []
         for segment, special in cut_special(text, self._special if special_tokens is None else special_tokens):
             if special:
@@ -313,7 +314,7 @@ class Tokenizer:
         return merge_by_pair(word, self._ranks)
 
     def decode_bytes(self, ids: Iterable[int]) -> bytes:
-        """Return the bytes of `ids`, concatenated.
+        """Return the concatenated bytes of `ids`.
 
         Raises:
             KeyError: if an id is unknown.
@@ -321,7 +322,7 @@ class Tokenizer:
         return b"".join([self.vocab[index] for index in ids])
 
     def decode(self, ids: Iterable[int]) -> str:
-        """Return the text of `ids`: bytes first, then UTF-8, each maximal subpart that is not UTF-8 as U+FFFD."""
+        """Return the text of `ids`: their bytes as UTF-8, with U+FFFD for each maximal subpart that is not UTF-8."""
         return self.decode_bytes(ids).decode("utf-8", errors="replace")
 
 

@@ -1,4 +1,4 @@
-"""The tokenizer: vocabulary and merges, special tokens and a split pattern, together."""
+"""Defines `Tokenizer`, which combines vocabulary and merges, special tokens and a split pattern."""
 
 from __future__ import annotations
 
@@ -33,29 +33,30 @@ if TYPE_CHECKING:
 Self = TypeVar("Self", bound="Tokenizer")
 
 POLICIES = 4
-"""How many policies for special tokens are remembered; each can have an encoder over arrays of its own."""
+"""The number of special-token policies that a tokenizer caches; each can have its own encoder over arrays."""
 
 
 class Tokenizer:
     """A byte-level BPE tokenizer.
 
     Args:
-        vocab: id → bytes; ids in any order, with gaps. If two ids have the same bytes, encoding gives the first one.
-        merges: pairs of tokens, in order of rank; of a repeated pair the first rank counts.
-        special_tokens: found in the text before it is split. One without an entry gets the id max(ids) + 1.
-        pattern: the name of a split pattern or a regular expression; None is GPT-2's.
+        vocab: id → bytes. Ids may be in any order and have gaps. If two ids have the same bytes, encoding returns the
+            first.
+        merges: pairs of tokens, in order of rank. If a pair is repeated, its first rank counts.
+        special_tokens: matched before the text is split. A token without an entry gets the id max(ids) + 1.
+        pattern: the name of a split pattern, or a regular expression; None means GPT-2's pattern.
 
     Attributes:
-        vocab: id → bytes, with the special tokens.
+        vocab: id → bytes, including the special tokens.
         merges: pairs of tokens, in order of rank.
-        special_tokens: each once, in the order given.
+        special_tokens: the special tokens without duplicates, in the order given.
         pattern: as given, or "gpt2".
         compiled: the pattern, compiled.
-        conventions: of the class: convention → value, for those that are not the default (see `conventional`).
+        conventions: a class attribute: convention → value, where the value is not the default (see `conventional`).
 
     Raises:
-        ValueError: if a byte, a part of a merge or its result has no entry, a special token is empty, or the pattern is
-            neither a name nor a regular expression.
+        ValueError: if a byte, a part of a merge or the result of a merge has no entry, if a special token is empty, or
+            if the pattern is neither a name nor a regular expression.
 
     >>> tokenizer = Tokenizer.train("low low lower", 260, ["<|e|>"])
     >>> tokenizer.merges
@@ -95,12 +96,12 @@ class Tokenizer:
         self._policies: dict[Keywords, tuple[TextEncoder, SpecialTokenPolicy]] = {}
 
     def __getstate__(self) -> dict[str, object]:
-        """Return what a copy in another process needs: no caches, so that its size does not grow with use."""
+        """Return the state to pickle, without caches, so that a pickle does not grow with use."""
         return {**self.__dict__, "_policies": {}}
 
     @property
     def special_tokens(self) -> list[str]:
-        """The special tokens, each once, in the order given."""
+        """The special tokens without duplicates, in the order given."""
         return list(self._special.tokens)
 
     @property
@@ -132,23 +133,24 @@ class Tokenizer:
         """Train on `source` (section TRAIN).
 
         Args:
-            source: a text; a path (`os.PathLike`, not `str`); or an iterable of texts or paths, each a document of its
-                own. Files are decoded as UTF-8, with U+FFFD for invalid bytes.
-            vocab_size: the number of bytes (256), special tokens and merges; there are fewer merges if pairs run out.
-            special_tokens: in the vocabulary (see `train_special`); a repeated one counts once.
-            pattern: a name or a regular expression; None is GPT-2's.
-            workers: the number of processes that count pre-tokens; None is 1.
-            executor: counts instead of processes of our own.
-            progress: called with the phase, how much is done, and the total.
-            tie_break: which of the most frequent pairs is merged (CONV-TIE-1); None is the convention of the class.
-            byte_order: the order of the ids of the bytes; None is the convention of the class.
-            id_layout: the order in which ids are given out; None is the convention of the class.
+            source: a text; a path (`os.PathLike`, not `str`); or an iterable of texts or paths, each of which is a
+                separate document. Files are decoded as UTF-8, with U+FFFD for invalid bytes.
+            vocab_size: the number of bytes (256), special tokens and merges together; there are fewer merges if pairs
+                run out.
+            special_tokens: added to the vocabulary (see `train_special`); duplicates are ignored.
+            pattern: a name or a regular expression; None means GPT-2's pattern.
+            workers: the number of processes that count pre-tokens; None means 1.
+            executor: counts pre-tokens in place of new processes.
+            progress: called with the phase, the amount done and the total.
+            tie_break: which of the most frequent pairs is merged (CONV-TIE-1); None means the convention of the class.
+            byte_order: the order of the ids of the bytes; None means the convention of the class.
+            id_layout: the order in which ids are assigned; None means the convention of the class.
             train_special: "boundary" if special tokens are boundaries in the text, "text" if they are ordinary text
-                (TRAIN-SPECIAL-1); None is the convention of the class.
+                (TRAIN-SPECIAL-1); None means the convention of the class.
 
         Raises:
-            ValueError: if `vocab_size` is less than 256 and the special tokens, a convention is unknown, or a file
-                cannot be read.
+            ValueError: if `vocab_size` is less than 256 plus the number of special tokens, a convention is unknown, or
+                a file cannot be read.
             RuntimeError: if a worker dies.
         """
         chosen = complete(
@@ -161,7 +163,7 @@ class Tokenizer:
         special = SpecialTokens(special_tokens).tokens
         wanted = vocab_size - 256 - len(special)
         if wanted < 0:
-            raise ValueError(f"vocab_size is {vocab_size}; bytes and special tokens are {vocab_size - wanted}")
+            raise ValueError(f"vocab_size is {vocab_size}; bytes and special tokens need {vocab_size - wanted}")
         report = progress or silent
         boundaries, text = (special, ()) if chosen["train_special"] == "boundary" else ((), special)
         counts = count_pre_tokens(source, boundaries, pattern, workers=workers, executor=executor, progress=report)
@@ -179,21 +181,21 @@ class Tokenizer:
     ) -> list[int]:
         """Return the ids of `text`.
 
-        Without the two keywords, every special token in the text is found. That is what you want for your own text. For
-        text from others, the keywords, which work as tiktoken's do in every method that encodes, say what it may hold:
-        `allowed_special=set()` makes a special token an error; with `disallowed_special=()`, too, it is plain text.
+        Without the two keywords, every special token in the text is recognized. Do this with text that you wrote. For
+        text from others, use the keywords, which work as in tiktoken: `allowed_special=set()` makes every special token
+        an error; `disallowed_special=()` makes it plain text. All methods that encode accept them.
 
         Args:
-            text: of any length.
-            allowed_special: the special tokens that are found: "all" or a set of them; none, if only
+            text: the text to encode.
+            allowed_special: the special tokens that are recognized: "all" or a set of them; none if only
                 `disallowed_special` is given.
-            disallowed_special: strings that the text must not hold, special tokens or not; or "all": all special
-                tokens that are not allowed, which is also the default if only `allowed_special` is given. A string in
-                both is disallowed.
+            disallowed_special: strings that the text must not contain, special tokens or not; or "all", which means all
+                special tokens that are not allowed and is the default if only `allowed_special` is given. A string in
+                both sets is disallowed.
 
         Raises:
-            ValueError: if the text holds a disallowed string, before anything is encoded.
-            UnicodeEncodeError: a ValueError, if the text holds a lone surrogate.
+            ValueError: if the text contains a disallowed string; raised before anything is encoded.
+            UnicodeEncodeError: if the text contains a lone surrogate; a subclass of ValueError.
 
         >>> tokenizer = Tokenizer({byte: bytes([byte]) for byte in range(256)}, [], ["<|e|>"])
         >>> tokenizer.encode("a<|e|>")
@@ -211,7 +213,7 @@ class Tokenizer:
         """Return the ids of `text` with special tokens as plain text.
 
         Raises:
-            UnicodeEncodeError: a ValueError, if the text holds a lone surrogate.
+            UnicodeEncodeError: if the text contains a lone surrogate; a subclass of ValueError.
         """
         return self.encode(text, disallowed_special=())
 
@@ -225,14 +227,14 @@ class Tokenizer:
         """Return the ids of `text` as an array of uint32; for long texts this is faster than `encode`.
 
         Args:
-            text: of any length.
+            text: the text to encode.
             allowed_special: as in `encode`.
             disallowed_special: as in `encode`.
 
         Raises:
-            ValueError: if the text holds a disallowed string.
-            UnicodeEncodeError: a ValueError, if the text holds a lone surrogate.
-            OverflowError: if an id does not fit.
+            ValueError: if the text contains a disallowed string.
+            UnicodeEncodeError: if the text contains a lone surrogate; a subclass of ValueError.
+            OverflowError: if an id does not fit into 32 bits.
         """
         encoder, policy = self._with_policy(allowed_special, disallowed_special)
         policy.check(text)
@@ -251,24 +253,25 @@ class Tokenizer:
     ) -> int:
         """Write the ids of the text in a file to another file, as unsigned numbers, little-endian.
 
-        The text is decoded as UTF-8, with U+FFFD for invalid bytes. Memory does not grow with the file if special
-        tokens or fences (see `fences`) are never far apart: the text between two of them is held as a whole.
+        The text is decoded as UTF-8, with U+FFFD for invalid bytes. Memory does not grow with the file as long as
+        special tokens or fences (see `fences`) are never far apart, because the text between two of them is held in
+        memory as a whole.
 
         Args:
-            source: the path of a text.
-            target: the path of the ids; the file is replaced when it is complete, or not at all.
-            bits: the bits of a number, 16 or 32; None is 16 if all ids fit, else 32.
-            workers: the number of processes; None is 1.
-            progress: called with the number of bytes done, and their total.
+            source: the path of the text file.
+            target: the path of the file of ids. It is replaced only when the new one is complete.
+            bits: the width of a number, 16 or 32 bits; None means 16 if all ids fit, else 32.
+            workers: the number of processes; None means 1.
+            progress: called with the phase, the number of bytes done and the total.
             allowed_special: as in `encode`.
             disallowed_special: as in `encode`.
 
         Returns:
-            int: how many ids were written.
+            int: the number of ids written.
 
         Raises:
-            ValueError: if a file cannot be read or written, changes while it is read, holds a disallowed string, or an
-                id does not fit.
+            ValueError: if a file cannot be read or written, changes while it is read, contains a disallowed string, or
+                an id does not fit.
             RuntimeError: if a worker dies.
         """
         from .file_encoding import encode_file  # it loads NumPy
@@ -292,36 +295,38 @@ class Tokenizer:
         allowed_special: Collection[str] | None = None,
         disallowed_special: Collection[str] | None = None,
     ) -> EncodedFiles:
-        """Write the ids of many files into a directory, as arrays (.npy) and an index (index.jsonl) that says whose.
+        """Write the ids of many files into a directory, as arrays (.npy) and an index of them (index.jsonl).
 
-        An array that is complete is skipped, if neither its file nor the tokenizer has changed; so a run that was
-        stopped is continued by the same call. A file that cannot be encoded does not stop the others.
+        A complete array is skipped if neither its file nor the tokenizer has changed, so the same call resumes a run
+        that was stopped. A file that cannot be encoded does not stop the others.
 
         Args:
-            sources: paths; or URLs, if fsspec is installed. With an executor, every worker can open them.
-            directory: new, empty, or of an earlier run. With an executor, every worker can write to it.
-            shard_size: the bytes of text of an array, approximately: large files are cut, small ones are put together
-                in one array. None makes one array for each file, named after it.
+            sources: paths, or URLs if fsspec is installed. Every worker of the executor must be able to open them.
+            directory: a new or empty one, or that of an earlier run. Every worker of the executor must be able to write
+                to it.
+            shard_size: the approximate number of bytes of text for each array: large files are cut, small ones share an
+                array. None makes one array for each file, named after it.
             bits: as in `encode_file`.
-            errors: "replace" to read U+FFFD where a file is not UTF-8; "strict" to leave such a file out.
-            workers: the number of processes; None is 1, or, with an `executor`, the number of processors.
-            executor: encodes instead of processes of our own; `workers` is then the number of its workers.
-            progress: called with the number of bytes done, and their total.
+            errors: "replace" to replace invalid UTF-8 by U+FFFD; "strict" to leave out a file that contains any.
+            workers: the number of processes; None means 1 or, with an `executor`, the number of processors.
+            executor: encodes in place of new processes; `workers` is then the number of its workers.
+            progress: called with the phase, the number of bytes done and the total.
             allowed_special: as in `encode`.
             disallowed_special: as in `encode`.
 
         Returns:
-            EncodedFiles: arrays, ids, skipped, and failures: a line for each file that could not be encoded.
+            EncodedFiles: the numbers of arrays, ids and skipped arrays, and one line for each file that could not be
+                encoded.
 
         Raises:
             ValueError: if an id does not fit, or the directory cannot be used.
-            RuntimeError: if a worker dies and the executor cannot go on; what is complete stays.
+            RuntimeError: if a worker dies and the executor cannot go on. Complete arrays stay.
         """
         from .corpus_encoding import Settings, encode_files  # they load NumPy
         from .file_encoding import id_type
 
         if isinstance(sources, str | bytes | os.PathLike):
-            raise ValueError(f"sources is one {type(sources).__name__}; give a list of paths")
+            raise ValueError(f"sources is a {type(sources).__name__}; give a list of paths")
         if errors not in ("replace", "strict"):
             raise ValueError(f"errors is {errors!a}; give 'replace' or 'strict'")
         for name, number in (("workers", workers), ("shard_size", shard_size)):
@@ -346,16 +351,16 @@ class Tokenizer:
         """Return the ids of each text.
 
         Args:
-            texts: each is encoded alone; two of them never form a special token together.
+            texts: encoded independently: a special token never spans two of them.
             allowed_special: as in `encode`.
             disallowed_special: as in `encode`.
 
         Raises:
-            ValueError: if a text holds a disallowed string, before anything is encoded.
-            UnicodeEncodeError: a ValueError, if a text holds a lone surrogate.
+            ValueError: if a text contains a disallowed string; raised before anything is encoded.
+            UnicodeEncodeError: if a text contains a lone surrogate; a subclass of ValueError.
         """
         if isinstance(texts, str):
-            raise ValueError("texts is one string; give a list of strings")
+            raise ValueError("texts is a string; give a list of strings")
         texts, encoder = list(texts), self._text_encoder
         if allowed_special is not None or disallowed_special is not None:
             encoder, policy = self._with_policy(allowed_special, disallowed_special)
@@ -370,17 +375,17 @@ class Tokenizer:
         allowed_special: Collection[str] | None = None,
         disallowed_special: Collection[str] | None = None,
     ) -> Iterator[int]:
-        """Yield the ids of the joined chunks, lazily, wherever the cuts fall (section STREAM).
+        """Yield the ids of the joined chunks lazily; the chunk boundaries do not affect them (section STREAM).
 
         Args:
-            chunks: of any length. They are no boundaries: several of them can form a special token together.
+            chunks: strings of any length. A special token or pre-token can span several of them.
             allowed_special: as in `encode`.
             disallowed_special: as in `encode`.
 
         Raises:
-            ValueError: while ids are read, if the text holds a disallowed string. Ids of the text before it may have
-                been yielded; ids of a part of it never are.
-            UnicodeEncodeError: a ValueError, while ids are read, if the text holds a lone surrogate.
+            ValueError: during iteration, if the text contains a disallowed string. The ids of the text before that
+                string may have been yielded; no id of the string itself is.
+            UnicodeEncodeError: during iteration, if the text contains a lone surrogate; a subclass of ValueError.
         """
         encoder, policy = self._with_policy(allowed_special, disallowed_special)
         return encoder.stream(policy.checked(chunks))
@@ -388,7 +393,7 @@ class Tokenizer:
     def _with_policy(
         self, allowed_special: Collection[str] | None, disallowed_special: Collection[str] | None
     ) -> tuple[TextEncoder, SpecialTokenPolicy]:
-        """Return the policy of a call, and an encoder that finds the special tokens that it allows."""
+        """Return an encoder that recognizes the special tokens that a call allows, and the policy of the call."""
         keywords = parse_policy(allowed_special, disallowed_special)
         found = self._policies.get(keywords)
         if found is None:
@@ -401,7 +406,7 @@ class Tokenizer:
         return found
 
     def decode_bytes(self, ids: Iterable[int]) -> bytes:
-        """Return the bytes of `ids`, concatenated.
+        """Return the concatenated bytes of `ids`.
 
         Raises:
             ValueError: if an id is unknown.
@@ -414,7 +419,7 @@ class Tokenizer:
     def decode(self, ids: Iterable[int]) -> str:
         """Return the text of `ids`: their bytes are joined, then decoded as UTF-8 (section DECODE).
 
-        Each maximal subpart that is not UTF-8 gives one U+FFFD; a leading BOM is kept.
+        Each maximal subpart that is not UTF-8 becomes one U+FFFD; a leading BOM is kept.
 
         Raises:
             ValueError: if an id is unknown.
@@ -448,7 +453,7 @@ class Tokenizer:
         return cls(vocab, merges, special_tokens, pattern=pattern)
 
     def to_tiktoken(self, name: str = "bpe-conformance") -> tiktoken.Encoding:
-        """Return a `tiktoken.Encoding` that gives the same ids, with `allowed_special="all"`.
+        """Return a `tiktoken.Encoding` that returns the same ids with `allowed_special="all"`.
 
         Args:
             name: the name of the encoding.
@@ -460,7 +465,7 @@ class Tokenizer:
         return engines.to_tiktoken(self.model, name)
 
     def to_huggingface(self) -> tokenizers.Tokenizer:
-        """Return a `tokenizers.Tokenizer` that gives the same ids, and with `skip_special_tokens=False` the same text.
+        """Return a `tokenizers.Tokenizer` with the same ids and, with `skip_special_tokens=False`, the same text.
 
         Raises:
             ImportError: if tokenizers is not installed.
@@ -485,7 +490,7 @@ def conventional(**conventions: str) -> type[Tokenizer]:
 def _check_table(vocab: Mapping[int, bytes], merges: Iterable[Merge]) -> None:
     for index, token in vocab.items():
         if not isinstance(index, int) or not isinstance(token, bytes):
-            raise ValueError(f"vocab maps {index!a} to {token!a}; it maps ids (int) to tokens (bytes)")
+            raise ValueError(f"vocab maps {index!a} to {token!a}; it must map ids (int) to tokens (bytes)")
     known = set(vocab.values())
     for byte in SINGLE_BYTES:
         if byte not in known:

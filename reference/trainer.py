@@ -1,9 +1,9 @@
 """Learns merges from counted pre-tokens, incrementally.
 
-Each distinct pre-token is kept once, as a word with a weight. A merge touches only the words that hold its pair: their
-pairs are withdrawn, the word is rewritten, and its pairs are registered again. The pairs wait in a heap whose entries
-are brought up to date only when they surface. That is correct because a pair never improves once it exists: a merge
-takes occurrences away from old pairs, and every pair that it creates holds the new token.
+Each distinct pre-token is kept once, as a word with a weight. A merge touches only the words that contain its pair: it
+withdraws their pairs, rewrites the word and registers its pairs again. The pairs wait in a heap whose entries are
+updated only when they surface. That is correct because a pair never improves once it exists: a merge only takes
+occurrences away from old pairs, and every pair that it creates contains the new token.
 """
 
 from __future__ import annotations
@@ -39,15 +39,15 @@ def learn(
     """Learn merges (section TRAIN of the spec), over arrays if that is faster (see `dispatch`).
 
     Args:
-        counts: pre-token → how often it occurs; for first-seen in order of first occurrence.
-        wanted: how many merges to learn; there are fewer if pairs run out.
+        counts: pre-token → number of occurrences; for first-seen, in order of first occurrence.
+        wanted: the number of merges to learn; there are fewer if pairs run out.
         tie_break: which of the most frequent pairs wins: one of `fixtures.conventions.TIE_BREAKS` (CONV-TIE-1).
-        byte_order: one of `BYTE_ORDERS`; matters to smaller-ids only.
+        byte_order: one of `BYTE_ORDERS`; only smaller-ids uses it.
         progress: called after each step.
-        merges: merges that were learned before; they are applied first, and training continues from there.
-        allows: whether a token may be made; None allows all.
-        specials: tokens that have an entry already, numbered before the bytes; a merge that makes one adds none, and so
-            does not count (convention `train_special`, value text).
+        merges: merges learned earlier. They are applied first, and training continues from there.
+        allows: returns whether a merge may create the token; None allows all.
+        specials: tokens that already have an entry, numbered before the bytes. A merge that creates one adds no entry
+            and so does not count (convention `train_special`, value text).
 
     Returns:
         list: the new merges, in the order in which they were learned.
@@ -62,7 +62,7 @@ def learn(
         if value not in known:
             raise ValueError(f"{name} is {value!a}; give one of {', '.join(known)}")
     most = wanted + len(specials)
-    # Over arrays, each new token has the next number.
+    # Over arrays, each new token gets the next number.
     is_numbered_in_order = not specials or tie_break != "smaller-ids"
     if is_numbered_in_order and learns_over_arrays(counts, len(merges), most, tie_break):
         from .bulk import learning  # it loads NumPy
@@ -76,7 +76,7 @@ def learn(
 
 
 def _until(merges: list[Merge], wanted: int, specials: Collection[bytes]) -> list[Merge]:
-    """Return the merges up to the one by which `wanted` of them have made other tokens than `specials`.
+    """Return the merges up to the one with which `wanted` tokens other than `specials` have been created.
 
     >>> _until([(b"a", b"b"), (b"ab", b"c"), (b"d", b"e"), (b"f", b"g")], 2, [b"ab"])
     [(b'a', b'b'), (b'ab', b'c'), (b'd', b'e')]
@@ -86,13 +86,13 @@ def _until(merges: list[Merge], wanted: int, specials: Collection[bytes]) -> lis
 
 
 class WeightedWords:
-    """Words with weights, and an index of their adjacent pairs.
+    """Holds words with weights, and an index of their adjacent pairs.
 
     Attributes:
         words: token ids; rewritten as merges are applied.
-        weights: how often each word occurs.
-        counts: pair → sum over words of its adjacent occurrences, also overlapping ones, times the word's weight.
-        holders: pair → numbers of the words that hold it.
+        weights: the number of occurrences of each word.
+        counts: pair → its occurrences in each word, overlapping ones included, times the word's weight, summed.
+        holders: pair → numbers of the words that contain it.
     """
 
     def __init__(self, weighted: Iterable[tuple[Word, int]]) -> None:
@@ -106,7 +106,7 @@ class WeightedWords:
             self._register(number)
 
     def merge(self, pair: Pair, new: int) -> set[Pair]:
-        """Replace `pair` by `new` in every word, and return the pairs that this created.
+        """Replace `pair` by `new` in every word and return the pairs that this creates.
 
         >>> corpus = WeightedWords([([1, 2, 1, 2, 3], 5)])
         >>> sorted(corpus.merge((1, 2), 4))
@@ -173,7 +173,7 @@ def learn_plainly(
     allows: Callable[[bytes], bool] | None = None,
     specials: Sequence[bytes] = (),
 ) -> list[Merge]:
-    """Learn merges as `learn` does, one after the other, for every tie-break; here each merge counts."""
+    """Learn merges as `learn` does, one at a time, for every tie-break; every merge counts towards `wanted`."""
     order, token_key = BYTE_ORDERS[byte_order], TOKEN_KEYS.get(tie_break)
     tokens = [bytes([byte]) for byte in order]
     ids = bytes(order.index(byte) for byte in range(256))
@@ -187,10 +187,11 @@ def learn_plainly(
     keys = [token_key(index, token) for index, token in enumerate(tokens)] if token_key else []
 
     def key(pair: Pair) -> Any:
-        """Return a key by which, of pairs with equal counts, the one that wins sorts first."""
+        """Return a sort key: of pairs with equal counts, the winner sorts first."""
         return (keys[pair[0]], keys[pair[1]]) if token_key else _first_occurrence(pair, tokens, corpus)
 
-    # The most frequent pair is first. An entry may be too good, never too bad: it is corrected when it surfaces.
+    # The most frequent pair is first. An entry may overstate its pair, never understate it: it is corrected when it
+    # surfaces.
     heap = [(-count, key(pair), pair) for pair, count in corpus.counts.items()]
     heapify(heap)
     learned: list[Merge] = []
@@ -217,7 +218,7 @@ def learn_plainly(
 
 
 def _first_occurrence(pair: Pair, tokens: Sequence[bytes], corpus: WeightedWords) -> tuple[int, int]:
-    """Return where a pair occurs first: the number of the word, and the offset in it.
+    """Return the first occurrence of a pair: the number of the word and the offset in it.
 
     The offset is in bytes, not tokens: a merge further left must not make an occurrence look earlier than it was.
     """

@@ -1,4 +1,4 @@
-"""Calls in other processes: results in the order of the jobs, errors of one line, no process left over."""
+"""Runs jobs in other processes: results keep the order of the jobs, errors have one line, all processes end."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Handle = TypeVar("Handle")
 
 
 class WorkerFailedError(RuntimeError):
-    """A job failed in its worker, and other jobs can go on."""
+    """A job failed in its worker; other jobs can go on."""
 
 
 def in_processes(
@@ -35,18 +35,18 @@ def in_processes(
     prepare: Callable[[], object] | None = None,
     failed: Callable[[Job, WorkerFailedError], Result] | None = None,
 ) -> Generator[Result, None, None]:
-    """Yield the results in the order of the jobs. The processes end with the iteration, and at once on an error.
+    """Yield the results in the order of the jobs. The processes end with the iteration, or immediately on an error.
 
     Args:
         workers: the number of processes.
         call: called once for each job.
         jobs: the arguments of the calls.
         prepare: called in each process before its first job.
-        failed: returns what to yield for a job that failed in its worker; None raises the error.
+        failed: returns the result to yield for a job that failed in its worker; None raises the error.
 
     Raises:
-        ValueError: as `call` raises it.
-        RuntimeError: if a worker dies or fails otherwise.
+        ValueError: if `call` raises one.
+        RuntimeError: if a worker dies, or fails with any other error.
     """
     with _ending(_Processes(workers)) as processes:
         with _clear_failures():
@@ -62,18 +62,18 @@ def in_order(
     ahead: int,
     failed: Callable[[Job, WorkerFailedError], Result] | None = None,
 ) -> Generator[Result, None, None]:
-    """Yield the results in the order of the jobs; at most `ahead` jobs, which may be large, are submitted and not done.
+    """Yield the results in the order of the jobs. At most `ahead` jobs, which may be large, are pending at a time.
 
     Args:
         executor: makes the calls.
         call: called once for each job.
         jobs: the arguments of the calls.
-        ahead: see above.
-        failed: returns what to yield for a job that failed in its worker; None raises the error.
+        ahead: the most pending jobs.
+        failed: returns the result to yield for a job that failed in its worker; None raises the error.
 
     Raises:
-        ValueError: as `call` raises it.
-        RuntimeError: if a worker dies or fails otherwise.
+        ValueError: if `call` raises one.
+        RuntimeError: if a worker dies, or fails with any other error.
     """
     waiting: deque[tuple[Job, Future[Result | _Refusal]]] = deque()
     submit = partial(executor.submit, partial(_attempt, call))
@@ -111,13 +111,13 @@ def _results(
 
 
 class _Refusal(NamedTuple):
-    """A ValueError of a job, in parts, because not every executor transmits the exception itself unchanged."""
+    """The parts of a ValueError that a job raised: not every executor transmits an exception unchanged."""
 
     kind: type[ValueError]
     arguments: tuple[Any, ...]
 
     def error(self) -> ValueError:
-        """Return an error of this kind with these arguments, even if its constructor takes other ones."""
+        """Return an error of this kind with these arguments, even if its constructor takes others."""
         with suppress(TypeError):
             error = self.kind(*self.arguments)
             if error.args == self.arguments:
@@ -143,7 +143,7 @@ def _result_of(result: Callable[[Handle], Result | _Refusal], handle: Handle) ->
 
 @contextmanager
 def _clear_failures() -> Iterator[None]:
-    """Raise every error of an executor as a RuntimeError of one line; executors differ in what a dead worker raises."""
+    """Raise every error of an executor as a RuntimeError of one line: their own errors for a dead worker differ."""
     try:
         yield
     except BrokenExecutor as error:
@@ -165,12 +165,12 @@ class _Worker(NamedTuple):
 
 
 class _Processes:
-    """Processes, each with a pipe of its own and one job at a time.
+    """A set of processes, each with its own pipe and one job at a time.
 
-    Why not `ProcessPoolExecutor`: its workers share a queue, so that a worker that dies while it sends a result can
-    leave the others waiting. Here the end of a pipe shows at once that its worker died, because no other process holds
-    that end. There is no helper thread either: the exception of a signal can occur anywhere in Python's own modules,
-    also while a lock is held, and a thread would then wait for that lock forever.
+    `ProcessPoolExecutor` does not suffice: its workers share a queue, so a worker that dies while it sends a result can
+    leave the others waiting. Here a closed pipe shows immediately that its worker died, because no other process holds
+    that end. Nor is there a helper thread: a signal handler can raise its exception anywhere in Python's own modules,
+    even while a lock is held, and a thread would then wait for that lock forever.
     """
 
     def __init__(self, count: int) -> None:
@@ -192,10 +192,10 @@ class _Processes:
         self._idle += self._workers
 
     def submit(self, call: Callable[..., object], *arguments: Any) -> int:
-        """Send a call to a worker as soon as one is idle; return the number of the call.
+        """Send a call to a worker as soon as one is idle, and return the number of the call.
 
         Raises:
-            BrokenExecutor: if a worker dies meanwhile.
+            BrokenExecutor: if a worker dies in the meantime.
             Exception: if the call cannot be pickled.
         """
         while not self._idle:
@@ -210,11 +210,11 @@ class _Processes:
         return number
 
     def result(self, number: int) -> Any:
-        """Wait for the result of a call and return it; it can be asked for once.
+        """Wait for the result of a call and return it; call this once for each number.
 
         Raises:
-            BrokenExecutor: if a worker dies meanwhile.
-            Exception: as the call raises it.
+            BrokenExecutor: if a worker dies in the meantime.
+            Exception: if the call raises one.
         """
         while number not in self._answers:
             self._receive()
@@ -240,7 +240,7 @@ class _Processes:
         self._await()
 
     def kill(self) -> None:
-        """End the workers at once."""
+        """Kill the workers."""
         for worker in self._workers:
             worker.process.kill()
         self._await()
@@ -253,7 +253,7 @@ class _Processes:
 
 @contextmanager
 def _ending(processes: _Processes) -> Iterator[_Processes]:
-    """End the processes after their last job; at once on an error, an interrupt, or if the caller stops early."""
+    """End the processes after their last job; kill them on an error, on an interrupt, or if the caller stops early."""
     try:
         yield processes
         processes.end()
@@ -268,7 +268,7 @@ def _death(worker: _Worker) -> BrokenExecutor:
 
 
 def _send(pipe: Connection, value: object) -> None:
-    """Send a value for `recv`. `Connection.send` leaves a buffer exported if it fails, which Python 3.13 reports."""
+    """Send a value for `recv`. A failed `Connection.send` leaves a buffer exported, which Python 3.13 reports."""
     pipe.send_bytes(pickle.dumps(value, pickle.HIGHEST_PROTOCOL))
 
 
@@ -284,21 +284,21 @@ def _end_of(status: int | None) -> str:
 
 
 class _Failure(NamedTuple):
-    """An error of a call, and where it was raised."""
+    """An error that a call raised, and its traceback."""
 
     error: Exception
     traceback: str
 
 
 class _RemoteTraceback(Exception):
-    """The cause of an error that was raised in another process: shows the traceback there."""
+    """The cause of an error that was raised in another process; it shows the traceback of that process."""
 
     def __str__(self) -> str:
         return f"\n\n{self.args[0]}"
 
 
 def _work(pipe: Connection, prepare: Callable[[], object] | None) -> None:
-    """Answer calls until there are no more; this is what a worker runs."""
+    """Answer calls until there are no more. This is the main function of a worker."""
     _begin()
     if prepare:
         prepare()
@@ -322,7 +322,7 @@ STOPPING = {getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if
 
 @contextmanager
 def _undisturbed() -> Iterator[None]:
-    """Block signals, here and in a process started meanwhile, until that process has its own handlers."""
+    """Block signals in this process, and in a process started in the meantime until it has its own handlers."""
     if sys.platform == "win32":
         yield
         return
@@ -334,7 +334,7 @@ def _undisturbed() -> Iterator[None]:
 
 
 def _begin() -> None:
-    # Ctrl-C reaches every process of a terminal; the parent ends its workers.
+    # Ctrl-C reaches every process of a terminal, but the parent ends its workers.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     for number in STOPPING:
         if callable(signal.getsignal(number)):  # a handler of the parent, in a forked worker

@@ -1,1 +1,1 @@
-"""The same results as the plain modules, over arrays of NumPy: for large texts and many merges (see `dispatch`)."""
+"""Does the work of the plain modules over NumPy arrays, for large texts and many merges (see `dispatch`)."""

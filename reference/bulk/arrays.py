@@ -1,4 +1,4 @@
-"""Operations on arrays that NumPy does not have: runs, growing arrays, and a hash table for many keys at once."""
+"""Array operations that NumPy lacks: runs, growing arrays, and a hash table that looks up many keys at once."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _LARGEST = np.uint64(2**64 - 1)
 
 
 def starts_of_runs(values: Integers) -> Integers:
-    """Return where runs of equal values start.
+    """Return the positions at which runs of equal values start.
 
     >>> starts_of_runs(np.array([7, 7, 5])).tolist()
     [0, 2]
@@ -27,7 +27,7 @@ def starts_of_runs(values: Integers) -> Integers:
 
 
 def runs(values: Integers, first: Integers, sizes: Integers) -> Integers:
-    """Return runs of `values`, one after the other; they start at `first` and have `sizes` items.
+    """Return the concatenation of runs of `values` that start at `first` and have `sizes` items.
 
     >>> runs(np.array([5, 6, 7]), np.array([2, 0]), np.array([1, 2])).tolist()
     [7, 5, 6]
@@ -39,10 +39,10 @@ def runs(values: Integers, first: Integers, sizes: Integers) -> Integers:
 
 
 def without_overlap(overlaps: Flags) -> Flags:
-    """Return which occurrences of a pair are merged: of a run of overlapping ones, every other, from the left.
+    """Return which occurrences of a pair are merged: every other one of a run that overlaps, from the left.
 
     Args:
-        overlaps: whether an occurrence overlaps the one before it.
+        overlaps: whether each occurrence overlaps the one before it.
 
     >>> without_overlap(np.array([False, True, True, False])).tolist()
     [True, False, True, True]
@@ -54,7 +54,7 @@ def without_overlap(overlaps: Flags) -> Flags:
 
 
 def with_room(array: Integers, used: int, fresh: int) -> Integers:
-    """Return `array` with room for `fresh` items after the first `used`: itself, or a larger copy.
+    """Return `array`, or a larger copy, with room for `fresh` items after the first `used`.
 
     >>> len(with_room(np.arange(4), 4, 1))
     8
@@ -65,13 +65,14 @@ def with_room(array: Integers, used: int, fresh: int) -> Integers:
 
 
 class HashTable:
-    """Open addressing with linear probing; all keys take a step together until each has its slot.
+    """A hash table with linear probing, in which all keys of a call take each step together.
 
-    Keys are two arrays of uint64 of equal length, `head` and `tail`; any pair is a key except twice the largest word.
+    Keys are pairs of uint64, in two arrays of equal length, `head` and `tail`. Any pair can be a key except twice the
+    largest number.
     """
 
     def __init__(self, bits: int = 12) -> None:
-        # Odd and random: with known factors, somebody could make a text whose keys all have the same slot.
+        # Odd and random: with known factors, an attacker could make a text whose keys all have the same slot.
         self._factors = np.frombuffer(os.urandom(24), np.uint64) | np.uint64(1)
         self._allocate(bits)
 
@@ -83,7 +84,7 @@ class HashTable:
         self._number = np.full(1 << bits, _VACANT, np.int32)
 
     def find(self, head: Integers, tail: Integers) -> Integers:
-        """Return the number of each key, -1 where it has none."""
+        """Return the number of each key, -1 for a missing key."""
         slot = self._slots(head, tail)
         numbers = self._number[slot]
         asked = np.flatnonzero(((self._head[slot] != head) | (self._tail[slot] != tail)) & (numbers != _VACANT))
@@ -96,15 +97,15 @@ class HashTable:
         return numbers
 
     def enter(self, head: Integers, tail: Integers, first_number: int) -> tuple[Integers, Integers]:
-        """Give the next numbers to new keys, in order of first occurrence.
+        """Assign the next numbers to new keys, in order of first occurrence.
 
         Args:
-            head: first words of the keys, uint64.
-            tail: second words.
-            first_number: the first number to give.
+            head: the first number of each key, uint64.
+            tail: the second number of each key, uint64.
+            first_number: the first number to assign.
 
         Returns:
-            tuple: the number of each key; and the positions of the new ones, in order of their numbers.
+            tuple: the number of each key, and the positions of the new keys in order of their numbers.
 
         >>> table = HashTable()
         >>> words = np.array([7, 7, 5, 7], np.uint64)
@@ -119,13 +120,13 @@ class HashTable:
         a, z = head[missing][order], tail[missing][order]
         fresh = np.ones(len(order), bool)
         fresh[1:] = (a[1:] != a[:-1]) | (z[1:] != z[:-1])
-        first = np.sort(missing[order[fresh]])  # the sort is stable: the first of equals comes first
+        first = np.sort(missing[order[fresh]])  # the sort is stable: the first of equal keys comes first
         self._insert(head[first], tail[first], np.arange(first_number, first_number + len(first), dtype=np.int32))
         numbers[missing] = self.find(head[missing], tail[missing])
         return numbers, first
 
     def _insert(self, head: Integers, tail: Integers, numbers: Integers) -> None:
-        """Insert new keys, each once."""
+        """Insert distinct new keys."""
         if 2 * (self._used + len(head)) > len(self._number):
             held = self._number != _VACANT
             head = np.concatenate([self._head[held], head])

@@ -1,4 +1,4 @@
-"""Encodes long texts as the plain path does: each distinct piece once, new ones together, all ids by one lookup."""
+"""Encodes long texts as the plain path does, but each distinct piece once, and all new pieces together."""
 
 from __future__ import annotations
 
@@ -21,23 +21,23 @@ Integers = npt.NDArray[Any]
 Ids = npt.NDArray[np.uint32]
 
 FEW, ROUND = 64, 512
-"""A round that merges fewer pairs than `FEW` is slower than the heap. It takes as long as the heap takes to look at so
-many tokens (measured)."""
+"""A round that merges fewer than `FEW` pairs is slower than the heap: it takes as long as the heap takes for `ROUND`
+tokens (measured)."""
 CACHE_SIZE = 1 << 22
-"""The most ids of pieces that are remembered, approximately; when there are more, all are forgotten."""
+"""The approximate most ids in the cache of pieces; a full cache is cleared."""
 NO_RANK = 2**31 - 1
 SPACE = ord(" ")
 
 
 class BulkRanks:
-    """The ranks of merges, which merge many pre-tokens, of any length, at once.
+    """The ranks of merges, and a way to merge many pre-tokens of any length at once.
 
     Args:
-        ranks: the ranks on the plain path.
+        ranks: the ranks for the plain path.
         byte_ids: byte → id.
 
     Attributes:
-        wall: a number that is no id; nothing is merged across it.
+        wall: a number that is not an id; no merge crosses it.
     """
 
     def __init__(self, ranks: Ranks, byte_ids: Sequence[int]) -> None:
@@ -46,7 +46,7 @@ class BulkRanks:
         left, right = (np.fromiter((pair[side] for pair in ranks.rank_of), np.int64) for side in (0, 1))
         self.wall = max(int(self._result_of.max(initial=0)), *byte_ids) + 1
         self._byte_ids = np.array(byte_ids, np.int64)
-        # The last entry is for the number -1, of a pair that is not a merge.
+        # The last entry is for the number -1, which is that of a pair that is not a merge.
         self._rank_of = np.array([*ranks.rank_of.values(), NO_RANK], np.int64)
         self._pairs = HashTable()
         self._pairs.enter(left.astype(np.uint64), right.astype(np.uint64), 0)
@@ -54,29 +54,29 @@ class BulkRanks:
         for side in left, right:
             np.minimum.at(lowest, side, self._rank_of[:-1])
         self._lowest_after = lowest[self._result_of]
-        """Rank → the lowest rank of all merges of what it makes: what it can lead to."""
+        """Rank → the lowest rank of any merge that has its result as a part: the lowest rank to which it can lead."""
 
     def merge(self, pre_tokens: Sequence[bytes]) -> tuple[Integers, Integers]:
         """Merge the bytes of all `pre_tokens`.
 
         Returns:
-            tuple: the ids, one pre-token after the other; and how many each has.
+            tuple: the ids of all pre-tokens in order, and the number of ids of each.
         """
         ids = self._byte_ids[np.frombuffer(b"".join(pre_tokens), np.uint8)]
         ends = np.cumsum([0, *map(len, pre_tokens)])
         return self.merge_ids(np.insert(ids, ends, self.wall))
 
     def merge_ids(self, ids: Integers) -> tuple[Integers, Integers]:
-        """Merge runs of ids. There is a `wall` between two of them, before the first and after the last.
+        """Merge runs of ids. A `wall` separates two runs, precedes the first and follows the last.
 
-        In each round, a limit is the lowest rank that a merge of any pair here can lead to. Below it, no round creates
-        a pair; so the pairs below it compete with their neighbours only, and of these the lower rank comes first, and
-        of equal ones the left. Each pair that comes before both neighbours is merged. That gives the same as one merge
-        after the other. The heap does what is left if too many rounds merge few pairs, or no pair is below the limit,
-        because a merge leads to one of lower rank.
+        In each round, the limit is the lowest rank to which a merge of any current pair can lead. No later merge
+        creates a pair below it, so a pair below it competes only with its neighbours: the lower rank wins, or the left
+        pair if the ranks are equal. Each pair that wins against both neighbours is merged, which gives the same result
+        as one merge at a time. The heap does the rest if too many rounds merge few pairs, or if no pair is below the
+        limit because a merge leads to one of lower rank.
 
         Returns:
-            tuple: the ids without walls; and how many each run has.
+            tuple: the ids without walls, and the number of ids of each run.
         """
         ids = ids.copy()
         following, preceding = np.arange(1, len(ids) + 1), np.arange(-1, len(ids) - 1)
@@ -119,12 +119,12 @@ class BulkRanks:
 def _first_among_neighbours(
     places: Integers, ranks: Integers, rank_at: Integers, preceding: Integers, following: Integers
 ) -> Integers:
-    """Return those of `places` whose pairs are merged before the pairs that overlap them."""
+    """Return the `places` whose pairs are merged before the pairs that overlap them."""
     before, after = rank_at[preceding[places]], rank_at[following[places]]
     overlaps = before == ranks
     first = before > ranks
     if overlaps.any():
-        # In a run of equal pairs every other one comes first, if the run itself does.
+        # In a run of equal pairs, every other one comes first if the run itself does.
         index = np.arange(len(places))
         begin = np.maximum.accumulate(np.where(overlaps, 0, index))
         first = first[begin] & ((index - begin) % 2 == 0)
@@ -132,14 +132,14 @@ def _first_among_neighbours(
 
 
 class BulkEncoder:
-    """Encodes texts in blocks, and remembers pieces.
+    """Encodes texts in blocks and caches the ids of pieces.
 
     Args:
-        encoder: the plain one.
-        special: found in the text before it is split.
+        encoder: the encoder of the plain path.
+        special: the special tokens to recognize.
         special_ids: special token → id.
         compiled: a pattern with fences.
-        starts: finds pieces that are merged by themselves; None for those of the pattern.
+        starts: returns the positions of pieces that are merged independently; None means the pieces of the pattern.
     """
 
     def __init__(
@@ -160,14 +160,14 @@ class BulkEncoder:
         self._table = PieceTable(self._starts)
         self._ids: Ids = np.zeros(1, np.uint32)
         self._used = 1
-        # A barrier has one id, which is set afterwards.
+        # A barrier has one id, which is set later.
         self._first, self._size = np.zeros(1, np.int64), np.ones(1, np.int64)
 
     def encode(self, documents: Iterable[str]) -> Iterator[Ids]:
-        """Yield the ids of `documents`, a block at a time.
+        """Yield the ids of `documents`, one block at a time.
 
         Raises:
-            UnicodeEncodeError: a ValueError, if a text holds a lone surrogate.
+            UnicodeEncodeError: if a text contains a lone surrogate; a subclass of ValueError.
         """
         for ids, _ in self._blocks(documents):
             yield ids
@@ -176,7 +176,7 @@ class BulkEncoder:
         """Yield the ids of each document.
 
         Raises:
-            UnicodeEncodeError: a ValueError, if a text holds a lone surrogate.
+            UnicodeEncodeError: if a text contains a lone surrogate; a subclass of ValueError.
         """
         begun: list[Ids] = []
         for ids, ends in self._blocks(documents):
@@ -193,7 +193,7 @@ class BulkEncoder:
             yield self._encode(block)
 
     def _encode(self, block: Block) -> tuple[Ids, Integers]:
-        """Return the ids of a block, and where in them documents end."""
+        """Return the ids of a block, and the positions in them at which documents end."""
         numbers = self._table.number(block)
         self._learn(self._table.pieces[len(self._first) :])
         sizes = self._size[numbers]
@@ -205,7 +205,7 @@ class BulkEncoder:
         return np.delete(ids, closing), closing - np.arange(len(closing))
 
     def _learn(self, pieces: Sequence[bytes]) -> None:
-        """Encode `pieces`, which are new."""
+        """Encode new pieces."""
         if not pieces:
             return
         if self._are_pre_tokens:
@@ -219,7 +219,7 @@ class BulkEncoder:
         self._used += len(ids)
 
     def _split_and_merge(self, pieces: Sequence[bytes]) -> tuple[Integers, Integers]:
-        """Return the ids of `pieces`, and how many each has; a pre-token of several pieces is merged once."""
+        """Return the ids of `pieces` and the number of ids of each; each distinct pre-token is merged once."""
         pre_tokens, many = split_each(pieces, self._compiled)
         known: dict[bytes, int] = {}
         numbers = [known.setdefault(one, len(known)) for one in pre_tokens]
@@ -229,15 +229,15 @@ class BulkEncoder:
 
 
 class SplitEncoder(BulkEncoder):
-    """The same for a pattern without fences: its engine splits, as on the plain path.
+    """Encodes texts by a pattern without fences: the engine splits, as on the plain path.
 
-    A pre-token, such as several words of SuperBPE, may never occur again, but parts of it do. So merges are made in two
-    stages. The merges of the first one, those before the first token that reaches over the start of a word, are made in
-    pieces, which are remembered: between two pieces are two bytes that no merge of this stage brings together.
+    A pre-token, such as several words of SuperBPE, may never recur, but its parts do. So merges are made in two stages.
+    The first stage has the merges before the first token that reaches across the start of a word. It works on pieces,
+    which are cached: no merge of this stage brings together the two bytes at the boundary of two pieces.
 
     Args:
-        encoder: the plain one.
-        special: found in the text before it is split.
+        encoder: the encoder of the plain path.
+        special: the special tokens to recognize.
         special_ids: special token → id.
         compiled: any pattern.
     """
@@ -277,12 +277,12 @@ class SplitEncoder(BulkEncoder):
     def _encode_split(
         self, pre_tokens: Sequence[bytes], special: Mapping[int, int], ends: Sequence[int]
     ) -> tuple[Ids, Integers]:
-        """Return the ids of pre-tokens, and where in them documents end.
+        """Return the ids of pre-tokens, and the positions in them at which documents end.
 
         Args:
-            pre_tokens: an empty one is a special token.
-            special: place of an empty one → id.
-            ends: after how many pre-tokens documents end.
+            pre_tokens: the pre-tokens; an empty one represents a special token.
+            special: index of an empty pre-token → id.
+            ends: the index after the last pre-token of each document.
         """
         if self._used > CACHE_SIZE:
             self._forget()
@@ -297,9 +297,9 @@ class SplitEncoder(BulkEncoder):
 
 
 def _first_stage(ranks: Ranks, byte_ids: Sequence[int]) -> tuple[Ranks, npt.NDArray[np.bool_]]:
-    """Return the merges before the first one that adds a space after another byte, and which bytes they bring together.
+    """Return the merges before the first that adds a space after another byte, and which bytes they bring together.
 
-    If a later merge makes a part of one of them, there are none.
+    Return no merges if a later one creates a part of one of them.
     """
     inside = np.zeros((256, 256), bool)
     edges = {index: (byte, byte) for byte, index in enumerate(byte_ids)}

@@ -1,9 +1,9 @@
-"""Learns merges as `trainer.learn_plainly` does, over flat arrays, and many merges at a time.
+"""Learns merges as `trainer.learn_plainly` does, over flat arrays and many at a time.
 
-All words are in one array of tokens, one after the other, with a wall after each. A merge is applied at all its places
-at once. Merges that follow one another in order of frequency are applied together where that gives the same result as
-one after the other: no two of them touch a common token, and no pair that the earlier ones create comes before a later
-one. On English, a step makes about twenty merges, which share the cost of calling NumPy.
+One array holds the tokens of all words, with a wall after each word. A merge is applied to all its occurrences at once.
+Successive merges in order of frequency are applied together where that gives the same result as one at a time: no two
+of them share a token, and no pair that an earlier one creates precedes a later one. On English text, a step makes about
+twenty merges, which share the cost of calling NumPy.
 """
 
 from __future__ import annotations
@@ -27,34 +27,35 @@ from .pieces import Block, PieceTable, apart, starts_apart
 
 Integers = npt.NDArray[Any]
 Entry: TypeAlias = "tuple[int, Any, Any, int]"
-"""An entry of the heap: minus the count, the keys of both tokens, the number of the pair."""
+"""An entry of the heap: the negative count, the keys of both tokens, the number of the pair."""
 
 WALL = -1
-"""In place of a token: before the first word, and after each."""
+"""Takes the place of a token before the first word and after each word."""
 GONE = -2
-"""In place of a token that a merge took away."""
+"""Takes the place of a token that a merge removed."""
 TOKEN_BITS, PLACE_BITS = 24, 32
 MOST = 64
-"""The most merges of one step. Merge, side, token and place of a new pair are packed into 63 bits."""
+"""The most merges in one step. Merge, side, token and position of a new pair are packed into 63 bits."""
 FRONTIER = 1024
-"""The number of pairs in the heap after its threshold was lowered, approximately."""
+"""The approximate number of pairs in the heap after its threshold is lowered."""
 BLOCK = 1 << 20
-"""How many bytes of words are cut into pieces at once, approximately."""
+"""The approximate number of bytes of words that are cut into pieces at once."""
 
 
 class Corpus:
-    """The words as flat arrays, and the pairs in them by number.
+    """The words as flat arrays, and numbered pairs of adjacent tokens.
 
     Args:
-        tokens: the tokens of the words, with a wall before the first word and after each. The corpus changes the array.
-        weights: how often each word occurs.
+        tokens: the tokens of the words, with a wall before the first word and after each word. The corpus changes the
+            array.
+        weights: the number of occurrences of each word.
 
     Attributes:
-        token: place → token, `WALL` between words, `GONE` where a merge took the token away.
-        pair_at: place → number of the pair that starts there, -1 for none.
-        count: pair → how often it occurs, overlapping occurrences too, with the words' weights.
+        token: position → token, `WALL` between words, `GONE` where a merge removed the token.
+        pair_at: position → number of the pair that starts there, -1 for none.
+        count: pair → number of occurrences, including overlapping ones, times the weights of the words.
         left, right: pair → its tokens.
-        pairs: how many pairs have a number; the arrays by pair have room for more.
+        pairs: the number of numbered pairs; the arrays by pair have room for more.
     """
 
     def __init__(self, tokens: Integers, weights: Sequence[int]) -> None:
@@ -67,7 +68,8 @@ class Corpus:
         self.pair_at = np.full(size, -1, np.int32)
         self.pairs = 0
         self.count, self.left, self.right = (np.empty(0, np.int64) for _ in range(3))
-        # The places of a pair when it was created. It never gets others: no later merge creates the same pair.
+        # The positions of a pair when it was created. It never gets others, because no later merge creates the same
+        # pair.
         self._places, self._placed = np.empty(0, np.int32), 0
         self._first, self._end = np.empty(0, np.int64), np.empty(0, np.int64)
         here = np.flatnonzero((self.token[:-1] >= 0) & (self.token[1:] >= 0))
@@ -80,7 +82,7 @@ class Corpus:
         self._number(key[starts] // kinds, key[starts] % kinds, here, starts)
 
     def occurrences(self, numbers: Sequence[int]) -> tuple[Integers, Integers]:
-        """Return where the pairs occur without overlap, pair after pair, and which of `numbers` each is."""
+        """Return the positions of the pairs, by pair and without overlap, and the index in `numbers` of each."""
         listed = [self._places[self._first[number] : self._end[number]] for number in numbers]
         here = np.concatenate(listed)
         which = np.repeat(np.arange(len(numbers)), [len(one) for one in listed])
@@ -95,7 +97,7 @@ class Corpus:
         return here, which
 
     def neighbours(self, here: Integers, which: Integers) -> NewPairs:
-        """Return the pairs that merging at `here` creates, by neighbour: on the left, and on the right."""
+        """Return the pairs that merging at `here` creates with the neighbours on the left and on the right."""
         before, after = self.preceding[here], self.following[self.following[here]]
         return self._sides(here, which, before, after)
 
@@ -110,13 +112,13 @@ class Corpus:
         return NewPairs(packed, self.weight)
 
     def merge(self, numbers: Sequence[int], here: Integers, which: Integers, new: NewPairs, first_id: int) -> Integers:
-        """Merge pairs where they occur, and number the pairs that this creates.
+        """Merge pairs at their occurrences and number the pairs that this creates.
 
         Args:
-            numbers: of the pairs; the first becomes the token `first_id`, and so on.
-            here: from `occurrences`.
-            which: from there, too.
-            new: from `neighbours`.
+            numbers: the numbers of the pairs; the first becomes the token `first_id`, and so on.
+            here: the positions from `occurrences`.
+            which: the indices from `occurrences`.
+            new: the result of `neighbours`.
             first_id: the first new token.
 
         Returns:
@@ -132,7 +134,7 @@ class Corpus:
         self.pair_at[here] = -1
         self.following[here] = after
         self.preceding[after] = here
-        # A pair between two merged places is withdrawn once, with the place at its left.
+        # A pair between two merged positions is withdrawn once, with the position on its left.
         alone = token[before] != GONE
         lost = alone & (left_pairs >= 0)
         np.subtract.at(self.count, left_pairs[lost], weight[lost])
@@ -148,7 +150,7 @@ class Corpus:
         return self._number(left, right, new.places, new.starts)
 
     def _number(self, left: Integers, right: Integers, places: Integers, starts: Integers) -> Integers:
-        """Give numbers to new pairs; the places of pair i are `places[starts[i]:starts[i + 1]]`."""
+        """Number new pairs; the positions of pair i are `places[starts[i]:starts[i + 1]]`."""
         numbers = np.arange(self.pairs, self.pairs + len(starts))
         for name in ("count", "left", "right", "_first", "_end"):
             setattr(self, name, with_room(getattr(self, name), self.pairs, len(starts)))
@@ -165,15 +167,15 @@ class Corpus:
 
 
 class NewPairs:
-    """Pairs of a new token and a neighbour that merges create, in order of merge, side and neighbour.
+    """The pairs of a new token and a neighbour that merges create, in order of merge, side and neighbour.
 
     Attributes:
-        places: where they start, pair after pair, ascending in each.
-        starts: pair → where its places start among those.
-        which: pair → the merge that creates it, by its place in the step.
-        on_right: pair → whether the neighbour is at the right of the new token.
+        places: the positions at which they start, grouped by pair, ascending in each group.
+        starts: pair → index of its first position in `places`.
+        which: pair → index in the step of the merge that creates it.
+        on_right: pair → whether the neighbour is on the right of the new token.
         neighbour: pair → the other token.
-        counts: pair → how often it occurs.
+        counts: pair → number of occurrences.
     """
 
     def __init__(self, packed: Integers, weight: Integers) -> None:
@@ -199,15 +201,15 @@ def sums(values: Integers, starts: Integers) -> Integers:
 
 
 class Frontier:
-    """The most frequent pairs, in a heap.
+    """A heap of the most frequent pairs.
 
     Most pairs are never frequent enough to be merged. Pairs below a threshold stay out of the heap; the threshold is
-    lowered when the heap is empty. A pair never improves, so its entry is brought up to date only when it surfaces.
+    lowered when the heap is empty. A pair never improves, so its entry is updated only when it surfaces.
 
     Args:
-        corpus: knows the counts.
-        keys: token → what sorts first among equal counts (`TOKEN_KEYS`); the list grows with the tokens.
-        allows: whether a pair may be merged, by its tokens.
+        corpus: the corpus, which has the counts.
+        keys: token → its sort key among equal counts (`TOKEN_KEYS`); the list grows with the tokens.
+        allows: returns whether a pair of tokens may be merged.
     """
 
     def __init__(self, corpus: Corpus, keys: Sequence[Any], allows: Callable[[int, int], bool]) -> None:
@@ -227,17 +229,17 @@ class Frontier:
         return -int(corpus.count[number]), keys[corpus.left[number]], keys[corpus.right[number]], number
 
     def add(self, numbers: Integers) -> None:
-        """Add pairs, which are new."""
+        """Add new pairs."""
         for number in numbers[self._corpus.count[numbers] >= self._threshold].tolist():
             heappush(self._heap, self._entry(number))
 
     def give_back(self, entries: Iterable[Entry]) -> None:
-        """Add entries that were taken and not used."""
+        """Put back entries that were taken but not used."""
         for entry in entries:
             heappush(self._heap, entry)
 
     def take(self, most: int) -> list[Entry]:
-        """Remove and return the next pairs, at most so many, up to the first that shares a token with one before it."""
+        """Remove and return the next pairs, at most `most`, up to the first that shares a token with an earlier one."""
         taken: list[Entry] = []
         lefts: set[int] = set()
         rights: set[int] = set()
@@ -318,8 +320,8 @@ def learn(
 def _together(taken: Sequence[Entry], new: NewPairs) -> int:
     """Return how many of the first pairs taken may be merged in one step.
 
-    A pair that an earlier one creates could come before a later one if it is at least as frequent. (Its count here
-    includes occurrences that other merges of the step take away. So the answer can be too low, never too high.)
+    A new pair could precede a later pair of the step if it is at least as frequent. Its count here includes occurrences
+    that other merges of the step remove, so the result can be too low but never too high.
     """
     largest = np.zeros(len(taken), np.int64)
     np.maximum.at(largest, new.which, new.counts)
@@ -328,11 +330,11 @@ def _together(taken: Sequence[Entry], new: NewPairs) -> int:
     return int(late[0]) + 1 if len(late) else len(taken)
 
 
-# What learning starts from
+# The tokens at the start
 
 
 def bytes_as_tokens(words: Sequence[bytes], order: Sequence[int]) -> Integers:
-    """Return the tokens of `words`, a byte each, with walls.
+    """Return one token for each byte of `words`, with walls.
 
     >>> bytes_as_tokens([b"ab", b"c"], range(256)).tolist()
     [-1, 97, 98, -1, 99, -1]
@@ -347,7 +349,7 @@ def bytes_as_tokens(words: Sequence[bytes], order: Sequence[int]) -> Integers:
 def tokens_after(words: Sequence[bytes], merges: Sequence[Merge], order: Sequence[int]) -> Integers:
     """Return the tokens of `words` after `merges`, with walls.
 
-    Words are cut where no merge crosses: between two bytes that are side by side in no token. Each distinct piece is
+    Words are cut where no merge crosses: between two bytes that are not adjacent in any token. Each distinct piece is
     merged once.
 
     Args:
@@ -363,7 +365,7 @@ def tokens_after(words: Sequence[bytes], merges: Sequence[Merge], order: Sequenc
     ids = {bytes([byte]): index for index, byte in enumerate(order)}
     inside = np.zeros((256, 256), bool)
     for index, (left, right) in enumerate(merges, start=len(order)):
-        ids[left + right] = index  # of equal concatenations the last one, as on the plain path
+        ids[left + right] = index  # the last of equal concatenations wins, as on the plain path
         inside[left[-1], right[0]] = True
     table = PieceTable(partial(starts_apart, inside))
     numbers = np.concatenate([np.zeros(1, np.int32), *map(table.number, _blocks(words))])

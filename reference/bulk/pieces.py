@@ -1,8 +1,8 @@
-"""Cuts texts into pieces, and gives equal pieces the same number.
+"""Cuts texts into pieces and gives equal pieces the same number.
 
-A piece is a text that can be split and encoded by itself: a pre-token of GPT-2's pattern, or the text between two
-fences (see `splitting`). Up to `SHORT` bytes it fits into two 64-bit words, by which all pieces of a block are looked
-up at once. Longer pieces, which are few, go through a dictionary.
+A piece is a text that can be split and encoded independently: a pre-token of GPT-2's pattern, or the text between two
+fences (see `splitting`). A piece of up to `SHORT` bytes fits into two 64-bit words, by which all pieces of a block are
+looked up at once. Longer pieces, which are few, are looked up in a dictionary.
 """
 
 from __future__ import annotations
@@ -26,22 +26,22 @@ from .splitting import BARRIER, starts_for
 Integers = npt.NDArray[Any]
 
 BLOCK = 1 << 20
-"""Characters of a block, approximately: so many that the calls of NumPy cost little, so few that its arrays stay in the
-cache of the processor."""
+"""The approximate number of characters of a block: enough that NumPy calls cost little, and few enough that its arrays
+fit into the processor's cache."""
 SHORT = 16
 _BARRIERS = bytes([BARRIER]) * SHORT
 _FENCE = re.compile(fences.TEXT)
-# The bits of a word after a piece of 0 to 8 bytes are set: 0xFF, a byte that no piece has.
+# Masks that fill a word after a piece of 0 to 8 bytes with 0xFF, a byte that no piece contains.
 _BEHIND = np.array([(2**64 - 1) >> (8 * size) << (8 * size) for size in range(8)] + [0], np.uint64)
 
 
 class Block(NamedTuple):
-    """Some text, as UTF-8 with barriers.
+    """Some text as UTF-8, with barriers.
 
     Attributes:
-        padded: the bytes, then more barriers.
-        size: the number of bytes without those.
-        special: the special token at each barrier, None at the end of a document.
+        padded: the bytes, followed by more barriers.
+        size: the number of bytes without the barriers that follow.
+        special: the special token at each barrier; None at the end of a document.
     """
 
     padded: bytes
@@ -92,12 +92,12 @@ def apart(words: Sequence[bytes]) -> Block:
 
 
 def starts_apart(inside: npt.NDArray[np.bool_], padded: bytes, size: int) -> Integers:
-    """Return where pieces start: between two bytes that no merge brings together.
+    """Return the positions at which pieces start: between two bytes that no merge brings together.
 
     Args:
-        inside: byte, byte → whether they are side by side in a token.
-        padded: any bytes.
-        size: how many of them count.
+        inside: byte, byte → whether the two are adjacent in a token.
+        padded: any bytes, then padding.
+        size: the number of bytes without the padding.
     """
     data = np.frombuffer(padded, np.uint8)[:size]
     found = np.ones(size, bool)
@@ -114,7 +114,7 @@ class PieceTable:
     """Numbers distinct pieces from 1; a barrier has the number 0.
 
     Args:
-        starts: finds the positions at which the pieces of a text start (see `splitting`).
+        starts: returns the positions at which the pieces of a text start (see `splitting`).
 
     Attributes:
         pieces: number → bytes.
@@ -160,12 +160,12 @@ def count(documents: Iterable[str], special: SpecialTokens, compiled: regex.Patt
     """Count the pre-tokens of `documents`, in order of first occurrence.
 
     Args:
-        documents: texts; no pre-token crosses from one into the next.
-        special: boundaries; they are not counted.
+        documents: texts; no pre-token spans two of them.
+        special: the special tokens, which are boundaries and are not counted.
         compiled: a pattern with fences.
 
     Raises:
-        UnicodeEncodeError: a ValueError, if a text holds a lone surrogate.
+        UnicodeEncodeError: if a text contains a lone surrogate; a subclass of ValueError.
     """
     starts, are_pre_tokens = starts_for(compiled)
     table = PieceTable(starts)
@@ -179,7 +179,7 @@ def count(documents: Iterable[str], special: SpecialTokens, compiled: regex.Patt
         totals = counts
         new = np.flatnonzero(numbers >= known)[::-1]
         first = np.zeros(len(table) - known, np.int64)
-        first[numbers[new] - known] = new  # the last assignment, of the first place, stays
+        first[numbers[new] - known] = new  # the last assignment, that of the first position, wins
         in_order += (np.argsort(first) + known).tolist()
     found, times = [table.pieces[number] for number in in_order], totals[in_order]
     if not are_pre_tokens:
@@ -194,15 +194,15 @@ def count(documents: Iterable[str], special: SpecialTokens, compiled: regex.Patt
 def split_each(pieces: Sequence[bytes], compiled: regex.Pattern[str]) -> tuple[list[bytes], Integers]:
     """Split pieces into pre-tokens.
 
-    Pieces are joined before they are split, because each call of the engine costs as much as splitting some words. The
-    pre-tokens stay the same where a fence is between two pieces.
+    Pieces are joined before they are split, because each call of the engine costs as much as splitting a few words.
+    Joining does not change the pre-tokens where a fence separates two pieces.
 
     Args:
-        pieces: UTF-8, none of them empty.
+        pieces: non-empty UTF-8.
         compiled: a pattern with fences.
 
     Returns:
-        tuple: the pre-tokens, piece after piece; and how many each piece has.
+        tuple: the pre-tokens of all pieces in order, and the number of pre-tokens of each piece.
 
     >>> pre_tokens, many = split_each([b"I'll", b" go", b"on"], regex.compile(r" ?[a-zA-Z]+|'ll"))
     >>> pre_tokens, many.tolist()

@@ -1,8 +1,8 @@
-"""Finds the positions at which pieces start in a whole text at once: GPT-2's pre-tokens, or the text between fences.
+"""Finds all positions at which pieces of a text start: GPT-2's pre-tokens, or the text between fences.
 
-The text is UTF-8, with the byte `BARRIER`, which UTF-8 never holds, in place of each special token and at the end of
-each document. For GPT-2, every byte gets the class of its character. A pre-token starts where the class changes, except
-that the last character of white space belongs to what follows, and for English contractions.
+The text is UTF-8 with the byte `BARRIER`, which never occurs in UTF-8, in place of each special token and at the end of
+each document. For GPT-2, every byte gets the class of its character. A pre-token starts where the class changes, with
+two exceptions: the last character of white space belongs to the word that follows, and English contractions.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ Integers = npt.NDArray[Any]
 
 BARRIER = 0xFF
 OTHER, LETTER, NUMBER, SPACE, WHITE, END, UNKNOWN = range(7)
-"""Classes: those below `SPACE` make words; `SPACE` is U+0020, `WHITE` all other white space."""
+"""Classes of characters: those below `SPACE` form words, `SPACE` is U+0020, and `WHITE` is all other white space."""
 
 Starts = Callable[[bytes, int], Integers]
-"""From UTF-8 with barriers, at least three of them after the text, and the size of the text in bytes, to the offsets at
-which its pieces start: ascending, int64. Each barrier is a piece."""
+"""Takes UTF-8 with barriers, at least three of them after the text, and the size of the text in bytes. Returns the
+offsets at which its pieces start: ascending, int64. Each barrier is a piece."""
 
 _ENGINE = regex.compile(r"(\p{L})|(\p{N})|( )|(\s)|.", regex.DOTALL)
 
 
 def class_of(character: str) -> int:
-    """Return the class of a character, by the engine that splits on the plain path."""
+    """Return the class of a character according to the engine that splits on the plain path."""
     match = _ENGINE.match(character)
     return (match and match.lastindex) or OTHER
 
@@ -42,7 +42,7 @@ _class_of_code = np.full(0x110000, UNKNOWN, np.uint8)
 
 
 def starts_for(compiled: regex.Pattern[str]) -> tuple[Starts, bool]:
-    """Return the function that finds the pieces for a pattern with fences, and whether they are its pre-tokens.
+    """Return the function that finds the pieces for a pattern, and whether these are its pre-tokens.
 
     Raises:
         ValueError: if the pattern has no fences.
@@ -50,12 +50,12 @@ def starts_for(compiled: regex.Pattern[str]) -> tuple[Starts, bool]:
     if compiled.pattern == resolve("gpt2").pattern:
         return gpt2_starts, True
     if not fences.has_fence(compiled):
-        raise ValueError(f"no fences are known for the pattern {compiled.pattern!a}")
+        raise ValueError(f"the pattern {compiled.pattern!a} has no known fences")
     return fence_starts, False
 
 
 def fence_starts(padded: bytes, size: int) -> Integers:
-    r"""Return where the pieces between fences start.
+    r"""Return the positions at which the pieces between fences start.
 
     >>> fence_starts(b"I'll  go on" + b"\xff" * 3, 11).tolist()
     [0, 8]
@@ -70,7 +70,7 @@ def fence_starts(padded: bytes, size: int) -> Integers:
 
 
 def gpt2_starts(padded: bytes, size: int) -> Integers:
-    r"""Return where GPT-2's pre-tokens start.
+    r"""Return the positions at which GPT-2's pre-tokens start.
 
     >>> gpt2_starts(b"I'll  go" + b"\xff" * 3, 8).tolist()
     [0, 1, 4, 5]
@@ -99,7 +99,7 @@ def gpt2_starts(padded: bytes, size: int) -> Integers:
 
 
 def _classify_wide(raw: Bytes, classes: Bytes) -> list[tuple[Integers, Integers]]:
-    """Set the classes of characters beyond ASCII; return where white space among them starts and ends."""
+    """Set the classes of non-ASCII characters, and return the first and last bytes of white space among them."""
     lead = np.flatnonzero((raw >= 0xC2) & (raw != BARRIER))
     white = []
     for low, high, length in ((0xC2, 0xDF, 2), (0xE0, 0xEF, 3), (0xF0, 0xF4, 4)):
@@ -127,7 +127,7 @@ def _classes_of(codes: Integers) -> Bytes:
 
 
 def _join_contractions(raw: Bytes, found: npt.NDArray[np.bool_]) -> None:
-    """Where a pre-token starts with an apostrophe, make a contraction one pre-token."""
+    """Make each contraction one pre-token, where a pre-token starts with its apostrophe."""
     size = len(found)
     quote = np.flatnonzero(raw[:size] == ord("'"))
     quote = quote[found[quote]]

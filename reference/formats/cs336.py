@@ -1,11 +1,11 @@
-"""The pair that students of CS336 write: `vocab: dict[int, bytes]` and `merges: list[tuple[bytes, bytes]]`; read only.
+"""Reads the pair that CS336 asks for: `vocab: dict[int, bytes]` and `merges: list[tuple[bytes, bytes]]`.
 
-The pair has no file format, so this module reads the files that solutions write: pickles; JSON with tokens as Latin-1,
-in GPT-2's spelling, as hexadecimal digits, base64, Python literals or lists of integers; merges as lines of two such
-tokens. The encoding is detected, and an ambiguous file is refused: there must be a token for each of the 256 bytes, and
-tokens for the parts and the result of each merge.
+CS336 defines no file format for it, so this module reads the files that solutions write: pickles; JSON with tokens as
+Latin-1, in GPT-2's spelling, as hexadecimal digits, base64, Python literals or lists of integers; merges as lines of
+two such tokens. It detects the encoding and rejects ambiguous files: there must be a token for each of the 256 bytes,
+and for the parts and the result of each merge.
 
-No file can call anything: a pickle that holds other than plain values is refused.
+No file can call anything: a pickle that contains anything but plain values is rejected.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ SPELLINGS: dict[str, Callable[[str], bytes]] = {
     "base64": lambda text: base64.b64decode(text, validate=True),
     "Python literals": _literal,
 }
-"""How a token can be written as a string → the function that reads it, which raises a ValueError for other strings."""
+"""A way to write a token as a string → the function that reads it, which raises a ValueError for other strings."""
 
 
 def read(
@@ -65,14 +65,14 @@ def read(
     """Read a model.
 
     Args:
-        path: the file of the vocabulary, or one that holds both: one after the other, as a tuple, or by name.
-        merges_path: the file of the merges, if it is another one.
-        special_tokens: None means those in the files, which may hold them under that name.
+        path: the file of the vocabulary, or a file with both parts: one after the other, as a tuple, or by name.
+        merges_path: the file of the merges, if it is separate.
+        special_tokens: None means those that the files have under that name, if any.
         pattern: a name or a regular expression.
 
     Raises:
-        ValueError: with the file, if it is malformed, holds anything but plain values, has
-            ambiguous bytes, or lacks a part.
+        ValueError: with the file, if it is malformed, contains anything but plain values, is ambiguous, or lacks a
+            part.
     """
     found: dict[str, tuple[Any, str]] = {}
     for file in (path, merges_path):
@@ -96,15 +96,15 @@ def read(
 
 
 def _named(values: Iterable[Any], where: str) -> Iterator[tuple[str, Any]]:
-    """Yield the named parts of a file: vocab, merges, special_tokens."""
+    """Yield the parts of a file by name: vocab, merges, special_tokens."""
     for value in values:
         if isinstance(value, dict) and value and set(value) <= _KEYS.keys():
             yield from ((_KEYS[key], part) for key, part in value.items())
         elif isinstance(value, dict):
             if {"vocab", "merges"} <= value.keys() and len(value) < 256:
                 unknown = next(key for key in value if key not in _KEYS)
-                message = "nothing is known; vocab, merges, special_tokens are read"
-                raise ValueError(f"{where}: of {shortened(unknown)} {message}")
+                message = "is an unknown key; the known ones are vocab, merges and special_tokens"
+                raise ValueError(f"{where}: {shortened(unknown)} {message}")
             yield "vocab", value
         elif isinstance(value, (list, tuple)) and len(value) == 2 and isinstance(value[0], dict):
             yield from zip(("vocab", "merges"), value, strict=True)
@@ -118,7 +118,7 @@ def _named(values: Iterable[Any], where: str) -> Iterator[tuple[str, Any]]:
 
 
 def _load(path: AnyPath) -> list[Any]:
-    """Return the values that a file holds, one after the other."""
+    """Return the values in a file, in order."""
     try:
         data = read_regular(path)
     except OSError as error:
@@ -144,7 +144,7 @@ def _lines(text: str, where: str) -> list[list[str]]:
 
 
 def _line(line: str, where: str) -> list[str]:
-    """Return the two tokens of a line: literals, in brackets or not, or the strings around one space."""
+    """Return the two tokens of a line: literals, with or without brackets, or the strings around one space."""
     literals = _LITERAL.findall(line)
     if len(literals) == 2 and re.fullmatch(r"\(?, ?\)?|\(? ,?\)?", _LITERAL.sub("", line)):
         return literals
@@ -166,11 +166,11 @@ _PLAIN = {
     *("SHORT_BINUNICODE", "BINUNICODE", "BINUNICODE8", "EMPTY_DICT", "EMPTY_LIST", "LIST", "APPEND", "APPENDS"),
     *("EMPTY_TUPLE", "TUPLE", "TUPLE1", "TUPLE2", "TUPLE3", "GLOBAL", "STACK_GLOBAL", "INST"),
 }
-"""Opcodes that are run as they are. The last three name a class, which `find_class` refuses."""
+"""Opcodes that run unchanged. The last three name a class, which `find_class` rejects."""
 
 
 class _NotPlain(ValueError):
-    """A pickle asks for something that is no plain value."""
+    """A pickle contains something other than plain values."""
 
 
 class _Functions(dict[int, Callable[[Any], None]]):
@@ -181,10 +181,10 @@ class _Functions(dict[int, Callable[[Any], None]]):
 
 
 class _PlainUnpickler(pickle._Unpickler):
-    """Builds dicts, lists, tuples, integers, bytes and strings; it finds no class and has no opcode that calls one.
+    """Builds only dicts, lists, tuples, integers, bytes and strings; it resolves no class and calls none.
 
-    It extends the unpickler in Python: the one in C gives no access to the keys of dicts, and a file can make it
-    allocate gigabytes by the index of one PUT.
+    It extends the Python unpickler: the C one gives no access to the keys of dicts, and the index of one PUT can make
+    it allocate gigabytes.
     """
 
     stack: list[Any]
@@ -192,10 +192,10 @@ class _PlainUnpickler(pickle._Unpickler):
     pop_mark: Callable[[], list[Any]]
 
     def find_class(self, module: str, name: str) -> NoReturn:
-        """Refuse every class and function that a pickle names."""
+        """Reject every class and function that a pickle names."""
         raise _not_plain(f"{module}.{name}")
 
-    # The names are those of the functions that they replace.
+    # These have the names of the functions that they replace.
 
     def load_dict(self) -> None:
         items = self.pop_mark()
@@ -216,7 +216,7 @@ class _PlainUnpickler(pickle._Unpickler):
 
 
 def _filled(target: Any, items: Sequence[Any]) -> dict[Any, Any]:
-    """Put keys and values into a dict. No key is a deep tuple, whose hash would exhaust the stack of the process."""
+    """Put keys and values into a dict. Reject nested tuples as keys: hashing a deep one would exhaust the stack."""
     if not isinstance(target, dict):
         raise ValueError(f"items for a {type(target).__name__}")
     for key, value in zip(items[::2], items[1::2], strict=True):
@@ -235,7 +235,7 @@ def _not_plain(what: str) -> _NotPlain:
 
 
 def _unpickle_all(data: bytes) -> Iterator[Any]:
-    """Yield the values of pickles, one after the other. Raise a ValueError of one line if one is not plain."""
+    """Yield the values of concatenated pickles. Raise a ValueError of one line if one is not plain."""
     stream = io.BytesIO(data)
     while stream.tell() < len(data):
         try:
@@ -243,16 +243,16 @@ def _unpickle_all(data: bytes) -> Iterator[Any]:
         except _NotPlain:
             raise
         except EOFError:
-            raise ValueError("no pickle: it ends too early") from None
-        except Exception as error:  # malformed pickles raise all kinds
-            raise ValueError(f"no pickle: {shortened(str(error) or type(error).__name__)[1:-1]}") from None
+            raise ValueError("not a pickle: it ends too early") from None
+        except Exception as error:  # malformed pickles raise errors of many types
+            raise ValueError(f"not a pickle: {shortened(str(error) or type(error).__name__)[1:-1]}") from None
 
 
 # Tables
 
 
 def _vocab(value: Any, where: str) -> tuple[dict[int, bytes], str]:
-    """Return id → bytes, and how the tokens are spelled, "" if they are not."""
+    """Return id → bytes, and the spelling of the tokens, "" if they are bytes."""
     if not isinstance(value, dict) or not value:
         raise ValueError(f"{where}: the vocabulary is {type(value).__name__}; expected a dict of ids and tokens")
     by_id = not all(type(index) is int for index in value.values())
@@ -261,7 +261,7 @@ def _vocab(value: Any, where: str) -> tuple[dict[int, bytes], str]:
     ids = [int(index) if isinstance(index, str) and _NUMBER.fullmatch(index) else index for index in ids]
     for index in ids:
         if type(index) is not int:
-            raise ValueError(f"{where}: the vocabulary has {_described(index)} for an id")
+            raise ValueError(f"{where}: the vocabulary has {_described(index)} as an id")
         read_id(index, f"{where}: an id of the vocabulary")
     if len(set(ids)) < len(ids):
         raise ValueError(f"{where}: an id of the vocabulary is a duplicate")
@@ -274,7 +274,7 @@ def _vocab(value: Any, where: str) -> tuple[dict[int, bytes], str]:
 
 
 def _bytes_of(tokens: Sequence[Any], where: str) -> list[bytes] | None:
-    """Return tokens that are bytes, or lists of them, as bytes; None if all are strings."""
+    """Return tokens, each bytes or a list of integers, as bytes; None if all are strings."""
     if all(isinstance(token, str) for token in tokens):
         return None
     found: list[bytes] = []
@@ -288,7 +288,7 @@ def _bytes_of(tokens: Sequence[Any], where: str) -> list[bytes] | None:
 
 
 def _described(value: object) -> str:
-    """Return a value in a few words; only the type of a container, which can be deep."""
+    """Describe a value briefly; of a container, which can be deep, only by its type."""
     return f"{type(value).__name__} {shortened(value)}" if isinstance(value, (str, bytes)) else type(value).__name__
 
 
@@ -320,7 +320,7 @@ def _merges(value: Any, where: str, vocab: Mapping[int, bytes], spelling: str) -
         if isinstance(pair, str):
             pair = _line(pair, f"{where}: merge {rank}")
         if not isinstance(pair, (list, tuple)) or len(pair) != 2:
-            raise ValueError(f"{where}: merge {rank} is no pair of tokens")
+            raise ValueError(f"{where}: merge {rank} is not a pair of tokens")
         parts += pair
     known = set(vocab.values())
     if (raw := _bytes_of(parts, where)) is not None or not parts:
@@ -338,7 +338,7 @@ def _merges(value: Any, where: str, vocab: Mapping[int, bytes], spelling: str) -
             if all(known.issuperset((left, right, left + right)) for left, right in pairs):
                 fitting[name] = pairs
     if not fitting:
-        raise ValueError(f"{where}: in no spelling ({', '.join(SPELLINGS)}) are the merges of the vocabulary's tokens")
+        raise ValueError(f"{where}: no spelling ({', '.join(SPELLINGS)}) makes the merges tokens of the vocabulary")
     if spelling not in fitting and len(set(fitting.values())) > 1:
         raise ValueError(f"{where}: the merges may be {' or '.join(fitting)}; the vocabulary is neither")
     return _each_once(next(iter(fitting.values())), where)

@@ -1,7 +1,8 @@
-"""Tokenizers of other packages that give the same ids: tiktoken's `Encoding`, Hugging Face's `Tokenizer`.
+"""Converts a model into tokenizers of other packages: tiktoken's `Encoding`, Hugging Face's `Tokenizer`.
 
-A model that the package would encode differently is refused. How its engine reads an expression that is none of
-`PATTERNS` is not known, so such an expression is tried on a text with all kinds of characters side by side.
+A model is rejected if the package would encode differently with it. The engine of a package can read an expression that
+is not one of `PATTERNS` in its own way, so such an expression is first tested on a text that has all kinds of
+characters next to each other.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     import tokenizers
 
 LARGEST_ID = 2**32 - 2
-"""Both packages have unsigned ids of 32 bits; tiktoken reserves the last one."""
+"""Ids are unsigned 32-bit integers in both packages; tiktoken reserves the largest one."""
 _KINDS = (
     *"aZsSé日ʰ1٣½²,._'’-+%e$/\u0301\u200d\u001c\0🦊 \t\n\r\v\u00a0\u2028\u3000",
     *("aa", "AB", "123", "4567", "...", "  ", "\n\n", "\r\n", " \n", "'s", "'LL", "don't", "e\u0301"),
@@ -31,16 +32,16 @@ _KINDS = (
 
 
 def to_tiktoken(model: Model, name: str) -> tiktoken.Encoding:
-    """Return an encoding that gives the ids of `model`, those of special tokens with `allowed_special="all"`.
+    """Return an encoding that returns the ids of `model`, including special tokens with `allowed_special="all"`.
 
     Args:
-        model: its pattern is a name or a regular expression.
+        model: a model whose pattern is a name or a regular expression.
         name: the name of the encoding.
 
     Raises:
         ImportError: if tiktoken is not installed.
         ValueError: if it would encode differently: merges that do not follow from the ids, two ids for the same bytes,
-            a special token that is the start of another, an id that does not fit into 32 bits, or a pattern by which
+            a special token with which another one starts, an id that does not fit into 32 bits, or a pattern by which
             tiktoken splits differently.
     """
     try:
@@ -48,13 +49,13 @@ def to_tiktoken(model: Model, name: str) -> tiktoken.Encoding:
     except ImportError:
         raise ImportError("tiktoken is not installed: pip install 'bpe-conformance[tiktoken]'") from None
     ranks, special = rank_files.ranks_of(model), _special_ids(model)
-    for start, longer in pairwise(sorted(special)):  # sorted, a token is right before one that starts with it
+    for start, longer in pairwise(sorted(special)):  # a token is right before one that starts with it
         if longer.startswith(start):
-            what = f"the special token {start!a} is the start of {longer!a}"
-            raise ValueError(f"{what}; tiktoken matches either")
+            what = f"the special token {longer!a} starts with {start!a}"
+            raise ValueError(f"{what}; tiktoken can match either")
     expression = PATTERNS.get(model.pattern, model.pattern)
 
-    # tiktoken has no call that splits. If all pairs of bytes are tokens, another border gives other ids.
+    # tiktoken has no function that only splits. With all pairs of bytes as tokens, different splits give different ids.
     def ids(pieces: Sequence[str], pattern: str) -> list[int]:
         pairs = {bytes(pair): rank for rank, pair in enumerate(product(range(256), repeat=2))}
         tokens = {bytes([byte]): len(pairs) + byte for byte in range(256)} | pairs
@@ -67,15 +68,15 @@ def to_tiktoken(model: Model, name: str) -> tiktoken.Encoding:
 
 
 def to_huggingface(model: Model) -> tokenizers.Tokenizer:
-    """Return a tokenizer that gives the ids of `model`, and with `skip_special_tokens=False` decodes them alike.
+    """Return a tokenizer that returns the ids of `model` and, with `skip_special_tokens=False`, its decoded text.
 
     Args:
-        model: its pattern is a name or a regular expression.
+        model: a model whose pattern is a name or a regular expression.
 
     Raises:
         ImportError: if tokenizers is not installed.
-        ValueError: if `tokenizer.json` cannot hold the model (`huggingface.document`), an id does not fit into
-            32 bits, or tokenizers splits differently by the pattern.
+        ValueError: if `tokenizer.json` cannot represent the model (`huggingface.document`), an id does not fit into 32
+            bits, or tokenizers splits differently by the pattern.
     """
     try:
         import tokenizers
@@ -94,7 +95,7 @@ def to_huggingface(model: Model) -> tokenizers.Tokenizer:
 
 
 def _special_ids(model: Model) -> dict[str, int]:
-    """Return special token → id, or raise a ValueError if one has none, or some id of the model does not fit."""
+    """Return special token → id, or raise a ValueError if one has no id or an id of the model is too large."""
     for index, token in model.vocab.items():
         if not 0 <= index <= LARGEST_ID:
             raise ValueError(f"the id {index} of {token!r} does not fit into 32 bits")
@@ -113,15 +114,15 @@ def _compare(
     theirs: Callable[[str], Sequence[object]],
     expected: Callable[[list[str]], Sequence[object]],
 ) -> None:
-    """Raise a ValueError if `theirs` of a text is not `expected` of the pieces into which we split it."""
+    """Raise a ValueError if `theirs` of a test text differs from `expected` of our pre-tokens of that text."""
     draw = random.Random(0)
     parts = [*chain.from_iterable(product(_KINDS, repeat=2)), *(draw.choice(_KINDS) for _ in range(5000))]
     text, compiled = "".join(parts), resolve(expression)
     if any(match.start() == match.end() for match in compiled.finditer(text)):
-        raise ValueError(f"the pattern {expression!a} matches empty text, which {package} takes otherwise")
+        raise ValueError(f"the pattern {expression!a} matches empty text, which {package} handles differently")
     try:
         same = theirs(text) == expected(list(pre_tokenize(text, compiled)))
-    except Exception as error:  # tokenizers raises no other
-        raise ValueError(f"{package} refuses the pattern {expression!a}: {' '.join(str(error).split())}") from None
+    except Exception as error:  # tokenizers raises no narrower type
+        raise ValueError(f"{package} rejects the pattern {expression!a}: {' '.join(str(error).split())}") from None
     if not same:
-        raise ValueError(f"{package} splits otherwise by the pattern {expression!a}")
+        raise ValueError(f"{package} splits differently by the pattern {expression!a}")

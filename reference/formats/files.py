@@ -1,4 +1,4 @@
-"""Reading and writing the small text files of a tokenizer, with errors of one line."""
+"""Reads and writes the small text files of a tokenizer; errors have one line."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ AnyPath = str | os.PathLike[str]
 
 
 def read_utf8(path: AnyPath) -> str:
-    """Return the text of a file without a leading BOM; newlines stay as they are.
+    """Return the text of a file without a leading BOM; newlines are kept.
 
     Raises:
         ValueError: if it cannot be read or is not UTF-8.
@@ -31,7 +31,7 @@ def read_utf8(path: AnyPath) -> str:
 
 
 def read_lines(path: AnyPath) -> list[str]:
-    r"""Return the lines of a file, split at LF or CRLF only, without empty lines at the end."""
+    r"""Return the lines of a file, split only at LF or CRLF, without empty lines at the end."""
     return read_utf8(path).replace("\r\n", "\n").rstrip("\n").split("\n")
 
 
@@ -50,14 +50,14 @@ def write_all(folder: AnyPath, texts: Mapping[str, str]) -> None:
     """Write all files into a directory, which is created if necessary, or none of them.
 
     Raises:
-        ValueError: if one cannot be written.
+        ValueError: if a file cannot be written.
     """
     with _clear_failures():
         saving.write_files(folder, {name: text.encode("utf-8") for name, text in texts.items()})
 
 
 def check_folder(folder: AnyPath) -> None:
-    """Check that files can be written into a directory, or that it can be created.
+    """Check that files can be written into a directory or that it can be created.
 
     Raises:
         ValueError: if they cannot.
@@ -68,7 +68,7 @@ def check_folder(folder: AnyPath) -> None:
 
 @contextmanager
 def replacing(path: AnyPath) -> Iterator[BinaryIO]:
-    """Open a temporary file, which replaces `path` at the end, or is removed on an error.
+    """Open a temporary file that replaces `path` at the end, or is removed on an error.
 
     Raises:
         ValueError: if it cannot be written, or `path` is a directory or a device.

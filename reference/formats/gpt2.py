@@ -1,8 +1,8 @@
-"""GPT-2's files: `vocab.json` (spelled token → id) and `merges.txt` (a pair of spelled tokens a line).
+"""Reads and writes GPT-2's files: `vocab.json` (spelled token → id) and `merges.txt` (a line for each pair of tokens).
 
-Source: openai/gpt-2 `src/encoder.py`. Tokens are spelled by its byte ↔ character map, special tokens as well.
-Other programs write special tokens as plain text; a key of `vocab.json` with a character outside the map (such
-as a space) can only be that, and is read as its UTF-8 bytes.
+Source: openai/gpt-2 `src/encoder.py`. Tokens, including special tokens, are spelled with GPT-2's map from bytes to
+characters. Other programs write special tokens as plain text: a key of `vocab.json` with a character outside the map
+(such as a space) must be one, and is read as UTF-8.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def read_vocab(path: AnyPath) -> dict[int, bytes]:
         dict: id → bytes, in the order of the file.
 
     Raises:
-        ValueError: with file and line, if it is not a JSON object of spelled tokens → ids, each once.
+        ValueError: with file and line, if it is not a JSON object that maps distinct spelled tokens to distinct ids.
     """
     entries = parse_json(read_utf8(path), str(path))
     if not isinstance(entries, dict):
@@ -38,7 +38,7 @@ def read_vocab(path: AnyPath) -> dict[int, bytes]:
 
 
 def vocab_of_entries(entries: Iterable[tuple[str, Any]], where: str) -> dict[int, bytes]:
-    """Return id → bytes for spelled tokens, each once, and ids, or raise a ValueError that begins with `where`."""
+    """Return id → bytes for distinct spelled tokens and their ids, or raise a ValueError that begins with `where`."""
     vocab: dict[int, bytes] = {}
     for key, value in entries:
         index = read_id(value, f"{where}: the id of {shortened(key)}")
@@ -59,7 +59,7 @@ def read_id(value: Any, what: str) -> int:
 
 
 def read_key(key: str, where: str) -> bytes:
-    """Return the bytes of a key of the vocabulary: unspelled, or as UTF-8 if it is not spelled by the map.
+    """Return the bytes of a key of the vocabulary: unspelled, or its UTF-8 if the map does not spell it.
 
     >>> read_key("Ġthe", ""), read_key("<|a b|>", "")
     (b' the', b'<|a b|>')
@@ -73,11 +73,11 @@ def read_key(key: str, where: str) -> bytes:
 
 
 def read_merges(path: AnyPath, vocab: Mapping[int, bytes] | None = None) -> list[Merge]:
-    """Read `merges.txt`; the first line may be a `#version` header, every other one is a merge.
+    """Read `merges.txt`: the first line may be a `#version` header, and every other line is a merge.
 
     Args:
         path: the file.
-        vocab: if given, the parts and the result of each merge must be among its tokens.
+        vocab: must contain the parts and the result of each merge; None means no check.
 
     Raises:
         ValueError: with file and line, if a line is not two spelled tokens with a space between them, or a pair
@@ -92,16 +92,16 @@ def read_merges(path: AnyPath, vocab: Mapping[int, bytes] | None = None) -> list
 def merges_of_pairs(
     pairs: Iterable[Sequence[str]], place: Callable[[int], str], vocab: Mapping[int, bytes] | None = None
 ) -> Iterator[Merge]:
-    """Yield the merges of pairs of spelled tokens.
+    """Yield the merges for pairs of spelled tokens.
 
     Args:
-        pairs: each of two tokens.
-        place: from a rank to the position of that merge, with which an error begins.
+        pairs: sequences of two spelled tokens.
+        place: returns the position of a merge by its rank; error messages begin with it.
         vocab: as in `read_merges`.
 
     Raises:
-        ValueError: if one is no pair, is repeated (GPT-2 and Hugging Face take the last rank, others the first), or
-            is not of the vocabulary's tokens.
+        ValueError: if one is not a pair, is repeated (GPT-2 and Hugging Face use the last rank, others the first), or
+            has a part or result that is not in the vocabulary.
     """
     ranks: dict[Merge, int] = {}
     known = None if vocab is None else set(vocab.values())
@@ -128,19 +128,19 @@ def read_merge(parts: Sequence[str]) -> Merge:
 
 
 def write(folder: AnyPath, vocab: Mapping[int, bytes], merges: Sequence[Merge]) -> None:
-    """Write `vocab.json` and `merges.txt` into a directory, which is created if necessary: both, or none.
+    """Write both `vocab.json` and `merges.txt`, or neither, into a directory, which is created if necessary.
 
     Raises:
-        ValueError: as `rendered`, and if they cannot be written.
+        ValueError: as in `rendered`, or if they cannot be written.
     """
     write_all(folder, rendered(vocab, merges))
 
 
 def rendered(vocab: Mapping[int, bytes], merges: Sequence[Merge]) -> dict[str, str]:
-    """Return name → content of both files. A repeated merge is written once, because it is never applied again.
+    """Return name → content of both files. A repeated merge is written once, because its second rank has no effect.
 
     Raises:
-        ValueError: if two ids have the same bytes: the format has one id for a token.
+        ValueError: if two ids have the same bytes, because the format has one id for a token.
     """
     spelled = spelled_vocab(vocab)
     lines = [f"{HEADER}: 0.2", *(f"{spell(left)} {spell(right)}" for left, right in dict.fromkeys(merges))]

@@ -1,9 +1,9 @@
-"""Hugging Face's `tokenizer.json`, if it is byte-level BPE.
+"""Reads and writes Hugging Face's `tokenizer.json` for byte-level BPE.
 
 Source: huggingface/tokenizers `src/models/bpe/`, `src/pre_tokenizers/byte_level.rs`,
-`src/tokenizer/added_vocabulary.rs`. A setting by which it would encode differently from byte-level BPE (a
-normalizer, a prefix space, `ignore_merges`, …) is refused by name. The post-processor is not read: it belongs
-to `add_special_tokens=True`.
+`src/tokenizer/added_vocabulary.rs`. A setting that changes the ids of byte-level BPE (a normalizer, a prefix space,
+`ignore_merges`, …) is rejected by name. The post-processor is ignored, because it only applies to
+`add_special_tokens=True`.
 """
 
 from __future__ import annotations
@@ -23,21 +23,21 @@ from .files import AnyPath, read_utf8, write_utf8
 from .gpt2 import merges_of_pairs, read_id, read_key, spelled_vocab, vocab_of_entries
 
 _REGEXES = {
-    # There `}+` is no possessive repetition but a repeated one; an atomic group is the same in both.
+    # There, `}+` repeats the repetition instead of making it possessive; an atomic group means the same in both.
     "cl100k": PATTERNS["cl100k"].replace(r"\p{N}{1,3}+", r"(?>\p{N}{1,3})"),
 }
 _NAMES = {text: name for name, text in PATTERNS.items()} | {text: name for name, text in _REGEXES.items()}
 _UNSET = (None, False, "", 0)
 MIXED = 25_000_000
-"""Characters of the added tokens that are `normalized`, times those of the others: more are not compared."""
+"""The most characters of `normalized` added tokens, times those of the others, for which overlaps are checked."""
 
 
 def read(path: AnyPath) -> Model:
-    """Read a model; its pattern is a name if it is a known one, else the regular expression.
+    """Read a model; its pattern is the name of a known pattern, or else the regular expression.
 
     Raises:
-        ValueError: with the file and, for what is not JSON, the line, if it is malformed or is not byte-level
-            BPE without further steps.
+        ValueError: with the file and, for invalid JSON, the line, if the file is malformed or describes anything but
+            plain byte-level BPE.
     """
     where = str(path)
     document = parse_json(read_utf8(path), where)
@@ -87,7 +87,7 @@ def _pairs(model: Mapping[str, Any], where: str) -> Iterator[list[str]]:
     for number, pair in enumerate(_list(model.get("merges", []), where)):
         parts = pair.split(" ") if isinstance(pair, str) else pair
         if not isinstance(parts, list) or not all(isinstance(part, str) for part in parts):
-            raise ValueError(f"{where}[{number}] is no pair of strings")
+            raise ValueError(f"{where}[{number}] is not a pair of strings")
         yield parts
 
 
@@ -100,7 +100,7 @@ def _added_tokens(document: Mapping[str, Any], where: str) -> dict[str, int]:
         _refuse(token, here, ("lstrip", "rstrip", "single_word"))
         text = token.get("content")
         if not isinstance(text, str) or not text or "id" not in token:
-            raise ValueError(f"{here}: expected a content that is not empty, and an id")
+            raise ValueError(f"{here}: expected a non-empty content and an id")
         if SURROGATE.search(text):
             raise ValueError(f"{here}: {shortened(text)} contains a lone surrogate")
         if text in added:
@@ -112,7 +112,7 @@ def _added_tokens(document: Mapping[str, Any], where: str) -> dict[str, int]:
 
 
 def _check_overlaps(normalized: Mapping[str, bool], where: str) -> None:
-    """Refuse tokens that are not found leftmost-longest, because those that are not `normalized` are found first."""
+    """Reject tokens whose matches are not leftmost-longest: tokens that are not `normalized` are matched first."""
     kinds = [[text for text, late in normalized.items() if late is kind] for kind in (True, False)]
     if sum(map(len, kinds[0])) * sum(map(len, kinds[1])) > MIXED:
         raise ValueError(f"{where}: {len(kinds[0])} are normalized and {len(kinds[1])} are not, too many to compare")
@@ -135,14 +135,14 @@ def _pattern(value: Any, where: str) -> str:
             {"type": "ByteLevel", "add_prefix_space": False, "use_regex": False},
         ]:
             return _NAMES.get(text, text)
-    raise ValueError(f"{where}: neither ByteLevel nor an isolating Split and ByteLevel, both without add_prefix_space")
+    raise ValueError(f"{where}: expected ByteLevel, or an isolating Split and ByteLevel, without add_prefix_space")
 
 
 def write(path: AnyPath, model: Model) -> None:
     """Write a model.
 
     Raises:
-        ValueError: as `document` does, and if the file cannot be written.
+        ValueError: as in `document`, or if the file cannot be written.
     """
     write_utf8(path, rendered(model))
 
@@ -156,9 +156,9 @@ def document(model: Model) -> dict[str, Any]:
     """Return the JSON of the file.
 
     Raises:
-        ValueError: if the format cannot hold the model: a byte without a token, two ids for the same bytes, a special
-            token that has no id, whose text spells other bytes (it would be decoded as these), or that merges build
-            but is not spelled as its text, or an expression with `}+`, which means something else there.
+        ValueError: if the format cannot represent the model: a byte has no token, two ids have the same bytes, a
+            special token has no id, its text spells other bytes (as which it would be decoded), merges create it
+            although its spelling differs from its text, or the pattern contains `}+`, which has another meaning there.
     """
     keys, added = _keys(model)
     merges = [[spell(left), spell(right)] for left, right in dict.fromkeys(model.merges)]
@@ -187,11 +187,11 @@ def document(model: Model) -> dict[str, Any]:
 
 
 def _keys(model: Model) -> tuple[dict[str, int], dict[str, int]]:
-    """Return the keys of the vocabulary, special tokens as plain text, and the special ones among them."""
+    """Return the keys of the vocabulary, with special tokens as plain text, and those of the special tokens."""
     keys = spelled_vocab(model.vocab)
     if missing := [byte for byte in range(256) if spell(bytes([byte])) not in keys]:
         raise ValueError(
-            f"the vocabulary has no token for the byte {bytes(missing[:1])!r}, which would be dropped there"
+            f"the vocabulary has no token for the byte {bytes(missing[:1])!r}, which tokenizers would drop"
         )
     special = dict.fromkeys(model.special_tokens or ())
     used = {part for left, right in model.merges for part in (left, right, left + right)}
@@ -202,13 +202,13 @@ def _keys(model: Model) -> tuple[dict[str, int], dict[str, int]]:
         if spelled not in keys:
             raise ValueError(f"the special token {text!a} is not in the vocabulary")
         if spelled != text and (token in used or len(token) == 1):
-            raise ValueError(f"the special token {text!a} is an ordinary token too, and is spelled otherwise")
+            raise ValueError(f"the special token {text!a} is also an ordinary token, with another spelling")
         added[text] = keys.pop(spelled)
     for text, index in added.items():
         if keys.setdefault(text, index) != index:
             raise ValueError(f"the text of the special token {text!a} is the spelling of another token")
         if (other := read_key(text, "")) != text.encode("utf-8"):
-            raise ValueError(f"the special token {text!a} spells other bytes, and would be decoded as {other!r} there")
+            raise ValueError(f"the special token {text!a} spells other bytes; tokenizers would decode it as {other!r}")
     return keys, added
 
 
@@ -228,6 +228,6 @@ def _pre_tokenizer(pattern: str) -> dict[str, Any]:
     name = _NAMES.get(pattern, pattern)
     text = _REGEXES.get(name, PATTERNS.get(name, pattern))
     if re.search(r"\{[\d,]+\}\+", text):
-        raise ValueError(f"the pattern {text!a} holds `}}+`, which is not possessive there; use `(?>…)`")
+        raise ValueError(f"the pattern {text!a} contains `}}+`, which is not possessive in tokenizers; use `(?>…)`")
     split = {"type": "Split", "pattern": {"Regex": text}, "behavior": "Isolated", "invert": False}
     return {"type": "Sequence", "pretokenizers": [split, _byte_level(use_regex=False)]}

@@ -1,7 +1,7 @@
-"""tiktoken's rank files: a line `base64(token) rank` for each ordinary token, and no merges.
+"""Reads and writes tiktoken's rank files: a line `base64(token) rank` for each ordinary token, and no merges.
 
-Source: openai/tiktoken `tiktoken/load.py`, `load_tiktoken_bpe`. The ranks imply the merges: the parts of a
-token are the result of merging its bytes with lower ranks only.
+Source: openai/tiktoken `tiktoken/load.py`, `load_tiktoken_bpe`. The ranks imply the merges: merging the bytes of a
+token with lower ranks only yields its two parts.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def read_ranks(path: AnyPath) -> dict[bytes, int]:
     """Read token → rank.
 
     Raises:
-        ValueError: with file and line, if a line is not base64 and a rank, or a token or rank is repeated.
+        ValueError: with file and line, if a line is not base64 and a rank, or if a token or rank is repeated.
     """
     ranks: dict[bytes, int] = {}
     taken: set[int] = set()
@@ -44,20 +44,20 @@ def read_ranks(path: AnyPath) -> dict[bytes, int]:
 
 
 def _token(written: str, where: str) -> bytes:
-    """Return the bytes of canonical base64, which every encoder writes; readers differ in other forms."""
+    """Return the bytes of canonical base64, the form that every encoder writes; readers differ on other forms."""
     try:
         token = base64.b64decode(written, validate=True)
     except ValueError as error:
         raise ValueError(f"{where}: {shortened(written)} is not base64: {error}") from None
     if base64.b64encode(token).decode("ascii") != written:
-        raise ValueError(f"{where}: {shortened(written)} is not base64 as it is written: bits are left over")
+        raise ValueError(f"{where}: {shortened(written)} is not canonical base64: bits are left over")
     return token
 
 
 def merges_of_ranks(ranks: Mapping[bytes, int]) -> list[Merge]:
-    """Return the merges that a table of ranks implies, by rank.
+    """Return the merges that ranks imply, in order of rank.
 
-    A token that lower ranks do not build from two parts is never the result of a merge, and is left out. tiktoken gives
+    A token that lower ranks do not reduce to two parts is never the result of a merge and is left out. tiktoken returns
     its id only for a pre-token that equals it.
 
     >>> ranks = {bytes([byte]): byte for byte in range(256)}
@@ -87,7 +87,7 @@ def _parts(token: bytes, ranks: Mapping[bytes, int], limit: int) -> list[bytes]:
 
 
 def _parts_of_long(token: bytes, ranks: Mapping[bytes, int], limit: int) -> list[bytes]:
-    """Return the same with a heap of (rank, start, end) of two neighbours, over a linked list of where parts start."""
+    """Return the same with a heap of (rank, start, end) of neighbours, over a linked list of the starts of parts."""
     size = len(token)
     following = [*range(1, size + 1), size]
     preceding = list(range(-1, size))
@@ -105,7 +105,7 @@ def _parts_of_long(token: bytes, ranks: Mapping[bytes, int], limit: int) -> list
         _, start, end = heappop(heap)
         middle = following[start]
         if following[middle] != end or preceding[middle] != start:
-            continue  # one of the two has become part of another
+            continue  # one of the two parts has been merged since
         following[start], preceding[end], preceding[middle] = end, start, middle
         look(start)
         if start:
@@ -115,7 +115,7 @@ def _parts_of_long(token: bytes, ranks: Mapping[bytes, int], limit: int) -> list
 
 
 def read(path: AnyPath, special_tokens: Mapping[str, int] | None = None, pattern: str = "gpt2") -> Model:
-    """Read a model; the file has neither special tokens nor a pattern.
+    """Read a model. The file has neither special tokens nor a pattern.
 
     Args:
         path: the rank file.
@@ -123,7 +123,7 @@ def read(path: AnyPath, special_tokens: Mapping[str, int] | None = None, pattern
         pattern: a name or a regular expression.
 
     Raises:
-        ValueError: if the file is malformed, or an id is taken.
+        ValueError: if the file is malformed, or the id of a special token belongs to another token.
     """
     ranks = read_ranks(path)
     vocab = {rank: token for token, rank in ranks.items()}
@@ -137,11 +137,11 @@ def read(path: AnyPath, special_tokens: Mapping[str, int] | None = None, pattern
 
 
 def ranks_of(model: Model) -> dict[bytes, int]:
-    """Return token → rank for the ordinary tokens of `model`, by rank.
+    """Return token → rank for the ordinary tokens of `model`, in order of rank.
 
     Raises:
-        ValueError: if the ranks alone do not give back the merges: ids that are not in merge order, tokens
-            that no merge builds, two ids for the same bytes. tiktoken would encode differently from the model.
+        ValueError: if the ranks alone do not determine the merges, so that tiktoken would encode differently: ids are
+            not in merge order, no merge creates a token, or two ids have the same bytes.
     """
     special = {text.encode("utf-8") for text in model.special_tokens or ()}
     ordinary = {index: token for index, token in sorted(model.vocab.items()) if token not in special}
@@ -154,7 +154,7 @@ def ranks_of(model: Model) -> dict[bytes, int]:
     recovered = merges_of_ranks(ranks)
     unbuilt = ranks.keys() - {left + right for left, right in recovered}
     if recovered != list(dict.fromkeys(model.merges)) or any(len(token) > 1 for token in unbuilt):
-        raise ValueError("the merges do not follow from the ids, so a rank file cannot hold this table")
+        raise ValueError("the merges do not follow from the ids, so a rank file cannot represent them")
     return ranks
 
 
@@ -162,7 +162,7 @@ def write(path: AnyPath, model: Model) -> None:
     """Write the ordinary tokens of `model`, without special tokens.
 
     Raises:
-        ValueError: as `ranks_of` does, and if the file cannot be written.
+        ValueError: as in `ranks_of`, or if the file cannot be written.
     """
     write_utf8(path, rendered(model))
 

@@ -1,4 +1,4 @@
-"""SuperBPE: training that continues across word boundaries. `trainer` does it, `textbook` is its oracle."""
+"""SuperBPE: training that continues across word boundaries. `trainer` implements it; `textbook` is its oracle."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The oracle of SuperBPE: two stages by the textbook, everything recounted at every step.
+"""The oracle of SuperBPE: two stages that recount everything at every step.
 
 It shares no code with `trainer.py`, which is tested against it.
 """
@@ -31,19 +31,20 @@ def learn(
     """Return the merges of both stages, in order.
 
     Args:
-        documents: texts; no pre-token and no unit crosses from one into the next.
-        vocab_size: 256 bytes, special tokens (each once) and merges, together; fewer merges if pairs run out.
+        documents: texts; no pre-token or unit spans two of them.
+        vocab_size: the number of bytes (256), distinct special tokens and merges together; there are fewer merges if
+            pairs run out.
         transition: the size of the vocabulary at which the second stage begins.
         special_tokens: cut out of the text before it is split.
         pattern: the regular expression by which the first stage splits.
         unit_pattern: the regular expression by which the second stage splits.
         most_words: the most words of a token of the second stage.
         tie_break: which of the most frequent pairs wins (TRAIN-TIE-1).
-        byte_order: raw or gpt2; matters to smaller-ids only.
+        byte_order: raw or gpt2; only smaller-ids uses it.
 
     Raises:
-        ValueError: if `transition` is not between the bytes and special tokens and `vocab_size`, or `most_words` is
-            less than 1.
+        ValueError: if `transition` is less than the number of bytes and special tokens or more than `vocab_size`, or if
+            `most_words` is less than 1.
 
     >>> learn(["so so so", "so so"], 259, 257)
     [(b's', b'o'), (b'so', b' '), (b'so ', b'so')]
@@ -80,7 +81,7 @@ def go_on(
 
 
 def words_in(token: bytes) -> int:
-    """Return how many words a token has: runs of bytes other than the space.
+    """Return the number of words in a token: runs of bytes other than the space.
 
     >>> words_in(b" of the"), words_in(b"the ,"), words_in(b"  ")
     (2, 2, 0)

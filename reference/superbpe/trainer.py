@@ -1,8 +1,9 @@
-"""SuperBPE: training that continues across word boundaries (fixtures/extensions/superbpe).
+"""Trains SuperBPE, which continues across word boundaries (fixtures/extensions/superbpe).
 
-The first stage is ordinary training, up to a transition size. The second continues from its merges, on the same text,
-cut into units: longer pieces that hold several words. The result is an ordinary vocabulary and merges, with the pattern
-of the units instead of the pattern of the words. So `Tokenizer` encodes, decodes, streams and writes files as always.
+The first stage is ordinary training, up to a transition size. The second continues from its merges on the same text,
+cut into units: longer pieces, which can contain several words. The result is an ordinary vocabulary and merges with the
+pattern of the units in place of the pattern of the words, so `Tokenizer` encodes, decodes, streams and writes files as
+usual.
 
 Source: Liu et al. 2025, "SuperBPE: Space Travel for Language Models", arXiv 2503.13423.
 """
@@ -22,9 +23,9 @@ from ..tokenizer import Tokenizer
 from ..trainer import learn
 
 UNITS = r" ?[^\s\p{N}]+(?: [^\s\p{N}]+)*| ?\p{N}+|\s+(?!\S)|\s+"
-"""Words and punctuation that single spaces join are one unit; numbers and other white space are units (SUPER-UNIT-2).
+"""Words and punctuation joined by single spaces are one unit; numbers and other white space are units (SUPER-UNIT-2).
 
-Wherever such a unit ends, a pre-token of GPT-2's pattern ends, too. So every token of the first stage stays in use.
+Wherever such a unit ends, a pre-token of GPT-2's pattern ends, too. So every token of the first stage remains usable.
 """
 MOST_WORDS = 4
 """The most words of a token of the second stage."""
@@ -49,25 +50,25 @@ def train(
     r"""Train on `source` in two stages (section SUPER).
 
     Args:
-        source: as in `Tokenizer.train`. It is read twice; an iterator, which can be read once, is held in memory.
-        vocab_size: the number of bytes, special tokens and merges; there are fewer merges if pairs run out.
+        source: as in `Tokenizer.train`. It is read twice, so an iterator is first read into memory.
+        vocab_size: the number of bytes, special tokens and merges together; there are fewer merges if pairs run out.
         transition: the size of the vocabulary at which the second stage begins.
-        special_tokens: boundaries in both stages, never counted; a repeated one counts once.
-        pattern: the pattern of the first stage, a name or a regular expression; None is GPT-2's.
-        unit_pattern: the pattern of the second stage and of encoding; the default fits GPT-2's.
+        special_tokens: boundaries in both stages, which are not counted; duplicates are ignored.
+        pattern: the pattern of the first stage, a name or a regular expression; None means GPT-2's pattern.
+        unit_pattern: the pattern of the second stage and of encoding; the default fits GPT-2's pattern.
         most_words: the most words of a token of the second stage (see `words_in`).
-        workers: the number of processes that count; None is 1.
-        executor: counts instead of processes of our own.
-        progress: called with phase, done and total of the first stage, then of the second.
+        workers: the number of processes that count; None means 1.
+        executor: counts in place of new processes.
+        progress: called with the phase, the amount done and the total, of the first stage and then of the second.
         tie_break: the convention in both stages (CONV-TIE-1). With "first-seen" a megabyte takes minutes.
         byte_order: the order of the ids of the bytes.
-        id_layout: the order in which ids are given out.
+        id_layout: the order in which ids are assigned.
 
     Returns:
-        Tokenizer: its merges are those of the first stage, then those of the second; its pattern is `unit_pattern`.
+        Tokenizer: a tokenizer with the merges of the first stage, then those of the second, and with `unit_pattern`.
 
     Raises:
-        ValueError: as from `Tokenizer.train`; if `transition` is more than `vocab_size` or less than the number of
+        ValueError: as in `Tokenizer.train`; also if `transition` is more than `vocab_size` or less than the number of
             bytes and special tokens; or if `most_words` is less than 1.
         RuntimeError: if a worker dies.
 
@@ -81,7 +82,7 @@ def train(
     smallest = 256 + len(special)
     if not smallest <= transition <= vocab_size:
         raise ValueError(
-            f"transition is {transition}; it lies between {smallest} (bytes and special tokens) "
+            f"transition is {transition}; it must be between {smallest} (bytes and special tokens) "
             f"and {vocab_size} (vocab_size)"
         )
     if most_words < 1:
@@ -111,7 +112,7 @@ def train(
 
 
 def words_in(token: bytes) -> int:
-    """Return how many words a token has: non-empty parts between spaces (0x20).
+    """Return the number of words in a token: non-empty parts between spaces (0x20).
 
     >>> words_in(b" of the"), words_in(b"the ,"), words_in(b"  ")
     (2, 2, 0)

@@ -127,7 +127,7 @@ def test_train_reads_standard_input_and_reports_exhaustion(give: Give, capsys: p
             ["text", "--vocab-size", "256", "--special", "x"],
             "--vocab-size 256: must be at least 257, for bytes and special tokens",
         ),
-        (["text", "--vocab-size", "300", "--special", ""], "special token 0 is ''; give a string that is not empty"),
+        (["text", "--vocab-size", "300", "--special", ""], "special token 0 is ''; give a non-empty string"),
         (
             ["text", "--vocab-size", "300", "--pattern", "gpt3"],
             "there is no pattern 'gpt3'; give a regular expression, or",

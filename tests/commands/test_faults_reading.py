@@ -180,6 +180,6 @@ def test_an_input_is_not_overwritten(link: Callable[[str, str], None] | None, re
         assert message == f"{target}: is also an input; name another file"
     message = refused(["train", "vocab.json", "--vocab-size", "270", "-o", "."])
     assert message == "vocab.json: is also an input; name another file"
-    with pytest.raises(ValueError, match=r"^text: is the file that is read"):
+    with pytest.raises(ValueError, match=r"^text: is the input file"):
         Tokenizer.train("low", 257).encode_file("text", "text")
     assert Path("text").read_bytes() == TEXT

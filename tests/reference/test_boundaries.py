@@ -33,19 +33,19 @@ from bpe_conformance.reference.special_tokens import SpecialTokens, straddles
         (["|"], ["|"]),
     ],
 )
-def test_which_delimiters_are_safe(special: list[str], safe: list[str]) -> None:
+def test_safe_delimiters_are_those_without_overlaps(special: list[str], safe: list[str]) -> None:
     assert safe_delimiters(special) == safe
 
 
-def test_thousands_of_delimiters_are_reported_at_once() -> None:
+def test_safe_delimiters_handles_thousands_of_tokens() -> None:
     many = [f"<|special_{number}|>" for number in range(3000)]
     began = time.perf_counter()
     assert safe_delimiters(many) == many
     assert time.perf_counter() - began < 2
 
 
-def test_safety_is_exact() -> None:
-    """Before a safe delimiter no cut changes a segment; before any other one there is a cut that does."""
+def test_safe_delimiters_are_exactly_those_that_can_be_cut() -> None:
+    """No cut before a safe delimiter changes a segment; some cut before any other token does."""
     tokens = ["".join(letters) for length in (1, 2, 3) for letters in product("ab", repeat=length)]
     texts = ["".join(letters) for length in range(1, 8) for letters in product("abc", repeat=length)]
     draw = random.Random(0)
@@ -92,7 +92,7 @@ def test_safety_is_exact() -> None:
         (["ー！"], False),
     ],
 )
-def test_which_special_tokens_are_safe_from_from(special: list[str], safe: bool) -> None:
+def test_are_safe_from_finds_tokens_that_cross_fences(special: list[str], safe: bool) -> None:
     assert are_safe_from(special) == safe
 
 
@@ -101,7 +101,7 @@ def is_visible(text: str, place: int) -> bool:
 
 
 def is_fence(text: str, place: int) -> bool:
-    """Whether a fence is there, by the definition in words."""
+    """Return whether a position is a fence, by the definition in words."""
     if not 0 < place < len(text):
         return False
     if text[place] == " ":
@@ -111,8 +111,8 @@ def is_fence(text: str, place: int) -> bool:
     return text[place] in "、。，" and 0x5000 <= ord(text[place - 1]) < 0xA000
 
 
-def test_safety_of_fences_is_exact() -> None:
-    """If fences are safe no cut at one changes a segment; if they are not there is one that does."""
+def test_are_safe_from_is_exact() -> None:
+    """If fences are safe, no cut at a fence changes a segment; if they are not, some cut does."""
     tokens = ["".join(letters) for length in (1, 2, 3, 4) for letters in product("ab 字。\n", repeat=length)]
     draw = random.Random(0)
     known = set()
@@ -173,7 +173,7 @@ def test_windows_find_every_delimiter(window: int, fences: bool) -> None:
 
 
 @pytest.mark.parametrize("size", [0, 1, 2, 3])
-def test_files_smaller_than_the_number_of_chunks(size: int) -> None:
+def test_small_file_gives_fewer_chunks(size: int) -> None:
     cuts = file_boundaries(io.BytesIO(b"|" * size), 64, ["|"])
     assert cuts == list(range(size + 1))
 
@@ -199,7 +199,7 @@ SPECIAL_TOKENS = [
 
 
 @pytest.mark.parametrize("special", SPECIAL_TOKENS)
-def test_chunks_are_counted_as_the_whole(special: list[str], tmp_path: Path) -> None:
+def test_counts_of_chunks_add_up_to_the_whole(special: list[str], tmp_path: Path) -> None:
     draw = random.Random(repr(special))
     file = tmp_path / "text"
     parts = [b"<e>", b"<e>", b"x", b"y", b" ", b"aaa", b"\n", b"\r\n", b"'s"]
@@ -274,6 +274,6 @@ def test_pre_tokens_of_chunks_cut_at_fences_are_those_of_the_whole(pattern: str,
     assert chunked > 5 or not (delimiters or fences)
 
 
-def test_traps_that_were_computed() -> None:
+def test_computed_traps_are_cut_correctly() -> None:
     assert count_pre_tokens("aaab", ["aa"]) == {b"ab": 1}
     assert count_pre_tokens("x<|a|>y", ["<|a|>", "x<|a|>y"]) == {}

@@ -1,4 +1,4 @@
-"""The paths over arrays give what the plain paths give: on hostile text, with any sizes of blocks, caches and steps."""
+"""The bulk paths agree with the plain paths on hostile text, with all sizes of blocks, caches and steps."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ LONG = dispatch.PREPARED_FROM
 
 
 def starts_of(texts: list[str], compiled: regex.Pattern[str]) -> list[int]:
-    """Return where the pre-tokens of texts with a barrier between them start."""
+    """Return the positions at which pre-tokens start in texts that barriers separate."""
     found, place = [], 0
     for number, text in enumerate(texts):
         if number:
@@ -63,7 +63,7 @@ def test_gpt2_pre_tokens_start_where_the_pattern_says(texts: list[str]) -> None:
     assert splitting.gpt2_starts(data + BARRIER * 3, len(data)).tolist() == starts_of(texts, resolve("gpt2"))
 
 
-def test_characters_have_the_class_that_the_pattern_gives_them() -> None:
+def test_class_of_agrees_with_the_pattern() -> None:
     codes = [code for code in range(sys.maxunicode + 1) if not 0xD800 <= code < 0xE000]
     for step in range(0, len(codes), 1 << 18):
         some = codes[step : step + (1 << 18) : 5 if step == 0 else 29]
@@ -75,7 +75,7 @@ def test_characters_have_the_class_that_the_pattern_gives_them() -> None:
 @pytest.mark.parametrize("name", FENCED)
 @given(texts=st.lists(TEXTS, min_size=1, max_size=3))
 @settings(max_examples=24, deadline=None)
-def test_between_fences_the_pre_tokens_are_those_of_the_whole(name: str, texts: list[str]) -> None:
+def test_text_between_fences_splits_as_in_the_whole(name: str, texts: list[str]) -> None:
     compiled = resolve(name)
     data = BARRIER.join([text.encode() for text in texts])
     starts, are_pre_tokens = splitting.starts_for(compiled)
@@ -91,14 +91,14 @@ def test_between_fences_the_pre_tokens_are_those_of_the_whole(name: str, texts: 
     assert [*found, "barrier"] == wanted
 
 
-def test_of_other_patterns_no_fences_are_known() -> None:
-    with pytest.raises(ValueError, match="no fences are known"):
+def test_pattern_without_fences_is_rejected() -> None:
+    with pytest.raises(ValueError, match="has no known fences"):
         splitting.starts_for(resolve(r"\S+|\s+"))
 
 
 @given(st.lists(st.tuples(st.integers(0, 6), st.integers(0, 6)), max_size=60), st.integers(0, 3))
 @settings(max_examples=28, deadline=None)
-def test_the_hash_table_numbers_keys_as_a_dictionary_does(keys: list[tuple[int, int]], bits: int) -> None:
+def test_hash_table_numbers_keys_like_a_dict(keys: list[tuple[int, int]], bits: int) -> None:
     table, known = HashTable(bits), dict[tuple[int, int], int]()
     for begin in range(0, len(keys), 20):
         some = keys[begin : begin + 20]
@@ -112,7 +112,7 @@ def test_the_hash_table_numbers_keys_as_a_dictionary_does(keys: list[tuple[int, 
         assert new.tolist() == fresh
 
 
-def test_keys_made_to_collide_in_one_hash_table_do_not_in_another() -> None:
+def test_keys_that_collide_in_one_hash_table_do_not_in_another() -> None:
     one, other = HashTable(), HashTable()
     of_head, of_tail, _ = map(int, one._factors)
     draw = random.Random(0)
@@ -130,7 +130,7 @@ def test_keys_made_to_collide_in_one_hash_table_do_not_in_another() -> None:
     ).map("".join)
 )
 @settings(max_examples=28, deadline=None)
-def test_at_a_fence_a_pre_token_starts(name: str, text: str) -> None:
+def test_pre_token_starts_at_each_fence(name: str, text: str) -> None:
     compiled = resolve(name)
     whole = list(pre_tokenize(text, compiled))
     for cut in map(fences.position, re.finditer(fences.TEXT, text)):
@@ -167,7 +167,7 @@ def test_blocks_change_no_pre_token(special: list[str], documents: list[str], si
 @pytest.mark.parametrize("name", FENCED)
 @given(documents=st.lists(TEXTS, max_size=5), special=st.sampled_from(SPECIAL_TOKENS))
 @settings(max_examples=20, deadline=None)
-def test_counts_are_the_plain_ones_and_in_their_order(name: str, documents: list[str], special: list[str]) -> None:
+def test_bulk_counts_equal_plain_counts_in_order(name: str, documents: list[str], special: list[str]) -> None:
     plain = counting.count_job([*documents], special, name)
     with pytest.MonkeyPatch.context() as patch:
         patch.setitem(dispatch.ARRAYS_FROM, "count", 0)
@@ -185,7 +185,7 @@ def steps(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> No
 @pytest.mark.usefixtures("steps")
 @pytest.mark.parametrize("tie_break", sorted(TOKEN_KEYS))
 @pytest.mark.parametrize("byte_order", ["raw", "gpt2"])
-def test_merges_are_the_plain_ones(tie_break: str, byte_order: str) -> None:
+def test_bulk_merges_equal_plain_merges(tie_break: str, byte_order: str) -> None:
     draw = random.Random(f"{tie_break} {byte_order}")
     for _ in range(50):
         letters = draw.choice(["a", "ab", "abc", "abcdefgh", "é日a"])
@@ -196,7 +196,7 @@ def test_merges_are_the_plain_ones(tie_break: str, byte_order: str) -> None:
             counts[word.encode()] += draw.randint(1, largest)
         wanted = draw.choice([0, 1, 5, 300])
         reported: list[int] = []
-        merges = learning.learn(counts, wanted, tie_break, byte_order, partial(tell, reported))
+        merges = learning.learn(counts, wanted, tie_break, byte_order, partial(record_progress, reported))
         assert merges == learn_plainly(counts, wanted, tie_break, byte_order)
         assert reported[-1:] == [len(merges)] * bool(merges)
 
@@ -208,17 +208,17 @@ def test_merges_are_the_plain_ones(tie_break: str, byte_order: str) -> None:
         [(b"a", b"b"), (b"a", b"b"), (b"x", b"y")],
     ],
 )
-def test_merges_go_on_from_any_table(before: list[tuple[bytes, bytes]]) -> None:
-    """Also from one that makes a token twice, which training itself never does."""
+def test_bulk_learner_continues_from_any_merges(before: list[tuple[bytes, bytes]]) -> None:
+    """This includes merges that create a token twice, which training itself never does."""
     counts = {b"abcabcxyab": 3, b"bcaabcd": 5, b"xabcx": 2}
     assert learning.learn(counts, 20, merges=before) == learn_plainly(counts, 20, merges=before)
 
 
-def tell(reported: list[int], phase: str, done: int, total: int) -> None:
+def record_progress(reported: list[int], phase: str, done: int, total: int) -> None:
     reported.append(done)
 
 
-def test_which_learner_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_learn_chooses_bulk_learner_by_input(monkeypatch: pytest.MonkeyPatch) -> None:
     calls: list[int] = []
 
     def counted(*arguments: Any, **options: Any) -> Any:
@@ -263,7 +263,7 @@ def plain(one: Tokenizer, text: str) -> list[int]:
 @pytest.mark.usefixtures("at_once")
 @given(text=TEXTS, few=st.integers(0, 8), cache=st.sampled_from([0, 3, 1000]), size=st.integers(1, 40))
 @settings(max_examples=28, deadline=None)
-def test_gpt2_ids_are_the_plain_ones(gpt2: Tokenizer, text: str, few: int, cache: int, size: int) -> None:
+def test_bulk_gpt2_ids_equal_plain_ids(gpt2: Tokenizer, text: str, few: int, cache: int, size: int) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(encoding, "FEW", few)
         patch.setattr(encoding, "CACHE_SIZE", cache)
@@ -273,7 +273,7 @@ def test_gpt2_ids_are_the_plain_ones(gpt2: Tokenizer, text: str, few: int, cache
 
 @pytest.mark.usefixtures("at_once")
 @pytest.mark.parametrize("name", FENCED)
-def test_ids_of_trained_tables_are_the_plain_ones(name: str) -> None:
+def test_bulk_ids_of_trained_tables_equal_plain_ids(name: str) -> None:
     draw = random.Random(name)
     for special in SPECIAL_TOKENS:
         text = "".join(draw.choice(WHITE + WORDS + OTHERS) for _ in range(600))
@@ -294,7 +294,9 @@ def test_ids_of_trained_tables_are_the_plain_ones(name: str) -> None:
     few=st.sampled_from([0, 2, 64]),
 )
 @settings(max_examples=20, deadline=None)
-def test_ids_of_any_table_are_the_plain_ones(merges: list[tuple[int, int]], text: str, swap: bool, few: int) -> None:
+def test_bulk_ids_of_random_tables_equal_plain_ids(
+    merges: list[tuple[int, int]], text: str, swap: bool, few: int
+) -> None:
     tokens = [b"a", b"b", b"c"]
     pairs = []
     for left, right in merges:
@@ -320,15 +322,15 @@ def test_ids_of_any_table_are_the_plain_ones(merges: list[tuple[int, int]], text
 @pytest.mark.usefixtures("at_once")
 @given(texts=st.lists(TEXTS, max_size=6), size=st.integers(1, 60))
 @settings(max_examples=20, deadline=None)
-def test_ids_of_a_batch_are_those_of_each_text(gpt2: Tokenizer, texts: list[str], size: int) -> None:
+def test_batch_encodes_each_text_alone(gpt2: Tokenizer, texts: list[str], size: int) -> None:
     texts.insert(len(texts) // 2, "<|endoftext|>")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(pieces, "BLOCK", size)
         assert gpt2.encode_batch(iter(texts)) == [plain(gpt2, text) for text in texts]
 
 
-def test_a_table_out_of_order_is_merged_by_the_heap() -> None:
-    """Of "abab" the rank 1 is merged at one place; what that creates comes before the other place."""
+def test_table_out_of_order_is_merged_by_the_heap() -> None:
+    """In "abab", rank 1 is merged at one position; the pair that this creates comes before the other position."""
     tokens = [bytes([byte]) for byte in range(256)] + [b"ab", b"aba"]
     merges = [(b"ab", b"a"), (b"a", b"b")]
     one = Tokenizer(dict(enumerate(tokens)), merges, pattern="gpt2")
@@ -360,7 +362,7 @@ def test_long_texts_are_encoded_over_arrays(gpt2: Tokenizer, monkeypatch: pytest
     assert gpt2.encode(text) == wanted
 
 
-def test_what_a_text_without_fences_repeats_is_merged_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_repeated_parts_of_text_without_fences_are_merged_once(monkeypatch: pytest.MonkeyPatch) -> None:
     merged: list[bytes] = []
     merge = encoding.BulkRanks.merge
 
@@ -375,7 +377,7 @@ def test_what_a_text_without_fences_repeats_is_merged_once(monkeypatch: pytest.M
     assert [pre_token.decode() for pre_token in merged] == ["天地", ",玄黄", "。天地", "。"]
 
 
-def test_what_is_remembered_is_bounded_by_its_ids_not_its_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_cache_is_bounded_by_number_of_ids(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(encoding, "CACHE_SIZE", 3000)
     one = Tokenizer(dict(enumerate(bytes([byte]) for byte in range(256))), [], pattern="cl100k")
     bulk = BulkEncoder(one._text_encoder.encoder, SpecialTokens(), {}, one.compiled)
@@ -391,7 +393,7 @@ UNITS_AND_OTHERS = [superbpe.UNITS, PATTERNS["none"], r"\w+|\s+", r"[^\n]+", r" 
 @pytest.mark.usefixtures("at_once")
 @pytest.mark.parametrize("pattern", UNITS_AND_OTHERS)
 @pytest.mark.parametrize("train", [PATTERNS["gpt2"], None], ids=["two stages", "one pattern"])
-def test_ids_of_patterns_without_fences_are_the_plain_ones(pattern: str, train: str | None) -> None:
+def test_bulk_ids_without_fences_equal_plain_ids(pattern: str, train: str | None) -> None:
     draw = random.Random(pattern)
     for special in SPECIAL_TOKENS:
         text = "".join(draw.choice(WHITE + WORDS + OTHERS + [" a", " s", " ll"]) for _ in range(600))
@@ -433,7 +435,7 @@ def test_large_ids_are_encoded_plainly() -> None:
         one.encode_to_numpy("ab")
 
 
-def test_a_copy_for_another_process_is_no_larger_after_use() -> None:
+def test_pickle_does_not_grow_with_use() -> None:
     text = " ".join(map(str, range(LONG)))
     one = Tokenizer.from_model(gpt2_model())
     size = len(pickle.dumps(one))
@@ -448,7 +450,7 @@ def test_a_copy_for_another_process_is_no_larger_after_use() -> None:
     assert (again.vocab, again.merges, again.special_tokens) == (one.vocab, one.merges, one.special_tokens)
 
 
-def test_gpt2_ids_of_threads_that_share_a_tokenizer(gpt2: Tokenizer) -> None:
+def test_threads_share_a_tokenizer(gpt2: Tokenizer) -> None:
     texts = [f"the quick {number} brown fox " * (LONG // 20) for number in range(8)]
     with ThreadPoolExecutor(4) as pool:
         assert list(pool.map(gpt2.encode, texts)) == [plain(gpt2, text) for text in texts]

@@ -36,7 +36,7 @@ def oracle(texts: list[str], special: list[str]) -> Counter[bytes]:
 
 
 @pytest.mark.parametrize("workers", [None, 1, 2])
-def test_every_kind_of_source_is_counted_alike(text: str, workers: int | None, tmp_path: Path) -> None:
+def test_all_kinds_of_source_give_equal_counts(text: str, workers: int | None, tmp_path: Path) -> None:
     file = tmp_path / "a.txt"
     file.write_bytes(text.encode())
     whole = oracle([text], ["<|e|>"])
@@ -45,7 +45,7 @@ def test_every_kind_of_source_is_counted_alike(text: str, workers: int | None, t
         assert list(counts.items()) == list(whole.items())
 
 
-def test_files_and_texts_are_documents_of_their_own(tmp_path: Path) -> None:
+def test_files_and_texts_are_separate_documents(tmp_path: Path) -> None:
     first, second = tmp_path / "1", tmp_path / "2"
     first.write_bytes(b"low")
     second.write_bytes(b"er")
@@ -55,7 +55,7 @@ def test_files_and_texts_are_documents_of_their_own(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("pool", [ThreadPoolExecutor, ProcessPoolExecutor])
-def test_any_executor_counts(text: str, pool: Any) -> None:
+def test_count_accepts_any_executor(text: str, pool: Any) -> None:
     documents = [text[place : place + 500] for place in range(0, len(text), 500)]
     with pool(2) as executor:
         counts = count_pre_tokens(iter(documents), ["<|e|>"], executor=executor)
@@ -63,7 +63,7 @@ def test_any_executor_counts(text: str, pool: Any) -> None:
         assert count_pre_tokens(text, ["<|e|>"], workers=3, executor=executor) == oracle([text], ["<|e|>"])
 
 
-def test_a_long_iterable_is_not_taken_at_once(text: str) -> None:
+def test_long_iterable_is_read_lazily(text: str) -> None:
     taken = 0
 
     def documents() -> Iterator[str]:
@@ -72,14 +72,14 @@ def test_a_long_iterable_is_not_taken_at_once(text: str) -> None:
             taken += 1
             yield text
 
-    def tell(phase: str, done: int, total: int) -> None:
+    def on_progress(phase: str, done: int, total: int) -> None:
         assert taken <= done + 4 + 1
 
     with ThreadPoolExecutor(1) as executor:
-        count_pre_tokens(documents(), workers=1, executor=executor, progress=tell)
+        count_pre_tokens(documents(), workers=1, executor=executor, progress=on_progress)
 
 
-def test_two_workers_train_as_one_does(text: str, tmp_path: Path) -> None:
+def test_two_workers_train_like_one(text: str, tmp_path: Path) -> None:
     file = tmp_path / "a.txt"
     file.write_bytes(text.encode())
     for tie_break in ("lex-greater", "first-seen"):
@@ -89,7 +89,7 @@ def test_two_workers_train_as_one_does(text: str, tmp_path: Path) -> None:
         assert alone.vocab == together.vocab
 
 
-def test_files_are_bytes(tmp_path: Path) -> None:
+def test_file_newlines_and_bom_are_kept(tmp_path: Path) -> None:
     file = tmp_path / "a"
     file.write_bytes(b"\xef\xbb\xbfa\r\nb\xff")
     assert count_pre_tokens(file) == oracle(["\ufeffa\r\nb\ufffd"], [])
@@ -112,7 +112,7 @@ def test_progress_counts_chunks(text: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("workers", [1, 2])
-def test_an_unreadable_file_is_one_clear_line(tmp_path: Path, workers: int) -> None:
+def test_unreadable_file_gives_one_line_error(tmp_path: Path, workers: int) -> None:
     for path in (tmp_path / "missing", tmp_path):
         with pytest.raises(ValueError, match=r"cannot be read: \w+") as caught:
             count_pre_tokens([path], workers=workers)
@@ -121,7 +121,7 @@ def test_an_unreadable_file_is_one_clear_line(tmp_path: Path, workers: int) -> N
 
 
 @pytest.mark.parametrize("source", [b"abc", 7, None, [b"abc"], ["a", 3]])
-def test_what_is_no_source_is_refused(source: Any) -> None:
+def test_count_rejects_other_sources(source: Any) -> None:
     with pytest.raises(ValueError, match="give"):
         count_pre_tokens(source)
 
@@ -138,7 +138,7 @@ def test_a_lone_surrogate_is_refused() -> None:
 
 @pytest.mark.parametrize("workers", [1, 2])
 @pytest.mark.parametrize("kind", [iter, list])
-def test_files_may_be_given_as_many_paths(text: str, workers: int, kind: Any, tmp_path: Path) -> None:
+def test_source_can_be_several_paths(text: str, workers: int, kind: Any, tmp_path: Path) -> None:
     places = [0, 10, 11, 11, 6000, 18000, len(text)]
     parts = [text[start:end] for start, end in pairwise(places)]
     files = [tmp_path / str(number) for number in range(len(parts))]
@@ -148,7 +148,7 @@ def test_files_may_be_given_as_many_paths(text: str, workers: int, kind: Any, tm
     assert list(counts.items()) == list(oracle(parts, ["<|e|>"]).items())
 
 
-def test_a_relative_path_is_found_from_any_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_relative_path_survives_change_of_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "a").write_bytes(b"low")
     monkeypatch.chdir(tmp_path)
     with ProcessPoolExecutor(1, initializer=os.chdir, initargs=("/",)) as executor:
@@ -157,12 +157,12 @@ def test_a_relative_path_is_found_from_any_folder(tmp_path: Path, monkeypatch: p
 
 @pytest.mark.parametrize("workers", [1, 2])
 @pytest.mark.parametrize("change", [b"", b"low " * 9000, None])
-def test_a_file_that_changes_is_one_clear_line(change: bytes | None, workers: int, tmp_path: Path) -> None:
+def test_changed_file_gives_one_line_error(change: bytes | None, workers: int, tmp_path: Path) -> None:
     files = [tmp_path / str(number) for number in range(50)]
     for file in files:
         file.write_bytes(b"low " * 2500)
 
-    def tell(*_: object) -> None:
+    def on_progress(*_: object) -> None:
         if change is None:
             files[-1].unlink(missing_ok=True)
         else:
@@ -172,13 +172,13 @@ def test_a_file_that_changes_is_one_clear_line(change: bytes | None, workers: in
         "cannot be read: No such file" if change is None else r"changed from 10000 to \d+ bytes while it was read"
     )
     with pytest.raises(ValueError, match=f"49: {reported}") as caught:
-        Tokenizer.train(files, 300, workers=workers, progress=tell)
+        Tokenizer.train(files, 300, workers=workers, progress=on_progress)
     assert "\n" not in str(caught.value)
     assert caught.value.__cause__ is None
     assert not multiprocessing.active_children()
 
 
-def test_a_file_is_measured_after_it_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_size_of_file_is_checked_after_reading(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = tmp_path / "a"
     file.write_bytes(b"low")
     measure = os.fstat
@@ -198,12 +198,12 @@ def test_a_file_is_measured_after_it_is_read(tmp_path: Path, monkeypatch: pytest
 @pytest.mark.parametrize("workers", [1, 2])
 @pytest.mark.parametrize("phase", ["counting", "merging"])
 def test_an_interruption_leaves_no_process(phase: str, workers: int, text: str) -> None:
-    def tell(now: str, *_: object) -> None:
+    def on_progress(now: str, *_: object) -> None:
         if now == phase:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt) as caught:
-        Tokenizer.train([text] * 20, 300, workers=workers, progress=tell)
+        Tokenizer.train([text] * 20, 300, workers=workers, progress=on_progress)
     assert not multiprocessing.active_children()
     assert caught.tb, "which holds what would end the processes when it is collected"
 
@@ -222,7 +222,7 @@ def test_a_worker_that_dies_leaves_no_process(text: str, monkeypatch: pytest.Mon
     assert not multiprocessing.active_children()
 
 
-def test_a_worker_that_dies_is_one_clear_line() -> None:
+def test_dead_worker_gives_one_line_error() -> None:
     class Deadly(ProcessPoolExecutor):
         def submit(self, fn: Any, /, *args: Any, **kwargs: Any) -> Any:
             return super().submit(die)

@@ -1,4 +1,4 @@
-"""Training and encoding on a Dask cluster of two workers, the processes of which a scheduler reaches by network."""
+"""Training and encoding on a Dask cluster of two worker processes, which a scheduler reaches over the network."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def paths(tmp_path: Path) -> list[Path]:
 
 
 @pytest.mark.parametrize("tie_break", ["lex-greater", "first-seen"])
-def test_a_cluster_trains_as_one_process_does(executor: Executor, paths: list[Path], tie_break: str) -> None:
+def test_cluster_trains_like_one_process(executor: Executor, paths: list[Path], tie_break: str) -> None:
     texts = [file.read_bytes().decode("utf-8", errors="replace") for file in paths]
     alone = Tokenizer.train(texts, 320, ["<|e|>"], tie_break=tie_break)
     assert len(alone.merges) > 40
@@ -55,9 +55,7 @@ def test_a_cluster_trains_as_one_process_does(executor: Executor, paths: list[Pa
         assert together.vocab == alone.vocab
 
 
-def test_one_file_is_counted_by_both_workers(
-    executor: Executor, paths: list[Path], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_both_workers_count_one_file(executor: Executor, paths: list[Path], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(chunks, "CHUNK_SIZE", paths[0].stat().st_size)
     reported: list[tuple[int, int]] = []
     counts = count_pre_tokens(paths[0], executor=executor, workers=2, progress=lambda _, *step: reported.append(step))
@@ -72,7 +70,7 @@ def test_paths_are_found_from_another_folder(
     assert count_pre_tokens(Path("0"), executor=executor, workers=2) == count_pre_tokens(paths[0])
 
 
-def test_an_error_of_a_job_arrives_as_it_is(
+def test_error_of_a_job_arrives_unchanged(
     executor: Executor, paths: list[Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with pytest.raises(UnicodeEncodeError, match="surrogates not allowed"):
@@ -89,7 +87,7 @@ def test_an_error_of_a_job_arrives_as_it_is(
 
 
 @pytest.mark.parametrize("shard_size", [None, 20_000])
-def test_a_cluster_encodes_as_one_process_does(
+def test_cluster_encodes_like_one_process(
     executor: Executor, paths: list[Path], shard_size: int | None, tmp_path: Path
 ) -> None:
     one = Tokenizer.train(paths[0], 320, ["<|e|>"])
@@ -103,7 +101,9 @@ def test_a_cluster_encodes_as_one_process_does(
         assert file.read_bytes() == (tmp_path / "together" / file.name).read_bytes()
 
 
-def test_the_manual_shows_how(client: Any, paths: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_example_of_the_manual_runs(
+    client: Any, paths: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     page = (Path(__file__).parents[2] / "docs" / "cluster.md").read_text("utf-8")
     shown = next(block for block in page.split("```") if block.startswith("python\nfrom distributed import"))
@@ -114,7 +114,7 @@ def test_the_manual_shows_how(client: Any, paths: list[Path], tmp_path: Path, mo
 
 
 class Deadly(Executor):
-    """Ends the worker in place of each job."""
+    """Kills the worker in place of each job."""
 
     def __init__(self, inner: Executor) -> None:
         self.inner = inner
@@ -123,7 +123,7 @@ class Deadly(Executor):
         return self.inner.submit(os._exit, 1)
 
 
-def test_a_worker_that_dies_is_one_clear_line(executor: Executor, paths: list[Path]) -> None:
+def test_dead_worker_gives_one_line_error(executor: Executor, paths: list[Path]) -> None:
     with pytest.raises(RuntimeError, match=r"^a worker failed \(KilledWorker: Attempted to run task") as caught:
         count_pre_tokens(paths, executor=Deadly(executor), workers=1)
     assert "\n" not in str(caught.value)

@@ -1,4 +1,4 @@
-"""Many files are encoded as each of them alone, in a directory that a stopped run leaves usable."""
+"""`encode_files` gives each file the ids of its text, and a stopped run leaves the directory usable."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def trained() -> Tokenizer:
 
 @pytest.fixture
 def files(tmp_path: Path) -> list[Path]:
-    """Three files of different sizes, an empty one, and one with the name of another."""
+    """Three files of different sizes, an empty file, and a file with the name of another one."""
     draw = random.Random(0)
     found = []
     for name, words in (("a.txt", 40), ("b.txt", 1500), ("empty", 0), ("c.txt", 300), ("other/a.txt", 10)):
@@ -54,7 +54,7 @@ def index(directory: Path) -> list[dict[str, Any]]:
 
 
 def encoded(directory: Path) -> dict[str, list[int]]:
-    """Return source → ids, as a reader of the index finds them."""
+    """Return source → ids, as read through the index."""
     found: dict[str, list[int]] = {}
     for line in index(directory):
         array = np.load(directory / line["array"], mmap_mode="r")
@@ -80,9 +80,7 @@ def modified(directory: Path) -> dict[str, int]:
 
 @pytest.mark.parametrize("shard_size", [None, 700])
 @pytest.mark.parametrize("pattern", ["gpt2", r"\S+|\s+"])
-def test_each_file_is_encoded_as_its_text_is(
-    shard_size: int | None, pattern: str, files: list[Path], tmp_path: Path
-) -> None:
+def test_file_gets_the_ids_of_its_text(shard_size: int | None, pattern: str, files: list[Path], tmp_path: Path) -> None:
     one = Tokenizer.train("low lower newest 日本", 270, ["<|e|>"], pattern=pattern)
     out, steps = tmp_path / "out", []
     done = one.encode_files(files, out, shard_size=shard_size, progress=lambda *step: steps.append(step))
@@ -103,7 +101,7 @@ def test_each_file_is_encoded_as_its_text_is(
 
 
 @pytest.mark.parametrize("shard_size", [None, 700])
-def test_any_executor_writes_the_same(
+def test_executors_write_equal_arrays(
     shard_size: int | None, trained: Tokenizer, files: list[Path], tmp_path: Path
 ) -> None:
     outs = [tmp_path / f"out{number}" for number in range(4)]
@@ -124,12 +122,12 @@ def test_numpy_reads_the_header() -> None:
 
 
 class Stopped(BaseException):
-    """As an interrupt."""
+    """Stops a run as an interrupt does."""
 
 
 @pytest.mark.parametrize("shard_size", [None, 700])
 @pytest.mark.parametrize("workers", [1, 2])
-def test_a_run_that_was_stopped_is_continued(
+def test_stopped_run_is_resumed(
     workers: int, shard_size: int | None, trained: Tokenizer, files: list[Path], tmp_path: Path
 ) -> None:
     trained.encode_files(files, tmp_path / "wanted", shard_size=shard_size)
@@ -147,7 +145,7 @@ def test_a_run_that_was_stopped_is_continued(
         assert all(not name.startswith(".") for name in names(out))
     complete = modified(out)
     with (out / "index.jsonl").open("ab") as stream:
-        stream.write(b'{"array": "a.t')  # as if the machine had stopped here
+        stream.write(b'{"array": "a.t')  # as if the machine had crashed here
     done = trained.encode_files(files, out, shard_size=shard_size, workers=workers)
     assert done.skipped >= 3
     assert done.failures == []
@@ -158,9 +156,7 @@ def test_a_run_that_was_stopped_is_continued(
     assert again == done._replace(skipped=done.arrays)
 
 
-def test_an_array_that_is_damaged_or_missing_is_written_again(
-    trained: Tokenizer, files: list[Path], tmp_path: Path
-) -> None:
+def test_damaged_or_missing_array_is_rewritten(trained: Tokenizer, files: list[Path], tmp_path: Path) -> None:
     out = tmp_path / "out"
     trained.encode_files(files, out)
     before = snapshot(out)
@@ -172,7 +168,7 @@ def test_an_array_that_is_damaged_or_missing_is_written_again(
 
 
 @pytest.mark.parametrize("shard_size", [None, 700])
-def test_a_file_that_has_changed_is_encoded_again(
+def test_changed_file_is_encoded_again(
     shard_size: int | None, trained: Tokenizer, files: list[Path], tmp_path: Path
 ) -> None:
     out = tmp_path / "out"
@@ -184,7 +180,7 @@ def test_a_file_that_has_changed_is_encoded_again(
     assert names(out) == sorted(["index.jsonl", *(line["array"] for line in index(out))])
 
 
-def test_more_files_can_follow(trained: Tokenizer, files: list[Path], tmp_path: Path) -> None:
+def test_later_run_adds_files(trained: Tokenizer, files: list[Path], tmp_path: Path) -> None:
     out = tmp_path / "out"
     trained.encode_files(files[3:], out)
     assert trained.encode_files(files[:3], out)[:3:2] == (3, 0)
@@ -194,7 +190,7 @@ def test_more_files_can_follow(trained: Tokenizer, files: list[Path], tmp_path: 
 
 @pytest.mark.parametrize("shard_size", [None, 700])
 @pytest.mark.parametrize("workers", [1, 2])
-def test_a_file_that_fails_does_not_stop_the_others(
+def test_failing_file_does_not_stop_the_others(
     workers: int, shard_size: int | None, files: list[Path], tmp_path: Path
 ) -> None:
     one = Tokenizer.train("low lower newest", 270, ["<|e|>", "<|x|>"])
@@ -211,7 +207,7 @@ def test_a_file_that_fails_does_not_stop_the_others(
     )
     assert [line.count("\n") for line in done.failures] == [0] * 4
     assert "a.txt: not UTF-8 at byte 3" in done.failures[0]
-    assert "holds '<|x|>' at character" in done.failures[1]
+    assert "contains '<|x|>' at character" in done.failures[1]
     assert "none: cannot be read: No such file" in done.failures[2]
     found = encoded(out)
     assert {source: found.get(source) for source in wanted} == wanted
@@ -224,7 +220,7 @@ def test_a_file_that_fails_does_not_stop_the_others(
 
 
 @pytest.mark.parametrize("workers", [1, 2])
-def test_a_file_that_changes_meanwhile_is_a_failure(
+def test_file_that_changes_during_the_run_is_a_failure(
     workers: int, trained: Tokenizer, files: list[Path], tmp_path: Path
 ) -> None:
     def change(*_: object) -> None:
@@ -247,7 +243,7 @@ def dies_on_b(self: object, text: str) -> Any:
 
 @pytest.mark.skipif(multiprocessing.get_start_method() != "fork", reason="a forked worker knows what is patched here")
 @pytest.mark.parametrize("pool", [None, ProcessPoolExecutor])
-def test_a_worker_that_dies_is_one_line_and_what_is_complete_stays(
+def test_dead_worker_gives_one_line_error_and_keeps_arrays(
     pool: Any, trained: Tokenizer, files: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     out = tmp_path / "out"
@@ -266,7 +262,7 @@ def test_a_worker_that_dies_is_one_line_and_what_is_complete_stays(
 
 
 class Unreliable(Executor):
-    """Fails each second job, as a cluster that has lost a worker."""
+    """Fails every second job, like a cluster that has lost a worker."""
 
     def __init__(self) -> None:
         self.pool, self.jobs = ThreadPoolExecutor(1), 0
@@ -276,9 +272,7 @@ class Unreliable(Executor):
         return self.pool.submit(fn, *args) if self.jobs % 2 else self.pool.submit(divmod, 1, 0)
 
 
-def test_a_job_that_the_cluster_lost_does_not_stop_the_others(
-    trained: Tokenizer, files: list[Path], tmp_path: Path
-) -> None:
+def test_lost_job_does_not_stop_the_others(trained: Tokenizer, files: list[Path], tmp_path: Path) -> None:
     executor = Unreliable()
     done = trained.encode_files(files, tmp_path / "out", executor=executor, workers=1)
     executor.pool.shutdown()
@@ -287,7 +281,7 @@ def test_a_job_that_the_cluster_lost_does_not_stop_the_others(
     assert done.arrays + len(done.failures) == len(files)
 
 
-def test_a_directory_that_cannot_be_used_is_one_line(trained: Tokenizer, files: list[Path], tmp_path: Path) -> None:
+def test_unusable_directory_gives_one_line_error(trained: Tokenizer, files: list[Path], tmp_path: Path) -> None:
     out = tmp_path / "out"
     trained.encode_files(files, out)
     other = Tokenizer(trained.vocab, trained.merges)
@@ -295,10 +289,10 @@ def test_a_directory_that_cannot_be_used_is_one_line(trained: Tokenizer, files: 
     foreign.mkdir()
     (foreign / "index.jsonl").write_text("[]\n{}", "utf-8")
     for one, directory, options, message in (
-        (other, out, {}, "out: has the ids of another tokenizer or of other options; name another directory"),
-        (trained, out, {"bits": 32}, "out: has the ids of another tokenizer or of other options"),
-        (trained, out, {"shard_size": 9}, "out: has the ids of another tokenizer or of other options"),
-        (trained, tmp_path / "texts", {}, "texts: has files but no index.jsonl; name an empty directory, or a new one"),
+        (other, out, {}, "out: has ids of another tokenizer or with other options; name another directory"),
+        (trained, out, {"bits": 32}, "out: has ids of another tokenizer or with other options"),
+        (trained, out, {"shard_size": 9}, "out: has ids of another tokenizer or with other options"),
+        (trained, tmp_path / "texts", {}, "texts: has files but no index.jsonl; name an empty or new directory"),
         (trained, files[0], {}, "a.txt: cannot be written: File exists"),
         (trained, tmp_path / "no" / "out", {}, "out: cannot be written: No such file or directory"),
         (trained, foreign, {}, "index.jsonl: is not an index of arrays; name another directory"),
@@ -313,7 +307,7 @@ def test_a_directory_that_cannot_be_used_is_one_line(trained: Tokenizer, files: 
     ):
         with pytest.raises(ValueError, match=message):
             trained.encode_files(files, out, **options)  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match="sources is one str"):
+    with pytest.raises(ValueError, match="sources is a str"):
         trained.encode_files("text", out)
     assert trained.encode_files([tmp_path / "none"], tmp_path / "new").arrays == 0
     assert not (tmp_path / "new").exists(), "nothing is in it"
@@ -324,14 +318,14 @@ def test_two_runs_do_not_share_a_directory(trained: Tokenizer, files: list[Path]
     messages = []
 
     def second(*_: object) -> None:
-        with pytest.raises(ValueError, match="out: another run writes to it") as caught:
+        with pytest.raises(ValueError, match="out: another run is writing to it") as caught:
             trained.encode_files(files, tmp_path / "out")
         messages.append(str(caught.value))
 
     assert trained.encode_files(files, tmp_path / "out", progress=second).arrays == len(files) == len(messages)
 
 
-def test_urls_are_read_by_fsspec(trained: Tokenizer, files: list[Path], tmp_path: Path) -> None:
+def test_fsspec_reads_urls(trained: Tokenizer, files: list[Path], tmp_path: Path) -> None:
     fsspec = pytest.importorskip("fsspec")
     data = files[1].read_bytes()
     with fsspec.open("memory://corpus/m.txt", "wb") as stream:
@@ -356,7 +350,9 @@ def test_urls_are_read_by_fsspec(trained: Tokenizer, files: list[Path], tmp_path
     assert encoded(tmp_path / "out1")[urls[0]] == trained.encode("low")
 
 
-def test_urls_without_fsspec_are_one_line(trained: Tokenizer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_url_without_fsspec_gives_one_line_error(
+    trained: Tokenizer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setitem(sys.modules, "fsspec", None)
     done = trained.encode_files(["memory://corpus/m.txt"], tmp_path / "out")
     assert done.failures == ["memory://corpus/m.txt: cannot be read: install fsspec to read URLs"]

@@ -12,7 +12,7 @@ Table = tuple[dict[int, bytes], list[Merge]]
 
 
 def random_table(draw: random.Random, well_formed: bool) -> Table:
-    """Return a table with ids in any order and with gaps."""
+    """Return a table whose ids are in random order and have gaps."""
     tokens = [bytes([byte]) for byte in draw.choice([b"ab", b"abc", b"a\xc3\xa9", b" ab"])]
     merges: list[Merge] = []
     for _ in range(draw.randrange(1, 14)):
@@ -31,7 +31,7 @@ def random_table(draw: random.Random, well_formed: bool) -> Table:
 
 @pytest.mark.parametrize("well_formed", [True, False])
 @pytest.mark.parametrize("seed", range(6))
-def test_random_tables_encode_as_in_the_textbook(well_formed: bool, seed: int) -> None:
+def test_random_tables_encode_like_the_textbook(well_formed: bool, seed: int) -> None:
     draw = random.Random(f"{well_formed} {seed}")
     for _ in range(100):
         vocab, merges = random_table(draw, well_formed)
@@ -46,7 +46,7 @@ def test_random_tables_encode_as_in_the_textbook(well_formed: bool, seed: int) -
 
 
 @pytest.mark.parametrize("well_formed", [True, False])
-def test_scan_and_heap_are_the_textbook(well_formed: bool) -> None:
+def test_scan_and_heap_merge_like_the_textbook(well_formed: bool) -> None:
     draw = random.Random(well_formed)
     for _ in range(700):
         vocab, merges = random_table(draw, well_formed)
@@ -83,7 +83,7 @@ def test_worked_examples(merges: str, text: str, tokens: str) -> None:
     assert [tokenizer.vocab[index].decode() for index in tokenizer.encode(text)] == tokens.split()
 
 
-def test_gpt2_encodes_as_in_the_textbook() -> None:
+def test_gpt2_encodes_like_the_textbook() -> None:
     vocab, merges = gpt2()
     ours = Tokenizer(vocab, merges, ["<|endoftext|>"])
     oracle = textbook.Tokenizer(vocab, merges, ["<|endoftext|>"])
@@ -109,7 +109,7 @@ def test_gpt2_encodes_as_in_the_textbook() -> None:
         assert ours.encode(text) == oracle.encode(text)
 
 
-def test_a_long_pre_token_is_merged_by_the_heap() -> None:
+def test_heap_merges_long_pre_tokens() -> None:
     vocab, merges = gpt2()
     tokenizer = Tokenizer(vocab, merges)
     text = "a" * 10**5
@@ -118,7 +118,7 @@ def test_a_long_pre_token_is_merged_by_the_heap() -> None:
     assert tokenizer.encode("ab" * LONG)[:3] == tokenizer.encode("ab" * LONG * 2)[:3]
 
 
-def test_the_cache_is_bounded_and_gives_what_merging_gives() -> None:
+def test_cache_is_bounded_and_returns_correct_ids() -> None:
     ids = {bytes([byte]): byte for byte in range(256)} | {b"ab": 256}
     encoder = Encoder(ids, [(b"a", b"b")], cache_size=5)
     draw = random.Random(0)

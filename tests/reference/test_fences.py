@@ -1,4 +1,4 @@
-"""One definition of a fence in three forms: all find the same positions, also in bytes that are not UTF-8."""
+"""The three forms of the definition of a fence find the same positions, even in bytes that are not UTF-8."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_text_bytes_and_arrays_have_the_same_fences(text: str) -> None:
 
 @given(st.lists(TEXTS, min_size=1, max_size=4))
 @settings(max_examples=40, deadline=None)
-def test_a_barrier_is_an_end_of_the_text(texts: list[str]) -> None:
+def test_barrier_ends_the_text(texts: list[str]) -> None:
     expected, start = [], 0
     for text in texts:
         expected += [start + len(text[:place].encode()) for place in in_text(text)]
@@ -62,8 +62,8 @@ def test_fences_in_bytes_are_those_of_the_decoded_text(data: bytes) -> None:
     assert decoded == in_text(data.decode("utf-8", "replace"))
 
 
-def test_visible_is_what_the_engine_says() -> None:
-    """A fence is before the space in `x <character>` and `<character> x` if the character is visible."""
+def test_visible_characters_agree_with_the_engine() -> None:
+    """The space in `x <character>` and in `<character> x` has a fence before it if the character is visible."""
     for characters in (
         map(chr, range(0xD800)),
         map(chr, range(0xE000, 0x10000)),
@@ -76,13 +76,13 @@ def test_visible_is_what_the_engine_says() -> None:
 
 @given(TEXTS, st.integers(0, 30))
 @settings(max_examples=40, deadline=None)
-def test_the_first_fence_at_or_after_a_place(text: str, start: int) -> None:
+def test_first_finds_the_fence_at_or_after_a_position(text: str, start: int) -> None:
     expected = next((place for place in in_text(text) if place >= start), len(text))
     assert fences.first(re.compile(fences.TEXT), text, start) == expected
 
 
 @pytest.mark.parametrize("size", range(6))
-def test_texts_of_few_bytes(size: int) -> None:
+def test_short_texts_have_no_fences(size: int) -> None:
     for text in ("a b", "a\nb", " b ", "\nab", "字。", "é é", "\u3000 x", " ", "\n"):
         data = text.encode()[:size].decode("utf-8", "ignore").encode()
         assert in_array(data) == in_bytes(data)

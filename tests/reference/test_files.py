@@ -1,4 +1,4 @@
-"""A file is encoded as its text is, and the file of ids is written as a whole or not at all."""
+"""`encode_file` writes the ids of the text of a file, completely or not at all."""
 
 from __future__ import annotations
 
@@ -55,13 +55,13 @@ def small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def is_clean(folder: Path, *names: str) -> bool:
-    """Return whether nothing but `names` is in the folder, and no process of ours is alive."""
+    """Return whether the directory contains only `names` and no child process is alive."""
     return sorted(file.name for file in folder.iterdir()) == sorted(names) and not multiprocessing.active_children()
 
 
 @pytest.mark.parametrize("special", SPECIAL_TOKENS, ids=str)
 @pytest.mark.parametrize("pattern", PATTERNS)
-def test_a_file_is_encoded_as_its_text_is(
+def test_file_gets_the_ids_of_its_text(
     pattern: str, special: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     trained = Tokenizer.train(decoded(hostile("training", 2000)), 330, special, pattern=pattern)
@@ -80,7 +80,7 @@ def test_a_file_is_encoded_as_its_text_is(
 
 
 @pytest.mark.parametrize("special", [["<|e|>"], ["<a b>"]])
-def test_two_workers_write_what_one_writes(special: list[str], tmp_path: Path) -> None:
+def test_two_workers_write_the_same_file_as_one(special: list[str], tmp_path: Path) -> None:
     trained = Tokenizer.train(decoded(hostile("training", 2000)), 330, special)
     source = tmp_path / "text"
     source.write_bytes(hostile("workers", 1500))
@@ -97,14 +97,14 @@ def test_two_workers_write_what_one_writes(special: list[str], tmp_path: Path) -
     assert is_clean(tmp_path, "text", "1", "2")
 
 
-def test_tokenizers_of_other_conventions_are_known_in_workers(source: Path, tmp_path: Path) -> None:
+def test_workers_encode_with_other_conventions(source: Path, tmp_path: Path) -> None:
     other = conventional(tie_break="lex-smaller", byte_order="gpt2").train("low lower", 260)
     other.encode_file(source, tmp_path / "ids", workers=2)
     assert np.fromfile(tmp_path / "ids", "<u2").tolist() == other.encode(source.read_text("utf-8"))
 
 
 @pytest.mark.parametrize(("highest", "size"), [((1 << 16) - 1, 2), (1 << 16, 4), ((1 << 32) - 1, 4)])
-def test_ids_are_two_bytes_where_they_fit_else_four(highest: int, size: int, tmp_path: Path) -> None:
+def test_ids_take_two_bytes_if_they_fit_else_four(highest: int, size: int, tmp_path: Path) -> None:
     vocab = {byte: bytes([byte]) for byte in range(256)} | {highest: b"ab"}
     (tmp_path / "text").write_bytes(b"cab")
     assert Tokenizer(vocab, [(b"a", b"b")]).encode_file(tmp_path / "text", tmp_path / "ids") == 2
@@ -113,7 +113,7 @@ def test_ids_are_two_bytes_where_they_fit_else_four(highest: int, size: int, tmp
 
 
 @pytest.mark.parametrize("index", [-1, 1 << 32])
-def test_ids_that_do_not_fit_are_one_clear_line(index: int, source: Path, tmp_path: Path) -> None:
+def test_ids_that_do_not_fit_give_one_line_error(index: int, source: Path, tmp_path: Path) -> None:
     vocab = {byte: bytes([byte]) for byte in range(256)} | {index: b"ab"}
     with pytest.raises(ValueError, match=r"do not fit into \d+ bits"):
         Tokenizer(vocab, [(b"a", b"b")]).encode_file(source, tmp_path / "ids")
@@ -156,7 +156,7 @@ def test_memory_does_not_grow_with_the_file(
 
 
 @pytest.mark.parametrize("workers", [1, 2])
-def test_an_unreadable_source_is_one_clear_line(workers: int, tmp_path: Path, trained: Tokenizer) -> None:
+def test_unreadable_source_gives_one_line_error(workers: int, tmp_path: Path, trained: Tokenizer) -> None:
     for source in (tmp_path / "missing", tmp_path):
         with pytest.raises(ValueError, match=r"cannot be read: \w+") as caught:
             trained.encode_file(source, tmp_path / "ids", workers=workers)
@@ -165,7 +165,7 @@ def test_an_unreadable_source_is_one_clear_line(workers: int, tmp_path: Path, tr
         assert is_clean(tmp_path)
 
 
-def test_a_target_that_cannot_be_written_is_one_clear_line(source: Path, tmp_path: Path, trained: Tokenizer) -> None:
+def test_unwritable_target_gives_one_line_error(source: Path, tmp_path: Path, trained: Tokenizer) -> None:
     (tmp_path / "folder").mkdir()
     for target in (
         tmp_path / "none" / "ids",
@@ -193,23 +193,23 @@ def test_a_link_is_followed(source: Path, tmp_path: Path, trained: Tokenizer) ->
 @pytest.mark.parametrize("special", [["<|e|>"], ["a b"]])
 @pytest.mark.parametrize("workers", [1, 2])
 @pytest.mark.parametrize("change", [b"", b"low " * 2000])
-def test_a_file_that_changes_size_is_one_clear_line(
+def test_changed_file_gives_one_line_error(
     special: list[str], workers: int, change: bytes, source: Path, tmp_path: Path
 ) -> None:
     one = Tokenizer.train("low lower newest", 270, special)
     size = source.stat().st_size
 
-    def tell(*_: object) -> None:
+    def on_progress(*_: object) -> None:
         if source.stat().st_size == size:
             source.write_bytes(change)
 
     with pytest.raises(ValueError, match=rf"text: changed from {size} to \d+ bytes while it was read; try again"):
-        one.encode_file(source, tmp_path / "ids", workers=workers, progress=tell)
+        one.encode_file(source, tmp_path / "ids", workers=workers, progress=on_progress)
     assert is_clean(tmp_path, "text")
 
 
 @pytest.mark.parametrize("workers", [1, 2])
-def test_a_file_that_vanishes_is_one_clear_line(workers: int, source: Path, tmp_path: Path, trained: Tokenizer) -> None:
+def test_vanished_file_gives_one_line_error(workers: int, source: Path, tmp_path: Path, trained: Tokenizer) -> None:
     with pytest.raises(ValueError, match="text: cannot be read: No such file"):
         trained.encode_file(source, tmp_path / "ids", workers=workers, progress=lambda *_: source.unlink(True))
     assert is_clean(tmp_path)
@@ -222,11 +222,11 @@ def test_an_interruption_leaves_nothing(
 ) -> None:
     (tmp_path / "ids").write_bytes(b"old")
 
-    def tell(*_: object) -> None:
+    def on_progress(*_: object) -> None:
         raise error
 
     with pytest.raises(error) as caught:
-        trained.encode_file(source, tmp_path / "ids", workers=workers, progress=tell)
+        trained.encode_file(source, tmp_path / "ids", workers=workers, progress=on_progress)
     assert is_clean(tmp_path, "text", "ids")
     assert caught.tb, "which holds what would end the processes when it is collected"
     assert (tmp_path / "ids").read_bytes() == b"old"
@@ -249,7 +249,7 @@ def test_a_worker_that_dies_leaves_nothing(
     assert is_clean(tmp_path, "text")
 
 
-def test_workers_that_are_not_forked_get_a_copy(source: Path, tmp_path: Path, trained: Tokenizer) -> None:
+def test_spawned_workers_get_a_copy(source: Path, tmp_path: Path, trained: Tokenizer) -> None:
     script = f"""
 if __name__ == "__main__":
     import multiprocessing
@@ -271,7 +271,7 @@ def test_workers_below_one_are_refused(source: Path, tmp_path: Path, trained: To
 
 
 @pytest.mark.skipif(os.name == "nt", reason="modes are those of POSIX")
-def test_a_file_that_is_replaced_keeps_its_mode(tmp_path: Path) -> None:
+def test_replaced_file_keeps_its_mode(tmp_path: Path) -> None:
     target = tmp_path / "private"
     target.touch(mode=0o600)
     with replacing(target) as stream:

@@ -1,4 +1,4 @@
-"""The pair of CS336: read in the ways in which solutions write it, and never called."""
+"""The CS336 pair is read in all the forms in which solutions write it, and no file can call anything."""
 
 from __future__ import annotations
 
@@ -59,12 +59,12 @@ def refused(*paths: Path) -> str:
     return message
 
 
-# What is read
+# Files that are read
 
 
 @pytest.mark.parametrize("protocol", [3, 4, 5])
 @pytest.mark.parametrize("name", ["vocab.pkl", "vocab.json"])
-def test_pickles_under_any_name(tmp_path: Path, name: str, protocol: int) -> None:
+def test_read_accepts_pickles_with_any_suffix(tmp_path: Path, name: str, protocol: int) -> None:
     files = tmp_path / name, tmp_path / "merges.pickle"
     for file, value in zip(files, (VOCAB, MERGES), strict=True):
         file.write_bytes(pickle.dumps(value, protocol=protocol))
@@ -81,18 +81,18 @@ def test_pickles_under_any_name(tmp_path: Path, name: str, protocol: int) -> Non
         {"vocab": VOCAB, "merges": [list(pair) for pair in MERGES], "special_tokens": ["<|endoftext|>"]},
     ],
 )
-def test_one_pickle_of_both(tmp_path: Path, value: Any) -> None:
+def test_read_accepts_one_pickle_of_both_parts(tmp_path: Path, value: Any) -> None:
     assert_read(save(tmp_path / "both.pkl", value))
 
 
-def test_one_pickle_after_the_other(tmp_path: Path) -> None:
+def test_read_accepts_concatenated_pickles(tmp_path: Path) -> None:
     file = tmp_path / "both.pkl"
     file.write_bytes(pickle.dumps(VOCAB) + pickle.dumps(MERGES))
     assert_read(file)
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_json_of_ids_and_tokens(tmp_path: Path, way: str) -> None:
+def test_read_accepts_json_from_ids_to_tokens(tmp_path: Path, way: str) -> None:
     written = WAYS[way]
     vocab = {index: written(token) for index, token in VOCAB.items()}
     merges = [[written(left), written(right)] for left, right in MERGES]
@@ -102,14 +102,14 @@ def test_json_of_ids_and_tokens(tmp_path: Path, way: str) -> None:
 
 
 @pytest.mark.parametrize("way", [way for way in WAYS if way != "lists"])
-def test_json_of_tokens_and_ids(tmp_path: Path, way: str) -> None:
+def test_read_accepts_json_from_tokens_to_ids(tmp_path: Path, way: str) -> None:
     vocab = {WAYS[way](token): index for index, token in VOCAB.items()}
     assert_read(save(tmp_path / "vocab.json", vocab), save(tmp_path / "merges.pkl", MERGES))
 
 
 @pytest.mark.parametrize("way", ["GPT-2's", "hexadecimal", "base64", "literals"])
 @pytest.mark.parametrize("form", ["{} {}\n", "{}, {}\r\n", "({}, {})\n"])
-def test_merges_as_lines(tmp_path: Path, way: str, form: str) -> None:
+def test_read_accepts_merges_as_lines(tmp_path: Path, way: str, form: str) -> None:
     if way != "literals" and "," in form:
         return
     vocab = save(tmp_path / "vocab.json", {index: list(token) for index, token in VOCAB.items()})
@@ -118,14 +118,14 @@ def test_merges_as_lines(tmp_path: Path, way: str, form: str) -> None:
     assert_read(vocab, save(tmp_path / "merges.txt", "#version: 0.2\n" + lines))
 
 
-def test_special_tokens_that_are_in_the_file(tmp_path: Path) -> None:
+def test_read_uses_special_tokens_in_the_file(tmp_path: Path) -> None:
     file = save(tmp_path / "both.pkl", {"vocab": VOCAB, "merges": MERGES, "special_tokens": ["<|endoftext|>"]})
     assert read(file).special_tokens == ("<|endoftext|>",)
     assert read(file, special_tokens=["日本語"], pattern="none").special_tokens == ("日本語",)
     assert read(save(tmp_path / "two.pkl", (VOCAB, MERGES))).special_tokens is None
 
 
-def test_random_tables_are_read_back_in_every_way(tmp_path: Path) -> None:
+def test_random_tables_survive_every_spelling(tmp_path: Path) -> None:
     draw = random.Random(0)
     for number in range(40):
         text = "".join(draw.choice("ab1 é日'F\x90") for _ in range(60))
@@ -139,7 +139,7 @@ def test_random_tables_are_read_back_in_every_way(tmp_path: Path) -> None:
         assert (dict(model.vocab), list(model.merges)) == (ours.vocab, ours.merges)
 
 
-# What is refused
+# Files that are rejected
 
 
 class Calls:
@@ -151,7 +151,7 @@ class Calls:
 
 
 @pytest.mark.parametrize("protocol", [2, 3, 4, 5])
-def test_a_pickle_that_calls_is_refused_and_calls_nothing(tmp_path: Path, protocol: int) -> None:
+def test_pickle_that_calls_a_function_is_rejected(tmp_path: Path, protocol: int) -> None:
     witness = tmp_path / "called"
     calls = {
         "posix.system": Calls(os.system, f"touch {witness}"),
@@ -180,19 +180,19 @@ def test_a_pickle_that_calls_is_refused_and_calls_nothing(tmp_path: Path, protoc
         (b"\x80\x04\x82\x01.", "the pickle calls for the opcode EXT1"),
         (b"\x80\x04}r\xff\xff\xff\x7f.", "the merges are missing"),
         (b"\x80\x04}p99999999999\n.", "the merges are missing"),
-        (b"\x80\x04})" + b"\x85" * 1_000_000 + b"K\x01s.", "no pickle: a tuple is a key"),
-        (b"\x80\x04}(K\x01K\x02K\x01K\x02u.", "no pickle: the key 1 is a duplicate"),
-        (b"\x80\x04\x8e" + struct.pack("<Q", 2**62) + b"a.", "no pickle: it ends too early"),
+        (b"\x80\x04})" + b"\x85" * 1_000_000 + b"K\x01s.", "not a pickle: a tuple is a key"),
+        (b"\x80\x04}(K\x01K\x02K\x01K\x02u.", "not a pickle: the key 1 is a duplicate"),
+        (b"\x80\x04\x8e" + struct.pack("<Q", 2**62) + b"a.", "not a pickle: it ends too early"),
         (b"\x80\x04\x95" + struct.pack("<Q", 2**62) + b"}.", "the merges are missing"),
-        (b"\x80\x04", "no pickle"),
-        (b"\x80", "no pickle"),
-        (b"\x80\x09}.", "no pickle"),
-        (b"\x80\x04.", "no pickle"),
-        (b"\x80\x04}h\x07.", "no pickle"),
-        (b"\x80\x04" + b"]" * 200_000 + b"a" * 199_999 + b".", "merge 0 is no pair of tokens"),
-        (b"\x80\x04" + b"(" * 200_000 + b".", "no pickle"),
-        (b"\x80\x04" + b")" + b"\x85" * 200_000 + b".", "merge 0 is no pair of tokens"),
-        (b"\x80\x04}]K\x01s.", "no pickle: a list is a key"),
+        (b"\x80\x04", "not a pickle"),
+        (b"\x80", "not a pickle"),
+        (b"\x80\x09}.", "not a pickle"),
+        (b"\x80\x04.", "not a pickle"),
+        (b"\x80\x04}h\x07.", "not a pickle"),
+        (b"\x80\x04" + b"]" * 200_000 + b"a" * 199_999 + b".", "merge 0 is not a pair of tokens"),
+        (b"\x80\x04" + b"(" * 200_000 + b".", "not a pickle"),
+        (b"\x80\x04" + b")" + b"\x85" * 200_000 + b".", "merge 0 is not a pair of tokens"),
+        (b"\x80\x04}]K\x01s.", "not a pickle: a list is a key"),
         (b"\x1f\x8b\x08\x00", "neither a pickle (of protocol 2 or later) nor UTF-8"),
         (b"{" * 100_000, "not JSON"),
         (b"[" * 100_000, "nested deeper than 64 levels"),
@@ -200,12 +200,12 @@ def test_a_pickle_that_calls_is_refused_and_calls_nothing(tmp_path: Path, protoc
         (b"", "'' is not a merge; expected two tokens and one space"),
         (b"hello", "'hello' is not a merge"),
         (b"a b\n  c\n", ":2: '  c' is not a merge"),
-        (b"[1, 2]", "merge 0 is no pair of tokens"),
+        (b"[1, 2]", "merge 0 is not a pair of tokens"),
         (b"[[1, 2]]", "the vocabulary is missing; there is merges"),
         (b"{}", "the vocabulary is dict"),
     ],
 )
-def test_malformed_and_hostile_files(tmp_path: Path, data: bytes, what: str) -> None:
+def test_malformed_or_hostile_file_gives_one_line_error(tmp_path: Path, data: bytes, what: str) -> None:
     file = tmp_path / "vocab.pkl"
     file.write_bytes(data)
     merges = save(tmp_path / "merges.json", []) if data == b"{}" else None
@@ -225,12 +225,12 @@ def test_malformed_and_hostile_files(tmp_path: Path, data: bytes, what: str) -> 
         ({0: 7}, "int instead of a token; expected bytes"),
         ({(97, 98): 256}, "the vocabulary has no token for the byte"),
         ((VOCAB, [(b"a", b"\xff")]), "the vocabulary lacks a part or the result of merge 0, b'a' b'\\xff'"),
-        ({"a": b"a"}, "the vocabulary has str 'a' for an id"),
-        ({"a": [256]}, "the vocabulary has str 'a' for an id"),
+        ({"a": b"a"}, "the vocabulary has str 'a' as an id"),
+        ({"a": [256]}, "the vocabulary has str 'a' as an id"),
         ({0: [256]}, "list instead of a token"),
         ({1: b"a", "1": b"b"}, "an id of the vocabulary is a duplicate"),
         (b"abc", "bytes is neither a vocabulary nor merges"),
-        ({"vocab": VOCAB, "merges": MERGES, "pattern": "x"}, "of 'pattern' nothing is known"),
+        ({"vocab": VOCAB, "merges": MERGES, "pattern": "x"}, "'pattern' is an unknown key"),
         ({"vocab": VOCAB, "merges": {(1, 2): 3}}, "merges is dict; expected a list of pairs of tokens"),
         ((VOCAB, [(b"a", 7)]), "int instead of a token"),
         ({"vocab": VOCAB}, "the merges are missing; there is vocab"),
@@ -245,7 +245,7 @@ def test_other_values_are_reported(tmp_path: Path, value: Any, what: str) -> Non
     assert what in refused(file, *merges)
 
 
-def test_protocol_2_is_distinguished_from_code(tmp_path: Path) -> None:
+def test_pickle_of_protocol_2_is_read(tmp_path: Path) -> None:
     file = tmp_path / "vocab.pkl"
     file.write_bytes(pickle.dumps(VOCAB, protocol=2))
     assert "calls for _codecs.encode" in refused(file)
@@ -253,14 +253,14 @@ def test_protocol_2_is_distinguished_from_code(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("errors", ["replace", "ignore", "backslashreplace"])
-def test_bytes_that_were_lost_are_reported(tmp_path: Path, errors: str) -> None:
+def test_lost_bytes_are_reported(tmp_path: Path, errors: str) -> None:
     vocab = {index: token.decode("utf-8", errors=errors) for index, token in VOCAB.items()}
     message = refused(save(tmp_path / "vocab.json", vocab), save(tmp_path / "merges.pkl", MERGES))
     assert "the tokens are not Latin-1, GPT-2's spelling, hexadecimal, base64, Python literals or lists of" in message
     assert ("hold U+FFFD, so their bytes are lost" in message) == (errors == "replace")
 
 
-def test_utf8_here_and_latin1_there_is_not_taken_for_either(tmp_path: Path) -> None:
+def test_mix_of_utf8_and_latin1_is_rejected(tmp_path: Path) -> None:
     def mixed(token: bytes) -> str:
         try:
             return token.decode("utf-8")
@@ -273,23 +273,23 @@ def test_utf8_here_and_latin1_there_is_not_taken_for_either(tmp_path: Path) -> N
         refused(vocab, save(tmp_path / "merges.json", [[mixed(left), mixed(right)] for left, right in ours.merges]))
 
 
-def test_merges_of_another_vocabulary_or_of_two_readings(tmp_path: Path) -> None:
+def test_foreign_or_ambiguous_merges_are_rejected(tmp_path: Path) -> None:
     vocab = save(tmp_path / "vocab.json", {index: list(token) for index, token in VOCAB.items()})
-    assert "in no spelling" in refused(vocab, save(tmp_path / "merges.json", [["x", "q"]]))
+    assert "no spelling" in refused(vocab, save(tmp_path / "merges.json", [["x", "q"]]))
     tokens = [*(bytes([byte]) for byte in range(256)), b"61", b"62", b"6162", b"ab"]
     both = save(tmp_path / "vocab.pkl", dict(enumerate(tokens)))
     message = refused(both, save(tmp_path / "merges.json", [["61", "62"]]))
     assert "the merges may be Latin-1 or GPT-2's spelling or hexadecimal; the vocabulary is neither" in message
 
 
-def test_missing_files_and_parts(tmp_path: Path) -> None:
+def test_missing_file_or_part_is_reported(tmp_path: Path) -> None:
     assert "cannot be read: No such file" in refused(tmp_path / "vocab.pkl")
     merges = save(tmp_path / "merges.pkl", MERGES)
     assert "the vocabulary is missing; there is merges" in refused(merges)
     assert "the merges is already in" in refused(merges, merges)
 
 
-def test_damaged_pickles_are_read_or_refused_in_one_line(tmp_path: Path) -> None:
+def test_damaged_pickle_is_read_or_rejected_in_one_line(tmp_path: Path) -> None:
     draw, file = random.Random(1), tmp_path / "both.pkl"
     whole = pickle.dumps((dict(list(VOCAB.items())[:20]), MERGES[:20]))
     for _ in range(400):

@@ -1,4 +1,4 @@
-"""What a format holds of a random table comes back from it as it was; what it cannot hold is refused in one line."""
+"""Random tables survive a round trip through each format, or are rejected with one line."""
 
 from __future__ import annotations
 
@@ -47,8 +47,8 @@ def models(draw: st.DrawFn) -> Model:
     return Model(vocab, tuple(merges), tuple(special), pattern)
 
 
-def taken(action: Callable[[], T]) -> T | None:
-    """Return what `action` returns, or None if it refuses the table in one line."""
+def read_back_or_rejected(action: Callable[[], T]) -> T | None:
+    """Return the result of `action`, or None if it rejects the table with one line."""
     try:
         return action()
     except ValueError as error:
@@ -59,7 +59,7 @@ def taken(action: Callable[[], T]) -> T | None:
 
 @profile
 @given(model=models())
-def test_gpt2s_two_files(model: Model, tmp_path: Path) -> None:
+def test_gpt2_files_round_trip(model: Model, tmp_path: Path) -> None:
     gpt2.write(tmp_path, model.vocab, model.merges)
     assert gpt2.read_vocab(tmp_path / "vocab.json") == model.vocab
     assert tuple(gpt2.read_merges(tmp_path / "merges.txt")) == model.merges
@@ -67,9 +67,9 @@ def test_gpt2s_two_files(model: Model, tmp_path: Path) -> None:
 
 @profile
 @given(model=models())
-def test_tiktokens_ranks(model: Model, tmp_path: Path) -> None:
+def test_tiktoken_ranks_round_trip(model: Model, tmp_path: Path) -> None:
     file = tmp_path / "x.tiktoken"
-    assume(taken(lambda: tiktoken.ranks_of(model)))
+    assume(read_back_or_rejected(lambda: tiktoken.ranks_of(model)))
     tiktoken.write(file, model)
     ids = {token: index for index, token in model.vocab.items()}
     special = {text: ids[text.encode()] for text in model.special_tokens or ()}
@@ -79,9 +79,9 @@ def test_tiktokens_ranks(model: Model, tmp_path: Path) -> None:
 
 @profile
 @given(model=models())
-def test_tokenizer_json(model: Model, tmp_path: Path) -> None:
+def test_tokenizer_json_round_trips(model: Model, tmp_path: Path) -> None:
     file = tmp_path / "tokenizer.json"
-    assume(taken(lambda: huggingface.document(model)))
+    assume(read_back_or_rejected(lambda: huggingface.document(model)))
     huggingface.write(file, model)
     back = huggingface.read(file)
     assert (dict(back.vocab), back.merges) == (model.vocab, model.merges)
@@ -91,7 +91,7 @@ def test_tokenizer_json(model: Model, tmp_path: Path) -> None:
 
 @profile
 @given(model=models(), spelling=st.sampled_from(["pickle", "latin-1", "hex"]))
-def test_the_pair_of_cs336(model: Model, spelling: str, tmp_path: Path) -> None:
+def test_cs336_pair_round_trips(model: Model, spelling: str, tmp_path: Path) -> None:
     file = tmp_path / "both"
     if spelling == "pickle":
         file.write_bytes(pickle.dumps((model.vocab, list(model.merges))))
@@ -108,13 +108,13 @@ def test_the_pair_of_cs336(model: Model, spelling: str, tmp_path: Path) -> None:
 
 @settings(profile, max_examples=10)
 @given(model=models(), text=st.lists(st.sampled_from([*"abé# \n<>1x", *SPECIAL]), max_size=12).map("".join))
-def test_live_tokenizers_encode_alike_or_are_refused(model: Model, text: str) -> None:
+def test_live_tokenizers_encode_equally_or_are_rejected(model: Model, text: str) -> None:
     pytest.importorskip("tiktoken")
     pytest.importorskip("tokenizers")
     ours = Tokenizer.from_model(model)
     ids = ours.encode(text)
-    if encoding := taken(ours.to_tiktoken):
+    if encoding := read_back_or_rejected(ours.to_tiktoken):
         assert encoding.encode(text, allowed_special="all") == ids
-    if theirs := taken(ours.to_huggingface):
+    if theirs := read_back_or_rejected(ours.to_huggingface):
         assert theirs.encode(text).ids == ids
         assert theirs.decode(ids, skip_special_tokens=False) == text

@@ -49,14 +49,16 @@ class TestGPT2:
     @pytest.mark.parametrize("header", ["#version: 0.2\n", "#version: 0.2 - Trained by x\r\n", "", "\ufeff"])
     @pytest.mark.parametrize("end", ["", "\n", "\r\n", "\n\n"])
     @pytest.mark.parametrize("newline", ["\n", "\r\n"])
-    def test_ways_to_write_merges(self, tmp_path: Path, header: str, end: str, newline: str) -> None:
+    def test_read_merges_accepts_header_and_line_ends(
+        self, tmp_path: Path, header: str, end: str, newline: str
+    ) -> None:
         file = tmp_path / "merges.txt"
         file.write_bytes((header + newline.join(["# #", "Ġ t", "## a", "#v e"]) + end).encode())
         wanted = [(b"#", b"#"), (b" ", b"t"), (b"##", b"a"), (b"#v", b"e")]
         assert gpt2.read_merges(file) == wanted
 
     @pytest.mark.parametrize("text", ["", "\n", "#version: 0.2", "#version: 0.2\n"])
-    def test_no_merges(self, tmp_path: Path, text: str) -> None:
+    def test_read_merges_accepts_empty_file(self, tmp_path: Path, text: str) -> None:
         file = tmp_path / "merges.txt"
         file.write_text(text)
         assert gpt2.read_merges(file) == []
@@ -71,7 +73,7 @@ class TestGPT2:
             ("a b\n日 c\n", 2, "is not a character of GPT-2's byte map"),
         ],
     )
-    def test_malformed_merges(self, tmp_path: Path, text: str, line: int, what: str) -> None:
+    def test_malformed_merges_are_rejected(self, tmp_path: Path, text: str, line: int, what: str) -> None:
         file = tmp_path / "merges.txt"
         file.write_bytes(text.encode())
         message = refused(lambda: gpt2.read_merges(file))
@@ -93,20 +95,20 @@ class TestGPT2:
             ("[" * 100_000, "nested deeper than 64 levels"),
         ],
     )
-    def test_malformed_vocabulary(self, tmp_path: Path, text: str, what: str) -> None:
+    def test_malformed_vocabulary_is_rejected(self, tmp_path: Path, text: str, what: str) -> None:
         file = tmp_path / "vocab.json"
         file.write_text(text)
         message = refused(lambda: gpt2.read_vocab(file))
         assert message.startswith(str(file))
         assert what in message
 
-    def test_files_that_are_missing_or_not_utf_8(self, tmp_path: Path) -> None:
+    def test_missing_or_non_utf8_file_is_reported(self, tmp_path: Path) -> None:
         file = tmp_path / "vocab.json"
         assert refused(lambda: gpt2.read_vocab(file)).startswith(f"{file}: cannot be read: No such file")
         file.write_bytes(b'{\n"\xff": 0}')
         assert refused(lambda: gpt2.read_vocab(file)).startswith(f"{file}:2: not UTF-8 at byte 3")
 
-    def test_special_tokens_of_others_are_text(self, tmp_path: Path) -> None:
+    def test_plain_special_tokens_are_read_as_text(self, tmp_path: Path) -> None:
         entries = {spell(token): index for index, token in BYTES.items()} | {
             "<a b>": 256,
             "日本": 257,
@@ -116,7 +118,7 @@ class TestGPT2:
         tokenizer = Tokenizer.from_files(*paths, ["<a b>", "日本", "<|e|>"])
         assert tokenizer.encode("日本<a b><|e|>") == [257, 256, 258]
 
-    def test_special_tokens_of_ours_are_spelled(self, tmp_path: Path) -> None:
+    def test_written_special_tokens_are_spelled(self, tmp_path: Path) -> None:
         gpt2.write(tmp_path, {**BYTES, 256: b"<a b>"}, [])
         assert json.loads((tmp_path / "vocab.json").read_text("utf-8"))["<aĠb>"] == 256
         assert gpt2.read_vocab(tmp_path / "vocab.json") == {**BYTES, 256: b"<a b>"}
@@ -126,12 +128,12 @@ class TestGPT2:
         assert message == "the ids 97 and 256 have the same bytes, b'a'; the format has one id for a token"
         assert not list(tmp_path.iterdir())
 
-    def test_files_that_do_not_fit_together(self, tmp_path: Path) -> None:
+    def test_files_that_do_not_match_are_rejected(self, tmp_path: Path) -> None:
         entries = {spell(token): index for index, token in BYTES.items()}
         paths = self.files(tmp_path, json.dumps(entries), "a b\n")
         assert "lacks b'ab', the result of merge 0" in refused(lambda: Tokenizer.from_files(*paths))
 
-    def test_hugging_face_loads_ours_and_we_load_theirs(self, tmp_path: Path) -> None:
+    def test_hugging_face_and_reference_load_each_others_files(self, tmp_path: Path) -> None:
         tokenizers = pytest.importorskip("tokenizers")
         ours = Tokenizer.train(SAMPLE, 300)
         ours.save(tmp_path)
@@ -148,7 +150,7 @@ class TestGPT2:
 
 
 class TestTiktoken:
-    def test_gpt2_is_r50k(self, tmp_path: Path) -> None:
+    def test_gpt2_ranks_are_r50k(self, tmp_path: Path) -> None:
         file = tmp_path / "r50k_base.tiktoken"
         format_tiktoken.write(file, gpt2_model())
         digest = hashlib.sha256(file.read_bytes()).hexdigest()
@@ -171,7 +173,7 @@ class TestTiktoken:
         for text in texts(name, 500):
             assert theirs.encode(text, allowed_special="all") == ours.encode(text) == back.encode(text)
 
-    def test_a_table_is_refused_or_encodes_there_as_here(self, tmp_path: Path) -> None:
+    def test_tiktoken_encodes_equally_or_table_is_rejected(self, tmp_path: Path) -> None:
         tiktoken = pytest.importorskip("tiktoken")
         draw, file, written = random.Random(0), tmp_path / "x.tiktoken", 0
         for _ in range(600):
@@ -208,7 +210,7 @@ class TestTiktoken:
             (Model(BYTES, (), ("a",)), "a byte is missing or is a special token"),
         ],
     )
-    def test_what_ranks_cannot_hold_is_refused(self, tmp_path: Path, model: Model, what: str) -> None:
+    def test_table_that_ranks_cannot_represent_is_rejected(self, tmp_path: Path, model: Model, what: str) -> None:
         file = tmp_path / "x"
         assert what in refused(lambda: format_tiktoken.write(file, model))
         assert not file.exists()
@@ -219,13 +221,13 @@ class TestTiktoken:
             ("YQ== 0\nYg==\n", 2, "is not base64, a space and a rank"),
             ("YQ== 0\nYg== x\n", 2, "is not base64, a space and a rank"),
             ("Y!== 0\n", 1, "is not base64: "),
-            ("YR== 0\n", 1, "is not base64 as it is written: bits are left over"),
+            ("YR== 0\n", 1, "is not canonical base64: bits are left over"),
             ("YQ== 0\nYg== 0\n", 2, "is a duplicate"),
             ("YQ== 0\nYQ== 1\n", 2, "is a duplicate"),
             ("YQ== ²\n", 1, "is not base64, a space and a rank"),
         ],
     )
-    def test_malformed_ranks(self, tmp_path: Path, text: str, line: int, what: str) -> None:
+    def test_malformed_ranks_are_rejected(self, tmp_path: Path, text: str, line: int, what: str) -> None:
         file = tmp_path / "x.tiktoken"
         file.write_bytes(text.encode())
         message = refused(lambda: format_tiktoken.read_ranks(file))
@@ -258,12 +260,12 @@ class TestHuggingFace:
             assert theirs.encode(text, add_special_tokens=False).ids == ids == back.encode(text)
             assert theirs.decode(ids, skip_special_tokens=False) == text
 
-    def test_gpt2_there_and_back(self, tmp_path: Path) -> None:
+    def test_gpt2_round_trips(self, tmp_path: Path) -> None:
         file = tmp_path / "tokenizer.json"
         huggingface.write(file, gpt2_model())
         assert huggingface.read(file) == gpt2_model()
 
-    def test_tables_in_any_order_of_ids(self, tmp_path: Path) -> None:
+    def test_hugging_face_loads_tables_in_any_order_of_ids(self, tmp_path: Path) -> None:
         tokenizers = pytest.importorskip("tokenizers")
         draw, file = random.Random(0), tmp_path / "tokenizer.json"
         for _ in range(60):
@@ -284,7 +286,7 @@ class TestHuggingFace:
                 assert theirs.encode(text).ids == ours.encode(text), (merges, text)
 
     @pytest.mark.parametrize("split", [False, True])
-    def test_we_load_theirs(self, split: bool, tmp_path: Path) -> None:
+    def test_read_loads_files_of_hugging_face(self, split: bool, tmp_path: Path) -> None:
         tokenizers = pytest.importorskip("tokenizers")
         theirs = tokenizers.Tokenizer(tokenizers.models.BPE())
         step: Any = tokenizers.pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=not split)
@@ -326,19 +328,19 @@ class TestHuggingFace:
             ("model.vocab.a", "x", "the id of 'a' is 'x'"),
             ("model.vocab.<e>", 9, "'<e>' or its id 256 belongs to something else"),
             ("model.merges", [["a"]], "model.merges[0]: 'a' is not a merge"),
-            ("model.merges", [7], "model.merges[0] is no pair"),
-            ("pre_tokenizer", None, "pre_tokenizer: neither"),
-            ("pre_tokenizer.add_prefix_space", True, "pre_tokenizer: neither"),
-            ("pre_tokenizer.type", "Whitespace", "pre_tokenizer: neither"),
+            ("model.merges", [7], "model.merges[0] is not a pair"),
+            ("pre_tokenizer", None, "pre_tokenizer: expected ByteLevel"),
+            ("pre_tokenizer.add_prefix_space", True, "pre_tokenizer: expected ByteLevel"),
+            ("pre_tokenizer.type", "Whitespace", "pre_tokenizer: expected ByteLevel"),
             ("added_tokens", [{"id": 256, "lstrip": True}], "added_tokens[0]: lstrip is set"),
-            ("added_tokens", [{"id": 256, "content": ""}], "added_tokens[0]: expected a content"),
-            ("added_tokens", [{"content": "x"}], "added_tokens[0]: expected a content"),
+            ("added_tokens", [{"id": 256, "content": ""}], "added_tokens[0]: expected a non-empty content"),
+            ("added_tokens", [{"content": "x"}], "added_tokens[0]: expected a non-empty content"),
             ("added_tokens", [{"id": 300, "content": " "}], "' ' or its id 300 belongs to something else"),
             ("added_tokens", [7], "added_tokens[0]: expected an object"),
             ("added_tokens", OVERLAP, "'<e>x' and '<e>' overlap, and one"),
         ],
     )
-    def test_what_is_not_plain_byte_level_bpe_is_refused(
+    def test_other_than_plain_byte_level_bpe_is_rejected(
         self, tmp_path: Path, place: str, value: Any, what: str
     ) -> None:
         file = tmp_path / "tokenizer.json"
@@ -353,14 +355,14 @@ class TestHuggingFace:
         assert message.startswith(f"{file}: ")
         assert what in message
 
-    def test_merges_as_strings(self, tmp_path: Path) -> None:
+    def test_read_accepts_merges_as_strings(self, tmp_path: Path) -> None:
         file = tmp_path / "tokenizer.json"
         document = self.document(file)
         document["model"]["merges"] = [" ".join(pair) for pair in document["model"]["merges"]]
         file.write_text(json.dumps(document))
         assert huggingface.read(file).merges == ((b"a", b"b"),)
 
-    def test_no_json(self, tmp_path: Path) -> None:
+    def test_invalid_json_is_rejected(self, tmp_path: Path) -> None:
         file = tmp_path / "tokenizer.json"
         file.write_text('{\n"model": }')
         assert refused(lambda: huggingface.read(file)).startswith(f"{file}:2: not JSON")
@@ -373,18 +375,18 @@ class TestHuggingFace:
             (Model({**BYTES, 256: b"a"}, ()), "the ids 97 and 256 have the same bytes, b'a'"),
             (Model(BYTES, (), ("<e>",)), "'<e>' is not in the vocabulary"),
             (Model({**BYTES, 256: "é".encode()}, (), ("é",)), "is the spelling of another token"),
-            (Model(BYTES, (), (" ",)), "' ' is an ordinary token too"),
-            (Model({**BYTES, 256: b" a"}, ((b" ", b"a"),), (" a",)), "' a' is an ordinary token too"),
-            (Model(BYTES, (), (), r"\d{1,3}+|\s"), "is not possessive there"),
+            (Model(BYTES, (), (" ",)), "' ' is also an ordinary token"),
+            (Model({**BYTES, 256: b" a"}, ((b" ", b"a"),), (" a",)), "' a' is also an ordinary token"),
+            (Model(BYTES, (), (), r"\d{1,3}+|\s"), "is not possessive in tokenizers"),
         ],
     )
-    def test_what_the_format_cannot_hold_is_refused(self, tmp_path: Path, model: Model, what: str) -> None:
+    def test_table_that_the_format_cannot_represent_is_rejected(self, tmp_path: Path, model: Model, what: str) -> None:
         file = tmp_path / "tokenizer.json"
         assert what in refused(lambda: huggingface.write(file, model))
         assert not file.exists()
 
 
-def test_a_file_is_written_as_a_whole_or_not_at_all(tmp_path: Path) -> None:
+def test_file_is_written_completely_or_not_at_all(tmp_path: Path) -> None:
     file = tmp_path / "a.txt"
     write_utf8(file, "old\n")
     with pytest.raises(UnicodeEncodeError):
@@ -396,7 +398,7 @@ def test_a_file_is_written_as_a_whole_or_not_at_all(tmp_path: Path) -> None:
     assert stat.S_IMODE(file.stat().st_mode) == stat.S_IMODE(plain.stat().st_mode)
 
 
-def test_a_merge_that_is_repeated_is_written_once(tmp_path: Path) -> None:
+def test_repeated_merge_is_written_once(tmp_path: Path) -> None:
     bytes_ = {byte: bytes([byte]) for byte in range(256)}
     tokenizer = Tokenizer({**bytes_, 256: b"ab"}, [(b"a", b"b"), (b"a", b"b")])
     tokenizer.save(tmp_path)
@@ -404,7 +406,7 @@ def test_a_merge_that_is_repeated_is_written_once(tmp_path: Path) -> None:
     assert loaded.encode("abab") == tokenizer.encode("abab") == [256, 256]
 
 
-def test_a_thousand_added_tokens_beside_special_ones(tmp_path: Path) -> None:
+def test_many_added_and_special_tokens_load_fast(tmp_path: Path) -> None:
     special = tuple(f"<added {number}>" for number in range(1_000))
     vocab = {**{byte: bytes([byte]) for byte in range(256)}, **{300 + i: one.encode() for i, one in enumerate(special)}}
     data = json.loads(huggingface.rendered(Model(vocab, (), special)))

@@ -1,4 +1,4 @@
-"""`Tokenizer.to_tiktoken` and `Tokenizer.to_huggingface`: equal ids on real text, or a refusal that says why."""
+"""`Tokenizer.to_tiktoken` and `Tokenizer.to_huggingface` give equal ids on real text, or an error that says why not."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def assert_same(ours: Tokenizer, text: str) -> None:
 
 
 @pytest.mark.parametrize("name", [*PATTERNS, r" ?\p{L}+| ?[^\s\p{L}]+|\s+"])
-def test_the_same_ids_on_real_text(name: str, real: str) -> None:
+def test_live_tokenizers_give_equal_ids_on_real_text(name: str, real: str) -> None:
     pytest.importorskip("tiktoken")
     pytest.importorskip("tokenizers")
     if name == "none":
@@ -57,13 +57,13 @@ def test_the_same_ids_on_real_text(name: str, real: str) -> None:
     assert_same(ours, real[:60_000])
 
 
-def test_the_same_ids_by_gpt2s_table(real: str) -> None:
+def test_live_tokenizers_give_equal_ids_with_gpt2(real: str) -> None:
     pytest.importorskip("tiktoken")
     pytest.importorskip("tokenizers")
     assert_same(Tokenizer(*gpt2(), SPECIAL), real)
 
 
-def test_the_same_ids_under_other_conventions(real: str) -> None:
+def test_live_tokenizers_give_equal_ids_under_conventions(real: str) -> None:
     pytest.importorskip("tiktoken")
     pytest.importorskip("tokenizers")
     for layout in ("specials-bytes-merges", "bytes-merges-specials"):
@@ -71,7 +71,7 @@ def test_the_same_ids_under_other_conventions(real: str) -> None:
         assert_same(kind.train(real[:9000], 500, SPECIAL), real[:30_000])
 
 
-def test_a_table_is_refused_or_encodes_there_as_here() -> None:
+def test_live_tokenizer_encodes_equally_or_table_is_rejected() -> None:
     pytest.importorskip("tiktoken")
     pytest.importorskip("tokenizers")
     draw, built = random.Random(3), {"to_tiktoken": 0, "to_huggingface": 0}
@@ -109,15 +109,15 @@ def test_a_table_is_refused_or_encodes_there_as_here() -> None:
         (Tokenizer({**BYTES, 256: b"zz"}, []), "the merges do not follow from the ids"),
         (Tokenizer({**BYTES, 256: b"bc", 257: b"ab"}, [(b"a", b"b"), (b"b", b"c")]), "the merges do not follow"),
         (Tokenizer(BYTES, [], ["a"]), "a byte is missing or is a special token"),
-        (Tokenizer(BYTES, [], ["<e>", "<e>x"]), "'<e>' is the start of '<e>x'; tiktoken matches either"),
+        (Tokenizer(BYTES, [], ["<e>", "<e>x"]), "'<e>x' starts with '<e>'; tiktoken can match either"),
         (Tokenizer({**BYTES, 2**32 - 1: b"zz"}, [(b"z", b"z")]), f"the id {2**32 - 1} of b'zz' does not fit"),
         (Tokenizer({**BYTES, -1: b"zz"}, [(b"z", b"z")]), "the id -1 of b'zz' does not fit"),
-        (Tokenizer(BYTES, [], pattern=r"\p{L}+|\s"), r"tiktoken splits otherwise by the pattern '\\p{L}+|\\s'"),
+        (Tokenizer(BYTES, [], pattern=r"\p{L}+|\s"), r"tiktoken splits differently by the pattern '\\p{L}+|\\s'"),
         (Tokenizer(BYTES, [], pattern=r"x*|."), "matches empty text"),
-        (Tokenizer(BYTES, [], pattern=r"(?V1)[a--b]|[\s\S]"), "tiktoken refuses the pattern"),
+        (Tokenizer(BYTES, [], pattern=r"(?V1)[a--b]|[\s\S]"), "tiktoken rejects the pattern"),
     ],
 )
-def test_what_tiktoken_would_encode_otherwise_is_refused(tokenizer: Tokenizer, what: str) -> None:
+def test_to_tiktoken_rejects_models_that_encode_differently(tokenizer: Tokenizer, what: str) -> None:
     pytest.importorskip("tiktoken")
     assert what in refused(tokenizer.to_tiktoken)
 
@@ -126,16 +126,16 @@ def test_what_tiktoken_would_encode_otherwise_is_refused(tokenizer: Tokenizer, w
     ("tokenizer", "what"),
     [
         (Tokenizer({**BYTES, 256: b"a"}, []), "the ids 97 and 256 have the same bytes, b'a'"),
-        (Tokenizer(BYTES, [], [" "]), "' ' is an ordinary token too"),
-        (Tokenizer(BYTES, [], ["café"]), "'caf\\xe9' spells other bytes, and would be decoded as b'caf\\xe9'"),
+        (Tokenizer(BYTES, [], [" "]), "' ' is also an ordinary token"),
+        (Tokenizer(BYTES, [], ["café"]), "'caf\\xe9' spells other bytes; tokenizers would decode it as b'caf\\xe9'"),
         (Tokenizer({**BYTES, 2**32: b"zz"}, [(b"z", b"z")]), f"the id {2**32} of b'zz' does not fit"),
-        (Tokenizer(BYTES, [], pattern=r"\w+|\W"), r"tokenizers splits otherwise by the pattern '\\w+|\\W'"),
-        (Tokenizer(BYTES, [], pattern=r"\d{1,3}+|\D"), "is not possessive there"),
+        (Tokenizer(BYTES, [], pattern=r"\w+|\W"), r"tokenizers splits differently by the pattern '\\w+|\\W'"),
+        (Tokenizer(BYTES, [], pattern=r"\d{1,3}+|\D"), "is not possessive in tokenizers"),
         (Tokenizer(BYTES, [], pattern=r"x*|."), "matches empty text"),
-        (Tokenizer(BYTES, [], pattern=r"(?V1)[a--b]|[\s\S]"), "tokenizers refuses the pattern"),
+        (Tokenizer(BYTES, [], pattern=r"(?V1)[a--b]|[\s\S]"), "tokenizers rejects the pattern"),
     ],
 )
-def test_what_hugging_face_would_encode_otherwise_is_refused(tokenizer: Tokenizer, what: str) -> None:
+def test_to_huggingface_rejects_models_that_encode_differently(tokenizer: Tokenizer, what: str) -> None:
     pytest.importorskip("tokenizers")
     assert what in refused(tokenizer.to_huggingface)
 
@@ -152,15 +152,13 @@ def test_a_model_without_its_special_tokens_or_bytes_is_refused(package: str) ->
 
 
 @pytest.mark.parametrize(("name", "package"), [("to_tiktoken", "tiktoken"), ("to_huggingface", "tokenizers")])
-def test_a_missing_package_is_one_line_that_says_what_to_install(
-    name: str, package: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_missing_package_error_says_what_to_install(name: str, package: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, package, None)
     with pytest.raises(ImportError, match=rf"^{package} is not installed: pip install 'bpe-conformance\[\w+\]'$"):
         getattr(Tokenizer(BYTES, []), name)()
 
 
-def test_gpt2_live_is_gpt2() -> None:
+def test_live_gpt2_equals_tiktoken_gpt2() -> None:
     pytest.importorskip("tiktoken")
     encoding = Tokenizer.from_model(gpt2_model()).to_tiktoken()
     assert encoding.name == "bpe-conformance"

@@ -48,7 +48,7 @@ def test_a_fence_starts_a_pre_token(name: str, text: str) -> None:
 
 
 @pytest.mark.parametrize("name", PATTERNS)
-def test_which_patterns_have_the_fence(name: str) -> None:
+def test_has_fence_knows_the_fenced_patterns(name: str) -> None:
     assert has_fence(resolve(name)) == (name in FENCED_PATTERNS)
     assert has_fence(resolve(PATTERNS[name])) == (name in FENCED_PATTERNS)
 
@@ -56,7 +56,7 @@ def test_which_patterns_have_the_fence(name: str) -> None:
 @pytest.mark.parametrize("pattern", [r"\w+", r"(a)|(b)", r"x*", r"(?=a)", r"^|$", r"(?<=a)b"])
 @given(text=st.text("ab x\n", max_size=12))
 @settings(max_examples=20, derandomize=True, deadline=None, database=None)
-def test_what_a_pattern_does_not_match_is_kept(pattern: str, text: str) -> None:
+def test_unmatched_text_is_a_pre_token(pattern: str, text: str) -> None:
     pre_tokens = list(pre_tokenize(text, resolve(pattern)))
     assert pre_tokens == list(pre_tokenize_lazily(text, resolve(pattern))) == textbook.split(text, pattern)
 
@@ -67,14 +67,14 @@ def test_the_default_is_gpt2() -> None:
 
 
 @pytest.mark.parametrize("pattern", ["cl100k_base", "gpt-2", "(", r"\p{Nope}", ""])
-def test_a_pattern_that_is_none_is_refused_in_one_line(pattern: str) -> None:
+def test_invalid_pattern_is_rejected_in_one_line(pattern: str) -> None:
     with pytest.raises(ValueError, match=r"there is no pattern|is not a regular expression") as caught:
         resolve(pattern)
     assert ascii(pattern) in str(caught.value)
     assert "\n" not in str(caught.value)
 
 
-# The pattern of our own
+# Our own pattern, `triads`
 
 
 def split(text: str) -> list[str]:
@@ -90,7 +90,7 @@ def test_whole_digits_are_grouped_in_threes_from_the_right(size: int) -> None:
 
 
 @pytest.mark.parametrize("size", range(31, 100))
-def test_of_very_many_digits_the_first_are_cut_off(size: int) -> None:
+def test_leading_digits_of_very_long_numbers_are_cut_off(size: int) -> None:
     pieces = split("7" * size)
     rest = next(place for place in range(len(pieces)) if len("".join(pieces[place:])) <= 30)
     assert pieces[:rest] == ["777"] * rest
@@ -112,8 +112,8 @@ def test_numbers_as_python_prints_them_end_with_their_exponent(number: float) ->
 
 @pytest.mark.parametrize("piece", ["1", " 1", "1e", "1%", ",123", ".1", "'", "\n ", "\u0301", "e1 "])
 @pytest.mark.parametrize("name", ["triads"])
-def test_the_time_of_a_split_is_in_proportion_to_the_text(piece: str, name: str) -> None:
-    """A quadratic split of a text that is 16 times as long would take 256 times as long."""
+def test_split_takes_linear_time(piece: str, name: str) -> None:
+    """A quadratic split of a text that is 16 times longer would take 256 times as long."""
 
     def fastest(size: int) -> float:
         text, times = piece * size, []

@@ -1,4 +1,4 @@
-"""Text from outside: `allowed_special` and `disallowed_special`, held to tiktoken and to the textbook."""
+"""`allowed_special` and `disallowed_special` agree with tiktoken and with the textbook."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from bpe_conformance.reference import Tokenizer, dispatch, textbook
 from bpe_conformance.reference import tokenizer as tokenizer_module
 
 SPECIAL = [END_OF_TEXT, "<|a b|>", "<s>", "日本|", "x<s>y", "(.*|"]
-"""At no place of a text do two of them match: there tiktoken follows the order of a hash table."""
+"""No two of these match at the same position, where tiktoken follows the order of a hash table."""
 PIECES = [
     *SPECIAL,
     *("<|endoftext|", "<|end", "oftext|>", "<|", "|>", "<|a", " b|>", "<", "s>", "x", "y", "日", "本", "."),
@@ -47,7 +47,7 @@ def texts(draw: random.Random, many: int) -> list[str]:
 
 
 def choices(draw: random.Random) -> dict[str, Choice]:
-    """Return keywords: each left out, or "all", or a set of special tokens and other strings."""
+    """Return keywords, each of them absent, "all", or a set of special tokens and other strings."""
 
     def some() -> Choice:
         return set(draw.sample([*SPECIAL, *NEITHER], draw.randrange(4)))
@@ -61,14 +61,14 @@ def choices(draw: random.Random) -> dict[str, Choice]:
 
 
 def outcome(call: Any, *arguments: Any, **keywords: Any) -> list[int] | str:
-    """Return the ids, or what the error names."""
+    """Return the ids, or the token that the error names."""
     try:
         return list(call(*arguments, **keywords))
     except ValueError as refused:
         return str(ast.literal_eval(re.findall(r"(?:special token|holds) ('(?:[^'\\]|\\.)*')", str(refused))[0]))
 
 
-def test_the_ids_and_the_errors_are_those_of_tiktoken(tokenizer: Tokenizer) -> None:
+def test_ids_and_errors_equal_those_of_tiktoken(tokenizer: Tokenizer) -> None:
     tiktoken = pytest.importorskip("tiktoken")
     special = {token: tokenizer.encode(token)[0] for token in SPECIAL}
     ranks = {token: index for index, token in tokenizer.vocab.items() if index not in special.values()}
@@ -80,7 +80,7 @@ def test_the_ids_and_the_errors_are_those_of_tiktoken(tokenizer: Tokenizer) -> N
         wanted = outcome(theirs.encode, text, **chosen)
         refusals += isinstance(wanted, str)
         got = outcome(tokenizer.encode, text, **chosen)
-        if isinstance(wanted, str) and wanted in NEITHER:  # one of several at that place, by the order of a set
+        if isinstance(wanted, str) and wanted in NEITHER:  # one of several at that position, by the order of a set
             assert isinstance(got, str)
         else:
             assert got == wanted, (text, chosen)
@@ -88,8 +88,8 @@ def test_the_ids_and_the_errors_are_those_of_tiktoken(tokenizer: Tokenizer) -> N
     assert refusals > 500
 
 
-def test_all_that_encodes_does_the_same(tokenizer: Tokenizer, tmp_path: Path) -> None:
-    """The textbook, batches, streams that are cut anywhere, arrays and files."""
+def test_all_encoding_methods_follow_the_policy(tokenizer: Tokenizer, tmp_path: Path) -> None:
+    """The methods are those of the textbook, and those for batches, streams in random chunks, arrays and files."""
     draw = random.Random(1)
     small = Tokenizer({byte: bytes([byte]) for byte in range(256)}, [], SPECIAL)
     plain = textbook.Tokenizer({byte: bytes([byte]) for byte in range(256)}, [], SPECIAL)
@@ -120,7 +120,7 @@ def test_all_that_encodes_does_the_same(tokenizer: Tokenizer, tmp_path: Path) ->
                 assert np.fromfile(target, "<u2").tolist() == wanted
 
 
-def test_long_texts_go_over_arrays_with_the_same_choice(tokenizer: Tokenizer, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_arrays_follow_the_policy_on_long_texts(tokenizer: Tokenizer, monkeypatch: pytest.MonkeyPatch) -> None:
     text = f"the <s> the {END_OF_TEXT} the 日本| " * 2200
     assert len(text) > dispatch.ARRAYS_FROM["encode"]
     for allowed in (set[str](), {"<s>"}, {"日本|", END_OF_TEXT}):
@@ -136,14 +136,14 @@ def test_long_texts_go_over_arrays_with_the_same_choice(tokenizer: Tokenizer, mo
 
 
 @pytest.mark.parametrize("workers", [1, 2])
-def test_a_file_is_refused_wherever_in_it_the_token_is(
+def test_file_is_rejected_wherever_the_token_is(
     tokenizer: Tokenizer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, workers: int
 ) -> None:
     monkeypatch.setattr("bpe_conformance.reference.file_encoding.CHUNK_SIZE", 1 << 12)
     source, target = tmp_path / "text", tmp_path / "ids"
     target.write_bytes(b"earlier")
     for token, around in ((END_OF_TEXT, " words"), ("<|a b|>", " words"), ("a b c", " words"), ("a b", "x")):
-        text = around * 2000 + token + around * 2000  # among x it holds the only places where a file may be cut
+        text = around * 2000 + token + around * 2000  # surrounded by x, it is the only place where a file may be cut
         source.write_text(text, encoding="utf-8")
         options: dict[str, Any] = {"allowed_special": {"<s>"}, "disallowed_special": [token], "workers": workers}
         reported = error(tokenizer.encode_file, source, target, **options)
@@ -157,8 +157,8 @@ def test_a_file_is_refused_wherever_in_it_the_token_is(
         )
 
 
-def test_what_a_stream_yields_before_it_refuses_touches_nothing_refused(tokenizer: Tokenizer) -> None:
-    """Wherever the text is cut, no byte of a disallowed token has been given out when the error comes."""
+def test_stream_yields_no_byte_of_a_disallowed_token(tokenizer: Tokenizer) -> None:
+    """Whatever the chunks, no byte of a disallowed token has been yielded when the error is raised."""
     text = f"the words <|a b|> {END_OF_TEXT}"
     for token in ("<|a b|>", END_OF_TEXT):
         for cut in range(len(text) + 1):
@@ -169,7 +169,7 @@ def test_what_a_stream_yields_before_it_refuses_touches_nothing_refused(tokenize
             assert text.partition(token)[0].startswith(tokenizer.decode(ids))
 
 
-def test_calls_of_their_own_never_make_one_special_token_of_their_texts(tokenizer: Tokenizer) -> None:
+def test_separate_calls_never_form_a_special_token(tokenizer: Tokenizer) -> None:
     for cut in range(1, len(END_OF_TEXT)):
         parts = [END_OF_TEXT[:cut], END_OF_TEXT[cut:]]
         apart = tokenizer.encode(parts[0]) + tokenizer.encode(parts[1])
@@ -182,8 +182,8 @@ def test_calls_of_their_own_never_make_one_special_token_of_their_texts(tokenize
             next(refusing)
 
 
-def test_decoding_and_encoding_again_makes_a_special_token_unless_it_is_disallowed(tokenizer: Tokenizer) -> None:
-    """Text does not remember where it came from: what is decoded has to be encoded as a text from outside."""
+def test_decoded_text_can_form_a_special_token(tokenizer: Tokenizer) -> None:
+    """Decoded text must be encoded like text from others, because it can contain special tokens."""
     spelled = tokenizer.encode_ordinary(END_OF_TEXT)
     text = tokenizer.decode(spelled)
     assert (text, len(spelled) > 1) == (END_OF_TEXT, True)
@@ -192,8 +192,8 @@ def test_decoding_and_encoding_again_makes_a_special_token_unless_it_is_disallow
     assert "disallowed" in error(tokenizer.encode, text, allowed_special=set())
 
 
-def test_nested_special_tokens() -> None:
-    """What is disallowed is looked for in the text, also inside what is allowed; what is not found hides nothing."""
+def test_nested_special_tokens_follow_the_policy() -> None:
+    """A disallowed token counts even inside an allowed one; a token that is not recognized hides none."""
     nested = Tokenizer({byte: bytes([byte]) for byte in range(256)}, [], ["<s>", "<s><s>"])
     double = "<s><s>"
     assert nested.encode(double, allowed_special={double}, disallowed_special=()) == [257]
@@ -214,7 +214,7 @@ def test_nested_special_tokens() -> None:
         ({"disallowed_special": [""]}, "disallowed_special holds an empty string"),
     ],
 )
-def test_what_is_no_choice_is_one_line(tokenizer: Tokenizer, keywords: dict[str, Any], reported: str) -> None:
+def test_invalid_policy_gives_one_line_error(tokenizer: Tokenizer, keywords: dict[str, Any], reported: str) -> None:
     for call, argument in (
         (tokenizer.encode, "a"),
         (tokenizer.encode_batch, ["a"]),
@@ -223,7 +223,7 @@ def test_what_is_no_choice_is_one_line(tokenizer: Tokenizer, keywords: dict[str,
         assert reported.replace("the string ", "") in error(call, argument, **keywords).replace("the string ", "")
 
 
-def test_choices_are_remembered_and_bounded(tokenizer: Tokenizer, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_policies_are_cached_and_bounded(tokenizer: Tokenizer, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tokenizer_module, "POLICIES", 3)
     tokenizer.encode("<s>q")
     size = len(pickle.dumps(tokenizer))
@@ -232,12 +232,12 @@ def test_choices_are_remembered_and_bounded(tokenizer: Tokenizer, monkeypatch: p
             assert tokenizer.encode("<s>", allowed_special={"<s>"}, disallowed_special={f"{number}"})[0] > 50256
         assert len(tokenizer._policies) <= 3
     assert len(pickle.dumps(tokenizer)) == size
-    for _, choice in pickle.loads(pickle.dumps(list(tokenizer._policies.values()))):  # as workers get it
+    for _, choice in pickle.loads(pickle.dumps(list(tokenizer._policies.values()))):  # as in a worker
         assert choice.allowed in (("<s>",), tuple(SPECIAL))
 
 
-def test_a_check_of_a_stream_holds_back_no_more_than_it_must() -> None:
-    """Ids come while chunks are read, also where something is disallowed."""
+def test_policy_of_a_stream_holds_back_the_minimum() -> None:
+    """Ids are yielded while chunks are read, even if a token is disallowed."""
     plain = Tokenizer({byte: bytes([byte]) for byte in range(256)}, [], ["<s>"])
     read = 0
 

@@ -20,7 +20,7 @@ def _either_way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch)
 
 @pytest.mark.usefixtures("_either_way")
 @pytest.mark.parametrize("letters", ["ab.|(", "ab", "[]^-\\", "aé日🦊\0", "🦊🐻🐼🐨🐯🦁🐮🐷🐸🐵"])
-def test_cut_is_the_textbook(letters: str) -> None:
+def test_cut_agrees_with_the_textbook(letters: str) -> None:
     draw = random.Random(0)
     for _ in range(1000):
         special = ["".join(draw.choices(letters, k=draw.randrange(1, 5))) for _ in range(draw.randrange(15))]
@@ -28,7 +28,7 @@ def test_cut_is_the_textbook(letters: str) -> None:
         assert list(SpecialTokens(special).cut(text)) == textbook.cut_special(text, special), (special, text)
 
 
-def test_bytes_are_found_as_text_is() -> None:
+def test_automaton_finds_bytes_like_text() -> None:
     draw = random.Random(3)
     for few in (0, automaton.FEW):
         for _ in range(500):
@@ -41,7 +41,7 @@ def test_bytes_are_found_as_text_is() -> None:
 
 
 @pytest.mark.usefixtures("_either_way")
-def test_what_is_found_lies_between_start_and_end() -> None:
+def test_find_stays_between_start_and_end() -> None:
     tokens = Automaton(["ab", "abc", "c"])
     assert tokens.find("xabc") == (1, 4)
     assert tokens.find("xabc", 2) == (3, 4)
@@ -50,7 +50,7 @@ def test_what_is_found_lies_between_start_and_end() -> None:
 
 
 @pytest.mark.usefixtures("_either_way")
-def test_split_is_cut_with_what_is_empty() -> None:
+def test_split_equals_cut_with_empty_segments() -> None:
     draw = random.Random(2)
     for letters in ("ab.|(", "abcdefghij"):
         for _ in range(1000):
@@ -67,7 +67,7 @@ NEAR_MISSES = "<|special_x <|special_12 <|s [PAD <<| special_3|> " * 100
 
 
 @pytest.mark.parametrize("text", ["The quick brown fox <b>jumps</b> over [x]. " * 500, NEAR_MISSES])
-def test_how_many_special_tokens_there_are_hardly_matters(text: str) -> None:
+def test_time_hardly_depends_on_number_of_tokens(text: str) -> None:
     def seconds(many: int) -> float:
         tokens = SpecialTokens([*(f"<|special_{number}|>" for number in range(many)), "[PAD]"])
         return min(timeit.repeat(lambda: tokens.split(text), number=1, repeat=5))
@@ -75,7 +75,7 @@ def test_how_many_special_tokens_there_are_hardly_matters(text: str) -> None:
     assert seconds(30_000) < 10 * seconds(300)
 
 
-def test_first_characters_of_every_kind_are_looked_for_at_once() -> None:
+def test_find_handles_first_characters_of_every_kind() -> None:
     def seconds(code: int) -> float:
         tokens = SpecialTokens([chr(code + number) + "x" for number in range(10_000)])
         return min(timeit.repeat(lambda: tokens.split("The quick brown fox. " * 100), number=1, repeat=5))
@@ -83,7 +83,7 @@ def test_first_characters_of_every_kind_are_looked_for_at_once() -> None:
     assert seconds(0x20000) < 20 * seconds(0x4E00)
 
 
-def test_open_at_is_where_more_text_could_complete_a_token() -> None:
+def test_open_at_finds_unfinished_tokens() -> None:
     draw = random.Random(1)
     for _ in range(2000):
         special = ["".join(draw.choice("ab") for _ in range(draw.randrange(1, 5))) for _ in range(draw.randrange(4))]
@@ -94,7 +94,7 @@ def test_open_at_is_where_more_text_could_complete_a_token() -> None:
         assert SpecialTokens(special).open_at(text, start) == wanted
 
 
-def test_straddles_means_that_there_is_such_a_text() -> None:
+def test_straddles_agrees_with_search() -> None:
     tokens = ["".join(letters) for length in (1, 2, 3) for letters in product("ab", repeat=length)]
     texts = ["".join(letters) for length in range(1, 6) for letters in product("ab", repeat=length)]
     for token, other in product(tokens, repeat=2):
@@ -107,7 +107,7 @@ def test_straddles_means_that_there_is_such_a_text() -> None:
         assert straddles(token, other) == there, (token, other)
 
 
-def test_repeats_count_once_in_the_order_given() -> None:
+def test_duplicates_are_dropped_in_order() -> None:
     assert SpecialTokens(["b", "a", "b"]).tokens == ("b", "a")
     assert SpecialTokens(None).tokens == SpecialTokens(()).tokens == ()
 
@@ -121,7 +121,7 @@ def test_repeats_count_once_in_the_order_given() -> None:
         ("<|e|>", "special_tokens is the string '<|e|>'; give a list"),
     ],
 )
-def test_what_is_no_special_token_is_refused(given: Any, message: str) -> None:
+def test_invalid_special_token_is_rejected(given: Any, message: str) -> None:
     with pytest.raises(ValueError) as caught:  # noqa: PT011
         SpecialTokens(given)
     assert message in str(caught.value)

@@ -40,7 +40,7 @@ def cut(text: str, draw: random.Random) -> list[str]:
 
 
 @pytest.mark.parametrize("name", [*PATTERNS, r"\w+|\s+", r" ?\S+"])
-def test_a_stream_is_its_joined_text(name: str) -> None:
+def test_stream_gets_the_ids_of_its_joined_text(name: str) -> None:
     draw = random.Random(name)
     for _ in range(10):
         special = draw.choice(SPECIAL_TOKENS)
@@ -87,14 +87,14 @@ def _after_last(segments: list[tuple[str, bool]]) -> int:
         ("gpt2", ["", "a ", "", " b", ""]),
     ],
 )
-def test_cuts_where_holding_back_one_pre_token_fails(name: str, chunks: list[str]) -> None:
+def test_cut_after_several_unfinished_pre_tokens(name: str, chunks: list[str]) -> None:
     vocab, merges = gpt2()
     tokenizer = Tokenizer(vocab, merges, pattern=name)
     assert list(tokenizer.encode_iterable(chunks)) == tokenizer.encode("".join(chunks))
 
 
 @pytest.mark.parametrize("name", sorted(FENCED_PATTERNS))
-def test_it_is_lazy(name: str) -> None:
+def test_stream_is_lazy(name: str) -> None:
     taken = 0
 
     def endless() -> Iterator[str]:
@@ -111,7 +111,7 @@ def test_it_is_lazy(name: str) -> None:
 
 @pytest.mark.parametrize("text", ["a b  c\n", "天，字。  "])
 @pytest.mark.parametrize("name", sorted(FENCED_PATTERNS))
-def test_what_is_held_back_is_bounded(name: str, text: str) -> None:
+def test_buffer_is_bounded(name: str, text: str) -> None:
     given = yielded = worst = 0
 
     def chunks() -> Iterator[str]:
@@ -127,20 +127,18 @@ def test_what_is_held_back_is_bounded(name: str, text: str) -> None:
     assert worst < 16
 
 
-def test_a_pattern_without_fences_waits_for_the_end_of_the_segment() -> None:
+def test_pattern_without_fences_buffers_the_segment() -> None:
     found = list(parts(["a b", " c", "<a>", " d"], SpecialTokens(["<a>"]), resolve("none")))
     assert found == ["a b c<a>", " d"]
 
 
-def test_small_chunks_of_one_long_word_are_not_joined_again_and_again() -> None:
+def test_small_chunks_of_a_long_word_are_joined_once() -> None:
     found = list(parts("a" * 300_000 + " b", SpecialTokens(["<a>"]), resolve("gpt2")))
     assert [len(part) for part in found] == [300_000, 2]
 
 
 @pytest.mark.parametrize("special", [[], ["<|endoftext|>"]])
-def test_a_long_stream_is_encoded_over_arrays_in_small_chunks_too(
-    special: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_long_stream_of_small_chunks_uses_arrays(special: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     sizes: list[int] = []
     encode = BulkEncoder.encode
 

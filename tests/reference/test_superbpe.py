@@ -1,4 +1,4 @@
-"""SuperBPE: the reference against its oracle, the extension's cases, and the formats."""
+"""SuperBPE: the reference agrees with its oracle, passes the extension's cases and uses the formats."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def random_text(draw: random.Random) -> str:
 
 
 @pytest.mark.parametrize("tie_break", TIE_BREAKS)
-def test_it_is_its_oracle(tie_break: str) -> None:
+def test_training_agrees_with_the_oracle(tie_break: str) -> None:
     draw = random.Random(tie_break)
     for _ in range(100):
         documents = [random_text(draw) for _ in range(draw.randrange(1, 4))]
@@ -73,7 +73,7 @@ def test_it_is_its_oracle(tie_break: str) -> None:
         assert ours.encode(text) == oracle.encode(text)
 
 
-def test_all_of_the_first_stage_is_ordinary_training() -> None:
+def test_first_stage_alone_is_ordinary_training() -> None:
     text = TEXT[:20_000]
     ordinary = Tokenizer.train(text, 700, ["<e>"])
     assert superbpe.train(text, 700, 700, ["<e>"]).vocab == ordinary.vocab
@@ -82,7 +82,7 @@ def test_all_of_the_first_stage_is_ordinary_training() -> None:
     assert superbpe.train(text, 400, 256, most_words=99).merges == unbounded.merges
 
 
-def test_sources_of_every_kind_give_the_same(tmp_path: Path) -> None:
+def test_all_kinds_of_source_give_equal_merges(tmp_path: Path) -> None:
     text = TEXT[:30_000]
     (tmp_path / "text").write_bytes(text.encode())
     merges = superbpe.train(text, 600, 500).merges
@@ -99,7 +99,7 @@ def test_sources_of_every_kind_give_the_same(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("layout", ["specials-bytes-merges", "bytes-merges-specials"])
-def test_ids_are_laid_out_as_of_any_training(layout: str) -> None:
+def test_ids_follow_the_id_layout(layout: str) -> None:
     ours = superbpe.train("so so so<e>so so", 262, 258, ["<e>"], id_layout=layout)
     assert ours.vocab == textbook.build_vocab(ours.merges, ["<e>"], id_layout=layout)
     assert ours.decode(ours.encode("so so<e> so")) == "so so<e> so"
@@ -108,19 +108,22 @@ def test_ids_are_laid_out_as_of_any_training(layout: str) -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        ((300, 256, ["<e>"]), "transition is 256; it lies between 257 (bytes and special tokens) and 300 (vocab_size)"),
-        ((300, 301, []), "transition is 301; it lies between 256 (bytes and special tokens) and 300 (vocab_size)"),
-        ((255, 255, []), "transition is 255; it lies between 256 (bytes and special tokens) and 255 (vocab_size)"),
+        (
+            (300, 256, ["<e>"]),
+            "transition is 256; it must be between 257 (bytes and special tokens) and 300 (vocab_size)",
+        ),
+        ((300, 301, []), "transition is 301; it must be between 256 (bytes and special tokens) and 300 (vocab_size)"),
+        ((255, 255, []), "transition is 255; it must be between 256 (bytes and special tokens) and 255 (vocab_size)"),
         ((300, 256, "ab"), "special_tokens is the string 'ab'; give a list of strings"),
     ],
     ids=["below-special-tokens", "above-size", "below-bytes", "a-string"],
 )
-def test_a_transition_out_of_bounds_is_refused(arguments: tuple[int, int, list[str]], said: str) -> None:
+def test_transition_out_of_bounds_is_rejected(arguments: tuple[int, int, list[str]], said: str) -> None:
     with pytest.raises(ValueError, match=f"^{re.escape(said)}$"):
         superbpe.train("so so", *arguments)
 
 
-def test_other_arguments_are_refused_in_one_line() -> None:
+def test_invalid_argument_gives_one_line_error() -> None:
     refused: list[tuple[dict[str, Any], str]] = [
         ({"most_words": 0}, "most_words is 0; it must be at least 1"),
         ({"unit_pattern": "("}, "the pattern '(' is not a regular expression"),
@@ -139,7 +142,7 @@ TEXTS = st.lists(st.sampled_from(PARTS) | st.characters(exclude_categories=["Cs"
 
 @given(TEXTS)
 @settings(max_examples=40, deadline=None)
-def test_units_are_made_of_whole_pre_tokens(text: str) -> None:
+def test_units_consist_of_whole_pre_tokens(text: str) -> None:
     units, words = (list(pre_tokenize(text, resolve(pattern))) for pattern in (superbpe.UNITS, "gpt2"))
     assert set(accumulate(map(len, units))) <= set(accumulate(map(len, words)))
     assert resolve(superbpe.UNITS).findall(text) == units
@@ -157,12 +160,12 @@ def test_every_token_of_the_text_encodes_to_itself() -> None:
     assert sum(superbpe.words_in(token) > 1 for token in tokenizer.vocab.values()) > 50
 
 
-# Learning from given merges, which the second stage is.
+# The second stage: learning that starts from given merges.
 
 
 @given(st.integers(0, 10**9))
 @settings(max_examples=20, deadline=None)
-def test_both_learners_go_on_alike(seed: int) -> None:
+def test_both_learners_continue_equally(seed: int) -> None:
     draw = random.Random(seed)
     counts = {random_text(draw).encode(): draw.randrange(1, 9) for _ in range(draw.randrange(1, 12))}
     words = {random_text(draw).encode(): draw.randrange(1, 9) for _ in range(draw.randrange(1, 12))}
@@ -174,16 +177,16 @@ def test_both_learners_go_on_alike(seed: int) -> None:
     assert learning.learn(counts, 60, tie_break, order, **options) == plain
 
 
-def test_going_on_from_a_part_gives_the_whole() -> None:
+def test_continued_training_equals_one_training() -> None:
     counts = {word.encode(): TEXT.count(word) for word in sorted(set(TEXT.split()))[:3000]}
     for learn in (learn_plainly, learning.learn):
         whole = learn(counts, 300)
         assert learn(counts, 200, merges=whole[:100]) == whole[100:]
 
 
-def test_many_refused_pairs_do_not_stop_training(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_many_disallowed_pairs_do_not_stop_training(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(learning, "FRONTIER", 3)
-    # Refused pairs are the most frequent ones at first; then merges beside them take from their counts.
+    # At first, the disallowed pairs are the most frequent ones; then merges beside them reduce their counts.
     counts = {bytes([65 + number, 97 + number, 32]): number + 1 for number in range(26)}
     counts |= {bytes([97 + number, 32]): 99 for number in range(26)}
     plain = learn_plainly(counts, 99, allows=lambda token: b" " not in token)
@@ -206,7 +209,7 @@ def test_words_are_cut_where_no_merge_reaches(monkeypatch: pytest.MonkeyPatch) -
     assert learning.tokens_after([], merges, range(256)).tolist() == [learning.WALL]
 
 
-# The formats.
+# Formats.
 
 
 @pytest.fixture(scope="module")
@@ -232,7 +235,7 @@ def test_the_engines_give_equal_ids_on_real_text(prose: str) -> None:
     assert len(tokenizer.encode(prose[500_000:])) < 0.85 * len(ordinary.encode(prose[500_000:]))
 
 
-def test_a_second_stage_alone_is_hugging_face_s_training_on_units(prose: str) -> None:
+def test_second_stage_alone_equals_hugging_face_training(prose: str) -> None:
     engine = tokenizers.Tokenizer(models.BPE())
     split = pre_tokenizers.Split(tokenizers.Regex(superbpe.UNITS), "isolated")
     engine.pre_tokenizer = pre_tokenizers.Sequence([split, pre_tokenizers.ByteLevel(False, use_regex=False)])
@@ -247,7 +250,7 @@ def test_a_second_stage_alone_is_hugging_face_s_training_on_units(prose: str) ->
     assert any(superbpe.words_in(left + right) > 1 for left, right in merges)
 
 
-def test_files_bring_the_same_tokenizer_back(tmp_path: Path) -> None:
+def test_files_restore_the_tokenizer(tmp_path: Path) -> None:
     tokenizer = superbpe.train(TEXT[:20_000], 600, 500, ["<|endoftext|>"])
     huggingface.write(tmp_path / "tokenizer.json", tokenizer.model)
     again = Tokenizer.from_model(huggingface.read(tmp_path / "tokenizer.json"))
@@ -262,17 +265,17 @@ def test_files_bring_the_same_tokenizer_back(tmp_path: Path) -> None:
     )
 
 
-def test_a_pattern_that_a_format_cannot_hold_is_refused(prose: str, tmp_path: Path) -> None:
+def test_pattern_that_a_format_cannot_represent_is_rejected(prose: str, tmp_path: Path) -> None:
     possessive = superbpe.train("so so so", 259, 257, unit_pattern=r"[^\n]{1,200}+|\n")
-    with pytest.raises(ValueError, match="is not possessive there"):
+    with pytest.raises(ValueError, match="is not possessive in tokenizers"):
         huggingface.write(tmp_path / "tokenizer.json", possessive.model)
     published = superbpe.train(prose[:50_000], 700, 500, unit_pattern=PUBLISHED)
-    with pytest.raises(ValueError, match="tiktoken splits otherwise by the pattern"):
+    with pytest.raises(ValueError, match="tiktoken splits differently by the pattern"):
         published.to_tiktoken()
     assert published.to_huggingface().encode(prose[:90_000] + TEXT).ids == published.encode(prose[:90_000] + TEXT)
 
 
-# The extension's cases.
+# Cases of the extension.
 
 
 def _trainings(case: Case) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -297,7 +300,7 @@ def _trainings(case: Case) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def holds(case: Case, train: Callable[..., Tokenizer]) -> bool:
-    """Whether `train` gives what `case` expects, under every convention."""
+    """Return whether `train` gives the expected values of `case` under every convention."""
     for key, arguments in _trainings(case):
         try:
             tokenizer = train(**arguments)
@@ -313,16 +316,16 @@ def holds(case: Case, train: Callable[..., Tokenizer]) -> bool:
 
 
 @pytest.mark.parametrize("case", SPEC.cases, ids=lambda case: case.id)
-def test_the_reference_holds(case: Case) -> None:
+def test_reference_passes_the_case(case: Case) -> None:
     assert holds(case, superbpe.train)
 
 
-def test_the_values_are_the_oracle_s_and_the_page_is_up_to_date() -> None:
+def test_stored_values_and_page_are_up_to_date() -> None:
     for file, text in regenerate.superbpe_files().items():
         assert file.read_text("utf-8") == text, f"{file.name}: bpe-conformance regenerate"
 
 
-def test_ids_and_clauses_are_the_extension_s_own() -> None:
+def test_ids_and_clauses_belong_to_the_extension() -> None:
     core = installed_spec()
     assert not {case.id for case in core.cases} & {case.id for case in SPEC.cases}
     assert not set(core.clauses) & set(SPEC.clauses)
@@ -340,13 +343,13 @@ def test_ids_and_clauses_are_the_extension_s_own() -> None:
         ("- id: SUPER-STAGE-2", "- id: SUPER-STAGE-1", "duplicate clause id SUPER-STAGE-1"),
     ],
 )
-def test_a_wrong_file_is_refused_with_its_line(tmp_path: Path, old: str, new: str, said: str) -> None:
+def test_malformed_case_file_is_rejected_with_its_line(tmp_path: Path, old: str, new: str, said: str) -> None:
     (tmp_path / "superbpe.yaml").write_text(SUPERBPE.read_text("utf-8").replace(old, new, 1), "utf-8")
     with pytest.raises(SpecError, match=rf"superbpe\.yaml:\d+: .*{said}"):
         load_extension(tmp_path / "superbpe.yaml")
 
 
-# Wrong trainings, each of which a case catches.
+# Wrong trainers, each of which fails a case.
 
 
 def _built(arguments: dict[str, Any], merges: list[Merge], pattern: str | None = None) -> Tokenizer:
@@ -414,7 +417,7 @@ def breaks_ties_the_other_way_in_the_second_stage(**arguments: Any) -> Tokenizer
 
 
 def counts_the_tokens_of_words(**arguments: Any) -> Tokenizer:
-    """The second stage goes on from words encoded one by one, as fast trainers would."""
+    """Train the second stage on words that were encoded one at a time, as fast trainers might do."""
     smallest = 256 + len(set(arguments["special_tokens"]))
     tie_break, byte_order = arguments["tie_break"], arguments["byte_order"]
     first = superbpe.train(**{**arguments, "vocab_size": arguments["transition"]}).merges
@@ -468,5 +471,5 @@ WRONG = [
 
 
 @pytest.mark.parametrize("wrong", WRONG, ids=lambda wrong: wrong.__name__)
-def test_a_case_catches_it(wrong: Callable[..., Tokenizer]) -> None:
+def test_wrong_trainer_fails_a_case(wrong: Callable[..., Tokenizer]) -> None:
     assert any(not holds(case, wrong) for case in SPEC.cases)

@@ -28,7 +28,7 @@ def test_special_tokens_absent_from_the_vocabulary_get_the_next_ids() -> None:
     assert len(vocab) == 257
 
 
-def test_segments_are_split_as_if_they_were_alone() -> None:
+def test_segments_are_split_independently() -> None:
     vocab, merges = gpt2()
     tokenizer = Tokenizer(vocab, merges, ["<|e|>"])
     ids = tokenizer.encode("a  <|e|>  b")
@@ -42,7 +42,7 @@ def test_an_entry_that_looks_special_is_ordinary_text() -> None:
     assert Tokenizer(vocab, merges, ["<|endoftext|>"]).encode("<|endoftext|>") == [50256]
 
 
-def test_the_first_of_two_ids_for_the_same_bytes_encodes() -> None:
+def test_encode_uses_first_of_two_ids_for_the_same_bytes() -> None:
     tokenizer = Tokenizer({**BYTES, 256: b"a"}, [])
     assert tokenizer.encode("a") == [97]
     assert tokenizer.decode([256]) == "a"
@@ -59,12 +59,12 @@ def test_the_first_of_two_ids_for_the_same_bytes_encodes() -> None:
         (
             {token: index for index, token in BYTES.items()},
             [],
-            r"vocab maps b'\x00' to 0; it maps ids (int) to tokens",
+            r"vocab maps b'\x00' to 0; it must map ids (int) to tokens",
         ),
-        ({i: t.decode("latin-1") for i, t in BYTES.items()}, [], "it maps ids (int) to tokens (bytes)"),
+        ({i: t.decode("latin-1") for i, t in BYTES.items()}, [], "it must map ids (int) to tokens (bytes)"),
     ],
 )
-def test_a_table_with_a_missing_part_is_refused(vocab: Any, merges: Any, message: str) -> None:
+def test_invalid_table_is_rejected(vocab: Any, merges: Any, message: str) -> None:
     with pytest.raises(ValueError) as caught:  # noqa: PT011
         Tokenizer(vocab, merges)
     assert message in str(caught.value)
@@ -96,7 +96,7 @@ def test_bytes_are_joined_before_they_are_decoded(data: bytes, text: str) -> Non
     assert tokenizer.decode_bytes(iter(data)) == data
 
 
-def test_nothing_is_shared_with_the_caller() -> None:
+def test_tokenizer_copies_its_arguments() -> None:
     vocab, merges, special = {**BYTES, 256: b"ab"}, [(b"a", b"b")], ["<e>"]
     before = copy.deepcopy((vocab, merges, special))
     tokenizer = Tokenizer(vocab, merges, special)
@@ -110,12 +110,12 @@ def test_nothing_is_shared_with_the_caller() -> None:
     assert tokenizer.encode("ab ab<e>") == [256, 32, 256, 257]
 
 
-def test_batch_is_single() -> None:
+def test_encode_batch_equals_encode() -> None:
     tokenizer = Tokenizer.train("low lower", 260)
     texts = ["low", "", "lower low"]
     assert tokenizer.encode_batch(texts) == [tokenizer.encode(text) for text in texts]
     assert tokenizer.encode_batch(iter([])) == []
-    with pytest.raises(ValueError, match="texts is one string"):
+    with pytest.raises(ValueError, match="texts is a string"):
         tokenizer.encode_batch("low")
 
 
@@ -125,7 +125,7 @@ def test_lone_surrogates_are_refused() -> None:
 
 
 @pytest.mark.parametrize("name", [None, *PATTERNS])
-def test_save_and_load_are_the_same(name: str | None, tmp_path: Path) -> None:
+def test_save_and_load_restore_the_tokenizer(name: str | None, tmp_path: Path) -> None:
     special = ["<|e|>", "<a b>", "é"]
     tokenizer = Tokenizer.train("low lower<|e|> mañana 🦊 # #version x y", 290, special, pattern=name)
     tokenizer.save(tmp_path / "new" / "folder")
@@ -137,13 +137,13 @@ def test_save_and_load_are_the_same(name: str | None, tmp_path: Path) -> None:
     assert sorted(path.name for path in files[0].parent.iterdir()) == ["merges.txt", "vocab.json"]
 
 
-def test_models_there_and_back() -> None:
+def test_model_round_trips() -> None:
     tokenizer = Tokenizer.from_model(gpt2_model())
     assert tokenizer.model == gpt2_model()
     assert pickle.loads(pickle.dumps(tokenizer)).encode("hello world") == tokenizer.encode("hello world")
 
 
-def test_importing_it_is_light() -> None:
+def test_import_does_not_load_numpy() -> None:
     heavy = "numpy tiktoken tokenizers pytest hypothesis jsonschema bpe_conformance.reference.textbook"
     code = f"import sys, bpe_conformance.reference; print([m for m in {heavy.split()!r} if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

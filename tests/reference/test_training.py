@@ -37,7 +37,7 @@ def random_text(draw: random.Random, longest: int = 60) -> str:
 
 @pytest.mark.parametrize("tie_break", TIE_BREAKS)
 @pytest.mark.parametrize("seed", range(4))
-def test_it_is_the_textbook(tie_break: str, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_training_agrees_with_the_textbook(tie_break: str, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     draw = random.Random(f"{tie_break} {seed}")
     for number in range(200):
         monkeypatch.setitem(dispatch.ARRAYS_FROM, "learn", 0 if number % 2 else 1 << 15)
@@ -57,7 +57,7 @@ def test_it_is_the_textbook(tie_break: str, seed: int, monkeypatch: pytest.Monke
 
 
 @pytest.mark.parametrize("seed", range(60))
-def test_the_index_equals_a_recount_after_every_merge(seed: int) -> None:
+def test_index_equals_a_recount_after_every_merge(seed: int) -> None:
     draw = random.Random(seed)
     words = [[draw.randrange(4) for _ in range(draw.randrange(12))] for _ in range(12)]
     corpus = WeightedWords((list(word), draw.randrange(1, 5)) for word in words)
@@ -127,20 +127,20 @@ def test_bytes_and_special_tokens_alone_give_no_merges() -> None:
 
 
 @pytest.mark.parametrize(("size", "special"), [(255, []), (256, ["<e>"]), (0, []), (-1, [])])
-def test_a_vocabulary_that_is_too_small_is_refused(size: int, special: list[str]) -> None:
-    with pytest.raises(ValueError, match=f"vocab_size is {size}; bytes and special tokens are {256 + len(special)}"):
+def test_vocab_size_below_bytes_and_special_tokens_is_rejected(size: int, special: list[str]) -> None:
+    with pytest.raises(ValueError, match=f"vocab_size is {size}; bytes and special tokens need {256 + len(special)}"):
         Tokenizer.train("text", size, special)
 
 
-def test_progress_tells_each_merge() -> None:
+def test_progress_reports_each_merge() -> None:
     reported: list[tuple[str, int, int]] = []
     Tokenizer.train("ab ab", 300, progress=lambda *step: reported.append(step))
     assert reported == [("counting", 1, 1), ("merging", 1, 44), ("merging", 2, 44)]
 
 
 @pytest.mark.parametrize("convention", [{"tie_break": "random"}, {"lookup": "bytes"}, {"colour": "red"}])
-def test_an_unknown_convention_is_refused(convention: dict[str, str]) -> None:
-    with pytest.raises(ValueError, match="is unknown; there are tie_break: lex-greater"):
+def test_unknown_convention_is_rejected(convention: dict[str, str]) -> None:
+    with pytest.raises(ValueError, match="is unknown; the known ones are tie_break: lex-greater"):
         conventional(**convention)
 
 
@@ -153,7 +153,7 @@ def test_conventions_are_declared_and_followed() -> None:
 
 
 @pytest.mark.parametrize("tie_break", ["random", ""])
-def test_the_trainer_names_what_it_offers(tie_break: str) -> None:
+def test_learn_names_the_known_values(tie_break: str) -> None:
     with pytest.raises(ValueError, match="give one of lex-greater, lex-smaller, smaller-ids, first-seen"):
         learn({b"ab": 1}, 1, tie_break)
     with pytest.raises(ValueError, match="give one of raw, gpt2"):

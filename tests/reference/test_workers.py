@@ -1,4 +1,4 @@
-"""Calls in other processes: results in order, clear errors, and no process that outlives its caller."""
+"""Calls in other processes return results in order and clear errors, and no process outlives its caller."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def double(job: int) -> int:
     return 2 * job
 
 
-def refuse(job: str) -> str:
+def raise_value_error(job: str) -> str:
     return job.encode("utf-8").decode("ascii")
 
 
@@ -56,9 +56,12 @@ def test_results_come_in_the_order_of_the_jobs() -> None:
 
 
 @pytest.mark.parametrize("pool", [ProcessPoolExecutor, ThreadPoolExecutor])
-def test_an_error_of_a_job_arrives_as_it_is(pool: Any, capfd: pytest.CaptureFixture[str]) -> None:
+def test_error_of_a_job_arrives_unchanged(pool: Any, capfd: pytest.CaptureFixture[str]) -> None:
     with pool(1) as executor:
-        for results in (in_processes(2, refuse, ["a", "é", "b"]), in_order(executor, refuse, ["a", "é", "b"], 2)):
+        for results in (
+            in_processes(2, raise_value_error, ["a", "é", "b"]),
+            in_order(executor, raise_value_error, ["a", "é", "b"], 2),
+        ):
             assert next(results) == "a"
             with pytest.raises(UnicodeDecodeError) as caught:
                 next(results)
@@ -68,30 +71,30 @@ def test_an_error_of_a_job_arrives_as_it_is(pool: Any, capfd: pytest.CaptureFixt
 
 
 class Misplaced(ValueError):
-    """An error whose constructor takes other arguments than its message."""
+    """An error whose constructor takes arguments other than its message."""
 
     def __init__(self, word: str, place: int) -> None:
         super().__init__(f"{word} at {place}")
 
 
 class Unreadable(ValueError):
-    """An error whose constructor makes another message of the message."""
+    """An error whose constructor changes the message."""
 
     def __init__(self, name: str) -> None:
         super().__init__(f"cannot read {name}")
 
 
-def refuse_in_its_own_way(word: str) -> str:
+def raise_unusual_error(word: str) -> str:
     raise Misplaced(word, 3) if word == "a" else Unreadable(word)
 
 
 @pytest.mark.parametrize(("word", "kind", "reported"), [("a", Misplaced, "a at 3"), ("b", Unreadable, "cannot read b")])
-def test_an_error_arrives_as_it_is_whatever_its_constructor_takes(word: str, kind: type, reported: str) -> None:
+def test_error_with_unusual_constructor_arrives_unchanged(word: str, kind: type, reported: str) -> None:
     with ThreadPoolExecutor(1) as executor:
         jobs = [word]
         for results in (
-            in_processes(2, refuse_in_its_own_way, jobs),
-            in_order(executor, refuse_in_its_own_way, jobs, 2),
+            in_processes(2, raise_unusual_error, jobs),
+            in_order(executor, raise_unusual_error, jobs, 2),
         ):
             with pytest.raises(kind) as caught:
                 next(results)
@@ -108,12 +111,12 @@ if __name__ == "__main__":
 """
 
 
-def test_workers_that_are_ended_while_they_send_a_result_are_not_waited_for() -> None:
+def test_closing_kills_workers_that_are_sending() -> None:
     root = Path(__file__).parents[2]
     subprocess.run([sys.executable, "-c", ABANDONED], cwd=root, timeout=60, check=True)
 
 
-def test_a_mistake_in_a_job_is_reported_with_its_traceback() -> None:
+def test_error_in_a_job_has_its_traceback() -> None:
     with pytest.raises(RuntimeError, match=r"^a worker failed \(KeyError: 'x'\)$") as caught:
         list(in_processes(2, look_up, ["a", "x"]))
     assert isinstance(caught.value.__cause__, KeyError)
@@ -121,8 +124,8 @@ def test_a_mistake_in_a_job_is_reported_with_its_traceback() -> None:
 
 
 @pytest.mark.parametrize("size", [1, 1 << 20])
-def test_a_worker_that_dies_is_one_clear_line(size: int, capfd: pytest.CaptureFixture[str]) -> None:
-    """Also while the jobs, larger than a pipe, are on their way to the workers."""
+def test_dead_worker_gives_one_line_error(size: int, capfd: pytest.CaptureFixture[str]) -> None:
+    """This includes a death while a job that is larger than a pipe is being sent."""
     with pytest.raises(RuntimeError, match=r"^a worker died") as caught:
         list(in_processes(2, die, ["x" * size] * 20))
     assert "\n" not in str(caught.value)
@@ -131,11 +134,11 @@ def test_a_worker_that_dies_is_one_clear_line(size: int, capfd: pytest.CaptureFi
 
 
 class KilledWorker(Exception):
-    """An error that only one kind of executor knows."""
+    """An error that only one kind of executor raises."""
 
 
 class Lost(Executor):
-    """An executor that loses every job but the first."""
+    """An executor that loses every job after the first."""
 
     def __init__(self, error: Exception | None) -> None:
         self.futures: list[Future[Any]] = []
@@ -162,7 +165,7 @@ class Lost(Executor):
         (None, "CancelledError: "),
     ],
 )
-def test_whatever_an_executor_raises_is_one_clear_line(error: Exception | None, reported: str) -> None:
+def test_errors_of_executors_have_one_line(error: Exception | None, reported: str) -> None:
     executor = Lost(error)
     results = in_order(executor, double, range(9), 4)
     assert next(results) == 0
@@ -172,7 +175,7 @@ def test_whatever_an_executor_raises_is_one_clear_line(error: Exception | None, 
     assert [future.cancelled() for future in executor.futures[2:]] == [True] * 3
 
 
-def test_an_executor_that_takes_no_jobs_is_one_clear_line() -> None:
+def test_closed_executor_gives_one_line_error() -> None:
     executor = ThreadPoolExecutor(1)
     executor.shutdown()
     with pytest.raises(RuntimeError, match=r"^a worker failed \(RuntimeError: cannot schedule"):
@@ -186,7 +189,7 @@ def jobs_that_fail() -> Iterator[float]:
     raise ZeroDivisionError
 
 
-def test_an_error_in_making_the_jobs_arrives_as_it_is() -> None:
+def test_error_in_the_iterable_of_jobs_arrives_unchanged() -> None:
     with pytest.raises(ZeroDivisionError):
         list(in_processes(2, sleep, jobs_that_fail()))
     assert not multiprocessing.active_children()
@@ -196,11 +199,11 @@ def test_an_error_in_making_the_jobs_arrives_as_it_is() -> None:
     assert executor.futures[2].cancelled()
 
 
-def test_ctrl_c_is_for_the_caller() -> None:
+def test_keyboard_interrupt_reaches_the_caller() -> None:
     assert list(in_processes(2, interrupt, [1, 2, 3])) == [1, 2, 3]
 
 
-def test_workers_end_when_nobody_wants_the_rest(capfd: pytest.CaptureFixture[str]) -> None:
+def test_workers_end_when_the_caller_stops_early(capfd: pytest.CaptureFixture[str]) -> None:
     with closing(in_processes(2, sleep, [0.0, 60, 60])) as results:
         assert next(results) == 0
     assert not multiprocessing.active_children()
@@ -225,7 +228,7 @@ if __name__ == "__main__":
 @pytest.mark.parametrize("method", ["fork", "spawn", "forkserver"])
 @pytest.mark.parametrize("number", ["SIGINT", "SIGTERM"])
 def test_workers_end_with_their_caller(number: str, method: str, tmp_path: Path) -> None:
-    """As long as one lives its output stays open, and `communicate` waits."""
+    """While a worker is alive, its output stays open and `communicate` waits."""
     script = tmp_path / "script.py"
     script.write_text(SCRIPT, "utf-8")
     process = subprocess.Popen(
@@ -239,7 +242,7 @@ def test_workers_end_with_their_caller(number: str, method: str, tmp_path: Path)
     try:
         assert [process.stdout.readline() for _ in range(2)] == ["busy\n"] * 2
         if number == "SIGINT":
-            os.killpg(process.pid, signal.SIGINT)  # as Ctrl-C does: all processes of the terminal get it
+            os.killpg(process.pid, signal.SIGINT)  # like Ctrl-C, which reaches all processes of the terminal
         else:
             process.terminate()
         reported = process.communicate(timeout=10)[1]
