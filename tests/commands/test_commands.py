@@ -130,9 +130,9 @@ def test_train_reads_standard_input_and_reports_exhaustion(give: Give, capsys: p
         (["text", "--vocab-size", "300", "--special", ""], "special token 0 is ''; give a non-empty string"),
         (
             ["text", "--vocab-size", "300", "--pattern", "gpt3"],
-            "there is no pattern 'gpt3'; give a regular expression, or",
+            "there is no pattern 'gpt3'; give a regular expression or",
         ),
-        (["text", "--vocab-size", "300", "--pattern", "a{2}+|."], "the pattern 'a{2}+|.' holds `}+`"),
+        (["text", "--vocab-size", "300", "--pattern", "a{2}+|."], "the pattern 'a{2}+|.' contains `}+`"),
         (["text", "--vocab-size", "300", "--workers", "0"], "workers is 0; it must be at least 1"),
         (["text", "--vocab-size", "300", "--transition", "301"], "--transition 301: must be from 256 to 300"),
         (["text", "--vocab-size", "300", "--most-words", "2"], "--most-words: belongs to SuperBPE; add --transition"),

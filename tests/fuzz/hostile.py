@@ -94,7 +94,7 @@ TIKTOKEN: dict[str, Tried] = {
     "cut-short": (_ranks(b"YW"), ":257: 'YW' is not base64, a space and a rank"),
     "base64-cut-short": (_ranks(b"YWI 300"), ":257: 'YWI' is not base64: Incorrect padding"),
     "base64-of-another-alphabet": (_ranks(b"-_-_ 300"), ":257: '-_-_' is not base64"),
-    "base64-with-bits-left-over": (_ranks(b"YWJ= 300"), ":257: 'YWJ=' is not base64 as it is written"),
+    "base64-with-bits-left-over": (_ranks(b"YWJ= 300"), ":257: 'YWJ=' is not canonical base64"),
     "base64-in-two": (_ranks(b"YWI=YWI= 300"), ":257: 'YWI=YWI=' is not base64"),
     "base64-not-ascii": (_ranks("YWIé 300".encode()), ":257: 'YWI\\xe9' is not base64"),
     "empty-token": (_ranks(b" 300"), ":257: the token b'' is empty"),
