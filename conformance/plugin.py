@@ -65,9 +65,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     what.addoption(
         "--bpe-pack",
         metavar="DIR",
-        help="test instead the golden cases of one model, which bpe-conformance pack wrote",
+        help="test the golden cases of one model, from bpe-conformance pack, instead of the specification",
     )
-    what.addoption("--bpe-spec", metavar="DIR", help="test instead the specification in this directory")
+    what.addoption("--bpe-spec", metavar="DIR", help="test the specification in this directory instead")
 
     how = parser.getgroup("bpe-conformance-how", "byte-level BPE tokenizers: how it is tested (pytest conformance)")
     how.addoption("--bpe-strict", action="store_true", help="a SHOULD that fails fails the run")
