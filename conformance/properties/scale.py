@@ -373,6 +373,7 @@ def _large_trainings(implementation: Implementation, effort: Effort) -> Iterator
 
             yield _Row(f"{more!a} {by} times more than {fewer!a}", counts, pose)
     yield _Row("different pre-tokens to train on", DIFFERENT, partial(_different_words, implementation))
+    yield _Row("a pre-token to train on", LESS[:3], partial(_long_word, implementation), may_refuse=True)
     yield _Row("a pair of equal letters", (80, ABOVE_16_BITS), partial(_frequent_pair, implementation))
     parts: list[tuple[str, list[str]]] = [(MIXED, []), (BLANK_RUNS, [])]
     if "train-special" in implementation.capabilities:
@@ -394,6 +395,12 @@ def _different_words(implementation: Implementation, count: int) -> Posed:
     right = correct_answer(question, implementation.conventions)
     assert isinstance(right, Table)
     return question, right
+
+
+def _long_word(implementation: Implementation, size: int) -> Posed:
+    """Pose training on a pre-token of this length, whose pair is more frequent than that of short ones."""
+    given = {"text": " xy" * 9 + " " + "ab" * (size // 2), "vocab_size": 257, "special_tokens": []}
+    return _learned(implementation, given, " xy ababab")
 
 
 ABOVE_16_BITS = (1 << 16) // 14 + 4

@@ -131,6 +131,11 @@ class PairCountsWrap(Trainer):
         return Counter({pair: count & 0xFFFF for pair, count in super().count(words).items()})
 
 
+class LeavesOutLongWords(Trainer):
+    def words(self, text: str, special: list[str], pattern: str) -> Words:
+        return [word for word in super().words(text, special, pattern) if len(word[0]) <= 1_000]
+
+
 class ForgetsRareWords(Trainer):
     """Forgets the words that occur once if there are more than 5,000."""
 
@@ -174,6 +179,7 @@ def test_every_known_bug_at_length_is_caught(bug: str) -> None:
         ("law-long-texts", CutsAtSpaces),
         ("law-long-texts", CutsAtLineFeeds),
         ("law-train-large", PairCountsWrap),
+        ("law-train-large", LeavesOutLongWords),
         ("law-train-large", ForgetsRareWords),
         ("law-long-batches", RowsCut),
         ("law-long-runs", MergesRecursively),
