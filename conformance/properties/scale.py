@@ -44,6 +44,7 @@ from ..outcome import (
     TextDivergence,
     first_difference,
 )
+from . import strategies
 from .asking import ask, correct_answer, is_correct
 from .engine import Effort, Found, Property
 
@@ -52,6 +53,8 @@ LESS = (60, 1_100, 4_400, 17_200)
 MORE_SIZES = (280_000, 1_100_000)
 """With `--bpe-scale`."""
 RUN_SIZES = (60, 500, 2_040, 8_000, 30_000, 70_000)
+MANY_SPECIALS = 1_100
+"""Published tables have 1,000."""
 DIFFERENT = (10, 1_000, 11_000)
 """More pre-tokens than many caches hold: 10,000."""
 MOST_BY_ORACLE = 1_100
@@ -309,6 +312,19 @@ def _large_tables(implementation: Implementation, effort: Effort) -> Iterator[_R
 
     if implementation.conventions["lookup"] == "pair":
         yield _Row("a table", (len(letters_of_large_table().merges), len(large_table().merges)), pose)
+    if "special" in implementation.capabilities:
+        yield _Row("a table of special tokens", (3, MANY_SPECIALS), _many_specials)
+
+
+def _many_specials(count: int) -> Posed:
+    """Pose a table of this many special tokens, and a text of some of them."""
+    special = [f"<|{number}|>" for number in range(count)]
+    model = strategies.with_ids((), special=special)
+    ids = {token: index for index, token in model.vocab.items()}
+    chosen = [
+        special[at] for at in (0, 1, 2, 99, 127, 128, 255, 256, 257, 511, 512, 999, 1_000, 1_023, 1_024) if at < count
+    ]
+    return Question("encode", model, {"text": "".join(chosen)}), Ids(tuple(ids[token.encode()] for token in chosen))
 
 
 def _long_streams(implementation: Implementation, effort: Effort) -> Iterator[_Row]:
@@ -319,9 +335,18 @@ def _long_streams(implementation: Implementation, effort: Effort) -> Iterator[_R
     yield _Row(f"{text.what} in chunks of 4,097", _sizes(effort, LESS), partial(text.stream, chunk=4_097))
     for text in texts.mixed:
         yield _Row(f"{text.what} in chunks of 7", _sizes(effort, LESS), partial(text.stream, chunk=7))
+    yield _Row("empty chunks", EMPTY_CHUNKS, partial(_empty_chunks, texts.words[-1]))
     for text in texts.unspaced:  # the first chunk ends within a contraction, and so do all others
         pose = partial(text.stream, chunk=4_095, first=4)
         yield _Row(f"{text.what} in chunks of 4,095", _sizes(effort, LESS), pose)
+
+
+EMPTY_CHUNKS = (3, 3_000)
+
+
+def _empty_chunks(text: _Text, count: int) -> Posed:
+    """Pose a stream with this many empty chunks between two others."""
+    return Question("stream", text.model, {"chunks": [text.part, *[""] * count, text.part]}), Ids(text.ids * 2)
 
 
 def _large_batches(implementation: Implementation, effort: Effort) -> Iterator[_Row]:
@@ -372,7 +397,8 @@ def _large_trainings(implementation: Implementation, effort: Effort) -> Iterator
                 return _learned(implementation, given, fewer + more * 2)
 
             yield _Row(f"{more!a} {by} times more than {fewer!a}", counts, pose)
-    yield _Row("different pre-tokens to train on", DIFFERENT, partial(_different_words, implementation))
+    different = (*DIFFERENT, *((70_000,) if effort.scale else ()))  # more than 16 bits count
+    yield _Row("different pre-tokens to train on", different, partial(_different_words, implementation))
     yield _Row("a pre-token to train on", LESS[:3], partial(_long_word, implementation), may_refuse=True)
     yield _Row("a pair of equal letters", (80, ABOVE_16_BITS), partial(_frequent_pair, implementation))
     parts: list[tuple[str, list[str]]] = [(MIXED, []), (BLANK_RUNS, [])]
@@ -389,7 +415,7 @@ def _large_trainings(implementation: Implementation, effort: Effort) -> Iterator
 
 def _different_words(implementation: Implementation, count: int) -> Posed:
     """Pose training on this many words that occur once, in which most pairs occur more often than in a frequent one."""
-    words = ("".join("bcdefghi"[7_919 * at >> 3 * place & 7] for place in range(5)) for at in range(count))
+    words = ("".join("bcdefghi"[7_919 * at >> 3 * place & 7] for place in range(6)) for at in range(count))
     given = {"text": " xy" * (count // 20) + "".join(f" {word}" for word in words), "vocab_size": 258}
     question = Question("train", None, {**given, "special_tokens": []})
     right = correct_answer(question, implementation.conventions)

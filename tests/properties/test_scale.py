@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable, Iterator
+from itertools import islice
 from typing import Any
 
 import pytest
@@ -144,6 +146,19 @@ class ForgetsRareWords(Trainer):
         return [word for word in words if word[1] > 1] if len(words) > 5_000 else words
 
 
+class NumbersSpecialsIn8Bits(Encoder):
+    def special_id(self, token: str) -> int:
+        return super().special_id(self.special[self.special.index(token) & 0xFF])
+
+
+class EndsAtAnEmptyBlock(Tokenizer):
+    """Reads a thousand chunks at a time, and takes an empty text for the end."""
+
+    def encode_iterable(self, chunks: Iterable[str]) -> Iterator[int]:
+        given = iter(chunks)
+        return super().encode_iterable(iter(lambda: "".join(islice(given, 1_000)), ""))
+
+
 class MergesRecursively(Encoder):
     def merge(self, word: Any) -> Any:
         return word[:1] + self.merge(word[1:]) if len(word) > 900 else super().merge(word)
@@ -181,6 +196,8 @@ def test_every_known_bug_at_length_is_caught(bug: str) -> None:
         ("law-train-large", PairCountsWrap),
         ("law-train-large", LeavesOutLongWords),
         ("law-train-large", ForgetsRareWords),
+        ("law-large-table", NumbersSpecialsIn8Bits),
+        ("law-long-streams", EndsAtAnEmptyBlock),
         ("law-long-batches", RowsCut),
         ("law-long-runs", MergesRecursively),
         ("law-long-decoding", LineEndsTranslated),
