@@ -1,4 +1,4 @@
-"""Runs of the plugin in a folder of their own, by pytest's `pytester`."""
+"""Fixtures: runs of the plugin in a separate directory, by pytest's `pytester`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,9 @@ from helpers.project import Project
 pytest_plugins = ["pytester", "helpers.bridge_adapters"]
 SLOW = Path(__file__).parent / "slow"
 os.environ["COLUMNS"] = "80"  # stored outputs have this width, whatever the terminal
-os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # without it, each process compiles every module: a second or more
+os.environ.pop(
+    "PYTHONDONTWRITEBYTECODE", None
+)  # otherwise each process compiles every module, which takes a second or more
 sys.dont_write_bytecode = False
 
 

@@ -1,4 +1,4 @@
-"""Arrows between the packages run one way, and what a plain pytest run imports is small."""
+"""Imports between packages run one way, and a plain pytest run imports little."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def test_the_reference_imports_fixtures_at_most_and_never_the_oracle(file: Path)
 
 
 def test_no_modules_of_the_reference_import_one_another_in_a_circle() -> None:
-    """Imports inside functions and for types count, too."""
+    """Imports inside functions and for types count as well."""
     files = {
         ".".join(["bpe_conformance", *file.relative_to(ROOT).with_suffix("").parts]): file
         for file in _files("reference")
@@ -137,7 +137,7 @@ REMOTE = (
     "bpe_conformance.adapters.RemoteError",
     "bpe_conformance.adapters.RemoteTokenizer",
 )
-"""What the suite knows of an implementation in another process."""
+"""The names that the suite may use from the adapters."""
 REACHES_ADAPTERS = (
     "session/run.py",
     "implementation/loading.py",

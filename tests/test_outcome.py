@@ -1,4 +1,4 @@
-"""Answers as values: their fingerprints."""
+"""Fingerprints depend on the answer alone."""
 
 from __future__ import annotations
 

@@ -95,7 +95,7 @@ WRONG = {
 
 @pytest.fixture(scope="module")
 def errors(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[str]]:
-    """Return what mypy says of each file."""
+    """Return mypy's messages about each file."""
     sources = {"correct": CORRECT, "built_in": BUILT_IN}
     for name, (old, new) in WRONG.items():
         assert CORRECT.count(old) == 1

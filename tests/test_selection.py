@@ -46,7 +46,7 @@ def test_every_filter_must_name_something(selection: Selection, message: str) ->
     assert message in str(caught.value)
 
 
-def test_filters_narrow() -> None:
+def test_filters_combine() -> None:
     cases = installed_spec().cases
     selected = [case for case in cases if Selection(clauses=["MERGE-ORDER-1"]).matches(case)]
     assert {case.clause.id for case in selected} == {"MERGE-ORDER-1"}

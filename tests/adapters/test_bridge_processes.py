@@ -1,4 +1,4 @@
-"""A remote process: crashes and hangs fail one call, exceptions are reported, and nothing survives closing."""
+"""A crash or hang of a remote process fails one call, exceptions are reported, and closing ends all processes."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def gone(pid: int) -> bool:
     return any(not alive(pid) or time.sleep(0.05) for _ in range(100))
 
 
-def test_an_exception_is_reported_and_the_process_goes_on(naughty):
+def test_exception_is_reported_and_process_goes_on(naughty):
     tokenizer = naughty(VOCAB, MERGES)
     (pid,) = tokenizer.encode("pid")
     with pytest.raises(RemoteError, match=r"^ValueError: no$") as caught:
@@ -57,7 +57,7 @@ def test_an_exception_is_reported_and_the_process_goes_on(naughty):
     assert tokenizer.encode("pid") == [pid]
 
 
-def test_prints_floods_and_input_do_no_harm(naughty):
+def test_prints_and_floods_of_the_adapter_do_no_harm(naughty):
     tokenizer = naughty(VOCAB, MERGES)
     (pid,) = tokenizer.encode("pid")
     for text in ("flood", "raw", "abc"):
@@ -95,7 +95,7 @@ def test_a_stream_does_not_outlive_its_process(naughty):
         list(stream)
 
 
-def test_a_program_that_leaves_between_calls_is_started_again(raw):
+def test_program_that_exits_between_calls_is_restarted(raw):
     tokenizer = raw(VOCAB, MERGES)
     assert tokenizer.encode("leave") == [1]
     time.sleep(0.3)
@@ -103,7 +103,7 @@ def test_a_program_that_leaves_between_calls_is_started_again(raw):
 
 
 @pytest.mark.parametrize(("again", "taken"), [(["decode", "encode"], True), (["encode"], False)])
-def test_a_program_started_again_announces_the_same_in_any_order(tmp_path, again, taken):
+def test_restarted_program_may_announce_in_any_order(tmp_path, again, taken):
     program = tmp_path / "raw.py"
     program.write_text(RAW, encoding="utf-8")
     adapter = bridge([sys.executable, str(program)], time_limit=20)
@@ -119,7 +119,7 @@ def test_a_program_started_again_announces_the_same_in_any_order(tmp_path, again
     adapter.close()
 
 
-def test_a_hang_is_ended_with_its_children(naughty):
+def test_hanging_program_is_killed_with_its_children(naughty):
     tokenizer = naughty(VOCAB, MERGES)
     (child,) = tokenizer.encode("child")
     pid = naughty.client.pid
@@ -134,7 +134,7 @@ def test_a_hang_is_ended_with_its_children(naughty):
     assert tokenizer.encode("a") == [97]
 
 
-def test_a_hang_while_a_long_request_is_written(tmp_path):
+def test_hang_during_a_long_request_is_ended(tmp_path):
     program = tmp_path / "deaf.py"
     program.write_text(
         RAW.replace("for line in sys.stdin:", "for line in iter(sys.stdin.readline, ''):").replace(
@@ -150,7 +150,7 @@ def test_a_hang_while_a_long_request_is_written(tmp_path):
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGALRM"), reason="needs SIGALRM")
-def test_an_exception_that_breaks_in_does_not_mix_up_replies(naughty):
+def test_interrupting_exception_does_not_mix_up_replies(naughty):
     tokenizer = naughty(VOCAB, MERGES)
 
     def interrupt(number, frame):

@@ -1,4 +1,4 @@
-"""Every message follows the wire's schema, and one that breaks the protocol fails one call."""
+"""Every message follows the schema, and a message that breaks the protocol fails one call."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def test_the_examples_of_the_protocol_page_follow_the_schema():
         VALIDATOR.validate(json.loads(example))
 
 
-def test_the_schema_refuses_what_is_no_message():
+def test_schema_rejects_other_messages():
     for message in (
         {"seq": 1, "op": "encode", "model": 1},
         {"seq": 1, "op": "load", "vocab": [[1, "6G"]], "merges": [], "special_tokens": None},
@@ -80,14 +80,14 @@ def test_the_schema_refuses_what_is_no_message():
 
 
 @pytest.mark.parametrize("text", ["seq", "seq-true", "array", "garbage", "nan", "deep", "neither"])
-def test_what_is_not_the_protocol_fails_one_call(raw, text):
+def test_reply_outside_the_protocol_fails_one_call(raw, text):
     tokenizer = raw(VOCAB, MERGES)
     with pytest.raises(ProtocolError):
         tokenizer.encode(text)
     assert tokenizer.encode("a") == [5]
 
 
-def test_a_line_too_long(raw, monkeypatch):
+def test_overlong_reply_fails_one_call(raw, monkeypatch):
     tokenizer = raw(VOCAB, MERGES)
     monkeypatch.setattr(answers, "LONGEST_LINE", 2500)
     with pytest.raises(ProtocolError, match="longer"):
@@ -104,7 +104,7 @@ def test_a_request_too_long_is_not_sent(raw, monkeypatch):
     assert tokenizer.encode("a") == [5]
 
 
-def test_output_closed(raw):
+def test_closed_output_fails_one_call(raw):
     with pytest.raises(CrashError):
         raw(VOCAB, MERGES).encode("closed")
 

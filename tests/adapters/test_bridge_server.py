@@ -1,4 +1,4 @@
-"""A remote tokenizer answers as the same tokenizer in process, and a program that does not start is one line."""
+"""A remote tokenizer answers like the same tokenizer in process, and a program that does not start gives one line."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def odd(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
 
 
-def test_a_remote_tokenizer_answers_as_the_same_one_in_process(textbook):
+def test_remote_tokenizer_answers_like_the_local_one(textbook):
     rng = random.Random(1)
     for _ in range(40):
         corpus = "".join(rng.choices(ALPHABET, k=60))
@@ -94,7 +94,7 @@ def test_a_remote_tokenizer_answers_as_the_same_one_in_process(textbook):
         assert again.decode_bytes(ids[::3]) == plain.decode_bytes(ids[::3])
 
 
-def test_the_class_has_what_was_announced_and_no_more(textbook, naughty, raw):
+def test_remote_class_has_exactly_the_announced_methods(textbook, naughty, raw):
     assert textbook.capabilities >= {"encode", "decode", "decode_bytes", "train", "pattern", "train_pattern"}
     assert (textbook.conventions, textbook.pattern) == ({}, None)
     assert not any(
@@ -113,7 +113,7 @@ def test_the_class_has_what_was_announced_and_no_more(textbook, naughty, raw):
     assert issubclass(textbook, RemoteTokenizer)
 
 
-def test_a_fixed_vocabulary(tmp_path, monkeypatch):
+def test_program_with_fixed_vocabulary_is_served(tmp_path, monkeypatch):
     (tmp_path / "fixed.py").write_text(
         "class T:\n    model = 'gpt2'\n    pattern = 'cl100k'\n    version = '9'\n"
         "    def encode(self, text): return [len(text)]\n"
@@ -158,7 +158,7 @@ def test_a_model_is_loaded_once_by_content(textbook):
     assert seen.count("encode") == 3
 
 
-def test_models_beyond_the_number_kept_are_loaded_again(textbook, monkeypatch):
+def test_evicted_models_are_loaded_again(textbook, monkeypatch):
     monkeypatch.setattr("bpe_conformance.adapters.bridge.client._MODELS_KEPT", 2)
     models = [textbook(build_vocab([(b"a", bytes([byte]))]), [(b"a", bytes([byte]))]) for byte in range(98, 104)]
     for byte, model in zip(range(98, 104), models, strict=True):
@@ -191,7 +191,7 @@ def test_streams_are_lazy_and_independent(naughty):
     assert list(tokenizer.encode_iterable(["a"])) == [97]
 
 
-def test_surrogates_reach_only_those_that_announce_them(raw, tmp_path, monkeypatch):
+def test_surrogates_are_sent_only_if_announced(raw, tmp_path, monkeypatch):
     with pytest.raises(UnicodeEncodeError):
         raw(VOCAB, MERGES).encode("\ud800")
     (tmp_path / "keeps.py").write_text(
@@ -285,5 +285,5 @@ def test_a_start_that_raises_shows_type_and_position(tmp_path):
         ("", ""),
     ],
 )
-def test_the_innermost_place_of_a_traceback(reported, place):
+def test_place_is_the_innermost_frame(reported, place):
     assert RemoteError("E", "m", reported).place == place

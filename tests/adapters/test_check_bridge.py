@@ -1,4 +1,4 @@
-"""`check-bridge` passes programs that follow the protocol, and names the rule that another one breaks."""
+"""`check-bridge` passes programs that follow the protocol, and names the rule that any other program breaks."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from bpe_conformance.adapters.bridge import check
 from bpe_conformance.adapters.bridge import program as tested
 from bpe_conformance.cli import main
 
-# A program that is right unless its argument names a fault; ids are bytes, and 256 is "bc" where a model has merges.
+# A program that is correct unless its argument names a fault. Ids are bytes; 256 is "bc" if a model has merges.
 PROGRAM = r"""
 import json, os, pathlib, sys, time
 fault = sys.argv[1]
@@ -180,7 +180,7 @@ def run(program: Path, fault: str, limit: float = 20.0) -> list[check.Outcome]:
     return list(steps(program, fault, limit))
 
 
-def test_a_program_that_speaks_the_protocol_passes_every_step(program):
+def test_correct_program_passes_every_step(program):
     outcomes = run(program, "none")
     assert {outcome.state for outcome in outcomes} == {"ok"}, [o for o in outcomes if o.state != "ok"]
     assert len(outcomes) == 44
@@ -234,7 +234,7 @@ FAULTS = {
 
 
 @pytest.mark.parametrize("fault", FAULTS)
-def test_a_broken_rule_is_named_at_the_step_that_shows_it(program, monkeypatch, fault):
+def test_step_names_the_broken_rule(program, monkeypatch, fault):
     monkeypatch.setattr(check, "LONG", "abc")
     step, words = FAULTS[fault]
     failed = next(outcome for outcome in steps(program, fault) if outcome.state == "FAIL")
@@ -245,7 +245,7 @@ def test_a_broken_rule_is_named_at_the_step_that_shows_it(program, monkeypatch, 
     assert reported.isascii()
 
 
-def test_a_vocabulary_in_another_order_is_the_same(program, monkeypatch):
+def test_order_of_the_vocabulary_does_not_matter(program, monkeypatch):
     monkeypatch.setattr(check, "LONG", "abc")
     assert {outcome.state for outcome in run(program, "hash-order")} == {"ok"}
 
@@ -276,7 +276,7 @@ def test_a_hang_fails_its_step_and_the_next_has_a_new_process(program, monkeypat
     assert after.state == "ok"
 
 
-def test_a_tokenizer_that_is_slow_is_a_note_and_a_line_that_is_not_read_a_failure(program, monkeypatch):
+def test_slow_tokenizer_gets_a_note_and_unread_line_fails(program, monkeypatch):
     monkeypatch.setattr(check, "LONG", "abc " * 4000)
     monkeypatch.setattr(tested, "END_LIMIT", 0.05)
     states = {outcome.title: outcome.state for outcome in run(program, "slow", 0.7)}
@@ -286,7 +286,7 @@ def test_a_tokenizer_that_is_slow_is_a_note_and_a_line_that_is_not_read_a_failur
     assert failed.title == "a request of 1 MB in one line"
 
 
-def test_a_program_that_stays_at_the_end_of_its_input(program, monkeypatch):
+def test_program_must_exit_at_end_of_input(program, monkeypatch):
     monkeypatch.setattr(check, "LONG", "abc")
     monkeypatch.setattr(tested, "END_LIMIT", 0.2)
     failed = [outcome for outcome in run(program, "stays") if outcome.state == "FAIL"]
@@ -306,7 +306,7 @@ def test_a_program_that_stays_at_the_end_of_its_input(program, monkeypatch):
         ("no-special", "special tokens are not supported"),
     ],
 )
-def test_what_the_suite_tests_is_a_note(program, fault, words, monkeypatch):
+def test_wrong_answers_get_a_note(program, fault, words, monkeypatch):
     if fault != "long":
         monkeypatch.setattr(check, "LONG", "abc")
     outcomes = run(program, fault)
@@ -315,7 +315,7 @@ def test_what_the_suite_tests_is_a_note(program, fault, words, monkeypatch):
     assert any(words in line or words.replace("'", "") in line for line in notes), notes
 
 
-def test_what_is_not_announced_is_left_out(program, monkeypatch):
+def test_steps_for_missing_capabilities_are_skipped(program, monkeypatch):
     monkeypatch.setattr(check, "LONG", "abc")
     for fault, judged in (("fixed", "encode: ASCII"), ("trainer", "train")):
         outcomes = run(program, fault)
@@ -326,7 +326,7 @@ def test_what_is_not_announced_is_left_out(program, monkeypatch):
         assert states["started again, it says and gives the same"] == "ok"
 
 
-def test_the_command(program, capfd):
+def test_command_prints_steps_and_tally(program, capfd):
     good, bad = (f"cmd:{sys.executable} -S -E {program} {fault}" for fault in ("none", "seq"))
     assert main(["check-bridge", good]) == 0
     out = capfd.readouterr().out.splitlines()
@@ -342,7 +342,7 @@ def test_the_command(program, capfd):
 
 
 @pytest.mark.parametrize("spec", ["mypkg:Tokenizer", "cmd:", "cmd:'", "cmd:/nowhere/program x"])
-def test_what_is_no_program_is_one_line(spec, capfd):
+def test_missing_program_gives_one_line_error(spec, capfd):
     with pytest.raises(AdapterError) as caught:
         list(check.check(spec))
     assert "\n" not in str(caught.value)
@@ -351,24 +351,24 @@ def test_what_is_no_program_is_one_line(spec, capfd):
 
 
 @pytest.mark.parametrize("limit", ["0", "-1", "nan", "inf"])
-def test_a_time_limit_that_is_none_is_one_line(limit, capfd):
+def test_invalid_time_limit_gives_one_line_error(limit, capfd):
     assert main(["check-bridge", "cmd:cat", "--time-limit", limit]) == 2
     assert capfd.readouterr().err.startswith("bpe-conformance: --time-limit")
 
 
-def test_a_program_that_ends_at_once_shows_its_last_words(program):
+def test_program_that_exits_at_once_shows_its_stderr(program):
     (outcome,) = run(program, "no-start")
     assert "ended with status 1" in outcome.lines[1]
     assert outcome.lines[-1] == "stderr boom: no module named tok"
 
 
-def test_the_server_of_this_project_passes(monkeypatch):
+def test_own_server_passes(monkeypatch):
     monkeypatch.setattr(check, "LONG", "abc")
     outcomes = list(check.check(f"cmd:{sys.executable} -m bpe_conformance.adapters.bridge textbook"))
     assert not [outcome for outcome in outcomes if outcome.state in ("FAIL", "note")]
 
 
-def test_the_first_example_of_the_protocol_page_passes_and_prints_what_the_page_shows(tmp_path, capfd):
+def test_first_example_of_the_protocol_page_passes(tmp_path, capfd):
     page = files("bpe_conformance.adapters").joinpath("PROTOCOL.md").read_text("utf-8")
     source = re.search(r"```python\n(# first\.py\n.*?)```", page, flags=re.S)
     console = re.search(r"```console\n\$ bpe-conformance check-bridge .*?\n(.*?)```", page, flags=re.S)
@@ -384,7 +384,7 @@ def test_the_first_example_of_the_protocol_page_passes_and_prints_what_the_page_
     assert printed.startswith(console[1].split("...\n")[0])
 
 
-def test_capabilities_in_another_order_are_the_same(program, monkeypatch):
+def test_order_of_capabilities_does_not_matter(program, monkeypatch):
     monkeypatch.setattr(check, "LONG", "abc")
     outcomes = run(program, "shuffled")
     assert {outcome.state for outcome in outcomes} == {"ok"}, [one for one in outcomes if one.state != "ok"]

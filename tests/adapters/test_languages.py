@@ -1,4 +1,4 @@
-"""Adapters in other languages: the plumbing under node alone, npm adapters over stubs, the tokenizer in Java."""
+"""Adapters in other languages: the JavaScript server under plain Node, npm adapters over stubs, the Java tokenizer."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ NODE, JAVA = shutil.which("node"), shutil.which("java")
 needs_node = pytest.mark.skipif(NODE is None, reason="needs node")
 VOCAB = {byte: bytes([byte]) for byte in range(256)}
 
-# A tokenizer of bytes that offers all that the plumbing knows.
+# A tokenizer of bytes with every method that the server supports.
 WHOLE = """
 import { serve } from "PLUMBING";
 const bytes = (text) => [...Buffer.from(text, "utf8")];
@@ -52,7 +52,7 @@ await serve(async () => ({
 }));
 """
 
-# What the npm packages offer, as far as their adapters use it: tokenizers of bytes.
+# Stubs of the npm packages, with the functions that their adapters use: tokenizers of bytes.
 STUBS = {
     "js-tiktoken/lite.js": """
 exports.Tiktoken = class {
@@ -95,7 +95,7 @@ def stubs(tmp_path_factory):
 
 
 @needs_node
-def test_the_plumbing_offers_what_the_tokenizer_has(whole, tmp_path):
+def test_javascript_server_announces_methods_of_the_tokenizer(whole, tmp_path):
     adapter = node(whole)
     assert (adapter.conventions, adapter.pattern) == ({"tie_break": "lex-smaller"}, "none")
     assert adapter.capabilities >= {"encode", "train", "from_files", "save", "encode_iterable", "surrogates"}
@@ -136,7 +136,7 @@ def test_an_npm_adapter_takes_tables_and_names_its_version(stubs):
     assert adapter.conventions == {"lookup": "bytes"}
     tokenizer = adapter({**VOCAB, 256: b"ab", 300: b"<|e|>"}, [(b"a", b"b")], ["<|e|>", "<|x|>"])
     assert tokenizer.encode("ab") == [97, 98]
-    assert tokenizer.decode([97]) == "a257"  # 256 bytes and ab; the special tokens are no ranks
+    assert tokenizer.decode([97]) == "a257"  # 256 bytes and ab; special tokens have no ranks
     assert tokenizer.vocab[301] == b"<|x|>"
     with pytest.raises(RemoteError, match="two ids have the same bytes"):
         adapter({**VOCAB, 256: b"a"}, [])
@@ -148,7 +148,7 @@ def test_an_npm_adapter_takes_tables_and_names_its_version(stubs):
 
 
 @needs_node
-def test_an_npm_adapter_with_a_model_takes_no_tables(stubs):
+def test_npm_adapter_with_a_model_rejects_other_vocabularies(stubs):
     adapter = node(LANGUAGES / "tiktoken_wasm.mjs", "cl100k", cwd=stubs)
     assert (adapter.model, adapter.conventions) == ("cl100k", {})
     tokenizer = adapter()
@@ -160,7 +160,7 @@ def test_an_npm_adapter_with_a_model_takes_no_tables(stubs):
 
 
 @needs_node
-def test_a_missing_package_and_an_unknown_model_are_one_line(tmp_path, stubs):
+def test_missing_package_or_model_gives_one_line_error(tmp_path, stubs):
     with pytest.raises(AdapterError, match=r"Cannot find module 'js-tiktoken.*npm install") as caught:
         node(LANGUAGES / "js_tiktoken.mjs", cwd=tmp_path)
     assert "\n" not in str(caught.value)
@@ -170,12 +170,12 @@ def test_a_missing_package_and_an_unknown_model_are_one_line(tmp_path, stubs):
 
 @needs_node
 @pytest.mark.parametrize("file", sorted(LANGUAGES.glob("*.mjs")), ids=lambda file: file.name)
-def test_every_script_is_javascript(file):
+def test_every_script_parses(file):
     subprocess.run([str(NODE), "--check", str(file)], check=True, capture_output=True)
 
 
 @pytest.mark.skipif(JAVA is None, reason="needs a JDK")
-def test_the_tokenizer_in_java_is_right(tmp_path):
+def test_java_tokenizer_passes(tmp_path):
     version = re.search(r'"(\d+)', subprocess.run([str(JAVA), "-version"], capture_output=True, text=True).stderr)
     if version is None or int(version[1]) < 17:
         pytest.skip("needs a JDK, 17 or newer")

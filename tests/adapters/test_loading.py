@@ -1,4 +1,4 @@
-"""What `--adapter` may name, and the one line that a user sees when it cannot be used."""
+"""`--adapter` accepts several kinds of names, and an unusable one gives one line."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ def folder(tmp_path, monkeypatch):
         ("cs336:absent", "no module 'absent'"),
     ],
 )
-def test_what_cannot_be_used_is_reported_in_one_line(spec, words):
+def test_unusable_adapter_gives_one_line_error(spec, words):
     with pytest.raises(AdapterError) as caught:
         resolve(spec)
     message = str(caught.value)
@@ -127,7 +127,7 @@ def test_what_cannot_be_used_is_reported_in_one_line(spec, words):
     assert len(message) < 700
 
 
-def test_a_path_is_reported_as_a_module_of_the_current_folder(folder):
+def test_path_error_suggests_the_module(folder):
     with pytest.raises(AdapterError, match=r"dots: write pack\.inside:T$"):
         resolve(f"{folder}/pack/inside.py:T")
     for spec in ("good", f"{folder}/good.py"):
@@ -148,7 +148,7 @@ def test_a_path_is_reported_as_a_module_of_the_current_folder(folder):
         ('  File "/errors/error.py", line 1\nKeyError: 5\n  File "/errors/error.py"\nbye\n', "KeyError: 5"),
     ],
 )
-def test_of_what_a_program_wrote_the_line_that_names_an_error_is_reported(folder, stderr, reported):
+def test_error_line_of_stderr_is_shown(folder, stderr, reported):
     (folder / "program.py").write_text(f"import sys\nsys.stderr.write({stderr!r})\nsys.exit(1)\n")
     with pytest.raises(AdapterError) as caught:
         resolve(f"cmd:{sys.executable} program.py")
@@ -165,12 +165,12 @@ def test_a_training_function_is_called_once_before_anything_is_tested():
             with_trainer(Tokenizer, f"trainers:{name}")
 
 
-def test_an_interrupt_passes():
+def test_interrupt_during_import_propagates():
     with pytest.raises(KeyboardInterrupt):
         resolve("interrupted:T")
 
 
-def test_what_can_be_used():
+def test_resolve_accepts_all_kinds_of_adapter():
     assert resolve("good:T").__name__ == "T"
     good = sys.modules["good"]
     assert resolve("good:T.Inner") is good.T.Inner
@@ -180,7 +180,7 @@ def test_what_can_be_used():
     assert sys.path.count(str(Path.cwd())) == 1
 
 
-def test_every_short_name_is_there():
+def test_every_short_name_resolves():
     for name in BUILT_IN:
         try:
             assert callable(resolve(name))
@@ -191,7 +191,7 @@ def test_every_short_name_is_there():
 
 
 @pytest.mark.parametrize("package", ["tiktoken", "tokenizers"])
-def test_a_missing_package_is_one_line_that_says_what_to_install(package):
+def test_missing_package_error_says_what_to_install(package):
     name = {"tokenizers": "huggingface"}.get(package, package)
     code = (
         f"import sys; sys.modules[{package!r}] = None\n"
@@ -217,7 +217,7 @@ TEXT = "low lower\r\nnewest\n\u2028 €<|e|>low"
 
 
 @pytest.mark.parametrize("kind", ["class", "function"])
-def test_a_training_function_is_added(kind):
+def test_with_trainer_adds_train(kind):
     def make(vocab, merges, special_tokens=None, pattern=None):
         return Tokenizer(vocab, merges, special_tokens, pattern)
 
@@ -234,7 +234,7 @@ def test_a_training_function_is_added(kind):
     assert not hasattr(make, "train")
 
 
-def test_a_training_function_is_tested_apart_from_the_encoder():
+def test_trainer_is_tested_apart_from_the_encoder():
     trained = with_trainer(Tokenizer, "trainers:broken").train("ab", 257, [])
     assert (trained.vocab, trained.merges) == ({}, [(b"a", b"b")])
     with pytest.raises(ValueError, match="has no"):
@@ -245,7 +245,7 @@ def test_a_training_function_is_tested_apart_from_the_encoder():
         with_trainer(Tokenizer, "trainers:trian")
 
 
-def test_a_training_function_beside_an_isolated_adapter():
+def test_trainer_works_with_an_isolated_adapter():
     from bpe_conformance.adapters.bridge.remote import isolated
 
     adapter = isolated("textbook", "trainers:train")
@@ -257,7 +257,7 @@ def test_a_training_function_beside_an_isolated_adapter():
     adapter.close()
 
 
-def test_cs336():
+def test_cs336_adapter_trains_and_encodes():
     adapter = resolve("cs336:homework")
     assert adapter.conventions == {"tie_break": "lex-smaller"}
     trained = adapter.train(TEXT, 262, ["<|e|>"])
@@ -266,7 +266,7 @@ def test_cs336():
     assert isinstance(adapter(trained.vocab, trained.merges), Tokenizer)
 
 
-def test_cs336_claims_what_is_there():
+def test_cs336_adapter_supports_only_existing_functions():
     half = resolve("cs336:half")
     with pytest.raises(NotImplementedError):
         half({}, [])

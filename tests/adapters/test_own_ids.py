@@ -1,4 +1,4 @@
-"""The numbering of packages that number the tokens themselves: to and fro, and the tables that it cannot hold."""
+"""Ids are translated to and from a package's own numbering, which cannot represent all tables."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from bpe_conformance.adapters.packages.own_ids import OwnIds, trained_table
 from bpe_conformance.reference.textbook import build_vocab, learn
 
 
-def test_own_ids_are_those_of_the_table_in_another_order() -> None:
+def test_own_ids_renumber_the_vocabulary() -> None:
     rng = random.Random(1)
     for _ in range(50):
         merges = learn("".join(rng.choices("abc é\n", k=80)), 256 + rng.randrange(30))
@@ -34,13 +34,13 @@ def test_own_ids_are_those_of_the_table_in_another_order() -> None:
         assert trained_table(table.tokens, table.pairs) == (build_vocab(merges), merges)
 
 
-def test_own_ids_hold_what_no_merge_makes() -> None:
+def test_own_ids_include_tokens_that_no_merge_creates() -> None:
     table = OwnIds({**build_vocab([]), 300: b"xyz"}, [], ["<|e|>"])
     assert (table.tokens[256], table.special) == (b"xyz", {"<|e|>": 257})
     assert table.outside([256, 257]) == [300, 301]
 
 
-def test_own_ids_that_the_package_gave_take_the_place_of_bytes() -> None:
+def test_adopted_ids_replace_those_of_bytes() -> None:
     table = OwnIds(build_vocab([]), [], ["<|e|>"])
     table.adopt({"<|e|>": 131})
     assert (table.outside([131]), table.inside([256])) == ([256], [131])
@@ -55,6 +55,6 @@ def test_own_ids_that_the_package_gave_take_the_place_of_bytes() -> None:
         ({**build_vocab([]), 256: b"ab"}, [(b"a", b"b"), (b"a", b"b")], "twice"),
     ],
 )
-def test_tables_that_own_ids_cannot_hold(vocab: dict[int, bytes], merges: list, message: str) -> None:
+def test_tables_that_own_ids_cannot_represent_are_rejected(vocab: dict[int, bytes], merges: list, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         OwnIds(vocab, merges)

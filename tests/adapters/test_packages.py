@@ -1,4 +1,4 @@
-"""Adapters of packages: each passes a few cases if its package is installed, and else says what to install."""
+"""Each adapter of a package passes a few cases if the package is installed, or else says what to install."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ FOR_ENGINES = (
     "special-scan-double",
     "decode-text-leading-space",
 )
-"""For engines, most over the tables of tiktoken or Hugging Face: order of merges, long words, default pattern."""
+"""Cases for engines, most of which use files of tiktoken or Hugging Face: merge order, long words, default pattern."""
 FOR_OWN_FORMS = (
     *FOR_ALL,
     "merge-gpt2-digits",
@@ -42,7 +42,7 @@ FOR_OWN_FORMS = (
     "file-load-plain",
     "train-replace-run-of-three",
 )
-"""For packages, most with numberings, files or tables of their own: digits, tabs, parts of UTF-8, files, runs."""
+"""Cases for other packages, most of which have their own ids or files: digits, tabs, parts of UTF-8, files, runs."""
 PACKAGES = {
     "bpe-from-scratch": ("bpe_from_scratch", FOR_OWN_FORMS),
     "bpe-openai-cl100k": ("bpe_openai", FOR_ENGINES),
@@ -83,7 +83,7 @@ PACKAGES = {
     "uni-tokenizer-largest-content": ("uni_tokenizer", FOR_ENGINES),
     "wordchipper": ("wordchipper", FOR_OWN_FORMS),
 }
-"""Short name → what is imported, and the cases that are judged."""
+"""Short name → the imported module and the cases to test."""
 FAULTS = {
     "bpe-from-scratch": {"special-scan-prefix"},
     "bpetokenizer": {"special-scan-prefix", "train-end-one-merge-short"},
@@ -113,11 +113,11 @@ FAULTS = {
     "uni-tokenizer": {"special-scan-double"},
     "uni-tokenizer-largest-content": {"special-scan-double"},
 }
-"""The cases of those above that a package fails, each a fault of its own: conformance/survey/findings.yaml."""
+"""The cases that a package fails, each for a fault listed in conformance/survey/findings.yaml."""
 
 
 @pytest.mark.parametrize("name", PACKAGES)
-def test_a_handful_of_cases(name: str) -> None:
+def test_package_passes_a_handful_of_cases(name: str) -> None:
     try:
         implementation = Implementation(name, resolve(name))
     except AdapterUnavailable as absent:
@@ -130,7 +130,7 @@ def test_a_handful_of_cases(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", PACKAGES)
-def test_a_missing_package_is_one_line(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_package_gives_one_line_error(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     module, _ = PACKAGES[name]
     monkeypatch.delitem(sys.modules, BUILT_IN[name].partition(":")[0], raising=False)
     monkeypatch.setitem(sys.modules, module, None)

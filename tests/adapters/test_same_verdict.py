@@ -1,4 +1,4 @@
-"""An implementation gets the same verdict in process and over the bridge, whatever the shape of its answers."""
+"""An implementation gets the same verdict in process and over the bridge, whatever the types of its answers."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ CASES = cases()
 
 
 class InMemory:
-    """Stands in for a process: a server in this one."""
+    """A server in this process, in place of another process."""
 
     adapter: Any = None
 
@@ -73,7 +73,7 @@ class InMemory:
 
 
 def verdicts(target: Any) -> list[Any]:
-    """Return what each case gives: passed, skipped, an answer that differs; or why the adapter cannot be tested."""
+    """Return the result of each case (passed, skipped or a different answer), or why the adapter cannot be tested."""
     try:
         implementation = Implementation("odd", target)
     except LoadError as error:
@@ -97,7 +97,7 @@ def both(adapter: Any, monkeypatch: pytest.MonkeyPatch) -> tuple[list[Any], list
 
 
 def encoding(shape: Callable[[list[int]], Any]) -> Any:
-    """Return a class whose ids, of every method, have another shape, but for the text of the first probe."""
+    """Return a class whose methods all return ids of another type, except for the text of the first probe."""
 
     def encode(self: Any, text: str, **choice: Any) -> Any:
         ids = Right.encode(self, text, **choice)
@@ -161,7 +161,7 @@ class Lazy(Mapping[int, bytes]):
 
 
 class Defaults(Right):
-    """None is no special tokens to everybody but this class."""
+    """For this class only, None does not mean "no special tokens"."""
 
     def __init__(self, vocab: Any, merges: Any, special_tokens: Any = (), pattern: str | None = None) -> None:
         super().__init__(vocab, merges, [*special_tokens], pattern=pattern)
@@ -271,7 +271,7 @@ def shown(verdict: Any) -> str:
 
 
 @pytest.mark.parametrize("name", LEGAL)
-def test_what_is_legal_in_process_is_legal_over_the_bridge(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_legal_answers_are_legal_over_the_bridge(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     here, there = both(LEGAL[name], monkeypatch)
     assert there == here
     assert len(here) == len(CASES) + 1
@@ -279,19 +279,19 @@ def test_what_is_legal_in_process_is_legal_over_the_bridge(name: str, monkeypatc
 
 
 def of_no_class(verdict: list[Any]) -> list[str]:
-    """Return the verdict without the name of what train returned, which is a remote class over the bridge."""
+    """Return the verdict without the name of the class that train returned, which differs over the bridge."""
     return [line.replace("train returned Odd,", "train returned None,") for line in map(str, verdict)]
 
 
 @pytest.mark.parametrize("name", ILLEGAL)
-def test_what_is_illegal_in_process_is_illegal_over_the_bridge(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_illegal_answers_are_illegal_over_the_bridge(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     adapter, message = ILLEGAL[name]
     here, there = both(adapter, monkeypatch)
     assert of_no_class(there) == of_no_class(here)
     assert message in shown(here)
 
 
-def test_in_a_real_process_too(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_verdicts_agree_in_a_real_process(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "odd_shapes.py").write_text(
         "import numpy as np\n"
         "from bpe_conformance.reference import Tokenizer as Right\n"

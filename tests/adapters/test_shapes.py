@@ -1,4 +1,4 @@
-"""`minbpe:` and `encoding:`: classes in the shape of minbpe's, and objects in that of `tiktoken.Encoding`."""
+"""`minbpe:` adapts classes like minbpe's, and `encoding:` objects like `tiktoken.Encoding`."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ def modules(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("modules")
-def test_classes_in_minbpes_shape() -> None:
+def test_minbpe_class_is_adapted() -> None:
     implementation = Implementation("x", resolve("minbpe:minbpe_like:Regex"))
     assert implementation.declared == {"tie_break": "first-seen"}
     assert {"train", "encode", "decode", "pattern:cl100k", "train-pattern:o200k"} <= implementation.capabilities
@@ -144,14 +144,14 @@ def test_classes_in_minbpes_shape() -> None:
 
 
 @pytest.mark.usefixtures("modules")
-def test_a_class_in_minbpes_shape_without_a_pattern() -> None:
+def test_minbpe_class_without_pattern_is_adapted() -> None:
     implementation = Implementation("x", resolve("minbpe:minbpe_like:Basic"))
     assert not any("pattern" in capability for capability in implementation.capabilities)
     assert implementation.train("abab", 258, []).merges == [(b"a", b"b"), (b"ab", b"ab")]
 
 
 @pytest.mark.usefixtures("modules")
-def test_a_class_in_minbpes_shape_whose_vocabulary_cannot_be_set_is_a_trainer() -> None:
+def test_minbpe_class_with_read_only_vocabulary_only_trains() -> None:
     implementation = Implementation("x", resolve("minbpe:minbpe_like:Computed"))
     assert implementation.capabilities & {"train", "encode", "decode"} == {"train"}
     assert implementation.train("abab", 258, []).vocab[257] == b"abab"
@@ -161,7 +161,7 @@ def test_a_class_in_minbpes_shape_whose_vocabulary_cannot_be_set_is_a_trainer() 
 
 
 @pytest.mark.usefixtures("modules")
-def test_what_minbpes_shape_cannot_hold() -> None:
+def test_minbpe_adapter_rejects_what_the_class_cannot_represent() -> None:
     adapter = resolve("minbpe:minbpe_like:Basic")
     assert callable(adapter)
     with pytest.raises(ValueError, match="no earlier merge"):
@@ -176,7 +176,7 @@ def test_what_minbpes_shape_cannot_hold() -> None:
 
 @pytest.mark.usefixtures("modules")
 @pytest.mark.parametrize("name", ["made", "Encoding"])
-def test_objects_in_tiktokens_shape(name: str) -> None:
+def test_tiktoken_encoding_is_adapted(name: str) -> None:
     implementation = Implementation("x", resolve(f"encoding:encodings_like:{name}"))
     assert implementation.fixed_model == "gpt2"
     assert implementation.capabilities & {"encode", "decode", "decode_bytes", "encode_batch"} == {"encode", "decode"}
@@ -184,7 +184,7 @@ def test_objects_in_tiktokens_shape(name: str) -> None:
 
 
 @pytest.mark.usefixtures("modules")
-def test_what_is_no_encoding_is_one_line() -> None:
+def test_other_object_gives_one_line_error() -> None:
     with pytest.raises(AdapterError, match="encoding:sys:path has no encode and no decode and no name"):
         resolve("encoding:sys:path")
     with pytest.raises(AdapterError, match="cannot be called without arguments: no network"):

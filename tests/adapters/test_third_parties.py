@@ -1,4 +1,4 @@
-"""The third-party adapters agree with the textbook where their conventions say so."""
+"""The third-party adapters agree with the textbook under equal conventions."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def agrees(there, here, rng) -> None:
         assert there.encode_batch([text, ""]) == [ids, []]
 
 
-def test_minimal_is_the_textbook():
+def test_minimal_agrees_with_the_textbook():
     for rng, merges, special in tables(1):
         vocab = build_vocab(merges, special[:1])
         agrees(Minimal(vocab, merges, special), Tokenizer(vocab, merges, special), rng)
@@ -67,7 +67,7 @@ def test_minimal_is_the_textbook():
         Minimal({}, [])
 
 
-def test_tiktoken_on_well_formed_tables():
+def test_tiktoken_agrees_on_well_formed_tables():
     adapter = pytest.importorskip("bpe_conformance.adapters.packages.tiktoken").Tokenizer
     oracle = with_conventions(lookup="bytes")
     for rng, merges, special in tables(2):
@@ -78,7 +78,7 @@ def test_tiktoken_on_well_formed_tables():
         assert there.vocab == here.vocab
 
 
-def test_tiktoken_refuses_what_it_cannot_hold():
+def test_tiktoken_rejects_tables_that_ranks_cannot_represent():
     adapter = pytest.importorskip("bpe_conformance.adapters.packages.tiktoken").Tokenizer
     vocab = {**build_vocab([]), 256: b"bc", 257: b"ab"}
     with pytest.raises(ValueError, match="order of the merges"):
@@ -90,7 +90,7 @@ def test_tiktoken_refuses_what_it_cannot_hold():
     assert adapter({**vocab, 258: b"abc"}, []).encode("abc") == [258]
 
 
-def test_tiktokens_trainer_takes_the_first_seen():
+def test_tiktoken_trainer_breaks_ties_by_first_seen():
     adapter = pytest.importorskip("bpe_conformance.adapters.packages.tiktoken").EducationalTokenizer
     oracle = with_conventions(**adapter.conventions)
     rng = random.Random(3)
@@ -106,7 +106,7 @@ def test_tiktokens_trainer_takes_the_first_seen():
         adapter.train("ab", 300, [])
 
 
-def test_huggingface_on_well_formed_tables_with_any_ids():
+def test_huggingface_agrees_on_well_formed_tables():
     adapter = pytest.importorskip("bpe_conformance.adapters.packages.huggingface").Tokenizer
     for rng, merges, special in tables(4):
         vocab = build_vocab(merges, special, rng.choice(["raw", "gpt2"]))
@@ -122,7 +122,7 @@ def test_huggingface_on_well_formed_tables_with_any_ids():
         adapter({**build_vocab([]), 256: "Ġ".encode()}, [], ["Ġ"])
 
 
-def test_huggingfaces_trainer_takes_the_smaller_ids():
+def test_huggingface_trainer_breaks_ties_by_smaller_ids():
     adapter = pytest.importorskip("bpe_conformance.adapters.packages.huggingface").Tokenizer
     oracle = with_conventions(**adapter.conventions)
     rng = random.Random(5)
@@ -141,7 +141,7 @@ def test_huggingfaces_trainer_takes_the_smaller_ids():
 
 @pytest.mark.parametrize("name", PATTERNS)
 @pytest.mark.parametrize("module", ["tiktoken", "huggingface"])
-def test_patterns(module, name):
+def test_engines_agree_on_patterns(module, name):
     adapter = pytest.importorskip(f"bpe_conformance.adapters.packages.{module}").Tokenizer
     rng = random.Random(6)
     pattern = PATTERNS[name]
@@ -155,7 +155,7 @@ def test_patterns(module, name):
 
 
 @pytest.mark.parametrize("module", ["tiktoken", "huggingface"])
-def test_gpt2(module):
+def test_gpt2_tokenizers_agree(module):
     adapter = pytest.importorskip(f"bpe_conformance.adapters.packages.{module}").Tokenizer
     vocab, merges = gpt2()
     there = adapter(vocab, merges, [END])

@@ -146,7 +146,7 @@ def test_text_is_dealt_out_once_without_repeats(
     assert (train, unseen) == _build(tmp_path, sources, monkeypatch, (250, 150))
 
 
-def test_text_that_does_not_do_is_filled_up_with_less_natural_and_lent_text(
+def test_short_text_is_filled_up_with_less_natural_text(
     tmp_path: Path,
     sources: list[english.Source],
     monkeypatch: pytest.MonkeyPatch,
@@ -189,7 +189,7 @@ def test_the_table_tells_best_median_ratio_and_memory() -> None:
     assert len(gone) == len(line)
 
 
-def test_who_disagrees_is_named_and_ours_may_not() -> None:
+def test_disagreeing_participant_is_named() -> None:
     results = {
         "ours": [_measured(1)],
         "them": [_measured(1, "other")],
@@ -201,7 +201,7 @@ def test_who_disagrees_is_named_and_ours_may_not() -> None:
         race.agreement({"ours": [_measured(1)], "them": [_measured(1, "other")], "ours too": [_measured(1, "other")]})
 
 
-def test_all_take_turns_and_who_fails_does_not_start_again() -> None:
+def test_participants_alternate_until_they_fail() -> None:
     turns: list[str] = []
 
     def run(name: str) -> Measured:
@@ -264,7 +264,7 @@ def test_each_command_starts(command: str) -> None:
         ("distinct-counting", 2000, "2,000 counted"),
     ],
 )
-def test_limits_are_what_they_say_when_they_are_small(name: str, size: int, said: str) -> None:
+def test_limits_hold_at_small_sizes(name: str, size: int, said: str) -> None:
     if name == "special-export":
         pytest.importorskip("tiktoken")
         pytest.importorskip("tokenizers")
@@ -279,7 +279,7 @@ def test_each_race_explains_itself(command: str, capsys: pytest.CaptureFixture[s
     assert re.search(r"--text", capsys.readouterr().out)
 
 
-def test_a_text_that_is_not_there_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_missing_text_gives_one_line_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert race.main(["train", "--text", str(tmp_path)]) == 1
     said = capsys.readouterr().err
     assert said == (

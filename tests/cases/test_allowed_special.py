@@ -1,4 +1,4 @@
-"""`allowed_special` and `disallowed_special` in the suite: who is asked, through what, what a wrong answer shows."""
+"""The suite tests `allowed_special` and `disallowed_special` only on adapters that support them."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ ERROR = made("ab<|e|>", [], "all")
 ANSWER = made("ab<|f|>", ["<|f|>"], "all")
 
 
-# Who is asked
+# Adapters that are tested
 
 
 class Keywords(Right):
@@ -60,14 +60,14 @@ class NotYet(Right):
 
 
 class RefusesByDefault(Right):
-    """As tiktoken: a right answer to what is asked, which is never without both arguments here."""
+    """Answers like tiktoken to the calls of the suite, which always have both arguments."""
 
     def encode(self, text: str, allowed_special: Any = (), disallowed_special: Any = "all") -> list[int]:
         return super().encode(text, allowed_special=allowed_special, disallowed_special=disallowed_special)
 
 
 @pytest.mark.parametrize("adapter", [Keywords, OneOfThem, NotYet, "huggingface", "minimal"])
-def test_who_does_not_support_it_is_not_tested_on_it(adapter: Any) -> None:
+def test_adapter_without_the_keywords_is_not_tested(adapter: Any) -> None:
     if adapter == "huggingface":
         pytest.importorskip("tokenizers")
     implementation = Implementation("x", resolve(adapter) if isinstance(adapter, str) else adapter)
@@ -75,7 +75,7 @@ def test_who_does_not_support_it_is_not_tested_on_it(adapter: Any) -> None:
 
 
 @pytest.mark.parametrize("adapter", ["reference", "textbook", "tiktoken", "tiktoken-gpt2", RefusesByDefault])
-def test_who_offers_it_passes(adapter: Any) -> None:
+def test_adapter_with_the_keywords_passes(adapter: Any) -> None:
     if "tiktoken" in str(adapter):
         pytest.importorskip("tiktoken")
     implementation = Implementation("x", resolve(adapter) if isinstance(adapter, str) else adapter)
@@ -84,7 +84,7 @@ def test_who_offers_it_passes(adapter: Any) -> None:
     assert [one.id for one in asked if judge(one, implementation) is not None] == []
 
 
-def test_the_arguments_have_the_types_that_tiktoken_wants() -> None:
+def test_arguments_have_the_types_of_tiktoken() -> None:
     seen = []
 
     class Noting(Right):
@@ -100,7 +100,7 @@ def test_the_arguments_have_the_types_that_tiktoken_wants() -> None:
     ]
 
 
-# Through what
+# Transport of the arguments
 
 
 @pytest.fixture
@@ -110,7 +110,7 @@ def there() -> Iterator[Any]:
     adapter.close()
 
 
-def test_over_the_bridge(there: Any) -> None:
+def test_keywords_pass_over_the_bridge(there: Any) -> None:
     assert "allowed_special" in there.capabilities
     sent: list[dict[str, Any]] = []
     there.client.trace = lambda way, line: sent.append(json.loads(line)) if way == ">" else None
@@ -123,12 +123,12 @@ def test_over_the_bridge(there: Any) -> None:
     plain, chosen = [one for one in sent if one["op"] == "encode"]
     assert set(plain) == {"seq", "op", "model", "text"}
     assert (chosen["allowed_special"], chosen["disallowed_special"]) == (["<|e|>"], "all")
-    for wrong in ({"allowed_special": []}, {"disallowed_special": "all"}):  # one alone is handed on as it is
+    for wrong in ({"allowed_special": []}, {"disallowed_special": "all"}):  # a single one is passed on unchanged
         there(*PLAIN.model.fresh()).encode("a", **wrong)
         assert {name: sent[-1][name] for name in wrong} == wrong
 
 
-def test_objects_in_tiktokens_shape(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_tiktoken_encoding_gets_the_keywords(monkeypatch: pytest.MonkeyPatch) -> None:
     class Encoding:
         name = "gpt2"
 
@@ -156,7 +156,7 @@ def test_objects_in_tiktokens_shape(monkeypatch: pytest.MonkeyPatch) -> None:
     assert judge(by_id["special-allowed-gpt2-all"], implementation) is not None
 
 
-def test_what_is_no_choice_is_refused_at_both_ends(there: Any) -> None:
+def test_invalid_keywords_are_rejected_at_both_ends(there: Any) -> None:
     for value in ("<|e|>", {"a": 1}, 5, ["a", 5], None):
         with pytest.raises(ValueError, match="text"):
             wire.read_choice(value)
@@ -164,7 +164,7 @@ def test_what_is_no_choice_is_refused_at_both_ends(there: Any) -> None:
     assert there(*PLAIN.model.fresh()).encode("<|e|>", allowed_special="all", disallowed_special=()) == [300]
 
 
-# What a wrong answer shows
+# Wrong answers
 
 
 def answers(answer: Any) -> Any:
@@ -189,7 +189,7 @@ def answers(answer: Any) -> Any:
         (ERROR, lambda right, a, d: sys.exit(1), None),
     ],
 )
-def test_right_passes_and_wrong_fails(asked: Any, answer: Any, cause: SpecialToken | None) -> None:
+def test_correct_passes_and_wrong_fails(asked: Any, answer: Any, cause: SpecialToken | None) -> None:
     assert judged(asked, Right) is None
     found = judged(asked, answers(answer))
     assert found is not None
@@ -197,7 +197,7 @@ def test_right_passes_and_wrong_fails(asked: Any, answer: Any, cause: SpecialTok
     assert {"allowed_special", "disallowed_special"} <= set(found.asked.input)
 
 
-def test_every_expectation_is_computed_and_tiktoken_is_asked_for_each() -> None:
+def test_expected_values_are_computed_and_confirmed_by_tiktoken() -> None:
     assert {is_computed(one) for one in CASES} == {True}
     assert {one.expect["error"] for one in CASES if "error" in one.expect} == {"disallowed"}
     tiktoken = next(one for one in load_witnesses() if one.name == "tiktoken")

@@ -42,7 +42,7 @@ SPECIAL = {"merges": [["a", "b"]], "extra": [[300, "<|e|>"]], "special_tokens": 
 
 
 def undeclared(**conventions: str) -> Any:
-    """Return a trainer that follows conventions without saying so."""
+    """Return a trainer that follows conventions without declaring them."""
     return like(Right, train=textbook.with_conventions(**conventions).train)
 
 
@@ -167,7 +167,7 @@ SIZE = case("train", None, {"train": {**LOW["train"], "vocab_size": 255}}, {"err
         (SIZE, like(train=classmethod(lambda cls, text, size, special: Right.train(text, 256, [])))),
     ],
 )
-def test_right_passes_and_wrong_fails(made: Case, wrong: Any) -> None:
+def test_correct_passes_and_wrong_fails(made: Case, wrong: Any) -> None:
     assert judged(made, Reference) is None
     mismatch = judged(made, wrong)
     assert mismatch is not None
@@ -178,7 +178,7 @@ def test_right_passes_and_wrong_fails(made: Case, wrong: Any) -> None:
         assert "\n" not in words
 
 
-def test_other_answers_to_open_questions() -> None:
+def test_unspecified_answers_pass() -> None:
     assert judged(SURROGATE, like(encode=lambda self, text: list(text.encode("utf-8", "surrogatepass")))) is None
     assert judged(SURROGATE, like(encode=fails)) is None
     lossless = case(
@@ -201,7 +201,7 @@ def test_other_answers_to_open_questions() -> None:
 
 @pytest.mark.parametrize("tie_break", ["lex-greater", "lex-smaller", "smaller-ids", "first-seen"])
 @pytest.mark.parametrize("byte_order", ["raw", "gpt2"])
-def test_values_by_convention(tie_break: str, byte_order: str) -> None:
+def test_expected_values_follow_the_convention(tie_break: str, byte_order: str) -> None:
     text = "low\nlow\nlower ÿÿaaÿÿ aa\u00a0\u00a0"
     made = case("train", None, {"train": {"text": text, "vocab_size": 300, "special_tokens": []}}, clause="TRAIN-TIE-1")
     declared = textbook.with_conventions(tie_break=tie_break, byte_order=byte_order)
@@ -213,7 +213,7 @@ def test_values_by_convention(tie_break: str, byte_order: str) -> None:
         )
 
 
-def test_special_tokens_as_text_in_training() -> None:
+def test_special_tokens_can_be_text_in_training() -> None:
     given = {"train": {"text": "aab\naab\ncd", "vocab_size": 259, "special_tokens": ["aa"]}}
     made = case("train", None, given, clause="TRAIN-SPECIAL-1")
     as_text = textbook.with_conventions(train_special="text", tie_break="lex-smaller")
@@ -229,7 +229,7 @@ def test_special_tokens_as_text_in_training() -> None:
 
 
 def splitting(pattern: str, by: str | None = None) -> Any:
-    """Return a correct tokenizer that declares a split, and splits by `by` if that is another one."""
+    """Return a correct tokenizer that declares a pattern, and splits by `by` if it is given."""
     split = textbook.PATTERNS.get(by or pattern, by or pattern)
 
     class Split(textbook.Tokenizer):
@@ -245,7 +245,7 @@ def splitting(pattern: str, by: str | None = None) -> Any:
 
 
 @pytest.mark.parametrize("pattern", ["none", r"\S+|\s+", "cl100k", r"\w+"])
-def test_a_declared_pattern(pattern: str) -> None:
+def test_declared_pattern_is_used(pattern: str) -> None:
     merges = {"merges": [["a", " "], ["a ", "b"], [" ", "b"], ["b", "'"], ["1", "2"], ["12", "3"], ["123", "4"]]}
     made = [
         case("encode", merges, {"text": "a b's 1234"}, clause="SPLIT-FENCE-1"),
@@ -258,7 +258,7 @@ def test_a_declared_pattern(pattern: str) -> None:
     assert Implementation("x", splitting(textbook.PATTERNS["gpt2"])).declared == {}
 
 
-def test_a_split_that_drops_text_is_not_lossless() -> None:
+def test_split_that_drops_text_fails() -> None:
     def encode(self: Any, text: str) -> list[int]:
         return [index for word in re.findall(r"\w+", text) for index in super(type(self), self).encode(word)]
 
@@ -278,7 +278,7 @@ def test_cases_of_another_split_are_skipped() -> None:
     assert [skip_reason(long, one) for one in (own, default)] == [OTHER_SPLIT, None]
 
 
-def test_lookup_by_convention() -> None:
+def test_lookup_follows_the_convention() -> None:
     made = case("encode", LOOKUP, {"text": "xabc"})
     by_bytes = textbook.with_conventions(lookup="bytes")
     assert judged(made, Right) is None
@@ -299,12 +299,12 @@ def steps(*merges: tuple[bytes, bytes]) -> Any:
 
 
 @pytest.mark.parametrize("tie_break", ["lex-greater", "lex-smaller", "first-seen"])
-def test_any_maximum_is_right_without_a_tie_break(tie_break: str) -> None:
+def test_any_most_frequent_pair_passes_without_a_tie_break(tie_break: str) -> None:
     merges = textbook.learn("low\nlow\nlower", 300, tie_break=tie_break)
     assert judged(TRAIN, steps(*merges)) is None
 
 
-def test_steps_that_are_no_maximum() -> None:
+def test_pair_below_the_maximum_fails() -> None:
     right = textbook.learn("low\nlow\nlower", 300)
     not_most = judged(TRAIN, steps((b"e", b"r"), *right[1:]))
     assert not_most is not None
@@ -317,7 +317,7 @@ def test_steps_that_are_no_maximum() -> None:
     assert long.divergence == TrainingDivergence(4, None, 0, (b"a", b"b"), 0)
 
 
-def test_stored_ids_of_real_text() -> None:
+def test_ids_of_real_text_are_compared() -> None:
     stored = next(one for one in installed_spec().cases if "stored" in one.expect)
 
     class Fixed(Right):
@@ -364,7 +364,7 @@ BC, AB = (b"b", b"c"), (b"a", b"b")
         ),
     ],
 )
-def test_where_encodings_part(made: Case, answer: Sequence[int], divergence: EncodingDivergence) -> None:
+def test_divergence_of_encodings_is_located(made: Case, answer: Sequence[int], divergence: EncodingDivergence) -> None:
     mismatch = judged(made, like(encode=lambda self, text: list(answer)))
     assert mismatch is not None
     assert mismatch.divergence == divergence
@@ -378,7 +378,7 @@ def test_where_encodings_part(made: Case, answer: Sequence[int], divergence: Enc
         ("xcde", [120, 258, 101], WrongMerge(Pair((b"c", b"d"), 258, 1), Pair((b"d", b"e"), 256, 2))),
     ],
 )
-def test_where_encodings_part_by_the_bytes_of_tokens(text: str, answer: Sequence[int], cause: EncodingCause) -> None:
+def test_divergence_is_located_by_bytes_of_tokens(text: str, answer: Sequence[int], cause: EncodingCause) -> None:
     model = {"merges": [["d", "e"], ["c", "d"]], "merge_ids": [256, 258], "extra": [[257, " ab"]]}
     made = case("encode", model, {"text": text})
     mismatch = judged(made, like(encode=lambda self, text: list(answer), conventions={"lookup": "bytes"}))
@@ -387,7 +387,7 @@ def test_where_encodings_part_by_the_bytes_of_tokens(text: str, answer: Sequence
     assert mismatch.divergence.cause == cause
 
 
-def test_where_training_and_decoding_part() -> None:
+def test_divergence_of_training_and_decoding_is_located() -> None:
     smaller = judged(TRAIN, undeclared(tie_break="lex-smaller"))
     assert smaller is not None
     assert smaller.divergence == TrainingDivergence(0, (b"o", b"w"), 3, (b"l", b"o"), 3)
@@ -403,7 +403,7 @@ def test_undeclared_ids_are_recognized() -> None:
     assert mismatch.conventions == ((("id_layout", "specials-bytes-merges"),),)
 
 
-def test_a_failure_shows_the_adapters_own_frames() -> None:
+def test_failure_shows_frames_of_the_adapter() -> None:
     mismatch = judged(ENCODE, like(encode=fails))
     assert mismatch is not None
     assert isinstance(mismatch.answer, Refusal)

@@ -96,7 +96,7 @@ def test_train_takes_special_tokens_as_text(capsys: pytest.CaptureFixture[str]) 
         assert list(map(int, capsys.readouterr().out.split())) == own.encode(TEXT)
 
 
-def test_train_makes_superbpe(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_train_learns_superbpe(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (here / "sea").write_text("by the sea\nby the way\nby the sea\n" * 3, "utf-8")
     words = ["train", "sea", "--vocab-size", "270", "--transition", "266", "-o"]
     for folder, options, settings in (
@@ -174,7 +174,7 @@ def test_an_interrupt_leaves_the_earlier_files(
 
 @pytest.mark.parametrize("form", ["text", "uint16", "uint32"])
 @pytest.mark.parametrize("file", [True, False])
-def test_ids_there_and_back(
+def test_ids_round_trip(
     form: str, file: bool, here: Path, give: Give, capsysbinary: pytest.CaptureFixture[bytes]
 ) -> None:
     give(TEXT.encode())
@@ -190,7 +190,7 @@ def test_ids_there_and_back(
     assert ((here / "back").read_bytes() if file else capsysbinary.readouterr().out) == TEXT.encode()
 
 
-def test_lines_of_json(give: Give, capsysbinary: pytest.CaptureFixture[bytes]) -> None:
+def test_json_lines_round_trip(give: Give, capsysbinary: pytest.CaptureFixture[bytes]) -> None:
     strings = ["low\nlow", "", "🦊 \u2028", "<|endoftext|>"]
     give("".join(f"{json.dumps(one)}\n" for one in strings).encode()[:-1])
     assert main(["encode", "gpt2", "--as", "jsonl"]) == 0
@@ -202,7 +202,7 @@ def test_lines_of_json(give: Give, capsysbinary: pytest.CaptureFixture[bytes]) -
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 5])
-def test_input_in_parts_of_any_size(
+def test_input_is_read_in_parts_of_any_size(
     size: int, give: Give, monkeypatch: pytest.MonkeyPatch, capsysbinary: pytest.CaptureFixture[bytes]
 ) -> None:
     monkeypatch.setattr(texts.chunks, "__defaults__", (size,))
@@ -257,7 +257,7 @@ def test_input_in_parts_of_any_size(
         (["decode", "gpt2", "--as", "jsonl"], b"[50257]", "standard input:1: the id 50257 is not in the vocabulary"),
     ],
 )
-def test_errors_are_one_line(
+def test_errors_have_one_line(
     words: list[str], data: bytes, error: str, give: Give, capsysbinary: pytest.CaptureFixture[bytes]
 ) -> None:
     give(data)
@@ -267,7 +267,7 @@ def test_errors_are_one_line(
     assert message.count("\n") == 1
 
 
-def test_an_id_that_does_not_fit(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_id_that_does_not_fit_is_rejected(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     words = ["encode", "gpt2", "text", "--special", "<|e|>=70000", "--as"]
     assert refused(capsys, *words, "uint16") == "--as uint16: the id 70000 does not fit; use uint32"
     assert main([*words, "uint32", "-o", "ids"]) == 0
@@ -286,7 +286,7 @@ def test_invalid_utf8_is_replaced_on_request(here: Path, capsys: pytest.CaptureF
     assert list(map(int, out.split())) == np.fromfile(here / "ids", "<u2").tolist() == GPT2.encode("a\ufffdb\ufffd")
 
 
-def test_several_files_become_arrays(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_encode_writes_several_files_as_arrays(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (here / "more").write_text("newest newest", "utf-8")
     wanted = {"text.npy": GPT2.encode(TEXT), "more.npy": GPT2.encode("newest newest")}
     total = sum(map(len, wanted.values()))
@@ -327,7 +327,7 @@ def test_named_pipes_are_read_once_and_written_to(here: Path, capsys: pytest.Cap
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no full device")
-def test_a_target_that_cannot_be_written(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_unwritable_target_gives_one_line_error(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert refused(capsys, "encode", "gpt2", "text", "-o", "/dev/full") == "/dev/full: No space left on device"
     Path("link").symlink_to("nowhere/file")
     message = "link: cannot be written: No such file or directory"
@@ -372,7 +372,7 @@ def test_ids_of_a_pipe_come_before_it_ends(here: Path) -> None:
 
 
 @pytest.mark.skipif(os.name == "nt", reason="signals of Unix")
-def test_control_c_while_training(here: Path) -> None:
+def test_control_c_ends_training(here: Path) -> None:
     long = "".join(f"word{number * 7919} " for number in range(200_000)) * 20  # seconds of counting
     (here / "long").write_text(long, "utf-8")
     words = ["train", "long", "--vocab-size", "100000", "--tie-break", "first-seen", "--workers", "2", "-o", "tok"]
@@ -415,7 +415,7 @@ def adapters(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delitem(sys.modules, "compared", raising=False)
 
 
-def test_two_tokenizers_that_agree(capsys: pytest.CaptureFixture[str]) -> None:
+def test_compare_reports_agreement(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["compare", "reference", "textbook", "--corpus", "text"]) == 0
     ratio = f"{len(TEXT.encode()) / len(GPT2.encode(TEXT)):.3f}"
     assert capsys.readouterr().out.splitlines()[:3] == [
@@ -426,7 +426,7 @@ def test_two_tokenizers_that_agree(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 @pytest.mark.usefixtures("adapters")
-def test_two_tokenizers_that_differ(capsys: pytest.CaptureFixture[str]) -> None:
+def test_compare_reports_differences(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["compare", "compared:Wrong", "reference", "--corpus", "text"]) == 1
     out = capsys.readouterr().out.splitlines()
     assert out[1] == "different     1 of 1 block"
@@ -436,7 +436,7 @@ def test_two_tokenizers_that_differ(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 @pytest.mark.usefixtures("adapters")
-def test_a_tokenizer_that_fails(capsys: pytest.CaptureFixture[str]) -> None:
+def test_compare_reports_an_error_of_a_tokenizer(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["compare", "compared:Fails", "reference", "--corpus", "text"]) == 1
     out = capsys.readouterr().out
     assert "RuntimeError: no superlatives" in out
@@ -444,7 +444,7 @@ def test_a_tokenizer_that_fails(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 @pytest.mark.usefixtures("adapters")
-def test_tokenizers_that_cannot_be_compared(capsys: pytest.CaptureFixture[str]) -> None:
+def test_compare_rejects_incomparable_tokenizers(capsys: pytest.CaptureFixture[str]) -> None:
     assert "mytok: there is no such file" in refused(
         capsys, "compare", "reference", "textbook", "--corpus", "text", "--table", "mytok"
     )
@@ -453,7 +453,7 @@ def test_tokenizers_that_cannot_be_compared(capsys: pytest.CaptureFixture[str]) 
     assert message == "compared:Fixed: has only the model other; leave --table gpt2 out"
 
 
-def test_sizes_in_messages() -> None:
+def test_messages_show_readable_sizes() -> None:
     assert [size(one) for one in (0, 999, 1000, 999_999, 1_234_567)] == [
         "0 bytes",
         "999 bytes",

@@ -1,4 +1,4 @@
-"""What goes wrong with files while they are read: one clear line that names the file, and nothing written."""
+"""A file that cannot be read gives one clear line with its name, and nothing is written."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ Refused = Callable[..., str]
 
 @pytest.fixture
 def refused(table: Path, capsys: pytest.CaptureFixture[str]) -> Refused:
-    """Return the one line with which a command refuses, and see that it leaves all as it was."""
+    """Return the one line with which a command fails, and check that it changes no file."""
 
     def run(words: list[str], name: str = "") -> str:
         before = sorted(Path().rglob("*"))
@@ -59,13 +59,13 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def rewritten(file: Path) -> None:
-    """Change the content, and not the size; the clock of some file systems is coarse."""
+    """Change the content but not the size; the clock of some file systems is coarse."""
     file.write_bytes(TEXT.upper())
     os.utime(file, (1, 1))
 
 
 def replaced(file: Path) -> None:
-    """Put another file of the same size and time in its place."""
+    """Replace it by another file of the same size and time."""
     found = file.stat()
     other = file.with_name("other")
     other.write_bytes(TEXT.upper())
@@ -84,29 +84,29 @@ def shrunk(file: Path) -> None:
 
 @pytest.mark.parametrize("workers", [1, 2])
 @pytest.mark.parametrize("change", [rewritten, replaced, grown, shrunk])
-def test_a_file_that_changes_while_it_is_read(change: Callable[[Path], None], workers: int, here: Path) -> None:
+def test_file_that_changes_during_reading_is_rejected(change: Callable[[Path], None], workers: int, here: Path) -> None:
     trained = Tokenizer.train("low lower newest", 270)
     streamed = Tokenizer(trained.vocab, trained.merges, ["a b"])
     for call in (
-        lambda tell: Tokenizer.train([Path("text"), Path("text")], 270, workers=workers, progress=tell),
-        lambda tell: trained.encode_file("text", "ids", workers=workers, progress=tell),
-        lambda tell: streamed.encode_file("text", "ids", workers=workers, progress=tell),
+        lambda on_progress: Tokenizer.train([Path("text"), Path("text")], 270, workers=workers, progress=on_progress),
+        lambda on_progress: trained.encode_file("text", "ids", workers=workers, progress=on_progress),
+        lambda on_progress: streamed.encode_file("text", "ids", workers=workers, progress=on_progress),
     ):
         Path("text").write_bytes(TEXT)
         changes = iter([change])
 
-        def tell(phase: str, *_: int, changes: object = changes) -> None:
+        def on_progress(phase: str, *_: int, changes: object = changes) -> None:
             for one in changes:  # type: ignore[attr-defined]
                 one(here / "text")
 
         with pytest.raises(ValueError, match=r"text: changed (from 6800 to \d+ bytes )?while it was read; try again$"):
-            call(tell)
+            call(on_progress)
         assert sorted(map(str, Path().iterdir())) == ["text"]
 
 
 @posix
 @pytest.mark.parametrize("command", WORDS)
-def test_an_unreadable_file(command: str, here: Path, refused: Refused) -> None:
+def test_unreadable_file_gives_one_line_error(command: str, here: Path, refused: Refused) -> None:
     Path("loop").symlink_to("pool")
     Path("pool").symlink_to("loop")
     assert refused(WORDS[command], "loop") == "loop: Too many levels of symbolic links"
@@ -117,7 +117,7 @@ def test_an_unreadable_file(command: str, here: Path, refused: Refused) -> None:
 @pytest.mark.skipif(not Path("/proc/self/mem").exists(), reason="no file that fails to be read")
 @pytest.mark.parametrize("command", WORDS)
 def test_a_read_error_names_the_file(command: str, refused: Refused) -> None:
-    """Reading the memory at address 0 is an error of input and output, as of a disk that fails."""
+    """Reading the memory at address 0 gives an I/O error, like a failing disk."""
     assert refused(WORDS[command], "/proc/self/mem") == "/proc/self/mem: cannot be read: Input/output error"
 
 
@@ -136,8 +136,10 @@ def test_a_file_without_a_size_is_not_read_as_empty(path: str) -> None:
 
 
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root can become somebody else")
-def test_a_directory_without_permission(refused: Refused, table: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As somebody for whom rights count: what may not be read, and where may not be written."""
+def test_directory_without_permission_gives_one_line_error(
+    refused: Refused, table: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Run as a user to whom permissions apply: one file is unreadable, one directory read-only."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         folder.chmod(0o755)

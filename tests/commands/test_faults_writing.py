@@ -1,4 +1,4 @@
-"""Disks that are full or may not be written, and standard streams that are closed: one line, and all files whole."""
+"""A full or read-only disk, or a closed standard stream, gives one line and leaves all files whole."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def error_of(words: list[str]) -> str:
-    """Return the one line with which a command refuses."""
+    """Return the one line with which a command fails."""
     with redirect_stdout(StringIO()), redirect_stderr(StringIO()) as errors:
         assert main(words) == 2
     message = errors.getvalue()
@@ -53,7 +53,7 @@ def error_of(words: list[str]) -> str:
 
 
 def put_more(name: str) -> None:
-    """Put there what else a command reads, and an earlier result."""
+    """Write the other files that a command reads, and an earlier result."""
     if name in ("export", "regenerate"):
         shutil.copytree(SPEC, "spec")
         cases = Path("spec/cases/encode.yaml")
@@ -64,7 +64,7 @@ def put_more(name: str) -> None:
 
 @contextmanager
 def files_of_at_most(size: int) -> Iterator[None]:
-    """Let the system refuse to write files beyond a size, as a full disk does: in the midst of a write."""
+    """Limit the size of files, so that a write fails halfway, as on a full disk."""
     resource = pytest.importorskip("resource", reason="limits of POSIX")
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
@@ -75,7 +75,7 @@ def files_of_at_most(size: int) -> Iterator[None]:
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_a_write_that_fails_halfway(name: str, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_failed_write_keeps_earlier_files(name: str, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(file_encoding, "CHUNK_SIZE", 200)
     put_more(name)
     before = tree(here)
@@ -98,7 +98,7 @@ def test_a_write_that_fails_halfway(name: str, here: Path, monkeypatch: pytest.M
         ("known.yaml", lambda: known_failures.write(Path("known.yaml"), {"a": "b" * 200})),
     ],
 )
-def test_what_the_suite_writes(file: str, write: Callable[[], object], here: Path) -> None:
+def test_failed_write_of_the_suite_keeps_the_earlier_file(file: str, write: Callable[[], object], here: Path) -> None:
     place = Path(file)
     if not place.suffix:
         place.mkdir()
@@ -154,7 +154,7 @@ def test_a_full_or_read_only_disk(disk: Path, here: Path) -> None:
     assert tree(disk) == before
 
 
-def test_a_directory_that_vanishes(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_vanished_directory_gives_one_line_error(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     train = Tokenizer.train
     Path("gone").mkdir()
 
@@ -174,8 +174,8 @@ def test_a_directory_that_vanishes(here: Path, monkeypatch: pytest.MonkeyPatch) 
     assert sorted(file.name for file in Path("gone/tok").iterdir())[0] == "merges.txt"
 
 
-def test_a_target_that_cannot_be_replaced(here: Path) -> None:
-    """A folder where a file is to be, a file where a folder is to be, links that lead to one another."""
+def test_target_that_cannot_be_replaced_is_kept(here: Path) -> None:
+    """The target is a directory in place of a file, a file in place of a directory, or a cycle of links."""
     before_links = {"loop": "pool", "pool": "loop"}
     for link, target in before_links.items():
         Path(link).symlink_to(target)
@@ -216,7 +216,7 @@ def test_a_target_that_cannot_be_replaced(here: Path) -> None:
         ("train text --vocab-size 262 -o tok >/dev/full", 2, "standard output: No space left on device"),
     ],
 )
-def test_standard_streams_that_are_closed_or_full(line: str, status: int, message: str) -> None:
+def test_closed_or_full_standard_streams_are_reported(line: str, status: int, message: str) -> None:
     words = line.split()
     shell = ["sh", "-c", f'exec "$@" {words.pop()}', "sh", *COMMAND, *words]
     buffered = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}

@@ -1,4 +1,4 @@
-"""The pages of the manual that come from data."""
+"""Pages of the manual are generated from data."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ def generate() -> ModuleType:
     return module
 
 
-def test_a_bug_is_shown_with_its_smallest_failure(generate: ModuleType) -> None:
+def test_bug_page_shows_the_smallest_failure(generate: ModuleType) -> None:
     bug = next(one for one in known_bugs() if one.id == "greedy-left-to-right")
     shown = generate._bug(bug, generate._smallest_failure(bug.id))
     assert f"**Fix.** {bug.fix}" in shown
     assert "  expected   a  | bc   [97, 256]\n  got        ab | c    [257, 99]\n" in shown
 
 
-def test_every_section_of_bugs_has_a_title(generate: ModuleType) -> None:
+def test_sections_of_bugs_have_titles(generate: ModuleType) -> None:
     assert {bug.section for bug in known_bugs()} == {*generate.TITLES}
 
 
@@ -42,7 +42,7 @@ def test_every_chapter_and_command_has_a_page(generate: ModuleType) -> None:
     assert all(f"\n## {one.name}\n" in commands for one in cli.COMMANDS)
 
 
-def test_the_page_of_options_has_what_the_code_has(generate: ModuleType) -> None:
+def test_options_page_lists_every_option(generate: ModuleType) -> None:
     page = generate.options_page()
     assert page == generate.OPTIONS.read_text("utf-8"), "run: python docs/generate.py"
     assert "| `--bpe-case ID` | run exactly this case or property; repeatable |\n" in page

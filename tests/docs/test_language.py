@@ -1,4 +1,4 @@
-"""Plain English: documents, docstrings, comments, messages, clauses and names of tests have no banned phrase."""
+"""Documents, docstrings, comments, messages, clauses and names of tests contain no banned phrase."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ INSTEAD = {
     r"it is no (?!longer\b|more\b)\w+": "it is not a",
     r"whatever is (?:left|at hand)": "the rest",
 }
-"""Regular expressions of what is banned → what to write instead."""
+"""Regular expression of a banned phrase → what to write instead."""
 BANNED = {
     re.compile("(?<![\\w-])" + phrase.replace(" ", "\\s+") + "(?![\\w-])", re.IGNORECASE): better
     for phrase, better in INSTEAD.items()
@@ -61,7 +61,7 @@ def in_yaml(value: Any, path: str = "") -> Iterator[tuple[str, str]]:
 
 
 def in_python(source: str, with_strings: bool) -> Iterator[tuple[str, str]]:
-    """Yield docstrings, comments and names of functions; in product code all strings as well."""
+    """Yield docstrings, comments and names of functions, and in product code all other strings."""
     tree = ast.parse(source)
     for node in ast.walk(tree):
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and with_strings:
@@ -76,7 +76,7 @@ def in_python(source: str, with_strings: bool) -> Iterator[tuple[str, str]]:
 
 
 def texts() -> Iterator[tuple[str, str, str]]:
-    """Yield (file, position, text) of everything that people read."""
+    """Yield (file, position, text) for all text that people read."""
     for file in documents():
         for number, line in enumerate(file.read_text("utf-8").splitlines(), 1):
             yield file.relative_to(ROOT).as_posix(), f"line {number}", line
@@ -88,13 +88,13 @@ def texts() -> Iterator[tuple[str, str, str]]:
     for folder in (*PRODUCT, "tests"):
         for file in (ROOT / folder).rglob("*.py"):
             source = file.read_text("utf-8")
-            if file != HERE and ANY.search(source.replace("_", " ")):  # parsing all files takes long
+            if file != HERE and ANY.search(source.replace("_", " ")):  # parsing all files takes too long
                 for line, text in in_python(source, with_strings=folder != "tests"):
                     yield file.relative_to(ROOT).as_posix(), line, text
 
 
 def banned(text: str) -> list[str]:
-    """Return the banned phrases in a text outside of code, each with what to write instead."""
+    """Return the banned phrases outside code in a text, each with what to write instead."""
     text = re.sub(r"`[^`\n]*`", "", text)
     found = ((phrase.search(text), better) for phrase, better in BANNED.items())
     return [f"{match.group()!r}: write {better}" for match, better in found if match]
@@ -109,12 +109,12 @@ def test_no_text_has_a_banned_phrase() -> None:
     "text",
     ["an int is wanted", "what it told", "The pair stands twice.", "the token behind it", "MENDED", "it is no law"],
 )
-def test_a_banned_phrase_is_found(text: str) -> None:
+def test_banned_finds_phrases(text: str) -> None:
     assert len(banned(text)) == 1
 
 
 @pytest.mark.parametrize(
     "text", ["I understand", "merge-rank-behind", "`told`", "`...` stands for any lines", "recommended"]
 )
-def test_other_words_are_not(text: str) -> None:
+def test_banned_ignores_other_words(text: str) -> None:
     assert banned(text) == []

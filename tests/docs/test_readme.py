@@ -1,4 +1,4 @@
-"""The commands and the code of the README and of the manual do what the pages show."""
+"""The commands and code in the README and the manual print what the pages show."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from bpe_conformance.reference import Tokenizer
 from bpe_conformance.survey.implementations import implementations
 
 
-def test_the_commands_of_the_readme_print_what_is_shown(tmp_path: Path) -> None:
+def test_readme_commands_print_the_shown_output(tmp_path: Path) -> None:
     run_page("README.md", tmp_path)
 
 
@@ -32,7 +32,7 @@ def test_the_readme_is_short() -> None:
 
 
 def test_every_command_exists() -> None:
-    """The commands that are too slow to run here have options that exist."""
+    """Commands that are too slow to run here use existing options."""
     done = subprocess.run([sys.executable, "-m", "pytest", "--help"], capture_output=True, text=True, check=True)
     known = set(re.findall(r"^  (--(?:adapter|bpe-[a-z-]+))", done.stdout, re.MULTILINE))
     shown = {name: set(re.findall(r"--(?:adapter|bpe-[a-z-]+)", text)) for name, text in PAGES.items()}
@@ -41,7 +41,7 @@ def test_every_command_exists() -> None:
 
 
 @pytest.mark.parametrize("name", PAGES)
-def test_the_links_lead_somewhere(name: str) -> None:
+def test_links_have_targets(name: str) -> None:
     for target in re.findall(r"\]\(([^)#:]*)(?:#[^)]*)?\)", PAGES[name]):
         built = target.startswith("generated/")  # Sphinx checks the links to pages that it builds from data
         assert built or (ROOT / name).parent.joinpath(target).exists(), target
@@ -55,7 +55,7 @@ def test_the_links_to_headings_exist(name: str) -> None:
         assert heading in {re.sub(r"[^\w -]", "", title).lower().replace(" ", "-") for title in titles}, heading
 
 
-def test_the_numbers_are_those_of_today() -> None:
+def test_numbers_in_the_readme_are_current() -> None:
     spec, adapters = installed_spec(), implementations()
     counts = {
         "golden cases": len(spec.cases),
@@ -81,7 +81,7 @@ def test_the_reference_snippet_runs() -> None:
     assert names["tokenizer"]
 
 
-def test_the_calls_for_untrusted_text() -> None:
+def test_calls_for_untrusted_text_work() -> None:
     tokenizer = Tokenizer({byte: bytes([byte]) for byte in range(256)}, [], ["<|endoftext|>", "<|end|>"])
     snippet = next(body for _, body in BLOCKS["docs/reference.md"] if "untrusted = " in body)
     text, plain, found, refused = snippet.splitlines()
@@ -95,7 +95,7 @@ def test_the_calls_for_untrusted_text() -> None:
 
 
 def test_every_member_of_exported_cases_is_explained() -> None:
-    """The page for other test runners names each key of the schema."""
+    """The page for other test runners explains each key of the schema."""
     page = PAGES["docs/interpreting.md"]
     schema = json.loads((ROOT / "fixtures" / "schemas" / "export.schema.json").read_text("utf-8"))
     named = {name for part in schema["$defs"].values() for name in part.get("properties", ())}
@@ -111,5 +111,5 @@ def test_every_member_of_exported_cases_is_explained() -> None:
         (["a"], ["a", "b"], False),
     ],
 )
-def test_the_comparison_can_fail(shown: list[str], printed: list[str], same: bool) -> None:
+def test_comparison_of_output_can_fail(shown: list[str], printed: list[str], same: bool) -> None:
     assert matches(shown, printed) is same

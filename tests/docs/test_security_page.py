@@ -20,7 +20,7 @@ ROWS = [
 COMMANDS = [(row[0], command) for row in ROWS for command in re.findall(r"`([^`]+)`", row[-1])]
 
 
-def test_every_row_says_what_was_tried_what_holds_and_the_command() -> None:
+def test_every_row_has_three_cells() -> None:
     assert len(ROWS) > 30
     assert [row[0] for row in ROWS if len(row) != 3 or not all(row)] == []
     assert [row[0] for row in ROWS if row[0] not in {tried for tried, _ in COMMANDS}] == []
@@ -43,7 +43,7 @@ def test_the_command_exists(tried: str, command: str) -> None:
     assert [name for name in wanted if f"def {name.partition('[')[0]}(" not in text] == [], command
 
 
-def test_the_page_states_the_figures_of_the_code() -> None:
+def test_page_states_the_limits_of_the_code() -> None:
     page = " ".join((ROOT / "SECURITY.md").read_text("utf-8").split())
     for figure in (
         f"again every {time_limit.REPEAT:g} s",

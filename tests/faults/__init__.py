@@ -1,1 +1,1 @@
-"""Faults on purpose: what is tried, and how each fault is brought about."""
+"""Injects faults, such as interrupts, full disks and killed workers, into commands."""

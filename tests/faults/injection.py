@@ -1,4 +1,4 @@
-"""Faults brought about in this process: an interrupt at the n-th line, an error of the system at its n-th call."""
+"""Injects faults into this process: an interrupt at the n-th line, or a system error at the n-th call."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from types import FrameType
 from typing import Any
 
 CALLS = {"open", "write", "__exit__", "mkdir", "rename", "replace", "link", "chmod"}
-"""Calls in C that may find a disk full, by name; `__exit__` closes a file, and writes what is left of it."""
+"""Names of C functions that can find the disk full; `__exit__` closes a file and writes its buffer."""
 SAVING = str(Path("fixtures", "saving.py"))
 
 
 class Fault:
-    """What is to happen at the n-th chance within the block.
+    """A fault that occurs at the n-th opportunity within the block.
 
     Attributes:
-        n: which chance.
-        seen: how many there were.
+        n: the number of the opportunity.
+        seen: the number of opportunities so far.
     """
 
     def __init__(self, n: int) -> None:
@@ -39,7 +39,7 @@ class Fault:
 
 
 class Interrupt(Fault):
-    """A KeyboardInterrupt at the n-th line of some files, by the end of their names, as Ctrl-C may bring at any."""
+    """Raises KeyboardInterrupt, as Ctrl-C does, at the n-th line executed in files whose names end in `files`."""
 
     def __init__(self, n: int, files: Collection[str]) -> None:
         super().__init__(n)
@@ -55,14 +55,14 @@ class Interrupt(Fault):
     def _trace(self, frame: FrameType, event: str, _: Any) -> Any:
         if os.getpid() != self.process or not frame.f_code.co_filename.endswith(self.files):
             return None
-        # while signals are held back, the moment of one is the first line afterwards
+        # while signals are blocked, one is delivered at the first line afterwards
         if event == "line" and not _held_back() and self.is_now():
             raise KeyboardInterrupt
         return self._trace
 
 
 class FullDisk(Fault):
-    """No space left at the n-th of the calls with which something is saved."""
+    """Raises "no space left" at the n-th of the calls that save something."""
 
     def __enter__(self) -> Fault:
         sys.setprofile(self._profile)

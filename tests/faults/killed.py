@@ -1,7 +1,7 @@
-"""Workers that are killed in the middle: `python tests/faults/killed.py fork|spawn|forkserver [TRIAL ...]`.
+"""Kills workers at work: `python tests/faults/killed.py fork|spawn|forkserver [TRIAL ...]`.
 
-Each trial wants one clear line, no process left, no file beside those that were there, and the same bytes afterwards.
-A hang is ended, and shown, after `PATIENCE` seconds.
+Each trial must give one clear line, leave no process and no new file, and give the same bytes afterwards. A hang is
+ended and reported after `PATIENCE` seconds.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ LONG = 1 << 20
 
 
 def dies_in_its_result(job: int) -> bytes:
-    """Send a result longer than a pipe holds; the third job's only in part."""
+    """Send a result that is longer than a pipe holds, and only part of the third one."""
     if job == 2:
         write = os.write
 
@@ -43,13 +43,13 @@ def dies_before_its_result(job: int) -> bytes:
 
 
 def kill_one(*_: object) -> None:
-    """Kill a worker, whatever it is at."""
+    """Kill a worker, whatever it is doing."""
     for child in multiprocessing.active_children()[:1]:
         child.kill()
 
 
 def trials(folder: Path) -> Iterator[tuple[str, Callable[[], object]]]:
-    """Yield what is tried; each is to raise a RuntimeError."""
+    """Yield the trials, each of which must raise a RuntimeError."""
     texts = [f"low lower lowest {number} " * 200 for number in range(64)]
     (folder / "text").write_text("".join(texts), "utf-8")
     (folder / "ids").write_bytes(b"old")

@@ -1,4 +1,4 @@
-"""Each way to save, tried with a fault at one moment after the other: all is as before or as after, nothing else."""
+"""Tries each way to save with a fault at every moment in turn: the files must be the earlier or the new ones."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def tokenizer() -> Tokenizer:
 
 
 def tree(folder: Path) -> Tree:
-    """Return path → mode and content of all that is there, hidden files, too."""
+    """Return path → mode and content of all files, including hidden ones."""
     found = {}
     for path in sorted(folder.rglob("*")):
         data = b"" if path.is_dir() else path.read_bytes()
@@ -36,7 +36,7 @@ def tree(folder: Path) -> Tree:
 
 
 def prepare(folder: Path) -> None:
-    """Empty the folder, and put there what exists before a save: earlier files, one private, and what is read."""
+    """Empty the directory, and write the files that exist before a save: earlier results, one private, and inputs."""
     for path in folder.iterdir():
         shutil.rmtree(path) if path.is_dir() else path.unlink()
     (folder / "text").write_text(TEXT, "utf-8")
@@ -91,7 +91,7 @@ SAVES: dict[str, Callable[[], int | None]] = {
     "encode as numbers": _command("encode", "table", "text", "--as", "uint16", "-o", "ids"),
     "decode": _command("decode", "table", "numbers", "-o", "ids"),
 }
-"""Each in the current folder; those of the command return its exit status, the others raise."""
+"""Ways to save in the current directory; those of commands return the exit status, the others raise."""
 
 FOUNDATION = ("fixtures/saving.py", "reference/formats/files.py", "contextlib.py", "pathlib.py")
 COMMANDS = (
@@ -106,7 +106,7 @@ EVERY = 1 << 60
 
 
 def states(save: str, folder: Path) -> tuple[Tree, Tree]:
-    """Go to an emptied folder before a save; return what it holds before and after one."""
+    """Prepare an empty directory for a save; return its contents before and after one."""
     os.chdir(folder)
     prepare(folder)
     SAVES[save]()
@@ -116,7 +116,7 @@ def states(save: str, folder: Path) -> tuple[Tree, Tree]:
 
 
 def full_disk(save: str, folder: Path, most: int = EVERY) -> int:
-    """Let the disk be full at one call after the other, at `most` about; return how often the save was refused."""
+    """Fill the disk at each call in turn, at about `most` of them; return how often the save failed."""
     before, after = states(save, folder)
     refused = 0
     for n in _moments(save, FullDisk(EVERY), most):
@@ -129,14 +129,14 @@ def full_disk(save: str, folder: Path, most: int = EVERY) -> int:
         assert outcome in (2, NotWritten, ValueError), n
         assert "No space left on device" in reported, (n, reported)
         assert ".tmp" not in reported, (n, reported, "the name of what was asked for")
-        # a new folder exists already when what it replaced cannot be removed
+        # the new directory already exists when the old one cannot be removed
         assert found == before or (save.startswith("write_folder") and found == after), n
         refused += 1
     return refused
 
 
 def interrupted(save: str, folder: Path, most: int = EVERY) -> int:
-    """Interrupt at one line after the other, at `most` about; return how often."""
+    """Interrupt at each line in turn, at about `most` of them; return how often."""
     both = states(save, folder)
     files = FOUNDATION if SAVES[save].__name__ == "api" else FOUNDATION + COMMANDS
     moments = _moments(save, Interrupt(EVERY, files), most)
@@ -157,7 +157,7 @@ def _moments(save: str, fault: Fault, most: int) -> range:
 
 
 def _attempt(save: str, fault: Fault) -> tuple[type[BaseException] | int | None, str]:
-    """Return what is raised, and not what holds the frames, or the exit status; and what it reported."""
+    """Return the exception, without its traceback, or the exit status; and the output."""
     with redirect_stdout(StringIO()), redirect_stderr(StringIO()) as reported:
         try:
             with fault:

@@ -1,4 +1,4 @@
-"""Interrupts of what has workers, at one line after the other: none of them is left."""
+"""Interrupts calls with workers at each line in turn: no worker may be left."""
 
 from __future__ import annotations
 
@@ -36,11 +36,11 @@ WORK: dict[str, Callable[[], object]] = {
     "train": _train,
     "encode_file": _encode_file,
 }
-"""Each with two workers, in the current folder."""
+"""Calls with two workers, in the current directory."""
 
 
 def interrupted(work: str, most: int = EVERY) -> int:
-    """Interrupt at one line after the other, at `most` about, and see what is left; return how often."""
+    """Interrupt at each line in turn, at about `most` of them, and check that nothing is left; return how often."""
     sizes = counting.BATCH_SIZE, file_encoding.CHUNK_SIZE
     counting.BATCH_SIZE = file_encoding.CHUNK_SIZE = 2000
     try:

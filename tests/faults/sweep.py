@@ -1,10 +1,10 @@
-"""Faults at one moment after the other: `python tests/faults/sweep.py [--seconds 300] [--seed 0] [signals|lines]`.
+"""Injects faults at every moment in turn: `python tests/faults/sweep.py [--seconds 300] [--seed 0] [signals|lines]`.
 
 `signals`: commands with and without workers get SIGINT, SIGTERM or SIGHUP, alone or with their workers, at moments
-drawn by the seed. Each has to end at once with the status of the signal and one line, with no process left, and with
-all files as they were or as they were to be; and one that gets no signal gives the same bytes afterwards.
-`lines`: every save is interrupted at each line, and finds the disk full at each call; what has workers is interrupted
-at each line. It takes some minutes, whatever the seconds.
+drawn by the seed. Each must end immediately with the status of the signal and one line, leave no process, and leave
+either the old or the new files. A command without a signal must then give the same bytes. `lines`: every save is
+interrupted at each line and finds the disk full at each call; calls with workers are interrupted at each line. This
+takes some minutes, whatever the value of `--seconds`.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def prepare(folder: Path) -> None:
 
 
 def start(words: list[str], errors: Path) -> int:
-    """Run a command in a forked process, the first of a group of its own; return its id."""
+    """Run a command in a forked process that leads its own group; return its id."""
     process = os.fork()
     if not process:
         child(words, errors)
@@ -74,7 +74,7 @@ def child(words: list[str], errors: Path) -> NoReturn:
 
 
 def ended(process: int) -> int | None:
-    """Return how a process ended, or None if it did not within `PATIENCE`."""
+    """Return the status of a process, or None if it does not end within `PATIENCE`."""
     until = time.monotonic() + PATIENCE
     while time.monotonic() < until:
         found, status = os.waitpid(process, os.WNOHANG)
@@ -102,7 +102,7 @@ def _group(process: int) -> int | None:
 
 
 def signals(seconds: float, seed: int) -> Counter[str]:
-    """Send signals, and see what comes of it."""
+    """Send signals, and check the result."""
     draw = random.Random(seed)
     counting.BATCH_SIZE, file_encoding.CHUNK_SIZE = 1 << 14, 1 << 14
     reported: Counter[str] = Counter()
@@ -128,7 +128,7 @@ def signals(seconds: float, seed: int) -> Counter[str]:
             time.sleep(moment)
             try:
                 os.killpg(process, which) if group else os.kill(process, which)
-            except ProcessLookupError:  # it has no group yet
+            except ProcessLookupError:  # the process has no group yet
                 os.kill(process, which)
             status, said, found = ended(process), errors.read_text("utf-8"), saves.tree(folder)
             assert status is not None, (*what, "hangs")
@@ -138,7 +138,7 @@ def signals(seconds: float, seed: int) -> Counter[str]:
                 wanted = "interrupted" if which == signal.SIGINT else f"ended by {which.name}"
                 assert said == f"bpe-conformance: {wanted}\n", (*what, said)
             else:
-                # it was over, or the signal came before the command knew of it, or when it knew no more
+                # the command was over, or the signal came before its handler was set or after it was removed
                 assert status in (0, -which, 99), (*what, status, said)
             reported[{0: "over", 128 + which: "ended as asked"}.get(status, "before or after")] += 1
             if not sum(reported.values()) % 20:
@@ -150,7 +150,7 @@ def signals(seconds: float, seed: int) -> Counter[str]:
 
 
 def lines() -> None:
-    """Interrupt at every line, and fill the disk at every call."""
+    """Interrupt at every line and fill the disk at every call."""
     with tempfile.TemporaryDirectory() as name:
         for save in saves.SAVES:
             with redirect_stdout(StringIO()):

@@ -1,7 +1,7 @@
 """Reads all seeds and hostile inputs twice, the second time under an audit hook: `python tests/fuzz/audit.py FOLDER`.
 
-The first time imports what is needed. The second may execute, compile, unpickle, import and start nothing, and open
-nothing but what was put into the folder and our own files.
+The first pass imports the modules that it needs. The second must not execute, compile, unpickle, import or start
+anything, and may open only the input files and our own files.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ FORBIDDEN = {"exec", "compile", "import", "pickle.find_class", "code.__new__", "
 FORBIDDEN |= {"os.system", "os.exec", "os.fork", "os.forkpty", "os.posix_spawn", "os.spawn", "subprocess.Popen"}
 FORBIDDEN |= {"socket.connect", "socket.bind", "ctypes.dlopen", "ctypes.dlsym", "os.kill", "os.putenv"}
 LONGEST = 1 << 14
-"""Bytes of an input at most: longer ones lead nowhere else."""
+"""The most bytes of an input: longer ones reach no other code."""
 CHANGES = {"os.remove", "os.rename", "os.rmdir", "os.link", "os.symlink", "os.chmod", "os.truncate", "os.mkdir"}
 
 

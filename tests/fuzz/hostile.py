@@ -1,4 +1,4 @@
-"""What parsers are given that nobody should write: for each target, by name, the bytes and what the refusal says."""
+"""Hostile inputs for parsers: for each target, name → the bytes and part of the expected error."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Lets every reader of a path read what is no file: `python tests/fuzz/kinds.py` prints what each says, as JSON.
+"""Lets every reader of a path read things that are not files: `python tests/fuzz/kinds.py` prints the errors as JSON.
 
-It runs in a process of its own, with little memory: a reader that waits, or reads a device to its end, is ended there.
+Run it in a separate process with little memory, which ends a reader that waits or reads a device to its end.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ from bpe_conformance.survey.implementations import implementations
 
 MEMORY = 4 << 30
 LARGE = 3 << 30
-"""Bytes of a file that takes no room on the disk."""
+"""Bytes of a sparse file, which takes no space on the disk."""
 
 
 def _linked(path: Path, folder: Path, name: str) -> Path:
-    """Return a folder in which `name` is a link to `path`."""
+    """Return a directory in which `name` is a link to `path`."""
     file = folder / name
     file.parent.mkdir(exist_ok=True)
     file.symlink_to(path)
@@ -64,7 +64,7 @@ READERS: dict[str, Callable[[Path, Path], object]] = {
 
 
 def _kinds(folder: Path) -> dict[str, Path]:
-    """Make what is no file to read; return each by its name."""
+    """Make things that are not readable files; return name → path."""
     paths = {name: folder / name for name in ("folder", "pipe", "loop", "dangling", "large", "plain")}
     paths["folder"].mkdir()
     os.mkfifo(paths["pipe"])

@@ -1,6 +1,6 @@
-"""Writes the seeds of the fuzz targets, `part-*` what is no whole input: `python tests/fuzz/make_seeds.py`.
+"""Writes the seeds of the fuzz targets; `part-*` are incomplete inputs: `python tests/fuzz/make_seeds.py`.
 
-Files named `found-*`, what a parser once failed on, are left as they are.
+It keeps files named `found-*`, on which a parser once failed.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ OURS = Tokenizer.train("low lower lowest é é", 262, ["<|e|>"])
 
 
 def tables() -> Iterator[tuple[str, str, bytes]]:
-    """Yield target, name and bytes of one small table in each format."""
+    """Yield target, name and bytes of one small vocabulary in each format."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         plain = Tokenizer(OURS.vocab, OURS.merges)
@@ -67,7 +67,7 @@ def tables() -> Iterator[tuple[str, str, bytes]]:
 
 
 def texts() -> Iterator[tuple[str, str, bytes]]:
-    """Yield the seeds of what is YAML, lines or words."""
+    """Yield the seeds of YAML files, lines and command lines."""
     for file in sorted((SPEC / "cases").glob("*.yaml")):
         yield "spec", file.stem, file.read_bytes()
     for file in sorted((SPEC / "clauses").glob("*.yaml")):
@@ -133,7 +133,7 @@ def _small_pack(table: object) -> bytes:
 
 
 def lines() -> Iterator[tuple[str, str, bytes]]:
-    """Yield what programs say and are asked."""
+    """Yield replies of programs and requests to them."""
     hello = {"protocol": 1, "name": "x", "version": "1", "capabilities": ["encode", "decode", "encode_iterable"]}
     results = [hello, {"model": 1}, {"ids": []}, {"ids": [97]}]
     said = [hello, {"model": 1}, [97, 98], "a", {"vocab": [[97, "61"]], "merges": [["61", "61"]]}, {"stream": 1}]

@@ -1,7 +1,7 @@
-"""Fuzzes one parser with atheris, led by coverage: `python tests/fuzz/run.py TARGET --seconds N` (extra `fuzz`).
+"""Fuzzes one parser with atheris, guided by coverage: `python tests/fuzz/run.py TARGET --seconds N` (extra `fuzz`).
 
-What it fails on is written to the current folder, as libFuzzer names it; kept as `seeds/TARGET/found-NAME`, it is tried
-by every run of the tests. `--try FILE` tries one input.
+Inputs on which it fails are written to the current directory under libFuzzer's names. Move one to
+`seeds/TARGET/found-NAME` and every run of the tests tries it. `--try FILE` tries one input.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ with atheris.instrument_imports(include=["bpe_conformance", "json", "pickletools
 
 RSS_MEGABYTES = 3000
 LONGEST = 16_384
-"""Bytes of an input at most."""
+"""The most bytes of an input."""
 
 
 def main() -> None:

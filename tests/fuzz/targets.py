@@ -1,4 +1,4 @@
-"""Each of our parsers as a function of bytes: it refuses them in one line that names the file, or what it read holds.
+"""Each parser as a function of bytes, which it rejects in one line with the file or reads into a valid value.
 
 Hypothesis (`tests/slow/test_parsers_fuzzed.py`) and atheris (`tests/fuzz/run.py`) drive them.
 """
@@ -46,9 +46,9 @@ from bpe_conformance.survey.implementations import findings, implementations
 SPEC = Path(__file__).parent.parent / "spec"
 SEEDS = Path(__file__).parent / "seeds"
 SECONDS = 20.0
-"""What one input may take."""
+"""Seconds that one input may take."""
 LONGEST = 800
-"""Characters of a refusal, with the path that it begins with."""
+"""The most characters of an error, including the path at its start."""
 TEXT = "low lower é 日本\n"
 
 DICTIONARY = (
@@ -58,11 +58,11 @@ DICTIONARY = (
     *(b"[" * 100, b"{a: " * 30, b'{"a":' * 100, b"(" * 200, b"{999999}", b"vocab", b"merges", b"added_tokens"),
     *(b"repeat", b"concat", b"code_points", b"file", b"hex", b"shows", b"extra", b"remove", b"\x85", b"\x86", b"\x94"),
 )
-"""What mutations put in."""
+"""Bytes that mutations insert."""
 
 
 class Finding(AssertionError):
-    """A parser did what none may do."""
+    """A parser broke a rule."""
 
 
 @dataclass(frozen=True)
@@ -70,9 +70,9 @@ class Target:
     """One parser.
 
     Attributes:
-        read: reads the bytes in a folder of its own, and holds what it read against what has to hold of it.
-        refusals: the errors with which the parser refuses, each one line.
-        places: whether the line names the folder or a file in it.
+        read: reads the bytes in a new directory and checks the result.
+        refusals: the errors, of one line, with which the parser rejects input.
+        places: whether the line names the directory or a file in it.
     """
 
     read: Callable[[bytes, Path], object]
@@ -81,11 +81,11 @@ class Target:
 
 
 def check(name: str, data: bytes, folder: Path) -> str | None:
-    """Let a target read `data`; return the line with which it is refused, or None if it is read.
+    """Let a target read `data`; return the line of its error, or None if it accepts the data.
 
     Raises:
-        Finding: if it is refused in another way than in one line that tells the place, or takes too long.
-        Exception: whatever else the parser raises.
+        Finding: if the error is not one line with a position, or if reading takes too long.
+        Exception: any other error of the parser.
     """
     target, began = TARGETS[name], time.perf_counter()
     try:
@@ -103,7 +103,7 @@ def check(name: str, data: bytes, folder: Path) -> str | None:
 
 
 def seeds(name: str) -> list[bytes]:
-    """Return what is kept for a target: small valid files, and what it once failed on."""
+    """Return the stored inputs of a target: small valid files, and those on which it once failed."""
     return [file.read_bytes() for file in sorted((SEEDS / name).iterdir())]
 
 
@@ -145,15 +145,15 @@ def _check_model(model: Model, complete: bool = True) -> None:
 
 
 def _check_encodes(model: Model) -> None:
-    """See that a table that was taken as a whole encodes, and decodes to the same text."""
+    """Check that an accepted table encodes a text and decodes it again."""
     _check_model(model)
-    if PATTERNS.get(model.pattern, model.pattern) in PATTERNS.values():  # others may be slow on purpose
+    if PATTERNS.get(model.pattern, model.pattern) in PATTERNS.values():  # others may be slow by design
         tokenizer = Tokenizer.from_model(model)
         _hold(tokenizer.decode_bytes(tokenizer.encode(TEXT)) == TEXT.encode(), "it does not decode to the same")
 
 
 def _back(write: Callable[[Path], object], read: Callable[[Path], object], file: Path, value: object) -> None:
-    """See that what was read and can be written is read back equal."""
+    """Check that a model that can be written is read back equal."""
     try:
         write(file)
     except ValueError as error:
@@ -319,7 +319,7 @@ def _clauses_of_spec() -> Any:
 
 
 def _pack(data: bytes, folder: Path) -> None:
-    """Read a manifest, a table and cases, with NUL between them, as one who makes the digests anew would write them."""
+    """Read a manifest, a table and cases, separated by NUL, with digests that match."""
     manifest, table, cases = [*data.split(b"\0", 2), b"", b""][:3]
     for name, part in ((TABLE, table), (CASES, cases)):
         _put(folder, name, part)
@@ -342,7 +342,7 @@ def _report(data: bytes, folder: Path) -> None:
 
 
 class _Said:
-    """Stands for a process: what it says is known beforehand."""
+    """A process whose replies are fixed in advance."""
 
     lines: tuple[bytes, ...] = ()
 
@@ -362,7 +362,8 @@ class _Said:
 
 
 def _replies(data: bytes, folder: Path) -> None:
-    """Read each line as the reply to a request: the handshake, loading, encoding, decoding, the table, a stream."""
+    """Read the lines as replies to the requests of the handshake, loading, encoding, decoding, the table and a
+    stream."""
     _Said.lines = tuple(line + b"\n" for line in data.split(b"\n"))
     with mock.patch.object(bridge_client, "Process", _Said):
         adapter: Any = bridge(["program"])
@@ -379,7 +380,7 @@ def _replies(data: bytes, folder: Path) -> None:
 
 
 def _answered(call: Callable[[], Any]) -> Any:
-    """Return what a call to a remote tokenizer returns, or None for what an adapter may raise."""
+    """Return the result of a call to a remote tokenizer, or None if it raises an error that an adapter may raise."""
     try:
         return call()
     except (AttributeError, RemoteError, NotImplementedError, ValueError, TypeError, OverflowError):
@@ -387,12 +388,12 @@ def _answered(call: Callable[[], Any]) -> Any:
 
 
 def _requests(data: bytes, folder: Path) -> None:
-    """Read each line as a request to the server's end: each is answered by one line of JSON."""
+    """Read each line as a request to the server, which must answer with one line of JSON."""
     server = serve.Server(lambda: resolve("reference"))
     server.answer(b'{"seq": 1, "op": "start", "protocol": 1}')
     for line in data.split(b"\n"):
         if b"save" in line or b"from_files" in line:
-            continue  # they name files
+            continue  # these requests name files
         reply = server.answer(line)
         _hold(reply.endswith(b"\n") and reply.count(b"\n") == 1, "not one line")
         json.loads(reply)
@@ -418,7 +419,7 @@ FORMS = ("text", "jsonl", "uint16", "uint32")
 
 
 def _ids(data: bytes, folder: Path) -> None:
-    """Decode a file of ids, and encode it as text, in the form that its first byte tells."""
+    """Decode a file of ids and encode it as text; its first byte selects the format."""
     form = FORMS[data[0] % 4] if data else FORMS[0]
     table = folder / "bytes.tiktoken"
     if not table.exists():
@@ -466,11 +467,11 @@ TARGETS: dict[str, Target] = {
 
 
 def mutated(data: bytes, draw: Callable[[int], int]) -> bytes:
-    """Return `data` after one change, at a place and of a kind that `draw` chooses.
+    """Return `data` after one change, whose position and kind `draw` chooses.
 
     Args:
-        data: what to change.
-        draw: returns a number from 0 to what it is given, without that; it is asked six times.
+        data: the bytes to change.
+        draw: returns a number from 0 up to but not including its argument; it is called six times.
     """
     start, length, word, byte, kind = (draw(below) for below in (len(data) + 1, 8, len(DICTIONARY), 256, 4))
     end = min(len(data), start + draw(1 << length))

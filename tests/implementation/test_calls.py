@@ -18,7 +18,7 @@ from bpe_conformance.reference import Tokenizer
 
 @pytest.mark.parametrize("kind", [SystemExit, GeneratorExit, BaseException, ValueError, MemoryError, StopIteration])
 @pytest.mark.parametrize("seconds", [0, 1])
-def test_whatever_is_raised_is_wrapped(kind: type[BaseException], seconds: float) -> None:
+def test_exceptions_become_faults(kind: type[BaseException], seconds: float) -> None:
     error = kind("x")
 
     def fail() -> NoReturn:
@@ -44,7 +44,7 @@ def test_ctrl_c_ends_the_run() -> None:
         call("encode(...)", fail)
 
 
-def test_an_answer_of_the_wrong_shape() -> None:
+def test_answer_of_the_wrong_shape_is_a_fault() -> None:
     def fail() -> NoReturn:
         raise MalformedAnswer("encode returned None; expected list[int]")
 
@@ -113,5 +113,5 @@ def test_the_frames_of_the_reference_are_shown_and_those_of_the_suite_are_not() 
         ("mine", False),
     ],
 )
-def test_the_suites_own_modules(module: str, ours: bool) -> None:
+def test_own_modules_are_recognized(module: str, ours: bool) -> None:
     assert tracebacks.is_ours(module) == ours

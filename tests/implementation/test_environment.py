@@ -1,4 +1,4 @@
-"""What an implementation changes in the whole process fails its test, and the tests after it take no notice."""
+"""A change of process-wide state fails the test that made it and does not affect later tests."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ def test_the_directory_is_put_back_after_an_exception(tmp_path: Path) -> None:
 
 
 @posix
-def test_a_directory_that_is_gone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_removed_directory_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     here, gone = tmp_path / "here", tmp_path / "gone"
     here.mkdir()
     gone.mkdir()

@@ -26,7 +26,7 @@ MODEL = read_model({"merges": [["a", "b"]]})
 
 
 def answering(value: Any, method: str = "encode", time_limit: float = 10) -> Implementation:
-    """Return an adapter that, once it was looked at, answers `value`, or what it returns if it is a function."""
+    """Return an adapter that, after the probe, answers with `value`, or with its result if it is a function."""
     looked_at: list[bool] = []
 
     def answer(self: Any, *arguments: Any) -> Any:
@@ -39,7 +39,7 @@ def answering(value: Any, method: str = "encode", time_limit: float = 10) -> Imp
     return implementation
 
 
-# What is claimed
+# Capabilities
 
 
 @pytest.mark.parametrize(
@@ -53,11 +53,11 @@ def answering(value: Any, method: str = "encode", time_limit: float = 10) -> Imp
         (make, {"encode", "decode", "decode_bytes"}),
     ],
 )
-def test_capabilities(adapter: Any, claimed: set[str]) -> None:
+def test_capabilities_are_detected(adapter: Any, claimed: set[str]) -> None:
     assert set(METHODS) & Implementation("x", adapter).capabilities == claimed
 
 
-def test_all_capabilities_of_the_reference() -> None:
+def test_reference_has_all_capabilities() -> None:
     claimed = Implementation("reference", Reference).capabilities
     assert {"encode_iterable", "encode_batch", "save", "from_files", "pattern:cl100k", "train-pattern:none"} <= claimed
 
@@ -74,7 +74,7 @@ def test_a_factory_carries_train_and_conventions() -> None:
     assert implementation.conventions["byte_order"] == "raw"
 
 
-def test_patterns_by_name_or_by_string() -> None:
+def test_pattern_is_passed_by_name_or_expression() -> None:
     class ByName(Right):
         def __init__(self, vocab: Any, merges: Any, special_tokens: Any = None, pattern: str | None = None) -> None:
             if pattern not in (None, "cl100k"):
@@ -89,7 +89,7 @@ def test_patterns_by_name_or_by_string() -> None:
     assert {name for name in claimed if ":" in name} == {"pattern:cl100k"}
 
 
-def test_a_fixed_model_takes_no_arguments() -> None:
+def test_fixed_model_is_built_without_arguments() -> None:
     class Fixed:
         model = "gpt2"
 
@@ -127,7 +127,7 @@ class LikeMinbpe:
         (type("A", (TrainOnly,), {"train": classmethod(lambda cls, text: None)}), "train cannot be called as"),
     ],
 )
-def test_unusable_adapters(adapter: Any, reported: str) -> None:
+def test_unusable_adapter_is_rejected(adapter: Any, reported: str) -> None:
     if adapter is SimpleNamespace:
         adapter = type("A", (), {"encode": lambda self: None, "__init__": lambda self: None})
     with pytest.raises(LoadError) as caught:
@@ -137,7 +137,7 @@ def test_unusable_adapters(adapter: Any, reported: str) -> None:
 
 
 @pytest.mark.parametrize("pattern", GPT2_REWRITTEN)
-def test_gpt2s_pattern_in_other_words_is_no_other_pattern(pattern: str) -> None:
+def test_equivalent_pattern_is_recognized_as_gpt2(pattern: str) -> None:
     declared = Implementation("x", type("A", (Right,), {"pattern": pattern}))
     assert declared.conventions["pattern"] == "gpt2"
     for case in installed_spec().cases:
@@ -166,7 +166,7 @@ def test_everything_passed_in_is_a_fresh_copy() -> None:
     assert ids == [256]
 
 
-# Answers rebuilt
+# Answers
 
 
 class Index:
@@ -210,14 +210,14 @@ class Sly(int):
         range(97, 257, 159),
     ],
 )
-def test_ids_in_any_form(given: Any) -> None:
+def test_ids_are_accepted_in_any_form(given: Any) -> None:
     got = answering(given).build(MODEL).encode("aab")
     assert got == [97, 256]
     assert type(got) is list
     assert {type(index) for index in got} == {int}
 
 
-def test_subclasses_of_int_are_what_they_hold() -> None:
+def test_subclasses_of_int_become_int() -> None:
     got = rebuild_ids("encode", [Sly(5)])
     assert got == [5] or got == [7]
     assert type(got[0]) is int
@@ -241,7 +241,7 @@ def test_subclasses_of_int_are_what_they_hold() -> None:
         (np.array([[97]]), "encode returned an id of type ndarray; expected int"),
     ],
 )
-def test_ids_that_are_none(given: Any, reported: str) -> None:
+def test_invalid_ids_are_a_fault(given: Any, reported: str) -> None:
     with pytest.raises(Malformed) as caught:
         answering(given).build(MODEL).encode("ab")
     assert str(caught.value) == reported
@@ -281,7 +281,7 @@ def fail(*_: Any) -> NoReturn:
 
 
 @pytest.mark.parametrize("name", ["__iter__", "__next__"])
-def test_hostile_iteration(name: str) -> None:
+def test_hostile_iteration_is_a_fault(name: str) -> None:
     methods = {"__iter__": lambda self: self, "__next__": lambda self: 97, name: fail}
     with pytest.raises(Raised, match="SystemExit"):
         answering(type("Hostile", (), methods)()).build(MODEL).encode("ab")
@@ -305,7 +305,7 @@ def test_hostile_objects_gain_nothing() -> None:
         answering([Everything()]).build(MODEL).encode("ab")
 
 
-def test_texts_and_bytes_are_exact() -> None:
+def test_texts_and_bytes_become_builtins() -> None:
     class Text(str):
         __slots__ = ()
 
@@ -356,7 +356,7 @@ class Lazy(Mapping[int, bytes]):
         ({np.int32(5): bytearray(b"a")}, {5: b"a"}),
     ],
 )
-def test_vocabularies(given: Any, wanted: dict[int, bytes]) -> None:
+def test_vocabularies_are_copied_or_rejected(given: Any, wanted: dict[int, bytes]) -> None:
     got = rebuild_vocab(given)
     assert got == wanted
     assert type(got) is dict
@@ -383,14 +383,14 @@ def test_vocabularies(given: Any, wanted: dict[int, bytes]) -> None:
         (rebuild_merges, [("a", "b")], "merges holds a token of type str; expected bytes"),
     ],
 )
-def test_shapes_with_their_fix(rebuild: Callable[[Any], Any], given: Any, reported: str) -> None:
+def test_wrong_shape_of_a_table_suggests_a_fix(rebuild: Callable[[Any], Any], given: Any, reported: str) -> None:
     with pytest.raises(MalformedAnswer) as caught:
         rebuild(given)
     assert str(caught.value).startswith(reported)
     assert "\n" not in str(caught.value)
 
 
-def test_what_training_returns() -> None:
+def test_results_of_training_are_read() -> None:
     answers: list[Any] = [({0: b"a"}, [[b"a", b"b"]])]
     train = classmethod(lambda cls, text, vocab_size, special_tokens: answers[0])
     implementation = Implementation("x", type("A", (), {"train": train}))
@@ -419,7 +419,7 @@ class EncodingPair(Pair):
         return [len(text)]
 
 
-def test_a_named_tuple_is_read_by_its_names_and_is_a_tokenizer_if_it_encodes() -> None:
+def test_named_tuple_is_read_by_its_names() -> None:
     for kind in (Pair, EncodingPair):
         train = classmethod(lambda cls, *_, kind=kind: kind([(b"a", b"b")], {0: b"a"}))
         trained = Implementation("x", type("A", (), {"train": train})).train("", 256, [])
@@ -450,7 +450,7 @@ def test_objects_without_a_truth_value_are_tested() -> None:
     assert named.build(MODEL).encode("ab") == [256]
 
 
-def test_why_a_constructor_refuses_is_noted() -> None:
+def test_reason_of_a_refusing_constructor_is_noted() -> None:
     def refusing(reported: str) -> Any:
         def refuse(self: Any, vocab: Any, merges: Any, special_tokens: Any = None) -> NoReturn:
             raise NotImplementedError(reported)
@@ -477,7 +477,7 @@ def test_a_wrong_shape_is_reported_before_any_case(methods: dict[str, Any], repo
     assert str(caught.value) == reported
 
 
-def test_special_tokens_that_are_not_supported_leave_the_rest_to_be_tested() -> None:
+def test_missing_special_tokens_leave_the_rest_tested() -> None:
     class Plain(Right):
         def __init__(self, vocab: Any, merges: Any, special_tokens: Any = None, pattern: str | None = None) -> None:
             if special_tokens:

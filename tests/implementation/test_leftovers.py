@@ -31,13 +31,13 @@ PROCESS = "multiprocessing.get_context('fork').Process(target=time.sleep, args=(
     [(THREAD, b""), (PROCESS, b"bpe-conformance: ended 1 process that the implementation had left running\n")],
     ids=["thread", "process"],
 )
-def test_what_is_left_does_not_keep_the_process_from_ending(leave: str, reported: bytes) -> None:
+def test_leftover_does_not_keep_the_process_alive(leave: str, reported: bytes) -> None:
     ended = subprocess.run([sys.executable, "-c", LEAVING.format(leave)], capture_output=True, timeout=30)
     assert (ended.returncode, ended.stdout, ended.stderr) == (3, b"done\n", reported)
 
 
 @pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="needs /proc")
-def test_programs_are_ended_with_what_they_started() -> None:
+def test_programs_are_ended_with_their_children() -> None:
     earlier = leftovers.programs()
     shell = subprocess.Popen(["sh", "-c", "sleep 1000 & echo $!; wait"], stdout=subprocess.PIPE)
     assert shell.stdout is not None

@@ -25,7 +25,7 @@ posix = pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="signals of 
 MODEL = read_model({"merges": [["a", "b"]]})
 
 
-# What is interrupted
+# Interruption
 
 
 @posix
@@ -43,7 +43,7 @@ def test_a_hang_in_python_code_ends(hang: Callable[[], None]) -> None:
 
 
 @posix
-def test_a_time_out_is_a_fault_that_shows_where_it_came() -> None:
+def test_time_out_shows_the_frame() -> None:
     with pytest.raises(TimedOut) as caught, time_limit(0.1):
         call("encode(...)", spin)
     answer = caught.value.answer
@@ -98,20 +98,20 @@ def test_code_that_catches_every_time_limit_ends_the_process_with_one_line() -> 
 
 @posix
 @pytest.mark.parametrize("code", [NATIVE, DEAF], ids=["native", "deaf"])
-def test_what_no_signal_interrupts_ends_the_process_and_is_named(code: str) -> None:
+def test_code_that_no_signal_interrupts_ends_the_process(code: str) -> None:
     ended = run(code, watchdog=0.3)
     assert ended.returncode == 1
     assert "in encode" in ended.stderr
     assert "--bpe-isolate" in ended.stderr
 
 
-def test_the_watchdog_is_taken_back(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_watchdog_is_cancelled(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limits, "WATCHDOG_LEAST", 0.05)
     monkeypatch.setattr(limits, "WATCHDOG_FACTOR", 0)
     for _ in range(3):
         with time_limit(0.05):
             call("encode(...)", lambda: None)
-    time.sleep(0.3)  # this process would be gone
+    time.sleep(0.3)  # otherwise, this process would have ended
 
 
 @posix
@@ -168,7 +168,7 @@ def test_workers_of_a_pool_end_when_they_are_asked_to() -> None:
     assert (done.stdout, done.stderr) == ("ended\n", "")
 
 
-# What is charged
+# Charged time
 
 
 def waiting(seconds: float) -> type[Tokenizer]:
@@ -181,7 +181,7 @@ def waiting(seconds: float) -> type[Tokenizer]:
     return Waiting
 
 
-def test_only_calls_cost_time() -> None:
+def test_only_calls_are_charged() -> None:
     implementation = Implementation("x", waiting(0.1), 0.5)
     with implementation.time_limit() as clock:
         tokenizer = implementation.build(MODEL)
@@ -230,7 +230,7 @@ def test_of_two_time_limits_the_tighter_one_counts(outer: float, inner: float, r
         assert whole.seconds == part.seconds >= 0.1
 
 
-def test_no_time_limit() -> None:
+def test_time_limit_of_0_never_interrupts() -> None:
     with time_limit(0) as clock:
         call("encode(...)", time.sleep, 0.01)
         assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
@@ -245,7 +245,7 @@ def in_a_thread(function: Callable[[], Any]) -> Any:
     return found[0]
 
 
-def test_where_nothing_can_be_interrupted_a_late_answer_does_not_count_and_a_note_says_so() -> None:
+def test_late_answer_is_a_time_out_where_nothing_interrupts() -> None:
     def ask() -> Any:
         implementation = Implementation("x", waiting(0.3), 0.1)
         with contextlib.suppress(TimedOut):

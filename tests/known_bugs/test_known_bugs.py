@@ -1,4 +1,4 @@
-"""The library of known bugs: its form, its correct base, its matrix, and what a run prints about one."""
+"""The known bugs are well formed, their base is correct, their matrix is current, and a run reports one."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def test_no_published_answer_depends_on_the_speed_of_a_machine(published: Matrix
     assert all(late not in answers.values() for answers in published.answers.values())
 
 
-# What the check finds
+# Errors that the check finds
 
 
 def test_a_bug_that_nothing_catches_and_a_case_that_catches_nothing_are_reported(spec: Spec) -> None:
@@ -105,8 +105,8 @@ print(json.dumps([mutation_score._some_answers((bug, cases, {})) for bug, cases 
 """
 
 
-def test_what_is_answered_does_not_depend_on_the_hash_seed(published: Matrix) -> None:
-    """Differences of vocabularies are differences of sets, of which a message names a few tokens."""
+def test_answers_do_not_depend_on_the_hash_seed(published: Matrix) -> None:
+    """Messages about different vocabularies name a few tokens of a set."""
     asked = [
         (bug, sorted(case for case in published.answers[bug] if case.startswith("train-"))[:5])
         for bug in ("vocab-padded", "special-token-missing", "bytes-of-the-text-only")
@@ -171,7 +171,7 @@ def test_some_cases_are_measured_again(published: Matrix, monkeypatch: pytest.Mo
     assert found.dependent["greedy-left-to-right"] == {stream}
 
 
-# What a run says
+# Output of a run
 
 
 def test_a_run_names_a_likely_bug_once(pytester: pytest.Pytester) -> None:

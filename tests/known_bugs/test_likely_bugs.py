@@ -1,4 +1,4 @@
-"""The likely causes of the failures of a run, and failures that depend on others."""
+"""A run reports the likely causes of its failures, and which failures depend on others."""
 
 from __future__ import annotations
 
@@ -62,16 +62,16 @@ def _ranked(**failures: str) -> list[tuple[str, ...]]:
     return [one.bugs for one in ranked(failures, JUDGED, _matrix(), CLAUSES)]
 
 
-def test_equal_answers_to_most_of_its_cases_are_a_likeness() -> None:
+def test_equal_answers_to_most_cases_make_a_bug_likely() -> None:
     assert _ranked(a="1", b="2", c="3") == [("greedy",)]
 
 
-def test_of_two_that_answer_alike_the_one_whose_clause_is_broken_is_reported() -> None:
+def test_bug_of_the_broken_clause_wins_among_equals() -> None:
     assert _ranked(a="1", b="2", c="3") == [("greedy",)]
     assert _ranked(b="2", c="3") == [("greedy", "greedy-too")]
 
 
-def test_other_answers_look_like_nothing() -> None:
+def test_other_answers_match_no_bug() -> None:
     assert _ranked(a="7", b="8", y="9") == []
 
 
@@ -108,12 +108,12 @@ def _unknown(*places: int) -> dict[str, str]:
     return {CASES[place]: "other" for place in places}
 
 
-def test_a_bug_all_of_whose_cases_match_learns_however_small_its_share() -> None:
+def test_bug_with_all_its_cases_is_reported_however_few() -> None:
     answers = {**_unknown(*range(30, 60)), **MANY["small"], **MANY["pair"]}
     assert _many(answers) == [(("small",), 4), (("pair",), 2)]
 
 
-def test_cases_that_another_fault_answers_too_do_not_hide_a_bug() -> None:
+def test_shared_cases_do_not_hide_a_bug() -> None:
     answers = {**MANY["small"], **_unknown(*range(30, 60), 23)}
     assert _many(answers) == [(("small",), 3)]
     assert _many({**answers, **_unknown(21, 22)}) == []
@@ -164,7 +164,7 @@ def test_five_causes_are_reported_and_no_more() -> None:
     assert len(ranked(answers, list(answers), _matrix(rows), {})) == 5
 
 
-def test_causes_of_three_known_bugs_in_one_tokenizer_are_named() -> None:
+def test_three_bugs_in_one_tokenizer_are_reported() -> None:
     known = read().answers
     both = {**known["one-replacement-per-byte"], **known["tie-right-first"], **known["trailing-space-stripped"]}
     judged = [case.id for case in _cases()]
@@ -174,7 +174,7 @@ def test_causes_of_three_known_bugs_in_one_tokenizer_are_named() -> None:
     assert {"one-replacement-per-byte", "tie-right-first"} <= reported
 
 
-def test_the_matrix_is_read_as_it_is_written(tmp_path: Any) -> None:
+def test_matrix_round_trips(tmp_path: Any) -> None:
     matrix = Matrix(
         {"one": {"a": "12"}, "two": {"a": "12", "b": "34"}}, {"odd": "c"}, {"one": "", "two": "law-x", "odd": ""}
     )
@@ -209,12 +209,12 @@ def test_an_error_that_many_failures_raise_is_a_cause() -> None:
     assert cause.tests == tuple(case.id for case in _cases()[:6])
 
 
-def test_an_error_of_few_failures_is_no_cause() -> None:
+def test_error_of_few_failures_is_not_a_cause() -> None:
     assert _raising(4, 8).causes == ()
     assert _raising(6, 61).causes == ()
 
 
-def test_warnings_are_explained_where_nothing_fails() -> None:
+def test_warnings_are_explained_if_nothing_fails() -> None:
     cases = _cases()[:6]
     error = Refusal("ValueError", "ValueError: no", ("tok.py:3 in encode: raise",))
     found = diagnose([_outcome(case, error, "warning") for case in cases], cases)
@@ -244,7 +244,7 @@ def test_an_undeclared_convention_is_a_cause_and_comes_first(name: str, value: s
     assert all(judge(case, Implementation("x", declared)) is None for case in ties)
 
 
-def test_a_convention_that_passing_tests_contradict_is_no_cause() -> None:
+def test_contradicted_convention_is_not_a_cause() -> None:
     differing = [case for case in _cases() if set(case.expect.get("by_convention", ())) >= {"pair", "bytes"}]
     pairs = (("lookup", "bytes"),)
     wrong = [_outcome(case, Ids(())) for case in differing[:2]]
@@ -264,7 +264,7 @@ def _of_bug(bug: str, clause: str) -> list[Outcome]:
     return outcomes
 
 
-def test_a_trainer_is_named_whatever_ids_it_gives_and_special_tokens_it_refuses() -> None:
+def test_wrong_trainer_is_named_whatever_its_ids() -> None:
     bug = next(one for one in known_bugs() if one.id == "tie-right-first")
 
     class Other(bug.target):  # type: ignore[misc]
@@ -361,7 +361,7 @@ def test_the_cause_that_explains_most_comes_first_and_known_failures_need_none()
     assert diagnose(known, _cases()) == Diagnosis()
 
 
-# Failures that follow from others
+# Failures that depend on others
 
 
 def _depends_on(target: type, clause: str, op: str, given: dict[str, Any], **model: Any) -> Dependence | None:
@@ -421,6 +421,6 @@ def test_special_tokens_depend_on_the_segments_between_them() -> None:
     assert found == Dependence("segment", "ab")
 
 
-def test_a_failure_of_its_own_depends_on_nothing() -> None:
+def test_independent_failure_depends_on_nothing() -> None:
     assert _depends_on(WrongRanks, "MERGE-ORDER-1", "encode", {"text": "ab"}, **AB) is None
     assert _depends_on(DropsSpaces, "SPLIT-DEFAULT-1", "encode", {"text": "a b"}, **AB) is None

@@ -1,4 +1,4 @@
-"""Makes the mutants: cosmic-ray's operators, and one of our own, on the source of a module."""
+"""Makes mutants of a module with cosmic-ray's operators and one of our own."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ import bpe_conformance.reference
 
 REFERENCE = Path(bpe_conformance.reference.__file__).parent
 USELESS = ("Variable", "Eq_Is", "Lt_Is", "LtE_Is", "Gt_Is", "GtE_Is")
-"""Operators that draw at random, and those that ask for the identity of numbers, which is CPython's affair."""
+"""Operators that are random, and those that compare the identity of numbers, which CPython decides."""
 STATEMENTS = ("expr_stmt", "atom_expr", "yield_expr", "raise_stmt", "del_stmt")
 
 
 class Mutant(NamedTuple):
-    """One mutant: where it is, the first line that it changes, before and after, and its whole source."""
+    """A mutant: its position, the first line that it changes, before and after, and its whole source."""
 
     module: str
     function: str
@@ -34,7 +34,7 @@ class Mutant(NamedTuple):
 
 
 class DeleteStatement:
-    """Our own operator, in cosmic-ray's form: `pass` in place of an assignment, call, yield, raise or del."""
+    """Our own operator, in cosmic-ray's form, which replaces an assignment, call, yield, raise or del by `pass`."""
 
     def mutation_positions(self, node: Any) -> Iterator[Any]:
         if node.type == "simple_stmt" and node.children[0].type in STATEMENTS:
@@ -47,9 +47,9 @@ class DeleteStatement:
 
 
 def mutants(module: str, unreached: Collection[str]) -> Iterator[Mutant]:
-    """Yield each mutant once; none that is no Python, that runs the same, or in what `unreached` names.
+    """Yield each mutant once, except those that are not Python, that run the same, or that are in `unreached`.
 
-    `unreached` names functions, whose bodies and calls are left alone, and constants.
+    `unreached` names constants, and functions whose bodies and calls are not mutated.
     """
     source = (REFERENCE / f"{module}.py").read_text("utf-8")
     nodes = list(ast_nodes(get_ast(source)))
@@ -83,7 +83,7 @@ def _dump(source: str, unreached: Collection[str]) -> str:
 
 
 class _Plain(ast.NodeTransformer):
-    """Takes out what is never run, annotations and docstrings, and the messages of errors, which are not tested."""
+    """Removes code that never runs, annotations, docstrings, and messages of errors, which are not tested."""
 
     def visit_arg(self, node: ast.arg) -> ast.arg:
         node.annotation = None
@@ -108,7 +108,7 @@ class _Plain(ast.NodeTransformer):
 
 
 def _first_change(old: str, new: str) -> tuple[str, str, str]:
-    """Return the function of the first line that differs, and that line, before and after."""
+    """Return the function of the first line that differs, and that line before and after."""
     before, after = old.splitlines(), new.splitlines()
     changes = difflib.SequenceMatcher(None, before, after, autojunk=False).get_opcodes()
     _, start, end, new_start, new_end = next(change for change in changes if change[0] != "equal")

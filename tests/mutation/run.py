@@ -1,9 +1,9 @@
-"""Mutation testing of the reference: every mutant of its core modules, judged by `pytest conformance` alone.
+"""Tests every mutant of the core modules of the reference with `pytest conformance` alone.
 
     python tests/mutation/run.py [--jobs N] [--listed] [--show] [MODULE ...]
 
-Mutants are made by cosmic-ray's operators and one of our own. Each is tested in a fork of this process, which has
-pytest and the spec in memory already; the fork's exit status is that of `pytest conformance`. POSIX only.
+cosmic-ray's operators and one of our own make the mutants. Each is tested in a fork of this process, which already has
+pytest and the spec in memory; the exit status of the fork is that of `pytest conformance`. POSIX only.
 """
 
 from __future__ import annotations
@@ -44,10 +44,10 @@ ADAPTERS = {
     "other_conventions:LexSmaller": ("--bpe-section", "TRAIN"),
     "other_conventions:SmallerIds": ("--bpe-section", "TRAIN"),
 }
-"""What is judged: the reference, and what its training does under other conventions."""
+"""The adapters under test: the reference, and its training under other conventions."""
 ROOT, TIME_LIMIT, MEMORY = Path(__file__).parents[2], 300.0, 4 << 30
 CACHED = ("resolve",)
-"""Not called again by a later item that relies on it."""
+"""Functions that later items rely on but do not call again."""
 
 
 class _Mutated(SourceFileLoader):
@@ -70,7 +70,7 @@ Reaching = dict[tuple[str, str, str], set[str]]
 
 
 class _Tracer:
-    """Notes which functions of the reference each item calls."""
+    """Records the functions of the reference that each item calls."""
 
     def __init__(self, adapter: str, note: Path) -> None:
         self.adapter, self.note, self.called = adapter, note, list[list[str]]()
@@ -97,9 +97,9 @@ class _Tracer:
 
 
 class _Order:
-    """Runs the items that reach the mutant, those that have killed most first; notes the one that kills.
+    """Runs the items that reach the mutant, those with the most kills first, and records the one that kills it.
 
-    What is not supported any more kills too. The laws that ask a new process are left out: there is no mutant there.
+    A lost capability kills, too. Properties that use a new process are left out, because it does not have the mutant.
     """
 
     def __init__(self, reaching: set[str], killers: Counter[str], note: Path) -> None:
@@ -117,7 +117,7 @@ class _Order:
 def fork(plugins: Mapping[str, object], output: Path, *options: str, mutant: Mutant | None = None) -> int:
     """Return the process id of a child that runs the suite, with a plugin, on each adapter until one fails.
 
-    The child exits with pytest's status, and leads a process group of its own.
+    The child exits with pytest's status and leads its own process group.
     """
     pid = os.fork()
     if pid == 0:
@@ -126,7 +126,7 @@ def fork(plugins: Mapping[str, object], output: Path, *options: str, mutant: Mut
         os.dup2(os.open(output, os.O_CREAT | os.O_WRONLY), 1)
         os.dup2(1, 2)
         for name in [name for name in sys.modules if name.startswith("bpe_conformance.reference")]:
-            if not name.endswith(".textbook"):  # the oracle stays
+            if not name.endswith(".textbook"):  # the oracle is not mutated
                 del sys.modules[name]
         if mutant:
             sys.meta_path.insert(0, _Mutated(mutant))
@@ -145,7 +145,7 @@ def fork(plugins: Mapping[str, object], output: Path, *options: str, mutant: Mut
 
 
 def trace(folder: Path) -> Reaching:
-    """Return which items call which functions, from a run without a mutant, which must pass."""
+    """Run without a mutant, which must pass, and return which items call which functions."""
     note, output = folder / "trace", folder / "trace.txt"
     pid = fork({adapter: _Tracer(adapter, note) for adapter in ADAPTERS}, output, "--bpe-time-limit", "600")
     if os.waitpid(pid, 0)[1]:
@@ -158,7 +158,7 @@ def trace(folder: Path) -> Reaching:
 
 
 def start(mutant: Mutant, reaching: Reaching, killers: Counter[str], note: Path) -> int:
-    """Return the process id of the child that judges `mutant`."""
+    """Return the process id of the child that tests `mutant`."""
     function = "" if mutant.function in CACHED else mutant.function
     sets = {adapter: reaching.get((adapter, mutant.module, function)) for adapter in ADAPTERS}
     plugins = {adapter: _Order(items, killers, note) for adapter, items in sets.items() if items}
@@ -167,7 +167,7 @@ def start(mutant: Mutant, reaching: Reaching, killers: Counter[str], note: Path)
 
 def verdicts(found: list[Mutant], jobs: int, folder: Path) -> Iterator[tuple[Mutant, str, float]]:
     """Yield each mutant, the item that killed it ("" if none did), and the seconds that it took."""
-    gc.freeze()  # or every child would look through all that the parent holds
+    gc.freeze()  # otherwise every child would scan all objects of the parent
     reaching = trace(folder)
     waiting = list(enumerate(found))[::-1]
     running: dict[int, tuple[Mutant, Path, float]] = {}
@@ -186,14 +186,14 @@ def verdicts(found: list[Mutant], jobs: int, folder: Path) -> Iterator[tuple[Mut
             if ended:
                 del running[pid]
                 with contextlib.suppress(ProcessLookupError):
-                    os.killpg(pid, signal.SIGKILL)  # what it may have left
+                    os.killpg(pid, signal.SIGKILL)  # files that it may have left
                 by = note.read_text("utf-8") if note.exists() else ""
                 killers[mutant.module][by] += 1
                 yield mutant, by or (f"status {status}" if status else ""), time.monotonic() - since
 
 
 def main() -> int:
-    """Judge, and report."""
+    """Test the mutants and report."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("modules", nargs="*", metavar="MODULE", help=f"default: {' '.join(MODULES)}")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="how many at a time")
@@ -214,7 +214,7 @@ def main() -> int:
         found = [mutant for mutant in found if mutant[:5] not in listed]
     with tempfile.TemporaryDirectory() as folder:
         for mutant, by, seconds in verdicts(found, options.jobs, Path(folder)):
-            name = mutant[:5]  # all but the source
+            name = mutant[:5]  # all fields but the source
             state = "killed" if by else "equivalent" if name in listed else "SURVIVED"
             tally[mutant.module][state] += 1
             if state == "SURVIVED" or options.show:

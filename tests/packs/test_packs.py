@@ -95,7 +95,7 @@ sys.exit(main())
         assert (pack / name).read_bytes() == (tmp_path / "again" / name).read_bytes(), name
 
 
-def test_the_manifest(pack: Path, table: Path, toy: Model) -> None:
+def test_manifest_describes_the_pack(pack: Path, table: Path, toy: Model) -> None:
     manifest = _document(pack, "pack.json")
     assert manifest["model"] == "toy"
     assert manifest["source"]["sha256"].keys() == {"toy.json"}
@@ -111,7 +111,7 @@ def test_the_manifest(pack: Path, table: Path, toy: Model) -> None:
     assert _document(pack, "cases.json")["cases"][0]["id"].startswith("toy-longest-match-")
 
 
-def test_the_coverage_is_complete(pack: Path) -> None:
+def test_pack_covers_every_token_and_merge(pack: Path) -> None:
     coverage = _document(pack, "pack.json")["coverage"]
     for counts in (coverage["tokens"], coverage["merges"]):
         assert counts["reached"] >= 0.99 * (counts["all"] - counts["impossible"])
@@ -120,7 +120,7 @@ def test_the_coverage_is_complete(pack: Path) -> None:
     assert all(found[name] for name in ("longest-match", "leftmost-first", "single-pass", "rightmost-of-equals"))
 
 
-def test_the_coverage_is_that_of_another_encoder(pack: Path, toy: Model) -> None:
+def test_coverage_agrees_with_another_encoder(pack: Path, toy: Model) -> None:
     encoder = textbook.Tokenizer(toy.vocab, toy.merges, toy.special_tokens, PATTERNS["cl100k"])
     cases = _document(pack, "cases.json")["cases"]
     met = {token for case in cases if case["op"] == "encode" for token in encoder.tokens(case["input"]["text"])}
@@ -218,7 +218,7 @@ def test_the_correct_tokenizer_passes_in_another_test_runner(pack: Path, toy: Mo
 
 
 def _failures(pack: Path, tokenizer: Any, decode: bool | None = None) -> Iterator[str]:
-    """Another test runner, which uses only the JSON."""
+    """A test runner that uses only the JSON."""
     for case in _document(pack, "cases.json")["cases"]:
         if decode not in (None, case["op"] == "decode"):
             continue

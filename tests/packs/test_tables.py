@@ -98,7 +98,7 @@ def test_a_directory_is_read_by_the_file_that_holds_the_pattern(tmp_path: Path) 
         ),
     ],
 )
-def test_other_tokenizers_are_an_error_of_one_line(
+def test_other_tokenizer_gives_one_line_error(
     change: Callable[[Any], Any], message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file = _json(tmp_path, change)
@@ -146,7 +146,7 @@ def test_missing_parts_of_a_rank_file_are_named(given: Given, message: str, tmp_
         read_table([str(file)], given)
 
 
-def test_unknown_names_and_empty_directories(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unknown_name_or_empty_directory_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for word, message in (
         (tmp_path, "neither tokenizer.json, vocab.json with merges.txt"),
         (tmp_path / "gtp2", "there is no such file"),
@@ -218,7 +218,7 @@ def test_tokens_that_no_merge_builds_become_cases() -> None:
     assert [draft.input["text"] for draft in drafts if draft.clause == "MERGE-WHOLE-1"] == ["abcd"]
 
 
-def test_both_values_where_the_lookup_matters() -> None:
+def test_cases_have_both_values_if_the_lookup_matters() -> None:
     model = read_model({"merges": [["b", "c"], ["a", "b"], ["ab", "c"]]})
     drafts, found = words(Reach(model), Draw("0"))
     assert found["by-bytes"]
@@ -230,7 +230,7 @@ def test_both_values_where_the_lookup_matters() -> None:
 
 
 @pytest.mark.parametrize("name", list(PATTERNS))
-def test_mutants_of_every_pattern(name: str) -> None:
+def test_every_pattern_has_mutants(name: str) -> None:
     found = mutants(PATTERNS[name])
     assert len({mutant.pattern for mutant in found}) == len(found) >= 5
     assert PATTERNS[name] not in {mutant.pattern for mutant in found}

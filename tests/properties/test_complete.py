@@ -1,4 +1,4 @@
-"""The spaces are complete, the textbook agrees with the answers, and one wrong pair, length or position fails."""
+"""The spaces are complete, the textbook agrees with them, and a single wrong pair, length or position fails."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def run(name: str, target: Any) -> Found | None:
         ("law-stream-cuts", CutsAt37),
     ],
 )
-def test_one_value_that_is_wrong_fails(name: str, target: type) -> None:
+def test_single_wrong_value_fails(name: str, target: type) -> None:
     found = run(name, target)
     assert found is not None
     assert found.mismatch.depends_on is None
@@ -71,7 +71,7 @@ def test_the_failing_pair_is_shown_alone() -> None:
     assert encoded.mismatch.asked.model.merges == ((b"\xbd", b"\xc3"),)
 
 
-def test_no_gap_is_left() -> None:
+def test_spaces_have_no_gap() -> None:
     assert [*complete.gaps()] == []
 
 

@@ -1,4 +1,4 @@
-"""The search: the same in every process, small counterexamples, controls, time-outs, and nothing left."""
+"""The search is reproducible, shrinks counterexamples, uses controls and leaves nothing on disk."""
 
 from __future__ import annotations
 
@@ -144,14 +144,14 @@ def test_answers_that_change_from_call_to_call_are_kept() -> None:
     assert isinstance(one.mismatch.answer, Ids)
 
 
-def test_a_stream_as_wrong_as_encode_depends_on_it() -> None:
+def test_stream_failure_depends_on_equal_encode_failure() -> None:
     one = run(STREAM, Greedy)
     assert one is not None
     assert one.mismatch.depends_on is not None
     assert one.mismatch.depends_on.kind == "encode"
 
 
-def test_what_fails_by_itself_is_found_among_what_depends() -> None:
+def test_independent_failure_is_found_among_dependent_ones() -> None:
     class ChunksAlone(Greedy):
         def encode_iterable(self, chunks: Iterable[str]) -> Iterator[int]:
             for chunk in chunks:

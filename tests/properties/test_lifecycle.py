@@ -1,4 +1,4 @@
-"""The state machine accuses a tokenizer of what its earlier steps spoil, and of nothing else."""
+"""The state machine reports a tokenizer that earlier calls disturb, and no other."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from bpe_conformance.reference import Tokenizer
 
 
 class EncoderOnly:
-    """Cannot be trained or loaded, so that the state machine has no step without a table."""
+    """Cannot be trained or loaded, so every step of the state machine needs a table."""
 
     def __init__(self, *arguments: Any) -> None:
         self._inner = Tokenizer(*arguments)
@@ -152,7 +152,7 @@ WRONG = {
     "law-files-again": NeverReplacesFiles,
 }
 IN_NEW_PROCESSES = {"law-train-history": KeepsTheCorpus}
-"""What all tokenizers of a process share: only a new process answers correctly."""
+"""Wrong tokenizers with state that a whole process shares: only a new process answers correctly."""
 
 QUICK = Effort(shrink=False)
 
@@ -177,12 +177,12 @@ def test_a_correct_tokenizer_passes() -> None:
 
 
 @pytest.mark.parametrize("property_id", WRONG)
-def test_what_earlier_steps_spoil_is_found(property_id: str) -> None:
+def test_damage_by_earlier_steps_is_found(property_id: str) -> None:
     assert property_id in accused(Implementation("x", WRONG[property_id]), stage_of(property_id))
 
 
 @pytest.mark.parametrize("property_id", IN_NEW_PROCESSES)
-def test_what_a_process_shares_is_found(property_id: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_shared_state_of_a_process_is_found(property_id: str, monkeypatch: pytest.MonkeyPatch) -> None:
     here = Path(__file__).parent
     monkeypatch.setenv("PYTHONPATH", f"{here}{os.pathsep}{here.parent}")
     target = IN_NEW_PROCESSES[property_id]
@@ -192,7 +192,7 @@ def test_what_a_process_shares_is_found(property_id: str, monkeypatch: pytest.Mo
 
 
 @pytest.mark.parametrize("property_id", ["law-after-error", "law-lists", "law-unaliased"])
-def test_earlier_stages_do_not_accuse(property_id: str) -> None:
+def test_earlier_stages_report_nothing(property_id: str) -> None:
     earlier = STAGES[: [name for name, *_ in STAGES].index(property_id)]
     assert not accused(Implementation("x", WRONG[property_id]), earlier, Effort(examples_factor=0.4))
 

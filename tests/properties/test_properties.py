@@ -124,7 +124,7 @@ def spawning(target: type) -> Iterator[Implementation]:
 
 
 @pytest.mark.parametrize("property_id", IN_NEW_PROCESSES)
-def test_new_processes(property_id: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_properties_of_new_processes_find_wrong_tokenizers(property_id: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[1]))
     for target, fails in ((wrong.Whole, False), (IN_NEW_PROCESSES[property_id], True)):
         with spawning(target) as implementation:

@@ -1,4 +1,4 @@
-"""Long inputs: what is correct passes, slow or not, and what is wrong at length alone fails."""
+"""On long inputs, correct tokenizers pass, even slow ones, and those that are wrong only there fail."""
 
 from __future__ import annotations
 
@@ -206,7 +206,7 @@ def test_every_known_bug_at_length_is_caught(bug: str) -> None:
         ("law-train-large", TrainsOnBlocks),
     ],
 )
-def test_what_is_wrong_at_length_fails(property_id: str, target: type) -> None:
+def test_tokenizer_that_is_wrong_for_long_input_fails(property_id: str, target: type) -> None:
     found = run(property_id, target)
     assert found is not None
     assert found.mismatch.depends_on is None
@@ -274,7 +274,7 @@ def test_a_long_pre_token_may_be_refused_beyond_the_limit(limit: int, passes: bo
 
 
 @pytest.mark.parametrize("property_id", ["law-long-texts", "law-long-runs", "law-long-streams"])
-def test_what_is_wrong_at_any_length_is_not_counted(property_id: str) -> None:
+def test_tokenizer_that_is_wrong_at_any_length_is_not_counted(property_id: str) -> None:
     target = next(one.target for one in known_bugs() if one.id == "greedy-left-to-right")
     found = run(property_id, target)
     assert found is not None
@@ -340,7 +340,7 @@ def test_the_time_for_a_size_is_forecast_from_smaller_ones(
 
 
 @pytest.mark.parametrize(("power", "passes"), [(1.0, True), (1.4, True), (2.0, False)])
-def test_growth_is_measured(monkeypatch: pytest.MonkeyPatch, power: float, passes: bool) -> None:
+def test_growth_of_time_is_measured(monkeypatch: pytest.MonkeyPatch, power: float, passes: bool) -> None:
     def timed(implementation: Implementation, question: Question) -> tuple[Any, float]:
         return Ids(()), (len(question.input["text"]) / 1_000) ** power
 

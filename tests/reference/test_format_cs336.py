@@ -64,7 +64,7 @@ def refused(*paths: Path) -> str:
 
 @pytest.mark.parametrize("protocol", [3, 4, 5])
 @pytest.mark.parametrize("name", ["vocab.pkl", "vocab.json"])
-def test_read_accepts_pickles_with_any_suffix(tmp_path: Path, name: str, protocol: int) -> None:
+def test_read_accepts_pickles_with_any_name(tmp_path: Path, name: str, protocol: int) -> None:
     files = tmp_path / name, tmp_path / "merges.pickle"
     for file, value in zip(files, (VOCAB, MERGES), strict=True):
         file.write_bytes(pickle.dumps(value, protocol=protocol))
@@ -245,7 +245,7 @@ def test_other_values_are_reported(tmp_path: Path, value: Any, what: str) -> Non
     assert what in refused(file, *merges)
 
 
-def test_pickle_of_protocol_2_is_read(tmp_path: Path) -> None:
+def test_error_for_protocol_2_suggests_a_newer_one(tmp_path: Path) -> None:
     file = tmp_path / "vocab.pkl"
     file.write_bytes(pickle.dumps(VOCAB, protocol=2))
     assert "calls for _codecs.encode" in refused(file)

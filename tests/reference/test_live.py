@@ -158,7 +158,7 @@ def test_missing_package_error_says_what_to_install(name: str, package: str, mon
         getattr(Tokenizer(BYTES, []), name)()
 
 
-def test_live_gpt2_equals_tiktoken_gpt2() -> None:
+def test_to_tiktoken_sets_properties_of_gpt2() -> None:
     pytest.importorskip("tiktoken")
     encoding = Tokenizer.from_model(gpt2_model()).to_tiktoken()
     assert encoding.name == "bpe-conformance"

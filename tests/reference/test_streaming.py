@@ -87,7 +87,7 @@ def _after_last(segments: list[tuple[str, bool]]) -> int:
         ("gpt2", ["", "a ", "", " b", ""]),
     ],
 )
-def test_cut_after_several_unfinished_pre_tokens(name: str, chunks: list[str]) -> None:
+def test_stream_holds_back_more_than_one_pre_token(name: str, chunks: list[str]) -> None:
     vocab, merges = gpt2()
     tokenizer = Tokenizer(vocab, merges, pattern=name)
     assert list(tokenizer.encode_iterable(chunks)) == tokenizer.encode("".join(chunks))

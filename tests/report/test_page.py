@@ -1,4 +1,4 @@
-"""The HTML page of reports, as a file; tests/slow/test_page_browser.py tests it in a browser."""
+"""The HTML page of reports is tested as a file; tests/slow/test_page_browser.py tests it in a browser."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Element:
 
 
 class Parser(HTMLParser):
-    """Builds a tree, and refuses what a browser would have to fix."""
+    """Builds a tree, and rejects HTML that a browser would have to repair."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -263,7 +263,7 @@ def test_the_command_of_a_case_leaves_out_what_selected_a_part() -> None:
     assert made["implementations"][0]["command"] == "pytest conformance --adapter x:Y --bpe-strict"
 
 
-def test_what_a_failure_has_beside_its_evidence_is_below_it() -> None:
+def test_details_of_a_failure_are_below_its_evidence() -> None:
     (one,) = document.build(result(outcome(state="failed", case="clause: X", reason="see 7")))["results"]
     assert page_data.further(one) == [("reason", "see 7"), ("as a case", "clause: X")]
 
@@ -393,6 +393,6 @@ def test_a_run_writes_the_page(project: Project) -> None:
     assert "merge-priority" in [one.one("h3").one("a").text for one in root.all("article") if one.all("h3")]
 
 
-def test_what_these_tests_show_are_reports() -> None:
+def test_sample_reports_match_the_schema() -> None:
     sample = report("one", failing(), causes=[greedy([*failing()])])
     jsonschema.validate(sample, json.loads(document.SCHEMA.read_text("utf-8")))

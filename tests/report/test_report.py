@@ -1,4 +1,4 @@
-"""The report of a run: the JSON document, and the Markdown and the badge that are made from it."""
+"""Reports of runs: the JSON document, and the Markdown and badge made from it."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ DIAGNOSIS = Diagnosis((greedy(["one"]),), ("one",))
 
 
 def made(*outcomes: Outcome, adapter: str = "x:Y", **more: Any) -> Document:
-    """Return the report of a run with these outcomes, which is held against the schema."""
+    """Return the report of a run with these outcomes, after a check against the schema."""
     found = document.build(result(*outcomes, name=adapter, **more))
     check(found)
     return found
@@ -38,7 +38,7 @@ def check(found: Document) -> None:
     VALIDATOR.validate(found)
 
 
-def test_the_schema_is_one() -> None:
+def test_schema_is_valid() -> None:
     jsonschema.Draft202012Validator.check_schema(SCHEMA)
 
 
@@ -94,7 +94,7 @@ def depending(part: Dependence) -> Any:
 
 
 @pytest.mark.parametrize("state", ["failed", "warning", "known failure", "error"])
-def test_what_did_not_pass_has_a_failure(state: str) -> None:
+def test_failed_test_has_a_failure(state: str) -> None:
     (one,) = made(outcome(state=state, error="Traceback" if state == "error" else ""))["results"]
     assert one["failure"]["error"] == ("Traceback" if state == "error" else "")
     assert one["failure"]["fingerprint"] == ("" if state == "error" else mismatch().fingerprint)
@@ -104,7 +104,7 @@ def test_what_did_not_pass_has_a_failure(state: str) -> None:
 
 
 @pytest.mark.parametrize("state", ["passed", "skipped"])
-def test_what_passed_or_was_skipped_has_none(state: str) -> None:
+def test_passed_or_skipped_test_has_no_failure(state: str) -> None:
     (one,) = made(outcome(state=state))["results"]
     assert "failure" not in one
     (other,) = made(outcome(state="failed"))["results"]
@@ -255,7 +255,7 @@ def test_each_member_is_required(member: str) -> None:
         ("reported", "x"),
     ],
 )
-def test_other_words_are_refused(member: str, value: object) -> None:
+def test_schema_rejects_unknown_words(member: str, value: object) -> None:
     found = made(outcome())
     found["results"][0][member] = value
     with pytest.raises(jsonschema.ValidationError):
@@ -317,7 +317,7 @@ def test_the_same_run_gives_the_same_document_with_workers_too(project: Project)
     assert [one["state"] for one in reports[0]["results"] if one["kind"] == "property"] == ["failed"]
 
 
-def test_a_run_that_is_stopped_says_so(project: Project) -> None:
+def test_stopped_run_is_marked(project: Project) -> None:
     project.judge("mine:Greedy", "-x", "--bpe-report=report.json")
     assert not read(project)["run"]["complete"]
 
@@ -357,7 +357,7 @@ def test_an_adapter_that_changes_the_folder_moves_no_report(project: Project, mo
         ("[" * 100_000, "nested deeper than 64 levels"),
     ],
 )
-def test_a_file_that_is_no_report_is_refused_in_one_line(tmp_path: Path, text: str, message: str) -> None:
+def test_other_file_gives_one_line_error(tmp_path: Path, text: str, message: str) -> None:
     file = tmp_path / "r.json"
     file.write_text(text, "utf-8")
     with pytest.raises(ReportError, match=message) as error:
@@ -400,7 +400,7 @@ def test_markdown_begins_with_verdicts_and_causes() -> None:
     assert "<details><summary>Failures: 1</summary>" in lines
 
 
-def test_markdown_of_other_causes() -> None:
+def test_markdown_shows_every_kind_of_cause() -> None:
     causes = (
         ConventionCause((("tie_break", "first-seen"),), ("a",)),
         ErrorCause("IndexError: 7", "mine.py:7", ("b",)),
@@ -469,7 +469,7 @@ def test_findings_are_below_the_table_and_counted_in_it() -> None:
         ([outcome(state="skipped")], {}, "nothing was tested", "lightgrey"),
     ],
 )
-def test_the_badge(outcomes: list[Outcome], more: dict[str, Any], message: str, color: str) -> None:
+def test_badge_shows_the_verdict(outcomes: list[Outcome], more: dict[str, Any], message: str, color: str) -> None:
     found = json.loads(badge.text(made(*outcomes, **more)))
     assert found == {"schemaVersion": 1, "label": "byte-level BPE", "message": message, "color": color}
 

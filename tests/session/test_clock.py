@@ -1,4 +1,4 @@
-"""Only the implementation's own time counts, and a time-out shows what was asked."""
+"""Only the time of the implementation counts, and a time-out shows the call."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ PRIORITY = CASES["merge-priority-beats-leftmost"]
 
 
 class LeftToRight(textbook.Tokenizer):
-    """Wrong, after a while."""
+    """Answers wrongly after a while."""
 
     seconds = 0.0
 
@@ -37,7 +37,7 @@ class LeftToRight(textbook.Tokenizer):
         return word
 
 
-def test_a_slow_wrong_answer_is_wrong() -> None:
+def test_slow_wrong_answer_is_reported_as_wrong() -> None:
     implementation = Implementation("x", type("Slow", (LeftToRight,), {"seconds": 0.3}), 3)
     with implementation.time_limit() as clock:
         mismatch = judging.judge(PRIORITY, implementation)

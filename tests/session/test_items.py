@@ -1,4 +1,4 @@
-"""How outcomes cross process borders."""
+"""Outcomes can be sent to another process."""
 
 from __future__ import annotations
 

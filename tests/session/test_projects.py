@@ -72,7 +72,7 @@ def test_properties_are_tested_whatever_profile_is_loaded(project: Project) -> N
     assert "Falsifying" not in result.stdout.str()
 
 
-def test_pytests_own_options(project: Project) -> None:
+def test_options_of_pytest_work(project: Project) -> None:
     both = ["--bpe-clause", "MERGE-ORDER-1"]
     quiet = project.judge("mine:Greedy", *both, "-q")
     assert quiet.ret == pytest.ExitCode.TESTS_FAILED
@@ -99,7 +99,7 @@ def test_pytests_own_options(project: Project) -> None:
     assert disabled.ret == pytest.ExitCode.TESTS_FAILED
 
 
-def test_a_folder_of_that_name_is_left_alone(project: Project) -> None:
+def test_user_directory_named_conformance_is_left_alone(project: Project) -> None:
     project.write("conformance/test_own.py", "def test_own(): pass\n")
     result = project.pytester.runpytest_inprocess("conformance", "-v")
     assert result.ret == pytest.ExitCode.OK
@@ -117,7 +117,7 @@ def test_a_folder_of_that_name_is_left_alone(project: Project) -> None:
     )
 
 
-def test_the_suite_beside_tests_of_ones_own(project: Project) -> None:
+def test_suite_runs_beside_the_tests_of_a_project(project: Project) -> None:
     project.write("tests/test_own.py", "def test_own(): pass\n")
     arguments = ["--adapter", "mine:Right", f"--bpe-spec={SPEC}", "-v"]
     result = project.pytester.runpytest_inprocess("tests", "conformance", *arguments)
@@ -165,7 +165,7 @@ def test_a_lost_result_fails_the_run(project: Project) -> None:
     crashed.stdout.fnmatch_lines(["NO RESULT     1 of 3: merge-priority"])
 
 
-def test_xdist_gives_the_same(project: Project) -> None:
+def test_xdist_gives_equal_results(project: Project) -> None:
     project.write("known.yaml", 'merge-priority: "greedy"\n')
     options = ["-v", "--bpe-known-failures", "known.yaml"]
     plain = project.judge("mine:Greedy", *options, "--bpe-write-known-failures", "plain.yaml")
@@ -183,8 +183,10 @@ def test_xdist_gives_the_same(project: Project) -> None:
 
 
 @pytest.mark.skipif(pytest.version_tuple < (9,), reason="earlier, pytest itself takes `. folder` for `folder`")
-def test_a_virtual_environment_inside_the_project(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The suite installed in `.venv`, where pytest looks into no folder: it is found, and nothing beside it."""
+def test_suite_is_found_in_a_virtual_environment_of_the_project(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """pytest ignores `.venv`, but the suite installed there is found, and nothing else in it."""
     packages = project.path / ".venv" / "lib" / "site-packages"
     packages.mkdir(parents=True)
     project.write(".venv/pyvenv.cfg", "home = /usr\n")

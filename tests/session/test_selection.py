@@ -56,7 +56,9 @@ from bpe_conformance.session.items import spread
         ),
     ],
 )
-def test_wrong_usage_is_one_line(project: Project, adapter: str, options: tuple[str, ...], message: str) -> None:
+def test_wrong_usage_gives_one_line_error(
+    project: Project, adapter: str, options: tuple[str, ...], message: str
+) -> None:
     project.write("unknown.yaml", 'merge-lookup: "why"\nmerge-x: "why"\n')
     project.write("reason.yaml", 'merge-lookup: ""\n')
     assert fnmatch(project.refused(adapter, *options), f"*{message}*")
@@ -84,13 +86,13 @@ def test_a_refusal_comes_before_any_case_and_without_a_traceback(project: Projec
         (["-k", "train-low or euro"], {"train-low", "decode-euro"}),
     ],
 )
-def test_what_is_named_is_what_runs(project: Project, options: list[str], ids: set[str]) -> None:
+def test_named_items_run(project: Project, options: list[str], ids: set[str]) -> None:
     result = project.judge("reference", "-v", *options)
     assert result.ret == pytest.ExitCode.OK
     assert set(states(result)) == ids
 
 
-def test_kinds_of_options_that_have_nothing_in_common_are_asked_to_narrow(project: Project) -> None:
+def test_options_without_common_items_are_rejected(project: Project) -> None:
     result = project.judge("reference", "--bpe-case", "merge-priority", "--bpe-section", "FILE")
     assert result.ret == pytest.ExitCode.NO_TESTS_COLLECTED
     result.stdout.fnmatch_lines(

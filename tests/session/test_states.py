@@ -111,7 +111,7 @@ def test_known_failures_are_strict_both_ways(project: Project) -> None:
             "out of date   listed as known failures, and pass: merge-priority; unlist them",
         ]
     )
-    # Written anew, what was tested is as it now is; what was not tested stays.
+    # Rewriting updates the tests that ran and keeps the others.
     assert 'stream-cut: "not \\"claimed\\" \\\\ \\n"' in (project.path / "known.yaml").read_text("utf-8")
     unselected = project.judge("mine:Right", "--bpe-known-failures", "known.yaml", "--bpe-case", "merge-lookup")
     assert unselected.ret == pytest.ExitCode.OK
@@ -154,13 +154,13 @@ def test_a_late_refusal_is_a_failure(project: Project) -> None:
     result.stdout.fnmatch_lines(["encode(*) raised NotImplementedError*", "  raised in *mine.py:*"])
 
 
-def test_nothing_judged_is_exit_5(project: Project) -> None:
+def test_run_without_tests_exits_with_5(project: Project) -> None:
     result = project.judge("mine:TrainOnly", "--bpe-section", "DECODE")
     assert result.ret == pytest.ExitCode.NO_TESTS_COLLECTED
     result.stdout.fnmatch_lines(["nothing was tested"])
 
 
-def test_streams_that_raise_or_break_at_a_cut(project: Project) -> None:
+def test_stream_failures_show_the_cut(project: Project) -> None:
     result = project.judge("mine:BrokenStreams", "--bpe-section", "STREAM")
     assert result.ret == pytest.ExitCode.TESTS_FAILED
     result.stdout.fnmatch_lines(

@@ -69,7 +69,7 @@ class DropsMalformed(Whole):
 
 
 class IdsOfLength(Whole):
-    """Gives each special token without an entry the id len(vocab), also where that is taken."""
+    """Gives each special token without an entry the id len(vocab), even if it is in use."""
 
     def __init__(
         self,
@@ -108,7 +108,7 @@ def some(operation: str) -> Case:
     return next(case for case in SPEC.cases if case.op == operation and case.level == "must")
 
 
-def test_what_depends_on_a_counted_failure_counts_there() -> None:
+def test_dependent_failure_counts_with_its_cause() -> None:
     stream = outcome(some("stream"), wrong("stream", Dependence("encode")))
     encode = outcome(some("encode"), wrong("encode"))
     found = {one.name: one for one in verdicts([stream, encode])}
@@ -118,7 +118,7 @@ def test_what_depends_on_a_counted_failure_counts_there() -> None:
 
 
 @pytest.mark.parametrize("state", ["passed", "skipped", "warning"])
-def test_what_depends_on_no_counted_failure_counts_in_its_own_class(state: State) -> None:
+def test_failure_without_counted_cause_counts_in_its_own_class(state: State) -> None:
     stream = outcome(some("stream"), wrong("stream", Dependence("encode")))
     encode = replace(outcome(some("encode"), None), state=state)
     assert {one.name: one.word for one in verdicts([stream, encode])}["streaming"] == "fail"

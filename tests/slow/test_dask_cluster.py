@@ -1,4 +1,4 @@
-"""A Dask cluster as the manual shows it, and one of whose workers is killed."""
+"""The example of the manual for a Dask cluster works, and so does a cluster with a killed worker."""
 
 from __future__ import annotations
 

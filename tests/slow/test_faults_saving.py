@@ -1,4 +1,4 @@
-"""A save that fails or is interrupted, at any moment, leaves what was there, and nothing else."""
+"""A save that fails or is interrupted at any moment leaves the earlier files and no others."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def test_a_full_disk_at_any_call(save: str, here: Path) -> None:
 
 @pytest.mark.parametrize("save", saves.SAVES)
 def test_an_interrupt_at_any_line(save: str, here: Path) -> None:
-    """At some; `python tests/faults/sweep.py` tries all."""
+    """This tries some lines; `python tests/faults/sweep.py` tries all."""
     assert saves.interrupted(save, here, 12) > 11
 
 

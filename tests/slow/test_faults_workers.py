@@ -1,4 +1,4 @@
-"""Workers that are killed: one clear line, in time, and nothing left (tests/faults/killed.py)."""
+"""A killed worker gives one clear line in time and leaves nothing (tests/faults/killed.py)."""
 
 from __future__ import annotations
 
@@ -22,8 +22,9 @@ FEW = ["in a result", "in encode_file"]
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")
 @pytest.mark.parametrize("words", [["fork"], ["spawn", *FEW], ["forkserver", *FEW]], ids=lambda words: words[0])
-def test_a_worker_that_is_killed_is_one_clear_line(words: list[str]) -> None:
-    """All trials where processes begin quickly; without names, the script tries all with each way to begin them."""
+def test_killed_worker_gives_one_line_error(words: list[str]) -> None:
+    """This runs all trials with the fastest start method; the script, without names, runs them with every start
+    method."""
     done = subprocess.run([sys.executable, str(SCRIPT), *words], capture_output=True, text=True, timeout=90)
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.count("a worker died") == (len(words) - 1 or 5)
@@ -32,7 +33,7 @@ def test_a_worker_that_is_killed_is_one_clear_line(words: list[str]) -> None:
 @pytest.mark.skipif(multiprocessing.get_start_method() != "fork", reason="processes that are not forked take long")
 @pytest.mark.parametrize("work", stops.WORK)
 def test_an_interrupt_at_any_line_leaves_no_worker(work: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """At some; `python tests/faults/sweep.py` tries all."""
+    """This tries some lines; `python tests/faults/sweep.py` tries all."""
     monkeypatch.chdir(tmp_path)
     assert stops.interrupted(work, 12) > 11
 
@@ -43,9 +44,10 @@ class Terminal(StringIO):
 
 
 def test_no_command_has_a_thread(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A signal's exception may leave any lock of Python's own modules taken, and a thread would wait for it for ever.
+    """The exception of a signal can leave any lock of Python's own modules locked, and a thread would wait for it
+    forever.
 
-    That is, unless no thread is there: neither for the workers nor for the bars.
+    So no command has a thread, neither for workers nor for progress bars.
     """
     monkeypatch.chdir(tmp_path)
     terminal, begun, start = Terminal(), [], threading.Thread.start

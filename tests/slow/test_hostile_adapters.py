@@ -1,4 +1,4 @@
-"""The suite as a host for foreign code: hostile adapters (tests/hostile) fail their case, and the rest is tested."""
+"""Hostile adapters (tests/hostile) fail only their own case, and all other cases are tested."""
 
 from __future__ import annotations
 
@@ -26,24 +26,24 @@ from bpe_conformance.properties.engine import Effort
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="signals, descriptors and processes of Linux")
 
 HOSTILE = re.compile(rb"[\x00-\x08\x0b-\x1f\x7f-\xff]")
-"""What no terminal is to see."""
+"""Characters that must never reach a terminal."""
 SLOW = {"manyids", "toomanyids", "giganticerror", "endlessprints", "growinglist", "nativehang", "silentstream"}
 IN_PROCESS = (
     *("spin", "exit", "base", "closing", "nomemory", "recursion", "stopit", "odderror", "group", "endlesserror"),
     *("floodout", "endlessflood", "folder", "locale", "handlers", "thread", "equal", "huge", "endlessids"),
 )
-"""A sample of what is contained in the suite's own process."""
+"""A sample of the attacks that are contained in the suite's own process."""
 ISOLATE = ("--bpe-isolate",)
 SLOW_PROGRAMS = {"many-gigantic-lines", "objects", "drop-by-drop", "half-a-line", "silence", "output-closed"}
 
 
 def check(found: Trial, expected: dict[str, str], blamed: Iterable[str] = ()) -> None:
-    """Each attack has its state, all else passes, and nothing is left.
+    """Check that each attack has its expected state, all other cases pass, and nothing is left.
 
     Args:
         found: the run.
         expected: the state of each attack.
-        blamed: the honest cases that may fail for what comes before them: a reply that nobody asked for.
+        blamed: the honest cases that may fail because of an unrequested reply before them.
     """
     states = {name: state for name, (state, _) in found.results.items()}
     assert {name: states.get(name) for name in expected} == expected
@@ -93,7 +93,7 @@ def test_the_published_cases_can_be_learned_by_heart_and_properties_cannot() -> 
     small = [case for case in found if case.model is not None and not case.model.is_large]
     failing = [judge(case, implementation) is not None for case in small if skip_reason(case, implementation) is None]
     assert len(failing) > 50
-    assert sum(failing) <= len(failing) / 20  # two published cases may ask the same of tables of other ids
+    assert sum(failing) <= len(failing) / 20  # two published cases may ask the same of vocabularies with different ids
     tested = next(one for one in PROPERTIES if one.id == "law-encode")
     assert tested.run(implementation, Effort(seed=4711)) is not None
 

@@ -1,4 +1,4 @@
-"""What --bpe-isolate contains: crashes, native hangs, memory, and code that ends the process or catches all."""
+"""--bpe-isolate contains crashes, native hangs, memory, and code that ends the process or catches all exceptions."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ CONTAINED = {
 
 
 def check(result: pytest.RunResult, contained: dict[str, str]) -> None:
-    """Those cases fail, with this in their text, and all others pass."""
+    """Check that these cases fail with this text and that all others pass."""
     assert result.ret == pytest.ExitCode.TESTS_FAILED
     assert {name for name, state in states(result).items() if state == "FAILED"} == {*contained}
     blocks = " ".join(result.stdout.str().split()).split("FAILED ")
@@ -80,7 +80,7 @@ def test_native_crashes_hangs_and_memory_stay_in_their_case(project: Project) ->
 
 @pytest.mark.parametrize("allocator", ["pymalloc", "malloc"])
 def test_memory_that_grows_without_end(project: Project, monkeypatch: pytest.MonkeyPatch, allocator: str) -> None:
-    monkeypatch.setenv("PYTHONMALLOC", allocator)  # they fail at other places once nothing is left
+    monkeypatch.setenv("PYTHONMALLOC", allocator)  # the cases fail at different points once no memory is left
     project.write("native.py", NATIVE)
     served = f"cmd:{sys.executable} -m bpe_conformance.adapters.bridge --memory 0.25 native:Balloon"
     names = ("act-hang", "act-swallow", "act-print", "act-exit")
@@ -105,4 +105,4 @@ def test_a_right_tokenizer_gives_the_same_outcomes_in_a_process_of_its_own(proje
     assert len(plain) > 200
     assert set(plain) == set(isolated)
     different = {name for name in plain if plain[name] != isolated[name]}
-    assert {isolated[name] for name in different} <= {"SKIPPED"}  # what needs shared memory
+    assert {isolated[name] for name in different} <= {"SKIPPED"}  # skipped: these need shared memory

@@ -1,4 +1,4 @@
-"""How things grow, at small sizes. `benchmarks/limits.py` and `benchmarks/pattern_growth.py` go to the end."""
+"""Time and memory grow as expected at small sizes; `benchmarks/limits.py` and `pattern_growth.py` use large ones."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def gpt2() -> Tokenizer:
 
 
 def growth(run: Callable[[int], object], small: int, large: int) -> float:
-    """Return how many times the processor's time of `small` the one of `large` is, the best of three of each."""
+    """Return the processor time of `large` divided by that of `small`, each the best of three."""
 
     def seconds(size: int) -> float:
         start = time.process_time()
@@ -177,5 +177,5 @@ def test_time_of_a_split_is_in_proportion_to_hostile_text(name: str, way: str) -
 
         return growth(run, 500, 8_000) > 64
 
-    # A second look at what was steep once: the machine has others to serve.
+    # Measure steep growth a second time: the machine may be busy.
     assert [shape for shape in SHAPES if steep(shape) and steep(shape)] == []

@@ -1,4 +1,4 @@
-"""The HTML page of reports in a browser: the filter, the details, the keyboard, links, and narrow windows."""
+"""The HTML page of reports works in a browser: filter, details, keyboard, links and narrow windows."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Browser:
         self.driver, self.folder = driver, folder
 
     def open(self, name: str, hash_: str = "") -> None:
-        self.driver.get("about:blank")  # or only the hash would change
+        self.driver.get("about:blank")  # otherwise only the hash would change
         self.driver.get(f"{(self.folder / name).as_uri()}{hash_}")
 
     def js(self, code: str) -> Any:
@@ -41,7 +41,7 @@ class Browser:
         webdriver.ActionChains(self.driver).send_keys(*keys).perform()
 
     def until(self, code: str) -> None:
-        """Wait until an expression is true: going back in the history takes a moment."""
+        """Wait until an expression is true, because going back in the history takes a moment."""
         end = time.monotonic() + 5
         while not self.js(code):
             assert time.monotonic() < end, (code, self.js("location.hash"))
@@ -49,7 +49,7 @@ class Browser:
 
     @property
     def shown(self) -> list[str]:
-        """The clauses whose rows are seen."""
+        """Return the clauses whose rows are visible."""
         rows = "[...document.querySelectorAll('#table tr[data-clause]')]"
         return list(self.js(f"{rows}.filter((row) => row.offsetParent !== null).map((row) => row.dataset.clause)"))
 

@@ -31,7 +31,7 @@ IN_ITS_WORDS |= {
     "dangling": "there is no such file",
     "absent": "there is no such file",
 }
-"""What is said of a table, which may be a name or a folder."""
+"""Return the error for a vocabulary, given as a name or a directory."""
 
 
 @pytest.fixture(scope="module")
@@ -50,7 +50,7 @@ def test_no_reader_waits_for_a_pipe_or_reads_a_device(kind: str, said: dict[str,
         assert wanted in reported, (reader, reported)
 
 
-# As a user sees it
+# Command lines
 
 
 def table(target: str, tried: str) -> bytes:
@@ -154,11 +154,11 @@ def test_what_the_suite_is_given(project: Project) -> None:
     assert "deeper than 64" in project.refused(f"""cmd:{sys.executable} -c "input(); print('['*99999)" """)
 
 
-# Nothing is executed
+# No execution
 
 
 def test_nothing_that_is_read_is_executed(tmp_path: Path) -> None:
-    """An audit hook ends the process where anything is compiled, executed, imported, started or opened elsewhere."""
+    """An audit hook ends the process if anything is compiled, executed, imported or started, or opened elsewhere."""
     done = subprocess.run([sys.executable, FUZZ / "audit.py", tmp_path], capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stdout + done.stderr
     assert int(done.stdout.split()[0]) > 200

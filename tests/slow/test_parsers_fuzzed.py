@@ -1,6 +1,6 @@
-"""Each fuzz target on its seeds, on random bytes and on mutations: a line or what holds, never anything else.
+"""Each fuzz target, on seeds, random bytes and mutations, gives one line or a valid result, never anything else.
 
-For longer, led by coverage: `python tests/fuzz/run.py TARGET --seconds N`.
+`python tests/fuzz/run.py TARGET --seconds N` runs longer, guided by coverage.
 """
 
 from __future__ import annotations

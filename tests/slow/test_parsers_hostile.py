@@ -1,4 +1,4 @@
-"""What is malformed on purpose is refused in one line that names file and place, in little time and memory."""
+"""Deliberately malformed input is rejected in one line with file and position, in little time and memory."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from fuzz.hostile import HOSTILE
 from fuzz.targets import check, seeds
 
 SMALL = 1 << 17
-"""Of an input up to this size the memory is looked at."""
+"""Memory is measured for inputs up to this size."""
 MOST = 100 << 20
 
 

@@ -1,4 +1,4 @@
-"""The shipped patterns split every code point of Unicode 12 alike in three regex engines, whatever is around it."""
+"""Three regex engines split every code point of Unicode 12 alike by the shipped patterns, in several contexts."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ BLOCK = 1 << 13
 
 
 def _code_points(ranges: str) -> set[int]:
-    """Return the code points of ranges as the tables write them: `0000-0377 037A`."""
+    """Return the code points of ranges in the notation of the tables: `0000-0377 037A`."""
     ends = (part.split("-") for part in ranges.split())
     return {code for end in ends for code in range(int(end[0], 16), int(end[-1], 16) + 1)}
 
@@ -42,15 +42,15 @@ def texts() -> list[str]:
 
 @pytest.fixture(scope="module")
 def fewer_texts() -> list[str]:
-    """Return the same for all code points below U+3400, and for every sixteenth of the others."""
+    """Return the same for all code points below U+3400 and for every sixteenth of the others."""
     return _texts([code for code in _agreed() if code < 0x3400 or code % 16 == 0])
 
 
 @pytest.mark.parametrize("name", PATTERNS)
 def test_hugging_faces_engine_splits_alike(name: str, texts: list[str], fewer_texts: list[str]) -> None:
-    """o200k has all classes of characters that the patterns have, so it is tested on all code points."""
+    """o200k uses all character classes of the patterns, so it is tested on all code points."""
     tokenizers = pytest.importorskip("tokenizers")
-    # Oniguruma reads {1,3}+ as a repetition of the interval; an atomic group says what is meant.
+    # Oniguruma reads {1,3}+ as a repetition of the interval; an atomic group has the intended meaning.
     string = PATTERNS[name].replace(r"\p{N}{1,3}+", r"(?>\p{N}{1,3})")
     splitter = tokenizers.pre_tokenizers.Split(tokenizers.Regex(string), "isolated")
     for text in texts if name == "o200k" else fewer_texts:
@@ -59,7 +59,7 @@ def test_hugging_faces_engine_splits_alike(name: str, texts: list[str], fewer_te
 
 @pytest.mark.parametrize("name", PATTERNS)
 def test_tiktokens_engine_splits_alike(name: str, fewer_texts: list[str]) -> None:
-    """Pairs of bytes are tokens: two pieces where one is right, or the other way round, give other ids."""
+    """All pairs of bytes are tokens, so a missing or extra split changes the ids."""
     tiktoken = pytest.importorskip("tiktoken")
     ranks = {bytes([byte]): byte for byte in range(256)}
     ranks |= {bytes([first, second]): 256 * (first + 1) + second for first in range(256) for second in range(256)}
@@ -76,7 +76,7 @@ def test_tiktokens_engine_splits_alike(name: str, fewer_texts: list[str]) -> Non
 
 
 def test_the_comparison_can_fail(texts: list[str]) -> None:
-    """A pattern that takes marks for letters splits otherwise."""
+    """A pattern that treats marks as letters splits differently."""
     other = PATTERNS["gpt2"].replace(r"\p{L}+|", r"[\p{L}\p{M}]+|", 1)
     assert other != PATTERNS["gpt2"]
     assert any(split(text, other) != split(text, PATTERNS["gpt2"]) for text in texts)

@@ -1,4 +1,4 @@
-"""What tests/hostile/planted.py replaces is still there, once."""
+"""The source that tests/hostile/planted.py replaces still exists exactly once."""
 
 from __future__ import annotations
 

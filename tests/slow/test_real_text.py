@@ -1,4 +1,4 @@
-"""Real text, compared with independent implementations; skipped where they are not installed."""
+"""Real text gets the ids of independent implementations; skipped if these are not installed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""No false alarm: right tokenizers of many builds take the whole suite, or the part that their build matters to."""
+"""Correct tokenizers of many designs pass the whole suite, or the part to which their design matters."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from helpers.project import Project
 
 WHOLE = ["by_hand:Tokenizer", "linked:Tokenizer", "arrays:Tokenizer"]
 ASKED_FOR_LONG = {"linked:Tokenizer"}
-"""Asked the laws for long inputs, too; with others, some of which are naive, these take up to a minute."""
+"""Tested with the properties for long inputs as well; slower ones would take up to a minute."""
 SHORT = ("-k", "not (law-long or law-large or law-many or law-train-vocabulary or law-train-large)")
 PARTS = {
     "recursive:Tokenizer": ["MERGE", "SPLIT", "SPECIAL", "STREAM", "LAW-ENCODE", "LAW-STREAM"],
@@ -49,12 +49,12 @@ def judge(project: Project, adapter: str, *options: str, in_process: bool = Fals
 
 
 @pytest.mark.parametrize("adapter", WHOLE)
-def test_the_whole_suite_raises_no_alarm(project: Project, adapter: str) -> None:
+def test_correct_tokenizer_passes_the_whole_suite(project: Project, adapter: str) -> None:
     judge(project, adapter, *(() if adapter in ASKED_FOR_LONG else SHORT))
 
 
 @pytest.mark.parametrize("adapter", PARTS)
-def test_the_part_that_the_build_matters_to_raises_no_alarm(project: Project, adapter: str) -> None:
+def test_correct_tokenizer_passes_the_relevant_part(project: Project, adapter: str) -> None:
     judge(project, adapter, *SHORT, *(f"--bpe-clause={name}" for name in PARTS[adapter]), in_process=True)
 
 

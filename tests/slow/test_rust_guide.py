@@ -1,4 +1,4 @@
-"""The program and the test in docs/rust.md, with Debian's serde_json."""
+"""The program and the test in docs/rust.md work with Debian's serde_json."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def crate(tmp_path_factory: pytest.TempPathFactory) -> Path:
         if body.startswith("// "):
             name = body.splitlines()[0].removeprefix("// ")
             (folder / name).parent.mkdir(exist_ok=True)
-            # the models of SPLIT are small, so its cases need no optimized build
+            # the models of SPLIT are small, so its cases do not need an optimized build
             (folder / name).write_text(body.replace('"MERGE"', '"SPLIT"'), "utf-8")
     (folder / "src" / "lib.rs").write_text(LIBRARY, "utf-8")
     return folder

@@ -1,4 +1,4 @@
-"""Several implementations on one page: what is run, installed, read, printed and written."""
+"""`bpe-conformance survey` tests several implementations and writes one page."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_each_is_tested_in_its_own_process_and_written(folder: Path) -> None:
     assert tested["absent"].line.startswith("absent                       NOT TESTED: there is no module 'nowhere'")
     crashed = tested["crashing"].report
     assert crashed is not None
-    assert crashed["run"]["isolated"]  # the second try: in its process PYTEST_CURRENT_TEST is not set
+    assert crashed["run"]["isolated"]  # the second try, in whose process PYTEST_CURRENT_TEST is not set
     assert document.read(folder / "page" / "reports" / "wrong-one.json") == tested["wrong one"].report
     files = survey.write(folder / "page", list(tested.values()))
     assert [file.name for file in files] == ["index.html", "matrix.md"]
@@ -81,7 +81,7 @@ def test_the_command_takes_reports_too(folder: Path, capsys: pytest.CaptureFixtu
         (["reference", "--jobs", "0"], "--jobs 0: must be at least 1"),
     ],
 )
-def test_what_cannot_be_done_is_one_line(
+def test_wrong_usage_gives_one_line_error(
     folder: Path, capsys: pytest.CaptureFixture[str], words: list[str], message: str
 ) -> None:
     (folder / "broken.json").write_text("{", "utf-8")
@@ -195,7 +195,7 @@ def test_names_of_files_stay_in_the_folder_and_are_each_of_one() -> None:
     assert first != second
 
 
-def test_the_published_page_is_of_what_is_listed_and_found() -> None:
+def test_published_page_matches_the_lists() -> None:
     published = (Path(__file__).parents[2] / "docs" / "matrix.md").read_text("utf-8")
     rows = re.findall(r"^\| `([^`]+)` \|", published, re.MULTILINE)
     assert rows == [one.name for one in implementations.implementations()]

@@ -18,11 +18,11 @@ from bpe_conformance.properties.engine import skip_reason as property_skip_reaso
 from bpe_conformance.reference import Tokenizer
 
 GROWTH = 1.1
-"""What the second half of the rounds may have in addition."""
+"""Memory that the second half of the rounds may add."""
 
 
 def work(number: int) -> None:
-    """Train, encode in every way, decode, save and load, on another text each time."""
+    """Train, encode in every way, decode, save and load, each time on a different text."""
     draw = random.Random(number)
     letters = "".join(chr(draw.choice((97, 97, 97, 0x3B1, 0x4E00, 0x1F600)) + draw.randrange(20)) for _ in range(30))
     text = "".join(draw.choice(letters + "   \n") for _ in range(200_000)) + "<|e|>"
@@ -44,7 +44,7 @@ def suite() -> None:
 
 
 def main() -> int:
-    """Print the memory after each round; fail if it grows on in the second half."""
+    """Print the memory after each round; fail if it keeps growing in the second half."""
     rounds = int(sys.argv[1]) if len(sys.argv) > 1 else 10
     process = psutil.Process()
     sizes = []

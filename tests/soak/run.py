@@ -1,4 +1,4 @@
-"""The suite, again and again in other surroundings: `python tests/soak/run.py --minutes 60`.
+"""Runs the suite repeatedly in different environments: `python tests/soak/run.py --minutes 60`.
 
 Each run is in a process of its own and writes a report; all reports of one adapter have to be equal but for times
 (those with `--bpe-isolate` among themselves: some laws need the memory of the suite's own process).
@@ -28,16 +28,16 @@ ADAPTERS = {
     "bpe_conformance.known_bugs.streaming:LastTokenHeldBack": 1,
     "bpe_conformance.known_bugs.training_text:BytesOfTheTextOnly": 1,
 }
-"""What is judged → the exit code that it has to have."""
+"""Adapter → the expected exit code."""
 OF_THE_RUN = ("created", "platform", "seconds", "command", "isolated", "language")
 TIMES = "take too long to try"
-"""The end of a note on a law: it depends on the speed of the machine."""
+"""The end of a note on a property, which depends on the speed of the machine."""
 ASCII = {"LC_ALL": "POSIX", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
 
 
 @dataclass(frozen=True)
 class Way:
-    """Surroundings: what a run has in addition, or in place of the usual."""
+    """An environment: what a run has in addition to the usual, or in place of it."""
 
     name: str
     options: tuple[str, ...] = ()
@@ -46,7 +46,7 @@ class Way:
 
 
 def ways(number: int) -> list[Way]:
-    """Return the surroundings for one round."""
+    """Return the environments for one round."""
     return [
         Way("plain"),
         Way("-n 2", ("-n", "2")),
@@ -61,7 +61,7 @@ def ways(number: int) -> list[Way]:
 
 
 def timeless(value: Any) -> Any:
-    """Return a report without what differs from run to run on purpose."""
+    """Return a report without the parts that may differ between runs."""
     if isinstance(value, dict):
         return {key: timeless(one) for key, one in value.items() if key not in OF_THE_RUN}
     if isinstance(value, list):
@@ -70,7 +70,7 @@ def timeless(value: Any) -> Any:
 
 
 def judged(python: str, adapter: str, way: Way, report: Path) -> tuple[int, Any, str]:
-    """Run the suite once, and return its exit code, its report without times and the end of what it said."""
+    """Run the suite once, and return its exit code, its report without times and the end of its output."""
     command = [python, "-m", "pytest", "conformance", "--adapter", adapter, "-q", "-p", "no:cacheprovider"]
     with tempfile.TemporaryDirectory() as folder:
         found = subprocess.run(
@@ -90,12 +90,12 @@ def judged(python: str, adapter: str, way: Way, report: Path) -> tuple[int, Any,
 
 
 def digest(data: Any) -> str:
-    """Return a short name for what a run reported."""
+    """Return a short name for the report of a run."""
     return hashlib.sha256(json.dumps(data, sort_keys=True).encode()).hexdigest()[:12]
 
 
 def unlike(first: Any, other: Any, where: str = "") -> Iterator[str]:
-    """Yield a line for each place in which two reports differ."""
+    """Yield a line for each difference between two reports."""
     if isinstance(first, dict) and isinstance(other, dict) and first.keys() == other.keys():
         for key in first:
             yield from unlike(first[key], other[key], f"{where} {first.get('id', '')} {key}")
@@ -117,7 +117,7 @@ def rounds(pythons: list[str]) -> Iterator[tuple[str, str, Way]]:
 
 
 def soak(minutes: float, runs: int, pythons: list[str], fuzz: int) -> int:
-    """Run until the time is over and there were enough runs; return how many were not like the first."""
+    """Run until the time is up and there were enough runs; return how many differed from the first."""
     until = time.monotonic() + 60 * minutes
     first: dict[str, Any] = {}
     counts: dict[str, int] = {}
@@ -143,7 +143,7 @@ def soak(minutes: float, runs: int, pythons: list[str], fuzz: int) -> int:
 
 
 def fuzzed(seconds: int) -> int:
-    """Run every fuzz target for some seconds (extra `fuzz`); return how many found something."""
+    """Run every fuzz target for a few seconds (extra `fuzz`); return how many found something."""
     fuzz = HERE.parent / "fuzz"
     failed = 0
     for target in sorted(path.name for path in (fuzz / "seeds").iterdir()):
@@ -156,7 +156,7 @@ def fuzzed(seconds: int) -> int:
 
 
 def main() -> int:
-    """Run, and print what differed."""
+    """Run, and print the differences."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--minutes", type=float, default=60)
     parser.add_argument("--runs", type=int, default=100, help="at least so many runs of the suite")

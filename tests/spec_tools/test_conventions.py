@@ -44,14 +44,14 @@ def report_of(target: object) -> Report:
 
 
 @pytest.mark.parametrize("tie_break", TIE_BREAKS)
-def test_the_reference_under_every_tie_break(tie_break):
+def test_every_tie_break_of_the_reference_is_found(tie_break):
     report = report_of(conventional(tie_break=tie_break))
     assert report.found == {name: DEFAULTS[name] for name in CONVENTIONS} | {"tie_break": tie_break}
     assert report.status == 0
 
 
 @pytest.mark.parametrize(("tie_break", "byte_order", "id_layout"), TRAINING)
-def test_the_textbook_under_every_convention(tie_break, byte_order, id_layout):
+def test_every_convention_of_the_textbook_is_found(tie_break, byte_order, id_layout):
     lookup = CONVENTIONS["lookup"][byte_order == "gpt2"]
     special = CONVENTIONS["train_special"][id_layout == "specials-bytes-merges"]
     declared = {
@@ -104,7 +104,7 @@ def test_the_textbook_under_every_convention(tie_break, byte_order, id_layout):
         ),
     ],
 )
-def test_built_in_adapters(adapter, package, found):
+def test_conventions_of_built_in_adapters_are_found(adapter, package, found):
     pytest.importorskip(package)
     report = find(adapter)
     assert report.found == found
@@ -173,7 +173,7 @@ def test_a_wrong_declaration_contradicts():
 
 
 def training(pick):
-    """Return a class that trains with `pick` from the table of counts."""
+    """Return a class that picks each merge from the counts with `pick`."""
 
     class Trainer:
         conventions: ClassVar = {"tie_break": "unspecified"}
@@ -199,7 +199,7 @@ def last_seen(counts):
     return [pair for pair, count in counts.items() if count == most][-1]
 
 
-def test_each_merge_is_a_maximum_but_no_rule_fits():
+def test_unknown_tie_break_is_reported():
     report = report_of(training(last_seen))
     assert report.found["tie_break"] == "unspecified"
     assert report.status == 0
@@ -234,7 +234,7 @@ def test_merges_from_old_counts_are_not_maxima():
 
 
 @pytest.mark.parametrize("wrong", [NewPairsForgotten, NewPairsWithoutWeight, SeamsOfOldWord, StaleHeapEntry])
-def test_counts_that_are_updated_incorrectly(wrong):
+def test_incorrect_counts_are_reported(wrong):
     shown = [one for one in probes()[-5:] if not_a_maximum(one, wrong.train(one.text, 256 + one.merges, []).merges)]
     assert shown
     assert report_of(wrong).findings[0].broken
@@ -247,7 +247,7 @@ def test_probes_without_ties_are_the_same_under_every_rule():
         assert not_a_maximum(one, first) == ""
 
 
-def test_unspecified_but_not_declared():
+def test_undeclared_unspecified_rule_is_reported():
     trainer = training(last_seen)
     trainer.conventions = {}
     report = report_of(trainer)
@@ -255,13 +255,13 @@ def test_unspecified_but_not_declared():
     assert 'declare: conventions = {"tie_break": "unspecified"}' in list(report.lines)
 
 
-def test_a_known_rule_declared_as_unspecified():
+def test_known_rule_declared_as_unspecified_is_reported():
     report = report_of(training(lambda counts: choose(counts, "lex-smaller", {})))
     assert report.status == 0
     assert list(report.lines)[-1].startswith("declare tie_break lex-smaller instead of unspecified")
 
 
-def test_no_known_tie_break_with_the_smallest_evidence():
+def test_smallest_evidence_against_all_tie_breaks_is_shown():
     def rarest(counts):
         return min(counts, key=lambda pair: (counts[pair], pair))
 
@@ -276,7 +276,7 @@ def test_no_known_tie_break_with_the_smallest_evidence():
     assert repr(min(wrong, key=lambda one: len(one.text)).text)[1:-1] in report.findings[0].why
 
 
-def test_too_few_merges():
+def test_trainer_with_too_few_merges_is_reported():
     class Lazy(Tokenizer):
         @classmethod
         def train(cls, text, vocab_size, special_tokens, pattern=None):
@@ -287,7 +287,7 @@ def test_too_few_merges():
     assert report.status == 1
 
 
-def test_ties_and_ids_in_different_byte_orders():
+def test_tie_break_and_ids_can_have_different_byte_orders():
     class Mixed(Tokenizer):
         conventions: ClassVar = {"tie_break": "smaller-ids", "byte_order": "gpt2"}
 
@@ -302,7 +302,7 @@ def test_ties_and_ids_in_different_byte_orders():
     assert "by its ties; its ids are in raw order" in report.findings[1].why
 
 
-def test_an_unknown_layout():
+def test_unknown_layout_is_reported():
     class Shifted(Tokenizer):
         @classmethod
         def train(cls, text, vocab_size, special_tokens, pattern=None):
@@ -331,7 +331,7 @@ def test_without_special_tokens_the_layout_is_undetermined():
     assert report.status == 0
 
 
-def test_an_unknown_lookup():
+def test_unknown_lookup_is_reported():
     class Whole(Tokenizer):
         def _merge(self, word):
             whole = b"".join(word)
@@ -342,7 +342,7 @@ def test_an_unknown_lookup():
     assert report.status == 1
 
 
-def test_a_trainer_that_raises():
+def test_trainer_that_raises_is_reported():
     class Raises(Tokenizer):
         @classmethod
         def train(cls, text, vocab_size, special_tokens, pattern=None):
@@ -353,7 +353,7 @@ def test_a_trainer_that_raises():
     assert "RuntimeError" in report.findings[0].why
 
 
-def test_command(capsys):
+def test_command_prints_the_conventions(capsys):
     assert main(["conventions", "textbook"]) == 0
     assert "lex-greater" in capsys.readouterr().out
     for unusable in ("textbok", "json:dumps", "nothing.there:Tokenizer"):
@@ -365,7 +365,7 @@ def test_command(capsys):
         find("textbok")
 
 
-def test_same_under_any_hash_seed(tmp_path):
+def test_result_does_not_depend_on_the_hash_seed(tmp_path):
     runs = set()
     for seed in ("0", "1"):
         code = "import sys; from bpe_conformance.cli import main; sys.exit(main(sys.argv[1:]))"
@@ -375,11 +375,11 @@ def test_same_under_any_hash_seed(tmp_path):
     assert len(runs) == 1
 
 
-def test_readable_by_a_machine():
+def test_command_prints_json():
     line = next(line for line in report_of(Undeclared).lines if line.startswith("declare: "))
     assert json.loads(line.partition(" = ")[2]) == {"tie_break": "lex-smaller", "id_layout": "specials-bytes-merges"}
 
 
-def test_through_the_bridge():
+def test_conventions_are_found_over_the_bridge():
     serve = shlex.join([sys.executable, "-m", "bpe_conformance.adapters.bridge", "textbook"])
     assert find(f"cmd:{serve}").found == {name: DEFAULTS[name] for name in CONVENTIONS}

@@ -102,7 +102,7 @@ def test_the_reason_says_how_the_tie_was_broken(spec: Spec) -> None:
         ({(b"a", b"a"): 1}, "(a,a): no other pair occurs 1 time"),
     ],
 )
-def test_reasons(counts: dict[tuple[bytes, bytes], int], reason: str) -> None:
+def test_replay_gives_the_reason_of_each_merge(counts: dict[tuple[bytes, bytes], int], reason: str) -> None:
     chosen = textbook.choose(counts, "lex-greater", {})
     assert replay._reason(counts, chosen, "lex-greater", {}).endswith(reason)
 

@@ -1,4 +1,4 @@
-"""`bpe-conformance export`: what another language needs is in the JSON, and nothing else is needed."""
+"""`bpe-conformance export` writes JSON from which any language can run the cases."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_every_document_passes_the_schema(exported: Path, documents: dict[str, A
     validator = Draft202012Validator(schema)
     inline = [name for name in documents if name.startswith("models/inline-")]
     for name, document in documents.items():
-        if name in inline[3:]:  # validation is slow: a sample has to do
+        if name in inline[3:]:  # validation is slow, so this checks a sample
             continue
         fewer = dict(document)
         for key in {"vocab", "merges"} & document.keys():
@@ -94,7 +94,7 @@ class Runner:
                 yield from document["cases"]
 
     def holds(self, case: dict[str, Any], expect: Mapping[str, Any], conventions: Mapping[str, str]) -> bool | None:
-        """Whether the textbook gives what is expected; None if the case does not apply."""
+        """Return whether the textbook gives the expected value; None if the case does not apply."""
         if "any_of" in expect:
             return any(self.holds(case, one, conventions) for one in expect["any_of"])
         if "by_convention" in expect:
@@ -206,7 +206,7 @@ def test_the_runner_detects_a_wrong_value(documents: dict[str, Any]) -> None:
     assert runner.holds(case, case["expect"], {"key": "lex-greater", "lookup": "pair"}) is False
 
 
-# Where it is written
+# Target directory
 
 
 def test_only_an_earlier_export_is_replaced(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Each rule of the lint is broken by a spec of its own, and the spec that is shipped breaks none."""
+"""Each lint rule has a spec that breaks only that rule, and the shipped spec breaks none."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ FIXTURES = sorted(BAD.glob("*.yaml"))
 
 
 def _spec(target: Path, fixture: Path | None = None) -> tuple[Path, str]:
-    """Return a copy of the good spec with what `fixture` adds to it, and the error that it names.
+    """Return a copy of the good spec with the additions of `fixture`, and the error that it names.
 
     Its first line is the error; the second one names the files that its YAML documents become.
     """
@@ -33,7 +33,7 @@ def _spec(target: Path, fixture: Path | None = None) -> tuple[Path, str]:
     return folder, first.removeprefix("# ")
 
 
-def test_the_good_spec_is_good(tmp_path: Path) -> None:
+def test_good_spec_has_no_errors(tmp_path: Path) -> None:
     assert lint(_spec(tmp_path)[0]) == []
 
 
@@ -73,7 +73,7 @@ def test_rules_can_be_read(capsys: pytest.CaptureFixture[str]) -> None:
     assert [line.split()[0] for line in lines] == [rule.name for rule in RULES]
 
 
-def test_a_missing_spec_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_missing_spec_gives_one_line_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["list", "--spec", str(tmp_path)]) == 2
     assert capsys.readouterr().err.count("\n") == 1
 
@@ -95,7 +95,7 @@ def test_a_missing_spec_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixtur
         ("\U0010ffff", True),
     ],
 )
-def test_the_table_of_unicode_12(char: str, known: bool) -> None:
+def test_table_of_unicode_12_is_built(char: str, known: bool) -> None:
     assert characters.is_in_unicode_12(char) is known
 
 
@@ -104,7 +104,7 @@ def test_another_python_version_is_an_error() -> None:
         unicode_tables.unicode_12_table(sys.executable)
 
 
-def test_ranges_there_and_back() -> None:
+def test_ranges_round_trip() -> None:
     codes = [0, 1, 2, 7, 0x10FFFE, 0x10FFFF]
     spelled = unicode_tables.write_ranges(codes)
     assert spelled == "0000-0002 0007 10FFFE-10FFFF"

@@ -24,7 +24,7 @@ def test_every_case_has_one_line(spec: Spec) -> None:
     assert lines[0].endswith(case.title)
 
 
-def test_filters_narrow(capsys: pytest.CaptureFixture[str]) -> None:
+def test_filters_combine(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["list", "--section", "stream", "--op", "stream", "--level", "must"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines
@@ -32,7 +32,7 @@ def test_filters_narrow(capsys: pytest.CaptureFixture[str]) -> None:
     assert {line.split()[2] for line in lines} == {"must"}
 
 
-def test_an_unknown_name_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+def test_unknown_name_gives_one_line_error(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["list", "--clause", "TRAIN-TEI-1"]) == 2
     message = "bpe-conformance: there is no clause 'TRAIN-TEI-1'; did you mean TRAIN-TIE-1"
     assert capsys.readouterr().err.startswith(message)
@@ -56,7 +56,7 @@ def test_a_summary_has_no_filters(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().err == "bpe-conformance: --summary counts the whole spec; leave --level out\n"
 
 
-def test_wrong_usage_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+def test_wrong_usage_gives_one_line_error(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as left:
         cli.main(["list", "--no-such-option"])
     assert left.value.code == 2

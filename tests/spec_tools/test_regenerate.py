@@ -110,7 +110,7 @@ def test_the_layout_of_long_values_is_stable(spec: Path) -> None:
     assert once["cases/encode.yaml"].isascii()
 
 
-def test_the_command(spec: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_command_reports_changes(spec: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["regenerate", "--check", "--spec", str(spec)]) in (0, 1)  # marks of witnesses may be missing
     change(spec / "cases" / "encode.yaml", "ids: [256, 97]", "ids: [256, 98]")
     capsys.readouterr()
@@ -132,5 +132,5 @@ def test_the_command(spec: Path, capsys: pytest.CaptureFixture[str]) -> None:
         ("", '""'),
     ],
 )
-def test_flow_style(value: object, written: str) -> None:
+def test_flow_style_is_kept(value: object, written: str) -> None:
     assert write_flow(value) == written

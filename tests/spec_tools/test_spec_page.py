@@ -1,4 +1,4 @@
-"""The rendered specification holds what the data hold, each clause once, with examples that are cases."""
+"""The rendered specification contains all data, each clause once, and examples taken from cases."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`bpe-conformance regenerate`: expected values from the oracle, marks of the witnesses, nothing else."""
+"""`bpe-conformance regenerate` writes expected values from the oracle and marks of witnesses, nothing else."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ clauses:
 
 
 class Agrees:
-    """What an honest witness is: the textbook, under the convention that it is asked for."""
+    """A correct witness: the textbook under the requested convention."""
 
     conventions: ClassVar = {"lookup": "bytes"}
     kind = textbook.with_conventions(lookup="bytes")
@@ -101,7 +101,7 @@ class Agrees:
 
 
 class Lies(Agrees):
-    """Gives one id too many for every text that holds an x."""
+    """Returns one id too many for every text that contains an x."""
 
     class kind(textbook.with_conventions(lookup="bytes")):  # noqa: N801
         def encode(self, text):
@@ -270,7 +270,9 @@ def test_a_recorded_disagreement_that_does_not_exist_is_an_error(spec):
     (spec / "disagreements.yaml").write_text(yaml.safe_dump([entry]))
     outcome = regenerate(spec, witnesses=[witness()])
     assert outcome.refusals == ["disagreements.yaml: honest agrees with first; delete the entry"]
-    assert regenerate(spec, witnesses=[witness(version="0")]).refusals == []  # who is not asked may still disagree
+    assert (
+        regenerate(spec, witnesses=[witness(version="0")]).refusals == []
+    )  # a witness that is not asked may still disagree
 
 
 @pytest.mark.parametrize(
@@ -281,7 +283,7 @@ def test_a_recorded_disagreement_that_does_not_exist_is_an_error(spec):
         ({"witness": "honest", "case": "first", "source": "s"}, "has the keys"),
     ],
 )
-def test_malformed_disagreements(spec, entry, message):
+def test_malformed_disagreement_is_rejected(spec, entry, message):
     (spec / "disagreements.yaml").write_text(yaml.safe_dump([entry]))
     with pytest.raises(SpecError, match=message):
         regenerate(spec, check=True, witnesses=[witness()])
@@ -301,7 +303,7 @@ def test_an_absent_witness_keeps_its_mark(spec, absent):
     assert outcome.witnessed == {1: 3, 2: 1}
 
 
-def test_a_witness_that_is_not_installed_at_all(spec):
+def test_witness_that_is_not_installed_is_noted(spec):
     away = witness(package="regex")
     regenerate(spec, witnesses=[away])
     gone = replace(away, package="no-such-distribution")

@@ -1,4 +1,4 @@
-"""The list of findings, the scripts that show them, and their place on the page."""
+"""Every finding has a script that shows it and a place on the page."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The facts of docs/implementations.md, run again; each function is one mark of the page."""
+"""Checks the facts of docs/implementations.md again; each function is one mark on the page."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ FACTS: dict[str, tuple[Callable[[], None], tuple[str, ...]]] = {}
 
 
 def fact(*packages: str) -> Callable[[Callable[[], None]], Callable[[], None]]:
-    """Enter a function under its name, with the packages that it runs."""
+    """Register a function under its name, with the packages that it uses."""
 
     def enter(function: Callable[[], None]) -> Callable[[], None]:
         FACTS[function.__name__.replace("_", "-")] = (function, packages)
@@ -47,7 +47,7 @@ def test_versions_are_those_of_the_witnesses():
 
 
 @pytest.mark.parametrize("name", [*dict.fromkeys(re.findall(r"✓([a-z0-9-]+)", PAGE))])
-def test_fact(name):
+def test_fact_of_the_page_holds(name):
     function, packages = FACTS[name]
     for package in packages:
         try:
@@ -112,7 +112,7 @@ def byte_learned(tokens: Any) -> list[bytes]:
 
 
 class Giga:
-    """gigatoken's trainer in the shape of the protocol."""
+    """gigatoken's trainer with the methods of the adapter protocol."""
 
     mode = ""
 
@@ -520,7 +520,7 @@ def oniguruma_interval():
     assert hugging_split(r"\p{N}{1,3}", "12345") == ["123", "45"]
 
 
-# Errors often repeated
+# Errors that are often repeated
 
 
 @fact()

@@ -1,4 +1,4 @@
-"""Tokenizers that a student could write; only `regex` is imported. The tests copy this file into a project."""
+"""Tokenizers that a student could write; they import only `regex`. The tests copy this file into a project."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Word = tuple[bytes, ...]
 
 
 class Tokenizer:
-    """A correct one."""
+    """A correct tokenizer."""
 
     def __init__(self, vocab: Any, merges: Any, special_tokens: Any = None) -> None:
         self.vocab = dict(vocab)
@@ -222,7 +222,7 @@ class EncodesOnly:
 
 
 class FourBugs(Greedy, SmallestTie, ShortestSpecial, DecodesApart):
-    """Four at once."""
+    """Four bugs in one tokenizer."""
 
 
 def learn(path: Path, vocab_size: int, special_tokens: list[str]) -> tuple[Any, Any]:

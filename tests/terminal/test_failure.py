@@ -1,6 +1,6 @@
-"""The whole text of failures: one wrong tokenizer for each area, as the terminal shows it.
+"""The terminal shows the expected text of a failure, for one wrong tokenizer of each area.
 
-`WRITE_EXPECTED=1 pytest tests/terminal` writes the expected texts anew, after a change of wording.
+After a change of wording, `WRITE_EXPECTED=1 pytest tests/terminal` rewrites the expected texts.
 """
 
 from __future__ import annotations
@@ -233,13 +233,13 @@ AREAS = sorted(file.stem for file in EXPECTED.glob("*.txt"))
 
 
 def plain(failure: Failure) -> str:
-    """Return the text without frames of this file: their line numbers change."""
+    """Return the text without frames of this file, whose line numbers change."""
     kept = [(label, text) for label, text in failure.evidence if "test_failure.py" not in text]
     return "\n".join(replace(failure, evidence=tuple(kept)).lines()) + "\n"
 
 
 @pytest.mark.parametrize("area", AREAS)
-def test_the_text_of_a_failure(area: str, found: Mapping[str, Failure]) -> None:
+def test_failure_has_the_expected_text(area: str, found: Mapping[str, Failure]) -> None:
     check(plain(found[area]), EXPECTED / f"{area}.txt")
 
 
@@ -255,7 +255,7 @@ def test_lines_are_visible_ascii_and_at_most_100_columns_wide(area: str, found: 
     for line in found[area].lines():
         assert line.isascii()
         assert not line or line.isprintable()
-        assert len(line) <= WIDTH or line.startswith(COMMANDS)  # a command is one line, to be copied
+        assert len(line) <= WIDTH or line.startswith(COMMANDS)  # a command is one line, which users copy
 
 
 @pytest.mark.parametrize("area", AREAS)
@@ -273,7 +273,7 @@ def test_a_caret_is_under_the_first_difference(area: str, found: Mapping[str, Fa
 
 @pytest.mark.parametrize("length", [1, 5, 40])
 @pytest.mark.parametrize("place", [0, 4, 39])
-def test_rows_of_any_length_fit(length: int, place: int) -> None:
+def test_rows_fit_whatever_their_length(length: int, place: int) -> None:
     right = [f"{number}{'x' * length}" for number in range(40)]
     got = [*right[:place], "y" * length, *right[place + 1 :]]
     ids = (list(range(40)), list(range(100_000, 100_040)))
@@ -283,7 +283,7 @@ def test_rows_of_any_length_fit(length: int, place: int) -> None:
 
 
 class Writer:
-    """Keeps what is written to a terminal, and how."""
+    """Records the text and the markup written to a terminal."""
 
     def __init__(self) -> None:
         self.lines: list[tuple[str, bool, bool]] = []

@@ -1,6 +1,6 @@
-"""The whole output of runs: one wrong tokenizer for each area, and what follows from the options.
+"""Runs print the expected output, for one wrong tokenizer of each area and for several options.
 
-`WRITE_EXPECTED=1 pytest tests/terminal` writes the expected texts anew, after a change of wording.
+After a change of wording, `WRITE_EXPECTED=1 pytest tests/terminal` rewrites the expected texts.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ RUNS: dict[str, tuple[str, tuple[str, ...]]] = {
 
 
 def plain(lines: Sequence[str]) -> str:
-    """Return the output without pytest's own progress, and without what differs from run to run."""
+    """Return the output without pytest's own progress and without parts that differ between runs."""
     kept = [
         line for line in lines if not re.match(r"platform |rootdir: |plugins: |cachedir: |hypothesis profile", line)
     ]
@@ -76,14 +76,14 @@ def plain(lines: Sequence[str]) -> str:
 
 @cache
 def small_spec() -> Spec:
-    """Return the spec with few cases, the same ones when others are added."""
+    """Return the spec with a few fixed cases."""
     names = CASES.read_text("ascii").split()
     spec = installed_spec()
     return replace(spec, cases=tuple(case for case in spec.cases if case.id in names))
 
 
 @pytest.mark.parametrize("name", RUNS)
-def test_the_whole_output_of_a_run(name: str, project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_run_prints_the_expected_output(name: str, project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(run, "spec_in", lambda _: small_spec())
     if name != "property":
         monkeypatch.setattr(run, "bind_properties", lambda *_: [])

@@ -1,4 +1,4 @@
-"""The line that shows where a long run is, as a terminal shows it."""
+"""The progress line of a long run looks correct in a terminal."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ CONTROL = re.compile(r"\x1b\[(\d*)([A-Z])")
 
 
 def screen(text: str) -> list[str]:
-    """Return the lines that a terminal shows after it got `text`."""
+    """Return the lines that a terminal shows after receiving `text`."""
     lines, row, column = [""], 0, 0
     place = 0
     while place < len(text):
@@ -62,7 +62,7 @@ def made(monkeypatch: pytest.MonkeyPatch, verbose: int = 0, capture: str = "fd",
     return progress.Progress(config), writer
 
 
-def test_dots_stay_where_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_progress_line_keeps_the_dots(monkeypatch: pytest.MonkeyPatch) -> None:
     line, writer = made(monkeypatch)
     terminal = writer._file
     for number in range(8):
@@ -79,7 +79,7 @@ def test_dots_stay_where_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("options", [{"verbose": 1}, {"verbose": -2}, {"capture": "no"}, {"term": "dumb"}])
-def test_where_pytest_writes_no_dots_there_is_no_line(monkeypatch: pytest.MonkeyPatch, options: Any) -> None:
+def test_progress_line_needs_the_dots_of_pytest(monkeypatch: pytest.MonkeyPatch, options: Any) -> None:
     line, writer = made(monkeypatch, **options)
     line.show("MERGE", 1, 2)
     assert writer._file.getvalue() == ""
@@ -117,7 +117,7 @@ def test_a_run_on_a_terminal_shows_where_it_is(project: Project) -> None:
     while True:
         try:
             part = os.read(terminal, 65536)
-        except OSError:  # the other side is closed
+        except OSError:  # the other end is closed
             break
         if not part:
             break

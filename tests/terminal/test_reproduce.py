@@ -1,4 +1,4 @@
-"""The command that a failure prints: it needs the user's package alone, and gets the same answer."""
+"""The command that a failure prints needs only the user's package and gets the same answer."""
 
 from __future__ import annotations
 
@@ -150,7 +150,7 @@ def test_the_command_gets_the_same_answer(adapter: str, test: str, options: tupl
         assert "import bpe_conformance" not in program
 
 
-def test_what_cannot_be_repeated_has_no_command(project: Path) -> None:
+def test_unrepeatable_failure_has_no_command(project: Path) -> None:
     mismatch, command = failed(*FAILURES[0])
     in_context = replace(mismatch.asked, context="after 1,000 other texts")
     assert not reproduce.one_line(in_context, command)
@@ -163,7 +163,7 @@ def test_what_cannot_be_repeated_has_no_command(project: Path) -> None:
     assert not reproduce.program(training, other)
 
 
-def test_what_save_wrote_is_printed(project: Path) -> None:
+def test_command_prints_the_saved_files(project: Path) -> None:
     mismatch, command = failed(*FAILURES[0])
     program = reproduce.program(replace(mismatch.asked, operation="save"), command)
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
@@ -171,7 +171,7 @@ def test_what_save_wrote_is_printed(project: Path) -> None:
     assert "#version: 0.2\nb c\na b" in done.stdout
 
 
-def test_files_that_are_refused_are_loaded_and_nothing_more() -> None:
+def test_command_only_loads_files_that_are_rejected() -> None:
     case = next(
         case for case in installed_spec().cases if case.op == "encode" and case.model and not case.model.is_large
     )

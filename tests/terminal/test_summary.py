@@ -1,4 +1,4 @@
-"""The end of a run: it follows all that pytest sums up, and says what could not be written, and of which part."""
+"""The summary comes after pytest's own, and reports unwritten files and partial runs."""
 
 from __future__ import annotations
 
@@ -104,10 +104,10 @@ def test_a_run_of_a_part_says_so_beside_each_verdict(
     assert not any(name in report["run"]["base"] for name in ("--bpe-section", "--bpe-clause", "--bpe-case", " -k "))
 
 
-def test_frames_of_ours_are_in_no_failure(project: Project) -> None:
+def test_failures_show_no_frames_of_the_suite(project: Project) -> None:
     trained = project.judge("mine:EncodeOnly", "--bpe-trainer", "mine:raises", "--bpe-case", "train-low")
     (frame,) = lines(trained, "  raised in")
-    assert frame.startswith("  raised in  mine.py:")  # no folder: a report is the same wherever the adapter is
+    assert frame.startswith("  raised in  mine.py:")  # no directory: a report does not depend on where the adapter is
     apart = project.judge("mine:Raises", "--bpe-isolate", "--bpe-case", "merge-priority")
     place = next(index for index, line in enumerate(apart.outlines) if line.startswith("  raised in"))
     reported = apart.outlines[place : place + 2]
@@ -127,13 +127,13 @@ def test_frames_of_ours_are_in_no_failure(project: Project) -> None:
         ("1\n2\n3\n4\n    ~~^^\n5\n", "2 3 4 5"),
     ],
 )
-def test_of_what_a_process_reported_the_innermost_places_are_shown(reported: str, shown: str) -> None:
+def test_innermost_frames_of_a_process_are_shown(reported: str, shown: str) -> None:
     where = Raised("encode(...)", RemoteError("E", "m", reported)).where
     assert len(where) <= 4
     assert " ".join(where).startswith(shown)
 
 
-def test_a_page_of_a_part_repeats_one_case(project: Project) -> None:
+def test_page_of_a_partial_run_repeats_one_case(project: Project) -> None:
     project.judge("mine:Greedy", "--bpe-section", "MERGE", "--bpe-report", "page.html")
     page = (project.path / "page.html").read_text("utf-8")
     repeat = f"pytest conformance --adapter mine:Greedy --bpe-spec {SPEC}"
@@ -154,7 +154,7 @@ def test_a_model_that_no_case_has_is_noted(project: Project) -> None:
     assert not lines(project.judge("mine:TrainOnly", "--bpe-section", "DECODE"), "note  ")
 
 
-def test_what_the_constructor_says_as_it_refuses_is_reported_first_and_last(project: Project) -> None:
+def test_error_of_the_constructor_is_reported_first_and_last(project: Project) -> None:
     project.write(
         "refuses.py",
         "import mine\n\nclass T(mine.TrainOnly):\n    def encode(self, text): return []\n"
