@@ -60,7 +60,7 @@ class HangError(BridgeError, TimeoutError):
 
 
 class OutOfMemoryError(BridgeError, MemoryError):
-    """The process has no memory left, so that its next call would fail too."""
+    """The process has no memory left, so its next call would fail as well."""
 
 
 class ProtocolError(BridgeError):
@@ -88,4 +88,4 @@ class RemoteError(RemoteFailure):
         if python := [found for line in lines if (found := _PYTHON_PLACE.match(line))]:
             return f"{python[-1][1]}:{python[-1][2]}"
         named = [line.split() for line in lines if line.lstrip().startswith("at ")]
-        return named[0][-1].strip("()") if named else ""  # JavaScript and Java name the innermost first
+        return named[0][-1].strip("()") if named else ""  # JavaScript and Java list the innermost frame first

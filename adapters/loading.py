@@ -1,4 +1,4 @@
-"""The one loader of adapters: from the name that a user gives to an adapter, or to a line that says what is wrong."""
+"""Loads adapters by name, or raises an error of one line that says what is wrong."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def resolve(spec: str) -> object:
             `minbpe:MODULE:Class`, or `encoding:MODULE:OBJECT`.
 
     Raises:
-        AdapterError: if it names no adapter that can be used; the message is one line that says what to do.
+        AdapterError: if it does not name a usable adapter; the message is one line that says what to do.
     """
     if spec.startswith("cmd:"):
         return _command(spec)
@@ -103,7 +103,7 @@ def resolve(spec: str) -> object:
 
 
 def program_arguments(spec: str) -> list[str]:
-    """Return the program and its arguments that `cmd:PROGRAM ARGS` names.
+    """Return the program and the arguments in `cmd:PROGRAM ARGS`.
 
     Raises:
         AdapterError: if it names none.
@@ -132,7 +132,7 @@ def _command(spec: str) -> object:
 
 
 def _error_line(stderr: str) -> str:
-    """Return the last line that names an error and is no position in a program, else the last line."""
+    """Return the last line that names an error and is not a position in a program, or else the last line."""
     lines = [line.strip() for line in stderr.splitlines() if line.strip()]
     for index in reversed(range(len(lines))):
         if _NAMES_ERROR.search(lines[index]) and not _POSITION.match(lines[index]):
@@ -141,7 +141,7 @@ def _error_line(stderr: str) -> str:
 
 
 def _module_hint(spec: str) -> str:
-    """Return how to name something in a module of the current directory that `spec` may mean, or ""."""
+    """Return how to name an attribute of the module of the current directory that `spec` may mean, or ""."""
     for module, attribute in ((spec, "Class"), spec.rpartition(".")[::2]):
         file = Path(*module.split("."))
         if module and (file.with_suffix(".py").is_file() or (file / "__init__.py").is_file()):
@@ -169,7 +169,7 @@ def load(spec: str) -> object:
     """Return the callable that `pkg.module:attribute` names.
 
     Raises:
-        AdapterError: if there is none.
+        AdapterError: if it does not exist or cannot be called.
     """
     found = find(spec)
     _check_callable(found, spec, spec.partition(":")[0])
@@ -177,10 +177,10 @@ def load(spec: str) -> object:
 
 
 def find(spec: str) -> object:
-    """Return whatever `pkg.module:attribute` names.
+    """Return the object that `pkg.module:attribute` names.
 
     Raises:
-        AdapterError: if there is nothing.
+        AdapterError: if it does not exist.
     """
     module_name, _, path = spec.partition(":")
     if is_path(spec.rpartition(":")[0]):
@@ -201,7 +201,7 @@ def load_module(name: str) -> ModuleType:
     """Import a module, with the current directory first on `sys.path`.
 
     Raises:
-        AdapterError: if it is not found, or raises anything but a KeyboardInterrupt.
+        AdapterError: if it is not found or raises anything but KeyboardInterrupt.
     """
     if is_path(name):
         raise AdapterError(path_hint(name))
@@ -221,18 +221,18 @@ def load_module(name: str) -> ModuleType:
 
 
 def one_line(text: str) -> str:
-    """Return `text` as one printable line of ASCII, shortened."""
+    """Return `text` as one short line of printable ASCII."""
     line = " ".join(ascii(text)[1:-1].replace("\\n", " ").split())
     return line if len(line) <= _MESSAGE_LIMIT else line[: _MESSAGE_LIMIT - 1] + "..."
 
 
 def is_path(name: str) -> bool:
-    """Whether `name` names a file rather than a module."""
+    """Return whether `name` is a file rather than a module."""
     return name.endswith(".py") or "/" in name or "\\" in name
 
 
 def path_hint(name: str, attribute: str = "") -> str:
-    """Return the line that says what to write instead of the path of a module.
+    """Return the error line that says what to write instead of the path of a module.
 
     Args:
         name: a path, relative to the current directory or absolute.

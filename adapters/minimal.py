@@ -1,4 +1,4 @@
-"""A short tokenizer that conforms as an encoder and a decoder: one file to copy."""
+"""A short tokenizer that conforms as an encoder and a decoder, in one file to copy."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from bpe_conformance.fixtures import PATTERNS
 
 
 class Tokenizer:
-    """A byte-level BPE tokenizer with GPT-2's pattern, without training and without files.
+    """A byte-level BPE tokenizer with GPT-2's pattern. It neither trains nor reads files.
 
     Args:
         vocab: id → bytes.

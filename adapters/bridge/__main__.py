@@ -1,4 +1,4 @@
-"""`python -m bpe_conformance.adapters.bridge SPEC`: serve a Python adapter over the JSON-lines protocol."""
+"""`python -m bpe_conformance.adapters.bridge SPEC` serves a Python adapter over the JSON-lines protocol."""
 
 from __future__ import annotations
 

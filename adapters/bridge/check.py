@@ -1,4 +1,4 @@
-"""`check-bridge`: goes through the protocol of PROTOCOL.md, step by step, with a program in any language."""
+"""`check-bridge` tests a program in any language against the protocol of PROTOCOL.md, step by step."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ _MOST_HANGS = 3
 
 @dataclass(frozen=True)
 class Outcome:
-    """What one step showed.
+    """The result of one step.
 
     Attributes:
-        title: the step.
+        title: the title of the step.
         state: ok, note, FAIL or skip.
-        lines: the details.
+        lines: details.
     """
 
     title: str
@@ -51,7 +51,7 @@ class Outcome:
 
     @property
     def text(self) -> Iterator[str]:
-        """The lines to print."""
+        """The text to print."""
         if self.state == "skip":
             yield f"skip  {self.title} ({'; '.join(self.lines)})"
             return
@@ -64,13 +64,13 @@ WHOLE = {"pattern": "[\\s\\S]+"}
 
 @dataclass(frozen=True)
 class Step:
-    """One step.
+    """One step of the check.
 
     Attributes:
-        title: what is tried.
-        needs: the capabilities without which it is skipped.
-        run: does it; returns a note, which is a text, or anything else; raises Breach or BridgeError.
-        tables: whether it needs a second vocabulary, which a program with a fixed one does not take.
+        title: a description of the step.
+        needs: the capabilities that the step needs; without them it is skipped.
+        run: performs the step. A string that it returns is a note. It raises Breach or BridgeError.
+        tables: whether it needs a second vocabulary, which a program with a fixed one cannot load.
     """
 
     title: str
@@ -80,12 +80,12 @@ class Step:
 
 
 def check(spec: str, time_limit: float = 10.0, start_limit: float = 60.0) -> Iterator[Outcome]:
-    """Yield what each step shows, as it is done.
+    """Run the steps and yield the result of each.
 
     Args:
         spec: `cmd:PROGRAM ARGS`.
-        time_limit: seconds in which a program must reply.
-        start_limit: seconds in which it must reply to the first request.
+        time_limit: seconds within which the program must reply.
+        start_limit: seconds within which it must reply to the first request.
 
     Raises:
         AdapterError: if the program cannot be started at all.
@@ -105,14 +105,14 @@ def check(spec: str, time_limit: float = 10.0, start_limit: float = 60.0) -> Ite
             if outcome.state == "FAIL" and not program.hello:
                 return
             if hangs == _MOST_HANGS:
-                yield Outcome(f"given up: {_MOST_HANGS} times without an answer", "FAIL")
+                yield Outcome(f"stopped after {_MOST_HANGS} steps without an answer", "FAIL")
                 return
     finally:
         program.client.close()
 
 
 def _try(step: Step, program: Program) -> tuple[Outcome, bool]:
-    """Return what a step shows, and whether the program hung."""
+    """Return the result of a step and whether the program hung."""
     try:
         note = step.run(program)
     except (Breach, BridgeError) as error:
@@ -212,7 +212,7 @@ def _load(program: Program) -> str | None:
 
 
 def _refusal(reply: Reply, shape: str) -> str | None:
-    """Return a note if the tokenizer raised an error, which the protocol allows."""
+    """Return a note if the tokenizer raised an error; the protocol allows that."""
     if reply.kind == "error":
         return f"refused: {excerpt(str(reply.value['message']))}; the suite tests that"
     shaped(reply, shape)
@@ -385,7 +385,7 @@ _TRAINING = {"text": "low lower \u20ac\u20ac\0", "vocab_size": 261, "special_tok
 def _trained(program: Program, **more: Any) -> Any:
     model = program.result("train", "modelResult", **{**_TRAINING, **more})["model"]
     table = dict(program.result("table", "tableResult", model=model))
-    table["vocab"] = dict(table["vocab"])  # its order says nothing
+    table["vocab"] = dict(table["vocab"])  # its order has no meaning
     if program.capabilities & {"encode"}:
         program.encode("low", model)
     program.result("unload", "nothing", model=model)
@@ -405,7 +405,7 @@ def _train_too_small(program: Program) -> None:
 
 
 def _table(program: Program) -> None:
-    if program.capabilities.intersection(_USES_MODEL):  # a trainer's is seen where it trains
+    if program.capabilities.intersection(_USES_MODEL):  # that of a trainer is checked in the step that trains
         reply = program.ask("table", model=program.model)
         if reply.kind != "not_claimed":
             shaped(reply, "tableResult")
@@ -480,7 +480,7 @@ def _again(program: Program) -> None:
 
 
 def tally(outcomes: Sequence[Outcome], spec: str) -> Iterator[str]:
-    """Yield the last lines: the count, and what to do next."""
+    """Yield the last lines: the counts and the next step."""
     count = {state: sum(one.state == state for one in outcomes) for state in ("ok", "note", "FAIL", "skip")}
     yield ", ".join(f"{number} {state}" for state, number in count.items() if number)
     if not count["FAIL"]:

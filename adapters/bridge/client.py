@@ -1,4 +1,4 @@
-"""The client's end of the protocol: one program, started when needed and again after it failed, asked line by line."""
+"""The client side of the protocol: starts a program when needed, restarts it after a failure, and sends requests."""
 
 from __future__ import annotations
 
@@ -34,24 +34,24 @@ ONE_REPLY = (
     "write everything but replies to standard error",
 )
 KINDS = ("result", "not_claimed", "error")
-"""The kinds of replies: each has one of these members."""
+"""The kinds of replies; each reply has one of these members."""
 _ENDED = "the program ended, or closed its standard output"
 _TO_THE_END = (
     "the program answers every request until its input ends",
     "catch what the tokenizer raises, reply with error, and go on",
 )
-_MODELS_KEPT = 64  # some tokenizers take 20 MB each, of the 4 GiB that their process may use
+_MODELS_KEPT = 64  # some tokenizers take 20 MB each, and their process may use 4 GiB
 _GRACE = 1.0
-_RESTART = 10.0  # a later start may take this and three times what the first one took
+_RESTART = 10.0  # a later start may take this plus three times the duration of the first
 
 
 @dataclass(frozen=True)
 class Reply:
-    """A reply that repeats the number of its request; nothing else about it is checked.
+    """A reply that has the number of its request. Nothing else in it has been checked.
 
     Attributes:
         sent: the request, without its line feed.
-        message: the reply, `seq` and all.
+        message: the reply, including `seq`.
     """
 
     sent: str
@@ -59,23 +59,23 @@ class Reply:
 
     @property
     def kind(self) -> str:
-        """The first of `KINDS` that the reply has, or ""."""
+        """The first of `KINDS` among its members, or ""."""
         return next((kind for kind in KINDS if kind in self.message), "")
 
     @property
     def value(self) -> Any:
-        """What the member of that name holds, or None."""
+        """The value of the member named by `kind`, or None."""
         return self.message.get(self.kind)
 
 
 @dataclass(frozen=True, eq=False)
 class Source:
-    """How a program makes a model: the request, and a key that two equal models of `load` share.
+    """The request with which a program makes a model, and a key that equal models of `load` share.
 
     Attributes:
         operation: `load`, `train` or `from_files`.
-        fields: the members of the request.
-        key: the name of the model in `Client`.
+        fields: the other members of the request.
+        key: identifies the model in `Client`.
     """
 
     operation: str
@@ -94,9 +94,9 @@ class Client:
         cwd: the directory to run in.
 
     Attributes:
-        time_limit: as given; may be set at any time.
-        trace: if set, is called with ">" or "<" and each line that goes to or comes from the program.
-        lock: held while a request is under way.
+        time_limit: seconds that one request may take; may be changed at any time.
+        trace: if set, called with ">" or "<" and each line sent to or received from the program.
+        lock: held during a request.
     """
 
     def __init__(
@@ -125,19 +125,19 @@ class Client:
 
     @property
     def pid(self) -> int | None:
-        """The program's process id, or None if it does not run."""
+        """The program's process id, or None if it is not running."""
         return None if self.process is None else self.process.popen.pid
 
     def start(self) -> dict[str, Any]:
-        """Start the program unless it runs, and return its answer to the handshake.
+        """Start the program unless it is running, and return its answer to the handshake.
 
         Raises:
-            AdapterError: if it cannot be started or is no adapter.
+            AdapterError: if it cannot be started or is not an adapter.
         """
         with self.lock:
             if self._ended("start"):
-                self._stop()  # it ended after its last reply, which is no fault
-            with contextlib.suppress(BridgeError):  # no caller waits for these
+                self._stop()  # it ended after its last reply, which is not an error
+            with contextlib.suppress(BridgeError):  # no caller waits for these replies
                 self._send_later()
             return self._hello if self.process is not None else self._handshake()
 
@@ -147,13 +147,13 @@ class Client:
         Args:
             operation: the operation.
             fields: its members.
-            process: the run of the program that made the model or stream of the request; None for any.
+            process: the run of the program that made the model or stream of the request; None means any.
 
         Raises:
             NotImplementedError: if the program does not support it.
             RemoteError: if the implementation raised.
             MalformedAnswer: if the server reported an answer of the wrong shape.
-            BridgeError: if the program failed. It is ended.
+            BridgeError: if the program failed; it is then ended.
         """
         with self.lock:
             self.start()
@@ -162,10 +162,10 @@ class Client:
             return self._result(operation, self.exchange(operation, fields))
 
     def model(self, source: Source) -> int:
-        """Return the number of a model in the running program, which makes it if it has not yet.
+        """Return the number of a model in the running program, which makes the model if necessary.
 
         Raises:
-            Exception: as `request`.
+            Exception: as in `request`.
         """
         with self.lock:
             self.start()
@@ -179,24 +179,25 @@ class Client:
             return models[source.key]
 
     def forget(self, key: str) -> None:
-        """Have a model of `train` or `from_files` unloaded before the next request. Safe in a finalizer."""
+        """Unload a model of `train` or `from_files` before the next request. Safe in a finalizer."""
         self._forgotten.append(key)
 
     def later(self, process: Process, operation: str, fields: dict[str, Any]) -> None:
-        """Send a request before the next one, unless another run of the program has begun. Safe in a finalizer."""
+        """Send a request before the next one, unless the program has been restarted. Safe in a finalizer."""
         if process is self.process:
             self._later.append((operation, fields))
 
     def close(self) -> None:
-        """End the program and all that it started. A later request starts it again."""
+        """End the program and the processes that it started. A later request starts it again."""
         with self.lock:
             self._stop(_GRACE)
 
     def launch(self) -> Reply:
-        """Start the program anew, send the handshake and return the reply, whatever it says.
+        """Start the program, send the handshake and return the reply, whatever its kind.
 
         Raises:
-            AdapterError: if it cannot be started; as `exchange`.
+            AdapterError: if it cannot be started.
+            BridgeError: as in `exchange`.
         """
         self._stop()
         try:
@@ -213,15 +214,15 @@ class Client:
         return self.exchange("start", {"protocol": wire.PROTOCOL}, self.start_limit)
 
     def exchange(self, operation: str, fields: Mapping[str, Any], limit: float | None = None) -> Reply:
-        """Send one request to the running program and return the reply, whatever it says.
+        """Send one request to the running program and return the reply, whatever its kind.
 
         Args:
             operation: the operation.
             fields: its members.
-            limit: seconds to wait; by default `time_limit`.
+            limit: seconds to wait; None means `time_limit`.
 
         Raises:
-            BridgeError: if there is no reply, or it is not the protocol. The program is ended.
+            BridgeError: if there is no reply or it breaks the protocol; the program is then ended.
         """
         process = self.process
         if process is None:
@@ -235,7 +236,7 @@ class Client:
             process.send(line)
             message = self._receive(process, operation, self.time_limit if limit is None else limit)
         except BaseException:
-            self._stop()  # whatever interrupted it: the next reply would be that of this request
+            self._stop()  # after any interruption, the next reply would belong to this request
             raise
         return Reply(line.decode("ascii").rstrip("\n"), message)
 
@@ -252,7 +253,7 @@ class Client:
         if not self._hello:
             self.start_limit = min(self.start_limit, _RESTART + 3 * (time.monotonic() - started))
         elif announced(hello) != announced(self._hello):
-            raise self._fail(ProtocolError, "start", "the program announced something else than at its first start")
+            raise self._fail(ProtocolError, "start", "the program announced something other than at its first start")
         self._hello = hello
         return hello
 
@@ -272,10 +273,10 @@ class Client:
         raise RemoteError(type_, text, str(error.get("traceback", "")))
 
     def _ended(self, operation: str) -> bool:
-        """Return whether the program ended since its last reply.
+        """Return whether the program has ended since its last reply.
 
         Raises:
-            ProtocolError: if it wrote something since.
+            ProtocolError: if it has written something since.
         """
         if self.process is None or self.process.replies.empty():
             return False
@@ -296,7 +297,7 @@ class Client:
         """Wait for a line of standard output and return it, or None at its end.
 
         Raises:
-            queue.Empty: if none comes in `limit` seconds.
+            queue.Empty: if none comes within `limit` seconds.
         """
         return process.replies.get(timeout=limit)
 
@@ -311,7 +312,7 @@ class Client:
             raise self._fail(CrashError, operation, _ENDED, *_TO_THE_END)
         self._trace("<", line)
         if len(line) > answers.LONGEST_LINE:
-            rule, got = "a line holds at most 64 MB", f"a line longer than {answers.LONGEST_LINE} bytes"
+            rule, got = "a line has at most 64 MB", f"a line longer than {answers.LONGEST_LINE} bytes"
             raise self._fail(ProtocolError, operation, got, rule, "write less")
         try:
             reply = wire.parse(line)
@@ -338,7 +339,7 @@ class Client:
         process, self.process = self.process, None
         if process is None:
             return None
-        status = process.stop(grace)  # if a time limit interrupts it, the finalizer does it again at exit
+        status = process.stop(grace)  # if a time limit interrupts this, the finalizer repeats it at exit
         if self._finalizer is not None:
             self._finalizer.detach()
         return status
@@ -349,7 +350,7 @@ class Client:
 
 
 def _refusal(error: RemoteError | NotImplementedError) -> str:
-    """Return the line on an error in reply to start; the message of an AdapterError says it all."""
+    """Return the line for an error in reply to start; for an AdapterError its message suffices."""
     if not isinstance(error, RemoteError):
         return f"the adapter, in a process of its own, supports nothing: {one_line(str(error))}"
     if error.type in (AdapterError.__name__, AdapterUnavailable.__name__):
@@ -359,13 +360,13 @@ def _refusal(error: RemoteError | NotImplementedError) -> str:
 
 
 def announced(hello: Any) -> Any:
-    """Return the answer to start with its capabilities sorted: a set has another order in each process."""
+    """Return the answer to start with sorted capabilities, because a set has a different order in each process."""
     names = hello.get("capabilities") if isinstance(hello, dict) else None
     return {**hello, "capabilities": sorted(map(str, names))} if isinstance(names, list) else hello
 
 
 def excerpt(line: str | bytes, length: int = 160) -> str:
-    """Return a line, or its beginning and its length, as visible ASCII."""
+    """Return a line as visible ASCII, or its beginning and its length."""
     text = line if isinstance(line, str) else line[: 4 * length].decode("utf-8", "backslashreplace").rstrip("\n")
     shown = ascii(text)[1:-1].replace("\\'", "'").replace("\\\\", "\\")
     return shown if len(shown) <= length else f"{shown[: length - 30]}... ({len(line)} characters)"

@@ -1,4 +1,4 @@
-"""One running program, its three pipes, and the processes that it starts."""
+"""Runs one program with three pipes, and ends it with all processes that it started."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from bpe_conformance.fixtures import answers
 _STDERR_KEPT = 64 * 1024
 _STDERR_LINES = 20
 _PENDING = 1
-"""The most replies that may wait to be read: with two of them the program broke the protocol, and reading ends."""
+"""The most replies in the queue. Two replies to one request break the protocol, and reading ends."""
 _MARK = "BPE_CONFORMANCE_STARTED_BY"
 _ROUNDS = 50
 _PAUSE = 0.01
@@ -28,7 +28,7 @@ _POSIX = os.name == "posix"
 
 
 class Process:
-    """A running program, and one thread for each of its three pipes.
+    """A running program with one thread for each of its three pipes.
 
     Args:
         argv: the program and its arguments.
@@ -37,11 +37,11 @@ class Process:
 
     Attributes:
         popen: the program.
-        replies: the lines of its standard output, and None at its end.
+        replies: the lines of its standard output, then None at its end.
 
     Raises:
         OSError: if it cannot be started.
-        ValueError: if an argument holds a null character.
+        ValueError: if an argument contains a null character.
     """
 
     def __init__(self, argv: Sequence[str], env: Mapping[str, str] | None, cwd: str | None) -> None:
@@ -70,7 +70,7 @@ class Process:
             thread.start()
 
     def send(self, line: bytes) -> None:
-        """Write a line to its standard input, in another thread."""
+        """Write a line to its standard input in another thread."""
         self._requests.put(line)
 
     def _write(self, stream: IO[bytes]) -> None:
@@ -95,23 +95,23 @@ class Process:
                 del self._tail[:-_STDERR_KEPT]
 
     def stop(self, grace: float = 0.0) -> int | None:
-        """Close its input and end the program and all that it started.
+        """Close its input, and end the program and the processes that it started.
 
         Args:
-            grace: seconds in which it may end by itself.
+            grace: seconds during which it may exit on its own.
 
         Returns:
-            Its exit status, if it ended by itself.
+            Its exit status if it exited on its own, else None.
         """
         if os.getpid() != self._owner:
-            return None  # this is a fork of the process that started it
+            return None  # this process is a fork of the one that started it
         self._requests.put(None)
         status = None
         try:
             if grace:
                 with contextlib.suppress(subprocess.TimeoutExpired):
                     status = self.popen.wait(grace)
-        finally:  # a time limit may interrupt the wait
+        finally:  # a time limit can interrupt the wait
             self._kill()
         for thread in self._threads:
             thread.join(_JOIN)
@@ -136,9 +136,9 @@ class Process:
 
 
 def _kill_marked(mark: bytes) -> int:
-    """Kill the processes that have `mark` in their environment, if the system shows it (Linux); return how many.
+    """Kill the processes with `mark` in their environment, where the system shows it (Linux); return their number.
 
-    A process that the program started in a session of its own does not belong to the program's process group.
+    A process that the program started in a new session does not belong to the program's process group.
     """
     killed = 0
     for folder in Path("/proc").glob("[0-9]*"):

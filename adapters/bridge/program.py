@@ -1,4 +1,4 @@
-"""A program under test by `check-bridge`: its requests and replies, and the form that each result must have."""
+"""The program that `check-bridge` tests: requests, replies, and the required form of each result."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from .process import Process
 
 SPECIAL = ["<|e|>", "<|\u00e9|>"]
 END_LIMIT = 1.0
-"""Seconds in which a program must end after its input has ended."""
+"""Seconds within which a program must exit after the end of its input."""
 MODEL = read_model({"merges": [["b", "c"], ["a", "b"], [{"hex": "e2"}, {"hex": "82"}]]})
 PLAIN = read_model({"merges": []})
 SHAPES = {
@@ -38,17 +38,17 @@ SHAPES = {
     "chunkResult": '{"ids": [...], "ended": true or false}',
     "nothing": "null",
 }
-"""Definition of protocol.schema.json → what it means, in words."""
+"""Definition of protocol.schema.json → its meaning in words."""
 
 
 class Breach(Exception):
-    """The program broke a rule.
+    """The program broke a rule of the protocol.
 
     Attributes:
-        got: what it wrote or did.
-        rule: what PROTOCOL.md says.
-        fix: what its author can do.
-        sent: the request that it answered, or "".
+        got: what the program wrote or did.
+        rule: the rule of PROTOCOL.md.
+        fix: what the author of the program can do.
+        sent: the request that the program answered, or "".
     """
 
     def __init__(self, got: str, rule: str, fix: str, sent: str = "") -> None:
@@ -57,7 +57,7 @@ class Breach(Exception):
 
 
 class _Client(Client):
-    """A client that finds out whether a program that seems to hang only does not flush its output."""
+    """A client that detects whether a program that seems to hang just does not flush its output."""
 
     def wait(self, process: Process, operation: str, limit: float) -> bytes | None:
         with contextlib.suppress(queue.Empty):
@@ -72,7 +72,7 @@ class _Client(Client):
         raise queue.Empty
 
     def _probe_flushing(self, process: Process) -> None:
-        """Start the program once more and end its input at once, so that nobody waits for the whole start limit."""
+        """Start the program again and close its input, to avoid a wait for the whole start limit."""
         other = Process(self.argv, None, None)
         other.send(wire.dump({"seq": 1, "op": "start", "protocol": wire.PROTOCOL}))
         other.stop(self.time_limit)
@@ -84,7 +84,7 @@ class _Client(Client):
         """End the program's input and return its exit status.
 
         Raises:
-            Breach: if it goes on for more than `END_LIMIT`, or writes something else.
+            Breach: if it runs for more than `END_LIMIT` seconds, or writes anything else.
         """
         process, self.process = self.process, None
         assert process is not None
@@ -98,7 +98,7 @@ class _Client(Client):
 
 
 def last_line(process: Process) -> bytes | None:
-    """Return the next line of a program that has ended, unless another process holds its output open."""
+    """Return the next line of a program that has ended, unless another process keeps its output open."""
     try:
         return process.replies.get(timeout=END_LIMIT)
     except queue.Empty:
@@ -112,14 +112,14 @@ def _not_flushed(operation: str, late: bytes, process: Process) -> HangError:
 
 
 class Program:
-    """The program under test. It is started when needed, and a model is loaded when needed.
+    """The program under test, which is started, and whose model is loaded, when needed.
 
     Attributes:
-        hello: what it answered to the first start.
-        capabilities: what it announced.
-        fixed: whether it has one vocabulary and takes no other.
+        hello: its answer to the first start.
+        capabilities: the capabilities that it announced.
+        fixed: whether it has one fixed vocabulary and loads no other.
         refuses_special: whether it answered `not_claimed` to special tokens.
-        sent: the request that was sent last.
+        sent: the last request.
     """
 
     def __init__(self, argv: Sequence[str], time_limit: float, start_limit: float) -> None:
@@ -137,7 +137,7 @@ class Program:
             self.sent = line.decode("ascii").rstrip("\n")
 
     def start(self) -> Reply:
-        """Start it anew and return its answer to the handshake."""
+        """Start it again and return its answer to the handshake."""
         self._model = -1
         return self.client.launch()
 
@@ -157,9 +157,9 @@ class Program:
         return well_formed(self.client.exchange(operation, fields))
 
     def result(self, operation: str, shape: str, **fields: Any) -> Any:
-        """Send one request and return its result, which must have this shape.
+        """Send one request and return its result, which must have the form `shape`.
 
-        A program that does not support special tokens answers `not_claimed`; it is asked again without them.
+        If the program answers `not_claimed` because it does not support special tokens, ask again without them.
         """
         reply = self.ask(operation, **fields)
         if reply.kind == "not_claimed" and fields.get("special_tokens"):
@@ -168,13 +168,13 @@ class Program:
         return shaped(reply, shape)
 
     def load(self, model: Model, special_tokens: Sequence[str] | None = None, **more: str) -> int:
-        """Load a model, or the only one, and return its number."""
+        """Load a model, or the fixed one, and return its number."""
         fields = {**wire.write_table(model.vocab, model.merges), "special_tokens": special_tokens, **more}
         return int(self.result("load", "modelResult", **({} if self.fixed else fields))["model"])
 
     @property
     def model(self) -> int:
-        """The number of the model that most steps use, in the running program."""
+        """The number, in the running program, of the model that most steps use."""
         self._run()
         if self._model < 0:
             self._model = self.load(MODEL, SPECIAL)
@@ -187,26 +187,26 @@ class Program:
         return ids
 
     def check_alive(self) -> None:
-        """Check that it still answers."""
+        """Check that the program still answers."""
         self.ask("no_such_operation")
 
 
 def shown(reply: Reply) -> str:
-    """Return the reply as a short text."""
+    """Return a reply as a short text."""
     return excerpt(json.dumps({reply.kind: reply.value}))
 
 
 def breach(reply: Reply, rule: str, fix: str) -> Breach:
-    """Return that a reply breaks a rule."""
+    """Return the error for a reply that breaks a rule."""
     return Breach(shown(reply), rule, fix, reply.sent)
 
 
 def well_formed(reply: Reply) -> Reply:
-    """Return the reply if it has exactly the members that PROTOCOL.md allows."""
+    """Return the reply if it has exactly the members that PROTOCOL.md allows, or raise Breach."""
     kinds = [kind for kind in KINDS if kind in reply.message]
     got = excerpt(json.dumps(reply.message))
     if len(kinds) != 1 or set(reply.message) != {"seq", *kinds}:
-        rule = "a reply has seq and one of result, not_claimed, error, and no other member"
+        rule = "a reply has seq, one of result, not_claimed and error, and no other member"
         raise Breach(got, rule, 'write {"seq": ..., "result": ...}; null is a result too', reply.sent)
     if kinds != ["result"] and not _validator("reply").is_valid(reply.message):
         rule = "not_claimed is a string; error is an object with type and message, both strings"
@@ -222,11 +222,11 @@ def shaped(reply: Reply, shape: str) -> Any:
         shape: a definition of protocol.schema.json.
 
     Raises:
-        Breach: if the reply has no result, or one of another shape.
+        Breach: if the reply has no result or the result has another form.
     """
     if reply.kind != "result":
         rule = "load, and every operation that the capabilities announce, is answered with a result"
-        raise breach(reply, rule, "fix what failed, or leave the capability out")
+        raise breach(reply, rule, "fix the failure, or do not announce the capability")
     fault = misshapen(reply.value, shape)
     if fault:
         rule = f"the result of {json.loads(reply.sent)['op']} is {SHAPES[shape]}"
@@ -235,8 +235,8 @@ def shaped(reply: Reply, shape: str) -> Any:
 
 
 def misshapen(value: Any, shape: str) -> str:
-    """Return how `value` differs from a definition of protocol.schema.json, as a short text, or ""."""
-    if shape == "ids":  # a list may be long, and 97.0 is an integer to JSON Schema
+    """Return a short text that says how `value` differs from a definition of protocol.schema.json, or ""."""
+    if shape == "ids":  # a list can be long, and JSON Schema accepts 97.0 as an integer
         if not isinstance(value, list):
             return f"it is {excerpt(json.dumps(value))}"
         wrong = [index for index in value if type(index) is not int or not 0 <= index <= LARGEST_ID]

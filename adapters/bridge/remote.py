@@ -1,4 +1,4 @@
-"""Tokenizers in another process: `bridge` makes a class with exactly the methods that a program announces."""
+"""Adapters for tokenizers in another process: `bridge` makes a class with the methods that a program announces."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ _LONGEST_NAME = 100
 class RemoteTokenizer:
     """A tokenizer in another process. `bridge` derives one class from it for each program.
 
-    The methods return ids as they came, because the suite checks the answers of every implementation itself.
+    The methods return ids unchecked, because the suite checks the answers of every implementation.
 
     Attributes:
-        client: the program: `time_limit`, `start()`, `pid`, `close()`.
-        capabilities: what the program announced.
-        conventions: what it declared.
-        pattern: the split that it declared as its own, or None.
-        language: the language that it is written in, or "".
-        version: its version, or "".
+        client: the client of the program, with `time_limit`, `start()`, `pid` and `close()`.
+        capabilities: the capabilities that the program announced.
+        conventions: the conventions that the program declared.
+        pattern: the fixed split pattern that the program declared, or None.
+        language: the programming language of the program, or "".
+        version: the version of the program, or "".
     """
 
     client: ClassVar[Client]
@@ -52,12 +52,12 @@ class RemoteTokenizer:
 
     @property
     def vocab(self) -> dict[int, bytes]:
-        """Id → bytes, as the tokenizer shows it; absent if it shows none."""
+        """Id → bytes, as the tokenizer reports it; absent if it reports none."""
         return self._read_table()[0]
 
     @property
     def merges(self) -> list[Merge]:
-        """The merges, as the tokenizer shows them; absent if it shows none."""
+        """The merges, as the tokenizer reports them; absent if it reports none."""
         return self._read_table()[1]
 
     def _read_table(self) -> tuple[dict[int, bytes], list[Merge]]:
@@ -90,7 +90,7 @@ class RemoteTokenizer:
     @classmethod
     def _text(cls, text: str) -> wire.WireText:
         if "surrogates" not in cls.capabilities:
-            text.encode("utf-8")  # raises, as the program would
+            text.encode("utf-8")  # raises the error that the program would raise
         return wire.write_text(text)
 
     @classmethod
@@ -237,17 +237,17 @@ def bridge(
     env: Mapping[str, str] | None = None,
     cwd: str | os.PathLike[str] | None = None,
 ) -> type[RemoteTokenizer]:
-    """Start a program that speaks the protocol and return an adapter class with exactly what it announces.
+    """Start a program that speaks the protocol and return an adapter class with exactly the methods that it announces.
 
     Args:
         argv: the program and its arguments.
-        time_limit: seconds that one call may take; later `client.time_limit` of the class.
+        time_limit: seconds that one call may take; change it later with `client.time_limit` of the class.
         start_limit: seconds that the first start may take.
         env: environment variables to add.
         cwd: the directory to run it in.
 
     Raises:
-        AdapterError: if it cannot be started, or is no adapter.
+        AdapterError: if it cannot be started or is not an adapter.
     """
     directory = None if cwd is None else os.fspath(cwd)
     client = Client(argv, time_limit=time_limit, start_limit=start_limit, env=env, cwd=directory)
@@ -282,7 +282,7 @@ def bridge(
 
 
 def _announced(hello: Mapping[str, Any], name: str) -> str:
-    """Return what a program says about itself, in visible ASCII and short."""
+    """Return a program's own description of itself, shortened, in visible ASCII."""
     return ascii(str(hello.get(name) or "")[:_LONGEST_NAME])[1:-1]
 
 
@@ -294,17 +294,17 @@ def isolated(
     env: Mapping[str, str] | None = None,
     memory: float | None = None,
 ) -> type[RemoteTokenizer]:
-    """Return the adapter that `spec` names, run by this Python in a process of its own.
+    """Return the adapter that `spec` names, which this Python runs in a separate process.
 
     Args:
-        spec: as `resolve` takes it.
-        trainer: as `with_trainer` takes it.
+        spec: as in `resolve`.
+        trainer: as in `with_trainer`.
         time_limit: seconds that one call may take.
         env: environment variables to add.
-        memory: GiB that it may allocate, 0 for no limit; by default the server's limit.
+        memory: GiB that it may allocate, 0 for no limit; None means the server's default.
 
     Raises:
-        AdapterError: as `resolve` does.
+        AdapterError: as in `resolve`.
     """
     argv = [sys.executable, "-m", "bpe_conformance.adapters.bridge", spec]
     argv += ["--memory", f"{memory:g}"] if memory is not None else []

@@ -1,4 +1,4 @@
-"""The server's end of the protocol, for any Python adapter: `python -m bpe_conformance.adapters.bridge SPEC`."""
+"""The server side of the protocol, for any Python adapter: `python -m bpe_conformance.adapters.bridge SPEC`."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from . import wire
 
 METHODS = ("encode", "decode", "encode_batch", "decode_bytes", "encode_iterable", "save")
 GIBIBYTES = 4.0
-"""How much memory the adapter may allocate, unless `--memory` says otherwise."""
+"""GiB of memory that the adapter may allocate, unless `--memory` says otherwise."""
 
 _PARENT_CHECK = 1.0
 _TRACEBACK_LINES = 40
-_SPARE = 16 << 20  # freed when memory is used up, so that the reply can be made
+_SPARE = 16 << 20  # freed when memory runs out, so that a reply can still be made
 _PLUMBING = (__file__, answers.__file__)
 
 
@@ -36,9 +36,9 @@ class Disturbance(Exception):
 
 
 class Stream:
-    """An `encode_iterable` that runs, in a thread of its own, until it asks for a chunk that has not come yet.
+    """An `encode_iterable` that runs in its own thread until it needs a chunk that has not arrived.
 
-    `feed` gives it the chunk and returns what it yields before it asks for the next one.
+    `feed` passes it the chunk and returns the ids that it yields before it needs the next one.
     """
 
     def __init__(self, encode_iterable: Callable[[Iterator[str]], Any]) -> None:
@@ -75,7 +75,7 @@ class Stream:
             raise error
 
     def feed(self, chunk: str | None) -> dict[str, Any]:
-        """Give one chunk, or None for the end, and return the ids that it yields."""
+        """Pass one chunk, or None for the end, and return the ids that it yields."""
         if not self.ended:
             self._chunks.put(chunk)
             self._wait()
@@ -88,7 +88,7 @@ class Server:
 
     Args:
         load: returns the adapter; called in the handshake, so that the reply reports its failure.
-        memory: GiB that the process may allocate, for the message when they are used up.
+        memory: GiB that the process may allocate, for the error message.
     """
 
     def __init__(self, load: Callable[[], Any], memory: float = 0) -> None:
@@ -101,7 +101,7 @@ class Server:
         self._next = 1
 
     def answer(self, line: bytes) -> bytes:
-        """Return the reply to one request, as a line. Whatever the adapter raises becomes a reply."""
+        """Return the reply to one request as a line. Every exception of the adapter becomes a reply."""
         sequence: Any = None
         try:
             request = wire.parse(line)
@@ -112,7 +112,7 @@ class Server:
             result = operation(request) if request["op"] == "start" else _undisturbed(operation, request)
             return wire.dump({"seq": sequence, "result": result})
         except MemoryError as error:
-            self._spare.clear()  # before anything else: a tuple of two classes could not be made any more
+            self._spare.clear()  # a clause of its own, and first: no memory is left for a tuple of two classes
             return self._out_of_memory(sequence, error)
         except NotImplementedError as error:
             return wire.dump({"seq": sequence, "not_claimed": str(error) or "NotImplementedError"})
@@ -123,7 +123,7 @@ class Server:
             return wire.dump({"seq": sequence, "error": _describe(error)})
 
     def _out_of_memory(self, sequence: Any, error: BaseException) -> bytes:
-        """Return a reply that takes little memory: without a traceback, whose source lines would be read."""
+        """Return a reply that takes little memory: it has no traceback, for which source files would be read."""
         limit = f" (the limit is {self._memory:g} GiB)" if self._memory else ""
         try:
             traceback.clear_frames(error.__traceback__)
@@ -182,7 +182,7 @@ class Server:
         return {"model": handle}
 
     def do_load(self, request: Mapping[str, Any]) -> dict[str, int]:
-        """Make a tokenizer of a table, or the only one of a fixed vocabulary."""
+        """Make a tokenizer from a vocabulary and merges, or the one with the fixed vocabulary."""
         if "vocab" not in request:
             return self._keep(self._adapter())
         vocab, merges = wire.read_table(request)
@@ -204,7 +204,7 @@ class Server:
         del self._models[request["model"]]
 
     def do_table(self, request: Mapping[str, Any]) -> dict[str, Any]:
-        """Show a tokenizer's vocabulary and merges."""
+        """Return a tokenizer's vocabulary and merges."""
         tokenizer = self._models[request["model"]]
         if _has(tokenizer, "vocab") and _has(tokenizer, "merges"):
             table = tokenizer.vocab, tokenizer.merges
@@ -238,7 +238,7 @@ class Server:
         self._method(request, "save")(str(request["folder"]))
 
     def do_stream_open(self, request: Mapping[str, Any]) -> dict[str, int]:
-        """Begin an `encode_iterable`."""
+        """Start an `encode_iterable`."""
         stream = Stream(self._method(request, "encode_iterable"))
         handle = self._next
         self._next += 1
@@ -246,11 +246,11 @@ class Server:
         return {"stream": handle}
 
     def do_stream_feed(self, request: Mapping[str, Any]) -> dict[str, Any]:
-        """Give it one chunk."""
+        """Pass one chunk to an `encode_iterable`."""
         return self._streams[request["stream"]].feed(wire.read_text(request["text"]))
 
     def do_stream_close(self, request: Mapping[str, Any]) -> dict[str, Any]:
-        """Tell it that no chunk is left."""
+        """End the chunks of an `encode_iterable`."""
         return self._streams.pop(request["stream"]).feed(None)
 
     def _method(self, request: Mapping[str, Any], name: str) -> Any:
@@ -261,7 +261,7 @@ class Server:
 
 
 def _undisturbed(operation: Callable[[Mapping[str, Any]], Any], request: Mapping[str, Any]) -> Any:
-    """Answer one request, and restore the current directory and the locale.
+    """Run the block, then restore the current directory and the locale.
 
     Raises:
         Disturbance: if one of them was changed.
@@ -285,14 +285,14 @@ def _undisturbed(operation: Callable[[Mapping[str, Any]], Any], request: Mapping
 def _directory() -> str:
     try:
         return os.getcwd()  # noqa: PTH109
-    except OSError:  # it was removed
+    except OSError:  # the directory was removed
         return ""
 
 
 def limit_memory(gibibytes: float) -> None:
-    """Set how much memory this process may allocate, where the system has such a limit (Linux; not Windows, macOS).
+    """Limit the memory of this process where the system can (Linux; not Windows or macOS).
 
-    Private writable memory counts, whether it is touched or not. Memory that is mapped without access does not.
+    Private writable memory counts even if it is never used; memory mapped without access does not count.
     """
     try:
         import resource
@@ -315,7 +315,7 @@ def _has(owner: Any, name: str) -> bool:
 
 
 def _choice(request: Mapping[str, Any]) -> dict[str, Collection[str]]:
-    """Return allowed_special and disallowed_special in the types that tiktoken's callers use."""
+    """Return allowed_special and disallowed_special with the types that callers of tiktoken use."""
     chosen = {name: wire.read_choice(request[name]) for name in _CHOICES if name in request}
     return {name: tokens if tokens == "all" else _CHOICES[name](tokens) for name, tokens in chosen.items()}
 
@@ -327,7 +327,7 @@ _CHOICES: dict[str, Callable[[Collection[str]], Collection[str]]] = {
 
 
 def _special(request: Mapping[str, Any]) -> list[list[str]]:
-    """Return the argument special_tokens, or nothing where the request gives null."""
+    """Return the argument special_tokens, or no argument if the request has null."""
     special = request.get("special_tokens")
     return [] if special is None else [[wire.read_text(token) for token in special]]
 
@@ -356,7 +356,7 @@ _ENDINGS = ("BaseException", "GeneratorExit", "KeyboardInterrupt", "SystemExit")
 
 
 def _leave_with(parent: int) -> None:
-    """End this process, and the processes that it started, when its parent has ended."""
+    """End this process and the processes that it started when its parent ends."""
     while os.getppid() == parent:
         time.sleep(_PARENT_CHECK)
     if os.name == "posix" and os.getpgrp() == os.getpid():
@@ -365,16 +365,16 @@ def _leave_with(parent: int) -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Serve the adapter that the arguments name, until the input ends."""
+    """Serve the adapter that the arguments name until the input ends."""
     parser = argparse.ArgumentParser(prog="python -m bpe_conformance.adapters.bridge", description=__doc__)
-    parser.add_argument("spec", help="the adapter, as --adapter takes it")
-    parser.add_argument("--trainer", help="the training function, as --bpe-trainer takes it")
+    parser.add_argument("spec", help="the adapter, as in --adapter")
+    parser.add_argument("--trainer", help="the training function, as in --bpe-trainer")
     parser.add_argument(
         "--memory",
         metavar="GIB",
         type=float,
         default=GIBIBYTES,
-        help="memory that it may allocate; default 4, 0 for no limit",
+        help="GiB of memory that it may allocate; default 4, 0 for no limit",
     )
     options = parser.parse_args(arguments)
     if options.memory > 0:

@@ -1,4 +1,4 @@
-"""How the JSON-lines protocol (PROTOCOL.md) spells messages and values. The client and the server share it."""
+"""Reads and writes messages and values of the JSON-lines protocol (PROTOCOL.md), for the client and the server."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from bpe_conformance.fixtures.strict_json import parse_json
 
 PROTOCOL = 1
 SMALLEST_ID = -(2**31)
-"""The smallest id that a request may hold: `decode` is asked for negative ids too."""
+"""The smallest id in a request: the suite also asks `decode` for negative ids."""
 
 WireText = str | dict[str, list[int]]
 
 
 def dump(message: Mapping[str, Any]) -> bytes:
-    """Return a message as one line: JSON in ASCII, and a line feed.
+    """Return a message as one line: ASCII JSON and a line feed.
 
     Raises:
         ValueError: if the line is longer than `answers.LONGEST_LINE`.
@@ -31,10 +31,10 @@ def dump(message: Mapping[str, Any]) -> bytes:
 
 
 def parse(line: bytes) -> dict[str, Any]:
-    """Return the message that `line` holds.
+    """Return the message in `line`.
 
     Raises:
-        ValueError: if it is not one JSON object in UTF-8.
+        ValueError: if the line is not one JSON object in UTF-8.
     """
     message = parse_json(line.decode("utf-8"), "line")
     if not isinstance(message, dict):
@@ -43,7 +43,7 @@ def parse(line: bytes) -> dict[str, Any]:
 
 
 def write_text(text: str) -> WireText:
-    """Return `text`, or its code points if it holds surrogates: in JSON two of them are one character."""
+    """Return `text`, or its code points if it contains surrogates, because JSON joins two of them to one character."""
     try:
         text.encode("utf-8")
     except UnicodeEncodeError:
@@ -55,7 +55,7 @@ def read_text(value: Any) -> str:
     """Return the text that `write_text` spelled.
 
     Raises:
-        MalformedAnswer: if it is not a text.
+        MalformedAnswer: if the value is not a text.
     """
     if isinstance(value, str):
         return value
@@ -67,15 +67,15 @@ def read_text(value: Any) -> str:
 
 
 def write_choice(value: Collection[str]) -> str | list[WireText]:
-    """Return special tokens: "all", or a list of texts."""
+    """Return a choice of special tokens: "all" or a list of texts."""
     return "all" if value == "all" else [write_text(text) for text in value]
 
 
 def read_choice(value: Any) -> str | list[str]:
-    """Return the special tokens that `write_choice` spelled.
+    """Return the choice of special tokens that `write_choice` spelled.
 
     Raises:
-        MalformedAnswer: if it is neither.
+        MalformedAnswer: if the value is neither.
     """
     if value == "all":
         return "all"
@@ -85,7 +85,7 @@ def read_choice(value: Any) -> str | list[str]:
 
 
 def write_table(vocab: Mapping[int, bytes], merges: Iterable[Merge]) -> dict[str, Any]:
-    """Return a vocabulary and merges with bytes in lower-case hex."""
+    """Return a vocabulary and merges with their bytes in lower-case hex."""
     return {
         "vocab": [[index, token.hex()] for index, token in vocab.items()],
         "merges": [[left.hex(), right.hex()] for left, right in merges],
@@ -96,7 +96,7 @@ def read_table(value: Any) -> tuple[dict[int, bytes], list[Merge]]:
     """Return the vocabulary and merges that `write_table` spelled.
 
     Raises:
-        MalformedAnswer: if it is something else, or an id is given twice.
+        MalformedAnswer: if the value is anything else, or an id is repeated.
     """
     try:
         vocab = {answers.rebuild_id("vocab", index, "holds"): read_bytes(token) for index, token in value["vocab"]}
@@ -106,7 +106,7 @@ def read_table(value: Any) -> tuple[dict[int, bytes], list[Merge]]:
     except (KeyError, TypeError, ValueError) as error:
         raise MalformedAnswer(f"no vocab and merges: {type(error).__name__}: {error}") from None
     if len(vocab) < len(value["vocab"]):
-        raise MalformedAnswer("vocab holds an id twice")
+        raise MalformedAnswer("vocab has a repeated id")
     return vocab, merges
 
 
@@ -114,7 +114,7 @@ def read_bytes(value: Any) -> bytes:
     """Return the bytes that `value` spells in hex.
 
     Raises:
-        MalformedAnswer: if it spells none.
+        MalformedAnswer: if it is not hex.
     """
     try:
         return bytes.fromhex(value)
@@ -130,17 +130,17 @@ def write_ids(ids: Iterable[int]) -> list[int]:
     """
     listed = [int(operator.index(index)) for index in ids]
     if listed and (min(listed) < SMALLEST_ID or max(listed) > answers.LARGEST_ID):
-        raise ValueError(f"an id of a request is not one of {SMALLEST_ID} to {answers.LARGEST_ID}")
+        raise ValueError(f"an id of the request is outside {SMALLEST_ID} to {answers.LARGEST_ID}")
     return listed
 
 
 def read_handle(value: Any, name: str) -> int:
-    """Return the number that a reply gives a model or a stream.
+    """Return the number of a model or stream in a reply.
 
     Raises:
-        MalformedAnswer: if there is none.
+        MalformedAnswer: if it has none.
     """
     handle = value.get(name) if isinstance(value, dict) else None
     if type(handle) is not int:
-        raise MalformedAnswer(f"the reply gives no {name}; expected an integer")
+        raise MalformedAnswer(f"the reply has no {name}; expected an integer")
     return handle

@@ -1,7 +1,7 @@
-"""One module for each third-party package: its tokenizer or trainer in the shape of the adapter protocol.
+"""One module for each third-party package, which adapts its tokenizer or trainer to the adapter protocol.
 
-A module imports its package when it is loaded. The bases are in modules named after what a package takes: `own_ids`,
-`ranks`, `tokenizer_json`, and in `unitoken`.
+A module imports its package when it is loaded. Base classes are in modules named after the input of a package
+(`own_ids`, `ranks`, `tokenizer_json`) and in `unitoken`.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ def require(module: str, install: str = "") -> Any:
     """Import and return a module of a third-party package.
 
     Args:
-        module: its name.
-        install: the argument of `pip install`; "" is the name of the package.
+        module: the name of the module.
+        install: the argument of `pip install`; "" means the name of the package.
 
     Raises:
         AdapterUnavailable: if it cannot be imported.
@@ -36,7 +36,7 @@ def require(module: str, install: str = "") -> Any:
 
 
 def refuse_special_tokens(special_tokens: Sequence[str]) -> None:
-    """Refuse special tokens, for a package that does not support them.
+    """Raise an error for special tokens, which a package does not support.
 
     Raises:
         NotImplementedError: if there are any.

@@ -1,4 +1,4 @@
-"""bpeasy's trainer as an adapter. Its encoder is tiktoken's engine, which has an adapter of its own."""
+"""bpeasy's trainer as an adapter. Its encoder is tiktoken's engine, which has its own adapter."""
 
 from __future__ import annotations
 

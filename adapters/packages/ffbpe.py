@@ -1,4 +1,4 @@
-"""FFBPE as adapters: the crate unitoken with either of its rules for ties, and GPT-2's files."""
+"""FFBPE as adapters: the crate unitoken with each of its two rules for ties, and GPT-2's files."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ class Trainer(TrainedOnly):
     def train(cls, text: str, vocab_size: int, special_tokens: Sequence[str]) -> Trainer:
         """Train on `text`, written to a file; special tokens in it are text.
 
-        Without an alphabet it gives ids to the bytes of the text only, and it takes one as special tokens only.
+        By default it gives ids only to the bytes of the text; it takes an alphabet only as special tokens.
         """
         special = list(dict.fromkeys(special_tokens))
         with tempfile.TemporaryDirectory(prefix="bpe-conformance-") as folder:

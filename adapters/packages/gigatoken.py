@@ -14,11 +14,11 @@ from .tokenizer_json import JsonTokenizer
 
 gigatoken = require("gigatoken")
 NO_SEPARATOR = b"\xff"
-"""As `separator`, where the trainer cuts the text (by default `<|endoftext|>`): no text contains this byte."""
+"""The `separator` at which the trainer cuts the text (by default `<|endoftext|>`): a byte that no text contains."""
 
 
 class Tokenizer(JsonTokenizer):
-    """`gigatoken.Tokenizer`, which knows the published patterns only, and always matches special tokens."""
+    """`gigatoken.Tokenizer`, which supports only the published patterns and always matches special tokens."""
 
     version = version("gigatoken")
     conventions: ClassVar[Mapping[str, str]] = {
@@ -32,12 +32,12 @@ class Tokenizer(JsonTokenizer):
 
     @property
     def vocab(self) -> dict[int, bytes]:
-        """Id → bytes, as the engine holds it."""
+        """Id → bytes, as the engine reports it."""
         return dict(self._tokenizer.vocab)
 
     @property
     def merges(self) -> list[Merge]:
-        """Pairs in order of rank, as the engine holds them."""
+        """Pairs in order of rank, as the engine reports them."""
         return list(self._tokenizer.merges)
 
     @classmethod

@@ -65,7 +65,7 @@ class Tokenizer:
 
     @property
     def vocab(self) -> dict[int, bytes]:
-        """Id → bytes, as the engine holds it."""
+        """Id → bytes, as the engine reports it."""
         special = set(self._plain.values())
         entries = self._tokenizer.get_vocab(with_added_tokens=True).items()
         return {index: token.encode("utf-8") if token in special else unspell(token) for token, index in entries}
@@ -104,7 +104,7 @@ class Tokenizer:
 
 
 class IgnoreMergesTokenizer(Tokenizer):
-    """The same with `ignore_merges`: a pre-token that the vocabulary holds is not merged, as in Llama 3's file."""
+    """The same with `ignore_merges`: a pre-token in the vocabulary is not merged, as in Llama 3's file."""
 
     _ignore_merges: ClassVar[bool] = True
 

@@ -13,7 +13,7 @@ lexibyte = require("lexibyte")
 
 
 class Tokenizer(OwnIdsTokenizer):
-    """`lexibyte.LexiByteTokenizer`. Its `encode` does not match the special tokens that are registered."""
+    """`lexibyte.LexiByteTokenizer`. Its `encode` does not match registered special tokens."""
 
     version = version("lexibyte")
     conventions: ClassVar[Mapping[str, str]] = {"tie_break": "first-seen"}

@@ -1,7 +1,7 @@
-"""Packages that number the tokens themselves: bytes by their values, merge n as 256 + n, the others after those.
+"""Adapts packages that number tokens themselves: bytes by their values, merge n as 256 + n, then all others.
 
-Their merges are a mapping of pairs of such ids. They cannot hold other ids, such as GPT-2's, so the adapter renumbers
-the vocabulary for them, and translates ids in both directions.
+Their merges are a mapping from pairs of such ids. They cannot represent other ids, such as GPT-2's, so the adapter
+renumbers the vocabulary for them and translates ids in both directions.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ IntPair = tuple[int, int]
 
 
 class OwnIds:
-    """A table in a package's own numbering.
+    """A vocabulary and merges in a package's own numbering.
 
     Attributes:
-        vocab: id → bytes as given, with the special tokens that it lacked at max(ids)+1, +2, ….
+        vocab: id → bytes as given, plus missing special tokens at max(ids)+1, +2, ….
         pairs: pair of own ids → own id, in order of rank.
-        tokens: own id → bytes of all but the special tokens: bytes, merges, and what no merge makes.
-        special: special token → own id, the last ones.
+        tokens: own id → bytes of all but the special tokens: bytes, merges, and tokens that no merge makes.
+        special: special token → own id; these are the largest ids.
 
     Args:
         vocab: id → bytes.
@@ -66,37 +66,37 @@ class OwnIds:
         self._inside = {outside: index for index, outside in reversed(self._outside.items())}
 
     def adopt(self, special: Mapping[str, int]) -> None:
-        """Take the ids that the package itself gave the special tokens, though they may be in use."""
+        """Use the ids that the package itself assigned to the special tokens, even if they are in use."""
         for token, index in special.items():
             given = self._outside[self.special[token]]
             self._outside[index], self._inside[given], self.special[token] = given, index, index
 
     def outside(self, ids: Iterable[int]) -> list[int]:
-        """Return the given table's ids for the package's own."""
+        """Translate the package's own ids into those of the given vocabulary."""
         return [self._outside[index] for index in ids]
 
     def inside(self, ids: Iterable[int]) -> list[int]:
-        """Return the package's own ids; an unknown one stays unknown."""
+        """Translate ids into the package's own; an unknown id stays unknown."""
         return [self._inside.get(index, index if index < 0 else len(self._outside) + index) for index in ids]
 
 
 def trained_table(tokens: Mapping[int, bytes], pairs: Mapping[IntPair, int]) -> tuple[dict[int, bytes], list[Merge]]:
-    """Return vocabulary and merges of what a package learned."""
+    """Return the vocabulary and merges that a package learned."""
     return dict(tokens), [(tokens[left], tokens[right]) for left, right in sorted(pairs, key=lambda pair: pairs[pair])]
 
 
 class OwnIdsTokenizer:
-    """An adapter over a tokenizer of such a package; by default, one in the manner of minbpe.
+    """An adapter over a tokenizer of such a package, by default one like minbpe.
 
     Args:
         vocab: id → bytes.
         merges: pairs in order of rank.
-        special_tokens: registered with the package, which may match them in the text or not.
+        special_tokens: registered with the package, which may or may not match them in the text.
         pattern: a regular expression; None is GPT-2's.
 
     Raises:
-        NotImplementedError: if there is a pattern, and the package takes none.
-        ValueError: if the package cannot hold the table (`OwnIds`).
+        NotImplementedError: if there is a pattern but the package takes none.
+        ValueError: if the package cannot represent the table (`OwnIds`).
     """
 
     version: ClassVar[str]
@@ -139,7 +139,7 @@ class OwnIdsTokenizer:
 
     @classmethod
     def filled(cls, table: OwnIds, pattern: str) -> Any:
-        """Return a tokenizer of the package with this table."""
+        """Return a tokenizer of the package with these vocabulary and merges."""
         tokenizer = cls.blank(pattern)
         tokenizer.merges, tokenizer.vocab = table.pairs, table.tokens
         tokenizer.register_special_tokens(table.special)

@@ -1,4 +1,4 @@
-"""Packages that take ranks, bytes → id, as tiktoken does."""
+"""Adapts packages that take ranks, bytes → id, like tiktoken."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Ranks(NamedTuple):
     Attributes:
         ordinary: bytes → id, which is the rank.
         special: special token → id.
-        vocab: id → bytes of all of them.
+        vocab: id → bytes of ordinary and special tokens.
     """
 
     ordinary: dict[bytes, int]
@@ -35,18 +35,18 @@ def ranks_of(vocab: Mapping[int, bytes], merges: Sequence[Merge], special_tokens
     Args:
         vocab: id → bytes.
         merges: pairs in order of rank.
-        special_tokens: those that the vocabulary lacks get max(ids)+1, +2, …, because each needs an id.
+        special_tokens: those missing from the vocabulary get max(ids)+1, +2, …, because each needs an id.
 
     Raises:
-        ValueError: if ranks cannot hold them: bytes repeat, or ids are not in the order of the merges.
+        ValueError: if ranks cannot represent them: bytes are repeated, or ids are not in the order of the merges.
     """
     ids = {token: index for index, token in vocab.items()}
     if len(ids) != len(vocab):
-        raise ValueError("ranks cannot hold this table: two ids have the same bytes")
+        raise ValueError("ranks cannot represent this table: two ids have the same bytes")
     results = [left + right for left, right in merges]
     order = [ids[token] for token in results if token in ids]
     if any(first >= second for first, second in pairwise(order)):
-        raise ValueError("ranks cannot hold this table: its ids are not in the order of the merges")
+        raise ValueError("ranks cannot represent this table: its ids are not in the order of the merges")
     special: dict[str, int] = {}
     free = max(vocab, default=-1) + 1
     for token in dict.fromkeys(special_tokens or ()):
@@ -64,12 +64,12 @@ class RanksTokenizer:
 
     Args:
         vocab: id → bytes.
-        merges: their results' ids must ascend.
-        special_tokens: those that the vocabulary lacks get max(ids)+1, +2, ….
+        merges: pairs in order of rank; the ids of their results must ascend.
+        special_tokens: those missing from the vocabulary get max(ids)+1, +2, ….
         pattern: a regular expression in the package's syntax; None is GPT-2's.
 
     Raises:
-        ValueError: if ranks cannot hold the vocabulary and merges.
+        ValueError: if ranks cannot represent the vocabulary and merges.
     """
 
     version: ClassVar[str]

@@ -25,7 +25,7 @@ class _Encoder:
 
 class _Decoder(_Encoder):
     def decode(self, ids: Sequence[int]) -> str:
-        return str(self._tokenizer.decode_lossy(list(ids)))  # its decode raises on what is not UTF-8
+        return str(self._tokenizer.decode_lossy(list(ids)))  # its decode raises an error on invalid UTF-8
 
     def decode_bytes(self, ids: Sequence[int]) -> bytes:
         return bytes(self._tokenizer.decode_bytes(list(ids)))
@@ -51,7 +51,7 @@ class JsonTokenizer(_Encoder, JsonBase):
 
 
 class Cl100kTokenizer(_Decoder):
-    """The vocabulary of cl100k that it ships, with special tokens of its own after OpenAI's."""
+    """The vocabulary of cl100k that it ships, with its own special tokens after OpenAI's."""
 
     model: ClassVar[str] = "cl100k"
 
@@ -60,7 +60,7 @@ class Cl100kTokenizer(_Decoder):
 
 
 class O200kTokenizer(_Decoder):
-    """The vocabulary of o200k that it ships, with special tokens of its own after OpenAI's."""
+    """The vocabulary of o200k that it ships, with its own special tokens after OpenAI's."""
 
     model: ClassVar[str] = "o200k"
 

@@ -45,7 +45,7 @@ class Tokenizer(RanksTokenizer):
 
 
 class EducationalTokenizer(Tokenizer):
-    """tiktoken's engine with what `tiktoken._educational.bpe_train` learns."""
+    """tiktoken's engine with the ranks that `tiktoken._educational.bpe_train` learns."""
 
     conventions: ClassVar[Mapping[str, str]] = {"lookup": "bytes", "tie_break": "first-seen"}
 

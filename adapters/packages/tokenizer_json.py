@@ -1,4 +1,4 @@
-"""Packages that read Hugging Face's `tokenizer.json`."""
+"""Adapts packages that read Hugging Face's `tokenizer.json`."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ def write_tokenizer_json(
     special_tokens: Sequence[str] | None,
     pattern: str | None,
 ) -> str:
-    """Write a `tokenizer.json` into `folder`, and return its path. A byte that the vocabulary lacks is not added.
+    """Write a `tokenizer.json` into `folder` and return its path. Bytes missing from the vocabulary are not added.
 
     Args:
         folder: an existing directory.
         vocab: id → bytes; of two ids for the same bytes, the first is kept.
         merges: pairs in order of rank.
-        special_tokens: those that the vocabulary lacks get max(ids)+1, +2, …, because each needs an id.
+        special_tokens: those missing from the vocabulary get max(ids)+1, +2, …, because each needs an id.
         pattern: a regular expression for `Split(isolated)`; None is the one built into `ByteLevel`.
 
     Raises:
-        ValueError: if the file cannot hold the table.
+        ValueError: if the file cannot represent the vocabulary and merges.
     """
     ids = {token: index for index, token in reversed(dict(vocab).items())}
     free = max(vocab, default=-1) + 1
@@ -60,7 +60,7 @@ def write_tokenizer_json(
 
 
 def _unspelled(text: str) -> bytes | None:
-    """Return the bytes that the format's spelling would make of a special token; its text is expected."""
+    """Return the bytes as which the format's spelling reads the text of a special token."""
     try:
         return unspell(text)
     except ValueError:
@@ -77,7 +77,7 @@ class JsonTokenizer:
         pattern: a regular expression; None is GPT-2's.
 
     Raises:
-        ValueError: if the file cannot hold the table.
+        ValueError: if the file cannot represent the vocabulary and merges.
     """
 
     version: ClassVar[str]

@@ -18,7 +18,7 @@ toktokenizer = require("toktokenizer")
 class Tokenizer(OwnIdsTokenizer):
     """`toktokenizer.BPETokenizer`, loaded from a file in its own format.
 
-    It does not split the text. It gives ids to special tokens itself, which may be those of bytes.
+    It does not split the text. It assigns ids to special tokens itself, and these can be those of bytes.
     """
 
     version = version("toktokenizer")
@@ -40,7 +40,7 @@ class Tokenizer(OwnIdsTokenizer):
     def train(
         cls, text: str, vocab_size: int, special_tokens: Sequence[str], pattern: str | None = None
     ) -> OwnIdsTokenizer:
-        """Train on `text`. Its argument is the number of merges, whose ids begin at 128; they are not translated."""
+        """Train on `text`. It takes the number of merges, whose ids begin at 128 and are not translated."""
         refuse_special_tokens(special_tokens)
         cls._pattern(pattern)
         inner = toktokenizer.BPETokenizer()

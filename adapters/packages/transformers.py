@@ -18,7 +18,7 @@ gpt2 = require("transformers.models.gpt2.tokenization_gpt2", "'transformers<5'")
 
 
 class Tokenizer:
-    """`transformers.GPT2Tokenizer` with no other special tokens than the given ones.
+    """`transformers.GPT2Tokenizer` with only the given special tokens.
 
     Args:
         vocab: id → bytes.
@@ -26,7 +26,7 @@ class Tokenizer:
         special_tokens: given as `additional_special_tokens`.
 
     Raises:
-        ValueError: if a vocab.json cannot hold the table.
+        ValueError: if a vocab.json cannot represent the vocabulary.
     """
 
     version: ClassVar[str] = transformers.__version__

@@ -1,4 +1,4 @@
-"""uni-tokenizer as adapters: the crate unitoken with either of its rules for ties."""
+"""uni-tokenizer as adapters: the crate unitoken with each of its two rules for ties."""
 
 from __future__ import annotations
 

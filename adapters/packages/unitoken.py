@@ -44,7 +44,7 @@ class UnitokenTokenizer:
 
     @classmethod
     def train(cls, text: str, vocab_size: int, special_tokens: Sequence[str], pattern: str | None = None) -> Trained:
-        """Train on `text`. The package writes merges to a file only."""
+        """Train on `text`. The package only writes merges to a file."""
         special = list(special_tokens)
         pat_str = PATTERNS["gpt2"] if pattern is None else pattern
         counter = cls.package.PreTokenizer(special, pat_str=pat_str).word_counter()

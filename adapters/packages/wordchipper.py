@@ -1,7 +1,7 @@
 """wordchipper as an adapter: its encoding `r50k_base`, which is GPT-2's.
 
-The package downloads the vocabulary into a cache, and does not check a file that the cache contains. The adapter
-gives it a cache with GPT-2's vocabulary, so that it downloads nothing.
+The package downloads the vocabulary into a cache but does not check a file that is already there. The adapter gives it
+a cache with GPT-2's vocabulary, so it downloads nothing.
 """
 
 from __future__ import annotations

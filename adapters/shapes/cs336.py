@@ -1,4 +1,4 @@
-"""`cs336:MODULE`: a module with the functions of Stanford CS336's first assignment."""
+"""`cs336:MODULE` adapts a module with the functions of Stanford CS336's first assignment."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .functions import Trained, is_written, train_by_file
 
 
 def cs336(module_name: str) -> object:
-    """Return an adapter over `run_train_bpe` and `get_tokenizer` of a module; one of them may be absent.
+    """Return an adapter over `run_train_bpe` and `get_tokenizer` of a module, of which one may be absent.
 
     A function that raises NotImplementedError, as in the assignment's skeleton, counts as absent. The suite tests
     the object that `get_tokenizer` returns, with the methods that it has.
@@ -56,7 +56,7 @@ def cs336(module_name: str) -> object:
 
 
 def _builds(get_tokenizer: Any) -> bool:
-    """Whether `get_tokenizer` exists and a first call does not raise NotImplementedError."""
+    """Return whether `get_tokenizer` exists and a first call does not raise NotImplementedError."""
     if not callable(get_tokenizer):
         return False
     try:
@@ -64,5 +64,5 @@ def _builds(get_tokenizer: Any) -> bool:
     except NotImplementedError:
         return False
     except (Exception, SystemExit):
-        return True  # the tests show what is wrong
+        return True  # the tests report the error
     return True

@@ -1,4 +1,4 @@
-"""`--bpe-trainer`: `train` by a function `(input_path, vocab_size, special_tokens) -> (vocab, merges)`."""
+"""`--bpe-trainer` adapts a function `(input_path, vocab_size, special_tokens) -> (vocab, merges)` as `train`."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ _CARRIED = ("conventions", "pattern", "model", "from_files")
 
 
 class Trained:
-    """What a training function returned. The tokenizer is built when another attribute is first read.
+    """The result of a training function. The tokenizer is built when another attribute is first read.
 
-    So the suite can test a trainer whose result the encoder rejects.
+    So the suite can test a trainer even if the encoder rejects its result.
 
     Args:
-        vocab: as the function returned it.
-        merges: as the function returned it.
+        vocab: the vocabulary that the function returned.
+        merges: the merges that the function returned.
         make: builds the tokenizer from copies of both.
     """
 
@@ -47,10 +47,10 @@ def is_written(function: TrainingFunction, name: str) -> bool:
 
     Args:
         function: the training function.
-        name: how the user named it.
+        name: the user's name for it, in messages.
 
     Raises:
-        AdapterError: if it does not take three arguments, or returns no pair.
+        AdapterError: if it does not take three arguments, or does not return a pair.
     """
     expected = "(input_path, vocab_size, special_tokens) -> (vocab, merges)"
     try:
@@ -58,7 +58,7 @@ def is_written(function: TrainingFunction, name: str) -> bool:
     except TypeError as error:
         raise AdapterError(f"{name} cannot be called as {expected}: {error}") from None
     except ValueError:
-        pass  # a builtin that shows no signature
+        pass  # a builtin without a signature
     try:
         _call(function, "a", 256, [])
     except NotImplementedError:
@@ -66,16 +66,16 @@ def is_written(function: TrainingFunction, name: str) -> bool:
     except NoPair as error:
         raise AdapterError(f"{name} returned {error}; expected {expected}") from None
     except (Exception, SystemExit):
-        return True  # the tests show what is wrong
+        return True  # the tests report the error
     return True
 
 
 class NoPair(TypeError):
-    """A training function returned no pair (vocab, merges). The message is the type that it returned."""
+    """A training function did not return a pair (vocab, merges). The message is the type of its result."""
 
 
 def _call(function: TrainingFunction, text: str, vocab_size: int, special_tokens: Sequence[str]) -> tuple[Any, Any]:
-    """Write `text` in UTF-8 to a temporary file, and train on that.
+    """Write `text` in UTF-8 to a temporary file and train on it.
 
     Raises:
         NoPair: if the function does not return a pair.
@@ -99,7 +99,7 @@ def train_by_file(
     vocab_size: int,
     special_tokens: Sequence[str],
 ) -> Trained:
-    """Train on a temporary file that holds `text`.
+    """Train on a temporary file that contains `text`.
 
     Raises:
         TypeError: if the function does not return a pair.
@@ -116,14 +116,14 @@ def train_by_file(
 def with_trainer(target: object, spec: str) -> object:
     """Return an adapter like `target` whose `train` is the function that `spec` names.
 
-    The function's attribute `conventions`, if it has one, is added to the conventions of `target`.
+    The attribute `conventions` of the function, if any, is added to the conventions of `target`.
 
     Args:
         target: an adapter.
         spec: `pkg.module:function`: `(input_path, vocab_size, special_tokens) -> (vocab, merges)`.
 
     Raises:
-        AdapterError: if `spec` names no function, or one that takes other arguments or returns no pair.
+        AdapterError: if `spec` names no function, or one that takes other arguments or does not return a pair.
     """
     function: Any = load(spec)
     is_written(function, spec)

@@ -1,4 +1,4 @@
-"""`minbpe:MODULE:Class`: a class in the shape of karpathy/minbpe's `BasicTokenizer` and `RegexTokenizer`."""
+"""`minbpe:MODULE:Class` adapts a class like karpathy/minbpe's `BasicTokenizer` and `RegexTokenizer`."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ Pair = tuple[int, int]
 
 
 class MinbpeTokenizer:
-    """An adapter over a trained or filled object, which numbers its tokens itself: bytes, merges, special tokens.
+    """An adapter over an object that numbers its tokens itself: bytes, merges, special tokens.
 
     Args:
-        inner: has `merges` (pair of ids → id) and `vocab` (id → bytes).
-        outside: its id → the id that the caller's vocabulary gives the token; empty if they are the same.
+        inner: an object with `merges` (pair of ids → id) and `vocab` (id → bytes).
+        outside: id of the object → id in the caller's vocabulary; empty if they are the same.
     """
 
     def __init__(self, inner: Any, outside: Mapping[int, int] | None = None) -> None:
@@ -36,7 +36,7 @@ class MinbpeTokenizer:
 
     @property
     def vocab(self) -> dict[int, bytes]:
-        """Id → bytes, special tokens included."""
+        """Id → bytes, including special tokens."""
         named = getattr(self._inner, "special_tokens", None)
         special = named if isinstance(named, Mapping) else {}
         entries = {**self._inner.vocab, **{index: token.encode("utf-8") for token, index in special.items()}}
@@ -49,7 +49,7 @@ class MinbpeTokenizer:
         return [self._outside[index] for index in ids] if self._outside else list(ids)
 
     def decode(self, ids: Sequence[int]) -> str:
-        """Return the text of `ids`; the object gets -1 for an id that it does not have."""
+        """Return the text of `ids`; -1 replaces ids that the object does not have."""
         if self._outside:
             ids = [self._inside.get(index, -1) for index in ids]
         text: str = self._inner.decode(list(ids))
@@ -60,8 +60,8 @@ def minbpe(spec: str) -> object:
     """Return an adapter over a class with `train(text, vocab_size)`, `encode`, `decode`, `merges` and `vocab`.
 
     If the class takes a `pattern`, it gets GPT-2's or the requested one. If it has `register_special_tokens`, the
-    adapter registers the special tokens with it; otherwise the adapter supports none. `train` supports none. If
-    `merges` and `vocab` cannot be set, the adapter only trains.
+    adapter registers the special tokens; otherwise it supports none. `train` never supports them. If `merges` and
+    `vocab` cannot be set, the adapter only trains.
 
     Args:
         spec: `MODULE:Class`, or `Class` of a module named minbpe.
@@ -119,7 +119,7 @@ def minbpe(spec: str) -> object:
 
 
 def _numbered(merges: Sequence[Merge], tokens: Set[bytes]) -> tuple[dict[Pair, int], dict[int, bytes]]:
-    """Return merges and vocabulary with the class's own ids; tokens that no merge makes come last."""
+    """Return merges and vocabulary with the ids of the class; tokens that no merge makes come last."""
     vocab = {byte: bytes([byte]) for byte in range(256)}
     ids = {token: index for index, token in vocab.items()}
     pairs: dict[Pair, int] = {}
@@ -142,7 +142,7 @@ def _register(inner: Any, special_tokens: Sequence[str]) -> dict[int, bytes]:
 
 
 def _outside(tokens: Mapping[int, bytes], vocab: Mapping[int, bytes], special_tokens: Sequence[str]) -> dict[int, int]:
-    """Return the class's id → the id in `vocab`; a special token that is not in it gets max(ids)+1, +2, …."""
+    """Return id of the class → id in `vocab`; special tokens that are not in it get max(ids)+1, +2, …."""
     ids = {token: index for index, token in reversed(dict(vocab).items())}
     free = max(vocab, default=-1) + 1
     for text in special_tokens:

@@ -1,4 +1,4 @@
-"""`encoding:MODULE:OBJECT`: an object with the interface of `tiktoken.Encoding` and its own vocabulary."""
+"""`encoding:MODULE:OBJECT` adapts an object with the interface of `tiktoken.Encoding` and its own vocabulary."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ class EncodingTokenizer:
     """An adapter over an encoding.
 
     Args:
-        encoding: has `encode(text, allowed_special=...)` and `decode(ids)`, and optionally `decode_bytes(ids)` and
-            `encode_batch(texts, allowed_special=...)`.
+        encoding: an object with `encode(text, allowed_special=...)` and `decode(ids)`, and optionally
+            `decode_bytes(ids)` and `encode_batch(texts, allowed_special=...)`.
     """
 
     def __init__(self, encoding: Any) -> None:
@@ -33,7 +33,7 @@ class EncodingTokenizer:
         """Return the ids of `text`.
 
         Raises:
-            NotImplementedError: if `disallowed_special` is given and the encoding does not take it.
+            NotImplementedError: if `disallowed_special` is given but the encoding does not take it.
         """
         if disallowed_special is None:
             return list(self._encoding.encode(text, allowed_special=allowed_special))

@@ -114,7 +114,7 @@ def test_restarted_program_may_announce_in_any_order(tmp_path, again, taken):
     if taken:
         assert tokenizer.encode("a") == [5]
     else:
-        with pytest.raises(ProtocolError, match="announced something else than at its first start"):
+        with pytest.raises(ProtocolError, match="announced something other than at its first start"):
             tokenizer.encode("a")
     adapter.close()
 

@@ -271,7 +271,7 @@ def test_a_hang_fails_its_step_and_the_next_has_a_new_process(program, monkeypat
     outcomes = run(program, "hang", 0.7)
     failed = [outcome.title for outcome in outcomes if outcome.state == "FAIL"]
     assert failed[0].startswith("encode: text outside ASCII")
-    assert failed[-1] == "given up: 2 times without an answer"
+    assert failed[-1] == "stopped after 2 steps without an answer"
     after = outcomes[[outcome.title for outcome in outcomes].index(failed[0]) + 1]
     assert after.state == "ok"
 
