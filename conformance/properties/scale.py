@@ -338,7 +338,7 @@ def _long_streams(implementation: Implementation, effort: Effort) -> Iterator[_R
     yield _Row("empty chunks", EMPTY_CHUNKS, partial(_empty_chunks, texts.words[-1]))
     for text in texts.unspaced:  # the first chunk ends within a contraction, and so do all others
         pose = partial(text.stream, chunk=4_095, first=4)
-        yield _Row(f"{text.what} in chunks of 4,095", _sizes(effort, LESS), pose)
+        yield _Row(f"{text.what} in chunks of 4,095", _sizes(effort), pose)
 
 
 EMPTY_CHUNKS = (3, 3_000)
@@ -403,6 +403,7 @@ def _large_trainings(implementation: Implementation, effort: Effort) -> Iterator
     yield _Row("a pair of equal letters", (80, ABOVE_16_BITS), partial(_frequent_pair, implementation))
     parts: list[tuple[str, list[str]]] = [(MIXED, []), (BLANK_RUNS, [])]
     if "train-special" in implementation.capabilities:
+        yield _Row("segments that differ", (1, 1_009, 8_009), partial(_segments, implementation))
         parts.append((WORDS + BLANKS + WORDS + SPECIAL, [SPECIAL]))
     for part, special in parts:
 
@@ -418,6 +419,17 @@ def _different_words(implementation: Implementation, count: int) -> Posed:
     words = ("".join("bcdefghi"[7_919 * at >> 3 * place & 7] for place in range(6)) for at in range(count))
     given = {"text": " xy" * (count // 20) + "".join(f" {word}" for word in words), "vocab_size": 258}
     question = Question("train", None, {**given, "special_tokens": []})
+    right = correct_answer(question, implementation.conventions)
+    assert isinstance(right, Table)
+    return question, right
+
+
+def _segments(implementation: Implementation, count: int) -> Posed:
+    """Pose training on many segments. The first, those between and the last each have a pair that the others lack."""
+    most = count // 2 + 3
+    segments = [most * " ab", *[" cd"] * count, most * " xy"]
+    given = {"text": SPECIAL.join(segments), "vocab_size": 263, "special_tokens": [SPECIAL]}
+    question = Question("train", None, given)
     right = correct_answer(question, implementation.conventions)
     assert isinstance(right, Table)
     return question, right

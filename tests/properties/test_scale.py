@@ -138,6 +138,33 @@ class LeavesOutLongWords(Trainer):
         return [word for word in super().words(text, special, pattern) if len(word[0]) <= 1_000]
 
 
+class CountsInGroups(Trainer):
+    """Counts the words of four groups of segments if there are more than a hundred."""
+
+    def words(self, text: str, special: list[str], pattern: str) -> Words:
+        segments, total = self.cut(text, special), Counter[str]()
+        size = len(segments) // 4 if len(segments) > 100 else len(segments) or 1
+        for start in range(0, len(segments), size):
+            total = self.add(
+                total, Counter(word for one in segments[start : start + size] for word in self.split(one, pattern))
+            )
+        return [(self.atoms(word), count) for word, count in total.items()]
+
+    def add(self, total: Counter[str], group: Counter[str]) -> Counter[str]:
+        return total + group
+
+
+class TakesTheGreaterCount(CountsInGroups):
+    def add(self, total: Counter[str], group: Counter[str]) -> Counter[str]:
+        return total | group
+
+
+class LeavesOutTheRest(CountsInGroups):
+    def cut(self, text: str, special: list[str]) -> list[str]:
+        segments = super().cut(text, special)
+        return segments[: len(segments) // 4 * 4] if len(segments) > 100 else segments
+
+
 class ForgetsRareWords(Trainer):
     """Forgets the words that occur once if there are more than 5,000."""
 
@@ -195,6 +222,8 @@ def test_every_known_bug_at_length_is_caught(bug: str) -> None:
         ("law-long-texts", CutsAtLineFeeds),
         ("law-train-large", PairCountsWrap),
         ("law-train-large", LeavesOutLongWords),
+        ("law-train-large", TakesTheGreaterCount),
+        ("law-train-large", LeavesOutTheRest),
         ("law-train-large", ForgetsRareWords),
         ("law-large-table", NumbersSpecialsIn8Bits),
         ("law-long-streams", EndsAtAnEmptyBlock),
@@ -211,6 +240,10 @@ def test_tokenizer_that_is_wrong_for_long_input_fails(property_id: str, target: 
     assert found is not None
     assert found.mismatch.depends_on is None
     assert "size" in found.mismatch.asked.context
+
+
+def test_a_trainer_that_counts_in_groups_passes() -> None:
+    assert run("law-train-large", CountsInGroups) is None
 
 
 def test_counts_of_16_bits_are_tried_at_scale_only() -> None:
