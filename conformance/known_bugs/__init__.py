@@ -31,6 +31,7 @@ class KnownBug:
         sentence: what it does, and why people write it.
         fix: what to change, in at most two lines.
         evidence: where it, or a bug one step away, was seen: repository, package, issue or course; "" if nowhere yet.
+        also: the conformance classes that it breaks beside that of its clause's cases.
         varies: whether its answers depend on the process: the hash seed, the locale, the current directory, the time.
     """
 
@@ -40,6 +41,7 @@ class KnownBug:
     sentence: str
     fix: str
     evidence: str = ""
+    also: tuple[str, ...] = ()
     varies: bool = False
 
     @property
@@ -60,5 +62,7 @@ def known_bugs() -> tuple[KnownBug, ...]:
     """Return every known bug, by section."""
     (document,) = read_documents(FILE)
     return tuple(
-        KnownBug(id_, section, **texts) for section, bugs in document.value.items() for id_, texts in bugs.items()
+        KnownBug(id_, section, **{**texts, "also": tuple(texts.get("also", ()))})
+        for section, bugs in document.value.items()
+        for id_, texts in bugs.items()
     )

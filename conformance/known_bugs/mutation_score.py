@@ -25,7 +25,7 @@ from ..outcome import TIMED_OUT, Dependence, Fault, Mismatch
 from ..properties.catalogue import bind
 from ..properties.engine import Effort, Property
 from ..properties.engine import skip_reason as property_skip_reason
-from . import known_bugs, matrix
+from . import KnownBug, known_bugs, matrix
 from .likely_bugs import Likeness, ranked
 from .matrix import Matrix
 
@@ -145,6 +145,40 @@ def blame(found: Matrix) -> Blame:
     return Blame(len(causes), named, shown, first, tuple(others), tuple(unexplained))
 
 
+@dataclass(frozen=True)
+class Classes:
+    """The conformance classes of one known bug.
+
+    Attributes:
+        wrong: in which it is wrong: those of its own clause's cases that it fails, and those that its entry names.
+        failed: in which a MUST fails that counts there; golden cases show them, or the first property if none does.
+    """
+
+    wrong: frozenset[str]
+    failed: frozenset[str]
+
+
+def classes(found: Matrix) -> dict[str, Classes]:
+    """Return the conformance classes of each known bug, from the published matrix."""
+    musts = {case.id: case for case in installed_spec().cases if case.level == "must"}
+    return {bug.id: _classes(bug, found, musts) for bug in known_bugs()}
+
+
+def _classes(bug: KnownBug, found: Matrix, musts: Mapping[str, Case]) -> Classes:
+    failing = musts.keys() & (found.answers.get(bug.id) or {found.varying.get(bug.id, "")})
+    if not failing:
+        shown = {one.conformance_class for name, one in _bound().items() if name == found.properties.get(bug.id)}
+        return Classes(frozenset(shown), frozenset(shown))
+    dependent = found.dependent.get(bug.id, frozenset())
+    # what depends on another part depends on `encode` or on the constructor
+    at_fault = {case for case in failing if case not in dependent or musts[case].conformance_class == "encoder"}
+    failed = {musts[case].conformance_class for case in at_fault}
+    if "encoder" not in failed:
+        failed |= {musts[case].conformance_class for case in failing}
+    own = {musts[case].conformance_class for case in at_fault if musts[case].clause.id == bug.clause}
+    return Classes(frozenset(own or failed).union(bug.also), frozenset(failed))
+
+
 def cases_without_bug(file: Path = CASES_WITHOUT_BUG) -> dict[str, str]:
     """Return the golden cases that are kept although they catch no known bug, each with the reason."""
     documents = list(read_documents(file))
@@ -216,7 +250,21 @@ def totals(found: Matrix, spec: Spec, reasons: Mapping[str, str]) -> Iterator[st
         f"failures of other clauses    a median of {median(figures.unexplained):g} that no likely cause explains, "
         f"of {median(figures.others):g} that depend on no other part"
     )
+    yield from _classes_blamed(found)
     yield f"cases that catch a bug       {caught} of {len(musts)} MUST; {len(reasons)} more have a reason"
+
+
+def _classes_blamed(found: Matrix) -> Iterator[str]:
+    every = classes(found)
+    fair = sum(one.failed <= one.wrong for one in every.values())
+    several = [f"{bug} ({', '.join(sorted(one.wrong))})" for bug, one in every.items() if len(one.wrong) > 1]
+    yield f"fail no other class          {fair} of {len(every)} fail only classes in which they are wrong"
+    for title, bugs in (
+        ("wrong in several classes", several),
+        ("blamed in other classes", [bug for bug, one in every.items() if not one.failed <= one.wrong]),
+    ):
+        if bugs:
+            yield f"{title:<29}{'; '.join(bugs)}"
 
 
 # In worker processes

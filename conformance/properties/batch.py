@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..implementation.implementation import Implementation
-from ..outcome import AnyError, Expectation, Fault, Ids, Mismatch, Question, Refusal, Rows
+from ..outcome import AnyError, Dependence, Expectation, Fault, Ids, Mismatch, Question, Refusal, Rows
 from . import strategies
 from .asking import Instance, equals_oracle
 from .engine import Property, drawn, fixed
@@ -29,9 +29,11 @@ def _refused_text(implementation: Implementation) -> Mismatch | None:
     elif not isinstance(answer, Refusal) and not any(isinstance(one, Fault) for one in alone):
         return Mismatch(asked, Expectation((AnyError("a text that encode refuses"),)), answer)
     after = Question("batch", model, {"texts": ["cd"]}, "after a batch with a lone surrogate")
-    right = Rows(((99, 100),))
-    answer = tokenizer.ask(after)
-    return None if answer == right else Mismatch(after, Expectation((right,)), answer)
+    right, answer = Rows(((99, 100),)), tokenizer.ask(after)
+    if answer == right:
+        return None
+    depends = None if alone[2] == Ids(right.rows[0]) else Dependence("encode", "cd")
+    return Mismatch(after, Expectation((right,)), answer, depends_on=depends)
 
 
 PROPERTIES: tuple[Property, ...] = (

@@ -476,6 +476,7 @@ class Machine(RuleBasedStateMachine):
 
     def use_result(self, which: int, texts: list[str], batch: bool, change: bool) -> None:
         """Keep the lists that are returned, or change them, and ask again."""
+        texts = [*texts, texts[0]] if batch else texts
         tokenizer, given = self.one(which), list(texts)
         method, argument = ("encode_batch", given) if batch else ("encode", texts[0])
         if not self.has(tokenizer, method):
@@ -494,6 +495,9 @@ class Machine(RuleBasedStateMachine):
         step = f"{'change' if change else 'keep'} the result of {tokenizer.name}.{method}({argument!a})"
         self.attempt(step, ask)
         self.compare_lists(question, "texts", given, texts)
+        rows = [id(one) for one in returned[:-1] if type(one) is list]
+        if len({*rows}) < len(rows) and not self.encodes_to_one_list(tokenizer, texts[0]):
+            self.compare_lists(question, "two rows are the same list", len(rows), len({*rows}))
         for one in returned:
             if type(one) is list and change:
                 one.reverse()
@@ -501,6 +505,14 @@ class Machine(RuleBasedStateMachine):
             elif type(one) is list:
                 self._returned.append((one, list(one), question))
         self.ask_again(tokenizer, texts[:2])
+
+    def encodes_to_one_list(self, tokenizer: _Tokenizer, text: str) -> bool:
+        """Return whether `encode` returns one list for two calls."""
+        try:
+            first, second = (self.call("encode", tokenizer.proxy.instance.encode, text) for _ in range(2))
+        except (CallFailed, TimedOut):
+            return False
+        return first is second
 
     def ask_again(self, tokenizer: _Tokenizer, texts: list[str]) -> None:
         """Ask before and after the caller changes something."""

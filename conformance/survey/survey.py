@@ -21,6 +21,8 @@ from .environments import Environments, NotInstalledError
 from .implementations import Implementation, findings
 
 RUN_SECONDS = 1800
+XDIST = {"-n", "--numprocesses", "--dist", "--maxprocesses"}
+"""Options of pytest-xdist."""
 
 
 @dataclass(frozen=True)
@@ -141,6 +143,7 @@ class _Runs:
         """Run the suite; return its error, or how it ended."""
         command = [sys.executable, "-m", "pytest", "conformance", "--adapter", adapter, *options]
         command += ["-q", "--no-header", "-p", "no:cacheprovider", "-p", "no:randomly"]
+        command += ["-o", "addopts="]  # of the current directory, which can name plugins that are not installed
         with subprocess.Popen(
             command,
             stdin=subprocess.DEVNULL,
@@ -159,9 +162,18 @@ class _Runs:
             finally:
                 self._processes.discard(process)
         lines = [line for line in (out + err).decode("utf-8", "replace").splitlines() if line.strip()]
-        refused = next((line for line in lines if line.startswith("ERROR: ")), "")
         ended = f"the run ended with status {process.returncode} and wrote no report"
-        return refused or (f"{ended}: {lines[-1][:200]}" if lines else ended)
+        return _refused(lines) or (f"{ended}: {lines[-1][:200]}" if lines else ended)
+
+
+def _refused(lines: Sequence[str]) -> str:
+    """Return why pytest refused its arguments, after "ERROR: ", or ""."""
+    for line in lines:
+        _, found, unknown = line.partition("error: unrecognized arguments: ")
+        if found:
+            plugin = "; install pytest-xdist" if XDIST.intersection(re.split("[ =]", unknown)) else ""
+            return f"ERROR: pytest does not know {unknown}{plugin}"
+    return next((line for line in lines if line.startswith("ERROR: ")), "")
 
 
 def _file_names(names: Sequence[str]) -> list[str]:

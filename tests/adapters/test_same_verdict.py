@@ -249,10 +249,6 @@ ILLEGAL = {
         "odd: vocab maps bytes to int; expected int to bytes",
     ),
     "pairs of ids": (training(lambda trained: (trained.vocab, [(97, 98)])), "odd: merges holds pairs of int; "),
-    "one list": (
-        type("Odd", (Right,), {"encode_batch": lambda self, texts: [Right.encode(self, texts[0])] * len(texts)}),
-        "encode_batch returned the same list for two texts",
-    ),
     "no rows": (
         type("Odd", (Right,), {"encode_batch": lambda self, texts: [None for _ in texts]}),
         "odd: encode_batch returned a row of type None; expected list[int]",

@@ -76,6 +76,15 @@ def test_no_published_answer_depends_on_the_speed_of_a_machine(published: Matrix
     assert all(late not in answers.values() for answers in published.answers.values())
 
 
+def test_a_bug_fails_no_class_in_which_it_is_not_wrong(published: Matrix) -> None:
+    """`also` names the classes beside that of the bug's clause, and no more than those that fail."""
+    every = mutation_score.classes(published)
+    for bug in BUGS:
+        found = every[bug.id]
+        assert found.failed <= found.wrong, f"{bug.id}: {set(found.failed - found.wrong)}"
+        assert found.failed >= {*bug.also}, f"{bug.id} fails no {bug.also}"
+
+
 # Errors that the check finds
 
 

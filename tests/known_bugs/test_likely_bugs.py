@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from functools import cache
@@ -402,6 +403,59 @@ def test_a_stream_depends_on_encode_where_that_is_as_incorrect() -> None:
     chunks = {"chunks": ["a", "b"]}
     assert _depends_on(WrongRanks, "STREAM-EQUAL-1", "stream", chunks, **AB) == Dependence("encode", "ab")
     assert _depends_on(ChunkByChunk, "STREAM-EQUAL-1", "stream", chunks, **AB) is None
+
+
+class StripsParts(Encoder):
+    """Its `encode` strips the text, and its streams encode parts of the text, cut at correct places."""
+
+    def encode(self, text: str) -> list[int]:
+        return super().encode(text.strip(" "))
+
+    def encode_iterable(self, chunks: Iterable[str]) -> Iterator[int]:
+        for part in re.findall("(?: ba){20}|.+", "".join(chunks)):
+            yield from self.encode(part)
+
+
+class RefusesEmptyTexts(Encoder):
+    def encode(self, text: str) -> list[int]:
+        if not text:
+            raise IndexError
+        return super().encode(text)
+
+
+class StripsAndChunks(ChunkByChunk):
+    def encode(self, text: str) -> list[int]:
+        return super().encode(text.strip(" "))
+
+
+class RefusesStreams(RefusesEmptyTexts):
+    def encode_iterable(self, chunks: Iterable[str]) -> Iterator[int]:
+        raise IndexError
+
+
+class AddsEndoftext(Encoder):
+    def build(self, vocab: Any, merges: Any, special_tokens: Any, pattern: str | None) -> None:
+        super().build(vocab, merges, ["<|endoftext|>"], pattern)
+
+
+class SavesOneMore(Encoder):
+    def save(self, folder: str) -> None:
+        AddsEndoftext(self.vocab, self.merges).save(folder)
+
+
+def test_a_stream_depends_on_encode_where_encode_of_its_parts_is_as_incorrect() -> None:
+    words = {"chunks": [" ba" * 30, " ba" * 35]}
+    assert _depends_on(StripsParts, "STREAM-EQUAL-1", "stream", words, **AB) == Dependence("encode", " ba" * 65)
+    apart = {"chunks": ["ba ", "b", "a"]}
+    assert _depends_on(StripsAndChunks, "STREAM-EQUAL-1", "stream", apart, **AB) is None
+    one = {"chunks": ["ab"]}
+    assert _depends_on(RefusesEmptyTexts, "STREAM-EQUAL-1", "stream", one, **AB) == Dependence("encode", "")
+    assert _depends_on(RefusesStreams, "STREAM-EQUAL-1", "stream", one, **AB) is None
+
+
+def test_saved_files_depend_on_the_constructor_that_added_an_entry() -> None:
+    assert _depends_on(AddsEndoftext, "FILE-SAVE-1", "save", {"text": ""}, **AB) == Dependence("construct")
+    assert _depends_on(SavesOneMore, "FILE-SAVE-1", "save", {"text": ""}, **AB) is None
 
 
 def test_a_batch_and_loaded_files_depend_on_encode() -> None:

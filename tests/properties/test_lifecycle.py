@@ -12,6 +12,8 @@ import pytest
 from helpers.wrong_tokenizers import Whole
 
 from bpe_conformance.adapters.bridge.remote import isolated
+from bpe_conformance.cases.judging import judge
+from bpe_conformance.fixtures.spec import installed_spec
 from bpe_conformance.implementation.implementation import Implementation
 from bpe_conformance.properties.engine import Effort
 from bpe_conformance.properties.lifecycle import PROPERTIES, STAGES, Lifecycle
@@ -118,6 +120,12 @@ class TrainedIsReversed(Whole):
         return trained
 
 
+class RowsOfEqualTextsAreOneList(Whole):
+    def encode_batch(self, texts: list[str]) -> list[list[int]]:
+        rows = {text: self.encode(text) for text in texts}
+        return [rows[text] for text in texts]
+
+
 class LoadedIsReversed(Whole):
     @classmethod
     def from_files(cls, vocab: str, merges: str, special_tokens: list[str] | None = None) -> Any:
@@ -179,6 +187,13 @@ def test_a_correct_tokenizer_passes() -> None:
 @pytest.mark.parametrize("property_id", WRONG)
 def test_damage_by_earlier_steps_is_found(property_id: str) -> None:
     assert property_id in accused(Implementation("x", WRONG[property_id]), stage_of(property_id))
+
+
+def test_rows_of_a_batch_that_are_one_list_break_the_clause_on_shared_lists_alone() -> None:
+    implementation = Implementation("x", RowsOfEqualTextsAreOneList)
+    assert accused(implementation, stage_of("law-history")) == {"law-batch-history"}
+    assert all(judge(case, implementation) is None for case in installed_spec().cases if case.op == "batch")
+    assert next(one.clause_id for one in PROPERTIES if one.id == "law-batch-history") == "LAW-PURE-1"
 
 
 @pytest.mark.parametrize("property_id", IN_NEW_PROCESSES)
