@@ -32,6 +32,8 @@ from . import divergence
 from .expectations import expression, read_merges, training_key, value_for
 
 _Conventions = Mapping[str, str]
+MOST_COUNTED = 1_000_000
+"""Characters × entries of a training of which the pairs are counted again."""
 
 
 def judge(case: Case, implementation: Implementation, stored: Case) -> Mismatch | None:
@@ -63,6 +65,24 @@ def judge(case: Case, implementation: Implementation, stored: Case) -> Mismatch 
         compared = Table(textbook.build_vocab(answer.merges, _Training.of(stored).named), answer.merges)
     others = given.other_conventions(answer, conventions)
     return Mismatch(asked, expected, answer, where, conventions=others, compared=compared)
+
+
+def is_correct_up_to_ties(case: Case, mismatch: Mismatch, conventions: _Conventions) -> bool | None:
+    """Return whether each merge of an answer is a pair of the highest count, and the entries are correct.
+
+    Args:
+        case: its clause says which entries are compared.
+        mismatch: about a training.
+        conventions: those of the implementation; its tie rule is ignored.
+
+    Returns:
+        None if that takes too long.
+    """
+    given, answer = _Training(case, **mismatch.asked.input), mismatch.answer
+    if len(given.text) * given.vocab_size > MOST_COUNTED:
+        return None
+    up_to_ties = {**conventions, "tie_break": "unspecified"}
+    return isinstance(answer, Table) and given.divergence(answer, up_to_ties) is None
 
 
 @dataclass(frozen=True)

@@ -11,9 +11,10 @@ from bpe_conformance.fixtures.conventions import DEFAULTS
 from bpe_conformance.fixtures.spec import Case
 
 from ..cases.expectations import training_key, value_for
+from ..cases.training import is_correct_up_to_ties
 from ..implementation.implementation import Implementation
 from ..outcome import Dependence, Fault, Mismatch, Outcome, Question, Refusal, Table, fingerprint
-from ..properties.asking import ask, correct_answer
+from ..properties.asking import as_case, ask, correct_answer
 from ..run_result import Bug, BugCause, Cause, ConventionCause, Diagnosis, ErrorCause
 from . import KnownBug, known_bugs, matrix
 from .matrix import Matrix
@@ -198,6 +199,7 @@ def _causes(
             add(_Group(ConventionCause(conventions, ()), every))
     for likeness in likely(left.keys() & golden) if groups else found:
         add(_Group(BugCause(tuple(_bug(bugs[bug]) for bug in likeness.bugs), ()), set(likeness.cases)))
+    groups = _with_open_ties(groups, left, failing, declared)
     groups.sort(key=lambda group: -len(group.tests))
     replayed = [(group, bugs[group.cause.bugs[0].id]) for group in groups if isinstance(group.cause, BugCause)]
     for replays in (_answers_alike, _answers_incorrectly):
@@ -212,6 +214,45 @@ def _causes(
         replace(group.cause, tests=tuple(one.test for one in failing if one.test in group.tests)) for group in groups
     ]
     return [*causes, *same_errors(list(left.values()), len(failing))]
+
+
+def _with_open_ties(
+    groups: list[_Group], left: dict[str, Outcome], failing: Sequence[Outcome], declared: Mapping[str, str]
+) -> list[_Group]:
+    """Return the causes with the convention that ties are open, if nearly all trainings fit it and no cause names them.
+
+    It replaces bugs and tie rules that explain some of these trainings. A trainer whose ties follow the order of a dict
+    that changes during training answers some cases as a bug does that takes the pair counted first.
+    """
+    others = {test for group in groups if not _is_about_ties(group.cause) for test in group.tests}
+    trainings = [one for one in failing if _is_training(one) and one.test not in others]
+    if declared["tie_break"] == "unspecified" or not any(one.test in left for one in trainings):
+        return groups
+    fits: dict[str, bool | None] = {one.test: _fits_open_ties(one, declared) for one in trainings}
+    fitting = {test for test, fit in fits.items() if fit}
+    new = len(fitting & left.keys())
+    if len(fitting) < THOROUGH * sum(fit is not None for fit in fits.values()) or new < max(FEW, MUCH * len(fitting)):
+        return groups
+    kept = [group for group in groups if any(fits.get(test, False) is False for test in group.tests)]
+    fitting |= {test for group in groups if group not in kept for test in group.tests}
+    fitting = fitting.difference(*(group.tests for group in kept))
+    for test in fitting & left.keys():
+        del left[test]
+    return [*kept, _Group(ConventionCause((("tie_break", "unspecified"),), ()), fitting)]
+
+
+def _is_about_ties(cause: BugCause | ConventionCause) -> bool:
+    return isinstance(cause, BugCause) or [name for name, _ in cause.conventions] == ["tie_break"]
+
+
+def _is_training(one: Outcome) -> bool:
+    return one.mismatch is not None and one.mismatch.asked.operation == "train" and not one.mismatch.asked.context
+
+
+def _fits_open_ties(one: Outcome, declared: Mapping[str, str]) -> bool | None:
+    assert one.mismatch is not None
+    assert one.clause is not None
+    return is_correct_up_to_ties(as_case(one.mismatch.asked, one.clause.id), one.mismatch, declared)
 
 
 def _explained(others: Iterable[Outcome], explains: Callable[[Mismatch], bool]) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from functools import cache
@@ -17,7 +18,7 @@ from bpe_conformance.fixtures import Model
 from bpe_conformance.fixtures.spec import Case, Spec, installed_spec, read_case
 from bpe_conformance.implementation.implementation import Implementation
 from bpe_conformance.known_bugs import known_bugs
-from bpe_conformance.known_bugs.correct import Encoder
+from bpe_conformance.known_bugs.correct import Encoder, Trainer
 from bpe_conformance.known_bugs.likely_bugs import diagnose, ranked
 from bpe_conformance.known_bugs.matrix import Matrix, read, text
 from bpe_conformance.outcome import (
@@ -284,6 +285,56 @@ def test_wrong_trainer_is_named_whatever_its_ids() -> None:
     (cause,) = diagnose(outcomes, _cases(), implementation.conventions).causes
     assert isinstance(cause, BugCause)
     assert [one.id for one in cause.bugs] == [bug.id]
+
+
+class TiesByDictOrder(Trainer):
+    """Keeps its counts in a dict from merge to merge, and takes the first pair of the highest count."""
+
+    def learn(self, words: Any, merge_count: int) -> list[Any]:
+        self.order: dict[Any, None] = {}
+        return super().learn(words, merge_count)
+
+    def choose(self, counts: Any, ids: Any) -> Any:
+        for pair in [pair for pair in self.order if pair not in counts]:
+            del self.order[pair]
+        self.order |= dict.fromkeys(counts)
+        most = max(counts.values())
+        return next(pair for pair in self.order if counts[pair] == most)
+
+
+class TiesAmongThree(Trainer):
+    """Breaks ties among `counts.most_common(3)` only."""
+
+    def choose(self, counts: Any, ids: Any) -> Any:
+        found = Counter(counts).most_common(3)
+        return max(pair for pair, count in found if count == found[0][1])
+
+
+def _of_trainer(target: type, clauses: tuple[str, ...], **conventions: str) -> Diagnosis:
+    """Diagnose a trainer by the golden cases of some clauses."""
+    implementation = Implementation("x", type("T", (target,), {"conventions": conventions}))
+    outcomes = []
+    for case in (case for case in _cases() if case.clause.id in clauses):
+        mismatch = judge(case, implementation)
+        outcomes.append(replace(_outcome(case, None, "failed" if mismatch else "passed"), mismatch=mismatch))
+    return diagnose(outcomes, _cases(), implementation.conventions)
+
+
+@pytest.mark.parametrize("clauses", [("TRAIN-TIE-1",), ("TRAIN-RECOUNT-1",), ("TRAIN-TIE-1", "TRAIN-RECOUNT-1")])
+def test_a_trainer_whose_ties_follow_the_order_of_a_dict_may_declare_that_they_are_open(
+    clauses: tuple[str, ...],
+) -> None:
+    (cause,) = _of_trainer(TiesByDictOrder, clauses).causes
+    assert isinstance(cause, ConventionCause)
+    assert cause.conventions == (("tie_break", "unspecified"),)
+
+
+def test_a_trainer_that_counts_wrongly_is_not_offered_that_ties_are_open() -> None:
+    for bug in ("last-window-missed", "right-neighbour-of-old-word", "tie-among-top-ten"):
+        target = next(one.target for one in known_bugs() if one.id == bug)
+        causes = _of_trainer(target, ("TRAIN-TIE-1", "TRAIN-RECOUNT-1", "TRAIN-COUNT-1")).causes
+        assert [one.id for cause in causes if isinstance(cause, BugCause) for one in cause.bugs] == [bug]
+        assert not any(isinstance(cause, ConventionCause) for cause in causes)
 
 
 def test_a_bug_that_explains_as_much_as_a_contradicted_convention_is_the_cause() -> None:
