@@ -508,11 +508,28 @@ def _first_wrong(id_: str, row: _Row, implementation: Implementation, effort: Ef
             implementation.note(f"{id_}: {row.what} of size {size:,} is refused: {answer.kind}: {answer.message}")
             break
         asked = replace(question, context=f"{row.what}, size {size:,}")
-        dependence = None if number else Dependence("undisturbed")
+        dependence = (
+            Dependence("undisturbed") if not number or _encodes_wrongly(implementation, question, right) else None
+        )
         return Found(
             Mismatch(asked, Expectation((right,)), answer, _divergence(question, right, answer), dependence), number + 1
         )
     return None
+
+
+def _encodes_wrongly(implementation: Implementation, question: Question, right: Answer) -> bool:
+    """Return whether `encode` is wrong, too, for the longest text of a stream or a batch."""
+    if "encode" not in implementation.capabilities or question.operation not in ("stream", "batch"):
+        return False
+    expected: Sequence[int] = ()
+    text = "".join(question.input.get("chunks", ()))
+    if isinstance(right, Rows):
+        text, expected = max(zip(question.input["texts"], right.rows, strict=True), key=lambda row: len(row[0]))
+    elif isinstance(right, Ids):
+        expected = right.ids
+    return ask(implementation, replace(question, operation="encode", input={"text": text}), TIMEOUT_FACTOR) != Ids(
+        tuple(expected)
+    )
 
 
 def _timed(implementation: Implementation, question: Question) -> tuple[Answer, float]:

@@ -39,6 +39,11 @@ def run(property_id: str, target: Any, effort: Effort | None = None) -> Found | 
     return PROPERTIES[property_id].run(Implementation("x", target), effort or Effort())
 
 
+class IdsCut(Encoder):
+    def encode(self, text: str) -> list[int]:
+        return super().encode(text)[:512]
+
+
 class RowsCut(Encoder):
     def encode_batch(self, texts: Any) -> list[list[int]]:
         return [self.encode(text[:65_536]) for text in texts]
@@ -310,6 +315,13 @@ def test_a_long_pre_token_may_be_refused_beyond_the_limit(limit: int, passes: bo
 def test_tokenizer_that_is_wrong_at_any_length_is_not_counted(property_id: str) -> None:
     target = next(one.target for one in known_bugs() if one.id == "greedy-left-to-right")
     found = run(property_id, target)
+    assert found is not None
+    assert found.mismatch.depends_on == Dependence("undisturbed")
+
+
+@pytest.mark.parametrize("property_id", ["law-long-streams", "law-long-batches"])
+def test_streams_and_batches_depend_on_encode_where_it_is_incorrect_for_a_long_text(property_id: str) -> None:
+    found = run(property_id, IdsCut)
     assert found is not None
     assert found.mismatch.depends_on == Dependence("undisturbed")
 
