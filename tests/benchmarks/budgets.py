@@ -1,10 +1,10 @@
-"""How long the suite takes, in seconds and as a multiple of a fixed pure-Python workload in the same minutes.
+"""Measures the time of the suite, in seconds and as a multiple of a fixed pure-Python workload.
 
     python tests/benchmarks/budgets.py [NAME ...]
 
-A budget is in seconds of an idle machine on which the workload takes `WORKLOAD_SECONDS`. On another machine, or if
-others use it, the ratio tells: the processor seconds of a run, divided by those of the workload around it. The exit
-status is 1 if a ratio is over its budget.
+A budget is in seconds of an idle machine on which the workload takes `WORKLOAD_SECONDS`. On another or a busy machine,
+the ratio counts: the processor seconds of a run, divided by those of the workload around it. The exit status is 1 if a
+ratio is over its budget.
 """
 
 from __future__ import annotations
@@ -67,11 +67,11 @@ class Budget(NamedTuple):
     """One run of the suite.
 
     Attributes:
-        seconds: at most so many on an idle machine.
-        options: what follows `pytest conformance`.
-        fails: whether the run is to fail.
-        processes: how many compute at a time.
-        program: without which the run is left out.
+        seconds: the budget on an idle machine.
+        options: the arguments after `pytest conformance`.
+        fails: whether the run must fail.
+        processes: the number of processes that compute in parallel.
+        program: a program that the run needs; without it, the run is left out.
     """
 
     seconds: float
@@ -102,7 +102,7 @@ def workload() -> float:
 
 
 def write_adapters(folder: Path) -> None:
-    """Write the class of docs/from-zero.md, as it is first and repaired, and one with a naive trainer."""
+    """Write the first and the repaired class of docs/from-zero.md, and one with a naive trainer."""
     page = (ROOT / "docs" / "from-zero.md").read_text("utf-8")
     first, repair = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
     head, _, tail = first.partition("    def merge(self, parts):\n")
@@ -121,7 +121,7 @@ class Run(NamedTuple):
 
 
 def run(options: str, folder: Path) -> Run:
-    """Run the suite in `folder`, as a user does: with compiled modules kept."""
+    """Run the suite in `folder` as a user does, with compiled modules kept."""
     environment = {**os.environ, "PYTHONPYCACHEPREFIX": str(folder / "compiled"), "PYTHONPATH": str(folder)}
     environment.pop("PYTHONDONTWRITEBYTECODE", None)
     command = [sys.executable, "-m", "pytest", "conformance", "-q", "-p", "no:cacheprovider", *shlex.split(options)]

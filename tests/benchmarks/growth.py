@@ -1,4 +1,4 @@
-"""How time and memory grow: training with the text and with the vocabulary, encoding with a pre-token's length."""
+"""Measures how the time and memory of training and encoding grow with text, vocabulary and length of a pre-token."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ MEGABYTES = (10, 30, 100, 300)
 VOCABULARIES = (1_000, 3_000, 10_000, 32_000, 100_000)
 LENGTHS = (10**3, 10**4, 10**5, 10**6)
 TOO_LONG = 20.0
-"""Seconds after which no longer pre-token is tried."""
+"""If a size takes more than this many seconds, no larger one is tried."""
 TOO_SHORT = 1e-4
-"""Seconds below which a time is no part of the slope."""
+"""Shorter times, in seconds, do not count for the slope."""
 
 
 class Grown(NamedTuple):
@@ -129,7 +129,7 @@ def _series(
     run: Callable[[str, int], Measured],
     too_long: float = float("inf"),
 ) -> dict[str, list[Measured]]:
-    """Measure all, in turns; who fails or takes too long is not asked for more."""
+    """Measure all participants alternately. Those that fail or take too long are dropped."""
     series: dict[str, list[Measured]] = {name: [] for name in names}
     for size in sizes:
         for name, reported in series.items():

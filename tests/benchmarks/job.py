@@ -1,4 +1,4 @@
-"""A job of the race, in a process of its own: `job.py KIND ARGUMENTS`. It prints one line of JSON."""
+"""Runs a job of the race in its own process: `job.py KIND ARGUMENTS`. It prints one line of JSON."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from peers import Absent, Prepared
 
 
 def train(name: str, text: str, vocab_size: str, workers: str) -> dict[str, Any]:
-    """Time a trainer, and tell how many merges it learned, and their digest."""
+    """Time a trainer; report the number of merges and their digest."""
     function = peers.TRAINERS[name] if name in peers.TRAINERS else peers.SAME_TIES[name][0]
     reported, merges = _timed(lambda: function(Path(text), int(vocab_size), int(workers)))
     return {**reported, "count": len(merges), "digest": _digest_of_merges(merges)}
 
 
 def encode(name: str, text: str, workers: str) -> dict[str, Any]:
-    """Time an encoder, and tell how many ids it gave, and their digest."""
+    """Time an encoder; report the number of ids and their digest."""
     import numpy as np
 
     function = peers.ours_stream if name == peers.STREAM else peers.ENCODERS[name]
@@ -37,7 +37,7 @@ def encode(name: str, text: str, workers: str) -> dict[str, Any]:
 
 
 def sentences(name: str, text: str) -> dict[str, Any]:
-    """Time an encoder on sentences, twice: from cold, and when it has encoded all of them before."""
+    """Time an encoder on sentences twice: with empty caches, and again after it has encoded all of them."""
     prepared = peers.SENTENCES[name](Path(text), 1)
     cold, ids = _timed(lambda: prepared)
     warm, again = _timed(lambda: prepared)
@@ -64,22 +64,22 @@ def piece(name: str, shape: str, size: str) -> dict[str, Any]:
 
 
 def rung(name: str, text: str, wanted: str, limit: str) -> dict[str, Any]:
-    """Climb one rung of the ladder: merges until there are enough, or the time is over."""
+    """Run one rung of the ladder until there are enough merges or the time is up."""
     climb = partial(rungs.reference, wanted=int(wanted)) if name == rungs.REFERENCE else rungs.RUNGS[name]
     merges, moments, started = [], [], time.perf_counter()
     for merge in climb(Path(text)):
         merges.append(merge)
         moments.append(time.perf_counter() - started)
-        # The pace is that of the merges after the first, so there are two at least.
+        # The pace is that of the merges after the first, so at least two are needed.
         if len(merges) == int(wanted) or (len(merges) > 1 and moments[-1] > float(limit)):
             break
-    # The first merge takes the preparation with it.
+    # The time of the first merge includes the preparation.
     reported = {"seconds": moments[-1], "ended": time.time(), "first": moments[0], "count": len(merges)}
     return {**reported, "merges": [[left.hex(), right.hex()] for left, right in merges]}
 
 
 def limit(name: str, size: str) -> dict[str, Any]:
-    """Time a limit at a size, in seconds of the processor, and tell what it found."""
+    """Time a limit at a size, in processor seconds, and report its result."""
     run = limits.LIMITS[name].prepare(int(size))
     gc.collect()
     started = time.process_time()

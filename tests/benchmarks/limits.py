@@ -1,4 +1,4 @@
-"""How far things go: each limit at growing sizes, its time and its peak memory, each in a process of its own.
+"""Measures time and peak memory at growing sizes, each in a separate process.
 
 `python tests/benchmarks/limits.py [NAME ...]`, all without a name; `--steps 1` takes the smallest sizes only. Texts are
 made from a seed. It prints a table. Time is that of the processor.
@@ -31,16 +31,16 @@ IDEOGRAPHS = "".join(map(chr, range(0x5000, 0x5800)))
 _held: list[tempfile.TemporaryDirectory[str]] = []
 
 Run = Callable[[], str]
-"""What is timed; it returns what it found, in a few words."""
+"""The timed function, which returns its result in a few words."""
 
 
 class Limit(NamedTuple):
-    """What is measured.
+    """A limit to measure.
 
     Attributes:
-        unit: what the sizes count.
-        sizes: at which it is measured.
-        prepare: makes what a size needs, and returns what is timed.
+        unit: the unit of the sizes.
+        sizes: the sizes at which it is measured.
+        prepare: prepares a size and returns the timed function.
     """
 
     unit: str
@@ -88,7 +88,7 @@ def without_spaces(megabytes: int) -> Iterator[str]:
 
 
 def random_letters(size: int) -> str:
-    """Return so many letters, drawn at random."""
+    """Return that many random letters."""
     return "".join(random.Random(0).choices(LETTERS, k=size))
 
 
@@ -105,7 +105,7 @@ def distinct(many: int) -> Iterator[str]:
 
 
 def special_tokens(many: int) -> list[str]:
-    """Return special tokens that begin alike."""
+    """Return special tokens with a common prefix."""
     return [f"<|special_{one}|>" for one in range(many)]
 
 
@@ -191,7 +191,7 @@ def _counted(many: int) -> Run:
 
 
 def _folder() -> Path:
-    """Return a folder that goes when the process ends."""
+    """Return a directory that is removed when the process ends."""
     _held.append(tempfile.TemporaryDirectory())
     return Path(_held[-1].name)
 

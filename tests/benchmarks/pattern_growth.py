@@ -1,4 +1,4 @@
-"""How the time of splitting grows with hostile text, for every pattern: ours, ours over arrays, and tiktoken's.
+"""Measures how the time of splitting hostile text grows, for every pattern: plain path, arrays, and tiktoken.
 
 `python tests/benchmarks/pattern_growth.py [PATTERN ...]`. Sizes double; of each pattern the text with the greatest
 exponent is reported, and the slowest. Time is that of the processor. tiktoken encodes, with the 256 bytes alone.
@@ -22,7 +22,7 @@ from bpe_conformance.reference.special_tokens import SpecialTokens
 
 SIZES = (8_000, 16_000, 32_000, 64_000)
 TOO_LONG = 5.0
-"""Seconds after which no longer text is tried."""
+"""If a text takes more than this many seconds, no longer one is tried."""
 
 Split = Callable[[str], object]
 
@@ -34,7 +34,7 @@ def ours(name: str) -> Split:
 
 
 def arrays(name: str) -> Split | None:
-    """Return the path over arrays, None if it does not take the pattern."""
+    """Return the path over arrays, or None if it does not support the pattern."""
     compiled, special = resolve(name), SpecialTokens()
     return (lambda text: count([text], special, compiled)) if has_fence(compiled) else None
 
@@ -81,7 +81,7 @@ def row(pattern: str, engine: str, split: Split) -> list[str]:
     for shape in SHAPES:
         try:
             reported[shape] = grown(split, shape)
-        except BaseException as error:  # a panic of Rust is no Exception
+        except BaseException as error:  # a Rust panic is not an Exception
             if isinstance(error, KeyboardInterrupt):
                 raise
             failed.append(shape)

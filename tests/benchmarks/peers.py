@@ -1,6 +1,6 @@
-"""What takes part in the race: one small function for each trainer and each encoder.
+"""The participants of the race: one small function for each trainer and each encoder.
 
-Each prepares all that is not timed, and returns what is timed and what turns its outcome into bytes to compare.
+Each does the untimed preparation, and returns the timed function and the one that makes its result comparable.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ BLOCK = 1 << 24
 
 
 class Absent(Exception):
-    """Something that this environment, or this version, does not have."""
+    """A participant is unavailable in this environment or version."""
 
 
 class Prepared(NamedTuple):
@@ -62,7 +62,7 @@ def package(name: str) -> Any:
 
 
 def ours(text: Path, vocab_size: int, workers: int) -> Prepared:
-    """The reference, which cuts special tokens out itself."""
+    """The reference, which cuts out special tokens itself."""
     return Prepared(
         lambda: Tokenizer.train(text, vocab_size, [SPECIAL], workers=workers),
         lambda tokenizer: tokenizer.merges,
@@ -334,7 +334,7 @@ def _chunks(text: Path) -> Iterator[str]:
 
 
 def sentences(text: Path) -> list[str]:
-    """Return 10,000 sentences of the text, or fewer."""
+    """Return up to 10,000 sentences of the text."""
     with text.open(encoding="utf-8", newline="") as file:
         parts = file.read(BLOCK).replace(SPECIAL, " ").split(". ")
     return [part.strip() + "." for part in parts if 20 < len(part) < 300][:10_000]
@@ -416,5 +416,5 @@ SENTENCES: dict[str, Encoder] = {
     "HF encode_batch_fast": _hugging_face_batch,
 }
 STREAM = "ours encode_iterable"
-"""Its ids are only counted."""
+"""A participant whose ids are only counted."""
 PACKAGES = ("tokenizers", "rustbpe", "gigabpe", "gigatoken", "bpeasy", "tiktoken", "riptoken", "numpy", "regex")

@@ -1,4 +1,4 @@
-"""The race: the reference beside other implementations, on the text of `english.py`.
+"""Races the reference against other implementations on the text of `english.py`.
 
 `python tests/benchmarks/race.py all|train|encode|sentences|growth|ladder --text DIR`. Each timing runs in a process of
 its own; the participants take turns. It prints a table, and writes a chart.
@@ -26,11 +26,11 @@ SHORT = 60.0
 
 
 class Failure(Exception):
-    """What a user can fix, in one line."""
+    """An error that the user can fix, in one line."""
 
 
 def interleaved(names: Sequence[str], rounds: int, run: Callable[[str], Measured]) -> dict[str, list[Measured]]:
-    """Let all take their turns, `rounds` times; who fails does not start again."""
+    """Run all participants alternately, `rounds` times; those that fail are dropped."""
     results: dict[str, list[Measured]] = {name: [] for name in names}
     for turn in range(rounds):
         for name in names:
@@ -43,7 +43,7 @@ def interleaved(names: Sequence[str], rounds: int, run: Callable[[str], Measured
 
 
 def seconds(results: Sequence[Measured]) -> list[float]:
-    """Return the times of what did not fail."""
+    """Return the times of runs that did not fail."""
     return [result.seconds for result in results if not result.failure]
 
 
@@ -65,10 +65,10 @@ def header(rivals: Mapping[str, object], what: str) -> list[str]:
 
 
 def agreement(results: Mapping[str, Sequence[Measured]]) -> str:
-    """Return a sentence: who gave the same as the first, who did not.
+    """Return a sentence that says whose results equal those of the first participant.
 
     Raises:
-        Failure: if ours differ among themselves.
+        Failure: if the participants of the reference differ from each other.
     """
     digests = {name: reported[0].reported["digest"] for name, reported in results.items() if seconds(reported)}
     if not digests:
@@ -212,7 +212,7 @@ def ladder(asked: argparse.Namespace) -> None:
 
 
 def whole(measured: Measured, wanted: int) -> float:
-    """Return how long all merges take, reckoned from those that were made.
+    """Return the estimated time of all merges, from the time of those that were made.
 
     >>> whole(Measured(12.0, 0, {"first": 2.0, "count": 11}), 101)
     102.0

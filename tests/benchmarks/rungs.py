@@ -72,7 +72,7 @@ def textbook(file: Path) -> Iterator[Merge]:
 
 
 def deduplicated(file: Path) -> Iterator[Merge]:
-    """Keep each distinct pre-token once, with how often it occurs."""
+    """Keep each distinct pre-token once, with its number of occurrences."""
     weighted = [(letters(pre_token), weight) for pre_token, weight in Counter(split(_read(file))).items()]
     while True:
         counts: Counter[Pair] = Counter()
@@ -87,7 +87,7 @@ def deduplicated(file: Path) -> Iterator[Merge]:
 
 
 def indexed(file: Path) -> Iterator[Merge]:
-    """Keep the counts, and which words hold a pair: a merge touches only these."""
+    """Keep the counts, and an index from pairs to words: a merge touches only these words."""
     frequencies = Counter(split(_read(file)))
     words, weights = [letters(pre_token) for pre_token in frequencies], list(frequencies.values())
     counts, holders = _index(words, weights)
@@ -105,7 +105,7 @@ def indexed(file: Path) -> Iterator[Merge]:
 
 
 def in_place(file: Path) -> Iterator[Merge]:
-    """Edit words where they are, and count again only at the seams; what the index says too much is harmless."""
+    """Edit words in place and recount only at the seams; outdated entries of the index do no harm."""
     frequencies = Counter(split(_read(file)))
     words, weights = [letters(pre_token) for pre_token in frequencies], list(frequencies.values())
     counts, holders = _index(words, weights)
@@ -120,7 +120,7 @@ def in_place(file: Path) -> Iterator[Merge]:
 
 
 def fast_maximum(file: Path) -> Iterator[Merge]:
-    """Find the maximum with a heap, whose entries are brought up to date when they surface."""
+    """Find the maximum with a heap, whose entries are updated when they surface."""
     return _with_heap(Counter(split(_read(file))))
 
 
@@ -137,7 +137,7 @@ def parallel(file: Path) -> Iterator[Merge]:
 
 
 def reference(file: Path, wanted: int) -> Iterator[Merge]:
-    """The reference as it is shipped, over NumPy's arrays; it yields nothing before it has learned all."""
+    """The reference as shipped, over NumPy arrays; it yields nothing until it has learned all merges."""
     yield from Tokenizer.train(file, 257 + wanted, [END_OF_TEXT], workers=WORKERS).merges
 
 
@@ -200,7 +200,7 @@ def _index(words: list[Word], weights: list[int]) -> tuple[dict[Pair, int], defa
 
 
 def _add(counts: dict[Pair, int], pair: Pair, change: int) -> None:
-    """Add to a count; what comes to nothing is taken out."""
+    """Add to a count, and remove it if it becomes zero."""
     left = counts.get(pair, 0) + change
     if left:
         counts[pair] = left

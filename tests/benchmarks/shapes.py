@@ -1,4 +1,4 @@
-"""Texts that make the engine of a split pattern go far and come back: what is repeated, and what ends it."""
+"""Texts that make the engine of a split pattern backtrack: a repeated part and an end."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ SHAPES: dict[str, tuple[str, str]] = {
     "NUL": ("\0", ""),
     "private use": ("\ue000", "x"),
 }
-"""Name → what is repeated, and the end."""
+"""Name → the repeated part and the end."""
 
 
 def text_of(shape: str, size: int) -> str:

@@ -1,8 +1,8 @@
-"""The experiments of the texts that this project learned from, run again: ours beside the figures that they publish.
+"""Repeats the experiments of the texts from which this project learned, beside their published figures.
 
-Run by hand, a minute or two: `python tests/benchmarks/sources.py --text DIR`, with the DIR of `english.py`. The times
-of others are those of their machines, and of their texts: children's stories, web pages, books. What can be equal,
-merges and counts of toy corpora, is said to be equal or not.
+Run by hand, a minute or two: `python tests/benchmarks/sources.py --text DIR`, with the DIR of `english.py`. Published
+times are those of other machines and texts: children's stories, web pages, books. For merges and counts of toy corpora,
+it reports whether they are equal.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ def efficiency(train: Path, unseen: Path) -> Iterator[Row]:
 
 
 def timed(call: Callable[[], T]) -> tuple[float, T]:
-    """Call, and return the seconds that it took and what it gave."""
+    """Call a function, and return the seconds that it took and its result."""
     began = time.perf_counter()
     result = call()
     return time.perf_counter() - began, result

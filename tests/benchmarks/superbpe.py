@@ -39,7 +39,7 @@ class Row(NamedTuple):
 
     @property
     def name(self) -> str:
-        """What the table calls it."""
+        """The name in the table."""
         return "BPE" if self.part is None else f"SuperBPE from {self.part:.0%}, units {self.units}"
 
 
@@ -47,7 +47,7 @@ ROWS = (Row(None), Row(0.8), Row(0.5), Row(0.8, "published"), Row(0.8, "without 
 
 
 class Measured(NamedTuple):
-    """What came of a row: tokens of the unseen text, tokens of several words in the table, seconds, peak in bytes."""
+    """The result of a row: tokens of the unseen text, tokens of several words in the table, seconds, peak in bytes."""
 
     tokens: int
     superwords: int
@@ -93,7 +93,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def measure(row: Row, train: Path, vocab_size: int, workers: int, documents: Sequence[str]) -> Measured:
-    """Train what `row` says, and encode `documents`, which the ids must give back."""
+    """Train as `row` says and encode `documents`, which the ids must decode to."""
     start = time.perf_counter()
     if row.part is None:
         tokenizer = Tokenizer.train(train, vocab_size, [END_OF_TEXT], workers=workers)

@@ -1,4 +1,4 @@
-"""Numbers as Markdown, and what they were measured on."""
+"""Formats numbers as Markdown, with the environment in which they were measured."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The benchmarks' pure parts, and that their commands start. Nothing is downloaded, and nothing is raced."""
+"""The pure functions of the benchmarks work and their commands start, without downloads or races."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def test_bibles_plays_and_manuals_give_paragraphs(tmp_path: Path) -> None:
 
 @pytest.fixture
 def sources(tmp_path: Path) -> list[english.Source]:
-    """Two packages that were fetched before, and one that cannot be had."""
+    """Two packages that were fetched earlier, and an unavailable one."""
     for name, words in (("first", ("best", "worst")), ("second", ("worst", "last", "next", "first"))):
         folder = tmp_path / "packages" / name
         folder.mkdir(parents=True)

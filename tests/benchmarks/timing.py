@@ -1,4 +1,4 @@
-"""Runs one job in a fresh process and measures it: the seconds that it tells, and the memory of its process tree."""
+"""Runs one job in a new process and measures its reported seconds and the memory of its process tree."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from typing import Any, NamedTuple
 
 JOB = Path(__file__).with_name("job.py")
 INTERVAL = 0.2
-"""Seconds between two looks at the memory, at most: at first they are closer, for short jobs."""
+"""The most seconds between two measurements of memory; at first they are more frequent, for short jobs."""
 
 
 class Measured(NamedTuple):
     """One run of one job.
 
     Attributes:
-        seconds: of the timed part.
+        seconds: the time of the timed part.
         peak: bytes of all its processes together, from its start to the end of the timed part; pages that several
             share are counted once where the system can tell.
-        reported: what else the job reports.
+        reported: the other results of the job.
         failure: one line if there is no result; the numbers are 0 then.
     """
 
@@ -38,9 +38,9 @@ def measure(kind: str, arguments: Sequence[object], workers: int = 1) -> Measure
     """Run `job.py KIND ARGUMENTS` in a fresh process.
 
     Args:
-        kind: which job.
-        arguments: passed on as strings.
-        workers: threads of libraries that have their own.
+        kind: the kind of job.
+        arguments: the arguments of the job, passed as strings.
+        workers: the number of threads for libraries that have their own threads.
     """
     environment = {
         **os.environ,

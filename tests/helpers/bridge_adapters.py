@@ -1,4 +1,4 @@
-"""Remote adapters: a tokenizer that crashes or hangs as its text says, and a program that breaks the protocol."""
+"""Remote adapters: a tokenizer that crashes or hangs as the text says, and a program that breaks the protocol."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs the console blocks of the documents, and compares their output with what the pages show."""
+"""Runs the console blocks of the documents and compares their output with the pages."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ CACHELESS = ["-p", "no:cacheprovider"]
 
 
 def matches(shown: list[str], printed: list[str]) -> bool:
-    """Whether `printed` is `shown`, where a line `...` is any lines and a final `...` for any ending."""
+    """Return whether `printed` is `shown`, in which a line `...` matches any lines, and a final `...` any ending."""
     if not shown:
         return not printed
     if shown[0] == "...":

@@ -1,4 +1,4 @@
-"""Compares a text with the stored one. `WRITE_EXPECTED=1 pytest tests/terminal` writes the stored texts anew."""
+"""Compares a text with the stored one. `WRITE_EXPECTED=1 pytest tests/terminal` rewrites the stored texts."""
 
 from __future__ import annotations
 

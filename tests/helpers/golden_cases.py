@@ -1,4 +1,4 @@
-"""Golden cases that a test makes, and how an adapter answers them."""
+"""Makes golden cases for tests, and judges the answers of adapters to them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Adapters by which the plugin is tested; each test copies this file into its project as `mine.py`."""
+"""Adapters for tests of the plugin; each test copies this file into its project as `mine.py`."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ class Acting(Right):
 
 
 class Swallowing(Right):
-    """Catches whatever interrupts it."""
+    """Catches every exception that interrupts it."""
 
     def encode(self, text: str) -> list[int]:
         while text != "ab":
@@ -100,7 +100,7 @@ class Swallowing(Right):
 
 
 class Failing(Right):
-    """Its constructor acts."""
+    """Its constructor misbehaves."""
 
     act = "act_base"
 
@@ -143,7 +143,7 @@ class DecodeOnly:
 
 
 class Unclaimed(Right):
-    """Has every method, and most of them are not written yet."""
+    """Has every method, but most of them are not implemented."""
 
     @classmethod
     def train(cls, text: str, vocab_size: int, special_tokens: Sequence[str], pattern: str | None = None) -> Any:
@@ -164,7 +164,7 @@ class Unclaimed(Right):
 
 
 class LaterUnclaimed(Right):
-    """Claims `encode` in the probe and refuses afterwards."""
+    """Supports `encode` in the probe and refuses it later."""
 
     def encode(self, text: str) -> list[int]:
         if text != "ab":
@@ -173,7 +173,7 @@ class LaterUnclaimed(Right):
 
 
 class BrokenStreams(Right):
-    """Each streaming case is wrong in a way of its own."""
+    """Fails each streaming case in a different way."""
 
     def encode_iterable(self, chunks: Iterable[str]) -> Iterator[int]:
         for chunk in chunks:

@@ -1,4 +1,4 @@
-"""A user's project in a folder of its own, where pytest runs the suite."""
+"""A user's project in a temporary directory, where pytest runs the suite."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ SPEC = TESTS / "spec"
 
 
 class Project:
-    """A user's project: a folder with adapters in `mine.py` (tests/helpers/plugin_adapters.py), where pytest is run."""
+    """A directory with adapters in `mine.py` (tests/helpers/plugin_adapters.py), where pytest runs."""
 
     def __init__(self, pytester: pytest.Pytester) -> None:
         self.pytester = pytester
@@ -29,12 +29,12 @@ class Project:
         return file
 
     def run(self, adapter: str, *options: str) -> pytest.RunResult:
-        """Judge `adapter` in a process of its own, against the small spec."""
+        """Test `adapter` in a separate process with the small spec."""
         arguments = ["conformance", "--adapter", adapter, f"--bpe-spec={SPEC}", *options]
         return self.pytester.runpytest_subprocess(*arguments, timeout=60)
 
     def judge(self, adapter: str, *options: str, alone: bool = False) -> pytest.RunResult:
-        """The same in this process, which is faster; `alone`: a failure is tested again in a new process."""
+        """Do the same in this process, which is faster; with `alone`, failures are tested again in a new process."""
         with pytest.MonkeyPatch.context() as patch:
             if not alone:
                 patch.setattr(Run, "_passes_alone", lambda _: "")
@@ -42,7 +42,7 @@ class Project:
             return self.pytester.runpytest_inprocess(*arguments)
 
     def refused(self, adapter: str, *options: str) -> str:
-        """Return the one line with which the plugin refuses to judge at all."""
+        """Return the one line with which the plugin refuses to run."""
         arguments = ["--adapter", adapter] if adapter else []
         spec = [] if "--bpe-spec" in options else [f"--bpe-spec={SPEC}"]
         result = self.pytester.runpytest_inprocess("conformance", *arguments, *spec, *options)
@@ -54,7 +54,7 @@ class Project:
 
 
 def states(result: pytest.RunResult) -> dict[str, str]:
-    """Return what each id came to in a run with `-v`, with xdist or without."""
+    """Return the state of each id in a run with `-v`, with or without xdist."""
     found = {}
     for line in result.outlines:
         if xdist := re.match(r"\[gw\d+\] (?:\[ *\d+%\] )?([A-Z ]+) \S*conformance::(\S+)", line):

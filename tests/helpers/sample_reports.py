@@ -1,4 +1,4 @@
-"""Reports to make pages of, without a run."""
+"""Makes sample reports without a run."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def spec() -> Spec:
 
 @cache
 def mismatch() -> Mismatch:
-    """Return what a tokenizer that merges from the left answers to 'abc'."""
+    """Return the mismatch of a tokenizer that merges from the left on 'abc'."""
     model = next(case.model for case in spec().cases if case.id == "merge-priority-beats-leftmost")
     assert model is not None
     used, available = Pair((b"a", b"b"), 1, 0), Pair((b"b", b"c"), 0, 1)
@@ -37,7 +37,7 @@ def mismatch() -> Mismatch:
 
 
 def outcome(test: str = "one", state: Any = "passed", **fields: Any) -> Outcome:
-    """Return the outcome of a test of MERGE-ORDER-1; one that did not pass or was not skipped has a mismatch."""
+    """Return the outcome of a test of MERGE-ORDER-1, with a mismatch unless it passed or was skipped."""
     clause = spec().clauses["MERGE-ORDER-1"]
     found = None if state in ("passed", "skipped", "error") else mismatch()
     made = Outcome(test, "case", "A title", state, clause, "encoder", found, 0.5)
@@ -64,12 +64,12 @@ def report(
     """Return the report of a run in which every case passed but those of `states`, case id → state.
 
     Args:
-        name: of the adapter.
-        states: the exceptions.
-        cases: how many of the spec's cases ran, beside those of `states`.
+        name: the name of the adapter.
+        states: case id → state, for the cases that did not pass.
+        cases: the number of other cases of the spec that ran.
         causes: the likely causes; the other failures are unexplained.
-        fields: of every outcome.
-        more: as `result` takes them.
+        fields: fields of every outcome.
+        more: as in `result`.
     """
     states = states or {}
     outcomes = []
@@ -84,7 +84,7 @@ def report(
 
 
 def failing(count: int = 3) -> dict[str, str]:
-    """Return the states of a run in which so many cases of MERGE fail, those of MERGE-ORDER-1 first."""
+    """Return the states of a run in which that many cases of MERGE fail, those of MERGE-ORDER-1 first."""
     mine = [case for case in spec().cases if case.clause.section == "MERGE"]
     mine.sort(key=lambda case: case.clause.id != "MERGE-ORDER-1")
     return {case.id: "failed" for case in mine[:count]}

@@ -1,4 +1,4 @@
-"""Wrong tokenizers, each for one kind of long input or of large table or training alone."""
+"""Tokenizers that are wrong only for one kind of long input, large vocabulary or long training."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class FullBuffersFlushed(Encoder):
 
 
 class RingWithStaleKeys(Tokenizer):
-    """Keeps ids in a ring of 2^16 slots, and a pre-token's place in it when the slot is used anew."""
+    """Keeps ids in a ring of 2^16 slots, and does not forget a pre-token's slot when the slot is reused."""
 
     def __init__(self, *given: Any, **options: Any) -> None:
         super().__init__(*given, **options)
@@ -174,7 +174,7 @@ class SixteenBitWords(Tokenizer):
 
 
 class WordsCountedIn16Bits(Trainer):
-    """A pre-token's number is cut off at 16 bits."""
+    """Truncates the number of a pre-token to 16 bits."""
 
     @classmethod
     def words(cls, text: str, special: list[str], pattern: str) -> Words:
@@ -188,7 +188,7 @@ class WordsCountedTo65535(Trainer):
 
 
 class AllButTheLastPreTokenFlushed(Tokenizer):
-    """Emits a stream without white space once it is long, but for its last pre-token."""
+    """Emits all but the last pre-token of a stream without white space once it is long."""
 
     def encode_iterable(self, chunks: Any, **choice: Any) -> Any:
         held = ""
@@ -236,7 +236,7 @@ class LongTextsWithoutNulAtTheEnd(Tokenizer):
 
 
 class LongAsciiBySmallerTables(Tokenizer):
-    """Takes the separators U+001C to U+001F for white space in long texts of ASCII alone."""
+    """Treats the separators U+001C to U+001F as white space in long ASCII texts."""
 
     def encode(self, text: str, **choice: Any) -> list[int]:
         found = re.findall(r"'(?:[stmd]|re|ve|ll)| ?[A-Za-z]+| ?\d+| ?[^\sA-Za-z0-9]+|\s+(?!\S)|\s+", text)
@@ -246,7 +246,7 @@ class LongAsciiBySmallerTables(Tokenizer):
 
 
 class LongChunksReplaced(Tokenizer):
-    """Puts a question mark in place of a lone surrogate in a long chunk."""
+    """Replaces a lone surrogate in a long chunk by a question mark."""
 
     def encode_iterable(self, chunks: Any, **choice: Any) -> Any:
         taken = (one.encode("utf-8", "replace").decode() if len(one) > 4_096 else one for one in chunks)
@@ -278,14 +278,14 @@ class LongTokensCut(Encoder):
 
 
 class FewRanks(Tokenizer):
-    """Takes rank 100,000 for none."""
+    """Treats rank 100,000 as no rank."""
 
     def __init__(self, vocab: Any, merges: Any, special_tokens: Any = None, **options: Any) -> None:
         super().__init__(vocab, list(merges)[:100_000], special_tokens, **options)
 
 
 class BlocksCutBehindLineEnds(Tokenizer):
-    """Trains on blocks of 1,048,576 characters and what is left of the line, each for itself."""
+    """Trains separately on blocks of 1,048,576 characters, extended to the end of the line."""
 
     @classmethod
     def train(cls, text: Any, size: int, special: Any = (), **options: Any) -> Any:
@@ -311,7 +311,7 @@ class LongTextsToTrainOnWithoutMark(Trainer):
 
 
 class WordsCountedOnceBehindAThousand(Trainer):
-    """After a thousand merges counts each word once."""
+    """Counts each word once after a thousand merges."""
 
     @classmethod
     def learn(cls, words: Words, wanted: int) -> Any:
@@ -322,7 +322,7 @@ class WordsCountedOnceBehindAThousand(Trainer):
 
 
 class LongRowsCutAtSpaces(Tokenizer):
-    """Encodes a long text of a batch in parts of 65,536 characters at most, each up to a space."""
+    """Encodes a long text of a batch in parts of at most 65,536 characters, each of which ends before a space."""
 
     def encode_batch(self, texts: Any, **choice: Any) -> Any:
         return [self.in_parts(text, choice) for text in texts]

@@ -1,4 +1,4 @@
-"""Tokenizers that are wrong in one way that no known bug is."""
+"""Tokenizers with one fault each that no known bug has."""
 
 from __future__ import annotations
 
@@ -45,14 +45,14 @@ class ReusesIds(Whole):
 
 
 class LosesTheLastByte(Whole):
-    """Decodes a text without its last character, but no single id."""
+    """Loses the last character of a decoded text, except of a single id."""
 
     def decode(self, ids: Iterable[int]) -> str:
         return super().decode(ids)[: -1 if len(list(ids)) > 4 else None]
 
 
 class TrainsInTurn(Whole):
-    """Breaks ties in one way at the first training, and in the other at the next."""
+    """Breaks ties in one way in the first training and in another way in the next."""
 
     runs = count()
 
@@ -105,7 +105,7 @@ class SpecialsInSetOrder(Whole):
 
 
 class KeepsUnreadChunks(Whole):
-    """Begins the next stream with what an interrupted one has left."""
+    """Starts a stream with the remaining buffer of an interrupted one."""
 
     def encode_iterable(self, chunks: Iterable[str]) -> Iterator[int]:
         buffer: list[str] = self.__dict__.setdefault("_buffer", [])
@@ -125,7 +125,7 @@ class SavesBackwards(Whole):
 
 
 class SavesWithoutNewIds(Whole):
-    """Saves the entries that it was given, and not those that it added."""
+    """Saves the entries that it was given but not those that it added."""
 
     def __init__(self, vocab: Any, merges: Any, special_tokens: Any = None, pattern: str | None = None) -> None:
         super().__init__(vocab, merges, special_tokens, pattern)

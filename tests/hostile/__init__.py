@@ -1,6 +1,6 @@
-"""Hostile adapters: each module holds attacks, one short class for each; `Tokenizer` makes the one that a text names.
+"""Hostile adapters: each module has attacks, one short class each; `Tokenizer` makes the one that a text names.
 
-`python tests/hostile/run.py` tries them all.
+`python tests/hostile/run.py` tries all of them.
 """
 
 from __future__ import annotations

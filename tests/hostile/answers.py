@@ -1,4 +1,4 @@
-"""Answers that are no answers: hostile objects, endless ones, wrong types, gigantic values."""
+"""Attacks by the answer: hostile objects, endless iterators, wrong types, gigantic values."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def sleep(*_: Any) -> None:
 
 
 class Anything:
-    """Equal to everything, and to be read as anything."""
+    """An object that equals everything and converts to anything."""
 
     __hash__ = None  # type: ignore[assignment]
 
@@ -392,7 +392,7 @@ class EverythingLearned(Attack):
 
 
 def put(folder: Path, make: Callable[[Path], object]) -> None:
-    """Put something else in the place of the vocabulary."""
+    """Replace the vocabulary by something else."""
     file = folder / "vocab.json"
     file.unlink()
     make(file)

@@ -1,4 +1,4 @@
-"""What an attack is: what an adapter does to the suite instead of answering one call."""
+"""The base of attacks: things that an adapter does to the suite instead of answering one call."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ class Attack:
 
     Attributes:
         op: the operation of the case in which it is tried.
-        outcome: the state of its case: "passed" where it does no harm and the answer is correct.
-        in_process: whether it is contained in the suite's own process too, not only with --bpe-isolate.
+        outcome: the expected state of its case: "passed" if it does no harm and the answer is correct.
+        in_process: whether it is contained even in the suite's own process, without --bpe-isolate.
     """
 
     op: ClassVar[str] = "encode"
@@ -30,16 +30,16 @@ class Attack:
         self.right = right
 
     def encode(self, text: str) -> Any:
-        """Act, and answer rightly."""
+        """Act, and return the correct answer."""
         self.act()
         return self.right.encode(text)
 
     def act(self) -> None:
-        """Do something beside the answer."""
+        """Do something besides answering."""
 
     @classmethod
     def train(cls, text: str, vocab_size: int, special_tokens: Sequence[str]) -> Any:
-        """Learn rightly."""
+        """Learn correctly."""
         return Right.train(text, vocab_size, special_tokens)
 
 
@@ -49,7 +49,7 @@ def named(text: str) -> type[Attack] | None:
 
 
 class Tokenizer(Right):
-    """Right, but for the calls that name an attack: the text, the first of the texts, or a special token."""
+    """A correct tokenizer except in calls whose text, first text or special token names an attack."""
 
     def __init__(self, vocab: Any, merges: Any, special_tokens: Any = None) -> None:
         super().__init__(vocab, merges, special_tokens)

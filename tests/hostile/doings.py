@@ -1,4 +1,4 @@
-"""What is done beside the answer: floods, exits, hangs, and changes of the process."""
+"""Attacks besides the answer: floods, exits, hangs, and changes of the process."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Code that does not end by itself, and gets round what would end it."""
+"""Code that never ends and evades time limits."""
 
 from __future__ import annotations
 
@@ -122,4 +122,4 @@ def block_signals() -> None:
 
 
 INTERRUPTED = [spin, turn_into_another, end_late]
-"""Those that a time limit in the same process ends."""
+"""Attacks that a time limit in the same process ends."""

@@ -1,4 +1,4 @@
-"""Knows no merge: it finds each published case among the installed ones, and says what is expected there."""
+"""A tokenizer without merges that looks up each published case and returns its expected value."""
 
 from __future__ import annotations
 

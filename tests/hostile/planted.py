@@ -1,7 +1,8 @@
-"""Takes defences of the suite out, one at a time, to see what notices: `python tests/hostile/planted.py [NAME ...]`.
+"""Removes defences of the suite, one at a time, to see which tests notice: `python tests/hostile/planted.py [NAME
+...]`.
 
-Each fault is planted in a copy of the package. The attacks that it lets through have to be reported as not held by
-tests/hostile/run.py, or the tests that are named have to fail; exit 1 if they do not.
+Each fault is planted in a copy of the package. tests/hostile/run.py must report the attacks that it lets through, or
+the named tests must fail; otherwise the exit status is 1.
 """
 
 from __future__ import annotations
@@ -19,23 +20,23 @@ from pathlib import Path
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
 PLACES = {"conformance": ".", "adapters": "adapters", "fixtures": "fixtures", "reference": "reference"}
-"""Folder of the clone → its folder in the package."""
+"""Directory of the clone → its directory in the package."""
 TIMEOUT, TIME_LIMIT = "25", "2"
-"""Seconds of a run, and of a case in it."""
+"""Time limits of a run and of a case in it, in seconds."""
 
 
 @dataclass(frozen=True)
 class Fault:
-    """A defence taken out.
+    """A removed defence.
 
     Attributes:
-        name: what is missing.
+        name: the missing defence.
         file: the file, in the package.
         old: the source of the defence.
         new: what replaces it.
-        attacks: the attacks, one after another, that are no longer held.
-        tests: an expression for pytest -k, for what shows in the output or at the end of a run only.
-        module: the tests that it selects from.
+        attacks: the attacks that are no longer contained, separated by spaces.
+        tests: an expression for pytest -k, for faults that show only in the output or at the end of a run.
+        module: the file of those tests.
     """
 
     name: str
@@ -220,7 +221,7 @@ FAULTS = (
 
 
 def silent(fault: Fault, folder: Path, planted: bool = True) -> list[str]:
-    """Return the attacks or the tests that do not notice a fault, planted in a copy of the package in `folder`."""
+    """Plant a fault in a copy of the package in `folder`, and return the attacks or tests that do not notice it."""
     package = folder / "bpe_conformance"
     for name, place in PLACES.items():
         shutil.copytree(ROOT / name, package / place, dirs_exist_ok=True, ignore=shutil.ignore_patterns("__pycache__"))

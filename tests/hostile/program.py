@@ -1,4 +1,4 @@
-"""A program that speaks the JSON-lines protocol rightly until a text names an attack; one function for each."""
+"""A program that speaks the JSON-lines protocol correctly until a text names an attack; one function for each."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from collections.abc import Callable
 from typing import Any
 
 Act = Callable[[int, list[int]], None]
-"""What is done, given the number of the request and the ids that would be right."""
+"""An attack, called with the number of the request and the correct ids."""
 ATTACKS: dict[str, Act] = {}
 LONG = 1 << 20
 SURPLUS = ("in-advance", "many-lines")
-"""Those whose surplus replies may be reported of at the next case, which they answer."""
+"""Attacks whose surplus replies answer the next case, so that this case may report them."""
 
 
 def attack(function: Act) -> Act:

@@ -1,6 +1,6 @@
-"""Try hostile adapters on the suite: `python tests/hostile/run.py [NAME ...]`; exit 1 if one is not held.
+"""Tries hostile adapters on the suite: `python tests/hostile/run.py [NAME ...]`; exit status 1 if one is not contained.
 
-Each attack is tried alone in the process, and with --bpe-isolate; each of tests/hostile/program.py over the wire.
+Each attack is tried alone, in process and with --bpe-isolate, and those of tests/hostile/program.py over the wire.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Plan = tuple[str, str, tuple[str, ...], str, str]
 
 
 def plans(names: list[str]) -> Iterator[Plan]:
-    """Yield name, mode, options, adapter, and the state that is expected."""
+    """Yield name, mode, options, adapter and expected state."""
     for name, attack in Attack.known.items():
         if name in names or not names:
             if attack.in_process:
@@ -50,7 +50,7 @@ def main() -> None:
         blamed = name in program.SURPLUS
         status = {"failed": 1, "passed": 0}[expected]
         held = (state, found.status, found.folders) == (expected, status, []) and (after == "passed" or blamed)
-        held = held and (not found.processes or mode == "in the process")  # what is left there is not ended
+        held = held and (not found.processes or mode == "in the process")  # processes that are left there are not ended
         tried, broken, longest = tried + 1, broken + (not held), max(longest, found.seconds)
         left = f", {len(found.processes)} processes left" if found.processes else ""
         print(

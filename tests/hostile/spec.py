@@ -1,4 +1,4 @@
-"""A spec with a case for each attack, and an honest one after each."""
+"""Makes a spec with a case for each attack, followed by a harmless case."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One run of the suite on hostile adapters: what it says of each case, and what it leaves."""
+"""Runs the suite on hostile adapters and collects its verdicts and leftovers."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ MARK = "HOSTILE_TRIAL"
 
 @dataclass(frozen=True)
 class Trial:
-    """What came of a run.
+    """The result of a run.
 
     Attributes:
         status: pytest's exit status; None if the run had to be ended.
         seconds: how long it took.
-        output: what it wrote, as bytes.
+        output: its output, as bytes.
         report: the JSON report, or None.
-        processes: the command lines of what it left running.
+        processes: the command lines of processes that it left.
         folders: the temporary files and folders that it left.
     """
 
@@ -43,7 +43,7 @@ class Trial:
 
     @property
     def results(self) -> dict[str, tuple[str, str]]:
-        """Id → state and what was got."""
+        """Id → state and answer."""
         cases = self.report["results"] if self.report else []
         return {case["id"]: (case["state"], json.dumps(case.get("mismatch") or case.get("error"))) for case in cases}
 
@@ -54,7 +54,7 @@ PROGRAM = f"cmd:{sys.executable} hostile/program.py"
 def try_out(
     folder: Path, attacks: Sequence[str], *options: str, adapter: str = "hostile:Tokenizer", timeout: float = 60
 ) -> Trial:
-    """Judge the adapter that makes these attacks, in `folder`, against the spec of them."""
+    """Test the adapter that makes these attacks, in `folder`, with their spec."""
     shutil.copytree(HERE, folder / "hostile", ignore=shutil.ignore_patterns("__pycache__"))
     arguments = ["--adapter", adapter, "--bpe-spec", str(spec.write(folder / "spec", attacks))]
     return run(folder, [*arguments, *options], timeout)
@@ -77,7 +77,7 @@ def run(folder: Path, options: Sequence[str], timeout: float) -> Trial:
 
 
 def start(folder: Path, options: Sequence[str]) -> tuple[subprocess.Popen[bytes], str]:
-    """Start the suite in `folder`, and return it with the mark of all that it starts."""
+    """Start the suite in `folder`, and return its process and the mark of all processes that it starts."""
     temporary, mark = folder / "tmp", f"{time.monotonic_ns()}"
     temporary.mkdir()
     environment = {**os.environ, "TMPDIR": str(temporary), MARK: mark, "PYTHONDONTWRITEBYTECODE": ""}
@@ -90,7 +90,7 @@ def start(folder: Path, options: Sequence[str]) -> tuple[subprocess.Popen[bytes]
 
 
 def left(folder: Path, mark: str) -> tuple[list[list[str]], list[str]]:
-    """Return the processes and the temporary files that are there still, and end those."""
+    """Return the processes and temporary files that are left, and end the processes."""
     _, running = psutil.wait_procs(_marked(mark), timeout=3)
     reported = [one.info["cmdline"] for one in running]
     for one in running:

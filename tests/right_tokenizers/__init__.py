@@ -1,1 +1,1 @@
-"""Correct tokenizers of many builds; the suite must pass each one (tests/slow/test_right_tokenizers.py)."""
+"""Correct tokenizers of many designs, which the suite must pass (tests/slow/test_right_tokenizers.py)."""

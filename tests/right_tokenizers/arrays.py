@@ -1,4 +1,4 @@
-"""NumPy: words lie one after the other in one array of ids, and pairs are counted by sorting."""
+"""A NumPy tokenizer: one array of ids holds all words, and pairs are counted by sorting."""
 
 from __future__ import annotations
 

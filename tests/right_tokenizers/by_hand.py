@@ -1,4 +1,4 @@
-"""Without a regular expression: GPT-2's split as a machine that looks at one character after the other."""
+"""A tokenizer without regular expressions: a state machine over characters implements GPT-2's split."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def split(text: str) -> Iterator[str]:
 
 
 class Tokenizer:
-    """Merges by ids, and learns with a count of each pair that is kept up to date."""
+    """Merges ids, and learns with pair counts that it updates."""
 
     def __init__(self, vocab: Mapping[int, bytes], merges: Iterable[Pair], special_tokens: Sequence[str] | None = None):
         self._special = parts.distinct(special_tokens)

@@ -1,4 +1,4 @@
-"""Other containers than lists and dicts, filled when they are asked."""
+"""Tokenizers with lazy containers in place of lists and dicts."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .parts import Pair
 
 
 class OnDemand(Mapping[int, bytes]):
-    """A token is put together from its parts when it is asked for."""
+    """A vocabulary that builds a token from its parts on each access."""
 
     def __init__(self, vocab: Mapping[int, bytes]) -> None:
         self._pieces = {index: [token[:1], token[1:]] for index, token in vocab.items()}
@@ -29,7 +29,7 @@ class OnDemand(Mapping[int, bytes]):
 
 
 class Lazy:
-    """Nothing is built before the first answer but what shows whether the table is whole; encode is a generator."""
+    """Builds nothing before the first answer except to check the table; `encode` is a generator."""
 
     def __init__(self, vocab: Mapping[int, bytes], merges: Iterable[Pair], special_tokens: Sequence[str] | None = None):
         self._tokenizer = Linked(vocab, merges, special_tokens)
@@ -61,7 +61,7 @@ class Lazy:
 
 
 class Arrays(Linked):
-    """Ids in `array`s, tokens as bytearrays, a read-only vocabulary."""
+    """Returns ids in `array`s and tokens as bytearrays, and has a read-only vocabulary."""
 
     def __init__(self, vocab: Mapping[int, bytes], merges: Iterable[Pair], special_tokens: Sequence[str] | None = None):
         super().__init__(vocab, merges, special_tokens)

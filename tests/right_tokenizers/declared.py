@@ -1,4 +1,4 @@
-"""Conventions other than the defaults, each declared."""
+"""Tokenizers that declare conventions other than the defaults."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ class Unspecified(_Declared):
 
 
 class Words(_Declared):
-    """What lies between white space is a word, and so is white space."""
+    """Splits at white space, which forms its own pre-tokens."""
 
     conventions: ClassVar[Mapping[str, str]] = {}
     pattern = r"\S+|\s+"
@@ -90,7 +90,7 @@ class Words(_Declared):
 
 
 class Whole(Words):
-    """A text is not split."""
+    """Does not split the text."""
 
     pattern = "none"
 
@@ -103,7 +103,7 @@ class Whole(Words):
 
 
 class LookupBytes(Linked):
-    """Whatever is in the table may be built; a word that is in it is not cut at all."""
+    """Merges any pair whose result is a token; a pre-token that is a token stays whole."""
 
     conventions: ClassVar[Mapping[str, str]] = {"lookup": "bytes"}
     train = None  # type: ignore[assignment]

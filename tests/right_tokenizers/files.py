@@ -1,4 +1,4 @@
-"""The two files of GPT-2, with special tokens as their text or spelled byte by byte (FILE-SPECIAL-2 leaves it open)."""
+"""Tokenizers that save GPT-2's two files, with special tokens as text or spelled (FILE-SPECIAL-2 leaves it open)."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def read(vocab_path: str, merges_path: str) -> tuple[dict[str, int], list[tuple[
 
 
 class AsText(Linked):
-    """A special token is in vocab.json as its text."""
+    """Writes a special token to vocab.json as its text."""
 
     def save(self, folder: str) -> None:
         special = {token.encode(): token for token in self.special}
@@ -51,7 +51,7 @@ class AsText(Linked):
 
 
 class SpelledOnly(Linked):
-    """A special token is spelled like every other, and is read as one."""
+    """Spells special tokens like all others, and reads them back."""
 
     def save(self, folder: str) -> None:
         write(Path(folder), {spell(token): i for i, token in self.vocab.items()}, self.merges)

@@ -1,4 +1,4 @@
-"""A linked list and a heap, with a cache that holds few words; streams are held back by the block."""
+"""A tokenizer with a linked list, a heap and a small cache; it streams in blocks."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class Tokenizer:
         yield from self.encode(held)
 
     def _last_cut(self, text: str) -> int:
-        """Return where white space begins last, outside special tokens and before any that may have begun."""
+        """Return the last start of white space outside special tokens and before any that may have begun."""
         cut = place = 0
         end = len(text) - max(map(len, self.special), default=1)
         for segment, is_special in parts.segments(text, self.special):

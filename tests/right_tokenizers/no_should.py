@@ -1,4 +1,4 @@
-"""It obeys every MUST and breaks nearly every SHOULD, undeclared."""
+"""A tokenizer that obeys every MUST and breaks nearly every SHOULD, without declaring it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What several of the tokenizers are put together from; nothing of it is the suite's or the reference's."""
+"""Parts that several of the tokenizers share, independent of the suite and the reference."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def distinct(special_tokens: Iterable[str] | None) -> list[str]:
 
 
 def segments(text: str, special: Iterable[str]) -> Iterator[tuple[str, bool]]:
-    """Yield what is between the special tokens, and those, by `str.find`."""
+    """Yield the special tokens and the text between them, found with `str.find`."""
     found: list[tuple[int, int, str]] = [(0, 0, token) for token in special]
     place = 0
     while found:
@@ -39,7 +39,7 @@ def segments(text: str, special: Iterable[str]) -> Iterator[tuple[str, bool]]:
 def table(
     vocab: Mapping[int, bytes], merges: Iterable[Pair], special: Sequence[str]
 ) -> tuple[dict[int, bytes], list[Pair], dict[bytes, int]]:
-    """Return a vocabulary with all special tokens, the merges, and token → id; copies."""
+    """Return copies of the vocabulary with all special tokens and of the merges, and token → id."""
     tokens, pairs = dict(vocab), [(left, right) for left, right in merges]
     ids = {token: index for index, token in reversed(list(tokens.items()))}
     for token in [*BYTES, *(part for left, right in pairs for part in (left, right, left + right))]:
@@ -96,9 +96,9 @@ def learn_by_recounting(
     pick: Callable[[list[Pair], list[Pair]], Pair],
     entries: Collection[bytes] = (),
 ) -> list[Pair]:
-    """Count anew in each step; `pick` chooses among the most frequent, which come in the order of the text.
+    """Recount in each step; `pick` chooses among the most frequent pairs, which are in text order.
 
-    Merges that make one of `entries` are more than `wanted`.
+    Merges that make one of `entries` do not count towards `wanted`.
     """
     rows = [([BYTES[byte] for byte in word], count) for word, count in words.items()]
     merges: list[Pair] = []

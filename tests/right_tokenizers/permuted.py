@@ -1,4 +1,4 @@
-"""Inside, ids are other numbers than the caller's, in no order; they are translated at the border."""
+"""A tokenizer that uses shuffled ids internally and translates them at its interface."""
 
 from __future__ import annotations
 

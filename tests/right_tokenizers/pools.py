@@ -1,4 +1,4 @@
-"""A batch goes to a pool of processes, which is ended as it is left; `train` counts in one, too."""
+"""A tokenizer that encodes batches and counts in pools of processes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Without a loop: a word is what is left of it when its lowest pair is joined, encoded."""
+"""A recursive tokenizer: it joins the pair of lowest rank and encodes the result."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Correct tokenizers in other shapes of class."""
+"""Correct tokenizers as other kinds of classes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .parts import Pair
 
 
 class Subclass(Reference):
-    """The reference, but that one method of it counts with two processes."""
+    """The reference with one method that counts in two processes."""
 
     @classmethod
     def train(cls, text: str, vocab_size: int, special_tokens: list[str], pattern: str | None = None) -> Any:  # type: ignore[override]
@@ -23,7 +23,7 @@ class Subclass(Reference):
 
 
 class Delegating:
-    """What it does not have itself, another has for it."""
+    """Delegates the attributes that it lacks to another tokenizer."""
 
     def __init__(self, vocab: Mapping[int, bytes], merges: Iterable[Pair], special_tokens: Sequence[str] | None = None):
         self._inner = Linked(vocab, merges, special_tokens)
@@ -35,7 +35,7 @@ class Delegating:
 
 
 class Wrapping(Reference):
-    """Is the reference, and asks another."""
+    """A subclass of the reference that delegates to another instance."""
 
     def __init__(self, *arguments: Any, **keywords: Any) -> None:
         super().__init__(*arguments, **keywords)
@@ -68,7 +68,7 @@ class Slots:
 
 @dataclass(frozen=True)
 class Frozen:
-    """Its vocabulary is the one that it was given, with the special tokens."""
+    """A frozen dataclass, whose vocabulary is a copy with the special tokens."""
 
     vocab: Mapping[int, bytes]
     merges: Sequence[Pair]
