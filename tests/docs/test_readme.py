@@ -23,6 +23,13 @@ def test_readme_commands_print_the_shown_output(tmp_path: Path) -> None:
     run_page("README.md", tmp_path)
 
 
+def test_a_clone_runs_the_suite_without_the_plugins_of_developers() -> None:
+    options = "-p no:xdist -p no:cacheprovider --adapter reference --bpe-case bytes-empty -q"
+    command = [sys.executable, "-m", "pytest", "conformance", *options.split()]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
 def test_the_pages_with_commands_are_found() -> None:
     assert {"README.md", "docs/from-zero.md"} <= {name for name, blocks in BLOCKS.items() if "console" in dict(blocks)}
 
