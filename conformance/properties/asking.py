@@ -178,8 +178,25 @@ def undisturbed(implementation: Implementation, question: Question, disturbed: A
     right = correct_answer(question, implementation.conventions)
     if is_correct(disturbed, right):
         return None
-    dependence = None if is_correct(ask(implementation, question), right) else Dependence("undisturbed")
+    alone = ask(implementation, question)
+    dependence = None if is_correct(alone, right) else fault_of(implementation, question, right, alone)
     return Mismatch(question, Expectation((right,)), disturbed, depends_on=dependence)
+
+
+def fault_of(implementation: Implementation, question: Question, right: Acceptable, alone: Answer) -> Dependence:
+    """Return which part is at fault if a new tokenizer's answer is wrong: that of the operation, or `encode`.
+
+    Args:
+        implementation: the implementation under test.
+        question: what was asked.
+        right: the correct answer.
+        alone: the wrong answer. It is `encode`'s fault if `encode` gives a stream or a batch the same ids.
+    """
+    found = None
+    if question.operation in ("stream", "batch"):
+        mismatch = Mismatch(question, Expectation((right,)), alone)
+        found = explained(as_case(question, "LAW-ENCODE-1"), mismatch, implementation).depends_on
+    return found or Dependence("undisturbed")
 
 
 def as_case(question: Question, clause_id: str, id_: str = "example") -> Case:

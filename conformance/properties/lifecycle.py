@@ -21,8 +21,8 @@ from hypothesis.stateful import run_state_machine_as_test
 from bpe_conformance.fixtures.spec import CLASS_OF_OP
 
 from ..implementation.implementation import Implementation
-from ..outcome import Answer, Dependence, Expectation, Ids, Mismatch, Question, Rows
-from .asking import is_correct
+from ..outcome import Acceptable, Answer, Dependence, Expectation, Ids, Mismatch, Question, Rows
+from .asking import ask, fault_of, is_correct
 from .engine import Effort, Found, Property, Search
 from .lifecycle_inputs import origins
 from .state_machine import ASKING, MAKING, Machine, Stage
@@ -140,8 +140,13 @@ class Lifecycle:
             self.fail("law-instances" if history == "law-history" else history, shared)
         elif origin.made != "built" and question.model and self.undisturbed.answers_if_built(origin, question):
             self.fail("law-trained-ways" if origin.made == "trained" else "law-loaded-ways", mismatch)
-        else:
-            self._depends(history, mismatch, Dependence("undisturbed"))
+        elif history not in self._dependent:
+            self._depends(history, mismatch, self._fault(question, right))
+
+    def _fault(self, question: Question, right: Acceptable) -> Dependence:
+        if question.model is None:
+            return Dependence("undisturbed")
+        return fault_of(self.implementation, question, right, ask(self.implementation, question))
 
     def _depends(self, name: str, mismatch: Mismatch, dependence: Dependence) -> None:
         self._dependent.setdefault(name, Found(replace(mismatch, depends_on=dependence)))

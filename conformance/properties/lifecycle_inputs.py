@@ -70,6 +70,8 @@ TRAININGS: tuple[Mapping[str, Any], ...] = tuple(
     for text in CORPORA
     for size, special, pattern in ((266, (), "gpt2"), (262, (), "gpt2"), (264, (SPECIAL,), "gpt2"), (264, (), "cl100k"))
 )
+EVERY_MERGE = f"klm klmn mnkl kk KLM lmk 345 k\n{SPECIAL}xx|yy xxyy"
+"""A text that needs each merge and special token of the tables."""
 WITH_SPECIALS = _FAMILIES[5]
 TEXTS = st.sampled_from(_FAMILIES).flatmap(lambda family: st.lists(st.sampled_from(family), min_size=1, max_size=8))
 ONE_TEXT = st.sampled_from(_FAMILIES[0] + WITH_SPECIALS)

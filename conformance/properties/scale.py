@@ -45,7 +45,7 @@ from ..outcome import (
     first_difference,
 )
 from . import strategies
-from .asking import ask, correct_answer, is_correct
+from .asking import ask, correct_answer, fault_of, is_correct
 from .engine import Effort, Found, Property
 
 SIZES = (60, 1_100, 8_800, 70_000)
@@ -508,28 +508,28 @@ def _first_wrong(id_: str, row: _Row, implementation: Implementation, effort: Ef
             implementation.note(f"{id_}: {row.what} of size {size:,} is refused: {answer.kind}: {answer.message}")
             break
         asked = replace(question, context=f"{row.what}, size {size:,}")
-        dependence = (
-            Dependence("undisturbed") if not number or _encodes_wrongly(implementation, question, right) else None
-        )
+        dependence: Dependence | None = fault_of(implementation, question, right, answer)
+        if dependence == Dependence("undisturbed"):
+            dependence = _of_encode(implementation, question, right) or (None if number else dependence)
         return Found(
             Mismatch(asked, Expectation((right,)), answer, _divergence(question, right, answer), dependence), number + 1
         )
     return None
 
 
-def _encodes_wrongly(implementation: Implementation, question: Question, right: Answer) -> bool:
-    """Return whether `encode` is wrong, too, for the longest text of a stream or a batch."""
+def _of_encode(implementation: Implementation, question: Question, right: Answer) -> Dependence | None:
+    """Return the dependence of a stream or a batch on `encode`, if `encode` is wrong, too, for its longest text."""
     if "encode" not in implementation.capabilities or question.operation not in ("stream", "batch"):
-        return False
+        return None
     expected: Sequence[int] = ()
     text = "".join(question.input.get("chunks", ()))
     if isinstance(right, Rows):
         text, expected = max(zip(question.input["texts"], right.rows, strict=True), key=lambda row: len(row[0]))
     elif isinstance(right, Ids):
         expected = right.ids
-    return ask(implementation, replace(question, operation="encode", input={"text": text}), TIMEOUT_FACTOR) != Ids(
-        tuple(expected)
-    )
+    asked = replace(question, operation="encode", input={"text": text})
+    is_correct_alone = ask(implementation, asked, TIMEOUT_FACTOR) == Ids(tuple(expected))
+    return None if is_correct_alone else Dependence("encode", text)
 
 
 def _timed(implementation: Implementation, question: Question) -> tuple[Answer, float]:
