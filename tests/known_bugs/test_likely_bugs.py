@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from functools import cache
@@ -300,14 +299,6 @@ class TiesByDictOrder(Trainer):
         self.order |= dict.fromkeys(counts)
         most = max(counts.values())
         return next(pair for pair in self.order if counts[pair] == most)
-
-
-class TiesAmongThree(Trainer):
-    """Breaks ties among `counts.most_common(3)` only."""
-
-    def choose(self, counts: Any, ids: Any) -> Any:
-        found = Counter(counts).most_common(3)
-        return max(pair for pair, count in found if count == found[0][1])
 
 
 def _of_trainer(target: type, clauses: tuple[str, ...], **conventions: str) -> Diagnosis:

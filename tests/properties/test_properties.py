@@ -73,6 +73,21 @@ def test_save_may_refuse_a_directory_that_is_in_use() -> None:
     assert found("law-saved-over", Refuses) is None
 
 
+def test_encoder_that_ignores_entries_is_not_blamed_for_its_files() -> None:
+    class Numbers(wrong.Whole):
+        """Numbers special tokens by their positions in the list."""
+
+        def encode(self, text: str, **keywords: Any) -> list[int]:
+            first = 256 + len(self.merges)
+            ids = {token.encode(): first + place for place, token in enumerate(self._special)}
+            return [ids.get(self.vocab[index], index) for index in super().encode(text, **keywords)]
+
+    broken = found("law-saved-numbers", Numbers)
+    assert broken is not None
+    assert broken.mismatch.depends_on is not None
+    assert broken.mismatch.depends_on.kind == "encode"
+
+
 def test_a_save_that_is_wrong_alone_is_another_failure() -> None:
     mismatch = found("law-saved-over", wrong.SavesBackwards)
     assert mismatch is not None
