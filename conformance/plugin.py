@@ -54,7 +54,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     what.addoption(
         "--bpe-scale",
         action="store_true",
-        help="also test inputs of up to a million characters, and how time and memory grow",
+        help="also test inputs of 70,000 to a million characters, and how time and memory grow",
     )
     what.addoption(
         "--bpe-corpus",
