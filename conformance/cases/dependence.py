@@ -23,6 +23,8 @@ from .skipping import adapted
 MOST_PIECES = 16
 MOST_PARTS = 16
 """The most parts of a stream that are looked for."""
+LONGEST_IN_PARTS = 4_000
+"""In characters. Parts of longer streams are not looked for: the search encodes the text dozens of times."""
 AT_ENDS = 8
 """How many ids at the end of a text a fault may change there alone."""
 
@@ -136,7 +138,7 @@ def _on_parts(text: str, model: Model, implementation: Implementation, got: Answ
         alone = _asked(lambda: implementation.build(model).encode(""))
         same = isinstance(alone, Refusal) and (alone.kind, alone.traceback[-1:]) == (got.kind, got.traceback[-1:])
         return Dependence("encode", "") if same and got.traceback else None
-    if not isinstance(got, Ids) or model.is_large:
+    if not isinstance(got, Ids) or model.is_large or len(text) > LONGEST_IN_PARTS:
         return None
     right = oracle(model, implementation.conventions)
     segments = textbook.cut_special(text, model.special_tokens or ())

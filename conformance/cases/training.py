@@ -79,6 +79,8 @@ def is_correct_up_to_ties(case: Case, mismatch: Mismatch, conventions: _Conventi
         None if that takes too long.
     """
     given, answer = _Training(case, **mismatch.asked.input), mismatch.answer
+    if any(isinstance(one, AnyError) for one in mismatch.expected.alternatives):
+        return False
     if len(given.text) * given.vocab_size > MOST_COUNTED:
         return None
     up_to_ties = {**conventions, "tie_break": "unspecified"}
@@ -209,8 +211,8 @@ def _highest_counts(words: list[textbook.Word], most_merges: int, merges: Sequen
         if chosen not in best:
             return TrainingDivergence(step, best[0], most, chosen, counts[chosen] if chosen else 0)
         words = [textbook.replace(word, chosen) for word in words]
-    if len(merges) > most_merges:
-        return TrainingDivergence(most_merges, None, 0, merges[most_merges], 0)
+    if len(merges) > (end := max(0, most_merges)):
+        return TrainingDivergence(end, None, 0, merges[end], 0)
     return None
 
 

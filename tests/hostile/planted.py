@@ -51,7 +51,7 @@ class Fault:
 ANSWERS, CALLS = "fixtures/answers.py", "implementation/calls.py"
 TIME_LIMIT_FILE, ENVIRONMENT = "implementation/time_limit.py", "implementation/environment.py"
 PROCESS, CLIENT = "adapters/bridge/process.py", "adapters/bridge/client.py"
-OF_LIMITS, OF_ENVIRONMENT = "implementation/test_time_limit.py", "implementation/test_environment.py"
+OF_LIMITS, OF_ENVIRONMENT = "slow/test_time_limit.py", "implementation/test_environment.py"
 FAULTS = (
     Fault(
         "ids-rebuilt",

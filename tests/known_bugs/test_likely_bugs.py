@@ -320,6 +320,16 @@ def test_a_trainer_whose_ties_follow_the_order_of_a_dict_may_declare_that_they_a
     assert cause.conventions == (("tie_break", "unspecified"),)
 
 
+class AcceptsAnySize(Trainer):
+    def merge_count(self, vocab_size: int, special: list[str]) -> int:
+        return max(0, vocab_size - 256 - len(special))
+
+
+def test_a_trainer_that_accepts_a_size_that_is_too_small_is_not_offered_that_ties_are_open() -> None:
+    causes = _of_trainer(AcceptsAnySize, ("TRAIN-SIZE-3",)).causes
+    assert not any(isinstance(cause, ConventionCause) for cause in causes)
+
+
 def test_a_trainer_that_counts_wrongly_is_not_offered_that_ties_are_open() -> None:
     for bug in ("last-window-missed", "right-neighbour-of-old-word", "tie-among-top-ten"):
         target = next(one.target for one in known_bugs() if one.id == bug)

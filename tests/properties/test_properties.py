@@ -94,12 +94,11 @@ def test_a_save_that_is_wrong_alone_is_another_failure() -> None:
     assert mismatch.mismatch.depends_on is not None
 
 
-@pytest.mark.parametrize("bug", ["greedy-left-to-right", "rank-zero-falsy"])
-def test_streams_and_batches_of_a_wrong_encoder_depend_on_it(bug: str) -> None:
-    targets = {one.id: one.target for one in known_bugs()}
+def test_streams_and_batches_of_a_wrong_encoder_depend_on_it() -> None:
+    target = next(bug.target for bug in known_bugs() if bug.id == "rank-zero-falsy")
     for one in bind(installed_spec().clauses):
         if one.conformance_class in ("streaming", "batch"):
-            broken = one.run(Implementation("x", targets[bug]), QUICK)
+            broken = one.run(Implementation("x", target), QUICK)
             assert broken is None or getattr(broken.mismatch.depends_on, "kind", "") == "encode", one.id
 
 

@@ -25,7 +25,7 @@ KINDS = {
     "large": "it has 3221225472 bytes",
     "long name": "File name too long",
 }
-IN_ITS_WORDS = {"folder": "neither vocab.json with merges.txt", "below a file": "there is no such file"}
+IN_ITS_WORDS = {"folder": "neither tokenizer.json, vocab.json with merges.txt", "below a file": "there is no such file"}
 IN_ITS_WORDS |= {
     "loop": "there is no such file",
     "dangling": "there is no such file",
@@ -63,7 +63,7 @@ def table(target: str, tried: str) -> bytes:
         (
             "x.tiktoken",
             table("tiktoken", "base64-with-bits-left-over"),
-            "x.tiktoken:257: 'YWJ=' is not base64 as it is",
+            "x.tiktoken:257: 'YWJ=' is not canonical base64: bits are left over",
         ),
         ("tokenizer.json", table("huggingface", "vocab-key-twice"), "tokenizer.json: duplicate key 'a'"),
         ("tokenizer.json", b'{"model":' * 9999, "tokenizer.json: nested deeper than 64 levels"),
