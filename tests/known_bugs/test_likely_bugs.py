@@ -13,6 +13,7 @@ import pytest
 from bpe_conformance.cases import dependence
 from bpe_conformance.cases.expectations import compute
 from bpe_conformance.cases.judging import judge
+from bpe_conformance.cases.training import is_correct_up_to_ties
 from bpe_conformance.fixtures import Model
 from bpe_conformance.fixtures.spec import Case, Spec, installed_spec, read_case
 from bpe_conformance.implementation.implementation import Implementation
@@ -325,9 +326,12 @@ class AcceptsAnySize(Trainer):
         return max(0, vocab_size - 256 - len(special))
 
 
-def test_a_trainer_that_accepts_a_size_that_is_too_small_is_not_offered_that_ties_are_open() -> None:
-    causes = _of_trainer(AcceptsAnySize, ("TRAIN-SIZE-3",)).causes
-    assert not any(isinstance(cause, ConventionCause) for cause in causes)
+def test_a_trainer_that_accepts_a_size_that_is_too_small_does_not_fit_open_ties() -> None:
+    implementation = Implementation("x", AcceptsAnySize)
+    for case in (case for case in _cases() if case.clause.id == "TRAIN-SIZE-3"):
+        mismatch = judge(case, implementation)
+        assert mismatch is not None
+        assert is_correct_up_to_ties(case, mismatch, implementation.conventions) is False
 
 
 def test_a_trainer_that_counts_wrongly_is_not_offered_that_ties_are_open() -> None:
