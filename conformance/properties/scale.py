@@ -57,6 +57,8 @@ MANY_SPECIALS = 1_100
 """Published tables have 1,000."""
 DIFFERENT = (10, 1_000, 11_000)
 """More pre-tokens than many caches hold: 10,000."""
+DIFFERENT_WORDS = (10, 1_000, 6_000)
+SEGMENTS = (9, 1_009, 8_009)
 MOST_BY_ORACLE = 1_100
 """The greatest size that the oracle answers, if a pattern other than GPT-2's is declared."""
 LIMIT = 2_048
@@ -397,13 +399,13 @@ def _large_trainings(implementation: Implementation, effort: Effort) -> Iterator
                 return _learned(implementation, given, fewer + more * 2)
 
             yield _Row(f"{more!a} {by} times more than {fewer!a}", counts, pose)
-    different = (*DIFFERENT, *((70_000,) if effort.scale else ()))  # more than 16 bits count
+    different = (*DIFFERENT_WORDS, *((70_000,) if effort.scale else ()))  # more than 16 bits count
     yield _Row("different pre-tokens to train on", different, partial(_different_words, implementation))
     yield _Row("a pre-token to train on", LESS[:3], partial(_long_word, implementation), may_refuse=True)
     yield _Row("a pair of equal letters", (80, ABOVE_16_BITS), partial(_frequent_pair, implementation))
     parts: list[tuple[str, list[str]]] = [(MIXED, []), (BLANK_RUNS, [])]
     if "train-special" in implementation.capabilities:
-        yield _Row("segments that differ", (1, 1_009, 8_009), partial(_segments, implementation))
+        yield _Row("segments that differ", SEGMENTS, partial(_segments, implementation))
         parts.append((WORDS + BLANKS + WORDS + SPECIAL, [SPECIAL]))
     for part, special in parts:
 
@@ -426,13 +428,13 @@ def _different_words(implementation: Implementation, count: int) -> Posed:
 
 def _segments(implementation: Implementation, count: int) -> Posed:
     """Pose training on many segments. The first, those between and the last each have a pair that the others lack."""
-    most = count // 2 + 3
-    segments = [most * " ab", *[" cd"] * count, most * " xy"]
-    given = {"text": SPECIAL.join(segments), "vocab_size": 263, "special_tokens": [SPECIAL]}
-    question = Question("train", None, given)
-    right = correct_answer(question, implementation.conventions)
-    assert isinstance(right, Table)
-    return question, right
+
+    def text(count: int) -> str:
+        most = count // 2 + 3
+        return SPECIAL.join([most * " ab", *[" cd"] * count, most * " xy"])
+
+    given = {"text": text(count), "vocab_size": 263, "special_tokens": [SPECIAL]}
+    return _learned(implementation, given, text(SEGMENTS[0]))
 
 
 def _long_word(implementation: Implementation, size: int) -> Posed:
