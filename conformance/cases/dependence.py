@@ -23,7 +23,7 @@ from .skipping import adapted
 MOST_PIECES = 16
 MOST_PARTS = 16
 """The most parts of a stream that are looked for."""
-LONGEST_IN_PARTS = 4_000
+LONGEST_IN_PARTS = 10_000
 """In characters. Parts of longer streams are not looked for: the search encodes the text dozens of times."""
 AT_ENDS = 8
 """How many ids at the end of a text a fault may change there alone."""
