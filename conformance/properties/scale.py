@@ -9,14 +9,12 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cache, partial
-from itertools import pairwise, product
+from functools import partial
 from typing import Any
 
-from bpe_conformance.fixtures import Model, read_model, write_token
-from bpe_conformance.fixtures.models import gpt2_model
+from bpe_conformance.fixtures import Model, read_model
 from bpe_conformance.reference import textbook
 
 from ..cases.expectations import expression, oracle
@@ -47,6 +45,22 @@ from ..outcome import (
 from . import strategies
 from .asking import ask, correct_answer, fault_of, is_correct
 from .engine import Effort, Found, Property
+from .scale_inputs import (
+    BLANK,
+    BLANK_RUNS,
+    BLANKS,
+    DOUBLED,
+    LETTERS,
+    MIXED,
+    ORDERED,
+    SPECIAL,
+    WORDS,
+    Posed,
+    RepeatedText,
+    Texts,
+    large_table,
+    letters_of_large_table,
+)
 
 SIZES = (60, 1_100, 8_800, 70_000)
 LESS = (60, 1_100, 4_400, 17_200)
@@ -70,95 +84,8 @@ MOST_PROCESSES = 8
 """At most this many processes compete for the machine."""
 SHORTEST, MOST_GROWTH = 0.02, 23
 """Growth is measured from a length that takes at least the first, in seconds; eight times that takes `8**1.5` of it."""
-SPECIAL = "<|en|>"
-
-# Parts and tables
-
-WORDS, BLANKS = " ab\u00e9\u65e5c", " \n\n"
-_SHOWN = (
-    *(" +a", "b+\xc3", "\xa9+\xe6", "\x97+\xa5", "\x97\xa5+c", " a+b\xc3", "\xa9\xe6+\x97\xa5c"),
-    *(" ab\xc3+\xa9\xe6\x97\xa5c", " +\n", " \n+\n"),
-)
-THREES = read_model(
-    {
-        "merges": [[{"hex": side.encode("latin-1").hex()} for side in pair.split("+")] for pair in _SHOWN],
-        "special_tokens": [SPECIAL],
-        "extra": [[70_000, SPECIAL]],
-    }
-)
-"""Its pre-tokens and its special token are one token each, and multiples of three in characters and in bytes.
-
-A text of them that is cut at any other position, as each power of two or ten is, has other ids.
-"""
-MIXED = (
-    " ab\u00e9\u65e5c it's DON'Tx I'mx 12345678 \u2167 \u0663 x\u00a0y\u3000z \u00abab\u00bb\u2014ab\u2026 ab\0 ab"
-    "\n\tab, e\u0301|a\u0301b \n  ab\n\n  ab\r\n\t\tab \U0001f98a\U0001f98a 1e1234 50%% aB\u01c5c  ...!? \n\n\n"
-    "  x=[ab];  \u200b\u0130I x \tty\ufeff\u2028\u212b\n \n  \u65e5\u672c\u3000\u8a9e \t\u00e91e.\n ab"
-)
-"""Text that implementations and patterns split differently. It begins with a space and a letter, and ends with one.
-
-Its length in characters, in bytes and in UTF-16 units has no common factor with 2, 3 or 5. So each part of the repeated
-text begins at every position of a block, if an implementation reads blocks.
-"""
-BLANK_RUNS = " ab" + 32 * " \n"
-"""A long text of it is almost only white space. A block of it ends within a run, at nearly every size that is common.
-
-Each run is one token, so a text that is cut at white space before the end of a block has other ids.
-"""
-UNSPACED = read_model({"merges": [["'", "l"], ["'l", "l"], ["a", "b"], [{"hex": "82"}, {"hex": "e3"}]]})
-"""A text without white space that is cut after a pre-token or a full stop has other ids."""
-ORDERED = read_model({"merges": [["b", "c"], ["a", "b"], ["ab", "c"]]})
-"""In a run of abc, (b,c) is merged first: the longest tokens are wrong."""
-DOUBLED = read_model({"merges": [["a", "a"]]})
-"""A run of an odd length is merged from the left: its last letter stays alone."""
-BLANK = read_model({"merges": [["\t", " "], ["\t ", "\n"]]})
-
-
-@cache
-def blank_runs() -> Model:
-    """Return a table in which `BLANK_RUNS` has one token for each run."""
-    return read_model({"merges": [[" ", "\n"], *([(1 << step) * " \n"] * 2 for step in range(5))]})
-
-
-@cache
-def mixed(pattern: str) -> Model:
-    """Return a table of all pairs of bytes in `MIXED`, in a mixed order, with ids beyond 16 bits."""
-    pairs = {bytes(pair) for pair in pairwise(MIXED.encode("utf-8"))}
-    ordered = sorted(pairs, key=lambda pair: ((pair[0] * 73 + pair[1] * 151) % 257, pair))
-    merges = [[write_token(pair[:1]), write_token(pair[1:])] for pair in ordered]
-    merge_ids = [70_000 + 3 * number for number in range(len(merges))]
-    return read_model({"merges": merges, "merge_ids": merge_ids, "pattern": pattern})
-
-
-LETTERS = "abcdefgh"
-
-
-@cache
-def large_table() -> Model:
-    """Return a table of all pairs of bytes, in an arbitrary order, and of 512 longer tokens: 66,048 merges."""
-    one = [bytes([byte]) for byte in range(256)]
-    pairs = [(one[pair >> 8], one[pair & 255]) for pair in (40_503 * number & 0xFFFF for number in range(65_536))]
-    merges = [*pairs, *((_join(pair), _join(third)) for *pair, third in product(LETTERS, repeat=3))]
-    tokens = [*one, *(left + right for left, right in merges)]
-    return Model(dict(enumerate(tokens)), tuple(merges))
-
-
-@cache
-def letters_of_large_table() -> Model:
-    """Return the same table with the merges of eight letters only, under the same ids."""
-    large = large_table()
-    kept = {_join(letters) for size in (2, 3) for letters in product(LETTERS, repeat=size)}
-    merges = tuple(pair for pair in large.merges if pair[0] + pair[1] in kept)
-    return Model({at: token for at, token in large.vocab.items() if at < 256 or token in kept}, merges)
-
-
-def _join(letters: Iterable[str]) -> bytes:
-    return "".join(letters).encode("ascii")
-
 
 # The table
-
-Posed = tuple[Question, Answer]
 
 
 @dataclass(frozen=True)
@@ -183,89 +110,13 @@ class _Row:
         return 0.05 if self.may_refuse else 0.3
 
 
-@dataclass(frozen=True)
-class _Text:
-    """A part that is repeated, and its ids.
-
-    Attributes:
-        what: what it consists of.
-        model: the tokenizer's.
-        part: the part. Its ids do not depend on what is around it.
-        ids: its ids.
-    """
-
-    what: str
-    model: Model
-    part: str
-    ids: tuple[int, ...]
-
-    def times(self, size: int) -> int:
-        """Return how often a text of about this length repeats the part."""
-        return max(1, size // len(self.part))
-
-    def encode(self, size: int) -> Posed:
-        """Pose `encode`."""
-        return Question("encode", self.model, {"text": self.part * self.times(size)}), Ids(self.ids * self.times(size))
-
-    def stream(self, size: int, chunk: int, first: int = 0) -> Posed:
-        """Pose a stream in chunks of this size, after a first one of another size."""
-        text = self.part * self.times(size)
-        ends = [0, *range(first or chunk, len(text), chunk), len(text)]
-        chunks = [text[start:end] for start, end in pairwise(ends)]
-        return Question("stream", self.model, {"chunks": chunks}), Ids(self.ids * self.times(size))
-
-    def batch(self, size: int) -> Posed:
-        """Pose a batch with a long text between two parts."""
-        texts = [self.part, self.part * self.times(size), self.part]
-        return Question("batch", self.model, {"texts": texts}), Rows((self.ids, self.ids * self.times(size), self.ids))
-
-    def decode(self, size: int) -> Posed:
-        """Pose `decode`."""
-        given = {"ids": list(self.ids * self.times(size))}
-        return Question("decode", self.model, given), Text(self.part * self.times(size))
-
-    def decode_bytes(self, size: int) -> Posed:
-        """Pose `decode_bytes`."""
-        given = {"ids": list(self.ids * self.times(size))}
-        return Question("decode_bytes", self.model, given), Bytes((self.part * self.times(size)).encode("utf-8"))
-
-
-class _Texts:
-    """The texts that an implementation can be asked for."""
-
-    def __init__(self, implementation: Implementation) -> None:
-        self._conventions = implementation.conventions
-        self.own = implementation.fixed_model is not None
-        special = "special" in implementation.capabilities
-        patterns = [
-            name for name in ("gpt2", "cl100k") if name == "gpt2" or f"pattern:{name}" in implementation.capabilities
-        ]
-        words = self._text("words", replace(THREES, special_tokens=None), WORDS + WORDS + BLANKS)
-        self.words = [
-            words,
-            *([self._text("words and special tokens", THREES, WORDS + BLANKS + WORDS + SPECIAL)] * special),
-        ]
-        self.mixed = [self._text(f"mixed text by {name}", mixed(name), MIXED) for name in patterns]
-        self.runs = self._text("runs of white space", gpt2_model() if self.own else blank_runs(), BLANK_RUNS)
-        self.unspaced = [
-            self._text("text without white space", UNSPACED, part) for part in ("ab'll", "\u65e5\u672c\u3002\u300d")
-        ]
-        if self.own:
-            self.words = [self._text("words", gpt2_model(), WORDS + BLANKS + WORDS)]
-            self.mixed = [self._text("mixed text", gpt2_model(), MIXED)]
-            self.unspaced = []
-
-    def _text(self, what: str, model: Model, part: str) -> _Text:
-        return _Text(what, model, part, tuple(oracle(model, self._conventions).encode(part)))
-
-
 def _sizes(effort: Effort, sizes: Sequence[int] = SIZES) -> tuple[int, ...]:
     return (*sizes, *(size for size in MORE_SIZES if effort.scale))
 
 
 def _long_texts(implementation: Implementation, effort: Effort) -> Iterator[_Row]:
     """A long text gives the ids of its parts."""
-    texts = _Texts(implementation)
+    texts = Texts(implementation)
     for text in (*texts.words, *texts.mixed, texts.runs):
         yield _Row(text.what, _sizes(effort), text.encode)
     for text in texts.unspaced:
@@ -331,7 +182,7 @@ def _many_specials(count: int) -> Posed:
 
 def _long_streams(implementation: Implementation, effort: Effort) -> Iterator[_Row]:
     """A long stream gives the ids of its parts, whatever its chunks."""
-    texts = _Texts(implementation)
+    texts = Texts(implementation)
     text = texts.words[-1]
     yield _Row(f"{text.what} in chunks of 66,001", _sizes(effort), partial(text.stream, chunk=66_001))
     yield _Row(f"{text.what} in chunks of 4,097", _sizes(effort, LESS), partial(text.stream, chunk=4_097))
@@ -346,14 +197,14 @@ def _long_streams(implementation: Implementation, effort: Effort) -> Iterator[_R
 EMPTY_CHUNKS = (3, 3_000)
 
 
-def _empty_chunks(text: _Text, count: int) -> Posed:
+def _empty_chunks(text: RepeatedText, count: int) -> Posed:
     """Pose a stream with this many empty chunks between two others."""
     return Question("stream", text.model, {"chunks": [text.part, *[""] * count, text.part]}), Ids(text.ids * 2)
 
 
 def _large_batches(implementation: Implementation, effort: Effort) -> Iterator[_Row]:
     """A batch of thousands of texts gives a row for each."""
-    text = _Texts(implementation).words[-1]
+    text = Texts(implementation).words[-1]
     right = oracle(text.model, implementation.conventions)
     rows = {one: tuple(right.encode(one)) for one in (" \n", text.part, "", f"{text.part} ", "x\n", "abc")}
 
@@ -366,13 +217,13 @@ def _large_batches(implementation: Implementation, effort: Effort) -> Iterator[_
 
 def _long_batches(implementation: Implementation, effort: Effort) -> Iterator[_Row]:
     """A batch with a long text between two short ones gives the ids of its parts."""
-    text = _Texts(implementation).words[-1]
+    text = Texts(implementation).words[-1]
     yield _Row(f"{text.what} in a batch", _sizes(effort), text.batch)
 
 
 def _long_decodings(implementation: Implementation, effort: Effort) -> Iterator[_Row]:
     """Many ids, several of them for each character, decode to the text."""
-    (text, *_), sizes = _Texts(implementation).mixed, _sizes(effort)
+    (text, *_), sizes = Texts(implementation).mixed, _sizes(effort)
     ids = {token: index for index, token in text.model.vocab.items()}
 
     def pose(size: int) -> Posed:

@@ -20,6 +20,7 @@ from bpe_conformance.known_bugs.correct import Encoder, Trainer, Words
 from bpe_conformance.outcome import Ids, Measure, Question
 from bpe_conformance.properties import scale
 from bpe_conformance.properties.engine import Effort, Found, skip_reason
+from bpe_conformance.properties.scale_inputs import Texts
 from bpe_conformance.reference import Tokenizer
 
 PROPERTIES = {one.id: one for one in scale.PROPERTIES}
@@ -352,14 +353,14 @@ def test_gpt2_alone_is_tested_too() -> None:
 
 def test_parts_do_not_depend_on_what_is_around_them() -> None:
     implementation = Implementation("x", Tokenizer)
-    texts = scale._Texts(implementation)
+    texts = Texts(implementation)
     for text in (*texts.words, *texts.mixed, *texts.unspaced):
         assert tuple(oracle(text.model).encode(text.part * 4)) == text.ids * 4
 
 
 @pytest.mark.parametrize("size", [4_096, 8_192, 10_000, 16_384, 25_000, 32_768, 50_000, 65_536, 2**20, 10**6])
 def test_a_cut_after_a_usual_number_of_characters_shows(size: int) -> None:
-    for text in scale._Texts(Implementation("x", Tokenizer)).words:
+    for text in Texts(Implementation("x", Tokenizer)).words:
         encode, at = oracle(text.model).encode, size % len(text.part)
         whole = text.part * 2
         assert encode(whole[:at]) + encode(whole[at:]) != list(text.ids * 2)

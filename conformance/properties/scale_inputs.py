@@ -1,0 +1,189 @@
+"""Long inputs: texts that repeat a part, and tables in which the ids of the part do not depend on its neighbours."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from functools import cache
+from itertools import pairwise, product
+
+from bpe_conformance.fixtures import Model, read_model, write_token
+from bpe_conformance.fixtures.models import gpt2_model
+
+from ..cases.expectations import oracle
+from ..implementation.implementation import Implementation
+from ..outcome import Answer, Bytes, Ids, Question, Rows, Text
+
+SPECIAL = "<|en|>"
+
+WORDS, BLANKS = " ab\u00e9\u65e5c", " \n\n"
+_SHOWN = (
+    *(" +a", "b+\xc3", "\xa9+\xe6", "\x97+\xa5", "\x97\xa5+c", " a+b\xc3", "\xa9\xe6+\x97\xa5c"),
+    *(" ab\xc3+\xa9\xe6\x97\xa5c", " +\n", " \n+\n"),
+)
+THREES = read_model(
+    {
+        "merges": [[{"hex": side.encode("latin-1").hex()} for side in pair.split("+")] for pair in _SHOWN],
+        "special_tokens": [SPECIAL],
+        "extra": [[70_000, SPECIAL]],
+    }
+)
+"""Its pre-tokens and its special token are one token each, and multiples of three in characters and in bytes.
+
+A text of them that is cut at any other position, as each power of two or ten is, has other ids.
+"""
+MIXED = (
+    " ab\u00e9\u65e5c it's DON'Tx I'mx 12345678 \u2167 \u0663 x\u00a0y\u3000z \u00abab\u00bb\u2014ab\u2026 ab\0 ab"
+    "\n\tab, e\u0301|a\u0301b \n  ab\n\n  ab\r\n\t\tab \U0001f98a\U0001f98a 1e1234 50%% aB\u01c5c  ...!? \n\n\n"
+    "  x=[ab];  \u200b\u0130I x \tty\ufeff\u2028\u212b\n \n  \u65e5\u672c\u3000\u8a9e \t\u00e91e.\n ab"
+)
+"""Text that implementations and patterns split differently. It begins with a space and a letter, and ends with one.
+
+Its length in characters, in bytes and in UTF-16 units has no common factor with 2, 3 or 5. So each part of the repeated
+text begins at every position of a block, if an implementation reads blocks.
+"""
+BLANK_RUNS = " ab" + 32 * " \n"
+"""A long text of it is almost only white space. A block of it ends within a run, at nearly every size that is common.
+
+Each run is one token, so a text that is cut at white space before the end of a block has other ids.
+"""
+UNSPACED = read_model({"merges": [["'", "l"], ["'l", "l"], ["a", "b"], [{"hex": "82"}, {"hex": "e3"}]]})
+"""A text without white space that is cut after a pre-token or a full stop has other ids."""
+ORDERED = read_model({"merges": [["b", "c"], ["a", "b"], ["ab", "c"]]})
+"""In a run of abc, (b,c) is merged first: the longest tokens are wrong."""
+DOUBLED = read_model({"merges": [["a", "a"]]})
+"""A run of an odd length is merged from the left: its last letter stays alone."""
+BLANK = read_model({"merges": [["\t", " "], ["\t ", "\n"]]})
+
+
+@cache
+def blank_runs() -> Model:
+    """Return a table in which `BLANK_RUNS` has one token for each run."""
+    return read_model({"merges": [[" ", "\n"], *([(1 << step) * " \n"] * 2 for step in range(5))]})
+
+
+@cache
+def mixed(pattern: str) -> Model:
+    """Return a table of all pairs of bytes in `MIXED`, in a mixed order, with ids beyond 16 bits."""
+    pairs = {bytes(pair) for pair in pairwise(MIXED.encode("utf-8"))}
+    ordered = sorted(pairs, key=lambda pair: ((pair[0] * 73 + pair[1] * 151) % 257, pair))
+    merges = [[write_token(pair[:1]), write_token(pair[1:])] for pair in ordered]
+    merge_ids = [70_000 + 3 * number for number in range(len(merges))]
+    return read_model({"merges": merges, "merge_ids": merge_ids, "pattern": pattern})
+
+
+LETTERS = "abcdefgh"
+
+
+@cache
+def large_table() -> Model:
+    """Return a table of all pairs of bytes, in an arbitrary order, and of 512 longer tokens: 66,048 merges."""
+    one = [bytes([byte]) for byte in range(256)]
+    pairs = [(one[pair >> 8], one[pair & 255]) for pair in (40_503 * number & 0xFFFF for number in range(65_536))]
+    merges = [*pairs, *((_join(pair), _join(third)) for *pair, third in product(LETTERS, repeat=3))]
+    tokens = [*one, *(left + right for left, right in merges)]
+    return Model(dict(enumerate(tokens)), tuple(merges))
+
+
+@cache
+def letters_of_large_table() -> Model:
+    """Return the same table with the merges of eight letters only, under the same ids."""
+    large = large_table()
+    kept = {_join(letters) for size in (2, 3) for letters in product(LETTERS, repeat=size)}
+    merges = tuple(pair for pair in large.merges if pair[0] + pair[1] in kept)
+    return Model({at: token for at, token in large.vocab.items() if at < 256 or token in kept}, merges)
+
+
+def _join(letters: Iterable[str]) -> bytes:
+    return "".join(letters).encode("ascii")
+
+
+Posed = tuple[Question, Answer]
+"""A question and its correct answer."""
+
+
+@dataclass(frozen=True)
+class RepeatedText:
+    """A part that is repeated, and its ids.
+
+    Attributes:
+        what: what it consists of.
+        model: the tokenizer's.
+        part: the part. Its ids do not depend on what is around it.
+        ids: its ids.
+    """
+
+    what: str
+    model: Model
+    part: str
+    ids: tuple[int, ...]
+
+    def times(self, size: int) -> int:
+        """Return how often a text of about this length repeats the part."""
+        return max(1, size // len(self.part))
+
+    def encode(self, size: int) -> Posed:
+        """Pose `encode`."""
+        return Question("encode", self.model, {"text": self.part * self.times(size)}), Ids(self.ids * self.times(size))
+
+    def stream(self, size: int, chunk: int, first: int = 0) -> Posed:
+        """Pose a stream in chunks of this size, after a first one of another size."""
+        text = self.part * self.times(size)
+        ends = [0, *range(first or chunk, len(text), chunk), len(text)]
+        chunks = [text[start:end] for start, end in pairwise(ends)]
+        return Question("stream", self.model, {"chunks": chunks}), Ids(self.ids * self.times(size))
+
+    def batch(self, size: int) -> Posed:
+        """Pose a batch with a long text between two parts."""
+        texts = [self.part, self.part * self.times(size), self.part]
+        return Question("batch", self.model, {"texts": texts}), Rows((self.ids, self.ids * self.times(size), self.ids))
+
+    def decode(self, size: int) -> Posed:
+        """Pose `decode`."""
+        given = {"ids": list(self.ids * self.times(size))}
+        return Question("decode", self.model, given), Text(self.part * self.times(size))
+
+    def decode_bytes(self, size: int) -> Posed:
+        """Pose `decode_bytes`."""
+        given = {"ids": list(self.ids * self.times(size))}
+        return Question("decode_bytes", self.model, given), Bytes((self.part * self.times(size)).encode("utf-8"))
+
+
+class Texts:
+    """The repeated texts that an implementation can be asked for.
+
+    Args:
+        implementation: the implementation under test.
+
+    Attributes:
+        own: whether it has a model of its own, and no other.
+        words: words and runs of white space; the last text has special tokens, too, if it supports them.
+        mixed: text that patterns split differently, for each pattern that is tested.
+        runs: runs of white space.
+        unspaced: texts without white space; none if it has a model of its own.
+    """
+
+    def __init__(self, implementation: Implementation) -> None:
+        self._conventions = implementation.conventions
+        self.own = implementation.fixed_model is not None
+        special = "special" in implementation.capabilities
+        patterns = [
+            name for name in ("gpt2", "cl100k") if name == "gpt2" or f"pattern:{name}" in implementation.capabilities
+        ]
+        words = self._text("words", replace(THREES, special_tokens=None), WORDS + WORDS + BLANKS)
+        self.words = [
+            words,
+            *([self._text("words and special tokens", THREES, WORDS + BLANKS + WORDS + SPECIAL)] * special),
+        ]
+        self.mixed = [self._text(f"mixed text by {name}", mixed(name), MIXED) for name in patterns]
+        self.runs = self._text("runs of white space", gpt2_model() if self.own else blank_runs(), BLANK_RUNS)
+        self.unspaced = [
+            self._text("text without white space", UNSPACED, part) for part in ("ab'll", "\u65e5\u672c\u3002\u300d")
+        ]
+        if self.own:
+            self.words = [self._text("words", gpt2_model(), WORDS + BLANKS + WORDS)]
+            self.mixed = [self._text("mixed text", gpt2_model(), MIXED)]
+            self.unspaced = []
+
+    def _text(self, what: str, model: Model, part: str) -> RepeatedText:
+        return RepeatedText(what, model, part, tuple(oracle(model, self._conventions).encode(part)))
