@@ -268,7 +268,7 @@ def _large_trainings(implementation: Implementation, effort: Effort) -> Iterator
 
 
 def _different_words(implementation: Implementation, count: int) -> Posed:
-    """Pose training on this many words that occur once, in which most pairs occur more often than in a frequent one."""
+    """Pose training on this many words that occur once. Together, their pairs are more frequent than those of ` xy`."""
     words = ("".join("bcdefghi"[7_919 * at >> 3 * place & 7] for place in range(6)) for at in range(count))
     given = {"text": " xy" * (count // 20) + "".join(f" {word}" for word in words), "vocab_size": 258}
     question = Question("train", None, {**given, "special_tokens": []})
@@ -278,7 +278,7 @@ def _different_words(implementation: Implementation, count: int) -> Posed:
 
 
 def _segments(implementation: Implementation, count: int) -> Posed:
-    """Pose training on many segments. The first, those between and the last each have a pair that the others lack."""
+    """Pose training on many segments. The first, the middle ones and the last each have a pair that the others lack."""
 
     def text(count: int) -> str:
         most = count // 2 + 3

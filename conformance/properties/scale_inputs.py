@@ -43,7 +43,7 @@ Its length in characters, in bytes and in UTF-16 units has no common factor with
 text begins at every position of a block, if an implementation reads blocks.
 """
 BLANK_RUNS = " ab" + 32 * " \n"
-"""A long text of it is almost only white space. A block of it ends within a run, at nearly every size that is common.
+"""A long text of it is almost all white space. At nearly every common size of a block, the block ends within a run.
 
 Each run is one token, so a text that is cut at white space before the end of a block has other ids.
 """
