@@ -488,14 +488,17 @@ def conventional(**conventions: str) -> type[Tokenizer]:
 
 
 def _check_table(vocab: Mapping[int, bytes], merges: Iterable[Merge]) -> None:
-    for index, token in vocab.items():
-        if not isinstance(index, int) or not isinstance(token, bytes):
-            raise ValueError(f"vocab maps {index!a} to {token!a}; it must map ids (int) to tokens (bytes)")
+    if {*map(type, vocab)} != {int} or {*map(type, vocab.values())} != {bytes}:
+        for index, token in vocab.items():
+            if not isinstance(index, int) or not isinstance(token, bytes):
+                raise ValueError(f"vocab maps {index!a} to {token!a}; it must map ids (int) to tokens (bytes)")
     known = set(vocab.values())
-    for byte in SINGLE_BYTES:
-        if byte not in known:
-            raise ValueError(f"the vocabulary has no token for the byte {byte!r}; it needs all 256")
+    if not known.issuperset(SINGLE_BYTES):
+        byte = next(byte for byte in SINGLE_BYTES if byte not in known)
+        raise ValueError(f"the vocabulary has no token for the byte {byte!r}; it needs all 256")
     for rank, (left, right) in enumerate(merges):
+        if left in known and right in known and left + right in known:
+            continue
         for role, token in (("left part", left), ("right part", right), ("result", left + right)):
             if token not in known:
                 raise ValueError(f"the vocabulary lacks {token!r}, the {role} of merge {rank}: {(left, right)!r}")

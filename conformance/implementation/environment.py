@@ -31,7 +31,8 @@ def kept() -> Iterator[list[str]]:
     finally:
         for number, handler in handlers.items():
             signal.signal(number, handler)
-        os.environ.update({name: value for name, value in variables.items() if os.environ.get(name) != value})
+        if (now := dict(os.environ)) != variables:
+            os.environ.update({name: value for name, value in variables.items() if now.get(name) != value})
         changes += _restored_directory(directory)
         changes += _restored_locale(categories)
 

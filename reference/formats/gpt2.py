@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from typing import Any
 
 from bpe_conformance.fixtures import Merge, spell, unspell
@@ -64,8 +63,13 @@ def read_key(key: str, where: str) -> bytes:
     >>> read_key("Ġthe", ""), read_key("<|a b|>", "")
     (b' the', b'<|a b|>')
     """
-    with suppress(ValueError):
+    try:
         return unspell(key)
+    except ValueError:
+        return _utf8(key, where)
+
+
+def _utf8(key: str, where: str) -> bytes:
     try:
         return key.encode("utf-8")
     except UnicodeEncodeError:
