@@ -195,7 +195,7 @@ class _Prober:
         return self._implementation.build(model).encode("xab") == [120, 256]
 
     def _trains_with(self, pattern: str) -> bool:
-        return self._implementation.train("ab", 257, [], pattern).merges == [(b"a", b"b")]
+        return self._implementation.train("ab ab ab", 257, [], pattern).merges == [(b"a", b"b")]
 
 
 def _call(proxy: TokenizerProxy, method: str) -> None:

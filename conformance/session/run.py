@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import traceback
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from functools import cached_property
@@ -16,7 +17,7 @@ from bpe_conformance.fixtures.yaml_file import SpecError
 
 from ..cases.judging import judge
 from ..implementation import leftovers
-from ..implementation.calls import CallFailed, TimedOut
+from ..implementation.calls import CallFailed, TimedOut, describe
 from ..implementation.implementation import Implementation
 from ..implementation.loading import LoadError
 from ..known_bugs.likely_bugs import diagnose
@@ -231,7 +232,7 @@ class Run:
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
         elif status == pytest.ExitCode.OK and all(one.state == "skipped" for one in self.outcomes.values()):
             session.exitstatus = pytest.ExitCode.NO_TESTS_COLLECTED
-        self.diagnosis = diagnose(self._in_order(), self.spec.cases, self.implementation.conventions)
+        self.diagnosis = self._diagnosed()
         self.diagnosis = replace(self.diagnosis, passes_alone=self._passes_alone())
         self._take_over_failures()
         self._write_known_failures()
@@ -241,6 +242,16 @@ class Run:
         self.unwritten += reporting.write(result, self.reports)
         if self.unwritten and session.exitstatus == pytest.ExitCode.OK:
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+    def _diagnosed(self) -> Diagnosis:
+        """Return the likely causes. If the search for them fails, that is a note, and the failures are printed."""
+        try:
+            return diagnose(self._in_order(), self.spec.cases, self.implementation.conventions)
+        except Exception as error:
+            file, line, *_ = traceback.extract_tb(error.__traceback__)[-1]
+            place = f"{Path(file).name}:{line}: {describe(error)}"
+            self.implementation.note(f"the suite itself failed while it looked for causes; please report it: {place}")
+            return Diagnosis((), tuple(one.test for one in self._in_order() if one.state == "failed"))
 
     def _count_undisturbed(self) -> bool:
         """Count properties that were skipped because of another failure, if no such failure counts."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -15,10 +16,14 @@ from bpe_conformance.cases.judging import judge
 from bpe_conformance.fixtures.spec import FOLDER, installed_spec, load_spec
 from bpe_conformance.implementation.implementation import Implementation
 from bpe_conformance.known_bugs import known_bugs
+from bpe_conformance.known_bugs.likely_bugs import diagnose
+from bpe_conformance.outcome import Outcome
 from bpe_conformance.properties import batch, decoding, encoding, files, special_tokens, splitting, streaming, training
 from bpe_conformance.properties.catalogue import bind
 from bpe_conformance.properties.engine import Effort, Found, skip_reason
 from bpe_conformance.reference import textbook
+from bpe_conformance.run_result import Command
+from bpe_conformance.terminal.failure import describe
 
 SECTIONS = (encoding, splitting, special_tokens, decoding, training, streaming, batch, files)
 PROPERTIES = {one.id: one for section in SECTIONS for one in section.PROPERTIES}
@@ -125,11 +130,21 @@ def test_a_wrong_tokenizer_fails(property_id: str, target: Any, tmp_path: Path) 
     one = found(property_id, target, Effort())
     assert one is not None
     assert one.mismatch.depends_on is None
+    assert _is_reported(property_id, one)
     if one.case:
         case = loaded(one.case, tmp_path)
         assert case.id == f"{property_id}-found"
         assert judge(case, Implementation("x", target)) is not None
         assert judge(case, Implementation("x", wrong.Whole)) is None
+
+
+def _is_reported(property_id: str, broken: Found) -> bool:
+    """Return whether the causes of a failure are looked for, and the failure is described."""
+    spec = installed_spec()
+    tested = next(one for one in bind(spec.clauses) if one.id == property_id)
+    outcome = Outcome(property_id, "property", "", "failed", tested.clause, tested.conformance_class, broken.mismatch)
+    diagnosis = diagnose([outcome], spec.cases)
+    return diagnosis.failing == (property_id,) and bool(str(describe(outcome, Command("x:T"), diagnosis)))
 
 
 def loaded(text: str, folder: Path) -> Any:
@@ -156,6 +171,37 @@ def test_properties_of_new_processes_find_wrong_tokenizers(property_id: str, mon
             assert (one is not None) is fails
             if one is not None:
                 assert "process" in one.mismatch.asked.context or "locale" in one.mismatch.asked.context
+
+
+class SpecialsInListOrder(wrong.Whole):
+    """Finds special tokens in the order of the list. `train` takes a pattern, the constructor takes none."""
+
+    def __init__(self, vocab: Any, merges: Any, special_tokens: Any = None) -> None:
+        super().__init__(vocab, merges, special_tokens)
+
+    @classmethod
+    def train(cls, text: str, vocab_size: int, special_tokens: Any, pattern: str | None = None) -> Any:
+        trained = textbook.Tokenizer.train(text, vocab_size, special_tokens, pattern)
+        made = cls(trained.vocab, trained.merges, special_tokens)
+        made.pattern = trained.pattern
+        return made
+
+    def encode(self, text: str, **keywords: Any) -> list[int]:
+        listed = "|".join(map(re.escape, self._special)) or "(?!)"
+        first, *segments = re.split(listed, text)
+        ids = super().encode(first)
+        for special, segment in zip(re.findall(listed, text), segments, strict=True):
+            ids += [self._ids[special.encode()], *super().encode(segment)]
+        return ids
+
+
+def test_a_wrong_encoder_is_not_blamed_for_its_training() -> None:
+    implementation = Implementation("x", SpecialsInListOrder)
+    assert "train-pattern:cl100k" in implementation.capabilities
+    assert "pattern:cl100k" not in implementation.capabilities
+    broken = PROPERTIES["law-train-encode"].run(implementation, Effort(examples_factor=3))
+    assert broken is not None
+    assert broken.mismatch.depends_on is not None
 
 
 class CountsRepeats(textbook.Tokenizer):

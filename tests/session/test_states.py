@@ -7,6 +7,8 @@ import sys
 import pytest
 from helpers.project import Project, states
 
+from bpe_conformance.session import run
+
 SKIPPED = {"stream-cut", "stream-lazy", "batch-two", "save-table", "load-table"}
 
 
@@ -73,6 +75,23 @@ def test_a_wrong_tokenizer_fails_and_learns_how(project: Project) -> None:
         [
             "MERGE * 0/2 * 1/1 * - * - * 2 * -",
             "verdict       encoder    FAIL: 2 of 14 MUST tests fail (2 of them known)",
+        ]
+    )
+
+
+def test_a_search_for_causes_that_fails_hides_no_failure(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(*_: object) -> None:
+        raise ZeroDivisionError("for the test")
+
+    monkeypatch.setattr(run, "diagnose", fails)
+    result = project.judge("mine:Greedy", "--bpe-section", "MERGE")
+    assert result.ret == pytest.ExitCode.TESTS_FAILED
+    result.stdout.fnmatch_lines(
+        [
+            "FAILED merge-priority*",
+            "note * the suite itself failed while it looked for causes*",
+            "*test_states.py:*: ZeroDivisionError: for the test",
+            "verdict *FAIL: 2 of *",
         ]
     )
 
