@@ -36,6 +36,11 @@ class Command:
     returns_pair: bool = False
 
     @property
+    def declares_in(self) -> str:
+        """Where the implementation declares its conventions."""
+        return "the reply to start" if self.adapter.startswith("cmd:") else "the class"
+
+    @property
     def base(self) -> str:
         """The command line without a selection."""
         return shlex.join(["pytest", *self.words, "--adapter", self.adapter, *self.options])

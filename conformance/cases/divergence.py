@@ -117,7 +117,7 @@ def _cause(both: _Encodings, splitting: bool) -> EncodingCause | None:
         return None
     if both.got[place] not in model.vocab:
         return UnknownId(both.got[place])
-    if splitting and (cut := _cut_pre_token(both)) is not None:
+    if splitting and _crossed(both) is None and (cut := _cut_pre_token(both)) is not None:
         return cut
     return _token_cause(both, both.expected[place], both.got[place])
 
@@ -138,8 +138,7 @@ def _cut_pre_token(both: _Encodings) -> PreTokenCut | None:
 def _token_cause(both: _Encodings, expected: int, got: int) -> EncodingCause:
     model, offset = both.model, both.offset
     token = model.vocab[got]
-    crossed = next((cut for cut in _boundaries(both) if offset < cut < offset + len(token)), None)
-    if crossed is not None:
+    if (crossed := _crossed(both)) is not None:
         return CrossesBoundary(token, crossed)
     if model.vocab[expected] == token:
         return WrongId(token, expected, got)
@@ -157,6 +156,12 @@ def _token_cause(both: _Encodings, expected: int, got: int) -> EncodingCause:
             return NotAResult(token)
         return WrongMerge(used, _missed_merge(both, set(range(offset + 1, offset + len(token)))))
     return WrongMerge(used if used is not None and used.merge != available.merge else None, available)
+
+
+def _crossed(both: _Encodings) -> int | None:
+    """Return the byte offset of the pre-token boundary inside the first token that differs, if there is one."""
+    end = both.offset + len(both.model.vocab[both.got[both.place]])
+    return next((cut for cut in _boundaries(both) if both.offset < cut < end), None)
 
 
 def _boundaries(both: _Encodings) -> list[int]:

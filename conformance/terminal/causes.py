@@ -86,7 +86,8 @@ def _described(cause: Cause, command: Command) -> Iterator[str]:
             for bug in others[: NAMES - 1]:
                 yield from _row("or", f"{bug.sentence} {bug.fix}")
         case ConventionCause():
-            yield "  The answers are correct under this convention. Declare it in the class, if you intend it:"
+            place = command.declares_in
+            yield f"  The answers are correct under this convention. Declare it in {place}, if you intend it:"
             yield from _row("declare", conventions(cause))
             yield from _row("check", f"bpe-conformance conventions {shlex.quote(command.adapter)}")
         case ErrorCause(_, place):
@@ -173,12 +174,12 @@ def steps(result: RunResult) -> Iterator[str]:
     for number, cause in enumerate(causes, 1):
         first = outcomes[example(cause, outcomes)]
         yield f"  {number}. {name(cause)} ({counted(len(cause.tests), 'failure')})"
-        for text in _wrong_and_right(cause, first):
+        for text in _wrong_and_right(cause, first, result.command):
             yield from textwrap.wrap(text, WIDTH, initial_indent="     ", subsequent_indent="       ")
         yield f"     {result.command.rerun(first.test)}"
 
 
-def _wrong_and_right(cause: Cause, shown: Outcome) -> Iterator[str]:
+def _wrong_and_right(cause: Cause, shown: Outcome, command: Command) -> Iterator[str]:
     """Yield the fault, and what to change."""
     if isinstance(cause, BugCause):
         yield cause.bugs[0].sentence
@@ -188,6 +189,7 @@ def _wrong_and_right(cause: Cause, shown: Outcome) -> Iterator[str]:
         yield wording.fact(shown.mismatch)
     if isinstance(cause, ConventionCause):
         rule = RULES.get(cause.conventions[0][0]) or (shown.clause.id if shown.clause else "the rule")
-        yield f"Fix: declare {conventions(cause)} in the class if you intend it; if not, do as {rule} says."
+        declaration = f"{conventions(cause)} in {command.declares_in}"
+        yield f"Fix: declare {declaration} if you intend it; if not, do as {rule} says."
     elif cause.place:
         yield f"Fix: the error is raised in {cause.place}"
