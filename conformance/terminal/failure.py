@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -41,8 +42,8 @@ ROOM = WIDTH - LABEL
 WINDOWS = ((3, 8), (3, 7), (3, 6), (2, 5), (2, 4), (1, 3), (1, 2), (0, 1))
 """Cells of a row before the first that differs, and in all: the first pair of numbers that fits is used."""
 LONGEST_CELL = 28
-LONGEST_RULE = 165
-"""Characters of a rule in its short form, which is two lines."""
+LONGEST_RULE = 260
+"""Characters of a rule in its short form, which is three lines; a longer first sentence is shown whole."""
 LONGEST_CASE = 400
 """Characters of a line of a counterexample as a golden case."""
 NAMES = 3
@@ -91,9 +92,8 @@ class Failure:
     error: str = field(default="", repr=False)
 
     def brief(self) -> Failure:
-        """Return the text without the counterexample as a golden case, and with a long rule cut to its first lines."""
-        rule = textwrap.shorten(self.rule, LONGEST_RULE, placeholder=" ...")
-        return replace(self, case="", rule=rule)
+        """Return the text without the counterexample as a golden case, and with the first sentences of a long rule."""
+        return replace(self, case="", rule=_first_sentences(self.rule))
 
     @property
     def heading(self) -> str:
@@ -222,6 +222,13 @@ def for_terminal(outcome: Outcome, result: RunResult, diagnosis: Diagnosis | Non
         return failure
     name = Path(outcome.file).stem if outcome.file else outcome.test
     return replace(failure, reproduce=reproduce.save(outcome.mismatch.asked, name, result))
+
+
+def _first_sentences(rule: str) -> str:
+    shown, *rest = re.split(r"(?<=\.) (?=[A-Z`])", rule)
+    while rest and len(shown) + len(rest[0]) < LONGEST_RULE:
+        shown += f" {rest.pop(0)}"
+    return f"{shown} ..." if rest else shown
 
 
 def _conventions(cause: ConventionCause) -> str:
