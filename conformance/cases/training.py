@@ -36,13 +36,16 @@ MOST_COUNTED = 1_000_000
 """Characters × entries of a training of which the pairs are counted again."""
 
 
-def judge(case: Case, implementation: Implementation, stored: Case) -> Mismatch | None:
+def judge(
+    case: Case, implementation: Implementation, stored: Case, tries_conventions: bool = True
+) -> Mismatch | None:
     """Return how the result of training differs from what `case` expects, or None.
 
     Args:
         case: the case, adapted to what the implementation supports.
         implementation: the implementation under test.
         stored: the stored case, which can have more special tokens.
+        tries_conventions: whether to find the conventions under which the answer is correct, which takes long.
     """
     given = _Training.of(case)
     asked = Question("train", None, given.question)
@@ -63,7 +66,7 @@ def judge(case: Case, implementation: Implementation, stored: Case) -> Mismatch 
     compared = None
     if isinstance(where, TrainingDivergence) and given.has_its_entries(answer, conventions):
         compared = Table(textbook.build_vocab(answer.merges, _Training.of(stored).named), answer.merges)
-    others = given.other_conventions(answer, conventions)
+    others = given.other_conventions(answer, conventions) if tries_conventions else ()
     return Mismatch(asked, expected, answer, where, conventions=others, compared=compared)
 
 

@@ -12,9 +12,10 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from bpe_conformance.fixtures import PATTERNS, Merge, spell, unspell
+from bpe_conformance.fixtures.conventions import DEFAULTS
 from bpe_conformance.reference import textbook
 from bpe_conformance.reference.textbook import Word
 
@@ -29,7 +30,9 @@ Words = list[tuple[Word, int]]
 
 
 class Trainer:
-    """Trains like `textbook.learn`, with one method for each step."""
+    """Trains like `textbook.learn`, with one method for each step. A subclass can declare conventions of training."""
+
+    conventions: ClassVar[Mapping[str, str]] = {}
 
     def __init__(self, vocab: dict[int, bytes], merges: list[Merge]) -> None:
         self.vocab = vocab
@@ -73,7 +76,8 @@ class Trainer:
 
     def cut(self, text: str, special: list[str]) -> list[str]:
         """Return the segments between the special tokens."""
-        return [segment for segment, is_special in textbook.cut_special(text, special) if not is_special]
+        named = special if self.conventions.get("train_special", "boundary") == "boundary" else []
+        return [segment for segment, is_special in textbook.cut_special(text, named) if not is_special]
 
     def split(self, segment: str, pattern: str) -> list[str]:
         """Return the pre-tokens of a segment."""
@@ -85,7 +89,7 @@ class Trainer:
 
     def learn(self, words: Words, merge_count: int) -> list[Merge]:
         """Return the merges: count, choose, replace, and repeat."""
-        ids = textbook.byte_ids("raw")
+        ids = self.byte_ids()
         merges: list[Merge] = []
         while len(merges) < merge_count:
             counts = self.count(words)
@@ -96,6 +100,10 @@ class Trainer:
             ids[pair[0] + pair[1]] = len(ids)
             merges.append(pair)
         return merges
+
+    def byte_ids(self) -> dict[bytes, int]:
+        """Return the number of each byte, by which `smaller-ids` decides."""
+        return textbook.byte_ids(self.conventions.get("byte_order", "raw"))
 
     def count(self, words: Words) -> Counter[Merge]:
         """Count adjacent pairs, weighted by word counts, in order of first occurrence."""
@@ -114,7 +122,9 @@ class Trainer:
         return not counts
 
     def choose(self, counts: Mapping[Merge, int], ids: Mapping[bytes, int]) -> Merge:
-        """Return the pair with the highest count, the greatest by `key` among equals."""
+        """Return the pair with the highest count, among equals by the declared tie-break or the greatest by `key`."""
+        if "tie_break" in self.conventions and type(self).key is Trainer.key:
+            return textbook.choose(counts, self.conventions["tie_break"], ids)
         most = max(counts.values())
         return max((pair for pair, count in counts.items() if count == most), key=lambda pair: self.key(pair, ids))
 
@@ -128,7 +138,8 @@ class Trainer:
 
     def build_vocab(self, merges: list[Merge], special: list[str]) -> dict[int, bytes]:
         """Return the vocabulary: bytes, special tokens, merges."""
-        return textbook.build_vocab(merges, special)
+        declared = {**DEFAULTS, **self.conventions}
+        return textbook.build_vocab(merges, special, declared["byte_order"], declared["id_layout"])
 
 
 class Encoder:

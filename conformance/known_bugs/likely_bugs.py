@@ -17,6 +17,7 @@ from ..outcome import Dependence, Fault, Mismatch, Outcome, Question, Refusal, T
 from ..properties.asking import as_case, ask, correct_answer
 from ..run_result import Bug, BugCause, Cause, ConventionCause, Diagnosis, ErrorCause
 from . import KnownBug, known_bugs, matrix
+from . import declared as declared_bugs
 from .matrix import Matrix
 
 MUCH = 0.3
@@ -188,7 +189,8 @@ def _causes(
     answers = {one.test: one.fingerprint for one in tested if one.state != "passed" and one.mismatch is not None}
     bugs = {bug.id: bug for bug in known_bugs()}
     clauses = {name: case.clause.id for name, case in golden.items()} | {bug.id: bug.clause for bug in bugs.values()}
-    likely = partial(ranked, answers, [one.test for one in tested], matrix.read(), clauses)
+    known = declared_bugs.with_trainings(matrix.read(), answers, [golden[one.test] for one in tested], declared)
+    likely = partial(ranked, answers, [one.test for one in tested], known, clauses)
     found = likely(left.keys() & golden)
     voted = _conventions([one for one in failing if one.test in golden], tested, golden, declared)
     for conventions, tests, against in voted:
@@ -206,7 +208,7 @@ def _causes(
         for group, bug in replayed:
             others = [one for one in left.values() if one.test not in golden]
             others += [one for one in left.values() if one.test in golden and one.depends][:MOST_REPLAYED]
-            follow = _explained(others, partial(replays, Implementation(bug.id, bug.target)))
+            follow = _explained(others, partial(replays, Implementation(bug.id, declared_bugs.target(bug, declared))))
             group.tests.update(follow)
             for test in follow:
                 del left[test]

@@ -87,10 +87,12 @@ class _CountsOnce(Trainer):
     least: ClassVar[int] = 1
 
     def learn(self, words: Words, merge_count: int) -> list[Merge]:
-        counts = self.count(words)
+        counts, ids = self.count(words), self.byte_ids()
         merges: list[Merge] = []
         while len(merges) < merge_count and max(counts.values(), default=-1) >= self.least:
-            merges.append(self.choose(counts, {}))
+            in_order = dict.fromkeys((*self.count(words), *counts))  # of first occurrence, for first-seen
+            merges.append(self.choose({pair: counts[pair] for pair in in_order if pair in counts}, ids))
+            ids.setdefault(merges[-1][0] + merges[-1][1], len(ids))
             for place, (old, times) in enumerate(words):
                 new = self.replace(old, merges[-1])
                 if new != old:

@@ -321,6 +321,23 @@ def test_a_trainer_whose_ties_follow_the_order_of_a_dict_may_declare_that_they_a
     assert cause.conventions == (("tie_break", "unspecified"),)
 
 
+@pytest.mark.parametrize(
+    ("bug", "conventions"),
+    [
+        ("token-length-capped", {"tie_break": "smaller-ids"}),
+        ("right-neighbour-of-old-word", {"tie_break": "smaller-ids", "byte_order": "gpt2"}),
+        ("special-tokens-in-list-order", {"tie_break": "first-seen"}),
+        ("merges-of-count-zero", {"tie_break": "lex-smaller", "train_special": "text"}),
+    ],
+)
+def test_a_wrong_trainer_is_named_whatever_it_declares(bug: str, conventions: dict[str, str]) -> None:
+    (known,) = (one for one in known_bugs() if one.id == bug)
+    clauses = (known.clause, "TRAIN-TIE-1", "TRAIN-RECOUNT-1")
+    cause, *_ = _of_trainer(known.target, clauses, **conventions).causes
+    assert isinstance(cause, BugCause)
+    assert bug in [one.id for one in cause.bugs]
+
+
 class AcceptsAnySize(Trainer):
     def merge_count(self, vocab_size: int, special: list[str]) -> int:
         return max(0, vocab_size - 256 - len(special))
