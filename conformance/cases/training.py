@@ -36,9 +36,7 @@ MOST_COUNTED = 1_000_000
 """Characters × entries of a training of which the pairs are counted again."""
 
 
-def judge(
-    case: Case, implementation: Implementation, stored: Case, tries_conventions: bool = True
-) -> Mismatch | None:
+def judge(case: Case, implementation: Implementation, stored: Case, tries_conventions: bool = True) -> Mismatch | None:
     """Return how the result of training differs from what `case` expects, or None.
 
     Args:

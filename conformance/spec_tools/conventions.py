@@ -48,8 +48,9 @@ _SPECIAL_TEXTS = (
     ("xcdex\nxcdex\nxcdex\ncd\nzy\nzy", "cde"),
 )
 """Texts with a special token. A pair in it is the most frequent in the whole text, and rare outside of it."""
-_LOOKUP_MODEL = {"merges": [["b", "c"], ["a", "b"], ["ab", "c"]]}
-_LOOKUP_TEXTS = ("abc", "xabc")
+_LOOKUP_MODEL = {"merges": [["b", "c"], ["a", "b"], ["ab", "c"], ["e", "f"], ["d", "e"]]}
+_LOOKUP_TEXTS = ("abc", "xabc", "def")
+"""In the last, both kinds give the same ids, and an encoder that ignores ranks gives others."""
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:

@@ -17,6 +17,7 @@ from bpe_conformance.cli import main
 from bpe_conformance.command_error import CommandError
 from bpe_conformance.fixtures.conventions import CONVENTIONS, DEFAULTS, TIE_BREAKS
 from bpe_conformance.implementation.implementation import Implementation
+from bpe_conformance.known_bugs import known_bugs
 from bpe_conformance.known_bugs.training_counts import (
     NewPairsForgotten,
     NewPairsWithoutWeight,
@@ -340,6 +341,12 @@ def test_unknown_lookup_is_reported():
     report = report_of(Whole)
     assert report.findings[3].broken
     assert report.status == 1
+
+
+def test_encoder_that_merges_from_the_left_has_no_known_lookup():
+    bug = next(one for one in known_bugs() if one.id == "greedy-left-to-right")
+    (lookup,) = (one for one in report_of(bug.target).findings if one.name == "lookup")
+    assert lookup.broken
 
 
 def test_trainer_that_raises_is_reported():
