@@ -70,9 +70,6 @@ add_variants(
         "Cl100kAsDefault": _by(CL100K),
         "Cl100kOutdated": _by(PATTERNS["cl100k-2023"], "cl100k"),
         "Cl100kContractionsOfLowerCase": _by(CL100K.replace("(?i:", "(?:"), "cl100k"),
-        "Cl100kLongSNotFolded": _by(
-            CL100K.replace("(?i:[sdmt]|ll|ve|re)", "(?:[sdmtSDMT]|[lL]{2}|[vV][eE]|[rR][eE])"), "cl100k"
-        ),
         "Cl100kIntervalRepeated": _by(CL100K.replace(r"\p{N}{1,3}+", r"(?:\p{N}{1,3})+"), "cl100k"),
         "Cl100kWordsAfterSpaceOnly": _by(CL100K.replace(r"[^\r\n\p{L}\p{N}]?+", " ?"), "cl100k"),
         "Cl100kDigitsFromTheRight": _by(
@@ -143,6 +140,7 @@ add_variants(
     __name__,
     _Mistaken,
     mistaken={
+        "Cl100kLongSNotFolded": lambda self, character: "q" if character == "\u017f" else character,
         "LettersBeyondAscii": lambda self, character: "a" if character > "\x7f" else character,
         "LettersOfBasicPlane": lambda self, character: "." if character > "\uffff" else character,
         "WhiteSpaceAscii": lambda self, character: "." if character > "\x7f" and character.isspace() else character,
