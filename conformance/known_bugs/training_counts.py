@@ -129,6 +129,22 @@ class RightNeighbourOfOldWord(_CountsOnce):
             counts[left, old[here] if left == pair[0] + pair[1] else right] += times
 
 
+class OldPairOnTheRightKept(_CountsOnce):
+    def correct(self, counts: Counter[Merge], old: Word, new: Word, pair: Merge, times: int) -> None:
+        super().correct(counts, old, new, pair, times)
+        for window, right in zip(self.windows(old), old[2:], strict=False):
+            if window == pair:
+                counts[pair[1], right] += times
+
+
+class OldPairOnTheLeftKept(_CountsOnce):
+    def correct(self, counts: Counter[Merge], old: Word, new: Word, pair: Merge, times: int) -> None:
+        super().correct(counts, old, new, pair, times)
+        for left, window in zip(old, self.windows(old)[1:], strict=False):
+            if window == pair:
+                counts[left, pair[0]] += times
+
+
 class AdjacentNewPairsCountedTwice(_CountsOnce):
     def correct(self, counts: Counter[Merge], old: Word, new: Word, pair: Merge, times: int) -> None:
         super().correct(counts, old, new, pair, times)
