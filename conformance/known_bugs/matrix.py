@@ -17,7 +17,7 @@ class Matrix:
 
     Attributes:
         answers: bug → case that it fails → fingerprint of its answer. Bugs whose answers vary are left out.
-        varying: bug → one golden case that catches it, for the bugs whose answers vary.
+        varying: bug → one golden case that catches it, for the bugs whose answers vary; it depends on no other part.
         properties: bug → the first property that catches it, or "".
         dependent: bug → those cases that it fails because of another part than the case asks about.
     """

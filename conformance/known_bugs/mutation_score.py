@@ -52,13 +52,17 @@ def measured_again(published: Matrix, cases: Collection[str], workers: int | Non
         answers.update({case: mark for case, mark in published.answers.get(bug, {}).items() if case in kept})
         dependent.update(kept & published.dependent.get(bug, frozenset()))
         if bug in published.varying and published.varying[bug] in kept:
-            answers[published.varying[bug]] = ""
+            answers[published.varying[bug]] = ""  # it depends on no other part
     return _matrix(judged, {bug.id: published.properties.get(bug.id, "") for bug in known_bugs()})
 
 
 def _matrix(judged: Mapping[str, tuple[Answers, set[str]]], properties: Mapping[str, str]) -> Matrix:
     goldens = {bug: answers for bug, (answers, _) in judged.items()}
-    varying = {bug.id: min(goldens[bug.id], default="") for bug in known_bugs() if bug.varies}
+    varying = {
+        bug.id: min(goldens[bug.id], key=lambda case: (case in judged[bug.id][1], case), default="")
+        for bug in known_bugs()
+        if bug.varies
+    }
     fixed = {bug: answers for bug, answers in goldens.items() if bug not in varying}
     return Matrix(fixed, varying, properties, {bug: frozenset(judged[bug][1]) for bug in fixed if judged[bug][1]})
 
