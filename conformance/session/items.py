@@ -217,8 +217,9 @@ class BpeItem(pytest.Item):
         """Show the text of the failure without a traceback; for an error of the suite itself, its position."""
         if isinstance(excinfo.value, TestFailed) and self.outcome is not None:
             return str(FailureRepr(describe_failure(self.outcome, self.run.command)))
-        lines = traceback.format_tb(excinfo.tb)  # no values: an implementation's own may do anything when shown
-        return f"{''.join(lines)}{describe(excinfo.value)}"
+        frames = traceback.extract_tb(excinfo.tb)  # no values: an implementation's own may do anything when shown
+        ours = next((place for place, frame in enumerate(frames) if frame.filename == __file__), 0)
+        return f"{''.join(traceback.format_list(frames[ours:]))}{describe(excinfo.value)}"
 
 
 class CaseItem(BpeItem):

@@ -7,6 +7,7 @@ import sys
 import pytest
 from helpers.project import Project, states
 
+from bpe_conformance.cases import judging
 from bpe_conformance.session import run
 
 SKIPPED = {"stream-cut", "stream-lazy", "batch-two", "save-table", "load-table"}
@@ -94,6 +95,18 @@ def test_a_search_for_causes_that_fails_hides_no_failure(project: Project, monke
             "verdict *FAIL: 2 of *",
         ]
     )
+
+
+def test_an_error_of_the_suite_shows_its_own_lines(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(*_: object) -> None:
+        raise ZeroDivisionError("for the test")
+
+    monkeypatch.setattr(judging, "judge", fails)
+    printed = project.judge("mine:Right", "--bpe-case", "merge-priority").stdout.str()
+    assert "ZeroDivisionError: for the test" in printed
+    assert "test_states.py" in printed
+    assert "items.py" in printed
+    assert "_hookexec" not in printed
 
 
 AGEING = """
