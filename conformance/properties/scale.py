@@ -58,6 +58,7 @@ from .scale_inputs import (
     Posed,
     RepeatedText,
     Texts,
+    doubling,
     large_table,
     letters_of_large_table,
 )
@@ -147,6 +148,14 @@ def _long_runs(implementation: Implementation, effort: Effort) -> Iterator[_Row]
             return Question("encode", model, {"text": part * times}), Ids(tuple(ids))
 
         yield _Row(f"a pre-token of {what}", _sizes(effort, sizes), pose, may_refuse=True)
+    yield _Row("a pre-token of long tokens", RUN_SIZES[::2], _long_tokens, may_refuse=True)
+
+
+def _long_tokens(size: int) -> Posed:
+    """Pose a run of one letter. A merge doubles each token, so the ids follow from the binary digits of the length."""
+    steps = [step for step in reversed(range(17)) if size >> step & 1]
+    ids = [255 + step if step else ord("a") for step in steps]
+    return Question("encode", doubling(), {"text": "a" * size}), Ids(tuple(ids))
 
 
 def _large_tables(implementation: Implementation, effort: Effort) -> Iterator[_Row]:
@@ -231,7 +240,13 @@ def _long_decodings(implementation: Implementation, effort: Effort) -> Iterator[
         given = {"ids": [ids[bytes([byte])] for byte in data]}
         return Question("decode", text.model, given), Text(data.decode("utf-8", "replace"))
 
+    def pose_token(size: int) -> Posed:
+        token = (1 << size.bit_length() - 1) * "a"
+        return Question("decode", doubling(), {"ids": [254 + size.bit_length(), 98]}), Text(f"{token}b")
+
     yield _Row("ids of bytes", sizes, pose)
+    if not Texts(implementation).own:
+        yield _Row("the id of a token", RUN_SIZES, pose_token)
     yield _Row("ids of mixed text", sizes, text.decode)
     if "decode_bytes" in implementation.capabilities:
         yield _Row("ids of mixed text, as bytes", sizes, text.decode_bytes)

@@ -13,6 +13,7 @@ from bpe_conformance.fixtures.models import gpt2_model
 from ..cases.expectations import oracle
 from ..implementation.implementation import Implementation
 from ..outcome import Answer, Bytes, Ids, Question, Rows, Text
+from . import strategies
 
 SPECIAL = "<|en|>"
 
@@ -70,6 +71,12 @@ def mixed(pattern: str) -> Model:
     merges = [[write_token(pair[:1]), write_token(pair[1:])] for pair in ordered]
     merge_ids = [70_000 + 3 * number for number in range(len(merges))]
     return read_model({"merges": merges, "merge_ids": merge_ids, "pattern": pattern})
+
+
+@cache
+def doubling() -> Model:
+    """Return a table of 16 merges, each of two equal tokens: the last token is 65,536 times the letter a."""
+    return strategies.with_ids([((1 << step) * b"a", (1 << step) * b"a") for step in range(16)])
 
 
 LETTERS = "abcdefgh"

@@ -184,6 +184,19 @@ class NumbersSpecialsIn8Bits(Encoder):
         return super().special_id(self.special[self.special.index(token) & 0xFF])
 
 
+class CutsTokensWhenDecoding(Tokenizer):
+    """Copies each token into a buffer of 1,024 bytes."""
+
+    def decode_bytes(self, ids: Iterable[int]) -> bytes:
+        return b"".join(self.vocab[index][:1_023] for index in ids)
+
+
+class TokensOfAtMost512Bytes(Encoder):
+    def __init__(self, vocab: Any, merges: Any, *arguments: Any, **keywords: Any) -> None:
+        short = [pair for pair in merges if len(pair[0] + pair[1]) <= 512]
+        super().__init__(vocab, short, *arguments, **keywords)
+
+
 class EndsAtAnEmptyBlock(Tokenizer):
     """Reads a thousand chunks at a time, and takes an empty text for the end."""
 
@@ -235,6 +248,8 @@ def test_every_known_bug_at_length_is_caught(bug: str) -> None:
         ("law-long-streams", EndsAtAnEmptyBlock),
         ("law-long-batches", RowsCut),
         ("law-long-runs", MergesRecursively),
+        ("law-long-runs", TokensOfAtMost512Bytes),
+        ("law-long-decoding", CutsTokensWhenDecoding),
         ("law-long-decoding", LineEndsTranslated),
         ("law-train-large", CountsWrap),
         ("law-train-large", CountsStop),
