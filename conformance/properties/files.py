@@ -10,7 +10,7 @@ from pathlib import Path
 
 from hypothesis import strategies as st
 
-from bpe_conformance.fixtures import Merge, Model
+from bpe_conformance.fixtures import Merge, Model, gpt2_files
 
 from ..implementation.calls import CallFailed, TimedOut
 from ..implementation.implementation import Implementation
@@ -20,6 +20,7 @@ from ..outcome import Accepted, Answer, Dependence, Expectation, Ids, Mismatch, 
 from . import strategies
 from .asking import ask, contained, correct_answer, equals_oracle, undisturbed
 from .engine import Property, drawn, fixed
+from .scale_inputs import doubling, long_tokens
 from .strategies import Questions
 
 PLAIN_SPECIALS = [token for token in strategies.SPECIALS if all("!" <= char <= "~" for char in token)]
@@ -64,6 +65,28 @@ def _saved_and_loaded(
 
 def _files(folder: Path) -> tuple[Path, Path]:
     return folder / "vocab.json", folder / "merges.txt"
+
+
+LONG_ENTRY = 10
+
+
+def _long_entries(implementation: Implementation) -> Mismatch | None:
+    """Keys of `vocab.json` and lines of `merges.txt` of more than 1,000 characters are read whole."""
+    question, right = long_tokens(1 << LONG_ENTRY)
+    model = doubling(LONG_ENTRY)
+
+    def load() -> Answer:
+        with scratch_folder() as folder:
+            tokenizer = implementation.from_files(*gpt2_files.write(model, folder), None)
+        return Ids(tuple(tokenizer.encode(question.input["text"])))
+
+    asked = replace(question, model=model, context="loaded from files")
+    answer = contained(implementation, load)
+    if answer == right:
+        return None
+    is_right = ask(implementation, replace(asked, context="")) == right
+    dependence = None if is_right else Dependence("encode", question.input["text"])
+    return Mismatch(asked, Expectation((right,)), answer, depends_on=dependence)
 
 
 def _new_ids(implementation: Implementation) -> Mismatch | None:
@@ -163,6 +186,7 @@ def _ascii_locale(implementation: Implementation) -> Mismatch | None:
 SAVING = ("save", "from_files", "encode")
 PROPERTIES: tuple[Property, ...] = (
     drawn("law-load", "FILE-LOAD-1", "files", ("from_files", "encode"), _loadings, _loaded, 20),
+    fixed("law-load-long", "FILE-LOAD-1", "files", ("from_files", "encode"), _long_entries),
     drawn("law-save", "LAW-SAVE-1", "files", SAVING, strategies.mixed_encodings, _saved, 20),
     fixed("law-saved-numbers", "FILE-SAVE-1", "files", (*SAVING, "special"), _new_ids),
     fixed("law-saved-over", "LAW-SAVE-1", "files", SAVING, _saved_over),

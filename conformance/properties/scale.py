@@ -61,6 +61,7 @@ from .scale_inputs import (
     doubling,
     large_table,
     letters_of_large_table,
+    long_tokens,
 )
 
 SIZES = (60, 1_100, 8_800, 70_000)
@@ -148,14 +149,7 @@ def _long_runs(implementation: Implementation, effort: Effort) -> Iterator[_Row]
             return Question("encode", model, {"text": part * times}), Ids(tuple(ids))
 
         yield _Row(f"a pre-token of {what}", _sizes(effort, sizes), pose, may_refuse=True)
-    yield _Row("a pre-token of long tokens", RUN_SIZES[::2], _long_tokens, may_refuse=True)
-
-
-def _long_tokens(size: int) -> Posed:
-    """Pose a run of one letter. A merge doubles each token, so the ids follow from the binary digits of the length."""
-    steps = [step for step in reversed(range(17)) if size >> step & 1]
-    ids = [255 + step if step else ord("a") for step in steps]
-    return Question("encode", doubling(), {"text": "a" * size}), Ids(tuple(ids))
+    yield _Row("a pre-token of long tokens", RUN_SIZES[::2], long_tokens, may_refuse=True)
 
 
 def _large_tables(implementation: Implementation, effort: Effort) -> Iterator[_Row]:

@@ -74,9 +74,9 @@ def mixed(pattern: str) -> Model:
 
 
 @cache
-def doubling() -> Model:
-    """Return a table of 16 merges, each of two equal tokens: the last token is 65,536 times the letter a."""
-    return strategies.with_ids([((1 << step) * b"a", (1 << step) * b"a") for step in range(16)])
+def doubling(merges: int = 16) -> Model:
+    """Return a table in which each merge joins two equal tokens: 16 merges make a token of 65,536 letters."""
+    return strategies.with_ids([((1 << step) * b"a", (1 << step) * b"a") for step in range(merges)])
 
 
 LETTERS = "abcdefgh"
@@ -107,6 +107,13 @@ def _join(letters: Iterable[str]) -> bytes:
 
 Posed = tuple[Question, Answer]
 """A question and its correct answer."""
+
+
+def long_tokens(size: int) -> Posed:
+    """Pose a run of one letter. A merge doubles each token, so the ids follow from the binary digits of the length."""
+    steps = [step for step in reversed(range(17)) if size >> step & 1]
+    ids = [255 + step if step else ord("a") for step in steps]
+    return Question("encode", doubling(), {"text": "a" * size}), Ids(tuple(ids))
 
 
 @dataclass(frozen=True)

@@ -153,6 +153,16 @@ class SavesInTheLocale(Whole):
             file.write_text(text)
 
 
+class LoadsShortLines(Whole):
+    """Ignores lines of merges.txt that do not fit into a buffer of 1,024 characters."""
+
+    @classmethod
+    def from_files(cls, vocab: str, merges: str, special_tokens: list[str] | None = None) -> Whole:
+        lines = Path(merges).read_text("utf-8").splitlines(keepends=True)
+        Path(merges).write_text("".join(line for line in lines if len(line) <= 1_024), "utf-8")
+        return super().from_files(vocab, merges, special_tokens)
+
+
 class LoadsInKeyOrder(Whole):
     """Numbers the entries of vocab.json in their order."""
 

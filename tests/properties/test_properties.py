@@ -53,6 +53,7 @@ WRONG: list[tuple[str, Any]] = [
     ("law-batch", "rows-padded"),
     ("law-batch-bad-text", wrong.LeavesOutSurrogates),
     ("law-load", wrong.LoadsInKeyOrder),
+    ("law-load-long", wrong.LoadsShortLines),
     ("law-save", wrong.SavesBackwards),
     ("law-saved-numbers", wrong.SavesWithoutNewIds),
     ("law-saved-over", wrong.KeepsFilesThatExist),
