@@ -43,12 +43,12 @@ def _under(name: str, *packages: str) -> bool:
 
 
 @pytest.mark.parametrize("file", _files("fixtures"), ids=lambda file: file.name)
-def test_fixtures_import_nothing_of_ours(file: Path) -> None:
+def test_fixtures_import_no_other_directory(file: Path) -> None:
     assert all(_under(name, "bpe_conformance.fixtures") for name in _imports(file))
 
 
 @pytest.mark.parametrize("file", _files("reference"), ids=lambda file: str(file.relative_to(ROOT)))
-def test_the_reference_imports_fixtures_at_most_and_never_the_oracle(file: Path) -> None:
+def test_the_reference_imports_at_most_fixtures_and_never_the_oracle(file: Path) -> None:
     names = _imports(file)
     path = file.relative_to(ROOT / "reference").as_posix()
     oracles = ("bpe_conformance.reference.textbook", "bpe_conformance.reference.superbpe.textbook")
@@ -125,7 +125,7 @@ def _owner(name: str) -> str:
 
 
 @pytest.mark.parametrize("package", LAYERS)
-def test_arrows_between_the_packages_of_the_suite_run_one_way(package: str) -> None:
+def test_imports_between_the_packages_of_the_suite_go_one_way(package: str) -> None:
     root = ROOT / "conformance" / package
     files = sorted(root.rglob("*.py")) if root.is_dir() else [root.with_suffix(".py")]
     found = {(file.name, owner) for file in files for name in _imports(file) if (owner := _owner(name))}
@@ -161,7 +161,7 @@ def test_the_suite_reaches_a_tokenizer_only_through_the_protocol(file: Path) -> 
 
 
 @pytest.mark.parametrize("file", sorted((ROOT / "conformance" / "known_bugs").glob("*.py")), ids=lambda file: file.name)
-def test_known_bugs_are_written_over_the_textbook_alone(file: Path) -> None:
+def test_known_bugs_depend_only_on_the_textbook(file: Path) -> None:
     if file.name in ("command.py", "declared.py", "likely_bugs.py", "mutation_score.py"):
         return
     allowed = ("bpe_conformance.fixtures", "bpe_conformance.known_bugs", "bpe_conformance.reference.textbook")
@@ -169,7 +169,7 @@ def test_known_bugs_are_written_over_the_textbook_alone(file: Path) -> None:
 
 
 @pytest.mark.parametrize("file", _files("adapters"), ids=lambda file: str(file.relative_to(ROOT)))
-def test_adapters_know_nothing_of_the_suite(file: Path) -> None:
+def test_adapters_do_not_import_the_suite(file: Path) -> None:
     allowed = ("bpe_conformance.adapters", "bpe_conformance.fixtures", "bpe_conformance.reference")
     for name in _imports(file):
         assert _under(name, *allowed) or name in ("bpe_conformance", "bpe_conformance.__version__"), name
@@ -178,7 +178,7 @@ def test_adapters_know_nothing_of_the_suite(file: Path) -> None:
 @pytest.mark.parametrize(
     "file", [file for folder in PACKAGES for file in _files(folder)], ids=lambda file: str(file.relative_to(ROOT))
 )
-def test_imports_are_relative_inside_a_folder_and_absolute_across(file: Path) -> None:
+def test_imports_are_relative_inside_a_directory_and_absolute_across(file: Path) -> None:
     folder = file.relative_to(ROOT).parts[0]
     for node in ast.walk(ast.parse(file.read_text("utf-8"))):
         if isinstance(node, ast.ImportFrom) and not node.level and (node.module or "").startswith("bpe_conformance"):

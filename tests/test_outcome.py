@@ -62,11 +62,11 @@ def test_different_answers_have_different_fingerprints() -> None:
         (Table({1: b"b", 0: b"a"}, ()), Table({0: b"a", 1: b"b"}, ())),
     ],
 )
-def test_messages_places_and_order_change_no_fingerprint(one: Answer, other: Answer) -> None:
+def test_messages_positions_and_order_do_not_change_a_fingerprint(one: Answer, other: Answer) -> None:
     assert fingerprint(one) == fingerprint(other)
 
 
-def test_a_fingerprint_is_that_of_the_answer_alone() -> None:
+def test_a_fingerprint_depends_only_on_the_answer() -> None:
     answer = Ids((1, 2))
     asked = [Question("encode", None, {"text": "a"}), Question("stream", None, {"chunks": ["b"]}, "after 7 texts")]
     made = [Mismatch(one, Expectation((Ids((number,)),)), answer) for number, one in enumerate(asked)]

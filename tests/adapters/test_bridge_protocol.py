@@ -96,7 +96,7 @@ def test_overlong_reply_fails_one_call(raw, monkeypatch):
     assert tokenizer.encode("a") == [5]
 
 
-def test_a_request_too_long_is_not_sent(raw, monkeypatch):
+def test_an_overlong_request_is_not_sent(raw, monkeypatch):
     tokenizer = raw(VOCAB, MERGES)
     monkeypatch.setattr(answers, "LONGEST_LINE", 2500)
     with pytest.raises(ValueError, match="does not fit"):

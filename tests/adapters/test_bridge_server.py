@@ -113,7 +113,7 @@ def test_remote_class_has_exactly_the_announced_methods(textbook, naughty, raw):
     assert issubclass(textbook, RemoteTokenizer)
 
 
-def test_program_with_fixed_vocabulary_is_served(tmp_path, monkeypatch):
+def test_program_with_a_fixed_vocabulary_is_served(tmp_path, monkeypatch):
     (tmp_path / "fixed.py").write_text(
         "class T:\n    model = 'gpt2'\n    pattern = 'cl100k'\n    version = '9'\n"
         "    def encode(self, text): return [len(text)]\n"
@@ -209,7 +209,7 @@ def test_surrogates_are_sent_only_if_announced(raw, tmp_path, monkeypatch):
     adapter.close()
 
 
-def test_the_hash_seed_is_passed_on(naughty):
+def test_the_hash_seed_is_passed_to_the_program(naughty):
     def hashed(seed: str) -> list[int]:
         adapter = isolated("naughty:Tokenizer", env={"PYTHONHASHSEED": seed})
         try:
@@ -244,7 +244,7 @@ def test_the_javascript_example_is_correct():
     adapter.close()
 
 
-def test_a_broken_adapter_is_one_line():
+def test_a_broken_adapter_gives_one_line_error():
     for make in (
         lambda: isolated("nonsense"),
         lambda: bridge(["/nowhere/program"]),
@@ -285,5 +285,5 @@ def test_a_start_that_raises_shows_type_and_position(tmp_path):
         ("", ""),
     ],
 )
-def test_place_is_the_innermost_frame(reported, place):
+def test_reported_position_is_the_innermost_frame(reported, place):
     assert RemoteError("E", "m", reported).place == place

@@ -203,7 +203,7 @@ def test_missing_package_error_says_what_to_install(package):
     assert done.stdout == f"{package} is not installed; install it: pip install 'bpe-conformance[{name}]'\n"
 
 
-def test_naming_an_adapter_imports_no_third_party():
+def test_naming_an_adapter_imports_no_third_party_package():
     code = (
         "import sys\n"
         "from bpe_conformance.adapters import resolve\n"
@@ -234,7 +234,7 @@ def test_with_trainer_adds_train(kind):
     assert not hasattr(make, "train")
 
 
-def test_trainer_is_tested_apart_from_the_encoder():
+def test_trainer_is_tested_separately_from_the_encoder():
     trained = with_trainer(Tokenizer, "trainers:broken").train("ab", 257, [])
     assert (trained.vocab, trained.merges) == ({}, [(b"a", b"b")])
     with pytest.raises(ValueError, match="has no"):

@@ -117,7 +117,7 @@ FAULTS = {
 
 
 @pytest.mark.parametrize("name", PACKAGES)
-def test_package_passes_a_handful_of_cases(name: str) -> None:
+def test_package_passes_a_few_cases(name: str) -> None:
     try:
         implementation = Implementation(name, resolve(name))
     except AdapterUnavailable as absent:

@@ -411,7 +411,7 @@ def test_failure_shows_frames_of_the_adapter() -> None:
     assert any(Path(__file__).name in frame and "in fails" in frame for frame in mismatch.answer.traceback)
 
 
-def test_an_expected_id_may_be_missing_in_the_model() -> None:
+def test_an_expected_id_may_be_missing_from_the_model() -> None:
     made = case("encode", {"special_tokens": ["<|a|>", "<|b|>"]}, {"text": "<|b|>a"}, {"tokens": [], "ids": [257, 97]})
 
     class Swapped(Right):

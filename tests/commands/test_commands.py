@@ -257,7 +257,7 @@ def test_input_is_read_in_parts_of_any_size(
         (["decode", "gpt2", "--as", "jsonl"], b"[50257]", "standard input:1: the id 50257 is not in the vocabulary"),
     ],
 )
-def test_errors_have_one_line(
+def test_each_error_is_one_line(
     words: list[str], data: bytes, error: str, give: Give, capsysbinary: pytest.CaptureFixture[bytes]
 ) -> None:
     give(data)
@@ -359,7 +359,7 @@ def test_a_pipe_that_closes_ends_the_command_quietly(here: Path) -> None:
     assert run.returncode == BROKEN_PIPE
 
 
-def test_ids_of_a_pipe_come_before_it_ends(here: Path) -> None:
+def test_ids_of_a_pipe_are_written_before_it_ends(here: Path) -> None:
     command = [*COMMAND, "encode", "gpt2", "--as", "jsonl"]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as run:
         assert run.stdin
@@ -372,7 +372,7 @@ def test_ids_of_a_pipe_come_before_it_ends(here: Path) -> None:
 
 
 @pytest.mark.skipif(os.name == "nt", reason="signals of Unix")
-def test_control_c_ends_training(here: Path) -> None:
+def test_ctrl_c_ends_training(here: Path) -> None:
     long = "".join(f"word{number * 7919} " for number in range(200_000)) * 20  # seconds of counting
     (here / "long").write_text(long, "utf-8")
     words = ["train", "long", "--vocab-size", "100000", "--tie-break", "first-seen", "--workers", "2", "-o", "tok"]

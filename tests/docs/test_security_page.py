@@ -48,7 +48,7 @@ def test_page_states_the_limits_of_the_code() -> None:
     for figure in (
         f"again every {time_limit.REPEAT:g} s",
         f"ends after {time_limit.ATTEMPTS} attempts",
-        f"shows {output.KEPT // 1024} KiB at most",
+        f"shows at most {output.KEPT // 1024} KiB",
         f"more than {server.GIBIBYTES:g} GiB of memory",
     ):
         assert figure in page

@@ -56,7 +56,7 @@ FAILED = {"act-hang", "act-swallow", "act-exit", "act-escape"}
 
 @posix
 @pytest.mark.parametrize("options", [(), ("--bpe-isolate",)], ids=["in-process", "isolated"])
-def test_a_change_fails_its_own_test(project: Project, options: tuple[str, ...]) -> None:
+def test_a_change_fails_the_test_that_made_it(project: Project, options: tuple[str, ...]) -> None:
     project.write("moving.py", MOVING)
     result = project.run("moving:Moving", "-v", "--bpe-write-known-failures", "known.yaml", *options)
     assert result.ret == pytest.ExitCode.TESTS_FAILED
@@ -83,7 +83,7 @@ def environment_now() -> list[object]:
     ],
     ids=["variable changed", "variable removed", "SIGTERM", "SIGINT", "SIGALRM"],
 )
-def test_environment_variables_and_signal_handlers_are_put_back(
+def test_environment_variables_and_signal_handlers_are_restored(
     change: Callable[[], object], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HOME", "/home")
@@ -97,7 +97,7 @@ def test_environment_variables_and_signal_handlers_are_put_back(
     signal.signal(signal.SIGALRM, earlier)
 
 
-def test_a_new_environment_variable_stays(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_new_environment_variable_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("SET_ONCE", raising=False)
     with environment.kept() as changes:
         os.environ["SET_ONCE"] = "1"
@@ -105,7 +105,7 @@ def test_a_new_environment_variable_stays(monkeypatch: pytest.MonkeyPatch) -> No
     assert changes == []
 
 
-def test_the_directory_is_put_back_after_an_exception(tmp_path: Path) -> None:
+def test_the_directory_is_restored_after_an_exception(tmp_path: Path) -> None:
     before = Path.cwd()
     with contextlib.suppress(KeyError), environment.kept() as changes:
         os.chdir(tmp_path)
@@ -137,7 +137,7 @@ def test_removed_directory_is_reported(tmp_path: Path, monkeypatch: pytest.Monke
     assert changes == []
 
 
-def test_the_locale_is_put_back() -> None:
+def test_the_locale_is_restored() -> None:
     before = locale.setlocale(locale.LC_CTYPE)
     other = next((name for name in ("C", "C.UTF-8", "C.utf8", "") if _exists(name) and name != before), None)
     if other is None:

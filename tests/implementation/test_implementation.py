@@ -62,7 +62,7 @@ def test_reference_has_all_capabilities() -> None:
     assert {"encode_iterable", "encode_batch", "save", "from_files", "pattern:cl100k", "train-pattern:none"} <= claimed
 
 
-def test_a_factory_carries_train_and_conventions() -> None:
+def test_a_factory_can_have_train_and_conventions() -> None:
     def factory(vocab: Any, merges: Any, special_tokens: Any = None) -> Any:
         return textbook.with_conventions(tie_break="lex-smaller")(vocab, merges, special_tokens)
 
@@ -287,7 +287,7 @@ def test_hostile_iteration_is_a_fault(name: str) -> None:
         answering(type("Hostile", (), methods)()).build(MODEL).encode("ab")
 
 
-def test_hostile_objects_gain_nothing() -> None:
+def test_hostile_objects_cannot_fake_an_answer() -> None:
     class Everything:
         __class__ = property(fail)  # type: ignore[assignment]
         __index__ = __str__ = __repr__ = __bool__ = __len__ = fail

@@ -37,7 +37,7 @@ def test_leftover_does_not_keep_the_process_alive(leave: str, reported: bytes) -
 
 
 @pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="needs /proc")
-def test_programs_are_ended_with_their_children() -> None:
+def test_programs_and_their_children_are_ended() -> None:
     earlier = leftovers.programs()
     shell = subprocess.Popen(["sh", "-c", "sleep 1000 & echo $!; wait"], stdout=subprocess.PIPE)
     assert shell.stdout is not None
@@ -53,7 +53,7 @@ def test_programs_are_ended_with_their_children() -> None:
         pytest.fail("it runs still")
 
 
-def test_a_thread_that_ends_in_time_ends_by_itself() -> None:
+def test_a_thread_that_ends_in_time_is_left_alone() -> None:
     started = time.monotonic()
     leave = "threading.Thread(target=time.sleep, args=(0.05,)).start()"
     patient = LEAVING.replace("GRACE = 0.2", "GRACE = 20")

@@ -127,13 +127,13 @@ def test_a_bug_that_explains_almost_nothing_needs_nearly_all_of_its_answers() ->
     assert _many({**answers, "c23": "2"}) == [(("small",), 4)]
 
 
-def test_cases_that_pass_speak_against_a_bug_of_a_small_share() -> None:
+def test_cases_that_pass_are_evidence_against_a_bug_with_a_small_share() -> None:
     answers = {case: mark for case, mark in MANY["small"].items() if case != "c23"}
     assert _many({**answers, **_unknown(*range(30, 60))}) == []
     assert _many({**MANY["small"], **_unknown(*range(30, 60))}) == [(("small",), 4)]
 
 
-def test_a_bug_of_few_cases_needs_all_of_them_and_one_of_its_own_clause() -> None:
+def test_a_bug_with_few_cases_needs_all_of_them_and_one_of_its_own_clause() -> None:
     others = _unknown(*range(30, 60))
     assert _many({**others, **MANY["pair"]}) == [(("pair",), 2)]
     assert _many({**others, "c24": "3", "c25": "other"}) == []
@@ -154,13 +154,13 @@ def test_warnings_are_evidence_and_are_not_explained() -> None:
     assert _many(answers, CASES[30:60]) == []
 
 
-def test_two_causes_that_explain_as_much_of_different_cases_are_separate() -> None:
+def test_two_causes_that_explain_as_many_different_cases_are_separate() -> None:
     answers = {"c0": "1", "c1": "1", "c2": "1", "c3": "1"}
     rows = {"one": {"c0": "1", "c1": "1"}, "two": {"c2": "1", "c3": "1"}}
     assert [one.bugs for one in ranked(answers, CASES, _matrix(rows), {})] == [("one",), ("two",)]
 
 
-def test_five_causes_are_reported_and_no_more() -> None:
+def test_at_most_five_causes_are_reported() -> None:
     rows = {f"bug{number}": {f"c{number}{place}": "1" for place in range(4)} for number in range(1, 7)}
     answers = {case: "1" for row in rows.values() for case in row}
     assert len(ranked(answers, list(answers), _matrix(rows), {})) == 5
@@ -211,7 +211,7 @@ def test_an_error_that_many_failures_raise_is_a_cause() -> None:
     assert cause.tests == tuple(case.id for case in _cases()[:6])
 
 
-def test_error_of_few_failures_is_not_a_cause() -> None:
+def test_error_in_few_failures_is_not_a_cause() -> None:
     assert _raising(4, 8).causes == ()
     assert _raising(6, 61).causes == ()
 
@@ -313,7 +313,7 @@ def _of_trainer(target: type, clauses: tuple[str, ...], **conventions: str) -> D
 
 
 @pytest.mark.parametrize("clauses", [("TRAIN-TIE-1",), ("TRAIN-RECOUNT-1",), ("TRAIN-TIE-1", "TRAIN-RECOUNT-1")])
-def test_a_trainer_whose_ties_follow_the_order_of_a_dict_may_declare_that_they_are_open(
+def test_a_trainer_whose_ties_follow_dict_order_may_declare_ties_open(
     clauses: tuple[str, ...],
 ) -> None:
     (cause,) = _of_trainer(TiesByDictOrder, clauses).causes
@@ -343,7 +343,7 @@ class AcceptsAnySize(Trainer):
         return max(0, vocab_size - 256 - len(special))
 
 
-def test_a_trainer_that_accepts_a_size_that_is_too_small_does_not_fit_open_ties() -> None:
+def test_a_trainer_that_accepts_too_small_a_size_gets_no_advice_to_declare_ties_open() -> None:
     implementation = Implementation("x", AcceptsAnySize)
     for case in (case for case in _cases() if case.clause.id == "TRAIN-SIZE-3"):
         mismatch = judge(case, implementation)
@@ -351,7 +351,7 @@ def test_a_trainer_that_accepts_a_size_that_is_too_small_does_not_fit_open_ties(
         assert is_correct_up_to_ties(case, mismatch, implementation.conventions) is False
 
 
-def test_a_trainer_that_counts_wrongly_is_not_offered_that_ties_are_open() -> None:
+def test_a_trainer_that_counts_incorrectly_gets_no_advice_to_declare_ties_open() -> None:
     for bug in ("last-window-missed", "right-neighbour-of-old-word", "tie-among-top-ten"):
         target = next(one.target for one in known_bugs() if one.id == bug)
         causes = _of_trainer(target, ("TRAIN-TIE-1", "TRAIN-RECOUNT-1", "TRAIN-COUNT-1")).causes
@@ -472,7 +472,7 @@ class JoinsTwo(Encoder):
 AB = {"merges": [["a", "b"], ["b", "a"]]}
 
 
-def test_a_stream_depends_on_encode_where_that_is_as_incorrect() -> None:
+def test_a_stream_depends_on_encode_where_encode_is_equally_incorrect() -> None:
     chunks = {"chunks": ["a", "b"]}
     assert _depends_on(WrongRanks, "STREAM-EQUAL-1", "stream", chunks, **AB) == Dependence("encode", "ab")
     assert _depends_on(ChunkByChunk, "STREAM-EQUAL-1", "stream", chunks, **AB) is None
@@ -516,7 +516,7 @@ class SavesOneMore(Encoder):
         AddsEndoftext(self.vocab, self.merges).save(folder)
 
 
-def test_a_stream_depends_on_encode_where_encode_of_its_parts_is_as_incorrect() -> None:
+def test_a_stream_depends_on_encode_where_encode_of_its_parts_is_equally_incorrect() -> None:
     words = {"chunks": [" ba" * 30, " ba" * 35]}
     assert _depends_on(StripsParts, "STREAM-EQUAL-1", "stream", words, **AB) == Dependence("encode", " ba" * 65)
     apart = {"chunks": ["ba ", "b", "a"]}

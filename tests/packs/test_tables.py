@@ -177,12 +177,12 @@ def test_the_name_of_a_new_pattern_is_reproducible(tmp_path: Path) -> None:
     assert PATTERNS.pop(model.pattern) == r"\w+|\W"
 
 
-def test_gpt2_is_known_by_the_content_of_its_file() -> None:
+def test_gpt2_is_recognized_by_the_content_of_its_file() -> None:
     table = read_table(["gpt2"], Given())
     assert (table.model.name, table.model.pattern, table.model.special_tokens) == ("gpt2", "gpt2", ("<|endoftext|>",))
 
 
-def test_why_a_token_is_not_reached() -> None:
+def test_the_reason_why_a_token_is_not_reached_is_reported() -> None:
     merges = [["b", "c"], ["a", "b"], ["ab", "c"]]
     reach = Reach(read_model({"merges": merges, "extra": [[500, "whole"], [501, {"code_points": [0x378]}]]}))
     assert reach.text_for(b"abc") is None
@@ -236,7 +236,7 @@ def test_every_pattern_has_mutants(name: str) -> None:
     assert PATTERNS[name] not in {mutant.pattern for mutant in found}
 
 
-def test_no_pack_if_an_engine_disagrees_for_an_unknown_reason() -> None:
+def test_no_pack_is_written_if_an_engine_disagrees_for_an_unknown_reason() -> None:
     case = {"id": "x", "op": "encode", "input": {"text": "abc"}, "expect": {"ids": [1, 2]}}
     with pytest.raises(CommandError, match=r"x: tokenizers gives '\[257\]', the textbook '\[1, 2\]'"):
         agree(ABC, [case], [Engine("huggingface", "tokenizers", "pair")])

@@ -55,7 +55,7 @@ def run(name: str, target: Any) -> Found | None:
         ("law-stream-cuts", CutsAt37),
     ],
 )
-def test_single_wrong_value_fails(name: str, target: type) -> None:
+def test_a_single_incorrect_value_fails(name: str, target: type) -> None:
     found = run(name, target)
     assert found is not None
     assert found.mismatch.depends_on is None

@@ -80,7 +80,7 @@ def test_examples_are_the_same_in_every_process() -> None:
     assert len(found) == 1
 
 
-def test_a_seed_gives_other_examples_and_the_factor_more() -> None:
+def test_a_seed_gives_other_examples_and_the_factor_gives_more() -> None:
     default, seeded, again = texts_of(Effort()), texts_of(Effort(seed=7)), texts_of(Effort(seed=7))
     assert seeded == again
     assert len({*seeded} - {*default}) > 30
@@ -193,7 +193,7 @@ def test_a_tokenizer_that_cannot_be_built_answers_with_its_error() -> None:
     assert instance.ask(question) == instance.ask(question) == ask(implementation, question)
 
 
-def test_an_error_of_the_suite_is_no_mismatch() -> None:
+def test_an_error_of_the_suite_is_not_a_mismatch() -> None:
     def test(implementation: Implementation, example: bool) -> Mismatch | None:
         raise LookupError("of the suite")
 
@@ -239,7 +239,7 @@ def test_one_fault_does_not_hide_another() -> None:
     assert all(each.case for each in (one, *one.more))
 
 
-def test_a_search_with_a_deadline_goes_on_after_answers_that_change() -> None:
+def test_a_search_with_a_deadline_continues_after_answers_that_change() -> None:
     rounds: list[int] = []
     search = engine.Search("law-encode", Implementation("x", Whole), Effort(deadline=1.0))
 

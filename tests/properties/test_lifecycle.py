@@ -189,7 +189,7 @@ def test_damage_by_earlier_steps_is_found(property_id: str) -> None:
     assert property_id in accused(Implementation("x", WRONG[property_id]), stage_of(property_id))
 
 
-def test_rows_of_a_batch_that_are_one_list_break_the_clause_on_shared_lists_alone() -> None:
+def test_batch_rows_that_share_a_list_break_only_the_clause_on_shared_lists() -> None:
     implementation = Implementation("x", RowsOfEqualTextsAreOneList)
     assert accused(implementation, stage_of("law-history")) == {"law-batch-history"}
     assert all(judge(case, implementation) is None for case in installed_spec().cases if case.op == "batch")
@@ -213,7 +213,7 @@ def test_earlier_stages_report_nothing(property_id: str) -> None:
 
 
 @pytest.mark.parametrize("accepts", [0, 2], ids=["no-table", "few-tables"])
-def test_a_tokenizer_that_refuses_tables_is_asked_with_the_others(accepts: int) -> None:
+def test_a_tokenizer_that_refuses_some_tables_is_tested_on_the_others(accepts: int) -> None:
     class Refuses(EncoderOnly):
         def __init__(self, vocab: Any, merges: Any, *arguments: Any) -> None:
             if not accepts or len(merges) > accepts:

@@ -94,7 +94,7 @@ def test_encoder_that_ignores_entries_is_not_blamed_for_its_files() -> None:
     assert broken.mismatch.depends_on.kind == "encode"
 
 
-def test_a_save_that_is_wrong_alone_is_another_failure() -> None:
+def test_a_save_that_fails_independently_is_another_failure() -> None:
     mismatch = found("law-saved-over", wrong.SavesBackwards)
     assert mismatch is not None
     assert mismatch.mismatch.depends_on is not None
@@ -112,7 +112,7 @@ def test_every_property_has_a_wrong_tokenizer() -> None:
     assert {name for name, _ in WRONG} | {*IN_NEW_PROCESSES} == {*PROPERTIES}
 
 
-def test_every_property_names_a_clause_and_says_what_it_asks() -> None:
+def test_every_property_names_a_clause_and_says_what_it_requires() -> None:
     for one in bind(installed_spec().clauses):
         assert one.clause.id == one.clause_id
         assert one.asks.endswith("."), one.id
@@ -163,7 +163,9 @@ def spawning(target: type) -> Iterator[Implementation]:
 
 
 @pytest.mark.parametrize("property_id", IN_NEW_PROCESSES)
-def test_properties_of_new_processes_find_wrong_tokenizers(property_id: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_properties_that_need_new_processes_find_wrong_tokenizers(
+    property_id: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[1]))
     for target, fails in ((wrong.Whole, False), (IN_NEW_PROCESSES[property_id], True)):
         with spawning(target) as implementation:
@@ -214,7 +216,7 @@ class CountsRepeats(textbook.Tokenizer):
         return super().train(text, vocab_size - repeats, special_tokens)
 
 
-def test_no_property_of_training_asks_for_repeated_special_tokens() -> None:
+def test_no_training_property_requires_repeated_special_tokens() -> None:
     implementation = Implementation("x", CountsRepeats)
     for one in training.PROPERTIES:
         if one.id in ("law-train-special", "law-train-encode"):

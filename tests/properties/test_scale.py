@@ -222,7 +222,7 @@ class LineEndsTranslated(Tokenizer):
 
 
 @pytest.mark.parametrize("bug", LONG_BUGS)
-def test_every_known_bug_at_length_is_caught(bug: str) -> None:
+def test_every_known_bug_with_long_inputs_is_caught(bug: str) -> None:
     found = run(CAUGHT_BY[bug], LONG_BUGS[bug].target)
     assert found is not None
     assert found.mismatch.depends_on is None
@@ -267,7 +267,7 @@ def test_a_trainer_that_counts_in_groups_passes() -> None:
     assert run("law-train-large", CountsInGroups) is None
 
 
-def test_counts_of_16_bits_are_tried_at_scale_only() -> None:
+def test_counts_beyond_16_bits_are_tested_only_at_scale() -> None:
     assert run("law-train-large", CountsWrapAt16Bits) is None
     assert run("law-train-large", CountsWrapAt16Bits, Effort(scale=True)) is not None
 
@@ -347,7 +347,7 @@ def test_streams_and_batches_depend_on_encode_where_it_is_incorrect_for_a_long_t
     assert found.mismatch.depends_on.kind == "encode"
 
 
-def test_gpt2_alone_is_tested_too() -> None:
+def test_a_class_with_only_gpt2_is_also_tested() -> None:
     tokenizer = Tokenizer(gpt2_model().vocab, gpt2_model().merges)
 
     class OfGpt2:
@@ -374,7 +374,7 @@ def test_parts_do_not_depend_on_what_is_around_them() -> None:
 
 
 @pytest.mark.parametrize("size", [4_096, 8_192, 10_000, 16_384, 25_000, 32_768, 50_000, 65_536, 2**20, 10**6])
-def test_a_cut_after_a_usual_number_of_characters_shows(size: int) -> None:
+def test_a_cut_after_a_common_number_of_characters_is_found(size: int) -> None:
     for text in Texts(Implementation("x", Tokenizer)).words:
         encode, at = oracle(text.model).encode, size % len(text.part)
         whole = text.part * 2
@@ -399,7 +399,7 @@ def test_the_large_table_has_more_merges_than_16_bits_count() -> None:
         ([(10, 0.0), (40, 0.0)], 160, 0.0),
     ],
 )
-def test_the_time_for_a_size_is_forecast_from_smaller_ones(
+def test_the_time_for_a_size_is_predicted_from_smaller_sizes(
     took: list[tuple[int, float]], size: int, seconds: float
 ) -> None:
     assert scale.forecast(took, size) == pytest.approx(seconds, rel=0.01)

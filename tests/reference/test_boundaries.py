@@ -199,7 +199,7 @@ SPECIAL_TOKENS = [
 
 
 @pytest.mark.parametrize("special", SPECIAL_TOKENS)
-def test_counts_of_chunks_add_up_to_the_whole(special: list[str], tmp_path: Path) -> None:
+def test_counts_of_chunks_add_up_to_those_of_the_whole(special: list[str], tmp_path: Path) -> None:
     draw = random.Random(repr(special))
     file = tmp_path / "text"
     parts = [b"<e>", b"<e>", b"x", b"y", b" ", b"aaa", b"\n", b"\r\n", b"'s"]

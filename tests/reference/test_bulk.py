@@ -427,7 +427,7 @@ def test_parts_of_long_units_are_merged_once(monkeypatch: pytest.MonkeyPatch) ->
     assert len(merged) == len(set(merged)) < 20
 
 
-def test_large_ids_are_encoded_plainly() -> None:
+def test_large_ids_use_the_plain_encoder() -> None:
     vocab = {byte: bytes([byte]) for byte in range(256)} | {1 << 40: b"ab"}
     one = Tokenizer(vocab, [(b"a", b"b")])
     assert one.encode("ab" * LONG)[-2:] == [1 << 40, 1 << 40]

@@ -63,7 +63,7 @@ def test_both_workers_count_one_file(executor: Executor, paths: list[Path], monk
     assert counts == count_pre_tokens(paths[0])
 
 
-def test_paths_are_found_from_another_folder(
+def test_paths_are_found_from_another_directory(
     executor: Executor, paths: list[Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(paths[0].parent)
@@ -101,7 +101,7 @@ def test_cluster_encodes_like_one_process(
         assert file.read_bytes() == (tmp_path / "together" / file.name).read_bytes()
 
 
-def test_example_of_the_manual_runs(
+def test_example_in_the_manual_runs(
     client: Any, paths: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)

@@ -119,7 +119,7 @@ def test_a_stale_known_failure_is_marked() -> None:
     assert one["failure"]["fact"].endswith("and passes. Remove it from the list.")
 
 
-def test_the_example_of_a_bug_is_of_its_own_clause() -> None:
+def test_the_example_of_a_bug_belongs_to_its_clause() -> None:
     smaller, own = outcome("a", "failed"), outcome("b", "failed")
     assert own.clause is not None
     smaller = replace(smaller, clause=replace(own.clause, id="LAW-LONG-1"))
@@ -226,7 +226,7 @@ def strings(value: Any) -> Any:
             yield from strings(part)
 
 
-def test_a_change_of_wording_changes_no_fingerprint(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_change_of_wording_does_not_change_a_fingerprint(monkeypatch: pytest.MonkeyPatch) -> None:
     before = made(outcome(state="failed"))["results"][0]["failure"]
     monkeypatch.setattr(wording, "fact", lambda _: "other words")
     monkeypatch.setattr(wording, "cell", lambda *_: "cell")
@@ -255,7 +255,7 @@ def test_each_member_is_required(member: str) -> None:
         ("reported", "x"),
     ],
 )
-def test_schema_rejects_unknown_words(member: str, value: object) -> None:
+def test_schema_rejects_unknown_values(member: str, value: object) -> None:
     found = made(outcome())
     found["results"][0][member] = value
     with pytest.raises(jsonschema.ValidationError):
@@ -296,7 +296,7 @@ def test_known_failures_keep_their_reason_and_a_directory_gets_every_form(projec
     )
 
 
-def test_a_stale_known_failure_fails_the_run_and_no_class(project: Project) -> None:
+def test_a_stale_known_failure_fails_the_run_but_no_class(project: Project) -> None:
     project.write("known.yaml", "merge-priority: greedy\n")
     done = project.judge("textbook", "--bpe-known-failures", "known.yaml", "--bpe-report", "report.json")
     assert done.ret == pytest.ExitCode.TESTS_FAILED
@@ -306,7 +306,7 @@ def test_a_stale_known_failure_fails_the_run_and_no_class(project: Project) -> N
     assert [one["failed"] for one in written["sections"] if one["section"] == "MERGE"] == [0]
 
 
-def test_the_same_run_gives_the_same_document_with_workers_too(project: Project) -> None:
+def test_the_same_run_gives_the_same_document_even_with_workers(project: Project) -> None:
     cases = ("law-encode", "merge-priority-beats-leftmost", "merge-bytes-priority", "stream-equal-nul")
     options = [f"--bpe-case={name}" for name in cases]
     for number, more in enumerate(((), ("-n", "2"))):
@@ -337,7 +337,9 @@ def test_a_report_that_cannot_be_written_is_refused_before_anything_is_tested(
     assert message in project.refused("mine:Greedy", "--bpe-report", given)
 
 
-def test_an_adapter_that_changes_the_folder_moves_no_report(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_adapter_that_changes_the_directory_does_not_move_the_report(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
     project.write("away.py", "import os, tempfile\nfrom mine import *\nos.chdir(tempfile.gettempdir())\n")
     monkeypatch.chdir(project.path)
     project.judge("away:Greedy", "--bpe-report", "report.json")
@@ -413,7 +415,7 @@ def test_markdown_shows_every_kind_of_cause() -> None:
     assert "\nc passes alone, in a new process" in text
 
 
-def test_nothing_that_a_report_holds_becomes_markup() -> None:
+def test_contents_of_a_report_do_not_become_markup() -> None:
     bad = replace(mismatch(), depends_on=Dependence("encode", "```\n</details>"))
     lines = markdown.text([made(outcome(state="failed", mismatch=bad), notes=("*a* <b>",))]).splitlines()
     assert "````" in lines
@@ -434,7 +436,7 @@ def test_markdown_of_several_runs_begins_with_a_table() -> None:
     assert lines[5].startswith("| `b\\|c:D` | 1.0 | - | ❌ fail 1/1 |")
 
 
-def test_findings_are_below_the_table_and_counted_in_it() -> None:
+def test_findings_are_below_the_table_which_counts_them() -> None:
     kept = {
         "clause": "MERGE-ORDER-1",
         "input": "abc",
@@ -474,7 +476,7 @@ def test_badge_shows_the_verdict(outcomes: list[Outcome], more: dict[str, Any], 
     assert found == {"schemaVersion": 1, "label": "byte-level BPE", "message": message, "color": color}
 
 
-def test_junit_xml_says_clause_and_state(project: Project) -> None:
+def test_junit_xml_contains_clause_and_state(project: Project) -> None:
     project.judge("mine:Greedy", "--junitxml=junit.xml")
     cases = {one.get("name"): one for one in ElementTree.parse(project.path / "junit.xml").iter("testcase")}
     properties = {one.get("name"): one.get("value") for one in cases["merge-priority"].iter("property")}

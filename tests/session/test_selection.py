@@ -107,7 +107,7 @@ def test_a_node_id_runs_that_item(project: Project) -> None:
     assert set(states(result)) == {"merge-priority"}
 
 
-def test_a_spec_of_ones_own_is_named_when_repeating(project: Project, tmp_path: Path) -> None:
+def test_a_custom_spec_is_named_in_the_rerun_command(project: Project, tmp_path: Path) -> None:
     spec = tmp_path / "a spec"
     shutil.copytree(SPEC, spec)
     arguments = ["conformance", "--adapter", "mine:Greedy", "--bpe-spec", str(spec), "--bpe-time-limit", "2.5"]
@@ -120,7 +120,7 @@ def test_a_spec_of_ones_own_is_named_when_repeating(project: Project, tmp_path: 
     )
 
 
-def test_a_seed_is_named_when_repeating(project: Project) -> None:
+def test_a_seed_is_named_in_the_rerun_command(project: Project) -> None:
     options = ["--adapter", "mine:Greedy", "--bpe-seed", "7", "--bpe-case", "law-encode"]
     result = project.pytester.runpytest_inprocess("conformance", *options)
     result.stdout.fnmatch_lines(
@@ -131,7 +131,7 @@ def test_a_seed_is_named_when_repeating(project: Project) -> None:
     )
 
 
-def test_a_seed_that_is_no_number_of_0_or_more_is_refused(project: Project) -> None:
+def test_a_seed_that_is_not_a_number_of_at_least_0_is_refused(project: Project) -> None:
     for seed, message in (("-1", "--bpe-seed -1: must be 0 or more"), ("x", "invalid int value: 'x'")):
         result = project.pytester.runpytest_inprocess("conformance", "--adapter", "textbook", "--bpe-seed", seed)
         assert result.ret == pytest.ExitCode.USAGE_ERROR

@@ -41,7 +41,7 @@ def test_the_textbook_passes(project: Project) -> None:
     )
 
 
-def test_a_wrong_tokenizer_fails_and_learns_how(project: Project) -> None:
+def test_a_wrong_tokenizer_fails_with_its_likely_cause(project: Project) -> None:
     result = project.judge("mine:Greedy", "--bpe-write-known-failures", "known.yaml")
     assert result.ret == pytest.ExitCode.TESTS_FAILED
     result.stdout.fnmatch_lines(
@@ -121,7 +121,7 @@ class Ageing(Right):
 """
 
 
-def test_a_failure_that_passes_alone_is_named(project: Project) -> None:
+def test_a_failure_that_passes_alone_is_reported(project: Project) -> None:
     project.write("ageing.py", AGEING)
     result = project.judge("ageing:Ageing", "--bpe-section", "MERGE", "--bpe-section", "BYTES", alone=True)
     alone = "* passes alone, in a new process"
@@ -132,7 +132,7 @@ def test_a_failure_that_passes_alone_is_named(project: Project) -> None:
     assert "passes alone" not in wrong.stdout.str()
 
 
-def test_known_failures_are_strict_both_ways(project: Project) -> None:
+def test_unlisted_failures_and_listed_passes_both_fail(project: Project) -> None:
     project.write("known.yaml", 'merge-priority: "passes by now"\nstream-cut: "not \\"claimed\\" \\\\ \\n"\n')
     result = project.judge(
         "mine:Right", "--bpe-known-failures", "known.yaml", "--bpe-write-known-failures", "known.yaml"
@@ -169,7 +169,7 @@ def test_warnings_fail_only_when_strict(project: Project) -> None:
         ("make", {"BYTES", "MERGE", "ERROR", "DECODE"}),
     ],
 )
-def test_what_is_not_supported_is_skipped(project: Project, adapter: str, claimed: set[str]) -> None:
+def test_tests_of_unsupported_features_are_skipped(project: Project, adapter: str, claimed: set[str]) -> None:
     result = project.judge(f"mine:{adapter}", "-v")
     assert result.ret == pytest.ExitCode.OK
     found = states(result)
@@ -207,7 +207,7 @@ def test_stream_failures_show_the_cut(project: Project) -> None:
     assert next(line for line in result.outlines if line.startswith("  got ")).rstrip().endswith(shown)
 
 
-def test_a_trainer_completes_a_class(project: Project) -> None:
+def test_a_separate_trainer_completes_a_class(project: Project) -> None:
     result = project.judge("mine:EncodeOnly", "--bpe-trainer", "mine:learn", "-v")
     assert result.ret == pytest.ExitCode.OK
     assert states(result)["train-low"] == "PASSED"

@@ -96,7 +96,7 @@ class IdsOfLength(Whole):
         (IdsOfLength, {"encoder"}),
     ],
 )
-def test_a_single_fault_fails_its_own_class_alone(target: type, failing: set[str]) -> None:
+def test_a_single_fault_fails_only_its_own_class(target: type, failing: set[str]) -> None:
     assert failing_classes(target) == failing
 
 

@@ -40,7 +40,7 @@ TEXTS = st.lists(st.sampled_from(["ab", " ab", "aaa", "a b", "\n", "é", " ", "<
 
 
 @pytest.mark.parametrize("name", MODULES)
-def test_the_examples_of_the_benchmarks_hold(name: str) -> None:
+def test_the_examples_of_the_benchmarks_are_correct(name: str) -> None:
     assert doctest.testmod(importlib.import_module(name)).failed == 0
 
 
@@ -55,7 +55,7 @@ def test_each_rung_learns_what_the_textbook_learns(tmp_path_factory: pytest.Temp
             assert list(islice(rung(file), 20)) == expected, name
 
 
-def test_the_upper_rungs_learn_the_same(tmp_path: Path) -> None:
+def test_the_upper_rungs_learn_the_same_merges(tmp_path: Path) -> None:
     text = "<|endoftext|>".join(f"low lower {word} newest {word}er" for word in ("wide", "aaaa", "new", "lowest"))
     file = tmp_path / "text"
     file.write_bytes(text.encode())
@@ -159,7 +159,7 @@ def test_short_text_is_filled_up_with_less_natural_text(
     assert "; the sources give no more" in printed
 
 
-def test_documents_lie_between_special_tokens(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_documents_are_between_special_tokens(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = tmp_path / "text"
     file.write_bytes("one\r\n<|endoftext|>twé<|endoftext|>".encode())
     for block in (1, 5, 100):
@@ -179,7 +179,7 @@ def _measured(seconds: float, digest: str = "d", failure: str = "") -> Measured:
     return Measured(seconds, 3 << 20, {"count": 7, "digest": digest, "preparation": 0.5}, failure)
 
 
-def test_the_table_tells_best_median_ratio_and_memory() -> None:
+def test_the_table_shows_best_median_ratio_and_memory() -> None:
     rivals = {"HF": [_measured(8.0), _measured(6.0)], "x": [Measured(0, 0, {}, "x is not installed")]}
     line = race.row("ours", [_measured(2.0), _measured(4.0), _measured(3.0)], 12_000_000, rivals)
     assert line == ["ours", "2.00", "3.00", "6.00", "0.33", "–", "3.00", "7"]
@@ -212,7 +212,7 @@ def test_participants_alternate_until_they_fail() -> None:
     assert turns == ["a", "b", "c", "a", "c"]
 
 
-def test_a_job_is_timed_in_a_process_of_its_own(tmp_path: Path) -> None:
+def test_a_job_is_timed_in_a_separate_process(tmp_path: Path) -> None:
     pytest.importorskip("psutil")
     file = tmp_path / "text"
     file.write_bytes(b"low lower lowest<|endoftext|> newest" * 20)

@@ -250,7 +250,7 @@ def test_order_of_the_vocabulary_does_not_matter(program, monkeypatch):
     assert {outcome.state for outcome in run(program, "hash-order")} == {"ok"}
 
 
-def test_a_reply_that_is_not_flushed_is_recognised(program, monkeypatch):
+def test_a_reply_that_is_not_flushed_is_recognized(program, monkeypatch):
     monkeypatch.setattr(tested, "END_LIMIT", 5.0)
     for fault, start_limit in (("no-flush", 60), ("reads-all", 0.7)):
         spec = f"cmd:{sys.executable} -S -E {program} {fault}"
@@ -259,7 +259,7 @@ def test_a_reply_that_is_not_flushed_is_recognised(program, monkeypatch):
         assert "flush" in outcome.lines[3]
 
 
-def test_a_slow_start_is_waited_for(program):
+def test_check_bridge_waits_for_a_slow_start(program):
     first = next(check.check(f"cmd:{sys.executable} -S -E {program} slow-start", 0.5, 30))
     assert first.state == "ok"
 
@@ -276,7 +276,7 @@ def test_a_hang_fails_its_step_and_the_next_has_a_new_process(program, monkeypat
     assert after.state == "ok"
 
 
-def test_slow_tokenizer_gets_a_note_and_unread_line_fails(program, monkeypatch):
+def test_slow_tokenizer_gets_a_note_and_an_unread_line_fails(program, monkeypatch):
     monkeypatch.setattr(check, "LONG", "abc " * 4000)
     monkeypatch.setattr(tested, "END_LIMIT", 0.05)
     states = {outcome.title: outcome.state for outcome in run(program, "slow", 0.7)}

@@ -47,7 +47,7 @@ def test_slow_wrong_answer_is_reported_as_wrong() -> None:
 
 
 @posix
-def test_a_time_out_shows_what_was_asked() -> None:
+def test_a_time_out_shows_the_call() -> None:
     implementation = Implementation("x", type("Slow", (LeftToRight,), {"seconds": 5}), 0.5)
     with implementation.time_limit():
         mismatch = judging.judge(PRIORITY, implementation)
@@ -64,7 +64,7 @@ def slow(function: Any) -> Any:
     return slowed
 
 
-def test_a_slow_oracle_costs_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_slow_oracle_does_not_use_up_the_time_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     case = next(one for one in CASES.values() if one.op == "decode" and one.clause.section == "DECODE")
     implementation = Implementation("x", textbook.Tokenizer, 0.5)
     monkeypatch.setattr(judging, "adapted", slow(judging.adapted))
@@ -113,7 +113,7 @@ def test_calls_that_start_processes_are_skipped_if_they_take_too_long(project: P
 
 
 @posix
-def test_a_property_that_times_out_shows_what_was_asked(project: Project) -> None:
+def test_a_property_that_times_out_shows_the_call(project: Project) -> None:
     project.write("late.py", ADAPTER)
     options = ["--bpe-case", "law-decode", "--bpe-time-limit", "0.5"]
     result = project.pytester.runpytest_inprocess("conformance", "--adapter", "late:Hanging", *options)

@@ -23,7 +23,7 @@ ACTS = {
 
 
 @pytest.mark.parametrize("options", [(), ("-n", "2"), ("--bpe-isolate",)], ids=["one-process", "xdist", "isolated"])
-def test_whatever_encode_does_stays_in_its_case(project: Project, options: tuple[str, ...]) -> None:
+def test_effects_of_encode_stay_in_its_case(project: Project, options: tuple[str, ...]) -> None:
     left_out = () if "--bpe-isolate" in options else ("-k", "not (act-swallow or act-interrupt)")
     result = project.run("mine:Acting", "-v", "-s", "--bpe-time-limit", "1", *left_out, *options)
     assert result.ret == pytest.ExitCode.TESTS_FAILED
@@ -106,14 +106,14 @@ def test_imports_are_contained(project: Project, statement: str, reported: str) 
     assert line.isprintable()
 
 
-def test_a_program_that_does_not_start_is_reported_as_one(project: Project) -> None:
+def test_a_program_that_does_not_start_is_reported_as_such(project: Project) -> None:
     project.write("silent.py", "import sys\nsys.stdin.read()\n")
     line = project.refused(f"cmd:{sys.executable} silent.py", "--bpe-time-limit", "0.2")
     assert "the program gives no answer within 1.2 s to start; bpe-conformance check-bridge" in line
 
 
 @pytest.mark.parametrize("limit", ["0", "-1", "nan", "inf"])
-def test_a_time_limit_that_is_none_is_refused(project: Project, limit: str) -> None:
+def test_an_invalid_time_limit_is_refused(project: Project, limit: str) -> None:
     assert "--bpe-time-limit" in project.refused("mine:Greedy", "--bpe-time-limit", limit)
 
 

@@ -32,9 +32,7 @@ def client(request: pytest.FixtureRequest) -> Iterator[Any]:
         yield client
 
 
-def test_a_worker_that_is_killed_costs_at_most_its_jobs(
-    client: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_killed_worker_loses_at_most_its_jobs(client: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(corpus_encoding, "BATCH_SIZE", 1)
     one = Tokenizer.train("low lower newest", 270)
     files = [tmp_path / f"{number}.txt" for number in range(12)]
@@ -61,7 +59,7 @@ def test_a_worker_that_is_killed_costs_at_most_its_jobs(
     assert len(list((tmp_path / "out").iterdir())) == len(files) + 1
 
 
-def test_the_page_prints_what_it_says(tmp_path: Path) -> None:
+def test_the_example_of_the_page_prints_the_shown_output(tmp_path: Path) -> None:
     page = (Path(__file__).parents[2] / "docs" / "cluster.md").read_text("utf-8")
     script = page.split("```python\n")[1].split("```")[0]
     shown = page.split("```text\n")[1].split("```")[0]

@@ -181,7 +181,7 @@ def _text(value: Any) -> str:
     [{"key": "lex-greater", "lookup": "pair"}, {"key": "smaller-ids/gpt2/text", "lookup": "bytes"}],
     ids=["defaults", "others"],
 )
-def test_the_textbook_passes_by_the_json_alone(documents: dict[str, Any], conventions: dict[str, str]) -> None:
+def test_the_textbook_passes_with_only_the_json(documents: dict[str, Any], conventions: dict[str, str]) -> None:
     runner = Runner(documents)
     defaults = conventions["lookup"] == "pair"
     tested = 0
@@ -222,7 +222,7 @@ def test_only_an_earlier_export_is_replaced(tmp_path: Path) -> None:
     assert [file.name for file in tmp_path.iterdir()] == ["out"]
 
 
-def test_the_target_is_an_empty_directory_and_no_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_target_must_be_an_empty_directory(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "empty").mkdir()
     assert cli.main(["export", str(tmp_path / "empty"), "--spec", str(SMALL)]) == 0
     (tmp_path / "file").write_text("mine", "utf-8")

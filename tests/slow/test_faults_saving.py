@@ -30,7 +30,7 @@ def test_an_interrupt_at_any_line(save: str, here: Path) -> None:
 
 
 @pytest.mark.skipif(os.name != "posix", reason="rights of POSIX")
-def test_a_folder_that_is_written_again_keeps_its_rights(here: Path) -> None:
+def test_a_directory_that_is_rewritten_keeps_its_permissions(here: Path) -> None:
     write_folder("new", {"a": b"1"})
     (here / "like").mkdir()
     assert stat.S_IMODE((here / "new").stat().st_mode) == stat.S_IMODE((here / "like").stat().st_mode)

@@ -43,7 +43,7 @@ class Terminal(StringIO):
         return True
 
 
-def test_no_command_has_a_thread(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_command_starts_a_thread(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The exception of a signal can leave any lock of Python's own modules locked, and a thread would wait for it
     forever.
 

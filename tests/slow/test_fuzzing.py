@@ -34,7 +34,7 @@ class Tokenizer:
 """
 
 
-def test_a_counterexample_is_a_case_that_a_spec_and_a_golden_file_hold(project: Project) -> None:
+def test_a_counterexample_becomes_a_case_in_a_valid_spec(project: Project) -> None:
     found = project.pytester.runpytest_inprocess("conformance", "--adapter", "mine:Greedy", *FUZZ)
     assert found.ret == pytest.ExitCode.TESTS_FAILED
     (file, *_) = sorted((project.path / "bpe-fuzz" / "cases").iterdir())
@@ -91,5 +91,5 @@ def test_a_second_ctrl_c_ends_the_run() -> None:
         (("--bpe-fuzz", "1"), "--bpe-fuzz tests the properties; leave --bpe-spec and --bpe-pack out"),
     ],
 )
-def test_what_does_not_go_together_is_refused(project: Project, options: tuple[str, ...], message: str) -> None:
+def test_incompatible_options_are_refused(project: Project, options: tuple[str, ...], message: str) -> None:
     assert project.refused("textbook", *options) == f"ERROR: {message}"

@@ -114,7 +114,7 @@ WRONG_SHAPE = ["FAILED error-table-byte *", "encode(*) gave no usable answer: en
 
 
 @pytest.mark.parametrize("options", [(), ISOLATE], ids=["in-process", "isolated"])
-def test_an_answer_of_the_wrong_shape_is_no_error(project: Project, options: tuple[str, ...]) -> None:
+def test_an_answer_of_the_wrong_shape_is_not_an_error(project: Project, options: tuple[str, ...]) -> None:
     project.write("misshapen.py", SHAPES)
     arguments = ["conformance", "--adapter", "misshapen:Shapes", "--bpe-clause", "ERROR-TABLE-1", *options]
     result = project.pytester.runpytest_inprocess(*arguments)
@@ -132,7 +132,7 @@ for line in sys.stdin:
 """
 
 
-def test_a_reply_of_the_wrong_shape_is_no_error(project: Project) -> None:
+def test_a_reply_of_the_wrong_shape_is_not_an_error(project: Project) -> None:
     program = project.write("garbage.py", GARBAGE)
     arguments = ["conformance", "--adapter", f"cmd:{sys.executable} {program}", "--bpe-clause", "ERROR-TABLE-1"]
     result = project.pytester.runpytest_inprocess(*arguments)
@@ -152,7 +152,7 @@ for line in sys.stdin:
 
 
 @pytest.mark.parametrize("name", ["\0x", "\x1b[2J</script>\n", "\ud800", "'x' * 5_000_000"])
-def test_what_a_program_calls_itself_is_shown_in_visible_ascii_and_short(project: Project, name: str) -> None:
+def test_what_a_program_calls_itself_is_shortened_to_visible_ascii(project: Project, name: str) -> None:
     program = project.write("hello.py", HELLO.format(name=name if "*" in name else ascii(name)))
     result = project.judge(f"cmd:{sys.executable} {program}", "--bpe-case", "merge-priority", "--bpe-report", "r/")
     assert result.ret == pytest.ExitCode.TESTS_FAILED
@@ -185,7 +185,7 @@ def offering(encode: str = "") -> str:
     ],
     ids=["nothing", "raises-in-the-probe", "another-model", "refuses-all", "mock", "conventions"],
 )
-def test_claiming_less_is_not_green(project: Project, source: str, status: int, reported: str) -> None:
+def test_claiming_fewer_capabilities_does_not_pass(project: Project, source: str, status: int, reported: str) -> None:
     project.write("claiming.py", source)
     result = project.judge("claiming:Claiming")
     assert result.ret == status

@@ -38,7 +38,7 @@ def fact(*packages: str) -> Callable[[Callable[[], None]], Callable[[], None]]:
     return enter
 
 
-def test_every_mark_is_run_and_every_run_is_marked():
+def test_every_mark_has_a_check_and_every_check_a_mark():
     assert set(re.findall(r"✓([a-z0-9-]+)", PAGE)) == {*FACTS}
 
 

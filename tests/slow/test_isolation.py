@@ -79,7 +79,7 @@ def test_native_crashes_hangs_and_memory_stay_in_their_case(project: Project) ->
 
 
 @pytest.mark.parametrize("allocator", ["pymalloc", "malloc"])
-def test_memory_that_grows_without_end(project: Project, monkeypatch: pytest.MonkeyPatch, allocator: str) -> None:
+def test_unbounded_memory_stays_in_its_case(project: Project, monkeypatch: pytest.MonkeyPatch, allocator: str) -> None:
     monkeypatch.setenv("PYTHONMALLOC", allocator)  # the cases fail at different points once no memory is left
     project.write("native.py", NATIVE)
     served = f"cmd:{sys.executable} -m bpe_conformance.adapters.bridge --memory 0.25 native:Balloon"
@@ -87,13 +87,13 @@ def test_memory_that_grows_without_end(project: Project, monkeypatch: pytest.Mon
     check(project.run(served, "-v"), dict.fromkeys(names, r"\(the limit is 0.25 GiB\)"))
 
 
-def test_a_slow_start_is_not_at_the_expense_of_the_case_after_a_crash(project: Project) -> None:
+def test_a_slow_start_does_not_use_the_time_of_the_case_after_a_crash(project: Project) -> None:
     project.write("native.py", f"import time; time.sleep(1.2)\n{NATIVE}")
     result = project.run("native:Leaving", "-v", "--bpe-isolate", "--bpe-time-limit", "1")
     check(result, dict.fromkeys(("act-hang", "act-print"), "with status 3"))
 
 
-def test_a_right_tokenizer_gives_the_same_outcomes_in_a_process_of_its_own(project: Project) -> None:
+def test_a_correct_tokenizer_gives_the_same_outcomes_in_a_separate_process(project: Project) -> None:
     sections = [f"--bpe-section={name}" for name in ("BYTES", "DECODE", "BATCH", "FILE", "ERROR")]
     found = []
     for more in ((), ("--bpe-isolate", "-n", "2")):

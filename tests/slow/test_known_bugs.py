@@ -47,7 +47,7 @@ def test_ids_are_unique_and_each_bug_has_a_clause_a_sentence_and_a_fix(spec: Spe
         assert not {"reported", "stands", "wanted", "mend"} & set(re.findall(r"\w+", f"{bug.sentence} {bug.fix}"))
 
 
-def test_every_tokenizer_is_a_known_bug_and_every_known_bug_has_one() -> None:
+def test_every_known_bug_has_a_tokenizer_and_every_tokenizer_a_known_bug() -> None:
     for section in {bug.section for bug in BUGS}:
         module = importlib.import_module(f"bpe_conformance.known_bugs.{section}")
         own = {one for one in vars(module).values() if isinstance(one, type) and one.__module__ == module.__name__}
@@ -163,13 +163,13 @@ def test_the_command_lists_each_bug_and_the_numbers(capsys: pytest.CaptureFixtur
     assert int(named.split()[3]) >= 0.9 * int(named.split()[5].rstrip(";"))
 
 
-def test_the_right_rule_is_shown_first(published: Matrix) -> None:
+def test_the_broken_clause_is_shown_first(published: Matrix) -> None:
     figures = mutation_score.blame(published)
     assert figures.shown >= 0.95 * figures.bugs
     assert median(figures.unexplained) == 0
 
 
-def test_some_cases_are_measured_again(published: Matrix, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_measure_with_cases_measures_only_those(published: Matrix, monkeypatch: pytest.MonkeyPatch) -> None:
     few = [bug for bug in BUGS if bug.id in ("greedy-left-to-right", "no-merges-refused")]
     monkeypatch.setattr(mutation_score, "known_bugs", lambda: few)
     rows = {bug.id: dict(published.answers[bug.id]) for bug in few}

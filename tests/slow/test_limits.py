@@ -49,7 +49,7 @@ def tokens(many: int) -> list[str]:
     return [f"<|special_{number}|>" for number in range(many)]
 
 
-def test_thousands_of_special_tokens_are_as_the_textbook_has_them() -> None:
+def test_thousands_of_special_tokens_agree_with_the_textbook() -> None:
     special = [*tokens(1000), "<|special_1", "<|special_12", "|><|", "<|spec"]
     parts = [*special[::100], *special[-4:], "<|special_7777|>", "<|speci", "|>", "low lower", " low"]
     draw = random.Random(0)
@@ -63,7 +63,7 @@ def test_thousands_of_special_tokens_are_as_the_textbook_has_them() -> None:
 
 
 @pytest.mark.skipif(not importlib.util.find_spec("tiktoken"), reason="tiktoken is not installed")
-def test_thousands_of_special_tokens_go_to_tiktoken() -> None:
+def test_thousands_of_special_tokens_are_exported_to_tiktoken() -> None:
     low = Tokenizer.train("low", 258)
     made = {many: Tokenizer(low.vocab, low.merges, tokens(many)) for many in (500, 8000)}
     assert growth(lambda many: made[many].to_tiktoken(), 500, 8000) < 64
@@ -138,7 +138,7 @@ LONG = {"the same byte": "a" * 32_000, "random letters": "".join(random.Random(0
 
 @pytest.mark.parametrize("shape", LONG)
 @pytest.mark.parametrize("way", ["plain", "arrays", "training", "training over arrays"])
-def test_time_of_a_long_pre_token_is_in_proportion(way: str, shape: str, gpt2: Tokenizer) -> None:
+def test_time_of_a_long_pre_token_is_proportional(way: str, shape: str, gpt2: Tokenizer) -> None:
     ranks = encoding.BulkRanks(gpt2._text_encoder.encoder.ranks, gpt2._text_encoder.encoder.byte_ids)
 
     def run(size: int) -> None:
@@ -167,7 +167,7 @@ WAYS = [(name, "plain") for name in PATTERNS] + [(name, "arrays") for name in so
 
 
 @pytest.mark.parametrize(("name", "way"), WAYS)
-def test_time_of_a_split_is_in_proportion_to_hostile_text(name: str, way: str) -> None:
+def test_time_of_a_split_is_proportional_to_hostile_text(name: str, way: str) -> None:
     compiled, special = resolve(name), SpecialTokens()
 
     def steep(shape: str) -> bool:

@@ -11,5 +11,5 @@ PAGES = [name for name, blocks in BLOCKS.items() if "console" in dict(blocks) an
 
 
 @pytest.mark.parametrize("name", PAGES)
-def test_the_commands_print_what_is_shown(name: str, tmp_path: Path) -> None:
+def test_the_commands_print_the_shown_output(name: str, tmp_path: Path) -> None:
     run_page(name, tmp_path)

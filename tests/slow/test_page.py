@@ -84,7 +84,7 @@ def data(root: Element) -> dict[str, Any]:
     return dict(json.loads(root.one("script", id="data").text))
 
 
-def test_the_page_is_one_file_that_asks_for_no_other() -> None:
+def test_the_page_is_one_file_that_loads_no_other() -> None:
     root = parsed(page.text([report(), report("two")]))
     assert len(root.all("script")) == 2
     assert [one.attributes["href"] for one in root.all("link")] == ["data:,"]
@@ -234,7 +234,7 @@ def test_a_page_of_one_report_shows_every_failure_in_full() -> None:
             assert pointer.text.strip().startswith("^^ used rank 1")
 
 
-def test_the_data_hold_each_text_once() -> None:
+def test_the_data_contain_each_text_once() -> None:
     states = {**failing(2), "bytes-alphabet-ascii": "skipped"}
     reports = [report("one", states, causes=[greedy([*failing(2)])]), report("two", failing(1))]
     made = data(parsed(page.text(reports)))
@@ -268,7 +268,7 @@ def test_details_of_a_failure_are_below_its_evidence() -> None:
     assert page_data.further(one) == [("reason", "see 7"), ("as a case", "clause: X")]
 
 
-def test_a_case_that_passes_shows_its_input_only_if_it_is_the_installed_spec_s() -> None:
+def test_a_case_that_passes_shows_its_input_only_if_the_installed_spec_has_it() -> None:
     mine, other = report(), report()
     other["suite"]["spec"] = "0" * 12
     shown, hidden = data(parsed(page.text([mine]))), data(parsed(page.text([other])))
@@ -300,14 +300,14 @@ def test_two_reports_of_one_name_get_different_names() -> None:
     assert [one["name"] for one in made["implementations"]] == ["one", "one (gpt2)", "one 1.0", "one 1.0 #2"]
 
 
-def test_a_run_in_part_is_marked() -> None:
+def test_a_partial_run_is_marked() -> None:
     root = parsed(page.text([report("one", selected=True), report("two", missing=("x", "y")), report("three")]))
     heads = [row.one("th", scope="row").text for row in root.one("table", class_="verdicts").one("tbody").all("tr")]
     assert ["in part" in one for one in heads] == [True, True, False]
     assert "2 results are missing" in root.one("details", id="in=two").text
 
 
-def test_nothing_that_a_report_holds_becomes_markup() -> None:
+def test_contents_of_a_report_do_not_become_markup() -> None:
     states = failing(2)
     causes = [greedy([*states], id=HOSTILE, sentence=HOSTILE, fix=HOSTILE, clause=HOSTILE)]
     bad = report(HOSTILE, states, causes=causes, conventions={HOSTILE: HOSTILE}, pack=HOSTILE)
@@ -336,7 +336,7 @@ def test_visible_text_stays_and_every_other_character_is_escaped() -> None:
     assert markup.visible({"a\u200b": ["\u2066", 1, None]}) == {"a\\u200b": ["\\u2066", 1, None]}
 
 
-def test_prose_has_code_and_nothing_else() -> None:
+def test_prose_is_rendered_with_no_markup_but_code() -> None:
     assert markup.prose("`a<b` & `c") == "<code>a&lt;b</code> &amp; `c"
     assert markup.breakable("a.b_c<") == "a.<wbr>b_<wbr>c&lt;"
 

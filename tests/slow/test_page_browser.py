@@ -132,7 +132,7 @@ def test_a_filter_is_in_the_link_and_back_removes_it(browser: Browser) -> None:
     assert browser.shown == everything
 
 
-def test_a_link_shows_what_it_was_made_of(browser: Browser) -> None:
+def test_a_link_restores_the_view_it_was_made_from(browser: Browser) -> None:
     browser.open("several.html", "#section=MERGE&level=must&in=one")
     assert browser.shown
     assert all(clause.startswith("MERGE-") for clause in browser.shown)
@@ -238,7 +238,7 @@ def test_back_closes_the_details_and_close_goes_back(browser: Browser) -> None:
     assert browser.js("location.hash") == "#in=one"
 
 
-def test_the_details_of_all_implementations_lead_to_each(browser: Browser) -> None:
+def test_the_details_of_all_implementations_link_to_each(browser: Browser) -> None:
     browser.open("several.html", "#clause=MERGE-ORDER-1")
     assert browser.js(f"[...document.querySelectorAll('.cases .id')].map((one) => one.textContent).includes('{CASE}')")
     browser.js("document.querySelector('.cases summary').click()")
@@ -257,7 +257,7 @@ def test_failures_are_first_and_what_was_not_tested_is_left_out(browser: Browser
     assert browser.js(shown) == [mine[-1], mine[0], mine[1]]
 
 
-def test_what_a_report_holds_is_shown_and_not_run(browser: Browser) -> None:
+def test_contents_of_a_report_are_shown_and_not_run(browser: Browser) -> None:
     browser.open("hostile.html", f"#case={CASE}")
     browser.js("document.querySelector('.cases .wanted dl a').click()")
     assert "<img src=x onerror=alert(1)>" in browser.js("document.querySelector('.wanted .fact').textContent")
@@ -266,7 +266,7 @@ def test_what_a_report_holds_is_shown_and_not_run(browser: Browser) -> None:
 
 @pytest.mark.parametrize("name", ["several", "single", "many"])
 @pytest.mark.parametrize("hash_", ["", "#in=one&section=MERGE"])
-def test_a_narrow_window_is_never_scrolled_sideways_as_a_whole(browser: Browser, name: str, hash_: str) -> None:
+def test_a_narrow_window_never_scrolls_sideways_as_a_whole(browser: Browser, name: str, hash_: str) -> None:
     size: Callable[[str, dict[str, Any]], Any] = browser.driver.execute_cdp_cmd
     size("Emulation.setDeviceMetricsOverride", {"width": 360, "height": 740, "deviceScaleFactor": 1, "mobile": True})
     try:
@@ -276,7 +276,7 @@ def test_a_narrow_window_is_never_scrolled_sideways_as_a_whole(browser: Browser,
         size("Emulation.clearDeviceMetricsOverride", {})
 
 
-def test_paper_has_no_filter_and_every_implementation(browser: Browser) -> None:
+def test_the_printed_page_has_every_implementation_and_no_filter(browser: Browser) -> None:
     browser.open("several.html")
     seen = "['#filter', '#about', '.verdicts'].map((one) => document.querySelector(one).offsetParent !== null)"
     assert browser.js(seen) == [True, False, True]

@@ -101,7 +101,7 @@ def test_special_tokens_on_the_command_line(
     assert reported in err
 
 
-def test_what_is_where_an_export_goes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_existing_target_of_an_export_is_checked(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for text in ("[" * 20_000, '{"kind": "manifest", "files": 7}', '{"kind": "manifest", "kind": "x"}', "\x00"):
         (tmp_path / "manifest.json").write_text(text)
         assert main(["export", str(tmp_path)]) == 2
@@ -137,7 +137,7 @@ def test_specs_on_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture
     assert "Traceback" not in out + err
 
 
-def test_what_the_suite_is_given(project: Project) -> None:
+def test_files_that_the_suite_is_given(project: Project) -> None:
     folder = project.path / "spec" / "cases"
     folder.mkdir(parents=True)
     (folder / "x.yaml").write_bytes(LAUGHS)

@@ -27,7 +27,7 @@ def inputs(draw: st.DrawFn, name: str) -> bytes:
 @pytest.mark.parametrize("name", TARGETS)
 @settings(max_examples=20, derandomize=True, deadline=None, database=None, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
-def test_whatever_is_in_a_file_is_read_or_refused_in_one_line(name: str, data: st.DataObject, tmp_path: Path) -> None:
+def test_any_file_is_read_or_refused_in_one_line(name: str, data: st.DataObject, tmp_path: Path) -> None:
     place = tmp_path / "place"
     place.mkdir()
     try:
@@ -39,6 +39,6 @@ def test_whatever_is_in_a_file_is_read_or_refused_in_one_line(name: str, data: s
 @pytest.mark.parametrize(
     ("name", "file"), [(name, file.name) for name in TARGETS for file in sorted((SEEDS / name).iterdir())]
 )
-def test_seeds_are_read_and_what_was_found_is_refused(name: str, file: str, tmp_path: Path) -> None:
+def test_seeds_are_read_and_found_inputs_are_refused(name: str, file: str, tmp_path: Path) -> None:
     refusal = check(name, (SEEDS / name / file).read_bytes(), tmp_path)
     assert file.startswith(("found-", "part-")) or refusal is None, refusal

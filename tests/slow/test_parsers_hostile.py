@@ -22,7 +22,7 @@ def what_is_read_once(tmp_path_factory: pytest.TempPathFactory) -> None:
 @pytest.mark.parametrize(
     ("target", "tried"), [(target, tried) for target, table in HOSTILE.items() for tried in table], ids=lambda one: one
 )
-def test_one_line_tells_what_and_where(target: str, tried: str, tmp_path: Path) -> None:
+def test_one_line_says_what_is_wrong_and_where(target: str, tried: str, tmp_path: Path) -> None:
     data, reported = HOSTILE[target][tried]
     if len(data) <= SMALL:
         tracemalloc.start()

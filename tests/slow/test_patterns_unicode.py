@@ -82,6 +82,6 @@ def test_the_comparison_can_fail(texts: list[str]) -> None:
     assert any(split(text, other) != split(text, PATTERNS["gpt2"]) for text in texts)
 
 
-def test_the_two_patterns_of_cl100k_part_on_a_line_end_before_trailing_white_space() -> None:
+def test_the_two_patterns_of_cl100k_differ_on_a_line_end_before_trailing_white_space() -> None:
     assert split("a\n ", PATTERNS["cl100k"]) == ["a", "\n "]
     assert split("a\n ", PATTERNS["cl100k-2023"]) == ["a", "\n", " "]

@@ -8,7 +8,7 @@ from hostile.planted import FAULTS, PLACES, ROOT, Fault
 
 
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.name)
-def test_the_defence_exists_once_and_its_attacks_are_known(fault: Fault) -> None:
+def test_each_defence_exists_once_and_its_attacks_exist(fault: Fault) -> None:
     folder = fault.file.partition("/")[0]
     file = ROOT / (fault.file if folder in PLACES else f"conformance/{fault.file}")
     assert file.read_text("utf-8").count(fault.old) == 1

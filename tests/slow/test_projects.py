@@ -125,7 +125,7 @@ def test_suite_runs_beside_the_tests_of_a_project(project: Project) -> None:
     result.stdout.fnmatch_lines(["tests/test_own.py::test_own PASSED*", "*= 19 passed, 5 skipped*"])
 
 
-def test_a_run_without_the_suite_imports_nothing_of_it(project: Project) -> None:
+def test_a_run_without_the_suite_does_not_import_it(project: Project) -> None:
     project.write(
         "conftest.py",
         """

@@ -43,7 +43,7 @@ def sources() -> list[str]:
     return [file.read_bytes().decode("utf-8", errors="replace") for file in [*files][::3]]
 
 
-def test_sources_of_the_standard_library_as_tiktoken(ours: Tokenizer, theirs: Any) -> None:
+def test_ids_of_the_standard_library_equal_those_of_tiktoken(ours: Tokenizer, theirs: Any) -> None:
     files = sources()
     assert len(files) > 100
     for start in range(0, len(files), 50):
@@ -53,14 +53,14 @@ def test_sources_of_the_standard_library_as_tiktoken(ours: Tokenizer, theirs: An
         assert ours.decode(ids) == text
 
 
-def test_prose_as_tiktoken(ours: Tokenizer, theirs: Any, prose: str) -> None:
+def test_ids_of_prose_equal_those_of_tiktoken(ours: Tokenizer, theirs: Any, prose: str) -> None:
     assert len(prose) > 3_000_000
     ids = ours.encode(prose)
     assert ids == theirs.encode(prose, allowed_special="all")
     assert list(ours.encode_iterable(prose[place : place + 1000] for place in range(0, len(prose), 1000))) == ids
 
 
-def test_training_on_prose_as_hugging_face(prose: str) -> None:
+def test_training_on_prose_equals_hugging_face_training(prose: str) -> None:
     tokenizers = pytest.importorskip("tokenizers", reason="pip install bpe-conformance[huggingface]")
     theirs = tokenizers.Tokenizer(tokenizers.models.BPE())
     theirs.pre_tokenizer = tokenizers.pre_tokenizers.ByteLevel(add_prefix_space=False)

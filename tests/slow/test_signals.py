@@ -11,7 +11,7 @@ import pytest
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="processes of POSIX")
-def test_signals_at_some_moments() -> None:
+def test_signals_at_sampled_moments_leave_files_complete() -> None:
     """At more by the same command, with its default of 300 seconds."""
     sweep = Path(__file__).parents[1] / "faults" / "sweep.py"
     for seconds in ("3", "30"):  # on a slow machine every signal of the first three seconds can come too late

@@ -42,7 +42,7 @@ def run(folder: Path, *asked: Implementation, **more: object) -> dict[str, surve
     return {one.name: one for one in plan.run(asked)}
 
 
-def test_each_is_tested_in_its_own_process_and_written(folder: Path) -> None:
+def test_each_implementation_is_tested_in_its_own_process_and_reported(folder: Path) -> None:
     (folder / "mine.py").write_text(TOKENIZER, "utf-8")
     asked = [Implementation("right", "textbook"), Implementation("wrong one", GREEDY)]
     asked += [Implementation("crashing", "mine:Crashing"), Implementation("absent", "nowhere:Tokenizer")]
@@ -62,7 +62,7 @@ def test_each_is_tested_in_its_own_process_and_written(folder: Path) -> None:
     assert "wrong one" in (folder / "page" / "index.html").read_text("utf-8")
 
 
-def test_the_command_takes_reports_too(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_also_accepts_reports(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run(folder, Implementation("right", "textbook"))
     assert cli.main(["matrix", "page/reports/right.json", "-o", "again"]) == 0
     assert "again/index.html" in capsys.readouterr().out
@@ -92,7 +92,7 @@ def test_wrong_usage_gives_one_line_error(
     assert not (folder / "page" / "index.html").exists()
 
 
-def test_packages_are_installed_once_and_found_by_their_own_run_only(
+def test_packages_are_installed_once_and_found_only_by_their_own_run(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked: list[list[str]] = []
@@ -126,7 +126,7 @@ def test_a_pack_that_is_not_given_is_a_problem(folder: Path) -> None:
     assert "needs a pack of cl100k, and none is given" in tested["theirs"].line
 
 
-def test_what_the_project_lists_is_well_formed() -> None:
+def test_the_lists_of_the_project_are_well_formed() -> None:
     listed = {one.name: one for one in implementations.implementations()}
     clauses = installed_spec().clauses
     assert len(listed) >= 7
@@ -148,7 +148,7 @@ def test_what_the_project_lists_is_well_formed() -> None:
         ('name: "a"\n', ": expected a list"),
     ],
 )
-def test_a_wrong_list_is_one_line_with_its_place(tmp_path: Path, text: str, message: str) -> None:
+def test_a_wrong_list_gives_one_line_with_the_position(tmp_path: Path, text: str, message: str) -> None:
     file = tmp_path / "list.yaml"
     file.write_text(text, "utf-8")
     with pytest.raises(SpecError) as error:
@@ -156,7 +156,7 @@ def test_a_wrong_list_is_one_line_with_its_place(tmp_path: Path, text: str, mess
     assert str(error.value).startswith(f"{file}{message}")
 
 
-def test_an_interrupt_is_one_line_and_starts_no_more(
+def test_an_interrupt_prints_one_line_and_starts_no_more_runs(
     folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     begun: list[str] = []
@@ -173,7 +173,7 @@ def test_an_interrupt_is_one_line_and_starts_no_more(
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")
-def test_a_signal_ends_the_runs_too(folder: Path) -> None:
+def test_a_signal_also_ends_the_runs(folder: Path) -> None:
     (folder / "slow.py").write_text("import time\ntime.sleep(100)\n", "utf-8")
     command = [sys.executable, "-c", "import sys; from bpe_conformance.cli import main; sys.exit(main())"]
     with subprocess.Popen(
@@ -188,7 +188,7 @@ def test_a_signal_ends_the_runs_too(folder: Path) -> None:
     assert not any(one.is_running() for one in runs)
 
 
-def test_names_of_files_stay_in_the_folder_and_are_each_of_one() -> None:
+def test_file_names_stay_in_the_directory_and_are_unique() -> None:
     assert survey._file_names(["cmd:node ../../x.mjs é", "..."]) == ["cmd-node-..-..-x.mjs", "report"]
     assert survey._file_names(["a:b", "A-b", "a b", "c"]) == ["a-b", "A-b-2", "a-b-3", "c"]
     first, second = survey._file_names([f"cmd:node {'long/' * 20}{name}.mjs" for name in "ab"])

@@ -181,7 +181,7 @@ def waiting(seconds: float) -> type[Tokenizer]:
     return Waiting
 
 
-def test_only_calls_are_charged() -> None:
+def test_only_calls_count_towards_the_time_limit() -> None:
     implementation = Implementation("x", waiting(0.1), 0.5)
     with implementation.time_limit() as clock:
         tokenizer = implementation.build(MODEL)
@@ -210,20 +210,20 @@ def test_the_limit_is_for_all_calls_together() -> None:
             tokenizer.encode("abc")
 
 
-def test_a_call_within_a_call_is_charged_once() -> None:
+def test_a_call_within_a_call_counts_once() -> None:
     with time_limit(5) as clock:
         call("outer", lambda: call("inner", time.sleep, 0.2))
         assert 0.2 <= clock.seconds < 0.39
 
 
-def test_a_call_outside_any_time_limit_has_that_of_a_case() -> None:
+def test_a_call_outside_any_time_limit_has_the_limit_of_a_case() -> None:
     with pytest.raises(TimedOut):
         Implementation("x", waiting(0.3), 0.1).build(MODEL).encode("abc")
 
 
 @posix
 @pytest.mark.parametrize(("outer", "inner", "reported"), [(5, 0.1, "0.1"), (0.1, 5, "0.1")])
-def test_of_two_time_limits_the_tighter_one_counts(outer: float, inner: float, reported: str) -> None:
+def test_the_tighter_of_two_time_limits_applies(outer: float, inner: float, reported: str) -> None:
     with time_limit(outer) as whole:
         with pytest.raises(TimedOut, match=f"no answer within {reported} s"), time_limit(inner) as part:
             call("encode(...)", spin)
@@ -245,7 +245,7 @@ def in_a_thread(function: Callable[[], Any]) -> Any:
     return found[0]
 
 
-def test_late_answer_is_a_time_out_where_nothing_interrupts() -> None:
+def test_late_answer_is_a_time_out_where_nothing_can_interrupt() -> None:
     def ask() -> Any:
         implementation = Implementation("x", waiting(0.3), 0.1)
         with contextlib.suppress(TimedOut):

@@ -133,7 +133,7 @@ def test_defaults_are_named():
     assert "nothing to declare: it follows the defaults" in list(find("reference").lines)
 
 
-def test_nothing_is_determined_if_it_only_decodes():
+def test_nothing_is_determined_for_a_tokenizer_that_only_decodes():
     class DecodeOnly:
         def __init__(self, vocab, merges, special_tokens=None):
             self.vocab = vocab
@@ -155,7 +155,7 @@ class Undeclared(Tokenizer):
         )
 
 
-def test_a_missing_declaration_contradicts():
+def test_a_missing_declaration_is_a_contradiction():
     report = report_of(Undeclared)
     lines = list(report.lines)
     assert report.status == 1
@@ -163,7 +163,7 @@ def test_a_missing_declaration_contradicts():
     assert "CONTRADICTION tie_break: the default, lex-greater, applies, but it is lex-smaller" in lines
 
 
-def test_a_wrong_declaration_contradicts():
+def test_a_wrong_declaration_is_a_contradiction():
     class Wrong(Undeclared):
         conventions: ClassVar = {"tie_break": "first-seen", "id_layout": "specials-bytes-merges", "lookup": "bytes"}
 

@@ -191,7 +191,7 @@ def test_a_section_is_shown(spec: Spec) -> None:
     assert shown == {clause.id: clause.level for clause in section.clauses}
 
 
-def test_an_unknown_id_names_the_nearest(spec: Spec) -> None:
+def test_an_unknown_id_suggests_the_nearest(spec: Spec) -> None:
     with pytest.raises(SelectionError, match="did you mean merge-priority-beats-leftmost"):
         explain(spec, "merge-priority-beats-leftmos")
     with pytest.raises(SelectionError, match=r"did you mean .*priority"):

@@ -52,7 +52,7 @@ def test_every_rule_has_a_fixture_and_every_fixture_a_rule() -> None:
     assert {fixture.stem for fixture in FIXTURES} >= set(names)
 
 
-def test_the_command_says_what_is_wrong_and_exits_1(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_reports_what_is_wrong_and_exits_with_1(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     good, _ = _spec(tmp_path / "good")
     assert cli.main(["lint", "--spec", str(good)]) == 0
     assert capsys.readouterr().out == f"no errors; {len(RULES)} rules checked\n"
@@ -67,7 +67,7 @@ def test_a_warning_does_not_change_the_exit_status(tmp_path: Path, capsys: pytes
     assert expected in capsys.readouterr().out
 
 
-def test_rules_can_be_read(capsys: pytest.CaptureFixture[str]) -> None:
+def test_lint_lists_its_rules(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["lint", "--rules"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert [line.split()[0] for line in lines] == [rule.name for rule in RULES]

@@ -64,7 +64,7 @@ def test_a_changed_value_is_found_and_fixed(spec: Path) -> None:
     assert contents(spec) == before
 
 
-def test_comments_layout_and_other_values_stay(spec: Path) -> None:
+def test_comments_layout_and_other_values_are_kept(spec: Path) -> None:
     file = spec / "cases" / "encode.yaml"
     text = file.read_bytes().decode("utf-8")
     commented = (
@@ -87,7 +87,7 @@ def test_a_missing_expectation_is_written(spec: Path) -> None:
     assert contents(spec) == before
 
 
-def test_a_value_by_hand_is_never_written(spec: Path) -> None:
+def test_a_value_computed_by_hand_is_never_overwritten(spec: Path) -> None:
     file = spec / "cases" / "hand.yaml"
     file.write_text(HAND, encoding="utf-8")
     outcome = regenerate(spec, witnesses=[])

@@ -189,7 +189,7 @@ def test_a_changed_mark_is_caught(spec):
     assert outcome.differences == ["train.yaml: tie has the marks [honest, nobody]; now [honest]"]
 
 
-def test_a_changed_value_by_hand_is_caught_and_never_written(spec):
+def test_a_changed_value_by_hand_is_caught_and_never_overwritten(spec):
     regenerate(spec, witnesses=[witness()])
     file = spec / "cases" / "encode.yaml"
     file.write_text(file.read_text().replace('["ab"], ids: [256]', '["ab"], ids: [255]'))
@@ -227,7 +227,7 @@ def test_a_changed_table_is_caught(spec, tmp_path_factory, monkeypatch):
         models._gpt2.cache_clear()
 
 
-def test_a_lying_witness_blocks_the_write(spec):
+def test_a_disagreeing_witness_prevents_the_write(spec):
     regenerate(spec, witnesses=[])
     file = spec / "cases" / "encode.yaml"
     file.write_text(file.read_text().replace("ids: [120, 258]", "ids: [120, 257]"))
@@ -241,7 +241,7 @@ def test_a_lying_witness_blocks_the_write(spec):
     assert agrees(spec)["second"] == ()
 
 
-def test_a_lying_witness_fails_the_check(spec):
+def test_a_disagreeing_witness_fails_the_check(spec):
     regenerate(spec, witnesses=[witness()])
     outcome = regenerate(spec, check=True, witnesses=[witness(kind="Lies")])
     assert [line.split(":")[0] for line in outcome.refusals] == ["second"]
@@ -358,7 +358,7 @@ def test_a_file_that_has_changed_since_it_was_read_is_not_written(spec, monkeypa
     assert file.read_text() == CASES + "# edited\n"
 
 
-def test_a_missing_final_newline_stays_missing(spec):
+def test_a_missing_final_newline_is_not_added(spec):
     file = spec / "cases" / "train.yaml"
     file.write_bytes(TRAIN.rstrip("\n").encode())
     regenerate(spec, witnesses=[witness()])
@@ -395,7 +395,7 @@ def test_witnesses_are_not_asked_about_special_tokens_in_the_training_text(spec)
     assert agrees(spec)["tie"] == ()
 
 
-def test_versions_are_in_one_place():
+def test_versions_are_defined_once():
     project = (Path(__file__).parents[2] / "pyproject.toml").read_text("utf-8")
     pinned = dict(re.findall(r'"([\w-]+)==([\d.]+)"', project.partition("witnesses = [")[2].partition("]")[0]))
     assert pinned == {witness.package: witness.version for witness in load_witnesses()}

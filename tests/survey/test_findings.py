@@ -20,7 +20,7 @@ def test_every_finding_has_a_script_unless_it_is_a_limit() -> None:
     assert [one for one in FOUND if not one.script and one.verdict != "limit"] == []
 
 
-def test_clauses_exist_and_a_should_is_no_bug() -> None:
+def test_clauses_exist_and_a_failed_should_is_not_a_bug() -> None:
     clauses = installed_spec().clauses
     for one in FOUND:
         assert {one.clause, *one.also} <= set(clauses), one
@@ -29,7 +29,7 @@ def test_clauses_exist_and_a_should_is_no_bug() -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_script_needs_nothing_of_ours(name: str) -> None:
+def test_a_script_imports_nothing_from_this_project(name: str) -> None:
     text = (SCRIPTS / name).read_text("utf-8")
     mine = [one for one in FOUND if one.script == name]
     assert set(re.findall(r'^check\("([^"]+)"', text, re.MULTILINE)) == {one.clause for one in mine}
@@ -53,7 +53,7 @@ def _modules(text: str) -> Iterator[str]:
             yield "." if node.level else str(node.module).partition(".")[0]
 
 
-def test_a_script_is_named_after_the_package_and_holds_the_clause() -> None:
+def test_a_script_is_named_after_the_package_and_contains_the_clause() -> None:
     values = dict.fromkeys(("adapter", "verdict", "input", "expected", "got", "why"), "x")
     assert Finding(**values, package="npm:@huggingface/tokenizers@1.0", clause="DECODE-EMPTY-1").script == (
         "confirm_npm_huggingface_tokenizers.mjs"

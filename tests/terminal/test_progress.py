@@ -85,7 +85,7 @@ def test_progress_line_needs_the_dots_of_pytest(monkeypatch: pytest.MonkeyPatch,
     assert writer._file.getvalue() == ""
 
 
-def test_a_short_run_shows_no_line(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_short_run_shows_no_progress_line(monkeypatch: pytest.MonkeyPatch) -> None:
     line, writer = made(monkeypatch)
     monkeypatch.setattr(progress, "AFTER", 3)
     line.show("MERGE", 1, 2)
@@ -104,7 +104,7 @@ class Slow(textbook.Tokenizer): ...
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there are no pseudo-terminals")
-def test_a_run_on_a_terminal_shows_where_it_is(project: Project) -> None:
+def test_a_run_on_a_terminal_shows_its_progress(project: Project) -> None:
     project.write("slow.py", SLOW)
     command = [sys.executable, "-m", "pytest", "conformance", "--adapter", "slow:Slow", f"--bpe-spec={SPEC}"]
     command += ["--bpe-section", "MERGE", "-p", "no:xdist"]

@@ -150,7 +150,7 @@ def test_the_command_gets_the_same_answer(adapter: str, test: str, options: tupl
         assert "import bpe_conformance" not in program
 
 
-def test_unrepeatable_failure_has_no_command(project: Path) -> None:
+def test_a_failure_that_cannot_be_reproduced_has_no_command(project: Path) -> None:
     mismatch, command = failed(*FAILURES[0])
     in_context = replace(mismatch.asked, context="after 1,000 other texts")
     assert not reproduce.one_line(in_context, command)

@@ -18,7 +18,9 @@ def lines(result: pytest.RunResult, *starts: str) -> list[str]:
     return [line for line in result.outlines if line.startswith(starts)]
 
 
-def test_a_report_that_cannot_be_written_loses_nothing_else(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_report_that_cannot_be_written_does_not_affect_the_others(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def broken(_: object) -> NoReturn:
         raise KeyError("a fault of ours")
 
@@ -86,7 +88,7 @@ SEVEN = "merge-priority, merge-lookup, style-left, act-base, act-exit, act-print
         ),
     ],
 )
-def test_a_run_of_a_part_says_so_beside_each_verdict(
+def test_a_partial_run_says_so_beside_each_verdict(
     project: Project, options: tuple[str, ...], part: str, command: str
 ) -> None:
     result = project.judge("mine:Greedy", *options, "--bpe-report", "report.json", "--bpe-report", "report.md")
@@ -145,7 +147,7 @@ def test_page_of_a_partial_run_repeats_one_case(project: Project) -> None:
 MODEL = "class T:\n    model = {model!r}\n    def encode(self, text): return []\n"
 
 
-def test_a_model_that_no_case_has_is_noted(project: Project) -> None:
+def test_a_model_without_cases_is_noted(project: Project) -> None:
     project.write("a_prose_model.py", MODEL.format(model="byte-level \u00e9" + "x" * 99))
     result = project.judge("a_prose_model:T")
     assert result.ret == pytest.ExitCode.NO_TESTS_COLLECTED
@@ -165,7 +167,7 @@ def test_error_of_the_constructor_is_reported_first_and_last(project: Project) -
     result.stdout.fnmatch_lines([f"bpe-conformance: {reported}", f"note          {reported}"])
 
 
-def test_a_constructor_that_takes_what_it_should_refuse(project: Project, tmp_path: Path) -> None:
+def test_a_constructor_that_accepts_what_it_should_refuse_gets_a_warning(project: Project, tmp_path: Path) -> None:
     project.write(
         "lax.py",
         "class T:\n    def __init__(self, vocab, merges, special_tokens=None): pass\n"
