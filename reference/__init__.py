@@ -1,4 +1,4 @@
-"""The reference implementation: a byte-level BPE trainer and encoder, written for readers and fast by design."""
+"""The reference implementation: a byte-level BPE trainer and encoder, readable and fast."""
 
 from __future__ import annotations
 

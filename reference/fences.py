@@ -11,7 +11,7 @@ check this. (o200k continues a pre-token with `/` after a line feed, and triads 
 patterns are treated as having no fences.
 
 The definition exists in three forms: `TEXT` for `str`, `IN_BYTES` for UTF-8, valid or not, and `in_array` for arrays of
-UTF-8. They find the same fences, which property tests check, too.
+UTF-8. They find the same fences; property tests check this, too.
 """
 
 from __future__ import annotations

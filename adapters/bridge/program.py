@@ -57,7 +57,7 @@ class Breach(Exception):
 
 
 class _Client(Client):
-    """A client that detects whether a program that seems to hang just does not flush its output."""
+    """A client that detects whether a program that seems to hang only fails to flush its output."""
 
     def wait(self, process: Process, operation: str, limit: float) -> bytes | None:
         with contextlib.suppress(queue.Empty):

@@ -123,7 +123,7 @@ class Server:
             return wire.dump({"seq": sequence, "error": _describe(error)})
 
     def _out_of_memory(self, sequence: Any, error: BaseException) -> bytes:
-        """Return a reply that takes little memory: it has no traceback, for which source files would be read."""
+        """Return a reply that takes little memory: it has no traceback, which would require reading source files."""
         limit = f" (the limit is {self._memory:g} GiB)" if self._memory else ""
         try:
             traceback.clear_frames(error.__traceback__)

@@ -123,7 +123,7 @@ def _holds_under(expect: Mapping[str, Any], key: str, model: Model, text: str, a
 
 
 def _spelled(ids: Sequence[int], model: Model, tokenizer: TokenizerProxy) -> bytes:
-    """Return the bytes of `ids`. The model has them; for the new id of a special token, the implementation has."""
+    """Return the bytes of `ids`: from the model or, for the new id of a special token, from the implementation."""
     special = set(model.special_tokens or ())
     parts = []
     for index in ids:

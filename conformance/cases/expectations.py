@@ -147,7 +147,7 @@ def choice(case: Case) -> dict[str, str | list[str]]:
 
 
 def with_allowed(case: Case) -> Model:
-    """Return the model of an `encode_allowed` case with no other special tokens than those that are allowed.
+    """Return the model of an `encode_allowed` case with only those special tokens that are allowed.
 
     Where nothing is disallowed, its tokenizer gives the same ids.
     """

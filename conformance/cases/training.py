@@ -43,7 +43,7 @@ def judge(case: Case, implementation: Implementation, stored: Case, tries_conven
         case: the case, adapted to what the implementation supports.
         implementation: the implementation under test.
         stored: the stored case, which can have more special tokens.
-        tries_conventions: whether to find the conventions under which the answer is correct, which takes long.
+        tries_conventions: whether to find the conventions under which the answer is correct, which takes a long time.
     """
     given = _Training.of(case)
     asked = Question("train", None, given.question)
@@ -76,8 +76,7 @@ def is_correct_up_to_ties(case: Case, mismatch: Mismatch, conventions: _Conventi
         mismatch: about a training.
         conventions: those of the implementation; its tie rule is ignored.
 
-    Returns:
-        None if that takes too long.
+    Returns: None if that takes too long.
     """
     given, answer = _Training(case, **{"pattern": "gpt2", **mismatch.asked.input}), mismatch.answer
     if any(isinstance(one, AnyError) for one in mismatch.expected.alternatives):

@@ -51,7 +51,7 @@ class Side:
         implementation: the implementation.
         model: what it is built from.
         tokens: how many tokens it has returned.
-        seconds: how long it has encoded.
+        seconds: how much time it has spent encoding.
         proxy: the tokenizer, once it is built.
     """
 

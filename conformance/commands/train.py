@@ -44,7 +44,9 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         metavar="REGEX",
         help="SuperBPE: how text is split then, and in encoding; see docs/superbpe.md",
     )
-    parser.add_argument("--most-words", type=int, metavar="N", help="SuperBPE: the most words of a token; default 4")
+    parser.add_argument(
+        "--most-words", type=int, metavar="N", help="SuperBPE: the most words that a token can have; default 4"
+    )
     parser.add_argument("--workers", type=int, default=1, metavar="N", help="processes for counting; default 1")
     for name, values in TRAINING_CONVENTIONS.items():
         option = f"--{name.replace('_', '-')}"
@@ -116,7 +118,7 @@ def _check_superbpe(options: argparse.Namespace, least: int) -> None:
 
 
 def _rehearse(options: argparse.Namespace, formats: Iterable[str]) -> None:
-    """See that the result can be written, with a model without merges."""
+    """Check that the result can be written, with a model without merges."""
     special = SpecialTokens(options.special).tokens
     tokens = [bytes([byte]) for byte in range(256)] + [one.encode("utf-8") for one in special]
     if options.vocab_size < len(tokens):

@@ -47,7 +47,7 @@ class Raised(CallFailed):
 
     @property
     def answer(self) -> Refusal | Fault:
-        """A refusal, if it is an ordinary exception; else a fault."""
+        """A refusal if it is an ordinary exception, else a fault."""
         return (Refusal if self.is_error else Fault)(self._kind, self._description, tuple(self.where))
 
 

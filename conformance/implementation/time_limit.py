@@ -123,7 +123,7 @@ class Clock:
 
 
 class _Timer:
-    """Raises `TimedOut` in a call whose time is up, again and again while it goes on, by SIGALRM.
+    """Raises `TimedOut` by SIGALRM in a call whose time is up, and repeats this until the call ends.
 
     Where there is no SIGALRM, on Windows and off the main thread, it raises nothing.
     """

@@ -1,6 +1,6 @@
 """What the state machine asks: tables, texts, trainings, and calls that an implementation may refuse.
 
-Letters, tables and special tokens are other than those with which capabilities are probed.
+Letters, tables and special tokens differ from those with which capabilities are probed.
 """
 
 from __future__ import annotations

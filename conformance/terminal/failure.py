@@ -40,7 +40,7 @@ LABEL = 13
 """Columns before the text of a row."""
 ROOM = WIDTH - LABEL
 WINDOWS = ((3, 8), (3, 7), (3, 6), (2, 5), (2, 4), (1, 3), (1, 2), (0, 1))
-"""Cells of a row before the first that differs, and in all: the first pair of numbers that fits is used."""
+"""The number of cells of a row before the first that differs, and in total: the first pair that fits is used."""
 LONGEST_CELL = 28
 LONGEST_RULE = 260
 """Characters of a rule in its short form, which is three lines; a longer first sentence is shown whole."""
