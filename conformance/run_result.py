@@ -38,6 +38,8 @@ class Command:
     @property
     def declares_in(self) -> str:
         """Where the implementation declares its conventions."""
+        if self.adapter.startswith("cs336:"):
+            return f"the module {self.adapter.removeprefix('cs336:')}"
         return "the reply to start" if self.adapter.startswith("cmd:") else "the class"
 
     @property

@@ -101,7 +101,9 @@ def known(name: str, names: Iterable[str], what: str, listed: bool = False, see:
     if name in every:
         return
     by_lower = {one.lower(): one for one in every}
-    near = difflib.get_close_matches(name.lower(), by_lower, SUGGESTIONS)
+    near = [one for one in by_lower if name and one.startswith(f"{name.lower()}-")][:SUGGESTIONS]
+    near += [one for one in difflib.get_close_matches(name.lower(), by_lower, SUGGESTIONS) if one not in near]
+    near = near[:SUGGESTIONS]
     near += [one for one in by_lower if name and name.lower() in one and one not in near][: SUGGESTIONS - len(near)]
     if near:
         fix = f"did you mean {' or '.join(by_lower[one] for one in near)}?"

@@ -45,6 +45,9 @@ def run(options: argparse.Namespace) -> int:
         print_lines(mutation_score.listed(found))
     wrong += mutation_score.gaps(found, spec, reasons)
     print_lines(mutation_score.totals(found, spec, reasons))
+    if options.measure:
+        catching = found.catching()
+        print_lines(f"{case} catches {', '.join(sorted(catching.get(case, ()))) or 'none'}" for case in options.measure)
     if measures and not options.measure:
         print_lines(mutation_score.seeds())
     print_lines(wrong)

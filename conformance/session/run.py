@@ -28,6 +28,7 @@ from ..run_result import Command, Diagnosis, RunOptions, RunResult, Tested
 from ..selection import Selection, SelectionError
 from ..tally import at_fault
 from ..terminal import summary
+from ..terminal.causes import counted
 from ..terminal.failure import FailureRepr
 from ..terminal.failure import describe as describe_failure
 from ..terminal.progress import Progress
@@ -41,6 +42,7 @@ STATES = {
     "failed": ("failed", "F", "FAILED"),
     "warning": ("warning", "w", "WARNING"),
     "known failure": ("known failure", "k", "KNOWN FAILURE"),
+    "error": ("error", "E", "ERROR"),
     "skipped": ("skipped", "", "SKIPPED"),
 }
 """State → pytest's category, letter and word. Hundreds of tests may be skipped: they print no letter."""
@@ -398,10 +400,11 @@ class Run:
         tested = {name for name, one in self.outcomes.items() if one.state != "skipped"}
         failures = {name: reason for name, reason in self.known_failures.items() if name not in tested}
         for one in self._in_order():
-            if one.state in ("failed", "error", "known failure") and one.clause is not None and not one.stale:
+            if one.state in ("failed", "known failure") and one.clause is not None and not one.stale:
                 failures[one.test] = self.known_failures.get(one.test) or f"fails {one.clause.id}; not investigated yet"
         try:
             known_failures.write(Path(file), failures)
+            self.implementation.note(f"{file} lists {counted(len(failures), 'known failure')} now")
         except Exception as error:
             self.unwritten.append(reporting.unwritten(Path(file), "the known failures", error))
 

@@ -17,6 +17,8 @@ MOST_EXAMPLES = 4
 SHARED = "Look for what calls or instances share: a cache, a class attribute, a default argument that is a list."
 RULES = {"tie_break": "TRAIN-TIE-1", "lookup": "MERGE-LOOKUP-1", "train_special": "TRAIN-SPECIAL-1"}
 """Convention → the clause that defines its default."""
+DEFAULT_IN_CODE = {"tie_break": ": best = max(counts, key=lambda pair: (counts[pair], pair))"}
+"""Convention → what a cause adds to the rule."""
 GOLDEN = 1_000_000
 """How much the size of a property's example is increased, because a golden case is easier to read."""
 
@@ -190,6 +192,7 @@ def _wrong_and_right(cause: Cause, shown: Outcome, command: Command) -> Iterator
     if isinstance(cause, ConventionCause):
         rule = RULES.get(cause.conventions[0][0]) or (shown.clause.id if shown.clause else "the rule")
         declaration = f"{conventions(cause)} in {command.declares_in}"
-        yield f"Fix: declare {declaration} if you intend it; if not, do as {rule} says."
+        code = DEFAULT_IN_CODE.get(cause.conventions[0][0], "")
+        yield f"Fix: declare {declaration} if you intend it; if not, do as {rule} says{code}."
     elif cause.place:
         yield f"Fix: the error is raised in {cause.place}"

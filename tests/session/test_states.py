@@ -107,6 +107,7 @@ def test_an_error_of_the_suite_shows_its_own_lines(project: Project, monkeypatch
     assert "test_states.py" in printed
     assert "items.py" in printed
     assert "_hookexec" not in printed
+    assert "ERROR merge-priority" in printed
 
 
 AGEING = """

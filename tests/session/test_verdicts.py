@@ -52,6 +52,25 @@ class Whole(Encoder):
     train = textbook.Tokenizer.train
 
 
+class IgnoresEmptySpecialTokens(textbook.Tokenizer):
+    """Ignores an empty special token, and encodes each chunk alone."""
+
+    def __init__(self, vocab: Mapping[int, bytes], merges: Sequence[Merge], special_tokens: Sequence[str] = ()) -> None:
+        super().__init__(vocab, merges, [token for token in special_tokens or () if token])
+
+    def encode_iterable(self, chunks: Iterable[str]) -> Iterator[int]:
+        for chunk in chunks:
+            yield from self.encode(chunk)
+
+
+def test_a_question_that_the_textbook_refuses_is_a_failure_without_dependence() -> None:
+    case = next(case for case in SPEC.cases if case.id == "special-empty-stream")
+    implementation = Implementation("x", IgnoresEmptySpecialTokens)
+    mismatch = judge(case, implementation)
+    assert mismatch is not None
+    assert dependence.explained(case, mismatch, implementation) == mismatch
+
+
 class ChunkByChunk(Whole):
     def encode_iterable(self, chunks: Iterable[str]) -> Iterator[int]:
         for chunk in chunks:

@@ -1,7 +1,7 @@
 """Runs the suite repeatedly in different environments: `python tests/soak/run.py --minutes 60`.
 
 Each run is in a process of its own and writes a report; all reports of one adapter have to be equal but for times
-(those with `--bpe-isolate` among themselves: some laws need the memory of the suite's own process).
+(those with `--bpe-isolate` among themselves: some properties need the memory of the suite's own process).
 Between the runs the fuzzers take turns, and at the end the memory of one long-lived process is looked at.
 """
 
