@@ -43,9 +43,9 @@ BESIDE = (("1", "A"), ("a", "."), (".", "\t"), ("\t", "\t"))
 
 @cache
 def _beside_characters() -> Model:
-    """Return merges of what is beside a character in the probes with any first and last byte of one.
+    """Return merges that join the texts of `BESIDE` to the first and the last byte of any character.
 
-    So each boundary beside the character shows.
+    If a boundary beside a character is missing, one of them is applied.
     """
     firsts = [bytes([byte]) for byte in (*range(0xC2, 0xF5), *range(0x20), 0x7F)]
     lasts = [bytes([byte]) for byte in (*range(0x80, 0xC0), *range(0x20), 0x7F)]
