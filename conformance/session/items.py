@@ -64,14 +64,15 @@ class Finding:
 
 
 class _Pickler(pickle.Pickler):
-    """Pickles the models of the spec by name, because GPT-2's takes a megabyte."""
+    """Pickles the tables of named models by name, because each takes megabytes."""
 
     def __init__(self, file: io.BytesIO, models: Mapping[str, Model]) -> None:
         super().__init__(file)
-        self._models = models
+        self._names = {id(part): name for name, model in models.items() for part in (model.vocab, model.merges)}
 
-    def persistent_id(self, value: object) -> str | None:
-        return value.name if isinstance(value, Model) and self._models.get(value.name) is value else None
+    def persistent_id(self, value: object) -> tuple[str, bool] | None:
+        name = self._names.get(id(value)) if isinstance(value, Mapping | tuple) else None
+        return None if name is None else (name, isinstance(value, Mapping))
 
 
 class _Unpickler(pickle.Unpickler):
@@ -79,12 +80,13 @@ class _Unpickler(pickle.Unpickler):
         super().__init__(file)
         self._models = models
 
-    def persistent_load(self, name: str) -> Model:
-        return self._models[name]
+    def persistent_load(self, part: tuple[str, bool]) -> object:
+        name, is_vocab = part
+        return self._models[name].vocab if is_vocab else self._models[name].merges
 
 
 def pack(outcome: Outcome, models: Mapping[str, Model]) -> str:
-    """Return an outcome as text for another process; `models` are those of the spec."""
+    """Return an outcome as text for another process; `models` are those that have a name."""
     file = io.BytesIO()
     _Pickler(file, models).dump(outcome)
     return base64.b64encode(file.getvalue()).decode("ascii")

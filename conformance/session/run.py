@@ -423,7 +423,9 @@ def _with_pack(spec: Spec, config: pytest.Config) -> Spec:
         raise pytest.UsageError("--bpe-pack runs the cases of the pack alone; leave --bpe-spec and --bpe-seed out")
     from ..packs.loading import load_cases
 
-    return replace(spec, cases=load_cases(Path(directory), spec.clauses))
+    cases = load_cases(Path(directory), spec.clauses)
+    models = {case.model.name: case.model for case in cases if case.model is not None}
+    return replace(spec, cases=cases, models={**spec.models, **models})
 
 
 def _selection(config: pytest.Config) -> Selection:

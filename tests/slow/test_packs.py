@@ -247,6 +247,12 @@ def test_adapters_are_tested_with_a_pack(project: Project, pack: Path) -> None:
     assert f"--bpe-pack {pack} --bpe-case toy-" in output
 
 
+def test_outcomes_refer_to_the_table_of_a_pack_by_its_name(pytester: pytest.Pytester, pack: Path) -> None:
+    config = pytester.parseconfigure("conformance", "--adapter", "textbook", f"--bpe-pack={pack}")
+    spec = config.pluginmanager.getplugin("bpe-conformance-run").spec
+    assert all(spec.models[case.model.name] is case.model for case in spec.cases)
+
+
 _FIXED = """
 import json
 from bpe_conformance.fixtures import PATTERNS
