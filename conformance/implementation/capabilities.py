@@ -195,7 +195,8 @@ class _Prober:
         return self._implementation.build(model).encode("xab") == [120, 256]
 
     def _trains_with(self, pattern: str) -> bool:
-        return self._implementation.train("ab ab ab", 257, [], pattern).merges == [(b"a", b"b")]
+        """Return whether a pair is learned: a wrong one shows in the tests, not as a missing capability."""
+        return bool(self._implementation.train("ab ab ab", 257, [], pattern).merges)
 
 
 def _call(proxy: TokenizerProxy, method: str) -> None:

@@ -33,6 +33,10 @@ if TYPE_CHECKING:
 LARGE_TIMEOUT_FACTOR = 6
 """How many times as long a case with a large table may take: simple encoders go through all its merges."""
 
+MOST_LATE = 3
+"""After so many cases of one operation without an answer in time, further ones get a tenth of the time limit."""
+SHORTEST_LIMIT = 1.0
+"""In seconds."""
 MUCH_LONGER = 3
 """A call that takes so many times longer than the others of a test does more than to start processes, as they do."""
 
@@ -249,15 +253,27 @@ class CaseItem(BpeItem):
         implementation, model = self.run.implementation, self.case.model
         factor = LARGE_TIMEOUT_FACTOR if model is not None and model.is_large else 1
         ended = leftovers.ended_processes()
-        with implementation.time_limit(factor) as clock:
+        with implementation.time_limit(factor * self._share_of_limit()) as clock:
             mismatch = judging.judge(self.case, implementation)
         if mismatch is not None and isinstance(mismatch.answer, Fault) and mismatch.answer.kind == TIMED_OUT:
             is_like_others = clock.last_call < MUCH_LONGER * clock.longest_call
             if is_like_others and leftovers.ended_processes() != ended:
                 return Finding(mismatch, clock.seconds, reason="each call starts processes, which takes too long")
+            self.run.late[self.case.op] += 1
         if mismatch is not None:
             mismatch = dependence.explained(self.case, mismatch, implementation)
         return Finding(mismatch, clock.seconds)
+
+    def _share_of_limit(self) -> float:
+        """Return the share of the time limit that the case gets."""
+        limit, operation = self.run.implementation.limit, self.case.op
+        if self.run.late[operation] < MOST_LATE or limit <= SHORTEST_LIMIT:
+            return 1
+        shorter = max(SHORTEST_LIMIT, limit / 10)
+        self.run.implementation.note(
+            f"{MOST_LATE} cases of {operation} had no answer within {limit:g} s; further ones get {shorter:g} s"
+        )
+        return shorter / limit
 
 
 class PropertyItem(BpeItem):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import traceback
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from functools import cached_property
@@ -90,6 +91,7 @@ class Run:
         self.effort = replace(Effort.of_seed(config.getoption("--bpe-seed")), scale=config.getoption("--bpe-scale"))
         self.known_failures: dict[str, str] = {}
         self.outcomes: dict[str, Outcome] = {}
+        self.late: Counter[str] = Counter()
         self.expected: set[str] = set()
         self.missing: tuple[str, ...] = ()
         self.diagnosis = Diagnosis()

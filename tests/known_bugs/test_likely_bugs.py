@@ -287,6 +287,12 @@ def test_wrong_trainer_is_named_whatever_its_ids() -> None:
     assert [one.id for one in cause.bugs] == [bug.id]
 
 
+@pytest.mark.parametrize("bug", ["minimum-count-two", "rarest-pair"])
+def test_a_trainer_that_learns_other_pairs_takes_patterns_nevertheless(bug: str) -> None:
+    target = next(one.target for one in known_bugs() if one.id == bug)
+    assert "train-pattern:cl100k" in Implementation("x", target).capabilities
+
+
 class TiesByDictOrder(Trainer):
     """Keeps its counts in a dict from merge to merge, and takes the first pair of the highest count."""
 

@@ -8,7 +8,7 @@ import pytest
 from helpers.project import Project, states
 
 from bpe_conformance.cases import judging
-from bpe_conformance.session import run
+from bpe_conformance.session import items, run
 
 SKIPPED = {"stream-cut", "stream-lazy", "batch-two", "save-table", "load-table"}
 
@@ -108,6 +108,29 @@ def test_an_error_of_the_suite_shows_its_own_lines(project: Project, monkeypatch
     assert "items.py" in printed
     assert "_hookexec" not in printed
     assert "ERROR merge-priority" in printed
+
+
+LOOPS = """
+from mine import Right
+
+class Loops(Right):
+    def encode(self, text):
+        while "a" in text:
+            pass
+        return super().encode(text)
+"""
+
+
+def test_after_three_time_outs_further_cases_of_the_operation_get_less_time(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project.write("loops.py", LOOPS)
+    monkeypatch.setattr(items, "SHORTEST_LIMIT", 0.05)
+    result = project.judge("loops:Loops", "--bpe-time-limit", "0.4", "-v", "-k", "not law")
+    printed = result.stdout.str()
+    assert printed.count("gave no answer within 0.4 s") == items.MOST_LATE
+    assert "gave no answer within 0.05 s" in printed
+    assert "3 cases of encode had no answer within 0.4 s; further ones get 0.05 s" in printed
 
 
 AGEING = """
