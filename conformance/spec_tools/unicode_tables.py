@@ -90,13 +90,13 @@ def engine_table() -> str:
 
 def measured_differences() -> dict[str, list[int]]:
     """Return class → the code points of Unicode 12 that some engines, but not all, put into it."""
-    text = "".join(char for char in map(chr, range(0x110000)) if ord(char) not in SURROGATES)
+    text = "".join(chr(code) for code in range(0x110000) if code not in SURROGATES and is_in_unicode_12(chr(code)))
     found = {}
     for name, pattern in CLASSES.items():
         members = [_by_regex(pattern, text), _by_tiktoken(pattern, text), _by_tokenizers(pattern, text)]
         every: set[str] = set.intersection(*members)
         some = set.union(*members) - every
-        found[name] = sorted(ord(char) for char in some if is_in_unicode_12(char))
+        found[name] = sorted(map(ord, some))
     return found
 
 
