@@ -7,6 +7,7 @@ A module imports its package when it is loaded. Base classes are in modules name
 from __future__ import annotations
 
 import importlib
+import sys
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
@@ -30,7 +31,8 @@ def require(module: str, install: str = "") -> Any:
     except ImportError as error:
         package = module.partition(".")[0]
         help_line = f"install it: pip install {install or package}"
-        if (getattr(error, "name", "") or "").partition(".")[0] == package:
+        missing = (getattr(error, "name", "") or "").partition(".")[0]
+        if missing == package and sys.modules.get(package) is None:
             raise AdapterUnavailable(f"{package} is not installed; {help_line}") from error
         raise AdapterUnavailable(f"{package} cannot be imported: {error}; {help_line}") from error
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from . import require
 
-openai = require("rs_bpe.bpe.openai", "rs-bpe")
+openai = require("rs_bpe.bpe", "rs-bpe").openai
 
 
 class _Tokenizer:

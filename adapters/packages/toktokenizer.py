@@ -23,6 +23,7 @@ class Tokenizer(OwnIdsTokenizer):
 
     version = version("toktokenizer")
     takes_pattern = False
+    pattern = "none"
 
     @classmethod
     def filled(cls, table: OwnIds, pattern: str) -> Any:

@@ -10,6 +10,7 @@ import pytest
 
 from bpe_conformance.adapters.errors import AdapterUnavailable
 from bpe_conformance.adapters.loading import BUILT_IN, resolve
+from bpe_conformance.adapters.packages import require
 from bpe_conformance.adapters.packages.tokenizer_json import write_tokenizer_json
 from bpe_conformance.cases.judging import judge
 from bpe_conformance.cases.skipping import skip_reason
@@ -133,9 +134,20 @@ def test_package_passes_a_few_cases(name: str) -> None:
 def test_missing_package_gives_one_line_error(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     module, _ = PACKAGES[name]
     monkeypatch.delitem(sys.modules, BUILT_IN[name].partition(":")[0], raising=False)
+    for part in [part for part in sys.modules if part.startswith(f"{module}.")]:
+        monkeypatch.delitem(sys.modules, part)
     monkeypatch.setitem(sys.modules, module, None)
     with pytest.raises(AdapterUnavailable, match=rf"^{module} is not installed; install it: pip install \S+$"):
         resolve(name)
+
+
+def test_a_package_without_the_module_that_the_adapter_needs_is_said_to_be_installed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "half.py").touch()
+    monkeypatch.syspath_prepend(str(tmp_path))
+    with pytest.raises(AdapterUnavailable, match=r"^half cannot be imported: No module named 'half\.part'"):
+        require("half.part")
 
 
 def test_a_tokenizer_json_holds_a_special_token_whose_text_spells_other_bytes(tmp_path: Path) -> None:
