@@ -150,6 +150,15 @@ def _long_runs(implementation: Implementation, effort: Effort) -> Iterator[_Row]
 
         yield _Row(f"a pre-token of {what}", _sizes(effort, sizes), pose, may_refuse=True)
     yield _Row("a pre-token of long tokens", RUN_SIZES[::2], long_tokens, may_refuse=True)
+    yield _Row("pre-tokens that differ in one letter", RUN_SIZES[:4], _alike, may_refuse=True)
+
+
+def _alike(size: int) -> Posed:
+    """Pose words that are equal but for their first, middle or last letter, so that a cache must not confuse them."""
+    word = size * "a"
+    words = [word, *(f"{word[:at]}b{word[at + 1 :]}" for at in (0, size // 2, size - 1))]
+    text = "".join(f" {word}" for word in words)
+    return Question("encode", read_model({}), {"text": text}), Ids(tuple(text.encode("ascii")))
 
 
 def _large_tables(implementation: Implementation, effort: Effort) -> Iterator[_Row]:

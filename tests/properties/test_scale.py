@@ -100,6 +100,26 @@ class LooksNoFurtherThan100Characters(LooksNoFurtherThanItsBlock):
     block, encoding, units = 100, "utf-32-le", 4
 
 
+class CachesByTheFirst255Characters(Encoder):
+    def __init__(self, *arguments: Any, **keywords: Any) -> None:
+        super().__init__(*arguments, **keywords)
+        self._ids_of: dict[str, list[int]] = {}
+
+    def encode_pre_token(self, pre_token: str) -> list[int]:
+        key = pre_token[:255]
+        if key not in self._ids_of:
+            self._ids_of[key] = super().encode_pre_token(pre_token)
+        return self._ids_of[key]
+
+
+class CachesByLengthAndEnds(CachesByTheFirst255Characters):
+    def encode_pre_token(self, pre_token: str) -> list[int]:
+        key = f"{len(pre_token)}{pre_token[:64]}{pre_token[-64:]}"
+        if key not in self._ids_of:
+            self._ids_of[key] = Encoder.encode_pre_token(self, pre_token)
+        return self._ids_of[key]
+
+
 class OverwritesItsCache(Encoder):
     """Keeps ids in 10,000 places, one after the other, and does not forget which word a place was for."""
 
@@ -247,6 +267,8 @@ def test_every_known_bug_with_long_inputs_is_caught(bug: str) -> None:
         ("law-large-table", NumbersSpecialsIn8Bits),
         ("law-long-streams", EndsAtAnEmptyBlock),
         ("law-long-batches", RowsCut),
+        ("law-long-runs", CachesByTheFirst255Characters),
+        ("law-long-runs", CachesByLengthAndEnds),
         ("law-long-runs", MergesRecursively),
         ("law-long-runs", TokensOfAtMost512Bytes),
         ("law-long-decoding", CutsTokensWhenDecoding),
@@ -314,16 +336,25 @@ def test_a_tokenizer_that_does_not_answer_in_time_passes_with_a_note() -> None:
 @pytest.mark.parametrize(("limit", "passes"), [(2_048, True), (2_000, False)])
 def test_a_long_pre_token_may_be_refused_beyond_the_limit(limit: int, passes: bool) -> None:
     class Refuses(Encoder):
-        def encode(self, text: str) -> list[int]:
-            if len(text) > limit:
+        def encode_pre_token(self, pre_token: str) -> list[int]:
+            if len(pre_token) > limit:
                 raise ValueError("too long")
-            return super().encode(text)
+            return super().encode_pre_token(pre_token)
 
     implementation = Implementation("x", Refuses)
     found = PROPERTIES["law-long-runs"].run(implementation, Effort())
     assert (found is None) is passes
     if passes:
         assert any("is refused: ValueError" in note for note in implementation.notes)
+
+
+def test_a_long_text_may_not_be_refused() -> None:
+    class Refuses(Encoder):
+        def encode(self, text: str) -> list[int]:
+            if len(text) > 2_048:
+                raise ValueError("too long")
+            return super().encode(text)
+
     assert run("law-long-texts", Refuses) is not None
 
 
