@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from . import refuse_special_tokens, require
 from .own_ids import OwnIds, OwnIdsTokenizer
@@ -24,6 +24,7 @@ class Tokenizer(OwnIdsTokenizer):
     version = version("toktokenizer")
     takes_pattern = False
     pattern = "none"
+    conventions: ClassVar[Mapping[str, str]] = {"tie_break": "unspecified"}
 
     @classmethod
     def filled(cls, table: OwnIds, pattern: str) -> Any:

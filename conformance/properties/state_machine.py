@@ -304,7 +304,8 @@ class Machine(RuleBasedStateMachine):
                 return
         if isinstance(answer, Table) and (proxy := proxies[0]) is not None:
             model = Model(answer.vocab, answer.merges, special or None, pattern)
-            self.add(replace(origin, model=model), lambda: proxy)
+            if model.well_formed:  # if not, other tests show it
+                self.add(replace(origin, model=model), lambda: proxy)
 
     # Asking them
 

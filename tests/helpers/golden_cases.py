@@ -8,10 +8,26 @@ from typing import Any
 from bpe_conformance.cases.expectations import compute
 from bpe_conformance.cases.judging import judge
 from bpe_conformance.cases.skipping import skip_reason
-from bpe_conformance.fixtures.spec import Case, Clause, read_case
+from bpe_conformance.fixtures import read_model
+from bpe_conformance.fixtures.spec import Case, Clause
 from bpe_conformance.implementation.implementation import Implementation
 from bpe_conformance.outcome import Mismatch
 from bpe_conformance.reference import Tokenizer as Reference
+
+
+def read_case(raw: Mapping[str, Any], clause: Clause) -> Case:
+    """Return the case that a mapping with the keys of the YAML describes."""
+    model = raw.get("model")
+    return Case(
+        id=raw["id"],
+        title=raw["title"],
+        since="1.0",
+        clause=clause,
+        op=raw["op"],
+        model=None if model is None else read_model(model),
+        input=raw["input"],
+        expect=raw["expect"],
+    )
 
 
 def case(

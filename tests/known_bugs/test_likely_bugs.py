@@ -9,13 +9,14 @@ from functools import cache
 from typing import Any
 
 import pytest
+from helpers.golden_cases import read_case
 
 from bpe_conformance.cases import dependence
 from bpe_conformance.cases.expectations import compute
 from bpe_conformance.cases.judging import judge
 from bpe_conformance.cases.training import is_correct_up_to_ties
 from bpe_conformance.fixtures import Model
-from bpe_conformance.fixtures.spec import Case, Spec, installed_spec, read_case
+from bpe_conformance.fixtures.spec import Case, Spec, installed_spec
 from bpe_conformance.implementation.implementation import Implementation
 from bpe_conformance.known_bugs import known_bugs
 from bpe_conformance.known_bugs.correct import Encoder, Trainer

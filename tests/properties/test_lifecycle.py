@@ -6,7 +6,7 @@ import os
 import shutil
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 from helpers.wrong_tokenizers import Whole
@@ -22,6 +22,9 @@ from bpe_conformance.reference import Tokenizer
 
 class EncoderOnly:
     """Cannot be trained or loaded, so every step of the state machine needs a table."""
+
+    vocab: dict[int, bytes]
+    merges: list[tuple[bytes, bytes]]
 
     def __init__(self, *arguments: Any) -> None:
         self._inner = Tokenizer(*arguments)
@@ -222,3 +225,18 @@ def test_a_tokenizer_that_refuses_some_tables_is_tested_on_the_others(accepts: i
 
     found = Lifecycle(Implementation("x", Refuses), Effort(examples_factor=0.4), STAGES[:1]).run()
     assert all(one.mismatch.depends_on for one in found.values())
+
+
+def test_a_trained_tokenizer_without_a_usable_table_is_asked_nothing() -> None:
+    class LosesAnEntry(EncoderOnly):
+        conventions: ClassVar[dict[str, str]] = {"tie_break": "unspecified"}
+
+        @classmethod
+        def train(cls, text: str, vocab_size: int, special_tokens: list[str]) -> LosesAnEntry:
+            learned = Tokenizer.train(text, vocab_size, special_tokens)
+            trained = cls(learned.vocab, learned.merges)
+            trained.vocab = {index: token for index, token in learned.vocab.items() if token != b"\x80"}
+            trained.merges = learned.merges
+            return trained
+
+    assert not accused(Implementation("x", LosesAnEntry), stage_of("law-instances"))
