@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
 from functools import cache
 from itertools import product
 
-from bpe_conformance.fixtures import Merge, characters, read_model
+from bpe_conformance.fixtures import Merge, Model, characters, read_model
 from bpe_conformance.reference import textbook
 
 from ..cases.expectations import oracle
@@ -116,6 +117,7 @@ def spaces() -> Mapping[str, int]:
         "pairs of bytes of UTF-8, merged in encoding": sum(map(len, pairs_of_bytes().values())),
         "lengths of a text and of a pre-token, encoded": 2 * (LONGEST + 1),
         "positions of a cut in a stream": LONGEST + 1,
+        "runs of three white space characters in a stream": len(RUNS),
     }
 
 
@@ -211,7 +213,7 @@ def _lengths(implementation: Implementation) -> Mismatch | None:
 
 
 def _cuts(implementation: Implementation) -> Mismatch | None:
-    """A stream gives the same ids wherever one text is cut in two."""
+    """A stream gives the same ids wherever one text is cut in two, or if runs of white space come in characters."""
     text = TEXTS[0]
     right = Ids(tuple(oracle(MODEL, implementation.conventions).encode(text)))
     instance = Instance(implementation, MODEL)
@@ -219,7 +221,23 @@ def _cuts(implementation: Implementation) -> Mismatch | None:
         question = Question("stream", MODEL, {"chunks": [text[:cut], text[cut:]]})
         if instance.ask(question) != right:
             return equals_oracle(implementation, question, "LAW-STREAM-1")
-    return None
+    runs = Question("stream", _pairs_of_blanks(), {"chunks": [*"".join(RUNS)]})
+    if ask(implementation, runs) == correct_answer(runs, implementation.conventions):
+        return None
+    alone = (equals_oracle(implementation, replace(runs, input={"chunks": [*run]}), "LAW-STREAM-1") for run in RUNS)
+    return next(filter(None, alone), None) or equals_oracle(implementation, runs, "LAW-STREAM-1")
+
+
+BLANKS = " \t\n\r\u00a0\u3000"
+RUNS = tuple(f"a{''.join(run)}b" for run in product(BLANKS, repeat=3))
+"""White space of one byte, of two and of three, where a stream may not cut."""
+
+
+@cache
+def _pairs_of_blanks() -> Model:
+    """Return a table in which each pair of these white space characters is one token."""
+    inside = [(b"\xc2", b"\xa0"), (b"\xe3", b"\x80"), (b"\xe3\x80", b"\x80")]
+    return strategies.with_ids([*inside, *((one.encode(), other.encode()) for one, other in product(BLANKS, BLANKS))])
 
 
 PROPERTIES: tuple[Property, ...] = (

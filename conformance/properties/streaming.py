@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
 from ..implementation.implementation import Implementation
+from ..implementation.proxy import TokenizerProxy
 from ..outcome import Ids, Mismatch, Question, Rows
 from . import strategies
 from .asking import Instance, equals_oracle, undisturbed
@@ -16,12 +18,16 @@ def _chunks(implementation: Implementation, question: Question) -> Mismatch | No
     return equals_oracle(implementation, question, "LAW-STREAM-1")
 
 
+OTHER_CHUNK = "ba, "
+"""Streams that are read in turn must differ: those that share a buffer would be equal to those that do not."""
+
+
 class _Interrupted(Exception):
     """The chunks of a stream cannot be read."""
 
 
 def _side_by_side(implementation: Implementation, question: Question) -> Mismatch | None:
-    """A stream that is left unread, one whose chunks fail, and two that are read in turn do not affect one another."""
+    """A stream that is left unread, one whose chunks fail, and others that are read in between do not affect it."""
     chunks = question.input["chunks"]
     assert question.model is not None
     tokenizer = Instance(implementation, question.model)
@@ -38,10 +44,24 @@ def _side_by_side(implementation: Implementation, question: Question) -> Mismatc
     found = _asked(implementation, tokenizer, question, "after a stream whose chunks raised an error")
     if found is not None:
         return found
-    answer = tokenizer.call(lambda one: Rows(tuple(map(tuple, one.streams_in_turn(list(chunks), list(chunks))))))
-    rows = [Ids(row) for row in answer.rows] if isinstance(answer, Rows) else [answer]
-    in_turn = Question("stream", question.model, question.input, "while another stream is read in turn")
-    return next(filter(None, (undisturbed(implementation, in_turn, row) for row in rows)), None)
+    texts = (list(chunks), [OTHER_CHUNK, *reversed(chunks)])
+    answer = tokenizer.call(lambda one: Rows(tuple(map(tuple, one.streams_in_turn(*texts)))))
+    rows = [Ids(row) for row in answer.rows] if isinstance(answer, Rows) else [answer] * len(texts)
+    for given, row in zip(texts, rows, strict=True):
+        in_turn = Question("stream", question.model, {"chunks": given}, "while another stream is read in turn")
+        found = undisturbed(implementation, in_turn, row)
+        if found is not None:
+            return found
+    answer = tokenizer.call(lambda one: Ids(tuple(one.stream(_using(one, chunks)))))
+    between = replace(question, context="while its chunks are read by code that reads another stream")
+    return undisturbed(implementation, between, answer) if isinstance(answer, Ids) else None  # it may refuse that
+
+
+def _using(tokenizer: TokenizerProxy, chunks: Iterable[str]) -> Iterator[str]:
+    """Yield chunks, and read another stream after each."""
+    for chunk in chunks:
+        yield chunk
+        tokenizer.stream([OTHER_CHUNK])
 
 
 def _asked(implementation: Implementation, tokenizer: Instance, question: Question, context: str) -> Mismatch | None:

@@ -114,6 +114,28 @@ class KeepsUnreadChunks(Whole):
         buffer.clear()
 
 
+class KeepsChunksInTheTokenizer(Whole):
+    """Collects the chunks of a stream in an attribute, which each stream empties at its start."""
+
+    def encode_iterable(self, chunks: Iterable[str]) -> Iterator[int]:
+        self.buffer: list[str] = []
+        for chunk in chunks:
+            self.buffer.append(chunk)
+        yield from self.encode("".join(self.buffer))
+
+
+class SharesIdsOfOpenStreams(Whole):
+    """Puts the ids of all streams into one queue."""
+
+    def encode_iterable(self, chunks: Iterable[str]) -> Iterator[int]:
+        queue: list[int] = self.__dict__.setdefault("_queue", [])
+        queue += self.encode("".join(chunks))
+        for _ in range(len(queue)):
+            if queue:
+                yield queue.pop(0)
+        queue.clear()
+
+
 class LeavesOutSurrogates(Whole):
     def encode_batch(self, texts: list[str]) -> list[list[int]]:
         return [self.encode(text.encode("utf-8", "ignore").decode("utf-8")) for text in texts]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from itertools import pairwise, product
 from typing import Any
@@ -37,6 +38,12 @@ class CutsAt37(Whole):
         return
 
 
+class CutsAfterNoBreakSpaces(Whole):
+    def encode_iterable(self, chunks: Iterable[str]) -> Iterator[int]:
+        for part in re.split("(?<=\u00a0)(?=  )", "".join(chunks)):
+            yield from self.encode(part)
+
+
 class WrongFor111(Whole):
     def encode(self, text: str) -> list[int]:
         return super().encode(text)[: None if len(text) != 111 else -1]
@@ -53,6 +60,7 @@ def run(name: str, target: Any) -> Found | None:
         ("law-encode-pairs", NeverMergesBdC3),
         ("law-encode-lengths", WrongFor111),
         ("law-stream-cuts", CutsAt37),
+        ("law-stream-cuts", CutsAfterNoBreakSpaces),
     ],
 )
 def test_a_single_incorrect_value_fails(name: str, target: type) -> None:

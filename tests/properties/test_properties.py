@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -50,6 +50,8 @@ WRONG: list[tuple[str, Any]] = [
     ("law-train-long", wrong.TrainsAtMost200),
     ("law-stream", "chunks-encoded-alone"),
     ("law-stream-apart", wrong.KeepsUnreadChunks),
+    ("law-stream-apart", wrong.KeepsChunksInTheTokenizer),
+    ("law-stream-apart", wrong.SharesIdsOfOpenStreams),
     ("law-batch", "rows-padded"),
     ("law-batch-bad-text", wrong.LeavesOutSurrogates),
     ("law-load", wrong.LoadsInKeyOrder),
@@ -77,6 +79,23 @@ def test_save_may_refuse_a_directory_that_is_in_use() -> None:
             super().save(folder)
 
     assert found("law-saved-over", Refuses) is None
+
+
+def test_a_stream_may_refuse_chunks_from_code_that_uses_the_tokenizer() -> None:
+    class Refuses(wrong.Whole):
+        reading = False
+
+        def encode_iterable(self, chunks: Iterable[str]) -> Iterator[int]:
+            if self.reading:
+                raise RuntimeError("already borrowed")
+            self.reading = True
+            try:
+                text = "".join(chunks)
+            finally:
+                self.reading = False
+            yield from self.encode(text)
+
+    assert found("law-stream-apart", Refuses) is None
 
 
 def test_encoder_that_ignores_entries_is_not_blamed_for_its_files() -> None:
