@@ -221,23 +221,31 @@ def _cuts(implementation: Implementation) -> Mismatch | None:
         question = Question("stream", MODEL, {"chunks": [text[:cut], text[cut:]]})
         if instance.ask(question) != right:
             return equals_oracle(implementation, question, "LAW-STREAM-1")
-    runs = Question("stream", _pairs_of_blanks(), {"chunks": [*"".join(RUNS)]})
+    runs = Question("stream", _pairs_of_blanks(), {"chunks": [*"".join(STREAM)]})
     if ask(implementation, runs) == correct_answer(runs, implementation.conventions):
         return None
-    alone = (equals_oracle(implementation, replace(runs, input={"chunks": [*run]}), "LAW-STREAM-1") for run in RUNS)
+    alone = (equals_oracle(implementation, replace(runs, input={"chunks": [*run]}), "LAW-STREAM-1") for run in STREAM)
     return next(filter(None, alone), None) or equals_oracle(implementation, runs, "LAW-STREAM-1")
 
 
 BLANKS = " \t\n\r\u00a0\u3000"
+NEARLY_BLANKS = "\x1c\x1d\x1e\x1f\u00ad\u180e\u200b\u200d\u2060\ufeff"
+"""Characters that `str.isspace`, an older Unicode or a reader takes for white space, and the patterns do not."""
 RUNS = tuple(f"a{''.join(run)}b" for run in product(BLANKS, repeat=3))
 """White space of one byte, of two and of three, where a stream may not cut."""
+STREAM = (*RUNS, *(f" !{char}! b" for char in NEARLY_BLANKS))
 
 
 @cache
 def _pairs_of_blanks() -> Model:
-    """Return a table in which each pair of these white space characters is one token."""
-    inside = [(b"\xc2", b"\xa0"), (b"\xe3", b"\x80"), (b"\xe3\x80", b"\x80")]
-    return strategies.with_ids([*inside, *((one.encode(), other.encode()) for one, other in product(BLANKS, BLANKS))])
+    """Return a table in which each pair of these white space characters is one token, and each `!` with the others."""
+    merges: dict[Merge, None] = {}
+    for char in (one.encode() for one in BLANKS + NEARLY_BLANKS):
+        merges.update({(char[:end], char[end : end + 1]): None for end in range(1, len(char))})
+    merges.update({(one.encode(), other.encode()): None for one, other in product(BLANKS, BLANKS)})
+    for char in (one.encode() for one in NEARLY_BLANKS):
+        merges.update({(b"!", char): None, (b"!" + char, b"!"): None})
+    return strategies.with_ids([*merges])
 
 
 PROPERTIES: tuple[Property, ...] = (

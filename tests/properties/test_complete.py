@@ -44,6 +44,12 @@ class CutsAfterNoBreakSpaces(Whole):
             yield from self.encode(part)
 
 
+class CutsBeforeSeparators(Whole):
+    def encode_iterable(self, chunks: Iterable[str]) -> Iterator[int]:
+        for part in re.split("(?=\x1d)", "".join(chunks)):
+            yield from self.encode(part)
+
+
 class WrongFor111(Whole):
     def encode(self, text: str) -> list[int]:
         return super().encode(text)[: None if len(text) != 111 else -1]
@@ -61,6 +67,7 @@ def run(name: str, target: Any) -> Found | None:
         ("law-encode-lengths", WrongFor111),
         ("law-stream-cuts", CutsAt37),
         ("law-stream-cuts", CutsAfterNoBreakSpaces),
+        ("law-stream-cuts", CutsBeforeSeparators),
     ],
 )
 def test_a_single_incorrect_value_fails(name: str, target: type) -> None:
