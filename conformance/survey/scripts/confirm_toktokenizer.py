@@ -58,6 +58,7 @@ def special():
 check("MERGE-LEFT-1", run, 0)
 check("MERGE-ORDER-1", lambda: load([(97, 98), (256, 99), (99, 100)]).encode("abcd"), [257, 100])
 check("TRAIN-IDS-1", euro, "\u20ac")
+check("LAW-REPLAY-1", lambda: len({str(trained("ab cd ef gh", 1).encoder) for _ in range(20)}), 1)
 check("TRAIN-END-1", lambda: len(trained("aaaa", 3).encoder), 2)
 check("DECODE-UTF8-1", lambda: load([]).decode([0xE2]), "\ufffd")
 check("DECODE-UNKNOWN-1", lambda: load([]).decode([300]), "an error")
