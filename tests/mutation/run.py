@@ -37,7 +37,8 @@ MODULES = (
     *("conventions", "trainer", "encoder", "special_tokens", "streaming", "text_encoder", "tokenizer", "patterns"),
     *("formats/gpt2", "counting"),
 )
-COMMAND = ("conformance", "--bpe-strict", "-q", "-p", "no:cacheprovider", "--adapter")
+COMMAND = ("conformance", "--bpe-strict", "-q", "-p", "no:cacheprovider", "--assert=plain", "--adapter")
+"""pytest's rewriting of assertions would import the modules of the package before a mutant."""
 ADAPTERS = {
     "reference": (),
     "other_conventions:FirstSeen": ("--bpe-section", "TRAIN"),
@@ -46,6 +47,8 @@ ADAPTERS = {
 }
 """The adapters under test: the reference, and its training under other conventions."""
 ROOT, TIME_LIMIT, MEMORY = Path(__file__).parents[2], 300.0, 4 << 30
+NOT_IMPORTED = 71
+"""The exit status of a child that never imported its mutant."""
 CACHED = ("resolve",)
 """Functions that later items rely on but do not call again."""
 
@@ -57,8 +60,10 @@ class _Mutated(SourceFileLoader):
         name = mutant.module.replace("/", ".")
         super().__init__(f"bpe_conformance.reference.{name}", str(REFERENCE / f"{mutant.module}.py"))
         self.source = mutant.source
+        self.imported = False
 
     def get_code(self, fullname: str) -> CodeType:
+        self.imported = True
         return compile(self.source, self.path, "exec")
 
     def find_spec(self, fullname: str, path: object = None, target: object = None) -> ModuleSpec | None:
@@ -128,8 +133,9 @@ def fork(plugins: Mapping[str, object], output: Path, *options: str, mutant: Mut
         for name in [name for name in sys.modules if name.startswith("bpe_conformance.reference")]:
             if not name.endswith(".textbook"):  # the oracle is not mutated
                 del sys.modules[name]
-        if mutant:
-            sys.meta_path.insert(0, _Mutated(mutant))
+        mutated = _Mutated(mutant) if mutant else None
+        if mutated:
+            sys.meta_path.insert(0, mutated)
         status = 0
         try:
             for adapter, plugin in plugins.items():
@@ -139,6 +145,8 @@ def fork(plugins: Mapping[str, object], output: Path, *options: str, mutant: Mut
                     break
         except BaseException:
             status = 70
+        if plugins and mutated and not mutated.imported:
+            status = NOT_IMPORTED
         sys.stdout.flush()
         os._exit(status)
     return pid
@@ -189,6 +197,8 @@ def verdicts(found: list[Mutant], jobs: int, folder: Path) -> Iterator[tuple[Mut
                     os.killpg(pid, signal.SIGKILL)  # files that it may have left
                 by = note.read_text("utf-8") if note.exists() else ""
                 killers[mutant.module][by] += 1
+                if os.waitstatus_to_exitcode(status) == NOT_IMPORTED:
+                    sys.exit(f"{mutant.module} was not imported, so its mutants were not tested")
                 yield mutant, by or (f"status {status}" if status else ""), time.monotonic() - since
 
 
