@@ -75,7 +75,7 @@ MANY_SPECIALS = 1_100
 """Published tables have 1,000."""
 DIFFERENT = (10, 1_000, 11_000)
 """More pre-tokens than many caches hold: 10,000."""
-DIFFERENT_WORDS = (10, 1_000, 6_000)
+DIFFERENT_WORDS = (60, 1_000, 11_000)
 SEGMENTS = (9, 1_009, 8_009)
 MOST_BY_ORACLE = 1_100
 """The greatest size that the oracle answers, if a pattern other than GPT-2's is declared."""
@@ -289,13 +289,18 @@ def _large_trainings(implementation: Implementation, effort: Effort) -> Iterator
 
 
 def _different_words(implementation: Implementation, count: int) -> Posed:
-    """Pose training on this many words that occur once. Together, their pairs are more frequent than those of ` xy`."""
-    words = ("".join("bcdefghi"[7_919 * at >> 3 * place & 7] for place in range(6)) for at in range(count))
-    given = {"text": " xy" * (count // 20) + "".join(f" {word}" for word in words), "vocab_size": 258}
-    question = Question("train", None, {**given, "special_tokens": []})
-    right = correct_answer(question, implementation.conventions)
-    assert isinstance(right, Table)
-    return question, right
+    """Pose training on this many words that occur once, which have a pair in common, and on one that occurs often.
+
+    The pair of all words is a little more frequent than that of ` xy`. When it is merged, all words change.
+    """
+
+    def text(count: int) -> str:
+        rest = ("".join("bcdefghi"[7_919 * at >> 3 * place & 7] for place in range(6)) for at in range(count))
+        words = (f" k{'j' if at % 2 else 'lmno'[at // 2 % 4]}{letters}" for at, letters in enumerate(rest))
+        return " xy" * (count - count // 25 - 1) + "".join(words)
+
+    given = {"text": text(count), "vocab_size": 260, "special_tokens": []}
+    return _learned(implementation, given, text(DIFFERENT_WORDS[0]))
 
 
 def _segments(implementation: Implementation, count: int) -> Posed:
