@@ -59,7 +59,8 @@ class MinbpeTokenizer:
 def minbpe(spec: str) -> object:
     """Return an adapter over a class with `train(text, vocab_size)`, `encode`, `decode`, `merges` and `vocab`.
 
-    If the class takes a `pattern`, it gets GPT-2's or the requested one. If it has `register_special_tokens`, the
+    If the class takes a `pattern`, it gets GPT-2's or the requested one; if not, its attribute `pattern` declares the
+    split, as in any adapter. If it has `register_special_tokens`, the
     adapter registers the special tokens; otherwise it supports none. `train` never supports them. If `merges` and
     `vocab` cannot be set, the adapter only trains.
 
@@ -115,6 +116,8 @@ def minbpe(spec: str) -> object:
     adapter.train = train
     own = getattr(cls, "conventions", {})
     adapter.conventions = {"tie_break": "first-seen", **own}
+    if not splits and isinstance(declared := getattr(cls, "pattern", None), str):
+        adapter.pattern = declared
     return adapter
 
 

@@ -54,7 +54,6 @@ from .scale_inputs import (
     MIXED,
     ORDERED,
     SPECIAL,
-    TANGLED,
     WORDS,
     Posed,
     RepeatedText,
@@ -63,7 +62,6 @@ from .scale_inputs import (
     large_table,
     letters_of_large_table,
     long_tokens,
-    tangled,
 )
 
 SIZES = (60, 1_100, 8_800, 70_000)
@@ -141,7 +139,6 @@ def _long_runs(implementation: Implementation, effort: Effort) -> Iterator[_Row]
     right = partial(oracle, conventions=implementation.conventions)
     for what, model, part, sizes in (
         ("letters", ORDERED, "abc", RUN_SIZES),
-        ("letters in no order", tangled(), TANGLED, RUN_SIZES[:4]),
         ("one letter", DOUBLED, "a", RUN_SIZES[:4]),
         ("white space", BLANK, "\t \n", RUN_SIZES[:5]),
     ):

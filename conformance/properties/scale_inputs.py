@@ -9,7 +9,6 @@ from itertools import pairwise, product
 
 from bpe_conformance.fixtures import Model, read_model, write_token
 from bpe_conformance.fixtures.models import gpt2_model
-from bpe_conformance.reference import textbook
 
 from ..cases.expectations import oracle
 from ..implementation.implementation import Implementation
@@ -72,20 +71,6 @@ def mixed(pattern: str) -> Model:
     merges = [[write_token(pair[:1]), write_token(pair[1:])] for pair in ordered]
     merge_ids = [70_000 + 3 * number for number in range(len(merges))]
     return read_model({"merges": merges, "merge_ids": merge_ids, "pattern": pattern})
-
-
-TANGLED = "".join("abcd"[int(digit) % 4] for digit in str(3**200)) + "z"
-"""Letters in no order. The last one is in no merge, so the ids of the part do not depend on what is around it."""
-
-
-@cache
-def tangled() -> Model:
-    """Return a table in which a merge in `TANGLED` often has a neighbour that an earlier merge made.
-
-    The odd merges come first, so that a merge can create a pair of a lower rank than its own.
-    """
-    merges = textbook.learn(TANGLED, 256 + 40)
-    return strategies.with_ids(merges[1::2] + merges[::2])
 
 
 @cache

@@ -21,7 +21,7 @@ from bpe_conformance.outcome import Ids, Measure, Question
 from bpe_conformance.properties import scale
 from bpe_conformance.properties.engine import Effort, Found, skip_reason
 from bpe_conformance.properties.scale_inputs import Texts
-from bpe_conformance.reference import Tokenizer, textbook
+from bpe_conformance.reference import Tokenizer
 
 PROPERTIES = {one.id: one for one in scale.PROPERTIES}
 LONG_BUGS = {bug.id: bug for bug in known_bugs() if bug.long}
@@ -118,18 +118,6 @@ class CachesByLengthAndEnds(CachesByTheFirst255Characters):
         if key not in self._ids_of:
             self._ids_of[key] = Encoder.encode_pre_token(self, pre_token)
         return self._ids_of[key]
-
-
-class MergesLongWordsInOnePass(Encoder):
-    """Applies each merge once to a long pre-token, in order of rank."""
-
-    def encode_pre_token(self, pre_token: str) -> list[int]:
-        if len(pre_token) <= 256:
-            return super().encode_pre_token(pre_token)
-        tokens = textbook.atoms(pre_token)
-        for pair in self.merges:
-            tokens = textbook.replace(tokens, pair)
-        return [self.ids[token] for token in tokens]
 
 
 class OverwritesItsCache(Encoder):
@@ -281,7 +269,6 @@ def test_every_known_bug_with_long_inputs_is_caught(bug: str) -> None:
         ("law-long-batches", RowsCut),
         ("law-long-runs", CachesByTheFirst255Characters),
         ("law-long-runs", CachesByLengthAndEnds),
-        ("law-long-runs", MergesLongWordsInOnePass),
         ("law-long-runs", MergesRecursively),
         ("law-long-runs", TokensOfAtMost512Bytes),
         ("law-long-decoding", CutsTokensWhenDecoding),
