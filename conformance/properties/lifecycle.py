@@ -133,6 +133,8 @@ class Lifecycle:
         elif self.undisturbed.answers(origin, question):
             if not state or not self.undisturbed.answers_if_built(origin, question):
                 state = self._of_encoder if history == "law-history" else history
+            if state == "law-after-error" and not machine.has_refused:
+                state = "law-history"
             self.fail(state, mismatch)
         elif self.undisturbed.answers_in_new_process(origin, question):
             self._search.most_shrinks = 0  # what the tokenizers share outlives an example

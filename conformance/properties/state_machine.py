@@ -179,6 +179,7 @@ class Machine(RuleBasedStateMachine):
         self.streams: list[_Stream] = []
         self.made = 0
         self._returned: list[tuple[list[Any], list[Any], Question]] = []
+        self.has_refused = False
         self._steps: list[str] = []
         self._scratch = contextlib.ExitStack()
 
@@ -208,6 +209,7 @@ class Machine(RuleBasedStateMachine):
             answer = ask()
             return answer if isinstance(answer, Answer) else Accepted()
         except (CallFailed, TimedOut) as failed:
+            self.has_refused = True
             return failed.answer
 
     # Making tokenizers

@@ -227,6 +227,20 @@ def test_a_tokenizer_that_refuses_some_tables_is_tested_on_the_others(accepts: i
     assert all(one.mismatch.depends_on for one in found.values())
 
 
+def test_an_encoder_is_not_accused_of_an_error_that_it_did_not_raise() -> None:
+    class CachesWithoutTheChoice(Whole):
+        def encode(self, text: str, *, allowed_special: Any = "all", disallowed_special: Any = "all") -> list[int]:
+            cache: dict[str, list[int]] = self.__dict__.setdefault("_cache", {})
+            if text not in cache:
+                cache[text] = super().encode(
+                    text, allowed_special=allowed_special, disallowed_special=disallowed_special
+                )
+            return [*cache[text]]
+
+    implementation = Implementation("x", CachesWithoutTheChoice)
+    assert accused(implementation, stage_of("law-after-error"), Effort()) == {"law-history"}
+
+
 def test_a_trained_tokenizer_without_a_usable_table_is_asked_nothing() -> None:
     class LosesAnEntry(EncoderOnly):
         conventions: ClassVar[dict[str, str]] = {"tie_break": "unspecified"}

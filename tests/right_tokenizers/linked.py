@@ -1,4 +1,7 @@
-"""A tokenizer with a linked list, a heap and a small cache; it streams in blocks."""
+"""A tokenizer with a linked list, a heap and a small cache; it streams in blocks.
+
+It refuses a table in which a merge needs the result of a later one, as every tokenizer may.
+"""
 
 from __future__ import annotations
 
@@ -21,6 +24,11 @@ class Tokenizer:
         self.special = parts.distinct(special_tokens)
         self.vocab, self.merges, self.ids = parts.table(vocab, merges, self.special)
         self.ranks = parts.ranks(self.merges)
+        made = {*parts.BYTES}
+        for left, right in self.merges:
+            if not {left, right} <= made:
+                raise ValueError(f"no earlier merge makes the parts of {left!r} {right!r}")
+            made.add(left + right)
         self.word = lru_cache(maxsize=100)(self._word)
 
     def _word(self, word: str) -> tuple[int, ...]:
