@@ -129,6 +129,13 @@ class EachMergeOnce(Encoder):
             word = _join(word, here)
 
 
+class LastPairNotMerged(Encoder):
+    def merge(self, word: Word) -> Word:
+        while len(word) > 2 and (found := [(self.ranks[pair], pair) for pair in pairwise(word) if pair in self.ranks]):
+            word = textbook.replace(word, min(found)[1])
+        return word
+
+
 class RightmostOfEquals(Encoder):
     def merge(self, word: Word) -> Word:
         while places := {pair: here for here, pair in enumerate(pairwise(word)) if pair in self.ranks}:

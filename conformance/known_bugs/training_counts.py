@@ -172,6 +172,19 @@ class StaleHeapEntry(_CountsOnce):
                 counts[window] += times
 
 
+class FallenPairsLost(Trainer):
+    def __init__(self, vocab: dict[int, bytes], merges: list[Merge]) -> None:
+        super().__init__(vocab, merges)
+        self.before = Counter[Merge]()
+        self.lost = set[Merge]()
+
+    def count(self, words: Words) -> Counter[Merge]:
+        counts = super().count(words)
+        self.lost |= {pair for pair, count in counts.items() if count < self.before[pair]}
+        self.before = counts
+        return Counter({pair: count for pair, count in counts.items() if pair not in self.lost})
+
+
 class TwoMergesPerCount(Trainer):
     def learn(self, words: Words, merge_count: int) -> list[Merge]:
         merges: list[Merge] = []

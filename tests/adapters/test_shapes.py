@@ -52,6 +52,10 @@ class Basic:
         return b"".join(self.vocab[i] for i in ids).decode("utf-8", errors="replace")
 
 
+class Whole(Basic):
+    pattern = "none"
+
+
 class Regex(Basic):
     def __init__(self, pattern=None):
         super().__init__()
@@ -148,6 +152,12 @@ def test_minbpe_class_without_pattern_is_adapted() -> None:
     implementation = Implementation("x", resolve("minbpe:minbpe_like:Basic"))
     assert not any("pattern" in capability for capability in implementation.capabilities)
     assert implementation.train("abab", 258, []).merges == [(b"a", b"b"), (b"ab", b"ab")]
+
+
+@pytest.mark.usefixtures("modules")
+def test_minbpe_class_declares_its_split() -> None:
+    assert Implementation("x", resolve("minbpe:minbpe_like:Whole")).conventions["pattern"] == "none"
+    assert Implementation("x", resolve("minbpe:minbpe_like:Basic")).conventions["pattern"] == "gpt2"
 
 
 @pytest.mark.usefixtures("modules")
