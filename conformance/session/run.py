@@ -227,8 +227,12 @@ class Run:
         if hasattr(self.config, "workerinput"):
             return
         status = int(session.exitstatus)
-        ended = (pytest.ExitCode.INTERRUPTED, pytest.ExitCode.INTERNAL_ERROR, pytest.ExitCode.USAGE_ERROR)
-        if status in ended or self._only_collects():
+        if status in (pytest.ExitCode.INTERNAL_ERROR, pytest.ExitCode.USAGE_ERROR) or self._only_collects():
+            return
+        if status == pytest.ExitCode.INTERRUPTED:
+            with contextlib.suppress(KeyboardInterrupt):  # a second one ends the search for causes
+                self.diagnosis = self._diagnosed()
+            self._take_over_failures()
             return
         stopped = bool(session.shouldstop or session.shouldfail)
         self.missing = () if stopped else tuple(sorted(self.expected - set(self.outcomes)))

@@ -79,7 +79,7 @@ def run(folder: Path, options: Sequence[str], timeout: float) -> Trial:
 def start(folder: Path, options: Sequence[str]) -> tuple[subprocess.Popen[bytes], str]:
     """Start the suite in `folder`, and return its process and the mark of all processes that it starts."""
     temporary, mark = folder / "tmp", f"{time.monotonic_ns()}"
-    temporary.mkdir()
+    temporary.mkdir(exist_ok=True)
     environment = {**os.environ, "TMPDIR": str(temporary), MARK: mark, "PYTHONDONTWRITEBYTECODE": ""}
     command = [sys.executable, "-m", "pytest", "conformance", "-q", "-p", "no:cacheprovider", *options]
     nothing, reported = subprocess.DEVNULL, subprocess.STDOUT

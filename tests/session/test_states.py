@@ -97,6 +97,34 @@ def test_a_search_for_causes_that_fails_hides_no_failure(project: Project, monke
     )
 
 
+STOPPED = """
+from mine import Greedy
+
+class Stopped(Greedy):
+    def decode(self, ids):
+        if 226 in ids:
+            raise KeyboardInterrupt
+        return super().decode(ids)
+"""
+
+
+def test_an_interrupted_run_shows_the_causes_so_far(project: Project) -> None:
+    project.write("stopped.py", STOPPED)
+    chosen = ("-k", "merge-priority or decode-euro")
+    result = project.run("stopped:Stopped", "--bpe-report", "report.json", *chosen)
+    assert result.ret == pytest.ExitCode.INTERRUPTED
+    result.stdout.fnmatch_lines(
+        [
+            "FAILED merge-priority *",
+            "encode('abc') merged the wrong pair first.",
+            "verdict *FAIL: 1 of 1 MUST tests fail (in part: *",
+            "!* KeyboardInterrupt !*",
+        ]
+    )
+    assert "FAILED conformance" not in result.stdout.str()
+    assert not (project.path / "report.json").exists()
+
+
 def test_an_error_of_the_suite_shows_its_own_lines(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     def fails(*_: object) -> None:
         raise ZeroDivisionError("for the test")
