@@ -20,7 +20,7 @@ from ..outcome import Accepted, Answer, Dependence, Expectation, Ids, Mismatch, 
 from . import strategies
 from .asking import ask, contained, correct_answer, equals_oracle, undisturbed
 from .engine import Property, drawn, fixed
-from .scale_inputs import doubling, long_tokens
+from .scale_inputs import long_tokens
 from .strategies import Questions
 
 PLAIN_SPECIALS = [token for token in strategies.SPECIALS if all("!" <= char <= "~" for char in token)]
@@ -67,20 +67,22 @@ def _files(folder: Path) -> tuple[Path, Path]:
     return folder / "vocab.json", folder / "merges.txt"
 
 
-LONG_ENTRY = 10
+LONG_ENTRY = 1_024
+"""Letters of the longest token."""
 
 
 def _long_entries(implementation: Implementation) -> Mismatch | None:
     """Keys of `vocab.json` and lines of `merges.txt` of more than 1,000 characters are read whole."""
-    question, right = long_tokens(1 << LONG_ENTRY)
-    model = doubling(LONG_ENTRY)
+    question, right = long_tokens(LONG_ENTRY)
+    model = question.model
+    assert model is not None
 
     def load() -> Answer:
         with scratch_folder() as folder:
             tokenizer = implementation.from_files(*gpt2_files.write(model, folder), None)
         return Ids(tuple(tokenizer.encode(question.input["text"])))
 
-    asked = replace(question, model=model, context="loaded from files")
+    asked = replace(question, context="loaded from files")
     answer = contained(implementation, load)
     if answer == right:
         return None

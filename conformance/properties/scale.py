@@ -149,7 +149,7 @@ def _long_runs(implementation: Implementation, effort: Effort) -> Iterator[_Row]
             return Question("encode", model, {"text": part * times}), Ids(tuple(ids))
 
         yield _Row(f"a pre-token of {what}", _sizes(effort, sizes), pose, may_refuse=True)
-    yield _Row("a pre-token of long tokens", RUN_SIZES[::2], long_tokens, may_refuse=True)
+    yield _Row("a pre-token of long tokens", (*RUN_SIZES[::2], RUN_SIZES[-1]), long_tokens, may_refuse=True)
     yield _Row("pre-tokens that differ in one letter", RUN_SIZES[:4], _alike, may_refuse=True)
 
 
@@ -245,7 +245,7 @@ def _long_decodings(implementation: Implementation, effort: Effort) -> Iterator[
 
     def pose_token(size: int) -> Posed:
         token = (1 << size.bit_length() - 1) * "a"
-        return Question("decode", doubling(), {"ids": [254 + size.bit_length(), 98]}), Text(f"{token}b")
+        return Question("decode", doubling(size), {"ids": [254 + size.bit_length(), 98]}), Text(f"{token}b")
 
     yield _Row("ids of bytes", sizes, pose)
     if not Texts(implementation).own:
@@ -377,7 +377,7 @@ def _first_wrong(id_: str, row: _Row, implementation: Implementation, effort: Ef
         took.append((size, seconds))
         if is_correct(answer, right):
             continue
-        if number and isinstance(answer, Fault) and answer.kind == TIMED_OUT:
+        if isinstance(answer, Fault) and answer.kind == TIMED_OUT:
             implementation.note(f"{id_}: {row.what} of size {size:,}: {answer.message}")
             break
         if row.may_refuse and isinstance(answer, Refusal) and size > LIMIT:

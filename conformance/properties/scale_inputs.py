@@ -74,9 +74,9 @@ def mixed(pattern: str) -> Model:
 
 
 @cache
-def doubling(merges: int = 16) -> Model:
-    """Return a table in which each merge joins two equal tokens: 16 merges make a token of 65,536 letters."""
-    return strategies.with_ids([((1 << step) * b"a", (1 << step) * b"a") for step in range(merges)])
+def doubling(size: int) -> Model:
+    """Return a table in which each merge joins two equal tokens, up to one of more than half of `size` letters."""
+    return strategies.with_ids([((1 << step) * b"a", (1 << step) * b"a") for step in range(size.bit_length() - 1)])
 
 
 LETTERS = "abcdefgh"
@@ -113,7 +113,7 @@ def long_tokens(size: int) -> Posed:
     """Pose a run of one letter. A merge doubles each token, so the ids follow from the binary digits of the length."""
     steps = [step for step in reversed(range(17)) if size >> step & 1]
     ids = [255 + step if step else ord("a") for step in steps]
-    return Question("encode", doubling(), {"text": "a" * size}), Ids(tuple(ids))
+    return Question("encode", doubling(size), {"text": "a" * size}), Ids(tuple(ids))
 
 
 @dataclass(frozen=True)

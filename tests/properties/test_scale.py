@@ -452,3 +452,21 @@ def test_growth_of_time_is_measured(monkeypatch: pytest.MonkeyPatch, power: floa
     assert (found is None) is passes
     if found is not None:
         assert found.mismatch.answer == Measure(64)
+
+
+@pytest.mark.parametrize("property_id", ["law-long-runs", "law-long-decoding"])
+def test_a_constructor_that_is_slow_for_long_tokens_passes_with_a_note(
+    property_id: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ask = scale._timed
+
+    def slow(implementation: Implementation, question: Question) -> tuple[Any, float]:
+        assert question.model is not None
+        longest = max(map(len, question.model.vocab.values()))
+        assert longest < 10_000
+        return ask(implementation, question)[0], longest**2 * 1e-6
+
+    monkeypatch.setattr(scale, "_timed", slow)
+    implementation = Implementation("x", Tokenizer)
+    assert PROPERTIES[property_id].run(implementation, Effort()) is None
+    assert any("token" in note and "takes too long to try" in note for note in implementation.notes)
