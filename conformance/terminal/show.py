@@ -10,6 +10,7 @@ from bpe_conformance.fixtures import Merge
 
 T = TypeVar("T")
 LONGEST = 200
+LONGEST_TOKEN = 40
 NEAR = 6
 FEW = (24, 16, 8, 4)
 """How many characters to show on each side of the first that differs: the first number that fits is used."""
@@ -54,16 +55,16 @@ def choice(allowed_special: Collection[str], disallowed_special: Collection[str]
 
 
 def token(data: bytes) -> str:
-    r"""Return a token, quoted if it is visible ASCII, else its bytes.
+    r"""Return a token, quoted if it is visible ASCII, else its bytes; of a long one, the beginning and the length.
 
-    >>> token(b" the"), token(b"\xe2\x82")
-    ("' the'", '<e2 82>')
+    >>> token(b" the"), token(b"\xe2\x82"), token(b"a" * 64)
+    ("' the'", '<e2 82>', "'aaaaaaaaaa'...(64 bytes)")
     """
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError:
         return f"<{hex_line(data)}>"
-    return text_line(text)
+    return ascii(text) if len(text) <= LONGEST_TOKEN else f"{text[:10]!a}...({len(data)} bytes)"
 
 
 def pair(merge: Merge) -> str:
@@ -91,7 +92,9 @@ def bare(part: bytes) -> str:
     ('low', "' a'", "'s", '<e2>')
     """
     shown = token(part)
-    plain = shown[0] in "'\"" and part.strip() and not any(byte in b' ,+|"<>\\' for byte in part)
+    plain = (
+        shown[0] in "'\"" and shown[0] == shown[-1] and part.strip() and not any(byte in b' ,+|"<>\\' for byte in part)
+    )
     return shown[1:-1] if plain and (part == b"'" or not part.endswith(b"'")) else shown
 
 
