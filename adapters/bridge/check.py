@@ -374,9 +374,7 @@ def _cut_stream(program: Program) -> None:
     stream = _open(program)
     _feed(program, stream, "ab")
     _close(program, stream)
-    reply = program.ask("stream_feed", stream=stream, text="c")
-    if reply.kind == "result":
-        raise breach(reply, "a stream that is closed is gone: an error", "forget it when it is closed")
+    program.check_alive()
 
 
 _TRAINING = {"text": "low lower \u20ac\u20ac\0", "vocab_size": 261, "special_tokens": SPECIAL}

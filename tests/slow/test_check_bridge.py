@@ -128,7 +128,7 @@ def answer(r):
         buffer.append(r["text"])
         return {"ids": "none"} if fault == "chunk" else {"ids": []}
     if op == "stream_close":
-        buffer = streams[r["stream"]] if fault == "zombie" else streams.pop(r["stream"])
+        buffer = streams.pop(r["stream"])
         return {"ids": encode(buffer[0], "".join(buffer[1:])), "ended": True}
     if op == "save":
         name = "merges" if fault == "save" else "merges.txt"
@@ -220,7 +220,6 @@ FAULTS = {
     "chunk": ("chunks", "chunkResult|ids"),
     "one-stream": ("two streams", "each with a number"),
     "mixed": ("two streams", "do not mix"),
-    "zombie": ("closed before", "gone"),
     "small-crash": ("too small", "until its input ends"),
     "hex-table": ("train", "hex"),
     "save": ("save", "merges.txt"),
