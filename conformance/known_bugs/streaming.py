@@ -118,6 +118,18 @@ class AllChunksJoined(Encoder):
         yield from self.encode("".join(chunks))
 
 
+class ErrorOfChunksEndsStream(Encoder):
+    def encode_iterable(self, chunks: Iterable[str]) -> Iterator[int]:
+        return super().encode_iterable(self.readable(iter(chunks)))
+
+    def readable(self, chunks: Iterator[str]) -> Iterator[str]:
+        while True:
+            try:
+                yield next(chunks)
+            except Exception:
+                return
+
+
 class GeneratorThatReturns(Encoder):
     def encode_iterable(self, chunks: Iterable[str]) -> Generator[int, None, Iterator[int]]:
         if isinstance(chunks, str):

@@ -1,4 +1,4 @@
-"""Properties of `encode_iterable`: any chunks, and several streams of one tokenizer."""
+"""Properties of `encode_iterable`: any chunks, chunks that raise an error, and several streams of one tokenizer."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from ..implementation.implementation import Implementation
 from ..implementation.proxy import TokenizerProxy
-from ..outcome import Ids, Mismatch, Question, Rows
+from ..outcome import AnyError, Expectation, Ids, Mismatch, Question, Rows
 from . import strategies
 from .asking import Instance, equals_oracle, undisturbed
 from .engine import Property, drawn
@@ -64,6 +64,22 @@ def _using(tokenizer: TokenizerProxy, chunks: Iterable[str]) -> Iterator[str]:
         tokenizer.stream([OTHER_CHUNK])
 
 
+def _error_of_chunks(implementation: Implementation, question: Question) -> Mismatch | None:
+    """An error of the chunks reaches the caller: a stream does not end as if the text were complete."""
+    chunks = question.input["chunks"]
+    assert question.model is not None
+
+    def failing() -> Iterator[str]:
+        yield from chunks[:-1]
+        raise _Interrupted
+
+    answer = Instance(implementation, question.model).call(lambda one: Ids(tuple(one.stream(failing()))))
+    if not isinstance(answer, Ids):
+        return None
+    asked = replace(question, context="reading the last chunk raises an error")
+    return Mismatch(asked, Expectation((AnyError("the error of the chunks"),)), answer)
+
+
 def _asked(implementation: Implementation, tokenizer: Instance, question: Question, context: str) -> Mismatch | None:
     asked = Question("stream", question.model, question.input, context)
     return undisturbed(implementation, asked, tokenizer.ask(asked))
@@ -73,4 +89,13 @@ NEEDS = ("encode_iterable",)
 PROPERTIES: tuple[Property, ...] = (
     drawn("law-stream", "LAW-STREAM-1", "streaming", NEEDS, strategies.streams, _chunks, 60),
     drawn("law-stream-apart", "LAW-STREAM-1", "streaming", NEEDS, strategies.streams, _side_by_side, 12),
+    drawn(
+        "law-stream-error",
+        "STREAM-ERROR-1",
+        "streaming",
+        (*NEEDS, "shared memory"),
+        strategies.streams,
+        _error_of_chunks,
+        4,
+    ),
 )

@@ -9,6 +9,7 @@ from pathlib import Path
 from bpe_conformance.fixtures import PATTERNS
 from bpe_conformance.fixtures.conventions import CONVENTIONS
 from bpe_conformance.fixtures.spec import FOLDER, Clause, Spec
+from bpe_conformance.fixtures.yaml_file import SpecError
 from bpe_conformance.reference import textbook
 
 from . import example
@@ -49,13 +50,13 @@ def render(spec: Spec) -> str:
     """Return SPEC.md.
 
     Raises:
-        ValueError: if the chapters name what does not exist, or leave out a clause or name it twice.
+        SpecError: if the chapters name what does not exist, or leave out a clause or name it twice.
     """
     chapters = CHAPTERS.read_text("utf-8")
     named = [name for name in PLACE.findall(chapters) if name.isupper()]
     if sorted(named) != sorted(spec.clauses):
         wrong = {*spec.clauses} ^ {*named} or {name for name in named if named.count(name) > 1}
-        raise ValueError(f"{CHAPTERS.name}: not exactly once there and in the clauses: {', '.join(sorted(wrong))}")
+        raise SpecError(f"{CHAPTERS.name}: not exactly once there and in the clauses: {', '.join(sorted(wrong))}")
     page = PLACE.sub(lambda match: _part(match[1], spec, chapters), chapters)
     return HEAD + re.sub(r"\n{3,}", "\n\n", page)
 

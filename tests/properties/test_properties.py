@@ -52,6 +52,7 @@ WRONG: list[tuple[str, Any]] = [
     ("law-stream-apart", wrong.KeepsUnreadChunks),
     ("law-stream-apart", wrong.KeepsChunksInTheTokenizer),
     ("law-stream-apart", wrong.SharesIdsOfOpenStreams),
+    ("law-stream-error", "error-of-chunks-ends-stream"),
     ("law-batch", "rows-padded"),
     ("law-batch-bad-text", wrong.LeavesOutSurrogates),
     ("law-load", wrong.LoadsInKeyOrder),

@@ -10,6 +10,7 @@ import pytest
 
 from bpe_conformance.fixtures import PATTERNS
 from bpe_conformance.fixtures.spec import Spec, installed_spec
+from bpe_conformance.fixtures.yaml_file import SpecError
 from bpe_conformance.spec_tools import example
 from bpe_conformance.spec_tools.spec_page import FILE, render
 
@@ -63,5 +64,5 @@ def test_every_clause_that_a_step_names_exists() -> None:
 def test_a_clause_that_the_chapters_leave_out_is_an_error() -> None:
     section = spec().sections[0]
     more = replace(section, clauses=(*section.clauses, replace(section.clauses[0], id="BYTES-NEW-1")))
-    with pytest.raises(ValueError, match=r"specification\.md: not exactly once there and in the clauses: BYTES-NEW-1"):
+    with pytest.raises(SpecError, match=r"specification\.md: not exactly once there and in the clauses: BYTES-NEW-1"):
         render(replace(spec(), sections=(more, *spec().sections[1:])))
