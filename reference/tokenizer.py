@@ -74,7 +74,6 @@ class Tokenizer:
         vocab: Mapping[int, bytes],
         merges: Iterable[Merge],
         special_tokens: Iterable[str] | None = None,
-        *,
         pattern: str | None = None,
     ) -> None:
         self.vocab: dict[int, bytes] = dict(vocab)
@@ -120,8 +119,8 @@ class Tokenizer:
         source: Source,
         vocab_size: int,
         special_tokens: Iterable[str] = (),
-        *,
         pattern: str | None = None,
+        *,
         workers: int | None = None,
         executor: Executor | None = None,
         progress: Progress | None = None,

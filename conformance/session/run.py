@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import traceback
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Set
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -271,7 +271,18 @@ class Run:
         for one in alone:
             known = self.known_failures.get(one.test)
             self.outcomes[one.test] = replace(one, state="known failure" if known else "failed", reason=known or "")
-        return any(self.outcomes[one.test].state == "failed" for one in alone)
+        failed = {one.test for one in alone if self.outcomes[one.test].state == "failed"}
+        self._move_to_failed(failed)
+        return bool(failed)
+
+    def _move_to_failed(self, tests: Set[str]) -> None:
+        """Count these tests as failed in pytest's last line, too."""
+        if (terminal := self.config.pluginmanager.getplugin("terminalreporter")) is None or not tests:
+            return
+        skipped = terminal.stats.get("skipped", [])
+        moved = [one for one in skipped if one.nodeid.partition("::")[2] in tests]
+        terminal.stats["skipped"] = [one for one in skipped if one not in moved]
+        terminal.stats.setdefault("failed", []).extend(moved)
 
     def _take_over_failures(self) -> None:
         """Keep pytest from printing the failures, if all of them are the suite's."""

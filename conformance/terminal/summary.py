@@ -120,7 +120,9 @@ def write(terminal: Any, result: RunResult) -> None:
     if warnings:
         failing = any(one.state == "failed" for one in outcomes)
         named = "" if failing else ": " + ", ".join(f"{clause} {count}" for clause, count in warnings.items())
-        _paragraph(terminal, "warnings", f"{counted(warnings.total(), 'SHOULD test')} failed; -v shows them{named}")
+        option = "-v in place of -q" if terminal.verbosity < 0 else "-v"
+        found = counted(warnings.total(), "SHOULD test")
+        _paragraph(terminal, "warnings", f"{found} failed; {option} shows them{named}")
     for one in outcomes:
         if one.kind == "corpus":
             terminal.write_line(f"corpus        {one.test}: {'equal' if one.state == 'passed' else one.state}")
@@ -185,6 +187,8 @@ def _grouped(reasons: Iterable[tuple[int, str]]) -> Iterator[str]:
 
 
 def _reason(reason: str, capabilities: Collection[str]) -> str:
+    if "encode" not in capabilities and reason.partition(":")[0] in ("allowed_special", "pattern"):
+        return REASONS["encode"]
     for kind, method in ("pattern", "the constructor"), ("train-pattern", "train"):
         if reason == kind or reason.startswith(f"{kind}:"):
             if not any(name.startswith(f"{kind}:") for name in capabilities):

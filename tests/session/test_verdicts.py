@@ -166,6 +166,7 @@ def test_a_property_with_a_wrong_control_counts_where_nothing_else_fails(project
     )
     assert found.ret == pytest.ExitCode.TESTS_FAILED
     found.stdout.fnmatch_lines(["verdict       encoder    FAIL: 1 of 2 MUST tests fail*"])
+    found.assert_outcomes(passed=1, failed=1)
 
 
 def test_a_class_whose_cases_are_all_skipped_has_no_verdict() -> None:

@@ -12,6 +12,7 @@ from helpers.project import SPEC, Project
 
 from bpe_conformance.adapters import RemoteError
 from bpe_conformance.implementation.calls import Raised
+from bpe_conformance.terminal import summary
 
 
 def lines(result: pytest.RunResult, *starts: str) -> list[str]:
@@ -154,6 +155,19 @@ def test_a_model_without_cases_is_noted(project: Project) -> None:
     text = " ".join(result.stdout.str().split())
     assert f"note the attribute model, 'byte-level \\xe9{'x' * 48}', names a fixed vocabulary" in text
     assert not lines(project.judge("mine:TrainOnly", "--bpe-section", "DECODE"), "note  ")
+
+
+def test_a_class_without_encode_is_not_said_to_lack_its_parameters() -> None:
+    assert summary._reason("allowed_special", {"train"}) == "the class has no encode"
+    assert summary._reason("pattern:cl100k", {"train"}) == "the class has no encode"
+    assert summary._reason("allowed_special", {"encode"}) == "encode has no parameter allowed_special"
+
+
+def test_warnings_name_the_option_that_shows_them(project: Project) -> None:
+    (normal,) = lines(project.judge("mine:FromTheRight", "--bpe-case", "style-left"), "warnings ")
+    (quiet,) = lines(project.judge("mine:FromTheRight", "--bpe-case", "style-left", "-q"), "warnings ")
+    assert "; -v shows" in normal
+    assert "; -v in place of -q shows" in quiet
 
 
 def test_error_of_the_constructor_is_reported_first_and_last(project: Project) -> None:
