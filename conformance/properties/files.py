@@ -28,11 +28,13 @@ PLAIN_SPECIALS = [token for token in strategies.SPECIALS if all("!" <= char <= "
 
 
 def _loadings(implementation: Implementation) -> Questions:
-    def build(question: Question, options: tuple[str, str, bool]) -> Question:
-        given = dict(zip(("key_order", "newline", "ascii"), options, strict=True))
+    def build(question: Question, options: tuple[str, str, bool, str]) -> Question:
+        given = dict(zip(("key_order", "newline", "ascii", "json_style"), options, strict=True))
         return replace(question, operation="load", input={**question.input, **given})
 
-    options = list(product(("ids", "reversed", "sorted"), ("lf", "crlf"), (True, False)))
+    options = list(
+        product(("ids", "reversed", "sorted"), ("lf", "crlf"), (True, False), ("spaced", "compact", "escaped"))
+    )
     questions = strategies.mixed_encodings(implementation, PLAIN_SPECIALS)
     return st.builds(build, questions, st.integers(0, len(options) - 1).map(options.__getitem__))
 
@@ -125,9 +127,9 @@ def _encodes_by_entries(implementation: Implementation, model: Model, question: 
 
 
 def _saved_over(implementation: Implementation) -> Mismatch | None:
-    """`save` replaces the files of a tokenizer that was saved into the directory before, longer or shorter."""
-    few, many = strategies.with_ids(ASCII_MERGES), strategies.with_ids(MORE_MERGES)
-    for first, second in ((few, many), (many, few)):
+    """`save` replaces the files of a tokenizer that was saved into the directory and loaded before."""
+    few, many, as_few = map(strategies.with_ids, (ASCII_MERGES, MORE_MERGES, OTHER_MERGES))
+    for first, second in ((few, many), (many, few), (few, as_few)):
         question = Question("encode", second, {"text": "abcd 1234"}, "saved into a directory that holds another one")
         right = correct_answer(question, implementation.conventions)
 
@@ -140,7 +142,7 @@ def _saved_over(implementation: Implementation) -> Mismatch | None:
                         if place:
                             return Accepted()  # it may refuse a directory that is in use
                         raise
-                loaded = implementation.from_files(*_files(folder), None)
+                    loaded = implementation.from_files(*_files(folder), None)
                 return Ids(tuple(loaded.encode("abcd 1234")))
 
         answer = contained(implementation, partial(again, first, second))
@@ -152,6 +154,7 @@ def _saved_over(implementation: Implementation) -> Mismatch | None:
 
 
 ASCII_MERGES: tuple[Merge, ...] = ((b"a", b"b"), (b"1", b"2"))
+OTHER_MERGES: tuple[Merge, ...] = ((b"b", b"c"), (b"2", b"3"))
 MORE_MERGES: tuple[Merge, ...] = ((b"c", b"d"), (b"b", b"cd"), (b"a", b"b"), (b"2", b"3"), (b"1", b"23"))
 ASCII_LOCALE = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
 

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from typing import Any
 from weakref import WeakKeyDictionary
 
 from hypothesis import seed as seeded
@@ -22,9 +23,9 @@ from bpe_conformance.fixtures.spec import CLASS_OF_OP
 
 from ..implementation.implementation import Implementation
 from ..outcome import Acceptable, Answer, Dependence, Expectation, Ids, Mismatch, Question, Rows
-from .asking import ask, fault_of, is_correct
-from .engine import Effort, Found, Property, Search
-from .lifecycle_inputs import origins
+from .asking import Instance, ask, fault_of, is_correct
+from .engine import Effort, Found, Property, Search, fixed
+from .lifecycle_inputs import EVERY_MERGE, SPACED, origins
 from .state_machine import ASKING, MAKING, Machine, Stage
 from .undisturbed import Origin, Undisturbed
 
@@ -188,6 +189,33 @@ def _explore(id_: str, implementation: Implementation, effort: Effort) -> Found 
     return runs[key].get(id_)
 
 
+def _encode_together(implementation: Implementation) -> Mismatch | None:
+    """Tokenizers with different tables and special tokens, all alive, each encode by their own table."""
+    return _together(implementation, "encode", {"text": EVERY_MERGE})
+
+
+def _stream_together(implementation: Implementation) -> Mismatch | None:
+    """Tokenizers with different tables and special tokens, all alive, each encode a stream by their own table."""
+    cut = len(EVERY_MERGE) - len(SPACED) // 2
+    return _together(implementation, "stream", {"chunks": [EVERY_MERGE[:cut], EVERY_MERGE[cut:]]})
+
+
+def _together(implementation: Implementation, operation: str, given: Mapping[str, Any]) -> Mismatch | None:
+    """Make a tokenizer of each table, in two orders, and ask each when it is made and when all others are made."""
+    alone, every = Undisturbed(implementation), origins(implementation, in_files=False)
+    for ways in (every, every[::-1]):
+        tokenizers = [(way, Instance(implementation, way.model)) for way in ways]
+        for way, tokenizer in (*tokenizers, *tokenizers):
+            asked = Question(operation, way.model, given, "while tokenizers with other tables live")
+            answer, right = tokenizer.ask(asked), alone.correct(way, asked)
+            if is_correct(answer, right):
+                continue
+            is_disturbed = alone.answers(way, asked) or alone.answers_in_new_process(way, asked)
+            dependence = None if is_disturbed else fault_of(implementation, asked, right, ask(implementation, asked))
+            return Mismatch(asked, Expectation((right,)), answer, depends_on=dependence)
+    return None
+
+
 _TABLE: tuple[tuple[str, str, str, tuple[str, ...], str], ...] = (
     ("law-history", "MERGE-STATE-1", "encoder", (), "texts after others that are nearly alike"),
     ("law-instances", "ERROR-STATE-1", "encoder", (), "texts while other tokenizers live"),
@@ -202,7 +230,7 @@ _TABLE: tuple[tuple[str, str, str, tuple[str, ...], str], ...] = (
     ("law-loaded-ways", "LAW-WAYS-1", "files", ("from_files", "encode"), "each method of one that was loaded"),
     ("law-files-again", "LAW-SAVE-1", "files", ("from_files", "encode"), "one that was saved where others were"),
 )
-PROPERTIES: tuple[Property, ...] = tuple(
+_SEARCHED: tuple[Property, ...] = tuple(
     Property(
         id_,
         clause,
@@ -214,7 +242,12 @@ PROPERTIES: tuple[Property, ...] = tuple(
     )
     for id_, clause, class_, needs, asks in _TABLE
 )
-_BY_ID = {one.id: one for one in PROPERTIES}
+_BY_ID = {one.id: one for one in _SEARCHED}
+PROPERTIES: tuple[Property, ...] = (
+    fixed("law-tables", "LAW-WAYS-1", "encoder", ("encode",), _encode_together),
+    fixed("law-tables-stream", "LAW-WAYS-1", "streaming", ("encode_iterable",), _stream_together),
+    *_SEARCHED,
+)
 _HISTORY_OF = {
     "encoder": "law-history",
     "decoder": "law-decode-history",

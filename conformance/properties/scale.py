@@ -59,9 +59,11 @@ from .scale_inputs import (
     RepeatedText,
     Texts,
     doubling,
+    irregular_blocks,
     large_table,
     letters_of_large_table,
     long_tokens,
+    mixed_merges,
 )
 
 SIZES = (60, 1_100, 8_800, 70_000)
@@ -149,6 +151,15 @@ def _long_runs(implementation: Implementation, effort: Effort) -> Iterator[_Row]
             return Question("encode", model, {"text": part * times}), Ids(tuple(ids))
 
         yield _Row(f"a pre-token of {what}", _sizes(effort, sizes), pose, may_refuse=True)
+
+    def pose_irregular(size: int) -> Posed:
+        blocks = irregular_blocks()
+        ids = [right(mixed_merges()).encode(block) for block in blocks[: size // len(blocks[0])]]
+        chosen = [at % len(blocks) for at in range(size // len(blocks[0]))]
+        text = "".join(blocks[at] for at in chosen)
+        return Question("encode", mixed_merges(), {"text": text}), Ids(tuple(one for at in chosen for one in ids[at]))
+
+    yield _Row("a pre-token without a period", _sizes(effort, RUN_SIZES), pose_irregular, may_refuse=True)
     yield _Row("a pre-token of long tokens", (*RUN_SIZES[::2], RUN_SIZES[-1]), long_tokens, may_refuse=True)
     yield _Row("pre-tokens that differ in one letter", RUN_SIZES[:4], _alike, may_refuse=True)
 
@@ -224,7 +235,7 @@ def _large_batches(implementation: Implementation, effort: Effort) -> Iterator[_
         texts = (list(rows) * (count // len(rows) + 1))[:count]
         return Question("batch", text.model, {"texts": texts}), Rows(tuple(rows[one] for one in texts))
 
-    yield _Row(f"texts, {text.what}", (6, 101, 1_001, 4_099, *((70_001,) if effort.scale else ())), pose)
+    yield _Row(f"texts, {text.what}", (6, 101, 1_001, 10_007, *((70_001,) if effort.scale else ())), pose)
 
 
 def _long_batches(implementation: Implementation, effort: Effort) -> Iterator[_Row]:
@@ -259,7 +270,7 @@ def _large_trainings(implementation: Implementation, effort: Effort) -> Iterator
     """Training on a long text gives the merges of a short one whose counts are in the same order."""
     if implementation.conventions["tie_break"] == "unspecified":
         return
-    counts = (4, 260, 65_540) if effort.scale else (4, 260)
+    counts = (4, 260, 65_540)
     for more, fewer in ((" ab", " xy"), (" xy", " ab")):
         for by in (3, 10):  # counts of 8 and of 16 bits: both at their greatest, or one of them begins again
 
@@ -267,7 +278,8 @@ def _large_trainings(implementation: Implementation, effort: Effort) -> Iterator
                 given = {"text": fewer * max(1, count - by) + more * count, "vocab_size": 257, "special_tokens": []}
                 return _learned(implementation, given, fewer + more * 2)
 
-            yield _Row(f"{more!a} {by} times more than {fewer!a}", counts, pose)
+            sizes = counts if more == " ab" or effort.scale else counts[:2]
+            yield _Row(f"{more!a} {by} times more than {fewer!a}", sizes, pose)
     different = (*DIFFERENT_WORDS, *((70_000,) if effort.scale else ()))  # more than 16 bits count
     yield _Row("different pre-tokens to train on", different, partial(_different_words, implementation))
     yield _Row("a pre-token to train on", LESS[:3], partial(_long_word, implementation), may_refuse=True)
@@ -275,6 +287,7 @@ def _large_trainings(implementation: Implementation, effort: Effort) -> Iterator
     parts: list[tuple[str, list[str]]] = [(MIXED, []), (BLANK_RUNS, [])]
     if "train-special" in implementation.capabilities:
         yield _Row("segments that differ", SEGMENTS, partial(_segments, implementation))
+        yield _Row("special tokens that end in another", SEGMENTS, partial(_overlapping_specials, implementation))
         parts.append((WORDS + BLANKS + WORDS + SPECIAL, [SPECIAL]))
     for part, special in parts:
 
@@ -309,6 +322,19 @@ def _segments(implementation: Implementation, count: int) -> Posed:
 
     given = {"text": text(count), "vocab_size": 263, "special_tokens": [SPECIAL]}
     return _learned(implementation, given, text(SEGMENTS[0]))
+
+
+def _overlapping_specials(implementation: Implementation, count: int) -> Posed:
+    """Pose training on segments between special tokens that end in another one; their letters are not learned."""
+
+    def text(count: int) -> str:
+        return count * f" xy\n{OVERLAPPING}"
+
+    given = {"text": text(count), "vocab_size": 270, "special_tokens": [SPECIAL, OVERLAPPING]}
+    return _learned(implementation, given, text(2))
+
+
+OVERLAPPING = f"cd{SPECIAL}"
 
 
 def _long_word(implementation: Implementation, size: int) -> Posed:

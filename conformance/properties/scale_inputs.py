@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cache
 from itertools import pairwise, product
 
-from bpe_conformance.fixtures import Model, read_model, write_token
+from bpe_conformance.fixtures import Merge, Model, read_model, write_token
 from bpe_conformance.fixtures.models import gpt2_model
 
 from ..cases.expectations import oracle
@@ -114,6 +114,38 @@ def long_tokens(size: int) -> Posed:
     steps = [step for step in reversed(range(17)) if size >> step & 1]
     ids = [255 + step if step else ord("a") for step in steps]
     return Question("encode", doubling(size), {"text": "a" * size}), Ids(tuple(ids))
+
+
+@cache
+def mixed_merges() -> Model:
+    """Return a table of 60 merges of `abc` in an arbitrary order, in which many pairs compete for each token."""
+    tokens, merges = [b"a", b"b", b"c"], list[Merge]()
+    for number in _numbers():
+        left, right = tokens[number % len(tokens)], tokens[number // 128 % len(tokens)]
+        if len(left + right) < 9 and left + right not in tokens:
+            tokens.append(left + right)
+            merges.append((left, right))
+        if len(merges) == 60:
+            break
+    return strategies.with_ids(merges)
+
+
+def _numbers() -> Iterator[int]:
+    """Yield numbers below 65,536 in an arbitrary order."""
+    number = 1
+    while True:
+        number = (number * 1_103_515_245 + 12_345) % (1 << 31)
+        yield number >> 15
+
+
+BLOCKS, BLOCK = 40, 59
+
+
+@cache
+def irregular_blocks() -> tuple[str, ...]:
+    """Return blocks of letters `abc` without a period; each ends in `x`, which merges with nothing."""
+    drawn = (number % 3 for number in _numbers())
+    return tuple("".join("abc"[next(drawn)] for _ in range(BLOCK)) + "x" for _ in range(BLOCKS))
 
 
 @dataclass(frozen=True)

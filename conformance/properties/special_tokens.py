@@ -16,9 +16,9 @@ from ..cases.expectations import oracle
 from ..cases.judging import judge
 from ..implementation.calls import CallFailed, TimedOut
 from ..implementation.implementation import Implementation
-from ..outcome import Mismatch, Question
+from ..outcome import Expectation, Ids, Mismatch, Question, Text
 from . import strategies
-from .asking import as_case, ask, equals_oracle, undisturbed
+from .asking import Instance, as_case, ask, equals_oracle, undisturbed
 from .engine import Property, drawn, fixed
 from .strategies import Questions
 
@@ -69,6 +69,21 @@ def _absent(implementation: Implementation, question: Question) -> Mismatch | No
     return None if mismatch is None else explained(case, mismatch, implementation)
 
 
+def _decoded_first(implementation: Implementation, question: Question) -> Mismatch | None:
+    """A tokenizer that has encoded nothing decodes the id of a special token without an entry."""
+    assert question.model is not None
+    tokenizer = Instance(implementation, question.model)
+    ids = tokenizer.ask(question)
+    if not isinstance(ids, Ids):
+        return None
+    context = "as the first call of a tokenizer that another one gave these ids"
+    asked = Question("decode", question.model, {"ids": list(ids.ids)}, context)
+    right = tokenizer.ask(asked)
+    if right != Text(question.input["text"]) or (answer := ask(implementation, asked)) == right:
+        return None
+    return Mismatch(asked, Expectation((right,)), answer)
+
+
 ORDERED = ("<|a|>", "<|a|><|a|>", "<|a", "|><|", "a|>x", "aa", "aaa", "aaaa", "ab", "abc", "bc", "bcd", "cd")
 ORDERED_TEXT = "aaaaabcd<|a|><|a|><|a|>xabcbcdaaa<|a<|a|"
 HASH_SEED = "1"
@@ -114,5 +129,6 @@ PROPERTIES: tuple[Property, ...] = (
         25,
     ),
     drawn("law-special-absent", "SPECIAL-ABSENT-2", "encoder", NEEDS, _absent_tokens, _absent, 30),
+    drawn("law-decode-first", "LAW-PURE-1", "decoder", (*NEEDS, "decode"), _absent_tokens, _decoded_first, 4),
     fixed("law-hash-seed-special", "SPECIAL-ORDER-1", "encoder", (*NEEDS, "new process"), _hash_seed),
 )

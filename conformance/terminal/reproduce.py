@@ -19,7 +19,7 @@ from . import show
 LONGEST = 400
 """The longest program that is shown as one line, in characters."""
 ALL_BYTES = "{i: bytes([i]) for i in range(256)}"
-FILES = ("version_line", "newline", "final_newline", "key_order", "ascii")
+FILES = ("version_line", "newline", "final_newline", "key_order", "ascii", "json_style")
 
 
 def one_line(asked: Question, command: Command) -> str:

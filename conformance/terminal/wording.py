@@ -87,6 +87,11 @@ FILES: dict[str, dict[Any, str]] = {
         "ids": "the keys of vocab.json are in order of id",
     },
     "ascii": {False: "vocab.json holds literal non-ASCII", True: "vocab.json escapes non-ASCII"},
+    "json_style": {
+        "spaced": "vocab.json is written as Python writes JSON",
+        "compact": "vocab.json has no spaces between keys and values",
+        "escaped": "vocab.json has upper-case digits in escapes, and \\/",
+    },
 }
 """Option of a loading case → value → what is special about the files."""
 MOST_CHUNKS = 8

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from itertools import count
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from bpe_conformance.reference import Tokenizer, textbook
 
@@ -42,6 +42,48 @@ class ReusesIds(Whole):
         absent = [token for token in special_tokens or () if token.encode() not in known]
         super().__init__(vocab, merges, special_tokens, pattern)
         self._ids.update({token.encode(): 97 for token in absent})
+
+
+class DecodesNewIdsOnceEncoded(Whole):
+    """Knows the ids of special tokens without an entry only after a text was encoded."""
+
+    def __init__(self, vocab: Any, merges: Any, special_tokens: Any = None, pattern: str | None = None) -> None:
+        super().__init__(vocab, merges, special_tokens, pattern)
+        self.decodes = set(vocab)
+
+    def encode(self, text: str, **keywords: Any) -> list[int]:
+        self.decodes = set(self.vocab)
+        return super().encode(text, **keywords)
+
+    def decode(self, ids: Iterable[int]) -> str:
+        return super().decode([index for index in ids if index in self.decodes])
+
+
+class SharesSpecialsOfOneSpelling(Whole):
+    """Keeps lists of special tokens by their joined spelling."""
+
+    kept: ClassVar[dict[str, list[str]]] = {}
+
+    def __init__(self, vocab: Any, merges: Any, special_tokens: Any = None, pattern: str | None = None) -> None:
+        super().__init__(vocab, merges, special_tokens, pattern)
+        self._special = self.kept.setdefault("".join(self._special), self._special)
+
+
+class StreamsWithTheLatestSpecials(Whole):
+    """Looks in streams for the special tokens of the tokenizer that was made last."""
+
+    latest: ClassVar[list[str]] = []
+
+    def __init__(self, vocab: Any, merges: Any, special_tokens: Any = None, pattern: str | None = None) -> None:
+        super().__init__(vocab, merges, special_tokens, pattern)
+        type(self).latest = self._special
+
+    def encode_iterable(self, chunks: Iterable[str]) -> Iterator[int]:
+        own, self._special = self._special, self.latest
+        try:
+            yield from self.encode("".join(chunks))
+        finally:
+            self._special = own
 
 
 class LosesTheLastByte(Whole):

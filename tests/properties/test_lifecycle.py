@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
-from helpers.wrong_tokenizers import Whole
+from helpers.wrong_tokenizers import SharesSpecialsOfOneSpelling, StreamsWithTheLatestSpecials, Whole
 
 from bpe_conformance.adapters.bridge.remote import isolated
 from bpe_conformance.cases.judging import judge
@@ -164,6 +164,8 @@ WRONG = {
 }
 IN_NEW_PROCESSES = {"law-train-history": KeepsTheCorpus}
 """Wrong tokenizers with state that a whole process shares: only a new process answers correctly."""
+TOGETHER = {"law-tables": SharesSpecialsOfOneSpelling, "law-tables-stream": StreamsWithTheLatestSpecials}
+"""Wrong tokenizers that mix up the tables of several tokenizers."""
 
 QUICK = Effort(shrink=False)
 
@@ -180,11 +182,20 @@ def stage_of(property_id: str) -> list[Any]:
 
 
 def test_every_property_has_a_wrong_tokenizer() -> None:
-    assert {*WRONG, *IN_NEW_PROCESSES} == {one.id for one in PROPERTIES}
+    assert {*WRONG, *IN_NEW_PROCESSES, *TOGETHER} == {one.id for one in PROPERTIES}
 
 
 def test_a_correct_tokenizer_passes() -> None:
     assert Lifecycle(Implementation("x", Whole), Effort(examples_factor=0.4)).run() == {}
+    assert all(one.run(Implementation("x", Whole), QUICK) is None for one in PROPERTIES if one.id in TOGETHER)
+
+
+@pytest.mark.parametrize("property_id", TOGETHER)
+def test_tables_that_are_mixed_up_are_found(property_id: str) -> None:
+    (found,) = (
+        one.run(Implementation("x", TOGETHER[property_id]), QUICK) for one in PROPERTIES if one.id == property_id
+    )
+    assert found is not None
 
 
 @pytest.mark.parametrize("property_id", WRONG)

@@ -40,6 +40,7 @@ WRONG: list[tuple[str, Any]] = [
     ("law-allowed", "allowed-not-looked-at"),
     ("law-disallowed", "disallowed-not-looked-at"),
     ("law-special-absent", wrong.ReusesIds),
+    ("law-decode-first", wrong.DecodesNewIdsOnceEncoded),
     ("law-round-trip", wrong.LosesTheLastByte),
     ("law-decode", "malformed-bytes-ignored"),
     ("law-train", "tie-first-seen"),

@@ -18,7 +18,19 @@ from ...cases.expectations import whole_text
 from .rule import Context, Finding, at_case, at_node, rule
 
 TEXT_PARTS = ("model", "input", "expect")
-NAMES = ("pattern", "byte_ids", "cut", "newline", "key_order", "sequence", "error", "file", "stored", "table")
+NAMES = (
+    "pattern",
+    "byte_ids",
+    "cut",
+    "newline",
+    "key_order",
+    "json_style",
+    "sequence",
+    "error",
+    "file",
+    "stored",
+    "table",
+)
 IGNORABLE = regex.compile(r"\p{Default_Ignorable_Code_Point}")
 LONGEST_PRE_TOKEN = 1000
 LONGEST_TEXT = 50_000
