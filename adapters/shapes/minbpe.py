@@ -60,9 +60,8 @@ def minbpe(spec: str) -> object:
     """Return an adapter over a class with `train(text, vocab_size)`, `encode`, `decode`, `merges` and `vocab`.
 
     If the class takes a `pattern`, it gets GPT-2's or the requested one; if not, its attribute `pattern` declares the
-    split, as in any adapter. If it has `register_special_tokens`, the
-    adapter registers the special tokens; otherwise it supports none. `train` never supports them. If `merges` and
-    `vocab` cannot be set, the adapter only trains.
+    split, as in any adapter. If it has `register_special_tokens`, the adapter registers the special tokens; otherwise
+    it supports none. `train` never supports them. If `merges` and `vocab` cannot be set, the adapter only trains.
 
     Args:
         spec: `MODULE:Class`, or `Class` of a module named minbpe.

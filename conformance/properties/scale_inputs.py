@@ -143,7 +143,7 @@ BLOCKS, BLOCK = 40, 59
 
 @cache
 def irregular_blocks() -> tuple[str, ...]:
-    """Return blocks of letters `abc` without a period; each ends in `x`, which merges with nothing."""
+    """Return blocks of letters `abc` that do not repeat a part; each ends in `x`, which merges with nothing."""
     drawn = (number % 3 for number in _numbers())
     return tuple("".join("abc"[next(drawn)] for _ in range(BLOCK)) + "x" for _ in range(BLOCKS))
 

@@ -76,7 +76,7 @@ def _decoded_first(implementation: Implementation, question: Question) -> Mismat
     ids = tokenizer.ask(question)
     if not isinstance(ids, Ids):
         return None
-    context = "as the first call of a tokenizer that another one gave these ids"
+    context = "as the first call of a new tokenizer; another one gave the ids"
     asked = Question("decode", question.model, {"ids": list(ids.ids)}, context)
     right = tokenizer.ask(asked)
     if right != Text(question.input["text"]) or (answer := ask(implementation, asked)) == right:

@@ -90,7 +90,7 @@ FILES: dict[str, dict[Any, str]] = {
     "json_style": {
         "spaced": "vocab.json is written as Python writes JSON",
         "compact": "vocab.json has no spaces between keys and values",
-        "escaped": "vocab.json has upper-case digits in escapes, and \\/",
+        "escaped": "vocab.json has escapes with upper-case digits, and \\/ for a slash",
     },
 }
 """Option of a loading case → value → what is special about the files."""

@@ -190,6 +190,17 @@ def test_a_correct_tokenizer_passes() -> None:
     assert all(one.run(Implementation("x", Whole), QUICK) is None for one in PROPERTIES if one.id in TOGETHER)
 
 
+def test_a_tokenizer_that_refuses_some_tables_may_live_with_others() -> None:
+    class RefusesReversedBytes(Whole):
+        def __init__(self, vocab: Any, *arguments: Any) -> None:
+            if vocab[0] != b"\0":
+                raise ValueError("the ids of bytes are not their numbers")
+            super().__init__(vocab, *arguments)
+
+    implementation = Implementation("x", RefusesReversedBytes)
+    assert all(one.run(implementation, QUICK) is None for one in PROPERTIES if one.id in TOGETHER)
+
+
 @pytest.mark.parametrize("property_id", TOGETHER)
 def test_tables_that_are_mixed_up_are_found(property_id: str) -> None:
     (found,) = (

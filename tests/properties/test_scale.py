@@ -236,22 +236,10 @@ class MergesRecursively(Encoder):
         return super().atoms(pre_token)
 
 
-class RingWithStaleKeys(Tokenizer):
-    """Keeps ids in a ring of 2^16 slots, and does not forget a pre-token's slot when the slot is reused."""
-
-    def __init__(self, *given: Any, **options: Any) -> None:
-        super().__init__(*given, **options)
-        self.places: dict[str, int] = {}
-        self.slots: list[list[int]] = [[]] * 65_536
-
+class LosesAnIdOfAFullCache(Tokenizer):
     def encode(self, text: str, **choice: Any) -> list[int]:
-        ids: list[int] = []
-        for pre_token in textbook.split(text):
-            if pre_token not in self.places:
-                self.places[pre_token] = len(self.places) % 65_536
-                self.slots[self.places[pre_token]] = super().encode(pre_token, **choice)
-            ids += self.slots[self.places[pre_token]]
-        return ids
+        ids = super().encode(text, **choice)
+        return ids[:-1] if len(text) > 500_000 and len(set(textbook.split(text))) > 65_536 else ids
 
 
 class WordsCountedTo65535(Trainer):
@@ -343,7 +331,7 @@ def test_every_known_bug_with_long_inputs_is_caught(bug: str) -> None:
         ("law-train-large", CountsWrapAt16Bits),
         ("law-train-large", WordsCountedTo65535),
         ("law-train-large", CutsAtTheFirstSpecialToken),
-        ("law-long-texts", RingWithStaleKeys),
+        ("law-long-texts", LosesAnIdOfAFullCache),
         ("law-long-runs", StaleEntriesInLongWords),
     ],
 )
