@@ -8,8 +8,7 @@ English text.
 | operation | excluded by |
 |---|---|
 | count | a pattern without fences: a text cannot be cut into pieces that repeat |
-| learn | the tie-break first-seen, which needs the positions of pairs; more merges or bytes than the arrays can number
-|
+| learn | the tie-break first-seen, which needs the positions of pairs; more merges or bytes than the arrays can hold |
 | encode | ids below 0 or above `LARGEST_ID` |
 """
 
