@@ -50,8 +50,11 @@ def settle(implementation: Implementation) -> frozenset[str]:
     Raises:
         LoadError: if there is nothing to test, or no test can call it.
     """
-    found = frozenset(_Prober(implementation).probe())
+    prober = _Prober(implementation)
+    found = frozenset(prober.probe())
     if not found & {"train", "encode", "decode"}:
+        if prober.constructor_refuses:
+            raise LoadError(f"{implementation.name} cannot be tested: its constructor raises NotImplementedError")
         raise LoadError(
             f"{implementation.name} offers none of train, encode and decode; "
             "give it the methods of the adapter protocol"
@@ -65,6 +68,7 @@ class _Prober:
         self._target = implementation.target
         self._name = implementation.name
         self._fixed = implementation.fixed_model is not None
+        self.constructor_refuses = False
 
     def probe(self) -> Iterator[str]:
         if self._implementation.can_spawn:
@@ -96,6 +100,7 @@ class _Prober:
                 proxy = self._implementation.build(_SMALL)
         except (CallFailed, TimedOut) as fault:
             if isinstance(fault, Raised) and isinstance(fault.error, NotImplementedError):
+                self.constructor_refuses = True
                 self._note_refusal(fault)
                 return []
             found = [name for name in _OF_INSTANCES if callable(getattr(self._target, name, None))]

@@ -113,6 +113,14 @@ class LikeMinbpe:
         return ""
 
 
+class Unwritten:
+    def __init__(self, vocab: object, merges: object, special_tokens: object = None) -> None:
+        raise NotImplementedError
+
+    def encode(self, text: str) -> list[int]:
+        return []
+
+
 @pytest.mark.parametrize(
     ("adapter", "reported"),
     [
@@ -120,6 +128,7 @@ class LikeMinbpe:
         (SimpleNamespace, "cannot be called as (vocab, merges, special_tokens)"),
         (LikeMinbpe, "x is a class like minbpe's; write --adapter minbpe:x"),
         (type("Empty", (), {}), "x offers none of train, encode and decode"),
+        (Unwritten, "x cannot be tested: its constructor raises NotImplementedError"),
         (type("A", (Right,), {"conventions": ["lookup"]}), "conventions is of type list; expected a mapping"),
         (type("A", (Right,), {"conventions": {"lookup": ["pair"]}}), "lookup is ['pair']; expected one of pair, bytes"),
         (type("A", (Right,), {"conventions": {"lookups": "pair"}}), "unknown convention 'lookups'"),
