@@ -1,6 +1,7 @@
 """Show the findings in tokie. Run it with `pip install tokie==0.1.4`."""
 
 import json
+import multiprocessing
 import sys
 import tempfile
 from pathlib import Path
@@ -65,6 +66,15 @@ def renumbered(text, ids, merges):
     return list(made.encode(text, add_special_tokens=False).ids)
 
 
+def ended(powers):
+    """Return the exit status of a process of its own that loads a table of 'a', 'aa', 'aaaa' and so on."""
+    merges = [("a" * 2**power, "a" * 2**power) for power in range(powers)]
+    process = multiprocessing.get_context("fork").Process(target=load, kwargs={"merges": merges})
+    process.start()
+    process.join()
+    return process.exitcode
+
+
 pairs = [("b", "c"), ("a", "b"), ("ab", "c")]
 check("SPLIT-SPACE-2", lambda: encode("\ta", merges=[("\u0109", "a")]), [9, 97])
 check("SPLIT-CONTRACTION-2", lambda: encode("x'T", merges=[("'", "T")]), [120, 39, 84])
@@ -74,6 +84,7 @@ check("SPLIT-NONE-1", lambda: encode("a b", merges=[("a", "\u0120"), ("a\u0120",
 check("MERGE-RANK-1", lambda: renumbered("abc", [257, 256], [("b", "c"), ("a", "b")]), [97, 257])
 check("MERGE-ID-1", lambda: renumbered("ab", [100000], [("a", "b")]), [100000])
 check("LAW-LONG-2", lambda: {*encode("ab" * 5001, merges=[("a", "b")])}, {256})  # on two processors and more
+check("LAW-LONG-1", lambda: ended(15), 0)
 check("ERROR-TABLE-1", lambda: encode("az", without="z"), "an error")
 check("DECODE-UTF8-1", lambda: load().decode([128]), "\ufffd")
 check("SPECIAL-SCAN-1", lambda: encode("x<|a|>z", special=["<|a|>", "x<|a|>y"]), [120, 256, 122])

@@ -55,6 +55,13 @@ def special():
     return min(made.special_tokens_map.values()) >= 256
 
 
+def shared():
+    for special in ("xx", "xxy"):
+        made = BPETokenizer()
+        made.add_special_tokens([special])
+    return tuple(made.encode("axxb"))
+
+
 check("MERGE-LEFT-1", run, 0)
 check("MERGE-ORDER-1", lambda: load([(97, 98), (256, 99), (99, 100)]).encode("abcd"), [257, 100])
 check("TRAIN-IDS-1", euro, "\u20ac")
@@ -63,4 +70,5 @@ check("TRAIN-END-1", lambda: len(trained("aaaa", 3).encoder), 2)
 check("DECODE-UTF8-1", lambda: load([]).decode([0xE2]), "\ufffd")
 check("DECODE-UNKNOWN-1", lambda: load([]).decode([300]), "an error")
 check("SPECIAL-ID-1", special, True)
+check("LAW-WAYS-1", lambda: {shared() for _ in range(20)}, {(97, 120, 120, 98)})
 sys.exit(any(failed))
