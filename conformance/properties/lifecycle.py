@@ -33,6 +33,8 @@ STEPS = 20
 MOST_SHRINKS = 150
 SHARED = "after other tokenizers of this process were used; in a new process the answer is correct"
 _CLASS_OF = {**CLASS_OF_OP, "decode_bytes": "decoder"}
+_OF_SHOULDS = frozenset({"encode_allowed"})
+"""Operations that only a SHOULD asks for: an answer that is wrong in any case breaks no MUST."""
 STAGES: tuple[tuple[str, Stage, int], ...] = (
     ("law-history", Stage(ASKING), 6),
     ("law-instances", Stage(ASKING | MAKING | {"encode_with_each"}), 14),
@@ -129,7 +131,9 @@ class Lifecycle:
             return
         mismatch = Mismatch(replace(question, context=machine.context), Expectation((right,)), answer)
         history = _HISTORY_OF[_CLASS_OF[question.operation]]
-        if encode is not None and (text := _encoded_so(question, answer, encode)) is not None:
+        if state == "law-unaliased" and self.undisturbed.answers(origin, question):
+            self.fail(state, mismatch)
+        elif encode is not None and (text := _encoded_so(question, answer, encode)) is not None:
             self._depends(history, mismatch, Dependence("encode", text))
         elif self.undisturbed.answers(origin, question):
             if not state or not self.undisturbed.answers_if_built(origin, question):
@@ -143,7 +147,7 @@ class Lifecycle:
             self.fail("law-instances" if history == "law-history" else history, shared)
         elif origin.made != "built" and question.model and self.undisturbed.answers_if_built(origin, question):
             self.fail("law-trained-ways" if origin.made == "trained" else "law-loaded-ways", mismatch)
-        elif history not in self._dependent:
+        elif history not in self._dependent and question.operation not in _OF_SHOULDS:
             self._depends(history, mismatch, self._fault(question, right))
 
     def _fault(self, question: Question, right: Acceptable) -> Dependence:

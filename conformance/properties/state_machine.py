@@ -111,6 +111,7 @@ class _Tokenizer:
         proxy: it.
         grown: a list that it decodes again and again.
         arguments: the lists and the mapping from which it was built.
+        is_cleared: whether the caller has emptied them.
     """
 
     name: str
@@ -118,6 +119,7 @@ class _Tokenizer:
     proxy: TokenizerProxy
     grown: list[int] = field(default_factory=list)
     arguments: Sequence[Any] = ()
+    is_cleared: bool = False
 
 
 @dataclass
@@ -346,6 +348,7 @@ class Machine(RuleBasedStateMachine):
         encode = (
             partial(_encode, tokenizer) if operation in ("batch", "stream") and self.has(tokenizer, "encode") else None
         )
+        state = "law-unaliased" if tokenizer.is_cleared else state
         self.lifecycle.judge(self, tokenizer.origin, question, answer, encode, state)
         for returned, before, earlier in self._returned:
             self.compare_lists(earlier, "the list that was returned", returned, before)
@@ -548,7 +551,7 @@ class Machine(RuleBasedStateMachine):
         self._steps.append(f"clear the arguments of {tokenizer.name}")
         for one in tokenizer.arguments:
             one.clear()
-        tokenizer.arguments = ()
+        tokenizer.arguments, tokenizer.is_cleared = (), True
         self.ask_again(tokenizer, texts)
 
 

@@ -249,6 +249,33 @@ def test_a_tokenizer_that_refuses_some_tables_is_tested_on_the_others(accepts: i
     assert all(one.mismatch.depends_on for one in found.values())
 
 
+def test_a_tokenizer_that_uses_its_callers_arguments_breaks_only_the_clause_on_them() -> None:
+    class UsesTheCallersVocab(Whole):
+        def __init__(self, vocab: Any, merges: Any, special_tokens: Any = None, pattern: str | None = None) -> None:
+            super().__init__(vocab, merges, special_tokens, pattern)
+            self._callers = vocab
+
+        def encode(self, text: str, *arguments: Any, **keywords: Any) -> list[int]:
+            ids = super().encode(text, *arguments, **keywords)
+            return [index for index in ids if self._callers[index] or True]
+
+        def decode(self, ids: Iterable[int]) -> str:
+            return b"".join(self._callers[index] for index in ids).decode("utf-8", "replace")
+
+        def encode_batch(self, texts: list[str]) -> list[list[int]]:
+            return [self.encode(text) for text in texts]
+
+    assert [*Lifecycle(Implementation("x", UsesTheCallersVocab), QUICK).run()] == ["law-unaliased"]
+
+
+def test_an_encoder_that_always_finds_special_tokens_breaks_no_rule_about_state() -> None:
+    class AlwaysFindsThem(Whole):
+        def encode(self, text: str, *, allowed_special: Any = "all", disallowed_special: Any = ()) -> list[int]:
+            return super().encode(text)
+
+    assert Lifecycle(Implementation("x", AlwaysFindsThem), QUICK).run() == {}
+
+
 def test_an_encoder_is_not_accused_of_an_error_that_it_did_not_raise() -> None:
     class CachesWithoutTheChoice(Whole):
         def encode(self, text: str, *, allowed_special: Any = "all", disallowed_special: Any = "all") -> list[int]:
