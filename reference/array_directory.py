@@ -97,10 +97,17 @@ class ArrayDirectory:
                 yield self
             finally:
                 self._remove_unfinished()
-                if not self.complete:
+                # Without the index, the next run could not use a directory that has arrays.
+                if not self.complete and not self._has_arrays():
                     with suppress(OSError):
                         (self.path / INDEX).unlink(missing_ok=True)
                         self.path.rmdir()
+
+    def _has_arrays(self) -> bool:
+        """Whether there are arrays, which may not be in the index if the run was stopped."""
+        with suppress(OSError):
+            return any(file.name != INDEX for file in self.path.iterdir())
+        return False
 
     def _remove_unfinished(self) -> None:
         """Remove temporary files (see `fixtures.saving`) of workers that were killed."""

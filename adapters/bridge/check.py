@@ -161,7 +161,7 @@ def _steps() -> Iterator[Step]:
     yield Step("an unknown model is an error, and the program lives on", (), _unknown_model)
     yield Step("unload", (), _unload)
     yield Step("it ends within 1 second when its input does", (), _end)
-    yield Step("started again, it says and gives the same", (), _again)
+    yield Step("started again, it gives the same answers", (), _again)
 
 
 def _handshake(program: Program) -> None:

@@ -46,7 +46,7 @@ def skip_reason(case: Case, implementation: Implementation) -> str | None:
     if case.op != "train" and implementation.conventions["lookup"] == "bytes":
         assert case.model is not None
         if not case.model.ranks_by_bytes:
-            return "tables that are no list of ranks (lookup: bytes)"
+            return "tables that a list of ranks cannot hold (lookup: bytes)"
     own = implementation.conventions["pattern"]
     return OTHER_SPLIT if own != "gpt2" and case.pattern == "gpt2" and _is_of_gpt2(case, own) else None
 

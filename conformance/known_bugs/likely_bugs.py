@@ -13,7 +13,7 @@ from bpe_conformance.fixtures.spec import Case
 from ..cases.expectations import training_key, value_for
 from ..cases.training import is_correct_up_to_ties
 from ..implementation.implementation import Implementation
-from ..outcome import Dependence, Fault, Mismatch, Outcome, Question, Refusal, Table, fingerprint
+from ..outcome import Accepted, Dependence, Fault, Mismatch, Outcome, Question, Refusal, Table, fingerprint
 from ..properties.asking import as_case, ask, correct_answer
 from ..run_result import Bug, BugCause, Cause, ConventionCause, Diagnosis, ErrorCause
 from . import KnownBug, known_bugs, matrix
@@ -47,6 +47,7 @@ ORACLE = {
     "batch": "encode_batch",
 }
 """Operation that the oracle answers → the capability that it needs."""
+_NO_VALUE = (Refusal, Fault, Accepted)
 SAME_ERROR = 5
 SAME_ERROR_SHARE = 0.1
 """The least number of failures, and the least share of all, for which one error is a cause."""
@@ -66,6 +67,7 @@ def ranked(
     matrix: Matrix,
     clauses: Mapping[str, str],
     failures: Collection[str] | None = None,
+    without_value: Collection[str] = (),
 ) -> list[Likeness]:
     """Return the cause that explains most failures, then the cause that explains most of the rest, and so on.
 
@@ -75,10 +77,12 @@ def ranked(
         matrix: the known bugs' answers.
         clauses: known bug → the clause that it breaks first; and case → its clause.
         failures: those of `answers` that are to be explained; None is all. The others are evidence only.
+        without_value: those of `answers` that are only an error, or the lack of one. Many causes have these in common.
     """
     asked = set(judged)
     alike = {bug: row for bug, row in matrix.answers.items() if not row.items().isdisjoint(answers.items())}
     known = [_Compared.of(bug, row, answers, asked, clauses) for bug, row in alike.items()]
+    known = [one for one in known if one.own & one.same or not one.same.issubset(without_value)]
     left = set(answers if failures is None else failures)
     total = len(left)
     found: list[Likeness] = []
@@ -190,7 +194,8 @@ def _causes(
     bugs = {bug.id: bug for bug in known_bugs()}
     clauses = {name: case.clause.id for name, case in golden.items()} | {bug.id: bug.clause for bug in bugs.values()}
     known = declared_bugs.with_trainings(matrix.read(), answers, [golden[one.test] for one in tested], declared)
-    likely = partial(ranked, answers, [one.test for one in tested], known, clauses)
+    without_value = {one.test for one in tested if one.mismatch and isinstance(one.mismatch.answer, _NO_VALUE)}
+    likely = partial(ranked, answers, [one.test for one in tested], known, clauses, without_value=without_value)
     found = likely(left.keys() & golden)
     voted = _conventions([one for one in failing if one.test in golden], tested, golden, declared)
     for conventions, tests, against in voted:

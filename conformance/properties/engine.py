@@ -270,7 +270,7 @@ class Search:
             return
         if self._is_late:
             if self._effort.deadline is None:
-                self._implementation.note(f"{self._id}: {self.examples} examples were tried; more take too long")
+                self._implementation.note(f"{self._id}: tested {self.examples} examples; more would take too long")
             raise _Enough
         self.examples += 1
 

@@ -396,7 +396,7 @@ def _first_wrong(id_: str, row: _Row, implementation: Implementation, effort: Ef
             and took[-1][1] > row.quick
             and forecast(took, size) > (MORE_SECONDS if effort.scale else SECONDS)
         ):
-            implementation.note(f"{id_}: {row.what} of size {size:,} and more takes too long to try")
+            implementation.note(f"{id_}: {row.what}: size {size:,} and more would take too long")
             break
         question, right = row.pose(size)
         answer, seconds = _timed(implementation, question)
@@ -404,10 +404,10 @@ def _first_wrong(id_: str, row: _Row, implementation: Implementation, effort: Ef
         if is_correct(answer, right):
             continue
         if number and isinstance(answer, Fault) and answer.kind == TIMED_OUT:
-            implementation.note(f"{id_}: {row.what} of size {size:,}: {answer.message}")
+            implementation.note(f"{id_}: {row.what}: size {size:,}: {answer.message}")
             break
         if row.may_refuse and isinstance(answer, Refusal) and size > LIMIT:
-            implementation.note(f"{id_}: {row.what} of size {size:,} is refused: {answer.kind}: {answer.message}")
+            implementation.note(f"{id_}: {row.what}: the implementation refuses size {size:,}: {answer.message}")
             break
         asked = replace(question, context=f"{row.what}, size {size:,}")
         dependence: Dependence | None = fault_of(implementation, question, right, answer)

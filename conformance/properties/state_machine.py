@@ -314,10 +314,13 @@ class Machine(RuleBasedStateMachine):
     # Asking them
 
     def has(self, tokenizer: _Tokenizer, method: str) -> bool:
-        """Return whether a tokenizer has a method; a trained one may have fewer."""
-        return method in self.capabilities and (
-            tokenizer.origin.training is None or self.call("hasattr", hasattr, tokenizer.proxy.instance, method)
-        )
+        """Return whether a tokenizer has a method; a trained one may have fewer, or no time left to tell."""
+        if method not in self.capabilities or tokenizer.origin.training is None:
+            return method in self.capabilities
+        try:
+            return self.call("hasattr", hasattr, tokenizer.proxy.instance, method)
+        except (CallFailed, TimedOut):
+            return False
 
     def ask(
         self,

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import io
 import math
 import pickle
 import traceback
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Set
 from dataclasses import dataclass, replace
 from operator import itemgetter
 from pathlib import Path
@@ -16,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from bpe_conformance.fixtures.models import Model
-from bpe_conformance.fixtures.spec import Case, Clause
+from bpe_conformance.fixtures.spec import CLASS_OF_OP, Case, Clause
 
 from ..cases import dependence, expectations, judging, skipping
 from ..implementation import environment, leftovers, output
@@ -31,10 +32,12 @@ if TYPE_CHECKING:
     from .run import Run
 
 LARGE_TIMEOUT_FACTOR = 6
-"""How many times as long a case with a large table may take: simple encoders go through all its merges."""
+"""How many times as long a large case may take. Simple encoders go through all merges of a large table, and each chunk
+of a stream is a message to a program."""
+MANY_CHUNKS = 1_000
 
 MOST_LATE = 3
-"""After so many cases of one operation without an answer in time, further ones get a tenth of the time limit."""
+"""After so many cases of one operation without an answer in time, further tests of it get a tenth of the limit."""
 SHORTEST_LIMIT = 1.0
 """In seconds."""
 MUCH_LONGER = 3
@@ -219,6 +222,22 @@ class BpeItem(pytest.Item):
         """Ask the implementation, and return the finding."""
         raise NotImplementedError
 
+    @contextlib.contextmanager
+    def shorter_limit(self, operations: Set[str]) -> Iterator[None]:
+        """Shorten the time limit within the block if many cases of one of these operations had no answer in time."""
+        implementation, late = self.run.implementation, self.run.late
+        limit, slow = implementation.limit, sorted(one for one in operations if late[one] >= MOST_LATE)
+        if slow and limit > SHORTEST_LIMIT:
+            implementation.limit = max(SHORTEST_LIMIT, limit / 10)
+            implementation.note(
+                f"{MOST_LATE} cases of {slow[0]} had no answer within {limit:g} s; "
+                f"further tests of it get {implementation.limit:g} s"
+            )
+        try:
+            yield
+        finally:
+            implementation.limit = limit
+
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
         """Show the text of the failure without a traceback; for an error of the suite itself, its position."""
         if isinstance(excinfo.value, TestFailed) and self.outcome is not None:
@@ -251,9 +270,12 @@ class CaseItem(BpeItem):
     def test(self) -> Finding:
         """Test the case within its time limit."""
         implementation, model = self.run.implementation, self.case.model
-        factor = LARGE_TIMEOUT_FACTOR if model is not None and model.is_large else 1
+        is_large = model is not None and model.is_large
+        if implementation.is_remote and self.case.op == "stream":
+            is_large |= len(expectations.chunkings(self.case)[0]) > MANY_CHUNKS
+        factor = LARGE_TIMEOUT_FACTOR if is_large else 1
         ended = leftovers.ended_processes()
-        with implementation.time_limit(factor * self._share_of_limit()) as clock:
+        with self.shorter_limit({self.case.op}), implementation.time_limit(factor) as clock:
             mismatch = judging.judge(self.case, implementation)
         if mismatch is not None and isinstance(mismatch.answer, Fault) and mismatch.answer.kind == TIMED_OUT:
             is_like_others = clock.last_call < MUCH_LONGER * clock.longest_call
@@ -263,17 +285,6 @@ class CaseItem(BpeItem):
         if mismatch is not None:
             mismatch = dependence.explained(self.case, mismatch, implementation)
         return Finding(mismatch, clock.seconds)
-
-    def _share_of_limit(self) -> float:
-        """Return the share of the time limit that the case gets."""
-        limit, operation = self.run.implementation.limit, self.case.op
-        if self.run.late[operation] < MOST_LATE or limit <= SHORTEST_LIMIT:
-            return 1
-        shorter = max(SHORTEST_LIMIT, limit / 10)
-        self.run.implementation.note(
-            f"{MOST_LATE} cases of {operation} had no answer within {limit:g} s; further ones get {shorter:g} s"
-        )
-        return shorter / limit
 
 
 class PropertyItem(BpeItem):
@@ -303,7 +314,10 @@ class PropertyItem(BpeItem):
         run = self.run
         before = run.implementation.seconds
         effort = run.effort if run.fuzzing is None else run.fuzzing.effort(self.tested, run.effort)
-        with run.implementation.time_limit(math.inf):
+        operations = {
+            op for op, conformance_class in CLASS_OF_OP.items() if conformance_class == self.conformance_class
+        }
+        with self.shorter_limit(operations), run.implementation.time_limit(math.inf):
             found = self.tested.run(run.implementation, effort)
         if run.fuzzing is not None:
             found = run.fuzzing.ended(self.tested, found)

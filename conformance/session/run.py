@@ -162,9 +162,10 @@ class Run:
         """Print what is tested."""
         declared = [f"{key}={value}" for key, value in self.implementation.declared.items()]
         seed = self.config.getoption("--bpe-seed")
+        properties = f"{len(self.properties)} propert{'y' if len(self.properties) == 1 else 'ies'}"
         return [
-            f"bpe-conformance: testing {ascii_only(self.implementation.name)}; {len(self.cases)} cases, "
-            f"{len(self.properties)} properties{'' if seed is None else f' with seed {seed}'}; "
+            f"bpe-conformance: testing {ascii_only(self.implementation.name)}; {counted(len(self.cases), 'case')}, "
+            f"{properties}{'' if seed is None else f' with seed {seed}'}; "
             f"conventions declared: {', '.join(declared) or 'none'}",
             *(f"bpe-conformance: {ascii_only(note)}" for note in self.implementation.notes),
         ]

@@ -152,11 +152,14 @@ def text_near(text: str, around: int) -> tuple[str, int]:
 
     >>> text_near("abc", 1)
     ("'abc'", 2)
+    >>> text_near("a" * 30 + "b" * 30, 30)
+    ("... 'aaaaaaaaaaaaaaaaaaaaaaaabbbbbbbbbbbbbbbbbbbbbbbb' ... (60 characters)", 29)
     """
     start, end = 0, len(text)
     for few in FEW:
-        if end - start > 2 * few or len(ascii(text[start:end])) > NEAR_WIDTH:
-            start, end = max(0, around - few), min(len(text), around + few)
+        if len(ascii(text[start:end])) <= NEAR_WIDTH:
+            break
+        start, end = max(0, around - few), min(len(text), around + few)
     shown = ascii(text[start:end])
     head = "... " if start else ""
     column = len(head) + 1 + len(escaped(text[start:around], shown[0]))

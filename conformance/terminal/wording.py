@@ -156,7 +156,7 @@ def setting(asked: Question, needed: Sequence[int], width: int) -> Iterator[tupl
         yield "merges", f"those of {model.name}"
     else:
         yield "merges", show.packed(show.ranked(model.merges, needed), width)
-        missing = sorted({bytes([byte]) for byte in range(256)} - set(model.vocab.values()))
+        missing = _missing(model)
         if missing:
             shown = [*map(show.token, missing[:8]), *([f"{len(missing) - 8} more"] if len(missing) > 8 else [])]
             yield "lacks", f"the vocabulary has no {', '.join(shown)}"
@@ -178,6 +178,14 @@ def setting(asked: Question, needed: Sequence[int], width: int) -> Iterator[tupl
     if ids:
         cells = [cell(index, model) for index in ids[:MOST_TOKENS]] + ["..."] * (len(ids) > MOST_TOKENS)
         yield "tokens", show.packed([*(f"{one} |" for one in cells[:-1]), cells[-1]], width, " ")
+
+
+def _missing(model: Model) -> list[bytes]:
+    """Return the tokens without an entry: bytes, then parts and results of merges, then special tokens."""
+    merged = [token for left, right in model.merges for token in (left, right, left + right)]
+    special = [token.encode("utf-8") for token in model.special_tokens or ()]
+    needed = dict.fromkeys([*(bytes([byte]) for byte in range(256)), *merged, *special])
+    return [token for token in needed if token not in {*model.vocab.values()}]
 
 
 def _file(name: str, value: Any) -> str:
@@ -487,11 +495,11 @@ def dependence(found: Dependence) -> str:
     text = _text(found.text)
     match found.kind:
         case "construct":
-            return "the constructor: it raises this error, or changes the vocabulary; fix that first"
+            return "the constructor, which raises an error or changes the vocabulary; fix that first"
         case "encode":
-            return f"encode: it gives the same incorrect answer for {text}; fix that first"
+            return f"encode, which gives the same incorrect answer for {text}; fix that first"
         case "segment":
-            return f"encode: {text} alone is encoded incorrectly, too; fix that first"
+            return f"encode, which is incorrect for {text} alone, too; fix that first"
         case "pre-tokens":
             return "splitting: each pre-token alone is encoded correctly, so the text is split incorrectly (SPLIT)"
         case "segments":

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import time
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
@@ -266,6 +267,19 @@ def test_a_tokenizer_that_uses_its_callers_arguments_breaks_only_the_clause_on_t
             return [self.encode(text) for text in texts]
 
     assert [*Lifecycle(Implementation("x", UsesTheCallersVocab), QUICK).run()] == ["law-unaliased"]
+
+
+def test_a_trained_tokenizer_without_time_left_has_no_further_methods() -> None:
+    class Slow(Whole):
+        @property
+        def encode_iterable(self) -> Any:
+            if self.merges:
+                time.sleep(0.1)
+            return super().encode_iterable
+
+    implementation = Implementation("x", Slow, limit=0.05)
+    found = Lifecycle(implementation, QUICK, stage_of("law-instances")).run()
+    assert {one.mismatch.asked.operation for one in found.values()} <= {"stream"}
 
 
 def test_an_encoder_that_always_finds_special_tokens_breaks_no_rule_about_state() -> None:

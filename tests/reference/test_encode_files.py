@@ -8,7 +8,7 @@ import os
 import random
 import re
 import sys
-from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -154,6 +154,27 @@ def test_stopped_run_is_resumed(
     assert snapshot(out) == snapshot(tmp_path / "wanted")
     again = trained.encode_files(files, out, shard_size=shard_size, workers=workers)
     assert again == done._replace(skipped=done.arrays)
+
+
+class StoppedAtTheFirstResult(Executor):
+    """Makes all calls; Ctrl-C is pressed while the result of the first is awaited."""
+
+    def submit(self, call: Any, /, *arguments: Any, **keywords: Any) -> Any:
+        done: Future[Any] = Future()
+        result = call(*arguments, **keywords)
+        done.result = lambda timeout=None: (_ for _ in ()).throw(KeyboardInterrupt)  # type: ignore[method-assign]
+        assert result
+        return done
+
+
+def test_run_that_is_stopped_before_its_first_result_is_resumed(
+    trained: Tokenizer, files: list[Path], tmp_path: Path
+) -> None:
+    directory = tmp_path / "ids"
+    with pytest.raises(KeyboardInterrupt):
+        trained.encode_files(files, directory, executor=StoppedAtTheFirstResult())
+    assert trained.encode_files(files, directory).failures == []
+    assert len(encoded(directory)) == len(files)
 
 
 def test_damaged_or_missing_array_is_rewritten(trained: Tokenizer, files: list[Path], tmp_path: Path) -> None:

@@ -74,7 +74,7 @@ def test_each_part_of_a_failure_is_a_member() -> None:
         ],
         "rule": spec().clauses["MERGE-ORDER-1"].statement,
         "bugs": ["greedy"],
-        "depends_on": "encode: it gives the same incorrect answer for 'abc'; fix that first",
+        "depends_on": "encode, which gives the same incorrect answer for 'abc'; fix that first",
         "conventions": "",
         "case": "clause: X\n",
         "reproduce": (
@@ -177,7 +177,7 @@ def test_skipped_tests_are_counted_by_reason() -> None:
     outcomes = [outcome(name, "skipped", reason="train") for name in "ab"]
     found = made(*outcomes, outcome("c", "skipped", reason="pattern:gpt2"), outcome("d"))
     assert found["skipped"] == [
-        {"count": 2, "reason": "the class has no train"},
+        {"count": 2, "reason": "the tokenizer has no train"},
         {"count": 1, "reason": "the constructor takes no pattern"},
     ]
 

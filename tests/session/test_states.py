@@ -34,7 +34,7 @@ def test_the_textbook_passes(project: Project) -> None:
     result.stdout.fnmatch_lines(
         [
             "bpe-conformance: testing textbook; 23 cases, 0 properties; conventions declared: none",
-            "skipped       the class has no encode_iterable (2), no *",
+            "skipped       the tokenizer has no encode_iterable (2), no *",
             "verdict       PASS: trainer (1 MUST tests), encoder (14), decoder (1)",
             "*18 passed, 5 skipped*",
         ]
@@ -158,7 +158,7 @@ def test_after_three_time_outs_further_cases_of_the_operation_get_less_time(
     printed = result.stdout.str()
     assert printed.count("gave no answer within 0.4 s") == items.MOST_LATE
     assert "gave no answer within 0.05 s" in printed
-    assert "3 cases of encode had no answer within 0.4 s; further ones get 0.05 s" in printed
+    assert "3 cases of encode had no answer within 0.4 s; further tests of it get 0.05 s" in printed
 
 
 AGEING = """

@@ -158,8 +158,8 @@ def test_a_model_without_cases_is_noted(project: Project) -> None:
 
 
 def test_a_class_without_encode_is_not_said_to_lack_its_parameters() -> None:
-    assert summary._reason("allowed_special", {"train"}) == "the class has no encode"
-    assert summary._reason("pattern:cl100k", {"train"}) == "the class has no encode"
+    assert summary._reason("allowed_special", {"train"}) == "the tokenizer has no encode"
+    assert summary._reason("pattern:cl100k", {"train"}) == "the tokenizer has no encode"
     assert summary._reason("allowed_special", {"encode"}) == "encode has no parameter allowed_special"
 
 
