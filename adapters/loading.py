@@ -286,7 +286,7 @@ def _no_attribute(owner: object, where: str, name: str) -> str:
     close = difflib.get_close_matches(name, public, n=1)
     if close:
         return f"{where} has no {name!a}; did you mean {close[0]!r}?"
-    return f"{where} has no {name!a}; it has: {', '.join(public[:12]) or 'nothing that can be called'}"
+    return f"{where} has no {name!a}; it has {', '.join(public[:12]) or 'no class and no function'}"
 
 
 def _names(owner: object) -> list[str]:

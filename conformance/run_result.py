@@ -25,6 +25,7 @@ class Command:
         spellings: what it calls a pattern, as `Implementation.spellings`.
         fixed_model: whether its constructor takes nothing, since it has one vocabulary only.
         returns_pair: whether `train` returns a pair (vocab, merges).
+        corpus: the file or directory of `--bpe-corpus`, or "".
     """
 
     adapter: str
@@ -34,6 +35,7 @@ class Command:
     spellings: Mapping[str, str] = field(default_factory=dict)
     fixed_model: bool = False
     returns_pair: bool = False
+    corpus: str = ""
 
     @property
     def declares_in(self) -> str:
@@ -50,6 +52,18 @@ class Command:
     def rerun(self, test: str) -> str:
         """Return the command line that runs exactly `test`."""
         return f"{self.base} {shlex.join(['--bpe-case', test])}"
+
+    def rerun_corpus(self, test: str) -> str:
+        """Return the command line that compares one text of the corpus again."""
+        return f"{self.base} {shlex.join(['--bpe-corpus', self.corpus, '-k', test])}"
+
+    def explain(self, test: str) -> str:
+        """Return the command line that explains `test`, or "": it does not read packs."""
+        if "--bpe-pack" in self.options:
+            return ""
+        at = self.options.index("--bpe-spec") + 1 if "--bpe-spec" in self.options else None
+        spec = [] if at is None else ["--spec", self.options[at]]
+        return shlex.join(["bpe-conformance", "explain", test, *spec])
 
     def rerun_case(self, file: Path) -> str:
         """Return the command line that runs the case in a file of a spec's directory `cases`, named as its id."""

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from itertools import accumulate
 from pathlib import Path
 
-from bpe_conformance.fixtures import Model
+from bpe_conformance.fixtures import PATTERNS, Model
 
 from ..command_error import CommandError
 from ..implementation import loading
@@ -20,6 +20,7 @@ from ..implementation.implementation import Implementation
 from ..implementation.proxy import TokenizerProxy
 from ..outcome import first_difference
 from ..packs import tables
+from ..packs.patterns import OWN
 from ..session import corpus
 from ..terminal import show
 from . import tokenizers
@@ -124,9 +125,21 @@ def _side(one: Implementation, other: Implementation, options: argparse.Namespac
     model = tokenizers.read(asked, options).model
     if one.fixed_model not in (None, model.name):
         raise CommandError(f"{one.name}: has only the model {one.fixed_model}; leave --table {asked} out")
-    if f"pattern:{model.pattern}" not in one.capabilities and model.pattern != "gpt2" and one.fixed_model is None:
-        raise CommandError(f"{one.name}: does not support the pattern {model.pattern}")
+    if one.fixed_model is None and not _supports(one, model.pattern):
+        name = (
+            "the regular expression of the table" if model.pattern.startswith(OWN) else f"the pattern {model.pattern}"
+        )
+        raise CommandError(f"{one.name}: does not support {name}")
     return Side(one, model)
+
+
+def _supports(one: Implementation, pattern: str) -> bool:
+    """Whether it supports a pattern: one without a name, if it takes others as regular expressions."""
+    names = {"gpt2", *(capability.removeprefix("pattern:") for capability in one.capabilities)}
+    if pattern.startswith(OWN) and any(one.spellings.get(name) == PATTERNS.get(name, "") for name in names):
+        one.spellings[pattern] = PATTERNS[pattern]
+        return True
+    return pattern in names
 
 
 def _compare(file: Path, sides: tuple[Side, Side], found: Found, same: bool) -> None:

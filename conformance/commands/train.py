@@ -42,7 +42,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--unit-pattern",
         metavar="REGEX",
-        help="SuperBPE: how text is split then, and in encoding; see docs/superbpe.md",
+        help="SuperBPE: how text is split in the second stage and when encoding; see docs/superbpe.md",
     )
     parser.add_argument(
         "--most-words", type=int, metavar="N", help="SuperBPE: the most words that a token can have; default 4"
@@ -82,6 +82,10 @@ def run(options: argparse.Namespace) -> int:
     for line in _summary(trained, sources[0], read, seconds, options):
         print(line)
     print(f"wrote         {', '.join(str(options.folder / name) for name in sorted(files))}")
+    if _encoding_pattern(options) not in ("gpt2", PATTERNS["gpt2"]) and (without := set(formats) - {"huggingface"}):
+        print(
+            f"note          {' and '.join(sorted(without))} files do not store the split pattern; tokenizer.json does"
+        )
     return 0
 
 
@@ -176,7 +180,12 @@ def _summary(
         yield f"bytes/token   {len(sample.encode('utf-8')) / len(trained.encode(sample)):.3f}{whole}"
     longest = sorted(dict.fromkeys(left + right for left, right in trained.merges), key=len, reverse=True)[:3]
     if longest:
-        yield f"longest       {', '.join(f'{token(one)} ({len(one)} bytes)' for one in longest)}"
+        shown = [token(one) for one in longest]
+        shown = [
+            one if one.endswith(" bytes)") else f"{one} ({len(raw)} bytes)"
+            for one, raw in zip(shown, longest, strict=True)
+        ]
+        yield f"longest       {', '.join(shown)}"
 
 
 def _head(file: Path) -> str:

@@ -252,7 +252,7 @@ def _lines(table: Table, pack: Pack, agreement: Agreement) -> list[str]:
     silent = [name for name, count in pack.wrong.items() if not count]
     lines.append(f"encoders  {len(pack.wrong) - len(silent)} of {len(pack.wrong)} wrong ways to merge detected")
     if silent:
-        lines[-1] += f"; no text tried on this table detects {', '.join(silent)}"
+        lines[-1] += f"; no text found for this table exposes {', '.join(silent)}"
     return lines + agreement.lines()
 
 

@@ -94,9 +94,9 @@ def matrix(
         "the tested MUST tests fail; `-` is skipped, or not tested.",
         "",
         "Findings: **bug**, an incorrect answer; **limit**, a value that a format cannot hold; **convention**, a "
-        "documented difference; **advice**, a SHOULD that is not followed; **open**, not decided. A script needs the "
-        "package alone. It prints the answers beside the expected ones, and exits with status 1 while they differ. "
-        "**no finding**: a clause that fails and has no entry.",
+        "documented difference; **advice**, a SHOULD that is not followed; **open**, not decided. Each script needs "
+        "only the package that it tests. It prints the answers beside the expected ones, and exits with status 1 "
+        "while they differ. **no finding**: a clause that fails and has no entry.",
         "",
         *table(documents, findings),
     ]

@@ -76,6 +76,7 @@ class Run:
             implementation.spellings,
             implementation.fixed_model is not None,
             implementation.returns_pair,
+            config.getoption("--bpe-corpus") or "",
         )
         order = {clause: place for place, clause in enumerate(spec.clauses)}
         every = list(properties)

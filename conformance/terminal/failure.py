@@ -181,7 +181,9 @@ def describe(outcome: Outcome, command: Command, diagnosis: Diagnosis | None = N
     """
     clause = f"{outcome.clause.id}, {outcome.clause.level.upper()}" if outcome.clause else ""
     label = "WARNING" if outcome.state == "warning" else "FAILED"
-    rerun = command.rerun_case(Path(outcome.file)) if outcome.file else command.rerun(outcome.test)
+    is_corpus = outcome.kind == "corpus"
+    rerun = command.rerun_corpus(outcome.test) if is_corpus else command.rerun(outcome.test)
+    rerun = command.rerun_case(Path(outcome.file)) if outcome.file else rerun
     if outcome.stale:
         fact = f"It is listed as a known failure ({outcome.reason}), and passes. Remove it from the list."
         return Failure(outcome.test, label, clause, fact, rerun=rerun)
@@ -205,7 +207,7 @@ def describe(outcome: Outcome, command: Command, diagnosis: Diagnosis | None = N
         outcome.file,
         reproduce.one_line(found.asked, command),
         rerun,
-        f"bpe-conformance explain {outcome.test}" if outcome.kind != "corpus" else "",
+        "" if is_corpus else command.explain(outcome.test),
     )
 
 

@@ -115,7 +115,11 @@ def write(terminal: Any, result: RunResult) -> None:
         terminal.write_line(line)
     stale = [one.test for one in outcomes if one.stale]
     if stale:
-        _paragraph(terminal, "out of date", f"listed as known failures, and pass: {', '.join(stale)}; unlist them")
+        _paragraph(
+            terminal,
+            "out of date",
+            f"listed as known failures, but passing: {', '.join(stale)}; remove them from the list",
+        )
     warnings = Counter(one.clause.id for one in outcomes if one.state == "warning" and one.clause)
     if warnings:
         failing = any(one.state == "failed" for one in outcomes)

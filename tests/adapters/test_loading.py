@@ -81,7 +81,7 @@ def folder(tmp_path, monkeypatch):
         ("absent:T", "no module 'absent'"),
         ("absent.deep:T", "no module 'absent'"),
         ("good.deep:T", "good is a module, not a package"),
-        ("good:Tokenizer", "it has: Factory, T, factory, make"),
+        ("good:Tokenizer", "it has Factory, T, factory, make"),
         ("good:mak", "did you mean 'make'"),
         ("good:T.Outer", "good:T has no 'Outer'"),
         ("good:made", "instance of T; name the class, good:T"),

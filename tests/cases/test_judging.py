@@ -289,7 +289,10 @@ def test_lookup_follows_the_convention() -> None:
     assert mismatch.answer == Ids((120, 258))
     assert mismatch.conventions == ((("lookup", "bytes"),),)
     no_ranks = case("encode", {**LOOKUP, "merge_ids": [258, 257, 256]}, {"text": "xabc"})
-    assert skip_reason(no_ranks, Implementation("x", by_bytes)) == "tables that are no list of ranks (lookup: bytes)"
+    assert (
+        skip_reason(no_ranks, Implementation("x", by_bytes))
+        == "tables that a list of ranks cannot hold (lookup: bytes)"
+    )
 
 
 def steps(*merges: tuple[bytes, bytes]) -> Any:

@@ -125,7 +125,7 @@ def test_a_seed_is_named_in_the_rerun_command(project: Project) -> None:
     result = project.pytester.runpytest_inprocess("conformance", *options)
     result.stdout.fnmatch_lines(
         [
-            "bpe-conformance: testing mine:Greedy; 0 cases, 1 properties with seed 7; *",
+            "bpe-conformance: testing mine:Greedy; 0 cases, 1 property with seed 7; *",
             "  rerun      pytest conformance --adapter mine:Greedy --bpe-seed 7 --bpe-case law-encode",
         ]
     )

@@ -192,7 +192,7 @@ def test_unlisted_failures_and_listed_passes_both_fail(project: Project) -> None
     assert result.ret == pytest.ExitCode.TESTS_FAILED
     result.stdout.fnmatch_lines(
         [
-            "out of date   listed as known failures, and pass: merge-priority; unlist them",
+            "out of date   listed as known failures, but passing: merge-priority; remove them*",
         ]
     )
     # Rewriting updates the tests that ran and keeps the others.
