@@ -34,9 +34,9 @@ _TABLES: Mapping[str, Mapping[str, Any]] = {
     "renumbered": _table(*_MERGES, special_tokens=["xx", SPECIAL], extra=[[300, SPECIAL], [301, "xx"]]),
     "unlisted": _table(*_MERGES, extra=[[300, SPECIAL], [301, "xx"]]),
     "reversed": _table(*_MERGES, byte_ids="reversed"),
-    "bar": _table(*_OTHERS, special_tokens=["xx|yyy"], extra=[[300, "xx|yyy"]]),
-    "apart": _table(*_OTHERS, special_tokens=["xx", "yyy"], extra=[[300, "xx"], [301, "yyy"]]),
-    "joined": _table(*_OTHERS, special_tokens=["xxy", "yy"], extra=[[300, "xxy"], [301, "yy"]]),
+    "bar": _table(*_OTHERS, special_tokens=["xx|yy"], extra=[[300, "xx|yy"]]),
+    "apart": _table(*_OTHERS, special_tokens=["xx", "yy"], extra=[[300, "xx"], [301, "yy"]]),
+    "joined": _table(*_OTHERS, special_tokens=["xxyy"], extra=[[300, "xxyy"]]),
 }
 _SPACED = _table(*_OTHERS, special_tokens=[SPACED], extra=[[300, SPACED]])
 """It is not saved, because the spelling of its special token in files is open."""

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from string import ascii_lowercase
 from typing import Any
 
 from bpe_conformance.fixtures import Model, read_model
@@ -58,6 +59,7 @@ from .scale_inputs import (
     Posed,
     RepeatedText,
     Texts,
+    arbitrary_numbers,
     doubling,
     irregular_blocks,
     large_table,
@@ -143,6 +145,7 @@ def _long_runs(implementation: Implementation, effort: Effort) -> Iterator[_Row]
         ("letters", ORDERED, "abc", RUN_SIZES),
         ("one letter", DOUBLED, "a", RUN_SIZES[:4]),
         ("white space", BLANK, "\t \n", RUN_SIZES[:5]),
+        ("the byte 00", DOUBLED, "\0", RUN_SIZES[:3]),
     ):
 
         def pose(size: int, model: Model = model, part: str = part) -> Posed:
@@ -193,14 +196,20 @@ def _large_tables(implementation: Implementation, effort: Effort) -> Iterator[_R
 
 
 def _many_specials(count: int) -> Posed:
-    """Pose a table of this many special tokens, and a text of some of them."""
-    special = [f"<|{number}|>" for number in range(count)]
+    """Pose a table of this many special tokens, and a text of some of them. The last one contains the one before."""
+    special = [*(f"<|{number}|>" for number in range(count - 2)), "| k", "[| k]"]
     model = strategies.with_ids((), special=special)
     ids = {token: index for index, token in model.vocab.items()}
-    chosen = [
-        special[at] for at in (0, 1, 2, 99, 127, 128, 255, 256, 257, 511, 512, 999, 1_000, 1_023, 1_024) if at < count
-    ]
+    places = (0, 1, 2, 99, 127, 128, 255, 256, 257, 511, 512, 999, 1_000, 1_023, 1_024, count - 1)
+    chosen = [special[at] for at in places if at < count]
     return Question("encode", model, {"text": "".join(chosen)}), Ids(tuple(ids[token.encode()] for token in chosen))
+
+
+def _stream_of_many_specials(count: int) -> Posed:
+    """Pose the same text as two chunks, of which the first ends within the last special token."""
+    question, right = _many_specials(count)
+    text = question.input["text"]
+    return Question("stream", question.model, {"chunks": [text[:-2], text[-2:]]}), right
 
 
 def _long_streams(implementation: Implementation, effort: Effort) -> Iterator[_Row]:
@@ -210,11 +219,13 @@ def _long_streams(implementation: Implementation, effort: Effort) -> Iterator[_R
     yield _Row(f"{text.what} in chunks of 66,001", _sizes(effort), partial(text.stream, chunk=66_001))
     yield _Row(f"{text.what} in chunks of 4,097", _sizes(effort, LESS), partial(text.stream, chunk=4_097))
     for text in texts.mixed:
-        yield _Row(f"{text.what} in chunks of 7", _sizes(effort, LESS), partial(text.stream, chunk=7))
+        yield _Row(f"{text.what} in chunks of 4", _sizes(effort, LESS), partial(text.stream, chunk=4))
     yield _Row("empty chunks", EMPTY_CHUNKS, partial(_empty_chunks, texts.words[-1]))
     for text in texts.unspaced:  # the first chunk ends within a contraction, and so do all others
         pose = partial(text.stream, chunk=4_095, first=4)
         yield _Row(f"{text.what} in chunks of 4,095", _sizes(effort), pose)
+    if "special" in implementation.capabilities:
+        yield _Row("a stream with a table of special tokens", (3, 300), _stream_of_many_specials)
 
 
 EMPTY_CHUNKS = (3, 3_000)
@@ -227,15 +238,18 @@ def _empty_chunks(text: RepeatedText, count: int) -> Posed:
 
 def _large_batches(implementation: Implementation, effort: Effort) -> Iterator[_Row]:
     """A batch of thousands of texts gives a row for each."""
-    text = Texts(implementation).words[-1]
-    right = oracle(text.model, implementation.conventions)
-    rows = {one: tuple(right.encode(one)) for one in (" \n", text.part, "", f"{text.part} ", "x\n", "abc")}
+    texts = Texts(implementation)
+    counts = (6, 101, 1_001, 10_007, *((70_001,) if effort.scale else ()))
+    for text, sizes in ((texts.words[-1], counts), *((one, counts[:2]) for one in texts.mixed[1:])):
+        right = oracle(text.model, implementation.conventions)
+        rows = {one: tuple(right.encode(one)) for one in (" \n", text.part, "", f"{text.part} ", "x\n", "abc")}
+        yield _Row(f"texts, {text.what}", sizes, partial(_batch, text.model, rows))
 
-    def pose(count: int) -> Posed:
-        texts = (list(rows) * (count // len(rows) + 1))[:count]
-        return Question("batch", text.model, {"texts": texts}), Rows(tuple(rows[one] for one in texts))
 
-    yield _Row(f"texts, {text.what}", (6, 101, 1_001, 10_007, *((70_001,) if effort.scale else ())), pose)
+def _batch(model: Model, rows: Mapping[str, tuple[int, ...]], count: int) -> Posed:
+    """Pose a batch that repeats some texts, whose ids are known."""
+    texts = (list(rows) * (count // len(rows) + 1))[:count]
+    return Question("batch", model, {"texts": texts}), Rows(tuple(rows[one] for one in texts))
 
 
 def _long_batches(implementation: Implementation, effort: Effort) -> Iterator[_Row]:
@@ -284,6 +298,7 @@ def _large_trainings(implementation: Implementation, effort: Effort) -> Iterator
     yield _Row("different pre-tokens to train on", different, partial(_different_words, implementation))
     yield _Row("a pre-token to train on", LESS[:3], partial(_long_word, implementation), may_refuse=True)
     yield _Row("a pair of equal letters", (80, ABOVE_16_BITS), partial(_frequent_pair, implementation))
+    yield _Row("different words, to the last merge", (15, 150), partial(_to_the_last_merge, implementation))
     parts: list[tuple[str, list[str]]] = [(MIXED, []), (BLANK_RUNS, [])]
     if "train-special" in implementation.capabilities:
         yield _Row("segments that differ", SEGMENTS, partial(_segments, implementation))
@@ -311,6 +326,14 @@ def _different_words(implementation: Implementation, count: int) -> Posed:
 
     given = {"text": text(count), "vocab_size": 260, "special_tokens": []}
     return _learned(implementation, given, text(DIFFERENT_WORDS[0]))
+
+
+def _to_the_last_merge(implementation: Implementation, count: int) -> Posed:
+    """Pose training on different words until no pair is left: most pairs of the last hundreds of merges occur once."""
+    numbers = arbitrary_numbers()
+    words = ("".join(ascii_lowercase[next(numbers) % 26] for _ in range(2 + next(numbers) % 8)) for _ in range(count))
+    text = " ".join(words)
+    return _learned(implementation, {"text": text, "vocab_size": 2_256, "special_tokens": []}, text)
 
 
 def _segments(implementation: Implementation, count: int) -> Posed:

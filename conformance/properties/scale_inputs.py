@@ -120,7 +120,7 @@ def long_tokens(size: int) -> Posed:
 def mixed_merges() -> Model:
     """Return a table of 60 merges of `abc` in an arbitrary order, in which many pairs compete for each token."""
     tokens, merges = [b"a", b"b", b"c"], list[Merge]()
-    for number in _numbers():
+    for number in arbitrary_numbers():
         left, right = tokens[number % len(tokens)], tokens[number // 128 % len(tokens)]
         if len(left + right) < 9 and left + right not in tokens:
             tokens.append(left + right)
@@ -130,7 +130,7 @@ def mixed_merges() -> Model:
     return strategies.with_ids(merges)
 
 
-def _numbers() -> Iterator[int]:
+def arbitrary_numbers() -> Iterator[int]:
     """Yield numbers below 65,536 in an arbitrary order."""
     number = 1
     while True:
@@ -144,7 +144,7 @@ BLOCKS, BLOCK = 40, 59
 @cache
 def irregular_blocks() -> tuple[str, ...]:
     """Return blocks of letters `abc` that do not repeat a part; each ends in `x`, which merges with nothing."""
-    drawn = (number % 3 for number in _numbers())
+    drawn = (number % 3 for number in arbitrary_numbers())
     return tuple("".join("abc"[next(drawn)] for _ in range(BLOCK)) + "x" for _ in range(BLOCKS))
 
 

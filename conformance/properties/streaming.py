@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from functools import partial
 
 from ..implementation.implementation import Implementation
 from ..implementation.proxy import TokenizerProxy
-from ..outcome import AnyError, Expectation, Ids, Mismatch, Question, Rows
+from ..outcome import Answer, AnyError, Expectation, Ids, Mismatch, Question, Rows
 from . import strategies
 from .asking import Instance, equals_oracle, undisturbed
 from .engine import Property, drawn
@@ -68,16 +69,23 @@ def _error_of_chunks(implementation: Implementation, question: Question) -> Mism
     """An error of the chunks reaches the caller: a stream does not end as if the text were complete."""
     chunks = question.input["chunks"]
     assert question.model is not None
+    tokenizer = Instance(implementation, question.model)
+    for error in (_Interrupted(), OSError(), UnicodeDecodeError("utf-8", b"\xff", 0, 1, "invalid start byte")):
 
-    def failing() -> Iterator[str]:
-        yield from chunks[:-1]
-        raise _Interrupted
+        def failing(error: Exception = error) -> Iterator[str]:
+            yield from chunks[:-1]
+            raise error
 
-    answer = Instance(implementation, question.model).call(lambda one: Ids(tuple(one.stream(failing()))))
-    if not isinstance(answer, Ids):
-        return None
-    asked = replace(question, context="reading the last chunk raises an error")
-    return Mismatch(asked, Expectation((AnyError("the error of the chunks"),)), answer)
+        answer = tokenizer.call(partial(_read, failing()))
+        if isinstance(answer, Ids):
+            kind = "an error" if isinstance(error, _Interrupted) else type(error).__name__
+            asked = replace(question, context=f"reading the last chunk raises {kind}")
+            return Mismatch(asked, Expectation((AnyError("the error of the chunks"),)), answer)
+    return None
+
+
+def _read(chunks: Iterator[str], tokenizer: TokenizerProxy) -> Answer:
+    return Ids(tuple(tokenizer.stream(chunks)))
 
 
 def _asked(implementation: Implementation, tokenizer: Instance, question: Question, context: str) -> Mismatch | None:
