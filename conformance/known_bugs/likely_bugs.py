@@ -34,6 +34,8 @@ FEWEST_FOR_CONVENTION = 2
 """The least number of failures for which an undeclared convention is a cause."""
 FEW = 3
 """A bug with fewer cases matches by chance: all must match, one of them of the clause that it breaks."""
+OPEN_TIES = 0.3
+"""The least share of the cases about ties that a trainer fails whose ties are open."""
 MOST = 5
 MOST_REPLAYED = 60
 """The number of golden cases that follow from others and that the likely bugs are asked."""
@@ -206,7 +208,7 @@ def _causes(
             add(_Group(ConventionCause(conventions, ()), every))
     for likeness in likely(left.keys() & golden) if groups else found:
         add(_Group(BugCause(tuple(_bug(bugs[bug]) for bug in likeness.bugs), ()), set(likeness.cases)))
-    groups = _with_open_ties(groups, left, failing, declared)
+    groups = _with_open_ties(groups, left, failing, tested, declared)
     groups.sort(key=lambda group: -len(group.tests))
     replayed = [(group, bugs[group.cause.bugs[0].id]) for group in groups if isinstance(group.cause, BugCause)]
     for replays in (_answers_alike, _answers_incorrectly):
@@ -224,12 +226,18 @@ def _causes(
 
 
 def _with_open_ties(
-    groups: list[_Group], left: dict[str, Outcome], failing: Sequence[Outcome], declared: Mapping[str, str]
+    groups: list[_Group],
+    left: dict[str, Outcome],
+    failing: Sequence[Outcome],
+    tested: Sequence[Outcome],
+    declared: Mapping[str, str],
 ) -> list[_Group]:
     """Return the causes with the convention that ties are open, if nearly all trainings fit it and no cause names them.
 
-    It replaces bugs and tie rules that explain some of these trainings. A trainer whose ties follow the order of a dict
-    that changes during training answers some cases as a bug does that takes the pair counted first.
+    A trainer that passes most cases about ties follows the declared rule, with a bug. The convention would hide it.
+
+    The convention replaces bugs and tie rules that explain some of these trainings. A trainer whose ties follow the
+    order of a dict that changes during training answers some cases as a bug does that takes the pair counted first.
     """
     others = {test for group in groups if not _is_about_ties(group.cause) for test in group.tests}
     trainings = [one for one in failing if _is_training(one) and one.test not in others]
@@ -237,6 +245,9 @@ def _with_open_ties(
         return groups
     fits: dict[str, bool | None] = {one.test: _fits_open_ties(one, declared) for one in trainings}
     fitting = {test for test, fit in fits.items() if fit}
+    ties = {one.test for one in tested if one.clause is not None and one.clause.id == "TRAIN-TIE-1"}
+    if len(fitting & ties) < OPEN_TIES * len(ties):
+        return groups
     new = len(fitting & left.keys())
     if len(fitting) < THOROUGH * sum(fit is not None for fit in fits.values()) or new < max(FEW, MUCH * len(fitting)):
         return groups

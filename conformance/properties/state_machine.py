@@ -52,6 +52,7 @@ from .undisturbed import Origin, Undisturbed, load, train
 
 MOST_TOKENIZERS = 5
 LONGEST_CONTEXT = 12
+LONGEST_VALUE = 40
 ASKING = frozenset({"encode", "encode_allowed", "decode", "batch", "stream", "open_stream", "read_on", "keep_result"})
 MAKING = frozenset({"build", "load", "save", "train"})
 
@@ -298,7 +299,7 @@ class Machine(RuleBasedStateMachine):
             proxies.append(proxy)
             return table
 
-        step = f"train({', '.join(f'{key}={value!a}' for key, value in given.items())})"
+        step = f"train({', '.join(f'{key}={_brief(value)}' for key, value in given.items())})"
         answer = self.attempt(step, ask)
         if self.implementation.conventions["tie_break"] == "unspecified":
             origin = replace(origin, name=f"{origin.name} {fingerprint(answer)}")
@@ -346,7 +347,7 @@ class Machine(RuleBasedStateMachine):
             return True
         question = Question(operation, tokenizer.origin.model, given)
         asked = how or (lambda proxy: OPERATIONS[operation](proxy, given))
-        step = f"{tokenizer.name}.{method}({', '.join(f'{value!a}' for value in given.values())})"
+        step = f"{tokenizer.name}.{method}({', '.join(map(_brief, given.values()))})"
         answer = self.attempt(step, lambda: asked(tokenizer.proxy))
         encode = (
             partial(_encode, tokenizer) if operation in ("batch", "stream") and self.has(tokenizer, "encode") else None
@@ -446,7 +447,7 @@ class Machine(RuleBasedStateMachine):
             opened.append(self.call("encode_iterable", lambda: iterate("encode_iterable", encode(iter(texts)))))
 
         question = Question("stream", tokenizer.origin.model, {"chunks": texts})
-        step = f"s{len(self.streams)} = {tokenizer.name}.encode_iterable({texts!a})"
+        step = f"s{len(self.streams)} = {tokenizer.name}.encode_iterable({_brief(texts)})"
         if self.attempt(step, ask) == Accepted():
             self.streams.append(_Stream(tokenizer.origin, question, opened[0]))
             self.read_on(number=len(self.streams) - 1, count=count)
@@ -514,7 +515,7 @@ class Machine(RuleBasedStateMachine):
             result = self.call(method, getattr(tokenizer.proxy.instance, method), argument)
             returned.extend([*(result if batch and type(result) is list else ()), result])
 
-        step = f"{'change' if change else 'keep'} the result of {tokenizer.name}.{method}({argument!a})"
+        step = f"{'change' if change else 'keep'} the result of {tokenizer.name}.{method}({_brief(argument)})"
         self.attempt(step, ask)
         self.compare_lists(question, "texts", given, texts)
         rows = [id(one) for one in returned[:-1] if type(one) is list]
@@ -556,6 +557,12 @@ class Machine(RuleBasedStateMachine):
             one.clear()
         tokenizer.arguments, tokenizer.is_cleared = (), True
         self.ask_again(tokenizer, texts)
+
+
+def _brief(value: object) -> str:
+    """Return a value in ASCII, cut if it is long: the step is only named, not repeated."""
+    text = ascii(value)
+    return text if len(text) <= LONGEST_VALUE else f"{text[: LONGEST_VALUE - 4]} ..."
 
 
 def _encode(tokenizer: _Tokenizer, text: str) -> Answer:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -39,6 +39,7 @@ WIDTH = 100
 LABEL = 13
 """Columns before the text of a row."""
 ROOM = WIDTH - LABEL
+MOST_ENTRIES = 6
 WINDOWS = ((3, 8), (3, 7), (3, 6), (2, 5), (2, 4), (1, 3), (1, 2), (0, 1))
 """The number of cells of a row before the first that differs, and in total: the first pair that fits is used."""
 LONGEST_CELL = 28
@@ -283,6 +284,11 @@ def _compared(found: Mismatch) -> Iterator[tuple[str, str]]:
         case Table(_, merges) if right is not None and isinstance(where, TrainingDivergence):
             first, second = ([show.joined(merge) for merge in one] for one in (right.merges, merges))
             yield from aligned(first, second, where.step, wording.training_pointer(found, where))
+        case Table(vocab, merges) if right is not None and where is None:
+            place = first_difference(right.merges, merges)
+            first, second = ([show.joined(merge) for merge in one] for one in (right.merges, merges))
+            different = first != second
+            yield from aligned(first, second, place, f"merge {place}") if different else _entries(right.vocab, vocab)
         case Text(text) if right is not None and isinstance(where, TextDivergence):
             shown, column = show.text_near(text, where.character)
             source = f", from the bytes {show.hex_line(where.source)}" if where.source else ""
@@ -292,6 +298,14 @@ def _compared(found: Mismatch) -> Iterator[tuple[str, str]]:
         case Bytes(data) if right is not None and isinstance(where, ByteDivergence):
             first, second = ([f"{byte:02x}" for byte in one] for one in (right.data, data))
             yield from aligned(first, second, where.byte, f"byte {where.byte}", between=" ")
+
+
+def _entries(right: Mapping[int, bytes], got: Mapping[int, bytes]) -> Iterator[tuple[str, str]]:
+    """Yield the first entries of two vocabularies that differ."""
+    differing = [index for index in sorted({*right, *got}) if right.get(index) != got.get(index)][:MOST_ENTRIES]
+    for label, entries in (("expected", right), ("got", got)):
+        shown = (f"{index}: {show.token(entries[index]) if index in entries else 'no entry'}" for index in differing)
+        yield label, "   ".join(shown)
 
 
 def _tokens(

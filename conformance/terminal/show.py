@@ -88,12 +88,15 @@ def joined(merge: Merge) -> str:
 def bare(part: bytes) -> str:
     r"""Return a token, without quotes if it cannot be misread.
 
-    >>> bare(b"low"), bare(b" a"), bare(b"'s"), bare(b"\xe2")
-    ('low', "' a'", "'s", '<e2>')
+    >>> bare(b"low"), bare(b" a"), bare(b"'s"), bare(b"'\n"), bare(b"\xe2")
+    ('low', "' a'", "'s", '"\'\\n"', '<e2>')
     """
     shown = token(part)
     plain = (
-        shown[0] in "'\"" and shown[0] == shown[-1] and part.strip() and not any(byte in b' ,+|"<>\\' for byte in part)
+        shown[0] in "'\""
+        and shown[0] == shown[-1]
+        and part.strip()
+        and not any(byte < 33 or byte in b',+|"<>\\' for byte in part)
     )
     return shown[1:-1] if plain and (part == b"'" or not part.endswith(b"'")) else shown
 

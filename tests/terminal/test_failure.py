@@ -32,6 +32,7 @@ from bpe_conformance.outcome import (
     Outcome,
     Question,
     State,
+    Table,
     Unchanged,
 )
 from bpe_conformance.reference import Tokenizer as Reference
@@ -196,6 +197,16 @@ def made() -> Iterator[tuple[str, Failure]]:
     """Yield failures that no golden case shows."""
     case = cases()["merge-priority-beats-leftmost"]
     asked = Question("encode", case.model, {"text": "abc"})
+    training = Question("train", None, {"text": "abc ab", "vocab_size": 300, "special_tokens": []}, "after others")
+    ab, bc = (b"a", b"b"), (b"b", b"c")
+    tables = [
+        Table({256: first, 257: b"abc"}, merges)
+        for first, merges in (
+            (b"ab", (ab, (b"ab", b"c"))),
+            (b"bc", (bc, (b"a", b"bc"))),
+            (b"\xe2", (ab, (b"ab", b"c"))),
+        )
+    ]
     stream = Question("stream", case.model, {"chunks": ["a" * 100] * 1000})
     found = {
         "changed": Mismatch(asked, Expectation((Unchanged(),)), Changed((LOCALE,))),
@@ -208,6 +219,8 @@ def made() -> Iterator[tuple[str, Failure]]:
             Expectation((Lossless(),), "encode of a new tokenizer"),
             Fault(MALFORMED, "encode(...) returned None; expected list[int]"),
         ),
+        "property-merges": Mismatch(training, Expectation((tables[0],)), tables[1]),
+        "property-entries": Mismatch(training, Expectation((tables[0],)), tables[2]),
     }
     for area, mismatch in found.items():
         yield area, describe(outcome(case, mismatch), COMMAND)
