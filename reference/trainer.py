@@ -205,12 +205,13 @@ def learn_plainly(
             heappush(heap, current)
             continue
         left, right = tokens[pair[0]], tokens[pair[1]]
-        if allows and not allows(left + right):
+        merged = left + right
+        if allows and not allows(merged):
             continue
         learned.append((left, right))
         if token_key:
-            keys.append(token_key(special_numbers.get(left + right, len(tokens)), left + right))
-        tokens.append(left + right)
+            keys.append(token_key(special_numbers.get(merged, len(tokens)), merged))
+        tokens.append(merged)
         for created in corpus.merge(pair, len(tokens) - 1):
             heappush(heap, (-corpus.counts[created], key(created), created))
         progress("merging", len(learned), wanted)

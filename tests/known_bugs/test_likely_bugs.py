@@ -328,7 +328,7 @@ def test_a_trainer_whose_ties_follow_dict_order_may_declare_ties_open(
     assert cause.conventions == (("tie_break", "unspecified"),)
 
 
-def test_a_trainer_that_is_wrong_in_a_few_ties_is_not_told_to_declare_them_open() -> None:
+def test_a_trainer_that_is_wrong_in_a_few_ties_is_not_advised_to_declare_them_open() -> None:
     class ComparesFewBytes(Trainer):
         def choose(self, counts: Any, ids: Any) -> Any:
             most = max(counts.values())

@@ -44,6 +44,7 @@ ADAPTERS = {
     "other_conventions:FirstSeen": ("--bpe-section", "TRAIN"),
     "other_conventions:LexSmaller": ("--bpe-section", "TRAIN"),
     "other_conventions:SmallerIds": ("--bpe-section", "TRAIN"),
+    "other_conventions:SpecialAsText": ("--bpe-section", "TRAIN"),
 }
 """The adapters under test: the reference, and its training under other conventions."""
 ROOT, TIME_LIMIT, MEMORY = Path(__file__).parents[2], 300.0, 4 << 30
@@ -212,9 +213,11 @@ def main() -> int:
     options = parser.parse_args()
     os.chdir(ROOT)
     known = yaml.safe_load(Path(__file__).with_name("equivalent.yaml").read_text("utf-8"))
-    listed = {tuple(mutant) for entry in known["equivalent"] for mutant in entry["mutants"]}
     asked = options.modules or MODULES
     found = [mutant for module in asked for mutant in mutants(module, known["unreached"].get(module, ()))]
+    listed = {tuple(mutant) for entry in known["equivalent"] for mutant in entry.get("mutants", ())}
+    lines = {tuple(line) for entry in known["equivalent"] for line in entry.get("lines", ())}
+    listed |= {mutant[:5] for mutant in found if (mutant.module, mutant.function, mutant.was) in lines}
     spec = installed_spec()
     run.spec_in = lambda _: spec
     tally = {module: Counter[str]() for module in asked}
