@@ -112,6 +112,12 @@ def test_train_learns_superbpe(here: Path, capsys: pytest.CaptureFixture[str]) -
         assert list(map(int, capsys.readouterr().out.split())) == own.encode(Path("sea").read_text("utf-8"))
 
 
+@pytest.mark.parametrize("chosen", ["gpt2", "huggingface"])
+def test_train_says_when_a_format_does_not_store_the_pattern(chosen: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["train", "text", "--vocab-size", "260", "--pattern", "cl100k", "--format", chosen, "-o", "tok"]) == 0
+    assert ("note          gpt2 files do not store" in capsys.readouterr().out) == (chosen == "gpt2")
+
+
 def test_train_reads_standard_input_and_reports_exhaustion(give: Give, capsys: pytest.CaptureFixture[str]) -> None:
     give("aé aé".encode())
     assert main(["train", "-", "--vocab-size", "1000", "-o", "tok"]) == 0
@@ -401,6 +407,10 @@ class Fails(Tokenizer):
             raise RuntimeError("no superlatives")
         return super().encode(text)
 
+class Plain:
+    def __init__(self, vocab, merges, special_tokens=None):
+        self.encode = Tokenizer(vocab, merges, special_tokens).encode
+
 class Fixed:
     model = "other"
     def encode(self, text):
@@ -423,6 +433,15 @@ def test_compare_reports_agreement(capsys: pytest.CaptureFixture[str]) -> None:
         "different     none of 1 block",
         f"bytes/token   {ratio} and {ratio}",
     ]
+
+
+@pytest.mark.usefixtures("adapters")
+def test_compare_takes_a_table_with_an_expression_of_its_own(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["train", "text", "--vocab-size", "260", "--pattern", r"\w+|\W+", "-o", "own"]) == 0
+    assert main(["compare", "reference", "textbook", "--corpus", "text", "--table", "own"]) == 0
+    assert "different     none of 1 block" in capsys.readouterr().out
+    message = refused(capsys, "compare", "compared:Plain", "reference", "--corpus", "text", "--table", "own")
+    assert message == "compared:Plain: does not support the regular expression of the table"
 
 
 @pytest.mark.usefixtures("adapters")

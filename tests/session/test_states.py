@@ -161,6 +161,17 @@ def test_after_three_time_outs_further_cases_of_the_operation_get_less_time(
     assert "3 cases of encode had no answer within 0.4 s; further tests of it get 0.05 s" in printed
 
 
+def test_the_shorter_limit_applies_to_properties_of_the_operation(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project.write("loops.py", LOOPS)
+    monkeypatch.setattr(items, "SHORTEST_LIMIT", 0.05)
+    options = [f"--bpe-case={name}" for name in ("merge-left-three", "merge-left-four", "merge-left-five", "law-encode")]
+    whole = ["conformance", "--adapter", "loops:Loops", "--bpe-time-limit", "0.4", *options, "-v"]
+    printed = project.pytester.runpytest_inprocess(*whole).stdout.str()
+    assert "gave no answer within 0.05 s" in printed.partition("FAILED law-encode [")[2].partition("\nFAILED")[0]
+
+
 AGEING = """
 from mine import Right
 

@@ -295,6 +295,23 @@ def test_rows_fit_whatever_their_length(length: int, place: int) -> None:
     assert rows["got"][rows[POINTER].index("^") :].startswith("y")
 
 
+@pytest.mark.parametrize(
+    ("kind", "command", "rerun", "explain"),
+    [
+        ("case", Command("a:B", ("--bpe-pack", "p")), "a:B --bpe-pack p --bpe-case x", ""),
+        ("case", Command("a:B", ("--bpe-spec", "s")), "a:B --bpe-spec s --bpe-case x", "explain x --spec s"),
+        ("corpus", Command("a:B", corpus="book.txt"), "a:B --bpe-corpus book.txt -k x", ""),
+    ],
+)
+def test_commands_name_what_holds_the_test(kind: Any, command: Command, rerun: str, explain: str) -> None:
+    case = cases()["merge-priority-beats-leftmost"]
+    asked = Question("encode", case.model, {"text": "abc"})
+    mismatch = Mismatch(asked, Expectation((Unchanged(),)), Changed((LOCALE,)))
+    shown = describe(replace(outcome(case, mismatch), test="x", kind=kind), command)
+    assert shown.rerun == f"pytest conformance --adapter {rerun}"
+    assert shown.explain == (f"bpe-conformance {explain}" if explain else "")
+
+
 class Writer:
     """Records the text and the markup written to a terminal."""
 
