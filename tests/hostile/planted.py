@@ -56,8 +56,8 @@ FAULTS = (
     Fault(
         "ids-rebuilt",
         ANSWERS,
-        "    if type(value) is list and len(value) <= MOST_IDS",
-        "    return value\n    if type(value) is list and len(value) <= MOST_IDS",
+        "    ids = list(islice(iterate(what, value), MOST_IDS + 1))",
+        "    return value\n    ids = list(islice(iterate(what, value), MOST_IDS + 1))",
         "equal equalids equallist equalints",
     ),
     Fault("text-rebuilt", ANSWERS, 'return str.__add__("", value)', "return value", "equaltext"),
@@ -76,7 +76,7 @@ FAULTS = (
         "        return value",
         "equalmerges",
     ),
-    Fault("large-ids-refused", ANSWERS, "if value and not (min", "if False and not (min", "huge"),
+    Fault("large-ids-refused", ANSWERS, "<= {int} and (not ids", "<= {int} or (not ids", "huge"),
     Fault(
         "exits-caught",
         CALLS,
