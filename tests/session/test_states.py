@@ -166,7 +166,8 @@ def test_the_shorter_limit_applies_to_properties_of_the_operation(
 ) -> None:
     project.write("loops.py", LOOPS)
     monkeypatch.setattr(items, "SHORTEST_LIMIT", 0.05)
-    options = [f"--bpe-case={name}" for name in ("merge-left-three", "merge-left-four", "merge-left-five", "law-encode")]
+    tests = ("merge-left-three", "merge-left-four", "merge-left-five", "law-encode")
+    options = [f"--bpe-case={name}" for name in tests]
     whole = ["conformance", "--adapter", "loops:Loops", "--bpe-time-limit", "0.4", *options, "-v"]
     printed = project.pytester.runpytest_inprocess(*whole).stdout.str()
     assert "gave no answer within 0.05 s" in printed.partition("FAILED law-encode [")[2].partition("\nFAILED")[0]
