@@ -185,7 +185,8 @@ def _missing(model: Model) -> list[bytes]:
     merged = [token for left, right in model.merges for token in (left, right, left + right)]
     special = [token.encode("utf-8") for token in model.special_tokens or ()]
     needed = dict.fromkeys([*(bytes([byte]) for byte in range(256)), *merged, *special])
-    return [token for token in needed if token not in {*model.vocab.values()}]
+    present = set(model.vocab.values())
+    return [token for token in needed if token not in present]
 
 
 def _file(name: str, value: Any) -> str:

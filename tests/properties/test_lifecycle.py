@@ -258,7 +258,7 @@ def test_a_tokenizer_that_uses_its_callers_arguments_breaks_only_the_clause_on_t
 
         def encode(self, text: str, *arguments: Any, **keywords: Any) -> list[int]:
             ids = super().encode(text, *arguments, **keywords)
-            return [index for index in ids if self._callers[index] or True]
+            return [index for index in ids if self._callers[index] is not None]
 
         def decode(self, ids: Iterable[int]) -> str:
             return b"".join(self._callers[index] for index in ids).decode("utf-8", "replace")
