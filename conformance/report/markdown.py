@@ -95,8 +95,9 @@ def matrix(
         "",
         "Findings: **bug**, an incorrect answer; **limit**, a value that a format cannot hold; **convention**, a "
         "documented difference; **advice**, a SHOULD that is not followed; **open**, not decided. Each script needs "
-        "only the package that it tests. It prints the answers beside the expected ones, and exits with status 1 "
-        "while they differ. **no finding**: a clause that fails and has no entry.",
+        "only the package that it tests, and `shared.py` or `shared.mjs` beside it. It prints the answers beside the "
+        "expected ones, and exits with status 1 while they differ. **no finding**: a clause that fails and has no "
+        "entry.",
         "",
         *table(documents, findings),
     ]

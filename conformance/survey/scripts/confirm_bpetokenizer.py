@@ -1,23 +1,9 @@
 """Show the findings in bpetokenizer. Run it with `pip install bpetokenizer==1.2.1`."""
 
-import sys
 import tempfile
 
 from bpetokenizer import BPETokenizer
-
-GPT2 = r"'(?:[sdmt]|ll|ve|re)| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
-failed = []
-
-
-def check(clause, call, expected):
-    """Print the answer of `call` and the expected one."""
-    try:
-        got = call()
-    except BaseException as error:
-        refused = expected == "an error" and isinstance(error, Exception)
-        got = expected if refused else f"{type(error).__name__}: {error}"
-    failed.append(got != expected)
-    print(f"{clause}: {got!r}, expected {expected!r}")
+from shared import GPT2, check, finish
 
 
 def trained(*corpora, vocab_size=258):
@@ -56,4 +42,4 @@ check("SPECIAL-OFF-1", lambda: encode("zz a", "zz", "none"), [122, 122, 32, 97])
 check("LAW-SAVE-1", saved, "\xe9")
 check("FILE-LOAD-1", lambda: bool(BPETokenizer.from_pretrained("wi17k_base")), True)
 check("LAW-REPLAY-1", again, "abab")
-sys.exit(any(failed))
+finish()

@@ -1,22 +1,8 @@
 """Show the findings in bytetok. Run it with Python 3.12 and `pip install bytetok==0.4.0`."""
 
-import sys
 
 from bytetok import RegexTokenizer
-
-GPT2 = r"'(?:[sdmt]|ll|ve|re)| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
-failed = []
-
-
-def check(clause, call, expected):
-    """Print the answer of `call` and the expected one."""
-    try:
-        got = call()
-    except BaseException as error:
-        refused = expected == "an error" and isinstance(error, Exception)
-        got = expected if refused else f"{type(error).__name__}: {error}"
-    failed.append(got != expected)
-    print(f"{clause}: {got!r}, expected {expected!r}")
+from shared import GPT2, check, finish
 
 
 def trained(text, vocab_size):
@@ -35,4 +21,4 @@ check("TRAIN-EMPTY-1", lambda: len(trained("", 300).merges), 0)
 check("TRAIN-SIZE-2", lambda: len(trained("ab", 256).merges), 0)
 check("BYTES-ALPHABET-1", alphabet, [97])
 check("TRAIN-TIE-1", lambda: list(trained("ab\nba", 257).merges), [(97, 98)])  # the first seen
-sys.exit(any(failed))
+finish()

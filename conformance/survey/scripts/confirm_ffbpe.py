@@ -1,25 +1,11 @@
 """Show the findings in ffbpe. Run it with `pip install ffbpe==0.1.10`."""
 
 import json
-import sys
 import tempfile
 from pathlib import Path
 
 from ffbpe import BpeEncoder, BpeTrainer, PreTokenizer
-
-GPT2 = r"'(?:[sdmt]|ll|ve|re)| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
-failed = []
-
-
-def check(clause, call, expected):
-    """Print the answer of `call` and the expected one."""
-    try:
-        got = call()
-    except BaseException as error:
-        refused = expected == "an error" and isinstance(error, Exception)
-        got = expected if refused else f"{type(error).__name__}: {error}"
-    failed.append(got != expected)
-    print(f"{clause}: {got!r}, expected {expected!r}")
+from shared import GPT2, SPELLED, check, finish
 
 
 def encode(text, special):
@@ -41,9 +27,7 @@ def train(text, vocab_size, special=()):
 
 
 def header():
-    plain = [*range(33, 127), *range(161, 173), *range(174, 256)]
-    spelled = [chr(byte) for byte in plain] + [chr(256 + number) for number in range(68)]
-    vocab = {token: number for number, token in enumerate([*spelled, "ab"])}
+    vocab = {token: number for number, token in enumerate([*SPELLED.values(), "ab"])}
     with tempfile.TemporaryDirectory() as folder:
         files = [Path(folder, name) for name in ("vocab.json", "merges.txt")]
         files[0].write_text(json.dumps(vocab), "utf-8")
@@ -57,4 +41,4 @@ check("SPECIAL-SCAN-1", lambda: encode("<|e|><|e|>", ["<|e|>", "<|e|><|e|>"]), [
 check("TRAIN-SPECIAL-1", lambda: train("abyz\nabyz", 259, ["ab", "abyz"]), [])
 check("FILE-VERSION-1", header, [256])
 check("TRAIN-SIZE-4", lambda: train("abab", 258, ["<|e|>", "<|e|>"]), [b"ab"])
-sys.exit(any(failed))
+finish()

@@ -3,22 +3,7 @@ import { Tokenizer } from "ai-tokenizer";
 import * as cl100k from "ai-tokenizer/encoding/cl100k_base";
 import * as o200k from "ai-tokenizer/encoding/o200k_base";
 import * as p50k from "ai-tokenizer/encoding/p50k_base";
-
-const GPT2 = String.raw`'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+`;
-let failed = false;
-
-/** Print the answer of `call` and the expected one. */
-function check(clause, call, expected) {
-  let got;
-  try {
-    got = call();
-  } catch (error) {
-    got = expected === "an error" ? expected : String(error);
-  }
-  const [shown, wanted] = [got, expected].map((value) => JSON.stringify(value) ?? String(value));
-  if (shown !== wanted) failed = true;
-  console.log(`${clause}: ${shown}, expected ${wanted}`);
-}
+import { GPT2, check } from "./shared.mjs";
 
 function made({ learned = [], without = "", special = {} } = {}) {
   const data = { name: "table", pat_str: GPT2, special_tokens: special, stringEncoder: {}, binaryEncoder: [], decoder: {} };
@@ -47,4 +32,3 @@ check("DECODE-UNKNOWN-1", () => made().decode([97, 999]), "an error");
 check("DECODE-BOM-1", () => made().decode([0xef, 0xbb, 0xbf, 97]), "\ufeffa");
 check("SPLIT-SPACE-3", () => cl.encode("  \u0085"), [256, 126, 227]);
 check("BYTES-TEXT-2", () => o2.encode("\ufeffS"), [5574, 50]);
-process.exit(failed ? 1 : 0);

@@ -3,22 +3,7 @@ import { BytePairEncodingCore } from "gpt-tokenizer/BytePairEncodingCore";
 import * as cl100k from "gpt-tokenizer/encoding/cl100k_base";
 import * as gpt2 from "gpt-tokenizer/encoding/gpt2";
 import * as o200k from "gpt-tokenizer/encoding/o200k_base";
-
-const GPT2 = String.raw`'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+`;
-let failed = false;
-
-/** Print the answer of `call` and the expected one. */
-function check(clause, call, expected) {
-  let got;
-  try {
-    got = call();
-  } catch (error) {
-    got = expected === "an error" ? expected : String(error);
-  }
-  const [shown, wanted] = [got, expected].map((value) => JSON.stringify(value) ?? String(value));
-  if (shown !== wanted) failed = true;
-  console.log(`${clause}: ${shown}, expected ${wanted}`);
-}
+import { GPT2, check } from "./shared.mjs";
 
 function made(special = [], without = "") {
   const bytePairRankDecoder = [];
@@ -42,4 +27,3 @@ check("SPECIAL-ID-1", () => gpt2.encode("Hi<|endoftext|> there", all), [17250, 5
 check("SPECIAL-SCAN-1", () => cl100k.encode("<|endoftext|><|endoftext|>", all), [100257, 100257]);
 check("DECODE-UTF8-1", () => [cl100k.decode([9468]), cl100k.decode([9468, 99, 232])], ["\ufffd", "\u{1f98a}"]);
 check("BYTES-TEXT-2", () => o200k.encode("\ufeff"), [5574]);
-process.exit(failed ? 1 : 0);

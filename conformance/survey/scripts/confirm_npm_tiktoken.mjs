@@ -1,21 +1,6 @@
 // Show the findings in tiktoken. Run it with `npm install tiktoken@1.0.22`.
 import { Tiktoken } from "tiktoken";
-
-const GPT2 = String.raw`'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+`;
-let failed = false;
-
-/** Print the answer of `call` and the expected one. */
-function check(clause, call, expected) {
-  let got;
-  try {
-    got = call();
-  } catch (error) {
-    got = expected === "an error" ? expected : String(error);
-  }
-  const [shown, wanted] = [got, expected].map((value) => JSON.stringify(value) ?? String(value));
-  if (shown !== wanted) failed = true;
-  console.log(`${clause}: ${shown}, expected ${wanted}`);
-}
+import { GPT2, check } from "./shared.mjs";
 
 function made(special = [], without = "") {
   const bytes = [...Array(256).keys()].filter((byte) => !without.includes(String.fromCharCode(byte)));
@@ -26,4 +11,3 @@ function made(special = [], without = "") {
 const tokens = [1, 2, 3, 4, 5, 6, 7, 8].map((length) => `<|${"a".repeat(length)}`); // their order is that of a hash map
 check("SPECIAL-SCAN-1", () => [...made(tokens).encode(tokens[7], "all")], [263]);
 check("ERROR-TABLE-2", () => made([], "z") && "no error", "an error");
-process.exit(failed ? 1 : 0);

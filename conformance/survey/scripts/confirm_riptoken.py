@@ -4,21 +4,9 @@ import subprocess
 import sys
 
 import riptoken
+from shared import GPT2, check, finish
 
-GPT2 = r"'(?:[sdmt]|ll|ve|re)| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
 BYTES = {bytes([byte]): byte for byte in range(256)}
-failed = []
-
-
-def check(clause, call, expected):
-    """Print the answer of `call` and the expected one."""
-    try:
-        got = call()
-    except BaseException as error:
-        refused = expected == "an error" and isinstance(error, Exception)
-        got = expected if refused else f"{type(error).__name__}: {error}"
-    failed.append(got != expected)
-    print(f"{clause}: {got!r}, expected {expected!r}")
 
 
 def encode(text, ranks=None, special=()):
@@ -39,4 +27,4 @@ check("SPECIAL-EMPTY-1", empty, 0)
 without_z = {token: index for token, index in BYTES.items() if token != b"z"}
 check("ERROR-TABLE-1", lambda: list(riptoken.CoreBPE(without_z, {}, GPT2).encode("az", set())), "an error")
 check("DECODE-UNKNOWN-1", lambda: riptoken.CoreBPE(BYTES, {}, GPT2).decode_bytes([97, 999]), "an error")
-sys.exit(any(failed))
+finish()

@@ -1,51 +1,9 @@
 """Show the findings in splintr. Run it with `pip install splintr-rs==0.22.0`."""
 
 import base64
-import json
-import sys
-import tempfile
-from pathlib import Path
 
 import splintr
-
-GPT2 = r"'(?:[sdmt]|ll|ve|re)| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
-LLAMA3 = (
-    r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}"
-    r"| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
-)
-failed = []
-
-
-def check(clause, call, expected):
-    """Print the answer of `call` and the expected one."""
-    try:
-        got = call()
-    except BaseException as error:
-        refused = expected == "an error" and isinstance(error, Exception)
-        got = expected if refused else f"{type(error).__name__}: {error}"
-    failed.append(got != expected)
-    print(f"{clause}: {got!r}, expected {expected!r}")
-
-
-def tokenizer_json(merges=(), special=(), without="", pattern=None, extra=()):
-    """Return a byte-level tokenizer.json as text; merges are in its spelling."""
-    plain = [*range(33, 127), *range(161, 173), *range(174, 256)]
-    spelled = [chr(byte) for byte in plain] + [chr(256 + number) for number in range(68)]
-    bytes_ = plain + [byte for byte in range(256) if byte not in plain]
-    vocab = {token: byte for token, byte in zip(spelled, bytes_, strict=True) if token not in without}
-    for token in ["".join(pair) for pair in merges] + [*extra, *special]:
-        vocab[token] = max(vocab.values()) + 1
-    flags = {"single_word": False, "lstrip": False, "rstrip": False, "normalized": False, "special": True}
-    added = [{"id": vocab[token], "content": token, **flags} for token in special]
-    level = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": False, "use_regex": pattern is None}
-    split = {"type": "Split", "pattern": {"Regex": pattern}, "behavior": "Isolated", "invert": False}
-    model = {"type": "BPE", "vocab": vocab, "merges": [" ".join(pair) for pair in merges], "ignore_merges": False}
-    model |= {"dropout": None, "unk_token": None, "fuse_unk": False, "byte_fallback": False}
-    model |= {"continuing_subword_prefix": None, "end_of_word_suffix": None}
-    before = level if pattern is None else {"type": "Sequence", "pretokenizers": [split, level]}
-    document = {"version": "1.0", "truncation": None, "padding": None, "added_tokens": added, "normalizer": None}
-    document |= {"pre_tokenizer": before, "post_processor": None, "decoder": level, "model": model}
-    return json.dumps(document)
+from shared import GPT2, LLAMA3, check, finish, loaded, tokenizer_json
 
 
 def from_ranks(learned=(), special=(), without=b"", pattern=GPT2):
@@ -56,10 +14,7 @@ def from_ranks(learned=(), special=(), without=b"", pattern=GPT2):
 
 
 def from_json(**options):
-    with tempfile.TemporaryDirectory() as folder:
-        file = Path(folder, "tokenizer.json")
-        file.write_text(tokenizer_json(**options), "utf-8")
-        return splintr.from_json(str(file))
+    return loaded(splintr.from_json, tokenizer_json(**options))
 
 
 cl100k = splintr.Tokenizer.from_pretrained("cl100k_base")
@@ -75,4 +30,4 @@ check("MERGE-LOOKUP-1", lambda: list(from_json(merges=pairs).encode("xabc")), [1
 check("MERGE-WHOLE-1", lambda: list(from_json(merges=[("a", "b")], extra=["abc"]).encode("abc")), [257])
 check("SPECIAL-DECODE-1", lambda: from_json(special=["\xe9|"]).decode_with_special([256]), "\xe9|")
 check("SPECIAL-OFF-1", lambda: list(cl100k.encode("<|im_start|>")), [27, 91, 318, 5011, 91, 29])
-sys.exit(any(failed))
+finish()

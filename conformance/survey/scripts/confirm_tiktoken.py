@@ -1,23 +1,9 @@
 """Show the findings in tiktoken. Run it with `pip install tiktoken==0.14.0`."""
 
-import sys
 
 import tiktoken
 from tiktoken._educational import bpe_train
-
-GPT2 = r"'(?:[sdmt]|ll|ve|re)| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
-failed = []
-
-
-def check(clause, call, expected):
-    """Print the answer of `call` and the expected one."""
-    try:
-        got = call()
-    except BaseException as error:
-        refused = expected == "an error" and isinstance(error, Exception)
-        got = expected if refused else f"{type(error).__name__}: {error}"
-    failed.append(got != expected)
-    print(f"{clause}: {got!r}, expected {expected!r}")
+from shared import GPT2, check, finish
 
 
 def encoding(special=(), without=()):
@@ -36,4 +22,4 @@ def longest():
 check("SPECIAL-SCAN-1", longest, [263])
 check("ERROR-TABLE-1", lambda: encoding(without=b"z").encode("az"), "an error")
 check("TRAIN-END-1", lambda: len(bpe_train("", 257, GPT2, visualise=None)), 256)
-sys.exit(any(failed))
+finish()

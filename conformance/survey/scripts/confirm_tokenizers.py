@@ -1,21 +1,8 @@
 """Show the findings in Hugging Face's tokenizers. Run it with `pip install tokenizers==0.23.3`."""
 
-import sys
 
 from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers
-
-failed = []
-
-
-def check(clause, call, expected):
-    """Print the answer of `call` and the expected one."""
-    try:
-        got = call()
-    except BaseException as error:
-        refused = expected == "an error" and isinstance(error, Exception)
-        got = expected if refused else f"{type(error).__name__}: {error}"
-    failed.append(got != expected)
-    print(f"{clause}: {got!r}, expected {expected!r}")
+from shared import check, finish
 
 
 def tokenizer(merges=(), special=(), without="", gap=0, ignore_merges=False):
@@ -45,4 +32,4 @@ check("SPECIAL-DECODE-1", lambda: decoded.decode(decoded.encode("\xe9|").ids, sk
 check("SPECIAL-ABSENT-2", absent, True)
 check("ERROR-TABLE-1", lambda: tokens("az", without="z"), "an error")
 check("MERGE-WHOLE-1", lambda: tokens("abc", merges=whole, ignore_merges=True), ["a", "bc"])
-sys.exit(any(failed))
+finish()

@@ -7,19 +7,7 @@ import tempfile
 from pathlib import Path
 
 from toktokenizer import BPETokenizer
-
-failed = []
-
-
-def check(clause, call, expected):
-    """Print the answer of `call` and the expected one."""
-    try:
-        got = call()
-    except BaseException as error:
-        refused = expected == "an error" and isinstance(error, Exception)
-        got = expected if refused else f"{type(error).__name__}: {error}"
-    failed.append(got != expected)
-    print(f"{clause}: {got!r}, expected {expected!r}")
+from shared import check, finish
 
 
 def load(merges):
@@ -71,4 +59,4 @@ check("DECODE-UTF8-1", lambda: load([]).decode([0xE2]), "\ufffd")
 check("DECODE-UNKNOWN-1", lambda: load([]).decode([300]), "an error")
 check("SPECIAL-ID-1", special, True)
 check("LAW-WAYS-1", lambda: {shared() for _ in range(20)}, {(97, 120, 120, 98)})
-sys.exit(any(failed))
+finish()

@@ -1,24 +1,11 @@
 """Show the findings in transformers' GPT2Tokenizer. Run it with `pip install transformers==4.57.6`."""
 
 import json
-import sys
 import tempfile
 from pathlib import Path
 
 from transformers.models.gpt2.tokenization_gpt2 import GPT2Tokenizer, bytes_to_unicode
-
-failed = []
-
-
-def check(clause, call, expected):
-    """Print the answer of `call` and the expected one."""
-    try:
-        got = call()
-    except BaseException as error:
-        refused = expected == "an error" and isinstance(error, Exception)
-        got = expected if refused else f"{type(error).__name__}: {error}"
-    failed.append(got != expected)
-    print(f"{clause}: {got!r}, expected {expected!r}")
+from shared import check, finish
 
 
 def load(merges=(), special=(), extra=(), version=True, gap=0, without=""):
@@ -61,4 +48,4 @@ check("SPECIAL-ABSENT-2", absent, True)
 check("ERROR-TABLE-1", lambda: load(without="z").encode("az"), "an error")
 check("FILE-SAVE-1", saved, (True, True))
 check("FILE-VERSION-2", lambda: load([("a", "b"), ("c", "d")], version=False).tokenize("abcd"), ["ab", "cd"])
-sys.exit(any(failed))
+finish()

@@ -1,22 +1,8 @@
 """Show the findings in turbobpe. Run it with `pip install turbobpe==0.1.2`."""
 
-import sys
 
 from turbobpe import RegexTokenizer
-
-GPT2 = r"'(?:[sdmt]|ll|ve|re)| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
-failed = []
-
-
-def check(clause, call, expected):
-    """Print the answer of `call` and the expected one."""
-    try:
-        got = call()
-    except BaseException as error:
-        refused = expected == "an error" and isinstance(error, Exception)
-        got = expected if refused else f"{type(error).__name__}: {error}"
-    failed.append(got != expected)
-    print(f"{clause}: {got!r}, expected {expected!r}")
+from shared import GPT2, check, finish
 
 
 def encode(text, special):
@@ -34,4 +20,4 @@ def best():
 check("SPECIAL-SCAN-1", lambda: encode("<|e|><|e|>", ["<|e|>", "<|e|><|e|>"]), [257])
 check("SPECIAL-EMPTY-1", lambda: encode("abc d", [""]), [97, 98, 99, 32, 100])
 check("TRAIN-BEST-1", best, [(97, 97), (256, 97)])
-sys.exit(any(failed))
+finish()

@@ -1,22 +1,8 @@
 """Show the findings in uni-tokenizer. Run it with `pip install uni-tokenizer==0.1.7`."""
 
-import sys
 
 from uni_tokenizer import BpeEncoder, BpeTrainer, PreTokenizer
-
-GPT2 = r"'(?:[sdmt]|ll|ve|re)| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
-failed = []
-
-
-def check(clause, call, expected):
-    """Print the answer of `call` and the expected one."""
-    try:
-        got = call()
-    except BaseException as error:
-        refused = expected == "an error" and isinstance(error, Exception)
-        got = expected if refused else f"{type(error).__name__}: {error}"
-    failed.append(got != expected)
-    print(f"{clause}: {got!r}, expected {expected!r}")
+from shared import GPT2, check, finish
 
 
 def encode(text, special, absent=()):
@@ -39,4 +25,4 @@ def train(text, vocab_size, special):
 check("SPECIAL-SCAN-1", lambda: encode("<|e|><|e|>", ["<|e|>", "<|e|><|e|>"]), [257])
 check("TRAIN-SPECIAL-1", lambda: train("abyz\nabyz", 259, ["ab", "abyz"]), [])
 check("SPECIAL-ABSENT-1", lambda: encode("a<|e|>b", ["<|e|>"], absent=["<|e|>"]), [97, 256, 98])
-sys.exit(any(failed))
+finish()

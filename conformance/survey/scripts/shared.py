@@ -1,0 +1,67 @@
+"""What the scripts share. It needs nothing but Python: copy it together with a script."""
+
+import json
+import multiprocessing
+import sys
+import tempfile
+from pathlib import Path
+
+GPT2 = r"'(?:[sdmt]|ll|ve|re)| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
+LLAMA3 = (
+    r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}"
+    r"| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
+)
+PRINTABLE = [*range(33, 127), *range(161, 173), *range(174, 256)]
+OTHERS = [byte for byte in range(256) if byte not in PRINTABLE]
+SPELLED = {byte: chr(byte) for byte in PRINTABLE} | {byte: chr(256 + place) for place, byte in enumerate(OTHERS)}
+failed = []
+
+
+def check(clause, call, expected):
+    """Print the answer of `call` and the expected one."""
+    try:
+        got = call()
+    except BaseException as error:
+        refused = expected == "an error" and isinstance(error, Exception)
+        got = expected if refused else f"{type(error).__name__}: {error}"
+    failed.append(got != expected)
+    print(f"{clause}: {got!r}, expected {expected!r}")
+
+
+def finish():
+    """Exit with 1 if an answer differed."""
+    sys.exit(any(failed))
+
+
+def tokenizer_json(merges=(), special=(), without="", pattern=None, extra=(), gap=0):
+    """Return a byte-level tokenizer.json as text; merges are in its spelling."""
+    vocab = {token: byte for byte, token in SPELLED.items() if token not in without}
+    for token in ["".join(pair) for pair in merges] + [*extra, *special]:
+        vocab[token] = max(vocab.values()) + 1 + gap
+    flags = {"single_word": False, "lstrip": False, "rstrip": False, "normalized": False, "special": True}
+    added = [{"id": vocab[token], "content": token, **flags} for token in special]
+    level = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": False, "use_regex": pattern is None}
+    split = {"type": "Split", "pattern": {"Regex": pattern}, "behavior": "Isolated", "invert": False}
+    model = {"type": "BPE", "vocab": vocab, "merges": [" ".join(pair) for pair in merges], "ignore_merges": False}
+    model |= {"dropout": None, "unk_token": None, "fuse_unk": False, "byte_fallback": False}
+    model |= {"continuing_subword_prefix": None, "end_of_word_suffix": None}
+    before = level if pattern is None else {"type": "Sequence", "pretokenizers": [split, level]}
+    document = {"version": "1.0", "truncation": None, "padding": None, "added_tokens": added, "normalizer": None}
+    document |= {"pre_tokenizer": before, "post_processor": None, "decoder": level, "model": model}
+    return json.dumps(document)
+
+
+def loaded(load, text):
+    """Return what `load` makes of the path of a tokenizer.json with this text."""
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder, "tokenizer.json")
+        file.write_text(text, "utf-8")
+        return load(str(file))
+
+
+def exit_status(call):
+    """Return the exit status of a process of its own that makes the call, which can end it."""
+    process = multiprocessing.get_context("fork").Process(target=call)
+    process.start()
+    process.join()
+    return process.exitcode
