@@ -53,7 +53,9 @@ def run(options: argparse.Namespace) -> int:
         environments = Environments(options.environments or options.folder / "packages")
     if not asked and not tested:
         raise CommandError("name an implementation or a report, or give --all for those that the project lists")
-    survey.check_names([one.name for one in asked])
+    names = [one.name for one in asked]
+    if duplicate := next((name for name in names if names.count(name) > 1), None):
+        raise CommandError(f"{duplicate} is named more than once; name each implementation once")
     if options.jobs < 1:
         raise CommandError(f"--jobs {options.jobs}: must be at least 1")
     further = ["--bpe-isolate"] if options.isolate else []

@@ -228,14 +228,3 @@ def named(words: Sequence[str]) -> tuple[list[Implementation], list[Tested]]:
         else:
             asked.append(Implementation(word, word))
     return asked, done
-
-
-def check_names(names: Sequence[str]) -> None:
-    """Check that no two implementations have the same name.
-
-    Raises:
-        CommandError: if two have.
-    """
-    duplicate = next((name for name in names if names.count(name) > 1), None)
-    if duplicate is not None:
-        raise CommandError(f"{duplicate} is named more than once; name each implementation once")

@@ -341,13 +341,6 @@ KNOWN_FAILURES: dict[str, Tried] = {
     "twice": (b"style-left: a\nstyle-left: b\n", ":2: duplicate key 'style-left'"),
     "bomb": (LAUGHS, ":1: anchors and aliases are not allowed"),
 }
-IMPLEMENTATIONS: dict[str, Tried] = {
-    "key-with-a-line-end": (b'- "a\\nb": 1', ":1: name is missing"),
-    "name-twice": (b'- {name: "a\\nb", adapter: c}\n' * 2, ":2: the name a b is a duplicate"),
-    "a-number": (b"7", "expected a list"),
-}
-
-
 def _pack(place: int, change: Callable[[Any], Any]) -> bytes:
     parts = seed("pack", "small").split(b"\0")
     value = json.loads(parts[place])
@@ -458,7 +451,6 @@ HOSTILE: Mapping[str, Mapping[str, Tried]] = {
     "sums": SUMS,
     "extension": EXTENSION,
     "known_failures": KNOWN_FAILURES,
-    "implementations": IMPLEMENTATIONS,
     "pack": PACK,
     "report": REPORT,
     "replies": REPLIES,

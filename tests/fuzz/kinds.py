@@ -23,7 +23,6 @@ from bpe_conformance.packs.tables import Given, read_table
 from bpe_conformance.reference.formats import cs336, gpt2, huggingface, tiktoken
 from bpe_conformance.report import document
 from bpe_conformance.session import known_failures
-from bpe_conformance.survey.implementations import implementations
 
 MEMORY = 4 << 30
 LARGE = 3 << 30
@@ -52,7 +51,6 @@ READERS: dict[str, Callable[[Path, Path], object]] = {
     "table": lambda path, _: read_table([str(path)], Given("x", "gpt2")),
     "yaml": lambda path, _: list(read_documents(path)),
     "extension": lambda path, _: load_extension(path),
-    "implementations": lambda path, _: implementations(path),
     "known failures": lambda path, _: known_failures.read(path, []),
     "report": lambda path, _: document.read(path),
     "pack": lambda path, folder: load_cases(_linked(path, folder, MANIFEST), {}),

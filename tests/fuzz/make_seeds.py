@@ -83,7 +83,6 @@ def texts() -> Iterator[tuple[str, str, bytes]]:
     case = SUPERBPE.read_bytes().partition(b"\ncases:\n")[2].split(b"\n  - id: ")[0]
     named = [one for one in clauses if one.split(b"\n")[0] in case]
     yield "extension", "superbpe", b"\n  - id: ".join([head, *named]) + b"\ncases:\n" + case + b"\n"
-    yield "implementations", "one", b'- name: "x"\n  adapter: "a:B"\n  pip: ["c==1"]\n  about: "d"\n'
     yield "known_failures", "two", b'merge-priority: "not yet"\nstyle-left: |\n  two\n'
     for name, text in (("gpt2", r"'s| ?\p{L}+|\s+(?!\S)|\s+"), ("counted", r"(?:a{2,3}b){4}|[^a-z]\p{Lu}(?i:x)")):
         yield "pattern", name, text.encode()

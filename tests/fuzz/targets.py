@@ -41,7 +41,6 @@ from bpe_conformance.reference import Tokenizer
 from bpe_conformance.reference.formats import cs336, gpt2, huggingface, tiktoken
 from bpe_conformance.report import document, markdown
 from bpe_conformance.session import known_failures
-from bpe_conformance.survey.implementations import findings, implementations
 
 SPEC = Path(__file__).parent.parent / "spec"
 SEEDS = Path(__file__).parent / "seeds"
@@ -294,14 +293,6 @@ def _extension(data: bytes, folder: Path) -> None:
     load_extension(_put(folder, "x.yaml", data))
 
 
-def _implementations(data: bytes, folder: Path) -> None:
-    file = _put(folder, "x.yaml", data)
-    for read in (implementations, findings):
-        with contextlib.suppress(SpecError):
-            read(file)
-    implementations(file)
-
-
 def _known_failures(data: bytes, folder: Path) -> None:
     ids = [case.id for case in load_spec(SPEC, check_schema=False).cases]
     file = _put(folder, "known.yaml", data)
@@ -455,7 +446,6 @@ TARGETS: dict[str, Target] = {
     "model": Target(_model, (SpecError,)),
     "sums": Target(_sums, (SpecError,)),
     "extension": Target(_extension, (SpecError,)),
-    "implementations": Target(_implementations, (SpecError,)),
     "known_failures": Target(_known_failures, (SpecError,)),
     "pack": Target(_pack, (SpecError,)),
     "report": Target(_report, (document.ReportError,)),
