@@ -64,14 +64,6 @@ class PlainSpecialsDropped(_Choosing):
         return textbook.cut_special("".join(kept), allowed)
 
 
-class PlainSpecialsBroken(_Choosing):
-    def cut_among(self, text: str, allowed: list[str]) -> Segments:
-        for token in self.special:
-            if token not in allowed:
-                text = text.replace(token, f"{token[:1]} {token[1:]}")
-        return textbook.cut_special(text, allowed)
-
-
 class PlainSpecialsScanned(_Choosing):
     def cut_among(self, text: str, allowed: list[str]) -> Segments:
         segments: Segments = []

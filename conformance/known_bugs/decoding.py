@@ -162,7 +162,6 @@ add_variants(
         "TrailingSpaceStripped": lambda self, ids: Encoder.decode(self, ids).rstrip(),
         "SpacesCollapsed": lambda self, ids: re.sub(" +", " ", Encoder.decode(self, ids)),
         "SpacesCleanedUp": lambda self, ids: re.sub(r" (?=[.,?!]|'s|'m|'ve|'re|n't)", "", Encoder.decode(self, ids)),
-        "LineEndsMadeUniform": lambda self, ids: Encoder.decode(self, ids).replace("\r\n", "\n").replace("\r", "\n"),
         "DecodedToNfc": lambda self, ids: unicodedata.normalize("NFC", Encoder.decode(self, ids)),
         "TokensDecodedApart": lambda self, ids: "".join(
             [self.vocab[index].decode("utf-8", errors="replace") for index in ids]
@@ -172,9 +171,6 @@ add_variants(
         ),
         "OneReplacementPerRun": lambda self, ids: re.sub(
             "[\udc80-\udcff]+", "\ufffd", self.decode_bytes(ids).decode("utf-8", "surrogateescape")
-        ),
-        "OverlongNulDecoded": lambda self, ids: (
-            self.decode_bytes(ids).replace(b"\xc0\x80", b"\0").decode("utf-8", errors="replace")
         ),
         "ControlCharactersDropped": lambda self, ids: re.sub(
             r"[\x01-\x08\x0b\x0c\x0e-\x1f\x7f]", "", Encoder.decode(self, ids)

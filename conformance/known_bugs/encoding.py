@@ -217,6 +217,7 @@ class _Heap(Encoder):
     """Merges with a heap of (rank, position, pair) and links to both neighbours. It is correct."""
 
     checks: ClassVar[bool] = True
+    clears: ClassVar[bool] = True
     relinks: ClassVar[bool] = True
     looks_left: ClassVar[bool] = True
     looks_right: ClassVar[bool] = True
@@ -226,12 +227,16 @@ class _Heap(Encoder):
         before, after = list(range(-1, len(word))), [*range(1, len(word) + 1), len(word)]
         heap = [(self.ranks[pair], here, pair) for here, pair in enumerate(pairwise(word)) if pair in self.ranks]
         heapq.heapify(heap)
+        swallowed = {len(word)}
         while heap:
             _, here, pair = heapq.heappop(heap)
             now = tokens[here], tokens[after[here]]
             if now != pair and (self.checks or now not in self.ranks):
                 continue
-            tokens[here], tokens[after[here]] = b"".join(now), b""
+            swallowed.add(after[here])
+            tokens[here] = b"".join(now)
+            if self.clears:
+                tokens[after[here]] = b""
             after[here] = after[after[here]]
             if self.relinks:
                 before[after[here]] = here
@@ -240,7 +245,7 @@ class _Heap(Encoder):
                 new = tokens[place], tokens[after[place]]
                 if place >= 0 and new in self.ranks:
                     heapq.heappush(heap, (self.ranks[new], place, new))
-        return tuple(token for token in tokens if token)
+        return tuple(token for place, token in enumerate(tokens) if place not in swallowed)
 
 
 class HeapStaleEntries(_Heap):
@@ -251,27 +256,11 @@ class HeapLinkNotMended(_Heap):
     relinks = False
 
 
-class SwallowedNodesMergedAgain(Encoder):
+class SwallowedNodesMergedAgain(_Heap):
+    clears = False
+
     def merge(self, word: Word) -> Word:
-        if len(word) < 500:
-            return super().merge(word)
-        tokens = [*word, b""]
-        before, after = list(range(-1, len(word))), [*range(1, len(word) + 1), len(word)]
-        alive = [True] * len(word)
-        heap = [(self.ranks[pair], here, pair) for here, pair in enumerate(pairwise(word)) if pair in self.ranks]
-        heapq.heapify(heap)
-        while heap:
-            _, here, pair = heapq.heappop(heap)
-            right = after[here]
-            if (tokens[here], tokens[right]) != pair:
-                continue
-            tokens[here], after[here], alive[right] = b"".join(pair), after[right], False
-            before[after[right]] = here
-            for place in (before[here], here):
-                new = tokens[place], tokens[after[place]]
-                if place >= 0 and new in self.ranks:
-                    heapq.heappush(heap, (self.ranks[new], place, new))
-        return tuple(token for token, is_alive in zip(tokens, alive, strict=False) if is_alive)
+        return super().merge(word) if len(word) >= 500 else Encoder.merge(self, word)
 
 
 class LeftSeamForgotten(_Heap):
@@ -325,14 +314,9 @@ class CacheOfAllInstances(Encoder):
 
 class CacheKeyedByStrippedWord(Encoder):
     def encode_segment(self, segment: str) -> list[int]:
-        cache: dict[str, list[int]] = {}
-        ids: list[int] = []
-        for pre_token in self.split(segment):
-            word = pre_token.strip()
-            if word not in cache:
-                cache[word] = self.encode_pre_token(pre_token)
-            ids += cache[word]
-        return ids
+        first: dict[str, str] = {}
+        words = [first.setdefault(pre_token.strip(), pre_token) for pre_token in self.split(segment)]
+        return [index for word in words for index in self.encode_pre_token(word)]
 
 
 class CacheHandsItsListOut(Encoder):

@@ -140,10 +140,6 @@ class SoftHyphenSpelledAsItself(_OtherMap):
     printable = (*range(0x21, 0x7F), *range(0xA1, 0x100))
 
 
-class DeleteSpelledAsItself(_OtherMap):
-    printable = (*range(0x21, 0x80), *range(0xA1, 0xAD), *range(0xAE, 0x100))
-
-
 class TildeLeftOut(_OtherMap):
     printable = (*range(0x21, 0x7E), *range(0xA1, 0xAC), *range(0xAE, 0xFF))
 
@@ -165,13 +161,6 @@ class LoadedEntriesThatLookSpecial(_Reader):
         keys = json.loads(Path(vocab_path).read_bytes())
         looks = [key for key in keys if key.startswith("<|") and key.endswith("|>")]
         return super().from_files(vocab_path, merges_path, [*(special_tokens or ()), *looks])
-
-
-class AbsentSpecialsNotLoaded(_Reader):
-    @classmethod
-    def from_files(cls, vocab_path: str, merges_path: str, special_tokens: Sequence[str] | None = None) -> Encoder:
-        keys = json.loads(Path(vocab_path).read_bytes())
-        return super().from_files(vocab_path, merges_path, [token for token in special_tokens or () if token in keys])
 
 
 # Saving
@@ -244,7 +233,6 @@ add_variants(
     _Writer,
     pairs={
         "SavedMergesSorted": lambda self: sorted(self.merges),
-        "SavedMergesByResultId": lambda self: sorted(self.merges, key=lambda pair: self.ids[pair[0] + pair[1]]),
     },
     spelling={
         "SavedAsText": lambda self, token: token.decode("utf-8", errors="replace"),

@@ -16,8 +16,8 @@ from ..implementation.implementation import Implementation
 from ..outcome import Accepted, Dependence, Fault, Mismatch, Outcome, Question, Refusal, Table, fingerprint
 from ..properties.asking import as_case, ask, correct_answer
 from ..run_result import Bug, BugCause, Cause, ConventionCause, Diagnosis, ErrorCause
-from . import KnownBug, known_bugs, matrix
 from . import declared as declared_bugs
+from . import known_bugs, matrix
 from .matrix import Matrix
 
 MUCH = 0.3
@@ -207,7 +207,9 @@ def _causes(
         if every and not any(one.cases > cases or (against and one.cases >= cases) for one in found):
             add(_Group(ConventionCause(conventions, ()), every))
     for likeness in likely(left.keys() & golden) if groups else found:
-        add(_Group(BugCause(tuple(_bug(bugs[bug]) for bug in likeness.bugs), ()), set(likeness.cases)))
+        named = [bugs[bug] for bug in likeness.bugs]
+        cause = BugCause(tuple(Bug(bug.id, bug.sentence, bug.fix, bug.clause) for bug in named), ())
+        add(_Group(cause, set(likeness.cases)))
     groups = _with_open_ties(groups, left, failing, tested, declared)
     groups.sort(key=lambda group: -len(group.tests))
     replayed = [(group, bugs[group.cause.bugs[0].id]) for group in groups if isinstance(group.cause, BugCause)]
@@ -333,10 +335,6 @@ def _takes(bug: Implementation, asked: Question) -> bool:
     return needed <= bug.capabilities
 
 
-def _bug(bug: KnownBug) -> Bug:
-    return Bug(bug.id, bug.sentence, bug.fix, bug.clause)
-
-
 def _conventions(
     failing: Sequence[Outcome], tested: Sequence[Outcome], golden: Mapping[str, Case], declared: Mapping[str, str]
 ) -> Iterator[tuple[tuple[tuple[str, str], ...], list[str], int]]:
@@ -386,21 +384,14 @@ def _value(case: Case, conventions: Mapping[str, str]) -> Mapping[str, object] |
 
 def same_errors(left: Sequence[Outcome], total: int) -> list[ErrorCause]:
     """Return the errors that many of the failures `left`, of `total`, raise, by type and line."""
-    raised: dict[tuple[str, str], list[Outcome]] = {}
+    raised: dict[tuple[str, str], tuple[Refusal, list[str]]] = {}
     for one in left:
         answer = one.mismatch.answer if one.mismatch is not None else None
         if isinstance(answer, Refusal):
-            raised.setdefault((answer.kind, answer.traceback[-1] if answer.traceback else answer.message), []).append(
-                one
-            )
-    many = [alike for alike in raised.values() if len(alike) >= max(SAME_ERROR, SAME_ERROR_SHARE * total)]
-    many.sort(key=len, reverse=True)
-    return [_error_cause(alike) for alike in many]
-
-
-def _error_cause(alike: Sequence[Outcome]) -> ErrorCause:
-    first = alike[0].mismatch
-    assert first is not None
-    assert isinstance(first.answer, Refusal)
-    place = first.answer.traceback[-1] if first.answer.traceback else ""
-    return ErrorCause(first.answer.message, place, tuple(one.test for one in alike))
+            key = answer.kind, answer.traceback[-1] if answer.traceback else answer.message
+            raised.setdefault(key, (answer, []))[1].append(one.test)
+    return [
+        ErrorCause(error.message, error.traceback[-1] if error.traceback else "", tuple(tests))
+        for error, tests in sorted(raised.values(), key=lambda alike: -len(alike[1]))
+        if len(tests) >= max(SAME_ERROR, SAME_ERROR_SHARE * total)
+    ]

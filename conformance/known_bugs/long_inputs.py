@@ -8,9 +8,6 @@ from typing import Any
 from .correct import Encoder
 from .variants import add_variants
 
-Segments = list[tuple[str, bool]]
-
-
 # Texts and tables
 
 

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
+from typing import Any, ClassVar
 
-from bpe_conformance.fixtures import PATTERNS, Merge
 from bpe_conformance.reference import textbook
 
 from .correct import NAMES, Encoder
@@ -23,12 +22,10 @@ def _longest_first(special: Iterable[str]) -> list[str]:
 class _Alternation(Encoder):
     """Cuts by one regular expression, as most tokenizers do. It is correct."""
 
-    flags = 0
-
     def cut(self, text: str) -> Segments:
         if not self.special:
             return [(text, False)] if text else []
-        parts = re.split(f"({self.expression()})", text, flags=self.flags)
+        parts = re.split(f"({self.expression()})", text)
         return [(part, part in self.special) for part in parts if part]
 
     def expression(self) -> str:
@@ -161,26 +158,21 @@ class ScansNormalised(Encoder):
 
 
 class EndoftextAlwaysSpecial(Encoder):
+    constants: ClassVar[Sequence[str]] = ("<|endoftext|>",)
+
     def cut(self, text: str) -> Segments:
-        constant = ["<|endoftext|>"] if b"<|endoftext|>" in self.ids else []
-        return textbook.cut_special(text, [*self.special, *constant])
+        return textbook.cut_special(
+            text, [*self.special, *(name for name in self.constants if name.encode("utf-8") in self.ids)]
+        )
 
 
-class NamesAlwaysSpecial(Encoder):
-    def cut(self, text: str) -> Segments:
-        constants = [name for name in NAMES if name.encode("utf-8") in self.ids]
-        return textbook.cut_special(text, [*self.special, *constants])
+class NamesAlwaysSpecial(EndoftextAlwaysSpecial):
+    constants = NAMES
 
 
 class EndoftextByDefault(Encoder):
-    def __init__(
-        self,
-        vocab: Mapping[int, bytes],
-        merges: Sequence[Merge],
-        special_tokens: Sequence[str] | None = None,
-        pattern: str | None = None,
-    ) -> None:
-        super().__init__(vocab, merges, special_tokens or ["<|endoftext|>"], pattern)
+    def build(self, vocab: Any, merges: Any, special_tokens: Any, pattern: str | None) -> None:
+        super().build(vocab, merges, special_tokens or ["<|endoftext|>"], pattern)
 
 
 # The segments
@@ -212,31 +204,7 @@ class SpaceBehindSpecialAdded(Encoder):
         ]
 
 
-class SplitSeesSpecial(Encoder):
-    def encode(self, text: str) -> list[int]:
-        ids: list[int] = []
-        segments = self.cut(text)
-        for place, (segment, special) in enumerate(segments):
-            following = segments[place + 1][0] if place + 1 < len(segments) else ""
-            left = len(segment)
-            for piece in [] if special else self.split(segment + following):
-                ids += self.encode_pre_token(piece[:left]) if left > 0 else []
-                left -= len(piece)
-            ids += [self.special_id(segment)] if special else []
-        return ids
-
-
 # The ids
-
-
-class SpecialsMergedLikeText(Encoder):
-    def encode(self, text: str) -> list[int]:
-        segments = self.cut(text)
-        return [
-            index
-            for segment, special in segments
-            for index in (self.encode_pre_token(segment) if special else self.encode_segment(segment))
-        ]
 
 
 class _Absent(Encoder):
@@ -260,13 +228,6 @@ class AbsentSpecialGetsLength(_Absent):
     def new_ids(self, listed: list[bytes]) -> list[tuple[bytes, int]]:
         absent = [token for token in dict.fromkeys(listed) if token not in self.ids]
         return [(token, len(self.vocab) + place) for place, token in enumerate(absent)]
-
-
-class AbsentSpecialGetsLowestFreeId(_Absent):
-    def new_ids(self, listed: list[bytes]) -> list[tuple[bytes, int]]:
-        absent = [token for token in dict.fromkeys(listed) if token not in self.ids]
-        free = [index for index in range(len(self.vocab) + len(absent)) if index not in self.vocab]
-        return list(zip(absent, free, strict=False))
 
 
 class RepeatedSpecialUsesUpId(_Absent):
@@ -312,9 +273,6 @@ add_variants(
         ),
         "SpecialsInsidePreTokens": lambda self, text: (
             [segment for pre_token in self.split(text) for segment in textbook.cut_special(pre_token, self.special)]
-        ),
-        "SpecialsCutUnderOnePattern": lambda self, text: (
-            Encoder.cut(self, text) if self.pattern == PATTERNS["gpt2"] else [(text, False)] * bool(text)
         ),
     },
     special_id={

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 
 from .correct import Encoder
 from .variants import add_variants
@@ -26,20 +26,20 @@ class LastPreTokenHeldBack(Encoder):
 
 class OnlyLastPreTokenHeldBack(Encoder):
     def encode_iterable(self, chunks: Iterable[str]) -> Iterator[int]:
+        begun = {token[:length] for token in self.special for length in range(1, len(token))}
         held = ""
         for chunk in chunks:
             held += chunk
-            starts = (
-                p for p in range(len(held)) if any(t.startswith(held[p:]) and t != held[p:] for t in self.special)
-            )
-            complete, at = next(starts, len(held)), 0
-            pieces: list[tuple[str, bool]] = []
-            for text, special in self.cut(held):
-                here = [text] if special else self.split(text[: complete - at])
-                pieces += [(piece, special) for piece in here if at < complete]
-                at += len(text)
-            for piece, special in pieces if pieces and pieces[-1][1] else pieces[:-1]:
-                yield from [self.special_id(piece)] if special else self.encode_segment(piece)
+            settled = next((at for at in range(len(held)) if held[at:] in begun), len(held))
+            pieces: list[str] = []
+            for part, special in self.cut(held):
+                left = settled - len("".join(pieces))
+                if left > 0:
+                    pieces += [part] if special else self.split(part[:left])
+            if pieces and pieces[-1] not in self.special:
+                pieces.pop()
+            for piece in pieces:
+                yield from self.encode(piece)
                 held = held[len(piece) :]
         yield from self.encode(held)
 
@@ -52,12 +52,6 @@ class LastTokenHeldBack(Encoder):
             yield from ids[:-1]
             held = self.decode(ids[-1:])
         yield from self.encode(held)
-
-
-class EncodedToAnyWhiteSpace(Encoder):
-    def ready(self, held: str) -> int:
-        cuts = [found.start() for found in re.finditer(r"(?<=\S)(?=\s\S)", held)]
-        return cuts[-1] if cuts and not self.special else super().ready(held)
 
 
 # Special tokens
@@ -128,13 +122,6 @@ class ErrorOfChunksEndsStream(Encoder):
                 yield next(chunks)
             except Exception:
                 return
-
-
-class GeneratorThatReturns(Encoder):
-    def encode_iterable(self, chunks: Iterable[str]) -> Generator[int, None, Iterator[int]]:
-        if isinstance(chunks, str):
-            yield from self.encode(chunks)
-        return super().encode_iterable(chunks)
 
 
 add_variants(

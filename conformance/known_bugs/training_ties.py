@@ -51,7 +51,6 @@ add_variants(
         "TieJoinedBySpace": lambda self, pair, ids: b" ".join(pair),
         "TieDecodedText": lambda self, pair, ids: [token.decode("utf-8", errors="replace") for token in pair],
         "TieGpt2Spelling": lambda self, pair, ids: [spell(token) for token in pair],
-        "TieRepr": lambda self, pair, ids: repr(pair),
         "TieSignedBytes": lambda self, pair, ids: [memoryview(token).cast("b").tolist() for token in pair],
     },
 )

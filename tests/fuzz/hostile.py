@@ -341,6 +341,8 @@ KNOWN_FAILURES: dict[str, Tried] = {
     "twice": (b"style-left: a\nstyle-left: b\n", ":2: duplicate key 'style-left'"),
     "bomb": (LAUGHS, ":1: anchors and aliases are not allowed"),
 }
+
+
 def _pack(place: int, change: Callable[[Any], Any]) -> bytes:
     parts = seed("pack", "small").split(b"\0")
     value = json.loads(parts[place])

@@ -16,7 +16,8 @@ import pytest
 from bpe_conformance.cases.judging import judge
 from bpe_conformance.cases.skipping import skip_reason
 from bpe_conformance.cli import main
-from bpe_conformance.fixtures.spec import Spec, installed_spec
+from bpe_conformance.fixtures.spec import FOLDER, Spec, installed_spec
+from bpe_conformance.fixtures.yaml_file import read_documents
 from bpe_conformance.implementation.implementation import Implementation
 from bpe_conformance.known_bugs import known_bugs, matrix, mutation_score
 from bpe_conformance.known_bugs.correct import Encoder, Trainer
@@ -38,6 +39,8 @@ def published() -> Matrix:
 
 def test_ids_are_unique_and_each_bug_has_a_clause_a_sentence_and_a_fix(spec: Spec) -> None:
     assert [bug for bug, count in Counter(bug.id for bug in BUGS).items() if count > 1] == []
+    (retired,) = read_documents(FOLDER / "retired.yaml")
+    assert not {bug.id for bug in BUGS} & retired.value["bugs"].keys()
     for bug in BUGS:
         assert bug.clause in spec.clauses, bug.id
         assert bug.sentence.endswith("."), bug.id

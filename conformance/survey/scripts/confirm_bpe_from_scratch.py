@@ -1,6 +1,5 @@
 """Show the findings in bpe-from-scratch. Run it with Python 3.12 and `pip install bpe-from-scratch==0.3.0`."""
 
-
 from bpe_from_scratch import ByteLevelBPE
 from shared import check, finish
 

@@ -1,6 +1,5 @@
 """Show the findings in bytetok. Run it with Python 3.12 and `pip install bytetok==0.4.0`."""
 
-
 from bytetok import RegexTokenizer
 from shared import GPT2, check, finish
 

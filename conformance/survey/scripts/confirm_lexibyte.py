@@ -1,6 +1,5 @@
 """Show the findings in lexibyte. Run it with `pip install lexibyte==0.3.1`."""
 
-
 from lexibyte import LexiByteTokenizer
 from shared import check, finish
 

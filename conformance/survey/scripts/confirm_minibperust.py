@@ -1,6 +1,5 @@
 """Show the findings in minibperust. Run it with `pip install minibperust==0.1.0`."""
 
-
 from MiniBpeRust import FastRegexTokenizer
 from shared import GPT2, check, finish
 

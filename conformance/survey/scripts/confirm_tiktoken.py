@@ -1,9 +1,8 @@
 """Show the findings in tiktoken. Run it with `pip install tiktoken==0.14.0`."""
 
-
 import tiktoken
-from tiktoken._educational import bpe_train
 from shared import GPT2, check, finish
+from tiktoken._educational import bpe_train
 
 
 def encoding(special=(), without=()):

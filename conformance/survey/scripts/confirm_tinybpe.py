@@ -1,8 +1,7 @@
 """Show the findings in tinybpe. Run it with `pip install tinybpe==1.0.0`."""
 
-
-from tinybpe import Tokenizer
 from shared import GPT2, check, finish
+from tinybpe import Tokenizer
 
 
 def load(merges=((97, 98),), special=None):

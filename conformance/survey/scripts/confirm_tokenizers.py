@@ -1,8 +1,7 @@
 """Show the findings in Hugging Face's tokenizers. Run it with `pip install tokenizers==0.23.3`."""
 
-
-from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers
 from shared import check, finish
+from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers
 
 
 def tokenizer(merges=(), special=(), without="", gap=0, ignore_merges=False):

@@ -6,8 +6,8 @@ import sys
 import tempfile
 from pathlib import Path
 
-from toktokenizer import BPETokenizer
 from shared import check, finish
+from toktokenizer import BPETokenizer
 
 
 def load(merges):

@@ -4,8 +4,8 @@ import json
 import tempfile
 from pathlib import Path
 
-from transformers.models.gpt2.tokenization_gpt2 import GPT2Tokenizer, bytes_to_unicode
 from shared import check, finish
+from transformers.models.gpt2.tokenization_gpt2 import GPT2Tokenizer, bytes_to_unicode
 
 
 def load(merges=(), special=(), extra=(), version=True, gap=0, without=""):

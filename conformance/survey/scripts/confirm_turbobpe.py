@@ -1,8 +1,7 @@
 """Show the findings in turbobpe. Run it with `pip install turbobpe==0.1.2`."""
 
-
-from turbobpe import RegexTokenizer
 from shared import GPT2, check, finish
+from turbobpe import RegexTokenizer
 
 
 def encode(text, special):

@@ -1,8 +1,7 @@
 """Show the findings in uni-tokenizer. Run it with `pip install uni-tokenizer==0.1.7`."""
 
-
-from uni_tokenizer import BpeEncoder, BpeTrainer, PreTokenizer
 from shared import GPT2, check, finish
+from uni_tokenizer import BpeEncoder, BpeTrainer, PreTokenizer
 
 
 def encode(text, special, absent=()):
