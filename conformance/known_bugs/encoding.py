@@ -248,27 +248,11 @@ class _Heap(Encoder):
         return tuple(token for place, token in enumerate(tokens) if place not in swallowed)
 
 
-class HeapStaleEntries(_Heap):
-    checks = False
-
-
-class HeapLinkNotMended(_Heap):
-    relinks = False
-
-
 class SwallowedNodesMergedAgain(_Heap):
     clears = False
 
     def merge(self, word: Word) -> Word:
         return super().merge(word) if len(word) >= 500 else Encoder.merge(self, word)
-
-
-class LeftSeamForgotten(_Heap):
-    looks_left = False
-
-
-class RightSeamForgotten(_Heap):
-    looks_right = False
 
 
 # Ids
@@ -374,6 +358,16 @@ add_variants(
         "LongestResultFirst": lambda self, left, right: -len(left + right) if (left, right) in self.ranks else None,
         "RankZeroFalsy": lambda self, left, right: self.ranks.get((left, right)) or None,
     },
+)
+
+
+add_variants(
+    __name__,
+    _Heap,
+    checks={"HeapStaleEntries": False},
+    relinks={"HeapLinkNotMended": False},
+    looks_left={"LeftSeamForgotten": False},
+    looks_right={"RightSeamForgotten": False},
 )
 
 

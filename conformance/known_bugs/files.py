@@ -136,14 +136,6 @@ class _OtherMap(_Reader):
         Path(folder, "merges.txt").write_text("\n".join(["#version: 0.2", *lines, ""]), "utf-8")
 
 
-class SoftHyphenSpelledAsItself(_OtherMap):
-    printable = (*range(0x21, 0x7F), *range(0xA1, 0x100))
-
-
-class TildeLeftOut(_OtherMap):
-    printable = (*range(0x21, 0x7E), *range(0xA1, 0xAC), *range(0xAE, 0xFF))
-
-
 # Special tokens
 
 
@@ -224,6 +216,16 @@ add_variants(
         "SpellingsReadAsText": lambda cls, spelling: (
             unspell(spelling) if len(spelling) == 1 else spelling.encode("utf-8")
         ),
+    },
+)
+
+
+add_variants(
+    __name__,
+    _OtherMap,
+    printable={
+        "SoftHyphenSpelledAsItself": (*range(0x21, 0x7F), *range(0xA1, 0x100)),
+        "TildeLeftOut": (*range(0x21, 0x7E), *range(0xA1, 0xAC), *range(0xAE, 0xFF)),
     },
 )
 

@@ -198,10 +198,6 @@ class TwoMergesPerCount(Trainer):
 # The end, and sizes
 
 
-class MergesOfCountZero(_CountsOnce):
-    least = 0
-
-
 class LastMergeRepeated(Trainer):
     def learn(self, words: Words, merge_count: int) -> list[Merge]:
         merges = super().learn(words, merge_count)
@@ -270,6 +266,7 @@ add_variants(
 add_variants(
     __name__,
     _CountsOnce,
+    least={"MergesOfCountZero": 0},
     replace={
         "StaleIndex": lambda self, word, pair: (
             _CountsOnce.replace(self, word, pair) if len(pair[0] + pair[1]) == 2 else word

@@ -1,20 +1,20 @@
-"""Known bugs that replace one step of a correct tokenizer by one expression."""
+"""Known bugs that replace one step of a correct tokenizer by one expression, or one of its values."""
 
 from __future__ import annotations
 
 import inspect
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 
-def add_variants(module: str, base: type, **steps: Mapping[str, Callable[..., Any]]) -> None:
+def add_variants(module: str, base: type, **steps: Mapping[str, Any]) -> None:
     """Add subclasses of `base` to a module.
 
     Args:
         module: the name of the module.
         base: a correct tokenizer.
-        steps: name of a method → name of a subclass → the method in that subclass.
+        steps: name of a method or value → name of a subclass → the method or value in that subclass.
     """
     for step, bodies in steps.items():
         is_classmethod = isinstance(inspect.getattr_static(base, step), classmethod)
