@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import os
-from importlib.resources import files
 from pathlib import Path
 
 from ..command_error import CommandError
@@ -59,9 +58,8 @@ def run(options: argparse.Namespace) -> int:
     if options.jobs < 1:
         raise CommandError(f"--jobs {options.jobs}: must be at least 1")
     further = ["--bpe-isolate"] if options.isolate else []
-    adapters = Path(str(files("bpe_conformance.adapters")))
     folder = options.folder.absolute()
-    plan = survey.Survey(folder, adapters, environments, options.jobs, further)
+    plan = survey.Survey(folder, environments, options.jobs, further)
     for one in plan.run(asked):
         print_lines([one.line], flush=True)
         tested.append(one)

@@ -9,6 +9,7 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, field
+from importlib.resources import files as installed
 from itertools import chain, count
 from pathlib import Path
 
@@ -20,6 +21,8 @@ from ..report.document import Document, ReportError
 from .environments import Environments, NotInstalledError
 from .implementations import Implementation, findings
 
+ADAPTERS = str(installed("bpe_conformance.adapters"))
+"""The directory of the installed adapters."""
 RUN_SECONDS = 1800
 XDIST = {"-n", "--numprocesses", "--dist", "--maxprocesses"}
 """Options of pytest-xdist."""
@@ -55,14 +58,12 @@ class Survey:
 
     Attributes:
         folder: the directory in which the page and the reports are written.
-        adapters: the directory of the installed adapters.
         environments: where packages are installed and packs are made; None uses what is installed already.
         jobs: how many run at once.
         options: further options for each run of the suite.
     """
 
     folder: Path
-    adapters: Path
     environments: Environments | None = None
     jobs: int = field(default_factory=lambda: os.cpu_count() or 1)
     options: Sequence[str] = ()
@@ -92,7 +93,7 @@ class Survey:
 
     def _report(self, one: Implementation, file: Path) -> Document:
         variables = self.environments.variables(one) if self.environments is not None else {}
-        adapter = one.adapter.replace("{adapters}", str(self.adapters))
+        adapter = one.adapter.replace("{adapters}", ADAPTERS)
         options = [*self.options, *one.options]
         if one.pack:
             if self.environments is None:
@@ -119,7 +120,7 @@ class Survey:
         """Set the name, and replace the directories of this machine."""
         report = document.read(file)
         report["adapter"] |= {"name": one.name, "spec": one.adapter}
-        made = document.text(report).replace(str(self.adapters), "adapters")
+        made = document.text(report).replace(ADAPTERS, "adapters")
         if self.environments is not None:
             made = made.replace(str(self.environments.folder), "packages")
         write_text(file, made)

@@ -36,7 +36,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def run(folder: Path, *asked: Implementation, **more: object) -> dict[str, survey.Tested]:
-    plan = survey.Survey(folder / "page", folder / "bridges", jobs=2, options=FEW, **more)  # type: ignore[arg-type]
+    plan = survey.Survey(folder / "page", jobs=2, options=FEW, **more)  # type: ignore[arg-type]
     return {one.name: one for one in plan.run(asked)}
 
 
