@@ -124,9 +124,13 @@ class _OtherMap(_Reader):
         return {byte: chr(0x100 + others.index(byte)) if byte in others else chr(byte) for byte in range(256)}
 
     @classmethod
+    @cache
+    def values(cls) -> dict[str, bytes]:
+        return {character: bytes([byte]) for byte, character in cls.characters().items()}
+
+    @classmethod
     def bytes_of(cls, spelling: str) -> bytes:
-        known = {character: byte for byte, character in cls.characters().items()}
-        return b"".join(bytes([known[one]]) if one in known else one.encode("utf-8") for one in spelling)
+        return b"".join(cls.values().get(one) or one.encode("utf-8") for one in spelling)
 
     def save(self, folder: str) -> None:
         characters = self.characters()
