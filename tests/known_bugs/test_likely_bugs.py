@@ -196,6 +196,19 @@ def _outcome(case: Case, answer: Answer | None, state: State = "failed") -> Outc
     return Outcome(case.id, "case", case.title, state, case.clause, case.conformance_class, mismatch)
 
 
+def _outcomes(target: object, cases: Iterable[Case]) -> list[Outcome]:
+    """Return the outcomes of a tokenizer in golden cases."""
+    implementation = Implementation("x", target)
+    found = [(case, judge(case, implementation)) for case in cases]
+    return [
+        replace(_outcome(case, None, "failed" if mismatch else "passed"), mismatch=mismatch) for case, mismatch in found
+    ]
+
+
+def _about(*clauses: str) -> list[Case]:
+    return [case for case in _cases() if case.clause.id in clauses]
+
+
 def _raising(count: int, total: int) -> Diagnosis:
     """Diagnose `total` failures, of which `count` raise the same error in the same line."""
     cases = _cases()[:total]
@@ -231,15 +244,10 @@ def test_warnings_are_explained_if_nothing_fails() -> None:
     [("tie_break", "first-seen", "TRAIN-TIE-1"), ("train_special", "text", "TRAIN-SPECIAL-1")],
 )
 def test_an_undeclared_convention_is_a_cause_and_comes_first(name: str, value: str, clause: str) -> None:
-    ties = [case for case in _cases() if case.clause.id == clause and "by_convention" in case.expect]
+    ties = [case for case in _about(clause) if "by_convention" in case.expect]
     declared = textbook.with_conventions(**{name: value})
     undeclared = type("T", (textbook.Tokenizer,), {"train": declared.train})
-    implementation = Implementation("x", undeclared)
-    outcomes = []
-    for case in ties[:20]:
-        mismatch = judge(case, implementation)
-        made = _outcome(case, None, "failed" if mismatch else "passed")
-        outcomes.append(replace(made, mismatch=mismatch))
+    outcomes = _outcomes(undeclared, ties[:20])
     cause = diagnose(outcomes, ties).causes[0]
     assert isinstance(cause, ConventionCause)
     assert cause.conventions == ((name, value),)
@@ -259,12 +267,7 @@ def test_contradicted_convention_is_not_a_cause() -> None:
 
 def _of_bug(bug: str, clause: str) -> list[Outcome]:
     """Return the outcomes of a known bug in the golden cases of a clause."""
-    implementation = Implementation("x", next(one.target for one in known_bugs() if one.id == bug))
-    outcomes = []
-    for case in (case for case in _cases() if case.clause.id == clause):
-        mismatch = judge(case, implementation)
-        outcomes.append(replace(_outcome(case, None, "failed" if mismatch else "passed"), mismatch=mismatch))
-    return outcomes
+    return _outcomes(next(one.target for one in known_bugs() if one.id == bug), _about(clause))
 
 
 def test_wrong_trainer_is_named_whatever_its_ids() -> None:
@@ -278,12 +281,8 @@ def test_wrong_trainer_is_named_whatever_its_ids() -> None:
                 raise NotImplementedError
             return []
 
-    implementation = Implementation("x", Other)
-    outcomes = []
-    for case in (case for case in _cases() if case.clause.id == "TRAIN-TIE-1"):
-        mismatch = judge(case, implementation)
-        outcomes.append(replace(_outcome(case, None, "failed" if mismatch else "passed"), mismatch=mismatch))
-    (cause,) = diagnose(outcomes, _cases(), implementation.conventions).causes
+    outcomes = _outcomes(Other, _about("TRAIN-TIE-1"))
+    (cause,) = diagnose(outcomes, _cases(), Implementation("x", Other).conventions).causes
     assert isinstance(cause, BugCause)
     assert [one.id for one in cause.bugs] == [bug.id]
 
@@ -311,12 +310,8 @@ class TiesByDictOrder(Trainer):
 
 def _of_trainer(target: type, clauses: tuple[str, ...], **conventions: str) -> Diagnosis:
     """Diagnose a trainer by the golden cases of some clauses."""
-    implementation = Implementation("x", type("T", (target,), {"conventions": conventions}))
-    outcomes = []
-    for case in (case for case in _cases() if case.clause.id in clauses):
-        mismatch = judge(case, implementation)
-        outcomes.append(replace(_outcome(case, None, "failed" if mismatch else "passed"), mismatch=mismatch))
-    return diagnose(outcomes, _cases(), implementation.conventions)
+    declaring = type("T", (target,), {"conventions": conventions})
+    return diagnose(_outcomes(declaring, _about(*clauses)), _cases(), Implementation("x", declaring).conventions)
 
 
 @pytest.mark.parametrize("clauses", [("TRAIN-TIE-1",), ("TRAIN-RECOUNT-1",), ("TRAIN-TIE-1", "TRAIN-RECOUNT-1")])
@@ -363,7 +358,7 @@ class AcceptsAnySize(Trainer):
 
 def test_a_trainer_that_accepts_too_small_a_size_gets_no_advice_to_declare_ties_open() -> None:
     implementation = Implementation("x", AcceptsAnySize)
-    for case in (case for case in _cases() if case.clause.id == "TRAIN-SIZE-3"):
+    for case in _about("TRAIN-SIZE-3"):
         mismatch = judge(case, implementation)
         assert mismatch is not None
         assert is_correct_up_to_ties(case, mismatch, implementation.conventions) is False
