@@ -327,12 +327,6 @@ SUMS: dict[str, Tried] = {
     "not-utf8": (b"a\n\xff", ":2: not UTF-8 at byte 2"),
     "long-line": (b"a" * 1_000_000, ":1: 'aaa"),
 }
-EXTENSION: dict[str, Tried] = {
-    "empty": (b"", "expected one document, got 0"),
-    "a-list": (b"[]", ":1: expected a mapping"),
-    "no-clauses": (b"section: A\ntitle: B\nintro: C\ncases: []", ":1: clauses: expected a value of type list"),
-    "case-a-number": (b"section: A\ntitle: B\nintro: C\nclauses: []\ncases: [7]", ":5: expected a mapping"),
-}
 KNOWN_FAILURES: dict[str, Tried] = {
     "a-list": (b"- a\n", ":1: expected a mapping of id to reason"),
     "unknown": (b"# x\nno-such: y\n", ":2: there is no case or property 'no-such'"),
@@ -451,7 +445,6 @@ HOSTILE: Mapping[str, Mapping[str, Tried]] = {
     "spec": SPEC,
     "model": MODEL,
     "sums": SUMS,
-    "extension": EXTENSION,
     "known_failures": KNOWN_FAILURES,
     "pack": PACK,
     "report": REPORT,

@@ -15,7 +15,6 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
-from bpe_conformance.fixtures.extension import load_extension
 from bpe_conformance.fixtures.spec import load_spec
 from bpe_conformance.fixtures.yaml_file import read_documents
 from bpe_conformance.packs.loading import MANIFEST, load_cases
@@ -50,7 +49,6 @@ READERS: dict[str, Callable[[Path, Path], object]] = {
     "cs336": lambda path, _: cs336.read(path),
     "table": lambda path, _: read_table([str(path)], Given("x", "gpt2")),
     "yaml": lambda path, _: list(read_documents(path)),
-    "extension": lambda path, _: load_extension(path),
     "known failures": lambda path, _: known_failures.read(path, []),
     "report": lambda path, _: document.read(path),
     "pack": lambda path, folder: load_cases(_linked(path, folder, MANIFEST), {}),

@@ -18,7 +18,6 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from helpers import sample_reports
 
-from bpe_conformance.fixtures.extension import SUPERBPE
 from bpe_conformance.packs.build import contents
 from bpe_conformance.packs.loading import CASES, MANIFEST, TABLE
 from bpe_conformance.packs.tables import Given, read_table
@@ -79,10 +78,6 @@ def texts() -> Iterator[tuple[str, str, bytes]]:
     )
     yield "model", "shows", b'title: x\nshows: ["abc", "d"]\npattern: cl100k\n' + special
     yield "sums", "two", b"a" * 64 + b"  x.yaml\n" + b"0" * 64 + b"  y.yaml\n"
-    head, *clauses = SUPERBPE.read_bytes().partition(b"\ncases:\n")[0].split(b"\n  - id: ")
-    case = SUPERBPE.read_bytes().partition(b"\ncases:\n")[2].split(b"\n  - id: ")[0]
-    named = [one for one in clauses if one.split(b"\n")[0] in case]
-    yield "extension", "superbpe", b"\n  - id: ".join([head, *named]) + b"\ncases:\n" + case + b"\n"
     yield "known_failures", "two", b'merge-priority: "not yet"\nstyle-left: |\n  two\n'
     for name, text in (("gpt2", r"'s| ?\p{L}+|\s+(?!\S)|\s+"), ("counted", r"(?:a{2,3}b){4}|[^a-z]\p{Lu}(?i:x)")):
         yield "pattern", name, text.encode()

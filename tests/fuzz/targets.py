@@ -32,7 +32,6 @@ from bpe_conformance.command_error import CommandError
 from bpe_conformance.fixtures import PATTERNS, Model
 from bpe_conformance.fixtures.answers import LARGEST_ID, rebuild_ids
 from bpe_conformance.fixtures.expression import compile_expression
-from bpe_conformance.fixtures.extension import load_extension
 from bpe_conformance.fixtures.spec import installed_spec, load_spec
 from bpe_conformance.fixtures.yaml_file import SpecError, read_documents
 from bpe_conformance.packs import tables
@@ -289,10 +288,6 @@ def _sums(data: bytes, folder: Path) -> None:
     load_spec(folder)
 
 
-def _extension(data: bytes, folder: Path) -> None:
-    load_extension(_put(folder, "x.yaml", data))
-
-
 def _known_failures(data: bytes, folder: Path) -> None:
     ids = [case.id for case in load_spec(SPEC, check_schema=False).cases]
     file = _put(folder, "known.yaml", data)
@@ -445,7 +440,6 @@ TARGETS: dict[str, Target] = {
     "clauses": Target(_clauses, (SpecError,)),
     "model": Target(_model, (SpecError,)),
     "sums": Target(_sums, (SpecError,)),
-    "extension": Target(_extension, (SpecError,)),
     "known_failures": Target(_known_failures, (SpecError,)),
     "pack": Target(_pack, (SpecError,)),
     "report": Target(_report, (document.ReportError,)),
