@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 from bpe_conformance.fixtures.spec import Case, Clause, Spec
 from bpe_conformance.fixtures.yaml_file import Document, PathOf, SpecError, read_documents
@@ -138,14 +137,7 @@ def rule(name: str, summary: str, warning: bool = False, before_loading: bool = 
 
 def at(document: Document, path: PathOf, message: str) -> Finding:
     """Return a finding at a part of a document, or at its nearest existing parent."""
-    while path not in document.nodes:
-        path = path[:-1]
-    return at_node(document, document.nodes[path], message)
-
-
-def at_node(document: Document, node: Any, message: str) -> Finding:
-    """Return a finding at a node of a document."""
-    return Finding(document.file, node.start_mark.line + 1, message)
+    return Finding(document.file, document.line(path), message)
 
 
 def at_case(case: Case, part: str, message: str) -> Finding:

@@ -11,7 +11,7 @@ from pathlib import Path
 from bpe_conformance.fixtures import gpt2
 from bpe_conformance.fixtures.models import FOLDER as MODELS
 from bpe_conformance.fixtures.spec import SECTIONS, load_spec
-from bpe_conformance.fixtures.yaml_file import SpecError
+from bpe_conformance.fixtures.yaml_file import Document, PathOf, SpecError
 
 from ...properties.catalogue import PROPERTIES
 from .rule import Context, Finding, at, at_case, at_clause, rule
@@ -103,29 +103,15 @@ def _id_retired(context: Context) -> Iterator[Finding]:
 @rule("references-exist", "every clause that a statement, rationale, intro or note names exists")
 def _references_exist(context: Context) -> Iterator[Finding]:
     known = context.spec.clauses
-    for document in context.clause_documents:
-        prose = [("intro",), *(("clauses", i, key) for i in range(len(document.value["clauses"])) for key in PROSE)]
-        for path in prose:
-            for name in _missing(_value(document.value, path), known):
+    prose: list[tuple[Document, PathOf, str | None]] = []
+    prose += [(document, ("intro",), document.value["intro"]) for document in context.clause_documents]
+    for clause, document, path in context.clauses.values():
+        prose += [(document, (*path, key), getattr(clause, key)) for key in PROSE]
+    prose += [(case.document, (*case.path, "note"), case.note) for case in context.spec.cases if case.document]
+    for document, path, text in prose:
+        for name in REFERENCE.findall(text or ""):
+            if name not in known:
                 yield at(document, path, f"there is no clause {name}; name an existing one")
-    for case in context.spec.cases:
-        for name in _missing(case.note, known):
-            yield at_case(case, "note", f"there is no clause {name}; name an existing one")
-
-
-def _value(value: dict[str, object], path: tuple[str | int, ...]) -> object:
-    found: object = value
-    for key in path:
-        if isinstance(found, dict):
-            found = found.get(key)
-        elif isinstance(found, list) and isinstance(key, int):
-            found = found[key]
-    return found
-
-
-def _missing(prose: object, known: dict[str, object] | object) -> list[str]:
-    assert isinstance(known, dict)
-    return [name for name in REFERENCE.findall(prose) if name not in known] if isinstance(prose, str) else []
 
 
 @rule("example-exists", "every example of a clause is the id of one of its cases")

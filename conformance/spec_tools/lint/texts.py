@@ -10,12 +10,13 @@ import regex
 import yaml
 
 from bpe_conformance.fixtures import PATTERNS, characters, read_text
+from bpe_conformance.fixtures.flow import escape
 from bpe_conformance.fixtures.spec import Case
 from bpe_conformance.fixtures.yaml_file import Document, PathOf
 from bpe_conformance.reference import textbook
 
 from ...cases.expectations import whole_text
-from .rule import Context, Finding, at_case, at_node, rule
+from .rule import Context, Finding, at, at_case, rule
 
 TEXT_PARTS = ("model", "input", "expect")
 NAMES = (
@@ -38,19 +39,19 @@ LONGEST_TEXT = 50_000
 
 @rule("text-quoted", "text and tokens are double-quoted in the source")
 def _text_quoted(context: Context) -> Iterator[Finding]:
-    for document, node in _text_nodes(context):
+    for document, path, node in _text_nodes(context):
         if node.style != '"':
-            yield at_node(document, node, f"the text {node.value[:40]!a} is not double-quoted; quote it")
+            yield at(document, path, f"the text {node.value[:40]!a} is not double-quoted; quote it")
 
 
 @rule("text-escaped", "astral, control, invisible and non-NFC characters of a text are escaped")
 def _text_escaped(context: Context) -> Iterator[Finding]:
-    for document, node in _text_nodes(context):
+    for document, path, node in _text_nodes(context):
         source = context.sources[document.file][node.start_mark.index + 1 : node.end_mark.index - 1]
         fault = _unescaped(source) if node.style == '"' and source else None
         if fault:
             char, why = fault
-            yield at_node(document, node, f"U+{ord(char):04X} {why}; write it as {_escape(char)}")
+            yield at(document, path, f"U+{ord(char):04X} {why}; write it as {escape(char)}")
 
 
 def _unescaped(source: str) -> tuple[str, str] | None:
@@ -70,13 +71,6 @@ def _unescaped(source: str) -> tuple[str, str] | None:
         if unicodedata.normalize("NFC", source[: index + 1]) != source[: index + 1]:
             return char, "composes with the character before it under NFC"
     return None
-
-
-def _escape(char: str) -> str:
-    code = ord(char)
-    if code < 0x100:
-        return {"\n": "\\n", "\t": "\\t"}.get(char, f"\\x{code:02x}")
-    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
 
 
 @rule("unicode-12", "a text contains only code points of Unicode 12")
@@ -143,17 +137,17 @@ def _characters(case: Case) -> list[str]:
     return sorted(set("".join(split_texts(case))))
 
 
-def _text_nodes(context: Context) -> Iterator[tuple[Document, Any]]:
-    """Yield the YAML scalars that spell a text or a token, in cases and in model files."""
+def _text_nodes(context: Context) -> Iterator[tuple[Document, PathOf, Any]]:
+    """Yield the YAML scalars that spell a text or a token, in cases and in model files, with their positions."""
     documents = {id(case.document): case.document for case in context.spec.cases if case.document}
     for document in documents.values():
         for path, node in document.nodes.items():
             if len(path) > 3 and path[2] in TEXT_PARTS and _spells_text(path, node):
-                yield document, node
+                yield document, path, node
     for document in context.model_documents:
         for path, node in document.nodes.items():
             if path != ("title",) and _spells_text(path, node):
-                yield document, node
+                yield document, path, node
 
 
 def _spells_text(path: PathOf, node: Any) -> bool:
