@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from pathlib import Path
 from typing import TextIO
 
@@ -57,6 +57,24 @@ def _printable(line: str, encoding: str | None) -> str:
     from .terminal.show import ascii_only
 
     return ascii_only(line)
+
+
+def check_replaced(target: Path, ours: Collection[str], foreign: str) -> None:
+    """Check that a directory which a command replaces holds nothing else.
+
+    Args:
+        target: the directory; it need not exist.
+        ours: the files in it that the command wrote.
+        foreign: what the others are, as a clause.
+
+    Raises:
+        CommandError: if it is a file, or holds another file.
+    """
+    if target.exists() and not target.is_dir():
+        raise CommandError(f"{target} is a file; name a directory")
+    found = {file.relative_to(target).as_posix() for file in target.rglob("*") if not file.is_dir()}
+    for other in sorted(found.difference(ours))[:1]:
+        raise CommandError(f"{target} holds {other}, {foreign}; name a new or empty directory")
 
 
 def spec_argument(parser: argparse.ArgumentParser) -> None:

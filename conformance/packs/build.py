@@ -5,12 +5,14 @@ from __future__ import annotations
 import argparse
 import hashlib
 import json
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from bpe_conformance.fixtures import PATTERNS, Model, write_token
+from bpe_conformance.fixtures.flow import write_json
 from bpe_conformance.fixtures.saving import write_folder
 from bpe_conformance.fixtures.spec import FOLDER
 from bpe_conformance.reference import textbook
@@ -18,13 +20,13 @@ from bpe_conformance.reference import textbook
 from .. import __version__
 from ..cases.expectations import LOOKUP_KEYS
 from ..command_error import CommandError
-from ..command_line import print_lines
+from ..command_line import check_replaced, print_lines
 from . import encoding_cases, other_cases, tables
 from .draws import Draw
-from .encoding_cases import Draft
+from .encoding_cases import Draft, texts_of
 from .loading import CASES, FORMAT, MANIFEST, SCHEMA, TABLE
 from .patterns import OWN
-from .reach import Coverage, Reach, measure
+from .reach import Reach, measure
 from .tables import Table
 from .witnesses import Agreement, agree
 
@@ -64,7 +66,7 @@ def make(table: Table, seed: int, target: Path) -> list[str]:
         CommandError: if `target` holds anything but a pack, or an engine disagrees with the oracle.
         NotWritten: an OSError, if it cannot be written.
     """
-    _check_target(target)
+    check_replaced(target, {MANIFEST, TABLE, CASES, SCHEMA}, "which is not part of a pack")
     pack = build(table.model, seed)
     agreement = agree(table.model, pack.cases)
     files = contents(table, pack, agreement, seed)
@@ -81,63 +83,57 @@ class Pack:
     """The cases of a model, and what they cover.
 
     Attributes:
-        model: the model that they test.
         cases: as in the file.
-        coverage: how much of the vocabulary and the merges they reach.
-        pattern: how many mistakes in the pattern they detect, and which alternatives they match.
-        wrong: name of a wrong encoder → how many words it encodes incorrectly.
+        coverage: how much of the vocabulary and the merges they reach, how many mistakes in the pattern they detect,
+            and how many words each wrong encoder encodes incorrectly; as in the manifest.
     """
 
-    model: Model
     cases: list[Json]
-    coverage: Coverage
-    pattern: Mapping[str, Any]
-    wrong: Mapping[str, int]
+    coverage: Json
 
 
 def build(model: Model, seed: int) -> Pack:
     """Return the pack of a model; the same for the same table and seed."""
     reach = Reach(model)
-    words, wrong = encoding_cases.words(reach, _draw(seed, "words"))
-    mistakes, pattern = encoding_cases.mistakes(reach, _draw(seed, "mistakes"))
-    hard = [text for draft in (*words, *mistakes) for text in draft.texts]
+    draw = Draw(f"pack {seed}")
+    words, wrong = encoding_cases.words(reach, draw)
+    mistakes, pattern = encoding_cases.mistakes(reach, draw)
+    hard = [draft.input["text"] for draft in (*words, *mistakes)]
     drafts = [
         *words,
         *mistakes,
-        *other_cases.special(reach, _draw(seed, "specials")),
-        *encoding_cases.raw(reach, _draw(seed, "raw")),
-        *encoding_cases.scripts(reach, _draw(seed, "scripts")),
+        *other_cases.special(reach, draw),
+        *encoding_cases.raw(draw),
+        *encoding_cases.scripts(reach, draw),
         *encoding_cases.real(reach),
-        *encoding_cases.long(reach, _draw(seed, "long")),
-        *encoding_cases.tokens(reach, _draw(seed, "tokens")),
-        *other_cases.decoding(reach, _draw(seed, "decoding")),
-        *other_cases.streams(reach, _draw(seed, "streams"), hard),
-        *other_cases.batches(reach, _draw(seed, "batches")),
+        *encoding_cases.long(draw),
+        *encoding_cases.tokens(reach, draw),
+        *other_cases.decoding(reach, draw),
+        *other_cases.streams(reach, draw, hard),
+        *other_cases.batches(reach, draw),
     ]
-    texts = [text for draft in drafts for text in draft.texts]
-    pattern = {**pattern, "alternatives": encoding_cases.alternatives_met(reach, texts)}
-    return Pack(model, list(_cases(model, drafts)), measure(reach, texts), pattern, wrong)
-
-
-def _draw(seed: int, what: str) -> Draw:
-    return Draw(f"pack {seed} {what}")
+    texts = [text for draft in drafts for text in texts_of(draft.input)]
+    coverage = {
+        **measure(reach, texts),
+        "pattern": {**pattern, "alternatives": encoding_cases.alternatives_met(reach, texts)},
+        "words_that_a_wrong_encoder_encodes_otherwise": wrong,
+    }
+    return Pack(list(_cases(model, drafts)), coverage)
 
 
 def _cases(model: Model, drafts: list[Draft]) -> Iterator[Json]:
     oracle = Oracle(model)
-    numbers: dict[str, int] = {}
-    seen: set[str] = set()
+    numbers: Counter[str] = Counter()
+    distinct: dict[str, Draft] = {}
     for draft in drafts:
-        key = repr((draft.op, draft.input))
-        if key in seen:
-            continue
-        seen.add(key)
+        distinct.setdefault(repr((draft.op, draft.input)), draft)
+    for draft in distinct.values():
         expect = oracle.expect(draft)
         if expect is None:
             continue
-        numbers[draft.kind] = number = numbers.get(draft.kind, 0) + 1
+        numbers[draft.kind] += 1
         yield {
-            "id": f"{model.name}-{draft.kind}-{number:04}",
+            "id": f"{model.name}-{draft.kind}-{numbers[draft.kind]:04}",
             "title": draft.title,
             "clause": draft.clause,
             "op": draft.op,
@@ -160,7 +156,8 @@ class Oracle:
             tokenizer = self._by_lookup["pair"]
             text, data = tokenizer.decode(draft.input["ids"]), tokenizer.decode_bytes(draft.input["ids"])
             return {"text": text} if text.encode("utf-8") == data else {"text": text, "bytes": write_token(data)}
-        found = {key: [one.encode(text) for text in draft.texts] for key, one in self._by_lookup.items()}
+        texts = texts_of(draft.input)
+        found = {key: [one.encode(text) for text in texts] for key, one in self._by_lookup.items()}
         same = all(ids == found["pair"] for ids in found.values())
         if draft.op == "batch":
             return {"batch": [{"ids": ids} for ids in found["pair"]]} if same else None
@@ -174,13 +171,13 @@ class Oracle:
 
 def contents(table: Table, pack: Pack, agreement: Agreement, seed: int) -> dict[str, bytes]:
     """Return file name → bytes: the same for the same table, seed and engines."""
-    cases = {"kind": "cases", "cases": pack.cases}
+    model = table.model
     files = {
-        TABLE: _rows(_table(table.model), ("vocab", "merges")),
-        CASES: _rows(cases, ("cases",)),
+        TABLE: write_json(_table(model)),
+        CASES: write_json({"kind": "cases", "cases": pack.cases}),
         SCHEMA: (FOLDER / "schemas" / SCHEMA).read_bytes(),
     }
-    model = table.model
+    name = None if model.pattern.startswith(OWN) else model.pattern
     manifest = {
         "kind": "pack",
         "format": FORMAT,
@@ -188,14 +185,10 @@ def contents(table: Table, pack: Pack, agreement: Agreement, seed: int) -> dict[
         "made_by": f"bpe-conformance {__version__}",
         "seed": seed,
         "source": {"format": table.format, "sha256": dict(table.sources)},
-        "pattern": {"name": model.pattern if _of_spec(model.pattern) else None, "regex": PATTERNS[model.pattern]},
+        "pattern": {"name": name, "regex": PATTERNS[model.pattern]},
         "special_tokens": _special(model),
         "counts": {"tokens": len(model.vocab), "merges": len(model.merges), "cases": len(pack.cases)},
-        "coverage": {
-            **pack.coverage.json(),
-            "pattern": dict(pack.pattern),
-            "words_that_a_wrong_encoder_encodes_otherwise": dict(pack.wrong),
-        },
+        "coverage": pack.coverage,
         "engines": {
             "oracle": "the textbook of bpe-conformance",
             "agree": agreement.asked,
@@ -206,10 +199,6 @@ def contents(table: Table, pack: Pack, agreement: Agreement, seed: int) -> dict[
     }
     files[MANIFEST] = (json.dumps(manifest, ensure_ascii=True, indent=1) + "\n").encode("ascii")
     return dict(sorted(files.items()))
-
-
-def _of_spec(pattern: str) -> bool:
-    return not pattern.startswith(OWN)
 
 
 def _special(model: Model) -> dict[str, int]:
@@ -225,42 +214,28 @@ def _table(model: Model) -> Json:
     }
 
 
-def _rows(document: Mapping[str, Any], long: tuple[str, ...]) -> bytes:
-    """Return JSON in ASCII with one line for each entry of the values under the keys `long`."""
-    parts = []
-    for key, value in document.items():
-        text = json.dumps(value)
-        if key in long:
-            text = "[\n" + ",\n".join(f"  {json.dumps(row)}" for row in value) + "\n ]"
-        parts.append(f" {json.dumps(key)}: {text}")
-    return ("{\n" + ",\n".join(parts) + "\n}\n").encode("ascii")
-
-
 def _lines(table: Table, pack: Pack, agreement: Agreement) -> list[str]:
-    model, pattern = table.model, pack.pattern
+    model, coverage = table.model, pack.coverage
+    pattern, wrong = coverage["pattern"], coverage["words_that_a_wrong_encoder_encodes_otherwise"]
     lines = [
         f"model     {model.name}: {len(model.vocab):,} tokens, {len(model.merges):,} merges, pattern {model.pattern}"
     ]
     lines += [f"source    {name} sha256 {digest}" for name, digest in table.sources.items()]
     lines += [f"note      {note}" for note in table.notes]
-    lines += pack.coverage.lines()
+    lines += [_share("tokens", coverage["tokens"]), _share("merges", coverage["merges"])]
+    for reason, found in coverage["not_reached"].items():
+        lines.append(f"  {found['count']:>7,} tokens: {reason}, such as {', '.join(found['examples'][:3])}")
     met = pattern["alternatives"]
-    lines.append(f"pattern   {met['met']} of {met['all']} alternatives matched, ")
-    lines[-1] += f"{pattern['told_apart']} of {pattern['mutants']} mistakes in it detected"
-    if pattern["not_told_apart"]:
-        lines[-1] += "; with the others, every text tried has the same ids"
-    silent = [name for name, count in pack.wrong.items() if not count]
-    lines.append(f"encoders  {len(pack.wrong) - len(silent)} of {len(pack.wrong)} wrong ways to merge detected")
-    if silent:
-        lines[-1] += f"; no text found for this table exposes {', '.join(silent)}"
-    return lines + agreement.lines()
+    others = "; with the others, every text tried has the same ids" if pattern["not_told_apart"] else ""
+    detected = f"{pattern['told_apart']} of {pattern['mutants']} mistakes in it detected"
+    lines.append(f"pattern   {met['met']} of {met['all']} alternatives matched, {detected}{others}")
+    silent = [name for name, count in wrong.items() if not count]
+    others = f"; no text found for this table exposes {', '.join(silent)}" if silent else ""
+    detected = f"{len(wrong) - len(silent)} of {len(wrong)} wrong ways to merge detected"
+    return [*lines, f"encoders  {detected}{others}", *agreement.lines()]
 
 
-def _check_target(target: Path) -> None:
-    if not target.exists():
-        return
-    if not target.is_dir():
-        raise CommandError(f"{target} is a file; name a directory")
-    foreign = sorted({file.name for file in target.iterdir()} - {MANIFEST, TABLE, CASES, SCHEMA})
-    if foreign:
-        raise CommandError(f"{target} holds {foreign[0]}, which is not part of a pack; name a new or empty directory")
+def _share(what: str, counts: Mapping[str, int]) -> str:
+    possible = counts["all"] - counts["impossible"]
+    share = f"{100 * counts['reached'] / possible:.2f} % of those possible" if possible else "none is possible"
+    return f"{what:10}{counts['reached']:>9,} of {counts['all']:,} reached, {share}"

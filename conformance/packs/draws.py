@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import random
 from collections.abc import Sequence
 from functools import cache
@@ -24,40 +23,9 @@ MARKED = ("e\u0301", "\u0301", "क्षि")
 ASTRAL = ("[\U0001d400\U0001d499\U0001d51f\U0002000b\U00020bb7]", "[\U0001d7ce\U0001d7cf\U0001d7d8]")
 PIECES = {
     "contractions": (*CONTRACTIONS, *NEARLY, "it", "We", "n", "l", "s", "e", " ", "!", "1", "\n", r"\p{Ll}", *MARKED),
-    "letters": (
-        "[a-z]",
-        "[A-Z]",
-        *CLASSES[:6],
-        *ASTRAL,
-        r"\p{L}",
-        " ",
-        "_",
-        "-",
-        "aB",
-        "\t",
-        "\u00a0",
-        "\n",
-        "  ",
-        "'s",
-        *MARKED,
-    ),
+    "letters": ("[a-z]", "[A-Z]", *CLASSES[:6], *ASTRAL, " ", "_", "-", "aB", "\t", "\u00a0", "\n", "'s", *MARKED),
     "numbers": ("[0-9]", "[0-9]", r"\p{N}", r"\p{N}", " ", "  ", ".", ",", "a", "1234567", "\n", "\t", "五", *MARKED),
-    "other characters": (
-        r"\p{P}",
-        r"\p{S}",
-        r"\p{C}",
-        "...",
-        "/",
-        "\n",
-        "\r\n",
-        " ",
-        "  ",
-        "a",
-        "1",
-        "_",
-        "'s",
-        "👍🏽",
-    ),
+    "other characters": (r"\p{P}", r"\p{S}", r"\p{C}", "...", "/", "\n", "\r\n", " ", "a", "1", "_", "'s", "👍🏽"),
     "white space": (*SPACE, *SPACE, *[r"\s"] * 4, "\x1c", "\u200b", "a", "1", "!", "日", "'s", r"\p{Z}"),
     "white space of Unicode": (r"\s", r"\s", r"\s", r"[\x1c-\x1f\u180e\u200b\u2060\ufeff]", "a", "1", "!", " "),
     "characters of all classes": (*CLASSES, *ASTRAL, " ", "'s"),
@@ -91,8 +59,7 @@ class Draw:
     """
 
     def __init__(self, key: str) -> None:
-        digest = hashlib.sha256(key.encode("utf-8")).digest()
-        self._random = random.Random(int.from_bytes(digest, "big")).random
+        self._random = random.Random(key).random
 
     def below(self, bound: int) -> int:
         """Return an integer from 0 to `bound` - 1."""
@@ -102,26 +69,17 @@ class Draw:
         """Return an integer from `low` to `high`."""
         return low + self.below(high - low + 1)
 
-    def chance(self, probability: float) -> bool:
-        """Return True with this probability."""
-        return self._random() < probability
-
     def pick(self, items: Sequence[T]) -> T:
         """Return one of `items`."""
         return items[self.below(len(items))]
 
     def shuffled(self, items: Sequence[T]) -> list[T]:
         """Return `items` in random order."""
-        rest = list(items)
-        return [rest.pop(self.below(len(rest))) for _ in items]
-
-    def walk(self, letters: Sequence[str], length: int) -> str:
-        """Return a text of `letters` that repeats its earlier parts."""
-        text = ""
-        while len(text) < length:
-            start = self.below(len(text)) if text and self.chance(0.4) else None
-            text += self.pick(letters) if start is None else text[start : start + self.between(2, 6)]
-        return text[:length]
+        mixed = list(items)
+        for last in range(len(mixed) - 1, 0, -1):
+            other = self.below(last + 1)
+            mixed[last], mixed[other] = mixed[other], mixed[last]
+        return mixed
 
     def pieces(self, pieces: Sequence[str], count: int) -> str:
         r"""Return `count` of `pieces`, joined; a class, such as `\p{Lu}` or `[a-z]`, gives one to three characters."""
@@ -130,7 +88,7 @@ class Draw:
 
     def real_text(self, stretches: int, longest: int) -> str:
         """Return parts of the fixed texts, from any position."""
-        text = _real_text()
+        text = all_real_text()
         starts = [self.below(len(text) - longest) for _ in range(stretches)]
         return "".join(text[start : start + self.between(1, longest)] for start in starts)
 
@@ -140,9 +98,10 @@ class Draw:
 
 @cache
 def _members(character_class: str) -> list[str]:
-    return regex.findall(character_class, "".join(sorted({*_real_text()})))
+    return regex.findall(character_class, "".join(sorted({*all_real_text()})))
 
 
 @cache
-def _real_text() -> str:
+def all_real_text() -> str:
+    """Return the fixed texts, one after the other."""
     return "\n".join(file.read_bytes().decode("utf-8") for file in sorted(TEXTS.glob("*.txt")))

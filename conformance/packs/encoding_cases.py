@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from itertools import groupby
 from typing import Any, TypeVar
 
 import regex
 
 from bpe_conformance.fixtures import PATTERNS
+from bpe_conformance.fixtures.characters import agreed
 from bpe_conformance.fixtures.values import TEXTS
 from bpe_conformance.reference import textbook
 
 from ..terminal import show
-from .draws import PIECES, RAW_TEXT, SPACE, SPLIT_CLAUSES, Draw
+from .draws import PIECES, RAW_TEXT, SPACE, SPLIT_CLAUSES, Draw, all_real_text
 from .patterns import Mutant, alternatives, mutants
-from .reach import Reach, covering, in_category, ordinary, text_of
-from .wrong import WRONG, Tables
+from .reach import Reach, covering, ordinary, text_of
+from .wrong import WRONG, encoders
 
 T = TypeVar("T")
 
@@ -41,19 +42,19 @@ class Draft:
     op: str
     input: dict[str, Any]
 
-    @property
-    def texts(self) -> list[str]:
-        """The texts that are encoded; for a stream, the whole text."""
-        if self.op == "batch":
-            return list(self.input["texts"])
-        if self.op == "stream":
-            return [self.input["text"] if "text" in self.input else "".join(self.input["chunks"])]
-        return [self.input["text"]] if self.op == "encode" else []
-
 
 def encode(kind: str, clause: str, title: str, text: str) -> Draft:
     """Return the draft of an encoding."""
     return Draft(kind, clause, title, "encode", {"text": text})
+
+
+def texts_of(given: Mapping[str, Any]) -> list[str]:
+    """Return the texts that the input of a case encodes; for a stream, the whole text."""
+    if "ids" in given:
+        return []
+    if "texts" in given:
+        return list(given["texts"])
+    return [given["text"] if "text" in given else "".join(given["chunks"])]
 
 
 def grouped(parts: Sequence[T], size: int) -> Iterator[Sequence[T]]:
@@ -75,7 +76,7 @@ LONG = (60, 400, 1200)
 
 def tokens(reach: Reach, draw: Draw) -> Iterator[Draft]:
     """Yield texts that together contain every reachable token."""
-    texts, _ = covering(reach, draw)
+    texts = covering(reach, draw)
     for number, text in enumerate(texts, 1):
         clause = "MERGE-ORDER-1" if text.isascii() else "MERGE-BYTES-1"
         yield encode("tokens", clause, f"every token of the model, text {number} of {len(texts)}", text)
@@ -83,69 +84,40 @@ def tokens(reach: Reach, draw: Draw) -> Iterator[Draft]:
 
 def words(reach: Reach, draw: Draw) -> tuple[list[Draft], dict[str, int]]:
     """Return cases that wrong encoders fail, and the number of words found for each encoder."""
-    tables = Tables(reach)
     found: dict[str, list[str]] = {wrong.name: [] for wrong in WRONG}
-    active = [wrong for wrong in WRONG if wrong.name != "whole-first"]
+    active = encoders(reach.model)
     for word in _candidates(reach, draw):
         atoms, right = textbook.atoms(word), reach.merged(word)
-        for wrong in active:
-            if tables.merged(wrong, atoms) != right:
+        for wrong, encoder in list(active.items()):
+            if encoder.merge(atoms) != right:
                 found[wrong.name].append(word)
-        active = [wrong for wrong in active if len(found[wrong.name]) < WORDS]
-    found["whole-first"] = _unbuilt(reach)
+                if len(found[wrong.name]) == WORDS:
+                    del active[wrong]
     drafts: list[Draft] = []
     for wrong in WRONG:
+        clause, title = wrong.known_bug.clause, f"an encoder that {wrong.what} fails on"
         shortest = sorted(found[wrong.name], key=lambda word: (len(word), word))[:ALONE]
-        clause = wrong.known_bug.clause
-        drafts += [
-            encode(wrong.name, clause, f"an encoder that {wrong.what} fails on {show.text_line(word)}", word)
-            for word in shortest
-        ]
+        drafts += [encode(wrong.name, clause, f"{title} {show.text_line(word)}", word) for word in shortest]
         for group in grouped(found[wrong.name], 16):
             text = "".join(word if word.startswith(" ") else f"\n{word}" for word in group)
             if len(group) > 1:
-                drafts.append(encode(wrong.name, clause, f"an encoder that {wrong.what} fails on these words", text))
+                drafts.append(encode(wrong.name, clause, f"{title} these words", text))
     return drafts, {name: len(words) for name, words in found.items()}
 
 
 def _candidates(reach: Reach, draw: Draw) -> Iterator[str]:
-    """Yield pre-tokens: adjacent tokens, repeated parts, and real text."""
-    seen: set[str] = set()
-    texts = ordinary(reach)
-    for number in range(CANDIDATES):
-        kind = number % 4
-        if kind == 0:
-            text = "".join(text_of(draw.pick(texts)) for _ in range(draw.between(2, 3)))
-        elif kind == 1:
-            text = draw.walk(text_of(draw.pick(texts)) or "ab", draw.between(3, 14))
-        elif kind == 2:
-            text = draw.pick((" ", "", "a")) + text_of(draw.pick(texts)) * draw.between(2, 5)
-        else:
-            text = draw.pick(_real_words())
-        for piece in reach.pre_tokens(text):
-            if 1 < len(piece.encode("utf-8")) <= 40 and piece not in seen:
-                seen.add(piece)
-                yield piece
-
-
-_WORDS: list[str] = []
-
-
-def _real_words() -> list[str]:
-    if not _WORDS:
-        for file in sorted(TEXTS.glob("*.txt")):
-            _WORDS.extend(f" {word}" for word in file.read_bytes().decode("utf-8").split())
-    return _WORDS
-
-
-def _unbuilt(reach: Reach) -> list[str]:
-    """Return the pre-tokens that are tokens, but that merges do not build."""
-    found = []
-    for token in ordinary(reach):
-        text = text_of(token)
-        if len(token) > 1 and text and reach.pre_tokens(text) == [text] and reach.merged(text) != (token,):
-            found.append(text)
-    return found
+    """Yield pre-tokens: adjacent tokens, repeated tokens, real text, and tokens that no merges build."""
+    every = ordinary(reach)
+    real = all_real_text().split()
+    texts: list[str] = []
+    for _ in range(CANDIDATES // 3):
+        texts.append("".join(text_of(draw.pick(every)) for _ in range(draw.between(2, 3))))
+        texts.append(draw.pick((" ", "", "a")) + text_of(draw.pick(every)) * draw.between(2, 5))
+        texts.append(f" {draw.pick(real)}")
+    texts += [text for token in every if (text := text_of(token)) and reach.merged(text) != (token,)]
+    for piece in dict.fromkeys(piece for text in texts for piece in reach.pre_tokens(text)):
+        if 1 < len(piece.encode("utf-8")) <= 40:
+            yield piece
 
 
 def real(reach: Reach) -> Iterator[Draft]:
@@ -156,14 +128,13 @@ def real(reach: Reach) -> Iterator[Draft]:
         yield encode("real-text", clause, f"real text: {file.stem[3:].replace('-', ' ')}", text)
 
 
-def long(reach: Reach, draw: Draw) -> Iterator[Draft]:
+def long(draw: Draw) -> Iterator[Draft]:
     """Yield long pre-tokens."""
     for length in LONG:
         for letters in ("a", "ab", "etaoinshrdlu", "=", " ", "日本語の", "0123456789", "ёжик"):
-            text = letters * length if len(letters) == 1 else draw.walk(letters, length)
+            text = "".join(draw.pick(letters) for _ in range(length))
             text = text.encode("utf-8")[:length].decode("utf-8", "ignore")
-            title = f"{length} bytes of {show.text_line(letters)}"
-            yield encode("long", "MERGE-LONG-1", title, text)
+            yield encode("long", "MERGE-LONG-1", f"{length} bytes of {show.text_line(letters)}", text)
 
 
 # Splitting
@@ -174,9 +145,8 @@ TRIED, TRIED_LARGE = 2000, 8000
 """How many texts are tried, for small and for large models."""
 BLOCK = 7
 """Bits of a code point within its block."""
-LARGE = ((0x3400, 0xA000), (0xAC00, 0xD780), (0x20000, 0x30000))
-"""Code points of thousands of ideographs and syllables; a sample is enough."""
-SCRIPT_CASES = 12
+BLOCKS = 32
+"""How many blocks a text of all scripts samples."""
 OBJECT_PROPERTIES = ("constructor", "__proto__", "toString", "valueOf", "hasOwnProperty", "__class__", "length", "null")
 """Names that a lookup in a plain JavaScript or Python object finds, although they are not entries."""
 
@@ -187,21 +157,20 @@ def mistakes(reach: Reach, draw: Draw) -> tuple[list[Draft], dict[str, object]]:
     every = mutants(pattern)
     left = dict.fromkeys(every, DETECTIONS)
     drafts: list[Draft] = []
-    clauses = _clauses(reach.model.pattern)
+    clauses = SPLIT_CLAUSES.get(reach.model.pattern, ["FENCE-1"] * len(PIECES))
+    subjects = list(zip(clauses, PIECES.values(), strict=True))
     own = _literals(pattern)
     tokens = ordinary(reach)
     for number in range(TRIED_LARGE if reach.model.is_large else TRIED):
         if not left:
             break
-        about, clause = clauses[number % len(clauses)]
-        pieces = (*PIECES[about], *own) if number % 3 == 0 and own else PIECES[about]
-        text = draw.pieces(pieces, draw.between(2, 7))
+        clause, pieces = subjects[number % len(subjects)]
+        text = draw.pieces((*pieces, *own) if number % 3 == 0 else pieces, draw.between(2, 7))
         if number % 4 == 1:  # a missing border shows in the ids only if a merge crosses it
             text = "".join(text_of(draw.pick(tokens)) for _ in range(draw.between(2, 4)))
         detected = _detected_by(reach, left, text)
         if detected:
-            text = _shortened(reach, text, detected)
-            drafts.append(encode("split", clause, f"split differently {detected[0].what}"[:120], text))
+            drafts.append(encode("split", f"SPLIT-{clause}", f"split differently {detected[0].what}"[:120], text))
             for mutant in detected:
                 left[mutant] -= 1
             left = {mutant: count for mutant, count in left.items() if count}
@@ -210,29 +179,18 @@ def mistakes(reach: Reach, draw: Draw) -> tuple[list[Draft], dict[str, object]]:
     return drafts, report
 
 
-def alternatives_met(reach: Reach, texts: Sequence[str]) -> dict[str, object]:
+def alternatives_met(reach: Reach, texts: Iterable[str]) -> dict[str, object]:
     """Return which alternatives of the pattern match in the texts."""
-    parts = alternatives(PATTERNS[reach.model.pattern])
-    compiled = [regex.compile(part) for part in parts]
-    met = [0] * len(parts)
-    whole = regex.compile(PATTERNS[reach.model.pattern])
-    for text in texts:
-        for part, _ in textbook.cut_special(text, reach.model.special_tokens or ()):
-            for match in whole.finditer(part):
-                index = next(at for at, one in enumerate(compiled) if one.match(part, match.start()))
-                met[index] += 1
-    return {
-        "all": len(parts),
-        "met": sum(map(bool, met)),
-        "not_met": [p for p, n in zip(parts, met, strict=True) if not n],
+    pattern = PATTERNS[reach.model.pattern]
+    parts = {part: regex.compile(part) for part in alternatives(pattern)}
+    met = {
+        next((part for part, one in parts.items() if one.match(segment, match.start())), None)
+        for text in texts
+        for segment, _ in textbook.cut_special(text, reach.model.special_tokens or ())
+        for match in regex.finditer(pattern, segment)
     }
-
-
-def _clauses(pattern: str) -> list[tuple[str, str]]:
-    """Return the kinds of `PIECES`, each with its clause."""
-    if pattern in SPLIT_CLAUSES:
-        return [(about, f"SPLIT-{clause}") for about, clause in zip(PIECES, SPLIT_CLAUSES[pattern], strict=True)]
-    return [(about, "SPLIT-FENCE-1") for about in PIECES]
+    missing = [part for part in parts if part not in met]
+    return {"all": len(parts), "met": len(parts) - len(missing), "not_met": missing}
 
 
 def _literals(pattern: str) -> tuple[str, ...]:
@@ -254,51 +212,19 @@ def _detected_by(reach: Reach, among: Iterable[Mutant], text: str) -> list[Mutan
     return found
 
 
-def _shortened(reach: Reach, text: str, detected: Sequence[Mutant]) -> str:
-    """Return the text without the characters that are not needed to detect the same mistakes."""
-    place = 0
-    while place < len(text):
-        shorter = text[:place] + text[place + 1 :]
-        if len(_detected_by(reach, detected, shorter)) == len(detected):
-            text = shorter
-        else:
-            place += 1
-    return text
-
-
 def scripts(reach: Reach, draw: Draw) -> Iterator[Draft]:
-    """Yield words, numbers and signs of every block of Unicode 3.2, on whose classes all engines agree."""
-    known = reach.model.pattern in SPLIT_CLAUSES
-    clause = "SPLIT-UNICODE-1" if known else "BYTES-ATOM-1"
-    for group in grouped([_sample(draw, block) for block in _blocks()], SCRIPT_CASES):
-        first = unicodedata.name(group[0].strip()[0], "signs").split(" ")[0].lower()
-        yield encode("scripts", clause, f"scripts, first {first}", " ".join(group))
+    """Yield words, numbers and signs of every block of Unicode, of characters on whose classes engines agree."""
+    clause = "SPLIT-UNICODE-1" if reach.model.pattern in SPLIT_CLAUSES else "BYTES-ATOM-1"
+    visible = (char for run in agreed() for char in run if char.isprintable())
+    blocks = ["".join(block) for _, block in groupby(visible, lambda char: ord(char) >> BLOCK)]
+    for group in grouped(blocks, BLOCKS):
+        first = unicodedata.name(group[0][0], "signs").split(" ")[0].lower()
+        words = ("".join(draw.pick(block) for _ in range(draw.between(1, 6))) for block in [*group, *group])
+        text = "".join(draw.pick((" ", "  ", "\n", "1", ".")) + word for word in words)
+        yield encode("scripts", clause, f"scripts, first {first}", text)
 
 
-def _sample(draw: Draw, block: str) -> str:
-    words = ["".join(draw.pick(block) for _ in range(draw.between(1, 6))) for _ in range(3)]
-    return "".join(draw.pick(("", " ", "  ", "\n", "1", ".")) + word for word in words)
-
-
-@cache
-def _blocks() -> list[str]:
-    """Return, for each 128 code points, the characters whose category has not changed since Unicode 3.2.
-
-    Only a few blocks of ideographs and Hangul syllables are used.
-    """
-    old = unicodedata.ucd_3_2_0
-    found: dict[int, str] = {}
-    for block in (*range(0x30000 >> BLOCK), 0xE0000 >> BLOCK):  # the others are not assigned, or for private use
-        if any(first <= block << BLOCK < end for first, end in LARGE) and block % 37:
-            continue
-        for code in range(block << BLOCK, (block + 1) << BLOCK):
-            char, category = chr(code), old.category(chr(code))
-            if category not in ("Cn", "Co", "Cs") and in_category(char, category):
-                found[block] = found.get(block, "") + char
-    return list(found.values())
-
-
-def raw(reach: Reach, draw: Draw) -> Iterator[Draft]:
+def raw(draw: Draw) -> Iterator[Draft]:
     """Yield texts that some tokenizers change: with decomposed letters, control characters, white space or a BOM."""
     yield encode("empty", "BYTES-EMPTY-1", "the empty text", "")
     for text in OBJECT_PROPERTIES:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -81,7 +81,7 @@ def _unchanged(file: Path, digest: str | None) -> Any:
 
 def _model(folder: Path, manifest: Mapping[str, Any], table: Any) -> Model:
     file = folder / TABLE
-    if not _TABLE(table):
+    if not _fits(table, _TABLE):
         raise SpecError(f"{file}: expected `vocab`, a list of ids and tokens, and `merges`, a list of pairs; {ANEW}")
     vocab = {index: bytes.fromhex(token) for index, token in table["vocab"]}
     if len(vocab) < len(table["vocab"]):
@@ -107,7 +107,7 @@ def _cases(value: Any, model: Model, clauses: Mapping[str, Clause], file: Path) 
         raise SpecError(f"{file}: cases: expected a list; {ANEW}")
     seen: set[str] = set()
     for index, raw in enumerate(value["cases"]):
-        if not _is_case(raw):
+        if not _fits(raw, _CASES):
             raise SpecError(f"{file}: cases.{index} is not a case of encode, decode, stream or batch; {ANEW}")
         name, clause = raw["id"], clauses.get(raw["clause"])
         if name in seen:
@@ -121,86 +121,54 @@ def _cases(value: Any, model: Model, clauses: Mapping[str, Clause], file: Path) 
 
 # Checks of the table and the cases. Validation with JSON Schema takes longer than the run.
 
-Check = Callable[[Any], bool]
-
 _HEX = re.compile("([0-9a-f]{2})*")
 
 
+def _fits(value: Any, shape: Any) -> bool:
+    """Return whether a value has a shape.
+
+    Args:
+        value: of JSON.
+        shape: a tuple of alternatives, an object with exactly these members, a list of one shape for all items or
+            of one for each, a constant, or a check.
+    """
+    if isinstance(shape, tuple):
+        return any(_fits(value, one) for one in shape)
+    if isinstance(shape, dict):
+        same = isinstance(value, dict) and value.keys() == shape.keys()
+        return same and all(_fits(value[name], one) for name, one in shape.items())
+    if not isinstance(shape, list):
+        return bool(shape(value)) if callable(shape) else value == shape
+    if not isinstance(value, list):
+        return False
+    if len(shape) > 1:
+        return len(value) == len(shape) and all(map(_fits, value, shape))
+    return all(map(shape[0], value)) if callable(shape[0]) else all(_fits(one, shape[0]) for one in value)
+
+
 def _is_id(value: object) -> bool:
-    """Return whether a value is an id."""
     return type(value) is int and 0 <= value <= LARGEST_ID
 
 
 def _is_text(value: object) -> bool:
-    """Return whether a value is a text without lone surrogates."""
     return isinstance(value, str) and not SURROGATE.search(value)
 
 
 def _is_hex(value: object) -> bool:
-    """Return whether a value is lower-case hexadecimal."""
     return isinstance(value, str) and _HEX.fullmatch(value) is not None
 
 
-def _list_of(check: Check) -> Check:
-    """Return a check for lists whose items all pass `check`."""
-    return lambda value: isinstance(value, list) and all(map(check, value))
-
-
-def _one_of(*forms: Mapping[str, Check]) -> Check:
-    """Return a check for objects with exactly the members of one of `forms`."""
-
-    def check(value: object) -> bool:
-        if not isinstance(value, dict):
-            return False
-        fitting = (form for form in forms if form.keys() == value.keys())
-        return any(all(one(value[name]) for name, one in form.items()) for form in fitting)
-
-    return check
-
-
-def _pair(first: Check, second: Check) -> Check:
-    """Return a check for lists of two."""
-    return lambda value: isinstance(value, list) and len(value) == 2 and first(value[0]) and second(value[1])
-
-
-def _is_bytes(value: object) -> bool:
-    return _is_text(value) or _one_of({"hex": _is_hex})(value)
-
-
-def _is_cut(value: object) -> bool:
-    return value in ("everywhere", "characters")
-
-
-def _is_any(value: object) -> bool:
-    return True
-
-
-_IDS: Mapping[str, Check] = {"ids": _list_of(_is_id)}
-_ENCODED = _one_of(_IDS, {"by_convention": _one_of({"pair": _one_of(_IDS), "bytes": _one_of(_IDS)})})
-
-_TABLE = _one_of(
-    {"kind": _is_text, "vocab": _list_of(_pair(_is_id, _is_hex)), "merges": _list_of(_pair(_is_hex, _is_hex))}
+_TABLE = {"kind": _is_text, "vocab": [[_is_id, _is_hex]], "merges": [[_is_hex, _is_hex]]}
+_IDS = {"ids": [_is_id]}
+_ENCODED = (_IDS, {"by_convention": {"pair": _IDS, "bytes": _IDS}})
+_DECODED = ({"text": _is_text}, {"text": _is_text, "bytes": (_is_text, {"hex": _is_hex})})
+_STREAMED = ({"text": _is_text, "cut": ("everywhere", "characters")}, {"chunks": [_is_text]})
+_CASES = tuple(
+    {"id": _is_text, "title": _is_text, "clause": _is_text, "op": op, "input": given, "expect": expect}
+    for op, given, expect in (
+        ("encode", {"text": _is_text}, _ENCODED),
+        ("stream", _STREAMED, _ENCODED),
+        ("decode", _IDS, _DECODED),
+        ("batch", {"texts": [_is_text]}, {"batch": [_IDS]}),
+    )
 )
-_INPUT: Mapping[str, Check] = {
-    "encode": _one_of({"text": _is_text}),
-    "stream": _one_of({"text": _is_text, "cut": _is_cut}, {"chunks": _list_of(_is_text)}),
-    "decode": _one_of(_IDS),
-    "batch": _one_of({"texts": _list_of(_is_text)}),
-}
-"""Operation → check of the input."""
-_EXPECT: Mapping[str, Check] = {
-    "encode": _ENCODED,
-    "stream": _ENCODED,
-    "decode": _one_of({"text": _is_text}, {"text": _is_text, "bytes": _is_bytes}),
-    "batch": _one_of({"batch": _list_of(_one_of(_IDS))}),
-}
-"""Operation → check of the expectation."""
-_TEXTS = dict.fromkeys(("id", "title", "clause", "op"), _is_text)
-_CASE = _one_of({**_TEXTS, "input": _is_any, "expect": _is_any})
-
-
-def _is_case(value: Any) -> bool:
-    """Return whether a value is a case."""
-    if not _CASE(value) or value["op"] not in _INPUT:
-        return False
-    return _INPUT[value["op"]](value["input"]) and _EXPECT[value["op"]](value["expect"])

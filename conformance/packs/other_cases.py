@@ -6,13 +6,15 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import Any
 
+from bpe_conformance.fixtures import write_token
+
 from ..terminal import show
 from .draws import PIECES, RAW_TEXT, Draw
 from .encoding_cases import Draft, encode, grouped
 from .reach import Reach
 
 MANY = 12
-"""If there are more special tokens, only those that overlap with others, and a few more, have their own cases."""
+"""If there are more special tokens, only some have cases of their own."""
 BESIDE = (" ", "  ", "\n", "\n\n", "\t", "a", "1", "!", "'s", "é", "日", "<", "|>", " the")
 FOREIGN = (
     *("<|endoftext|>", "<|im_start|>", "<|im_end|>", "<|eot_id|>", "<|start|>", "<|fim_prefix|>", "<think>"),
@@ -25,7 +27,7 @@ SWAPS = {"<": "＜", "|": "｜", "_": "-", "e": "е", "o": "ο", "i": "ı"}
 def special(reach: Reach, draw: Draw) -> Iterator[Draft]:
     """Yield the cases of the special tokens of a model, and of text that looks like special tokens."""
     tokens = list(dict.fromkeys(reach.model.special_tokens or ()))
-    for token in _chosen(tokens):
+    for token in dict.fromkeys([*tokens[: MANY - 2], *tokens[-2:]]):
         yield from _of_one(token, draw)
     for first, second in _pairs(tokens, draw):
         shown = f"{show.text_line(first)} and {show.text_line(second)}"
@@ -35,32 +37,25 @@ def special(reach: Reach, draw: Draw) -> Iterator[Draft]:
         yield encode("special-all", "SPECIAL-ID-1", "every special token", "".join(f"{token}a " for token in group))
         yield encode("special-all", "SPECIAL-ORDER-1", "the same, without text between them", "".join(reversed(group)))
     for _ in range(12 if tokens else 0):
-        parts = [draw.pick(tokens) if draw.chance(0.4) else draw.pick(BESIDE) for _ in range(draw.between(4, 12))]
+        parts = [draw.pick(tokens if draw.below(5) < 2 else BESIDE) for _ in range(draw.between(4, 12))]
         yield encode("special-strewn", "SPECIAL-SEGMENT-1", "special tokens in text", "".join(parts))
     foreign = [text for text in FOREIGN if not any(token in text for token in tokens)]
     for text in foreign:
         yield encode("special-foreign", "SPECIAL-OFF-1", f"{text} is not a special token of this model", f"a{text} b")
 
 
-def _chosen(special: list[str]) -> list[str]:
-    if len(special) <= MANY:
-        return special
-    met = [one for one in special if any(one != other and (one in other or other in one) for other in special)]
-    return list(dict.fromkeys([*special[: MANY // 2], *special[-2:], *met[: MANY // 2]]))
-
-
 def _of_one(token: str, draw: Draw) -> Iterator[Draft]:
     shown = show.text_line(token)
-    middle = draw.between(1, len(token) - 1) if len(token) > 1 else 1
+    middle = draw.between(1, max(1, len(token) - 1))
+    beside = tuple(text for one in BESIDE[:6] for text in (f"{token}{one}", f"{one}{token}"))
+    parts = (token[:-1], token[1:], f"{token[:middle]} {token[middle:]}", f"{token[:middle]}\u200b{token[middle:]}")
     for kind, clause, title, texts in (
         ("alone", "SPECIAL-ID-1", "alone", (token,)),
         ("doubled", "SPECIAL-SCAN-1", "repeated", (token * 2, token * 3, f"{token} {token}")),
         ("overlap", "SPECIAL-SCAN-1", "overlapping with a part of itself", _overlaps(token, token)),
-        ("edge", "SPECIAL-SEGMENT-1", "at an edge", tuple(f"{token}{one}" for one in BESIDE[:6])),
-        ("edge", "SPECIAL-SEGMENT-1", "at an edge", tuple(f"{one}{token}" for one in BESIDE[:6])),
+        ("edge", "SPECIAL-SEGMENT-1", "at an edge", beside),
         ("beside", "SPECIAL-SEGMENT-1", "between others", (token.join(["", *draw.shuffled(BESIDE), ""]),)),
-        ("parts", "SPECIAL-EXACT-1", "in parts", (token[:-1], token[1:], f"{token[:middle]} {token[middle:]}")),
-        ("parts", "SPECIAL-EXACT-1", "in parts", (token[:middle] + "\u200b" + token[middle:], token[::-1])),
+        ("parts", "SPECIAL-EXACT-1", "in parts", (*parts, token[::-1])),
         ("alike", "SPECIAL-EXACT-1", "spelled differently", _alike(token)),
     ):
         for text in dict.fromkeys(texts):
@@ -86,8 +81,8 @@ def _pairs(special: list[str], draw: Draw) -> list[tuple[str, str]]:
 
 # Decoding, streams, batches
 
-SHAPES = 2
-"""Number of single tokens for each `_shape`."""
+ALONE = 40
+"""Number of tokens that are not UTF-8 and are decoded alone."""
 IDS = 400
 """Ids in a case that decodes a part of the vocabulary."""
 SHORT = 24
@@ -105,14 +100,10 @@ TIDIED = (
 def decoding(reach: Reach, draw: Draw) -> Iterator[Draft]:
     """Yield ids: single tokens that are not UTF-8, every id of the vocabulary, parts of characters."""
     vocab = reach.model.vocab
-    broken = [index for index, token in sorted(vocab.items()) if not _is_utf8(token)]
-    shapes: dict[tuple[int, int, int], list[int]] = {}
-    for index in broken:
-        shapes.setdefault(_shape(vocab[index]), []).append(index)
-    for alike in shapes.values():
-        for index in draw.shuffled(alike[:200])[:SHAPES]:
-            title = f"{show.token(vocab[index])} alone is not UTF-8"
-            yield Draft("decode-broken", "DECODE-UTF8-1", title, "decode", {"ids": [index]})
+    broken = [index for index, token in sorted(vocab.items()) if not isinstance(write_token(token), str)]
+    for index in draw.shuffled(broken)[:ALONE]:
+        title = f"{show.token(vocab[index])} alone is not UTF-8"
+        yield Draft("decode-broken", "DECODE-UTF8-1", title, "decode", {"ids": [index]})
     for group in grouped(broken, IDS // 4):
         yield Draft("decode-broken", "DECODE-UTF8-1", "tokens that are not UTF-8", "decode", {"ids": list(group)})
     for group in grouped(sorted(vocab), IDS):
@@ -127,25 +118,11 @@ def decoding(reach: Reach, draw: Draw) -> Iterator[Draft]:
         ids = [ids_of[token] for token in reach.tokens(text)]
         yield Draft("decode-text", clause, "a text is unchanged", "decode", {"ids": ids})
     for text in reach.model.special_tokens or ():
-        index = next(index for index, token in vocab.items() if token == text.encode("utf-8"))
+        index = ids_of[text.encode("utf-8")]
         ids = [singles[b" "], index, index, singles[b" "], singles["é".encode()[:1]], index]
         title = f"{show.text_line(text)} between other tokens"
         yield Draft("decode-special", "DECODE-SPECIAL-1", title, "decode", {"ids": ids})
     yield Draft("decode-empty", "DECODE-EMPTY-1", "no ids", "decode", {"ids": []})
-
-
-def _is_utf8(token: bytes) -> bool:
-    try:
-        token.decode("utf-8")
-    except UnicodeDecodeError:
-        return False
-    return True
-
-
-def _shape(token: bytes) -> tuple[int, int, int]:
-    """Return the first byte's class, the last lead byte's, and how many bytes follow it."""
-    last = next((back for back in range(1, len(token) + 1) if not 0x80 <= token[-back] < 0xC0), len(token))
-    return min(token[0] >> 4, 15), token[-last] >> 4, last
 
 
 def streams(reach: Reach, draw: Draw, hard: Sequence[str]) -> Iterator[Draft]:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from itertools import pairwise
 
 import regex
 
@@ -35,32 +36,33 @@ def named(pattern: str) -> str:
     for name, text in PATTERNS.items():
         if text == pattern:
             return name
-    _compile(pattern)
+    if SURROGATE.search(pattern):
+        raise CommandError(f"the pattern {shortened(pattern)} contains a lone surrogate")
+    try:
+        compile_expression(pattern)
+    except ValueError as error:
+        raise CommandError(str(error)) from None
     name = OWN + hashlib.sha256(pattern.encode("utf-8")).hexdigest()[:12]
     PATTERNS[name] = pattern
     return name
 
 
-def compiled(name: str) -> regex.Pattern[str]:
-    """Return the compiled pattern of a name in `PATTERNS`."""
-    return _compile(PATTERNS[name])
-
-
-def _compile(text: str) -> regex.Pattern[str]:
-    if SURROGATE.search(text):
-        raise CommandError(f"the pattern {shortened(text)} contains a lone surrogate")
-    try:
-        return compile_expression(text)
-    except ValueError as error:
-        raise CommandError(str(error)) from None
-
-
 # Patterns with one mistake
 
-CLASSES = {r"\p{L}": ("A-Za-z",), r"\p{N}": ("0-9",), r"\s": (r" \t\r\n", r"\s\ufeff")}
+REPLACED = {r"\p{L}": ("A-Za-z",), r"\p{N}": ("0-9",), r"\s": (r" \t\r\n", r"\s\ufeff")}
 """A class → replacements: its ASCII characters alone, or the white space of JavaScript."""
+OTHER_COUNTS = {"?": ("", "{0}"), "*": ("{0}", "+"), "+": ("", "{1,2}")}
 _MEMBER = re.compile(r"\\[pP]\{\w+\}|\\x[0-9a-fA-F]{2}|\\u[0-9a-fA-F]{4}|\\.|.-[^\]]|.", re.DOTALL)
-_QUANTIFIER = re.compile(r"(?:[?*+]|\{\d+(?:,\d*)?\})")
+_PART = re.compile(
+    r"""(?P<escape>\\(?:[pP]\{[^}]*\}|.))
+      | \[\^?(?P<members>\]?(?:\\.|[^]\\])*)\]
+      | (?P<open>\((?:\?(?:[a-zA-Z-]*:|<?[=!]|>|P?<\w+>|\|))?)
+      | (?P<bar>\|)
+      | (?P<close>\))
+      | (?P<count>[?*+]|\{\d+(?:,\d*)?\})[+?]?
+      | .""",
+    re.DOTALL | re.VERBOSE,
+)
 
 
 @dataclass(frozen=True)
@@ -76,138 +78,102 @@ class Mutant:
     pattern: str
 
 
-@dataclass
-class _Group:
-    """The alternatives of a group or of the whole pattern, by position."""
-
-    start: int
-    bars: list[int] = field(default_factory=list)
-    end: int = 0
-
-    def alternatives(self) -> list[tuple[int, int]]:
-        starts, ends = [self.start, *(bar + 1 for bar in self.bars)], [*self.bars, self.end]
-        return list(zip(starts, ends, strict=True))
-
-
 def alternatives(pattern: str) -> list[str]:
     r"""Return the alternatives of the whole pattern.
 
     >>> alternatives(r"'s|(?:a|b)+|[|]\|x")
     ["'s", '(?:a|b)+', '[|]\\|x']
     """
-    return [pattern[start:end] for start, end in _scan(pattern)[0][0].alternatives()]
+    return _alternatives(pattern, _groups(pattern)[0])
 
 
 def mutants(pattern: str) -> list[Mutant]:
     """Return patterns with one mistake each: a part is missing, out of order, or replaced.
 
     >>> [mutant.what for mutant in mutants("a|b?")]
-    ['without `a`', 'without `b?`', '`a` after `b?`', '`?` as ``', '`?` as `{0}`']
+    ['without `a`', 'without `b?`', '`b?` before `a`', '`?` as ``', '`?` as `{0}`']
     """
     found: dict[str, str] = {}
-    for what, text in _edited(pattern):
-        if text != pattern:
-            found.setdefault(text, what)
-    made = []
-    for text, what in found.items():
-        try:
-            regex.compile(text)
-        except (regex.error, RecursionError):
-            continue
-        made.append(Mutant(what, text))
-    return made
+    for what, (start, end), text in [*_rearranged(pattern), *_replaced(pattern)]:
+        found.setdefault(pattern[:start] + text + pattern[end:], what)
+    found.pop(pattern, None)
+    return [Mutant(what, text) for text, what in found.items() if _compiles(text)]
 
 
-def _edited(pattern: str) -> Iterator[tuple[str, str]]:
-    groups, classes, quantifiers, singles = _scan(pattern)
-
-    def put(start: int, end: int, text: str) -> str:
-        return pattern[:start] + text + pattern[end:]
-
-    for group in groups:
-        parts = group.alternatives()
-        if len(parts) > 1:
-            texts = [pattern[start:end] for start, end in parts]
-            for index, text in enumerate(texts):
-                yield f"without `{text}`", put(group.start, group.end, "|".join([*texts[:index], *texts[index + 1 :]]))
-            for index in range(len(texts) - 1):
-                swapped = [*texts[:index], texts[index + 1], texts[index], *texts[index + 2 :]]
-                yield f"`{texts[index]}` after `{texts[index + 1]}`", put(group.start, group.end, "|".join(swapped))
-    for start, end in quantifiers:
-        for other in _other_counts(pattern[start:end]):
-            yield f"`{pattern[start:end]}` as `{other}`", put(start, end, other)
-    for start, end in classes:
-        members = _MEMBER.findall(pattern[start:end])
-        for index, member in enumerate(members):
-            rest = "".join([*members[:index], *members[index + 1 :]])
-            if rest:
-                yield f"[{pattern[start:end]}] without {member}", put(start, end, rest)
-            for other in CLASSES.get(member, ()):
-                changed = "".join([*members[:index], other, *members[index + 1 :]])
-                yield f"[{pattern[start:end]}] with {other} for {member}", put(start, end, changed)
-    for start, end in singles:
-        for other in CLASSES.get(pattern[start:end], ()):
-            yield f"{pattern[start:end]} as [{other}]", put(start, end, f"[{other}]")
-    for match in re.finditer(r"\(\?i:", pattern):
-        yield f"{pattern[match.start() : match.end() + 12]}... with case", put(*match.span(), "(?:")
-    for match in re.finditer(r"\(\?<?[!=][^()]*\)", pattern):
-        yield f"without {match.group()}", put(*match.span(), "")
+def _compiles(pattern: str) -> bool:
+    try:
+        regex.compile(pattern)
+    except (regex.error, RecursionError):
+        return False
+    return True
 
 
-def _other_counts(quantifier: str) -> list[str]:
-    plain = {"?": ["", "{0}"], "*": ["{0}", "+"], "+": ["", "{1,2}"]}
-    if quantifier in plain:
-        return plain[quantifier]
-    low, comma, high = quantifier[1:-1].partition(",")
-    if not comma:
-        return [f"{{{int(low) + 1}}}"]
-    return [f"{{{low},}}"] + (
-        [f"{{{low},{int(high) + 1}}}", f"{{{low},{max(int(low), int(high) - 1)}}}"] if high else []
-    )
-
-
-def _scan(pattern: str) -> tuple[list[_Group], list[tuple[int, int]], list[tuple[int, int]], list[tuple[int, int]]]:
-    """Return the groups, and the spans of the bodies of classes, of quantifiers, and of escapes outside classes."""
-    groups, classes, quantifiers, singles = [_Group(0)], [], [], []
+def _groups(pattern: str) -> list[list[int]]:
+    """Return the positions of the whole pattern and of each group: where it begins, each bar, and where it ends."""
+    groups = [[0]]
     open_groups = [groups[0]]
-    here = 0
-    while here < len(pattern):
-        char = pattern[here]
-        if char == "\\":
-            escape = re.compile(r"\\(?:[pP]\{[^}]*\}|.)", re.DOTALL).match(pattern, here)
-            end = escape.end() if escape else here + 1
-            singles.append((here, end))
-            here = end
-        elif char == "[":
-            end = _class_end(pattern, here)
-            classes.append((here + (2 if pattern[here + 1 : here + 2] == "^" else 1), end - 1))
-            here = end
-        elif char == "(":
-            head = re.compile(r"\((?:\?(?:[a-zA-Z-]*:|<?[=!]|>|P?<\w+>|\|))?").match(pattern, here)
-            here = head.end() if head else here + 1
-            group = _Group(here)
-            groups.append(group)
-            open_groups.append(group)
-        elif char == ")" and len(open_groups) > 1:
-            open_groups.pop().end = here
-            here += 1
-        elif char == "|":
-            open_groups[-1].bars.append(here)
-            here += 1
-        elif (quantifier := _QUANTIFIER.match(pattern, here)) is not None:
-            quantifiers.append(quantifier.span())
-            here = quantifier.end()
-            here += pattern[here : here + 1] in ("+", "?")
-        else:
-            here += 1
+    for part in _PART.finditer(pattern):
+        if part.lastgroup == "open":
+            groups.append([part.end()])
+            open_groups.append(groups[-1])
+        elif part.lastgroup == "bar":
+            open_groups[-1].append(part.start())
+        elif part.lastgroup == "close" and len(open_groups) > 1:
+            open_groups.pop().append(part.start())
     for group in open_groups:
-        group.end = len(pattern)
-    return groups, classes, quantifiers, singles
+        group.append(len(pattern))
+    return groups
 
 
-def _class_end(pattern: str, start: int) -> int:
-    here = start + (2 if pattern[start + 1 : start + 2] == "^" else 1)
-    here += pattern[here : here + 1] == "]"
-    while here < len(pattern) and pattern[here] != "]":
-        here += 2 if pattern[here] == "\\" else 1
-    return min(here + 1, len(pattern))
+def _alternatives(pattern: str, group: list[int]) -> list[str]:
+    start, *ends = group
+    return [pattern[first + 1 : last] for first, last in pairwise([start - 1, *ends])]
+
+
+def _rearranged(pattern: str) -> Iterator[tuple[str, tuple[int, int], str]]:
+    """Yield mistakes in the alternatives of a group: what, the span of the group, and its text."""
+    for group in _groups(pattern):
+        parts = _alternatives(pattern, group)
+        span = group[0], group[-1]
+        for index, part in enumerate(parts if len(parts) > 1 else []):
+            yield f"without `{part}`", span, "|".join([*parts[:index], *parts[index + 1 :]])
+        for index, (part, later) in enumerate(pairwise(parts)):
+            text = "|".join([*parts[:index], later, part, *parts[index + 2 :]])
+            yield f"`{later}` before `{part}`", span, text
+
+
+def _replaced(pattern: str) -> Iterator[tuple[str, tuple[int, int], str]]:
+    """Yield mistakes in other parts: what, the span of the part, and what replaces it."""
+    for part in _PART.finditer(pattern):
+        kind = part.lastgroup or ""
+        text = part[kind] if kind else ""
+        if kind == "count":
+            for other in OTHER_COUNTS.get(text) or _other_intervals(text):
+                yield f"`{text}` as `{other}`", part.span(kind), other
+        elif kind == "members":
+            members = _MEMBER.findall(text)
+            for index, member in enumerate(members):
+                rest = members[:index], members[index + 1 :]
+                if len(members) > 1:
+                    yield f"[{text}] without {member}", part.span(kind), "".join([*rest[0], *rest[1]])
+                for other in REPLACED.get(member, ()):
+                    changed = "".join([*rest[0], other, *rest[1]])
+                    yield f"[{text}] with {other} for {member}", part.span(kind), changed
+        elif kind == "escape":
+            for other in REPLACED.get(text, ()):
+                yield f"{text} as [{other}]", part.span(), f"[{other}]"
+        elif kind == "open" and text == "(?i:":
+            yield f"{pattern[part.start() : part.end() + 12]}... with case", part.span(), "(?:"
+    for match in re.finditer(r"\(\?<?[!=][^()]*\)", pattern):
+        yield f"without {match.group()}", match.span(), ""
+
+
+def _other_intervals(interval: str) -> Iterator[str]:
+    low, comma, high = interval[1:-1].partition(",")
+    if not comma:
+        yield f"{{{int(low) + 1}}}"
+        return
+    yield f"{{{low},}}"
+    if high:
+        yield f"{{{low},{int(high) + 1}}}"
+        yield f"{{{low},{max(int(low), int(high) - 1)}}}"

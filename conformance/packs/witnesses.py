@@ -16,6 +16,7 @@ from bpe_conformance.reference import textbook
 from ..cases.expectations import value_for
 from ..command_error import CommandError
 from ..terminal.show import text_line
+from .encoding_cases import texts_of
 
 Json = dict[str, Any]
 
@@ -81,8 +82,8 @@ def agree(model: Model, cases: Sequence[Json], engines: Sequence[Engine] = ENGIN
             reason = _reason(engine, model, case)
             if reason is None:
                 raise CommandError(
-                    f"{case['id']}: {engine.package} gives {_short(got)}, the textbook {_short(expected)} "
-                    f"for {_short(case['input'])}; no pack is written"
+                    f"{case['id']}: {engine.package} gives {text_line(str(got))}, the textbook "
+                    f"{text_line(str(expected))} for {text_line(str(case['input']))}; no pack is written"
                 )
             agreement.differs.append({"engine": engine.package, "case": case["id"], "reason": reason})
         version = importlib.metadata.version(engine.package)
@@ -118,16 +119,15 @@ def _expected(case: Mapping[str, Any], lookup: str) -> Any:
 
 
 def _asked(tokenizer: Any, case: Mapping[str, Any]) -> Any:
-    given = case["input"]
     try:
         if case["op"] == "decode":
-            text = tokenizer.decode(list(given["ids"]))
-            data = tokenizer.decode_bytes(list(given["ids"])) if hasattr(tokenizer, "decode_bytes") else None
+            ids = case["input"]["ids"]
+            text = tokenizer.decode(list(ids))
+            data = tokenizer.decode_bytes(list(ids)) if hasattr(tokenizer, "decode_bytes") else None
             expected = read_token(case["expect"].get("bytes", case["expect"]["text"]))
             return text if data in (None, expected) else data
-        if case["op"] == "batch":
-            return [list(tokenizer.encode(text)) for text in given["texts"]]
-        return list(tokenizer.encode(given["text"] if "text" in given else "".join(given["chunks"])))
+        rows = [list(tokenizer.encode(text)) for text in texts_of(case["input"])]
+        return rows if case["op"] == "batch" else rows[0]
     except KeyboardInterrupt:
         raise
     except BaseException as error:  # a panic of native code is not an Exception
@@ -136,27 +136,19 @@ def _asked(tokenizer: Any, case: Mapping[str, Any]) -> Any:
 
 def _reason(engine: Engine, model: Model, case: Mapping[str, Any]) -> str | None:
     """Return the known reason why an engine differs in a case, or None."""
-    given = case["input"]
-    texts = given.get("texts") or [given.get("text", "".join(given.get("chunks", ())))]
-    special = model.special_tokens or ()
-    for text in texts:
-        if engine.package == "tiktoken" and _ambiguous(text, special):
+    for text in texts_of(case["input"]) if engine.package == "tiktoken" else ():
+        if _ambiguous(text, model.special_tokens or ()):
             return "where two special tokens begin at one position, it chooses by hash order"
-        if engine.package == "tiktoken" and _unmatched(text, model):
+        if _unmatched(text, model):
             return "it drops text that the pattern does not match"
     return None
 
 
 def _ambiguous(text: str, special: Sequence[str]) -> bool:
-    found = [token for token in dict.fromkeys(special) if token in text]
+    found = [token for token in special if token in text]
     return any(one != other and one.startswith(other) for one in found for other in found)
 
 
 def _unmatched(text: str, model: Model) -> bool:
-    parts = [part for part, special in textbook.cut_special(text, model.special_tokens or ()) if not special]
-    pattern = PATTERNS[model.pattern]
-    return any(sum(len(match.group()) for match in regex.finditer(pattern, part)) < len(part) for part in parts)
-
-
-def _short(value: Any) -> str:
-    return text_line(str(value))
+    segments = textbook.cut_special(text, model.special_tokens or ())
+    return any(regex.sub(PATTERNS[model.pattern], "", part) for part, special in segments if not special)

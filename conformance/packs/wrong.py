@@ -5,11 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from bpe_conformance.reference.textbook import Word
+from bpe_conformance.fixtures import Model
 
 from ..known_bugs import KnownBug, known_bugs
 from ..known_bugs.correct import Encoder
-from .reach import Reach
 
 
 @dataclass(frozen=True)
@@ -32,24 +31,6 @@ class Wrong:
         return next(bug for bug in known_bugs() if bug.id == self.bug)
 
 
-class Tables:
-    """The known bugs of `WRONG`, each with the vocabulary and merges of a model."""
-
-    def __init__(self, reach: Reach) -> None:
-        special = {text.encode("utf-8") for text in reach.model.special_tokens or ()}
-        vocab = {index: token for index, token in reach.model.vocab.items() if token not in special}
-        base = Encoder(vocab, reach.model.merges)
-        self._encoders: dict[Wrong, Encoder] = {}
-        for wrong in WRONG:
-            bug: Any = wrong.known_bug.target
-            self._encoders[wrong] = bug.__new__(bug)  # it shares the tables, which take long to build
-            vars(self._encoders[wrong]).update(vars(base))
-
-    def merged(self, wrong: Wrong, word: Word) -> Word:
-        """Return the answer of a bug to the bytes of a pre-token."""
-        return self._encoders[wrong].merge(word)
-
-
 WRONG = (
     Wrong("longest-match", "takes the longest token from the left", "longest-match"),
     Wrong("fewest-tokens", "takes the fewest tokens that spell the text", "fewest-tokens"),
@@ -63,3 +44,15 @@ WRONG = (
     Wrong("by-bytes", "merges where the concatenation is a token", "rank-from-bytes"),
     Wrong("whole-first", "takes a pre-token whole that merges do not build", "whole-pre-token-first"),
 )
+
+
+def encoders(model: Model) -> dict[Wrong, Encoder]:
+    """Return these known bugs, each with the vocabulary and merges of a model, without its special tokens."""
+    special = {text.encode("utf-8") for text in model.special_tokens or ()}
+    base = Encoder({index: token for index, token in model.vocab.items() if token not in special}, model.merges)
+    found: dict[Wrong, Encoder] = {}
+    for wrong in WRONG:
+        bug: Any = wrong.known_bug.target
+        found[wrong] = bug.__new__(bug)  # it shares the tables, which take long to build
+        vars(found[wrong]).update(vars(base))
+    return found

@@ -6,12 +6,13 @@ import argparse
 import hashlib
 import json
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from bpe_conformance.fixtures import PATTERNS, Merge, Model, gpt2_files, read_text, read_token
 from bpe_conformance.fixtures.conventions import CONVENTIONS
+from bpe_conformance.fixtures.flow import write_json
 from bpe_conformance.fixtures.regular_file import read_regular
 from bpe_conformance.fixtures.saving import write_folder
 from bpe_conformance.fixtures.spec import CLASS_OF_OP, FOLDER, Case, Clause, Spec, spec_in
@@ -29,14 +30,12 @@ from ..cases.expectations import (
     whole_text,
 )
 from ..command_error import CommandError
-from ..command_line import print_lines, spec_argument
+from ..command_line import check_replaced, print_lines, spec_argument
 from ..properties.catalogue import PROPERTIES
 
 SCHEMA = "export.schema.json"
 MANIFEST = "manifest.json"
 FORMAT = 1
-LISTED = ("cases", "sections", "laws", "conventions", "patterns", "files")
-TABLES = ("vocab", "merges")
 Json = dict[str, Any]
 
 
@@ -63,22 +62,11 @@ def export(folder: Path, target: Path) -> str:
         CommandError: if `target` holds anything but an earlier export.
         NotWritten: an OSError, if it cannot be written.
     """
-    _check_target(target)
+    check_replaced(target, _exported(target), "which no export wrote")
     files = contents(spec_in(folder))
     write_folder(target, files)
     size = sum(map(len, files.values()))
     return f"{len(files)} files, {size / 1e6:.1f} MB, in {target.resolve()}"
-
-
-def _check_target(target: Path) -> None:
-    if not target.exists():
-        return
-    if not target.is_dir():
-        raise CommandError(f"{target} is a file; name a directory")
-    found = {file.relative_to(target).as_posix() for file in target.rglob("*") if not file.is_dir()}
-    foreign = sorted(found - _exported(target))
-    if foreign:
-        raise CommandError(f"{target} holds {foreign[0]}, which no export wrote; name a new or empty directory")
 
 
 def _exported(target: Path) -> set[str]:
@@ -92,50 +80,28 @@ def _exported(target: Path) -> set[str]:
 
 def contents(spec: Spec) -> dict[str, bytes]:
     """Return file name → bytes: the same for the same spec, on any machine."""
-    models = _Models()
+    models: dict[str, Model] = {}
     documents: dict[str, Json] = {"clauses.json": _clauses(spec), "conventions.json": _conventions()}
     for section in spec.sections:
         cases = [_case(case, models) for case in spec.cases if case.clause.section == section.name]
         if cases:
             documents[f"cases/{section.name}.json"] = {"kind": "cases", "section": section.name, "cases": cases}
-    documents |= {f"models/{name}.json": _model(name, model) for name, model in models.named.items()}
-    files = {name: _written(document) for name, document in documents.items()}
+    documents |= {f"models/{name}.json": _model(name, model) for name, model in models.items()}
+    files = {name: write_json(document) for name, document in documents.items()}
     files[SCHEMA] = (FOLDER / "schemas" / SCHEMA).read_bytes()
-    files |= {f"texts/{name}": read_text({"file": name}).encode("utf-8") for name in sorted(_texts(spec))}
-    files[MANIFEST] = _written(_manifest(spec, models, files))
+    texts = {name for case in spec.cases for name in _named_files(case.input)}
+    files |= {f"texts/{name}": read_text({"file": name}).encode("utf-8") for name in sorted(texts)}
+    files[MANIFEST] = write_json(_manifest(spec, models, files))
     return dict(sorted(files.items()))
 
 
-def _written(document: Json) -> bytes:
-    """Return the JSON of a document: ASCII, one line for each entry of a long list."""
-    lay_out = dict.fromkeys(LISTED, _listed) | dict.fromkeys(TABLES, _pairs)
-    parts = [f" {_dumped(key)}: {lay_out.get(key, _dumped)(value)}" for key, value in document.items()]
-    return ("{\n" + ",\n".join(parts) + "\n}\n").encode("ascii")
-
-
-def _listed(value: Any) -> str:
-    if isinstance(value, list):
-        return "[\n" + ",\n".join(f"  {_dumped(row)}" for row in value) + "\n ]"
-    return "{\n" + ",\n".join(f"  {_dumped(key)}: {_dumped(row)}" for key, row in value.items()) + "\n }"
-
-
-def _pairs(rows: Sequence[Sequence[int | str]]) -> str:
-    """Return the same as `_listed`, faster: rows of ids and hexadecimal digits contain no bracket."""
-    body = _dumped(rows)[1:-1].replace("], [", "],\n  [")
-    return f"[\n  {body}\n ]" if rows else _listed(rows)
-
-
-def _dumped(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=True)
-
-
-def _manifest(spec: Spec, models: _Models, files: Mapping[str, bytes]) -> Json:
+def _manifest(spec: Spec, models: Mapping[str, Model], files: Mapping[str, bytes]) -> Json:
     return {
         "kind": "manifest",
         "format": FORMAT,
         "name": "bpe-conformance",
         "version": __version__,
-        "counts": {"clauses": len(spec.clauses), "cases": len(spec.cases), "models": len(models.named)},
+        "counts": {"clauses": len(spec.clauses), "cases": len(spec.cases), "models": len(models)},
         "files": {name: hashlib.sha256(data).hexdigest() for name, data in sorted(files.items())},
     }
 
@@ -177,21 +143,12 @@ def _conventions() -> Json:
 # Models
 
 
-class _Models:
-    """Gives each distinct model a name: its name in the spec, or one derived from its content."""
-
-    def __init__(self) -> None:
-        self.named: dict[str, Model] = {}
-        self._names: dict[tuple[str, int], str] = {}
-
-    def name(self, model: Model) -> str:
-        known = self._names.get((model.name, id(model)))
-        if known is None:
-            known = model.name or f"inline-{hashlib.sha256(_dumped(_model('', model)).encode()).hexdigest()[:12]}"
-            if self.named.setdefault(known, model) != model:
-                raise CommandError(f"two models have the name {known}; rename one of them")
-            self._names[model.name, id(model)] = known
-        return known
+def _name(model: Model, models: dict[str, Model]) -> str:
+    """Return the name of a model, its own or one derived from its content, and add the model under this name."""
+    name = model.name or f"inline-{hashlib.sha256(json.dumps(_model('', model)).encode()).hexdigest()[:12]}"
+    if models.setdefault(name, model) != model:
+        raise CommandError(f"two models have the name {name}; rename one of them")
+    return name
 
 
 def _model(name: str, model: Model) -> Json:
@@ -215,7 +172,7 @@ def _merge(merge: Merge) -> list[str]:
 # Cases
 
 
-def _case(case: Case, models: _Models) -> Json:
+def _case(case: Case, models: dict[str, Model]) -> Json:
     return {
         "id": case.id,
         "title": case.title,
@@ -224,7 +181,7 @@ def _case(case: Case, models: _Models) -> Json:
         "level": case.level,
         "class": CLASS_OF_OP[case.op],
         "op": case.op,
-        "model": None if case.model is None else models.name(case.model),
+        "model": None if case.model is None else _name(case.model, models),
         "input": _input(case),
         "expect": _expect(case.expect, case),
         "agrees": list(case.agrees),
@@ -294,12 +251,8 @@ def _expect(expect: Mapping[str, Any], case: Case) -> Json:
         return {"by_convention": dict.fromkeys(keys, value)}
     if "ids" in value:
         assert case.model is not None
-        return {"by_convention": dict.fromkeys(_lookups(case.model), value)}
+        return {"by_convention": dict.fromkeys(keys if case.model.ranks_by_bytes else keys[:1], value)}
     return value
-
-
-def _lookups(model: Model) -> Sequence[str]:
-    return LOOKUP_KEYS if model.ranks_by_bytes else LOOKUP_KEYS[:1]
 
 
 def _value(expect: Mapping[str, Any], case: Case) -> Json:
@@ -329,12 +282,8 @@ def _encoded(expect: Mapping[str, Any], case: Case) -> Json:
     return {"ids": ids, "tokens": [case.model.vocab[index].hex() for index in ids]}
 
 
-def _texts(spec: Spec) -> set[str]:
-    """Return the names of the text files that cases use."""
-    return {name for case in spec.cases for name in _named_files(case.input)}
-
-
 def _named_files(value: Any) -> Iterator[str]:
+    """Yield the names of the text files that the input of a case uses."""
     if isinstance(value, Mapping):
         if set(value) == {"file"}:
             yield value["file"]

@@ -193,8 +193,8 @@ def test_the_reason_why_a_token_is_not_reached_is_reported() -> None:
     assert reach.can_merge((b"a", b"b"))
     assert reach.text_for(b"\xe2") is not None
     coverage = measure(reach, ["ab bc"])
-    assert coverage.tokens["impossible"] == 13 + 3
-    assert coverage.merges == {"all": 3, "reached": 2, "impossible": 1}
+    assert coverage["tokens"]["impossible"] == 13 + 3
+    assert coverage["merges"] == {"all": 3, "reached": 2, "impossible": 1}
 
 
 def test_unassigned_characters_are_not_used() -> None:
