@@ -9,7 +9,8 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from collections.abc import Iterable, Iterator
+import textwrap
+from collections.abc import Iterable
 from importlib.metadata import version
 from pathlib import Path
 
@@ -71,7 +72,8 @@ def unicode_12_table(python: str) -> str:
         "# The code points of Unicode 12.0, in hexadecimal: assigned ones, surrogates, private use, noncharacters.\n"
         "# Written by `python -m bpe_conformance.spec_tools.unicode_tables PYTHON3.8`.\n"
     )
-    return f'{head}unicode: "12.0"\nranges: >-\n' + "".join(f"  {line}\n" for line in _lines(write_ranges(known)))
+    lines = textwrap.wrap(write_ranges(known), 112, initial_indent="  ", subsequent_indent="  ", break_on_hyphens=False)
+    return f'{head}unicode: "12.0"\nranges: >-\n' + "".join(f"{line}\n" for line in lines)
 
 
 def engine_table() -> str:
@@ -82,9 +84,7 @@ def engine_table() -> str:
         "# No case contains them, because correct tokenizers differ on them (SPLIT-UNICODE-2).\n"
         "# Written by `python -m bpe_conformance.spec_tools.unicode_tables PYTHON3.8`.\n"
     )
-    rows = []
-    for name, codes in measured_differences().items():
-        rows.append(f'  {name}: "{write_ranges(codes)}"\n')
+    rows = (f'  {name}: "{write_ranges(codes)}"\n' for name, codes in measured_differences().items())
     return f"{head}engines:\n{versions}differences:\n{''.join(rows)}"
 
 
@@ -93,15 +93,9 @@ def measured_differences() -> dict[str, list[int]]:
     text = "".join(chr(code) for code in range(0x110000) if code not in SURROGATES and is_in_unicode_12(chr(code)))
     found = {}
     for name, pattern in CLASSES.items():
-        members = [_by_regex(pattern, text), _by_tiktoken(pattern, text), _by_tokenizers(pattern, text)]
-        every: set[str] = set.intersection(*members)
-        some = set.union(*members) - every
-        found[name] = sorted(map(ord, some))
+        members = [set(regex.findall(pattern, text)), _by_tiktoken(pattern, text), _by_tokenizers(pattern, text)]
+        found[name] = sorted(map(ord, set.union(*members) - set.intersection(*members)))
     return found
-
-
-def _by_regex(pattern: str, text: str) -> set[str]:
-    return set(regex.findall(pattern, text))
 
 
 def _by_tiktoken(pattern: str, text: str) -> set[str]:
@@ -117,16 +111,6 @@ def _by_tokenizers(pattern: str, text: str) -> set[str]:
 
     rest = tokenizers.normalizers.Replace(tokenizers.Regex(pattern), "").normalize_str(text)
     return set(text) - set(rest)
-
-
-def _lines(words: str, width: int = 110) -> Iterator[str]:
-    line = ""
-    for word in words.split():
-        if len(line) + len(word) >= width:
-            yield line
-            line = ""
-        line += f" {word}" if line else word
-    yield line
 
 
 if __name__ == "__main__":

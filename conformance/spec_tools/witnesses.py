@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib.metadata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -196,20 +196,10 @@ def _ask(question: Any) -> Any:
         return f"{type(error).__name__}: {ascii_only(' '.join(str(error).split()))}"
 
 
-_gpt2: dict[Any, Any] = {}
-
-
+@lru_cache(maxsize=4)
 def _build(target: Any, model: Model) -> Any:
-    def build() -> Any:
-        vocab, merges, special = model.fresh()
-        keywords = {"pattern": PATTERNS[model.pattern]} if model.pattern != "gpt2" else {}
-        return target(vocab, merges, special, **keywords)
-
-    if not model.is_gpt2:
-        return build()
-    if target not in _gpt2:
-        _gpt2[target] = build()
-    return _gpt2[target]
+    keywords = {"pattern": PATTERNS[model.pattern]} if model.pattern != "gpt2" else {}
+    return target(*model.fresh(), **keywords)
 
 
 def _encoding(target: Any, case: Case, model: Model, expect: Mapping[str, Any]) -> Answer | None:
