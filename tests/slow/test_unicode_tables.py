@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+import unicode_tables
 
 from bpe_conformance.fixtures import characters
-from bpe_conformance.spec_tools import unicode_tables
 
 PYTHON38 = Path.home() / ".pyenv/versions/3.8.18/bin/python"
 

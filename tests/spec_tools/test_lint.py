@@ -8,10 +8,10 @@ import sys
 from pathlib import Path
 
 import pytest
+import unicode_tables
 
 from bpe_conformance import cli
 from bpe_conformance.fixtures import characters
-from bpe_conformance.spec_tools import unicode_tables
 from bpe_conformance.spec_tools.lint import RULES, lint
 
 BAD = Path(__file__).parents[1] / "bad_specs"

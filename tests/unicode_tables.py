@@ -1,6 +1,6 @@
 """A script that writes the two Unicode tables of the spec, which `bpe_conformance.fixtures.characters` reads.
 
-Usage: `python -m bpe_conformance.spec_tools.unicode_tables PYTHON3.8`. Python 3.8 has the character data of Unicode
+Usage: `python tests/unicode_tables.py PYTHON3.8`. Python 3.8 has the character data of Unicode
 12.1. tiktoken and tokenizers must be installed.
 """
 
@@ -70,7 +70,7 @@ def unicode_12_table(python: str) -> str:
     known = {*json.loads(codes), *NONCHARACTERS} - {NEW_IN_12_1}
     head = (
         "# The code points of Unicode 12.0, in hexadecimal: assigned ones, surrogates, private use, noncharacters.\n"
-        "# Written by `python -m bpe_conformance.spec_tools.unicode_tables PYTHON3.8`.\n"
+        "# Written by `python tests/unicode_tables.py PYTHON3.8`.\n"
     )
     lines = textwrap.wrap(write_ranges(known), 112, initial_indent="  ", subsequent_indent="  ", break_on_hyphens=False)
     return f'{head}unicode: "12.0"\nranges: >-\n' + "".join(f"{line}\n" for line in lines)
@@ -82,7 +82,7 @@ def engine_table() -> str:
     head = (
         "# The code points of Unicode 12 that one engine counts in a class and another does not, in hexadecimal.\n"
         "# No case contains them, because correct tokenizers differ on them (SPLIT-UNICODE-2).\n"
-        "# Written by `python -m bpe_conformance.spec_tools.unicode_tables PYTHON3.8`.\n"
+        "# Written by `python tests/unicode_tables.py PYTHON3.8`.\n"
     )
     rows = (f'  {name}: "{write_ranges(codes)}"\n' for name, codes in measured_differences().items())
     return f"{head}engines:\n{versions}differences:\n{''.join(rows)}"
@@ -115,7 +115,7 @@ def _by_tokenizers(pattern: str, text: str) -> set[str]:
 
 if __name__ == "__main__":
     if len(sys.argv) != 2:
-        sys.exit("usage: python -m bpe_conformance.spec_tools.unicode_tables PYTHON3.8")
+        sys.exit("usage: python tests/unicode_tables.py PYTHON3.8")
     Path(UNICODE_12).write_text(unicode_12_table(sys.argv[1]), "utf-8")
     characters.unicode_12.cache_clear()
     Path(DIFFERENCES).write_text(engine_table(), "utf-8")
