@@ -123,6 +123,15 @@ def whole_text(case: Case) -> str:
     return read_text(case.input["text"])
 
 
+def texts_of(case: Case) -> list[str]:
+    """Return the texts of a case that a tokenizer splits."""
+    if case.op == "train":
+        return [read_text(case.input["train"]["text"])]
+    if case.op == "batch":
+        return list(map(read_text, case.input["texts"]))
+    return [whole_text(case)] if case.op not in ("decode", "save", "construct") else []
+
+
 def question(case: Case) -> Question:
     """Return the question of `case` as Python values."""
     if case.op == "train":

@@ -12,7 +12,7 @@ from bpe_conformance.fixtures.spec import Case
 from bpe_conformance.reference import textbook
 
 from ..implementation.implementation import Implementation
-from .expectations import expression, is_computed, oracle, whole_text
+from .expectations import expression, is_computed, oracle, texts_of, whole_text
 
 NEEDS = {
     "train": "train",
@@ -66,7 +66,7 @@ def _is_of_gpt2(case: Case, own: str) -> bool:
         return True
     if case.op in ("train", "decode", "save", "construct"):
         return False
-    pieces = [piece for text in _texts(case) for piece in textbook.split(text, expression("gpt2", {"pattern": own}))]
+    pieces = [piece for text in texts_of(case) for piece in textbook.split(text, expression("gpt2", {"pattern": own}))]
     if any(len(piece.encode("utf-8", "surrogatepass")) > LONGEST_PRE_TOKEN for piece in pieces):
         return True
     return not is_computed(case) and _spells_tokens(case.expect) and _is_split_otherwise(case, own)
@@ -96,7 +96,7 @@ def adapted(case: Case, implementation: Implementation) -> Case | None:
     if not named or claimed in implementation.capabilities or implementation.fixed_model is not None:
         return case
     about = case.clause.section == "SPECIAL" or case.clause.id.startswith(("TRAIN-SPECIAL", "TRAIN-IDS"))
-    if about or any(token in text for token in named for text in _texts(case)):
+    if about or any(token in text for token in named for text in texts_of(case)):
         return None
     if case.op == "train":
         given = case.input["train"]
@@ -112,12 +112,3 @@ def _special_tokens(case: Case) -> Iterator[str]:
         yield from map(read_text, case.input["train"]["special_tokens"])
     elif case.model is not None:
         yield from case.model.special_tokens or ()
-
-
-def _texts(case: Case) -> Iterator[str]:
-    if case.op == "train":
-        yield read_text(case.input["train"]["text"])
-    elif case.op == "batch":
-        yield from map(read_text, case.input["texts"])
-    elif case.op not in ("decode", "save", "construct"):
-        yield whole_text(case)

@@ -24,6 +24,7 @@ from ..cases.expectations import (
     conventions_of,
     expected_ids,
     read_merges,
+    texts_of,
     whole_text,
     with_allowed,
 )
@@ -400,12 +401,8 @@ def _replay(case: Case, view: View) -> Iterator[str]:
         return
     model = with_allowed(case) if case.op == "encode_allowed" else case.model
     yield "  replay" if view.lookup == "pair" else "  replay, each pair ranked by the id of its concatenation"
-    for text in _texts(case):
+    for text in texts_of(case):
         yield from _replayed(replay.encoding(model, text, view.lookup, view.cut))
-
-
-def _texts(case: Case) -> list[str]:
-    return list(map(read_text, case.input["texts"])) if case.op == "batch" else [whole_text(case)]
 
 
 def _training(case: Case, view: View) -> Iterator[str]:

@@ -9,12 +9,13 @@ from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
+from bpe_conformance.adapters import AdapterError, resolve
 from bpe_conformance.fixtures import PATTERNS, Model, read_text, read_token
 from bpe_conformance.fixtures.spec import FOLDER, Case
 from bpe_conformance.fixtures.yaml_file import read_documents
 from bpe_conformance.reference import textbook
 
-from ..cases.expectations import choice, expected_ids, is_computed, read_merges, value_for, whole_text
+from ..cases.expectations import choice, expected_ids, is_computed, read_merges, texts_of, value_for, whole_text
 from ..terminal.show import ascii_only
 
 FILE = FOLDER / "witnesses.yaml"
@@ -52,10 +53,8 @@ class Witness:
             return f"{self.package} is not installed"
         if installed != self.version:
             return f"{self.package} {installed} is installed, not {self.version}"
-        from bpe_conformance.adapters import AdapterError
-
         try:
-            _target(self.adapter)
+            resolve(self.adapter)
         except AdapterError as error:
             return str(error)
         return None
@@ -68,7 +67,7 @@ class Witness:
         expect = value_for(case.expect, key)
         if expect is None:
             return None
-        target = _target(self.adapter)
+        target = resolve(self.adapter)
         if case.op == "train":
             return _training(target, case, expect)
         assert case.model is not None
@@ -76,7 +75,7 @@ class Witness:
             return None
         if case.op == "decode":
             return _decoding(target, case, case.model, expect)
-        if key == "bytes" and any(_ambiguous(case.model, text) for text in _texts(case)):
+        if key == "bytes" and any(_ambiguous(case.model, text) for text in texts_of(case)):
             return None
         if case.op == "encode_allowed":
             return _choosing(target, case, case.model, expect)
@@ -151,16 +150,6 @@ class Disagreements:
                 yield f"disagreements.yaml: {witness} agrees with {case}; delete the entry"
 
 
-def _target(adapter: str) -> Any:
-    from bpe_conformance.adapters import resolve
-
-    return resolve(adapter)
-
-
-def _texts(case: Case) -> list[str]:
-    return [read_text(text) for text in case.input["texts"]] if case.op == "batch" else [whole_text(case)]
-
-
 def _can_hold(model: Model, key: str) -> bool:
     """Return whether a witness can represent a model unchanged, so that its answer does not depend on its adapter."""
     if model.is_gpt2:
@@ -209,8 +198,7 @@ def _encoding(target: Any, case: Case, model: Model, expect: Mapping[str, Any]) 
         expected = [expected_ids(expect)]
     else:
         return None
-    texts = _texts(case)
-    got = _ask(lambda: [list(_build(target, model).encode(text)) for text in texts])
+    got = _ask(lambda: [list(_build(target, model).encode(text)) for text in texts_of(case)])
     return Answer(got, expected)
 
 

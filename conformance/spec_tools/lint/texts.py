@@ -15,7 +15,7 @@ from bpe_conformance.fixtures.spec import Case
 from bpe_conformance.fixtures.yaml_file import Document, PathOf
 from bpe_conformance.reference import textbook
 
-from ...cases.expectations import whole_text
+from ...cases.expectations import texts_of
 from .rule import Context, Finding, at, at_case, rule
 
 TEXT_PARTS = ("model", "input", "expect")
@@ -103,7 +103,7 @@ def _text_size(context: Context) -> Iterator[Finding]:
     for case in context.spec.cases:
         if case.level != "must":
             continue
-        for text in split_texts(case):
+        for text in texts_of(case):
             size = len(text.encode("utf-8", "surrogatepass"))
             if size > LONGEST_TEXT:
                 yield at_case(case, "input", f"a text has {size} bytes; the maximum is {LONGEST_TEXT}: shorten it")
@@ -119,22 +119,11 @@ def _longest(case: Case, text: str) -> int:
     return max((len(word) for word in textbook.corpus(text, special, PATTERNS[pattern])), default=0)
 
 
-def split_texts(case: Case) -> list[str]:
-    """Return the texts of a case that a tokenizer splits."""
-    if case.op in ("decode", "save"):
-        return []
-    if case.op == "train":
-        return [read_text(case.input["train"]["text"])]
-    if case.op == "batch":
-        return [read_text(text) for text in case.input["texts"]]
-    return [whole_text(case)]
-
-
 def _characters(case: Case) -> list[str]:
     """Return the characters that can change the answer to a case; without merges, no split does."""
     if case.model is not None and not case.model.merges:
         return []
-    return sorted(set("".join(split_texts(case))))
+    return sorted(set("".join(texts_of(case))))
 
 
 def _text_nodes(context: Context) -> Iterator[tuple[Document, PathOf, Any]]:
