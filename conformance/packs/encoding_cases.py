@@ -10,16 +10,17 @@ from typing import Any, TypeVar
 
 import regex
 
-from bpe_conformance.fixtures import PATTERNS
+from bpe_conformance.fixtures import PATTERNS, Model
 from bpe_conformance.fixtures.characters import agreed
 from bpe_conformance.fixtures.values import TEXTS
 from bpe_conformance.reference import textbook
 
+from ..known_bugs import KnownBug, known_bugs
+from ..known_bugs.correct import Encoder
 from ..terminal import show
 from .draws import PIECES, RAW_TEXT, SPACE, SPLIT_CLAUSES, Draw, all_real_text
 from .patterns import Mutant, alternatives, mutants
 from .reach import Reach, covering, ordinary, text_of
-from .wrong import WRONG, encoders
 
 T = TypeVar("T")
 
@@ -65,6 +66,20 @@ def grouped(parts: Sequence[T], size: int) -> Iterator[Sequence[T]]:
 
 # Merging
 
+WRONG = {
+    "longest-match": ("longest-match", "takes the longest token from the left"),
+    "fewest-tokens": ("fewest-tokens", "takes the fewest tokens that spell the text"),
+    "greedy-left-to-right": ("leftmost-first", "merges the leftmost pair of the list"),
+    "highest-rank-first": ("latest-first", "merges the pair of the highest rank"),
+    "longest-result-first": ("longest-first", "merges the pair of the longest result"),
+    "rank-from-id": ("by-id", "merges the pair whose result has the lowest id"),
+    "rightmost-of-equals": ("rightmost-of-equals", "merges the last of equal pairs"),
+    "single-pass": ("single-pass", "goes over the text once"),
+    "initial-pairs-only": ("never-again", "does not look at the pairs that a merge makes"),
+    "rank-from-bytes": ("by-bytes", "merges where the concatenation is a token"),
+    "whole-pre-token-first": ("whole-first", "takes a pre-token whole that merges do not build"),
+}
+"""Id of a known bug → its name in the ids of a pack's cases, and what it does, as the end of a sentence."""
 WORDS = 48
 """The largest number of words for each wrong encoder."""
 ALONE = 6
@@ -84,25 +99,26 @@ def tokens(reach: Reach, draw: Draw) -> Iterator[Draft]:
 
 def words(reach: Reach, draw: Draw) -> tuple[list[Draft], dict[str, int]]:
     """Return cases that wrong encoders fail, and the number of words found for each encoder."""
-    found: dict[str, list[str]] = {wrong.name: [] for wrong in WRONG}
-    active = encoders(reach.model)
+    bugs = {bug.id: bug for bug in known_bugs() if bug.id in WRONG}
+    active = _encoders(reach.model, bugs.values())
+    found: dict[str, list[str]] = {bug: [] for bug in WRONG}
     for word in _candidates(reach, draw):
         atoms, right = textbook.atoms(word), reach.merged(word)
-        for wrong, encoder in list(active.items()):
+        for bug, encoder in list(active.items()):
             if encoder.merge(atoms) != right:
-                found[wrong.name].append(word)
-                if len(found[wrong.name]) == WORDS:
-                    del active[wrong]
+                found[bug].append(word)
+                if len(found[bug]) == WORDS:
+                    del active[bug]
     drafts: list[Draft] = []
-    for wrong in WRONG:
-        clause, title = wrong.known_bug.clause, f"an encoder that {wrong.what} fails on"
-        shortest = sorted(found[wrong.name], key=lambda word: (len(word), word))[:ALONE]
-        drafts += [encode(wrong.name, clause, f"{title} {show.text_line(word)}", word) for word in shortest]
-        for group in grouped(found[wrong.name], 16):
+    for bug, (name, what) in WRONG.items():
+        clause, title = bugs[bug].clause, f"an encoder that {what} fails on"
+        shortest = sorted(found[bug], key=lambda word: (len(word), word))[:ALONE]
+        drafts += [encode(name, clause, f"{title} {show.text_line(word)}", word) for word in shortest]
+        for group in grouped(found[bug], 16):
             text = "".join(word if word.startswith(" ") else f"\n{word}" for word in group)
             if len(group) > 1:
-                drafts.append(encode(wrong.name, clause, f"{title} these words", text))
-    return drafts, {name: len(words) for name, words in found.items()}
+                drafts.append(encode(name, clause, f"{title} these words", text))
+    return drafts, {name: len(found[bug]) for bug, (name, _) in WRONG.items()}
 
 
 def _candidates(reach: Reach, draw: Draw) -> Iterator[str]:
@@ -118,6 +134,18 @@ def _candidates(reach: Reach, draw: Draw) -> Iterator[str]:
     for piece in dict.fromkeys(piece for text in texts for piece in reach.pre_tokens(text)):
         if 1 < len(piece.encode("utf-8")) <= 40:
             yield piece
+
+
+def _encoders(model: Model, bugs: Iterable[KnownBug]) -> dict[str, Encoder]:
+    """Return these known bugs, each with the vocabulary and merges of a model, without its special tokens."""
+    special = {text.encode("utf-8") for text in model.special_tokens or ()}
+    base = Encoder({index: token for index, token in model.vocab.items() if token not in special}, model.merges)
+    found: dict[str, Encoder] = {}
+    for bug in bugs:
+        target: Any = bug.target
+        found[bug.id] = target.__new__(target)  # it shares the tables, which take long to build
+        vars(found[bug.id]).update(vars(base))
+    return found
 
 
 def real(reach: Reach) -> Iterator[Draft]:
@@ -141,8 +169,8 @@ def long(draw: Draw) -> Iterator[Draft]:
 
 DETECTIONS = 2
 """How many texts detect each mistake in a pattern."""
-TRIED, TRIED_LARGE = 2000, 8000
-"""How many texts are tried, for small and for large models."""
+TRIED = 4000
+"""How many texts are tried."""
 BLOCK = 7
 """Bits of a code point within its block."""
 BLOCKS = 32
@@ -161,7 +189,7 @@ def mistakes(reach: Reach, draw: Draw) -> tuple[list[Draft], dict[str, object]]:
     subjects = list(zip(clauses, PIECES.values(), strict=True))
     own = _literals(pattern)
     tokens = ordinary(reach)
-    for number in range(TRIED_LARGE if reach.model.is_large else TRIED):
+    for number in range(TRIED):
         if not left:
             break
         clause, pieces = subjects[number % len(subjects)]
