@@ -7,7 +7,7 @@ import contextlib
 import random
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cache
 
 from bpe_conformance.fixtures import PATTERNS, Merge, read_model
@@ -111,7 +111,7 @@ class Report:
 
     name: str
     declared: Mapping[str, str]
-    findings: Sequence[Finding] = field(default_factory=list)
+    findings: Sequence[Finding]
 
     @property
     def found(self) -> dict[str, str]:
@@ -166,14 +166,14 @@ class Report:
         return 1 if list(self.contradictions) else 0
 
 
-def find(name: str, time_limit: float = 10.0) -> Report:
+def find(name: str) -> Report:
     """Probe the adapter that `name` names.
 
     Raises:
         CommandError: one line, if it cannot be used.
     """
     with contextlib.redirect_stdout(sys.stderr):
-        return probe(loading.load(name, limit=time_limit))
+        return probe(loading.load(name))
 
 
 def probe(implementation: Implementation) -> Report:

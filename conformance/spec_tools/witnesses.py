@@ -21,7 +21,6 @@ from ..terminal.show import ascii_only
 FILE = FOLDER / "witnesses.yaml"
 HAND = "hand"
 _REJECTED = "an error"
-_KEYS = {"package", "version", "adapter", "asked", "upstream"}
 _REASON_KEYS = {"witness", "case", "reason", "source"}
 
 
@@ -100,19 +99,10 @@ def is_witnessed(case: Case) -> bool:
     return bool(case.expect) and (is_computed(case) or "stored" in case.expect)
 
 
-def load_witnesses(file: Path = FILE) -> list[Witness]:
-    """Return the witnesses, in the order in which `agrees` names them.
-
-    Raises:
-        SpecError: if the file is malformed.
-    """
-    found = []
-    for document in read_documents(file):
-        for name, raw in document.value.items():
-            if not isinstance(raw, dict) or set(raw) != _KEYS:
-                raise document.error((name,), f"a witness has the keys {', '.join(sorted(_KEYS))}")
-            found.append(Witness(name, **raw))
-    return found
+def load_witnesses() -> list[Witness]:
+    """Return the witnesses, in the order in which `agrees` names them."""
+    (document,) = read_documents(FILE)
+    return [Witness(name, **raw) for name, raw in document.value.items()]
 
 
 class Disagreements:

@@ -8,8 +8,6 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
-from bpe_conformance.fixtures import gpt2
-from bpe_conformance.fixtures.models import FOLDER as MODELS
 from bpe_conformance.fixtures.spec import SECTIONS, load_spec
 from bpe_conformance.fixtures.yaml_file import Document, PathOf, SpecError
 
@@ -40,7 +38,6 @@ def _models_pinned(context: Context) -> Iterator[Finding]:
             yield Finding(sums, row, f"there is no {match.group(2)}; delete the line")
     for file in sorted(folder.glob("*.yaml")):
         yield from _compare(file, pins.get(file.name))
-    yield from _gpt2(folder)
 
 
 def _compare(file: Path, pinned: str | None) -> Iterator[Finding]:
@@ -50,14 +47,6 @@ def _compare(file: Path, pinned: str | None) -> Iterator[Finding]:
     elif pinned != digest:
         fix = "a changed model changes the meaning of its cases: give it a new name, or record the new sha256"
         yield Finding(file, 1, f"its sha256 is {digest}, {pinned} is recorded; {fix}")
-
-
-def _gpt2(folder: Path) -> Iterator[Finding]:
-    if folder == MODELS:
-        try:
-            gpt2()
-        except ValueError as error:
-            yield Finding(folder / "gpt2" / "vocab.bpe", 0, str(error))
 
 
 @rule(
