@@ -49,8 +49,8 @@ def named(pattern: str) -> str:
 
 # Patterns with one mistake
 
-REPLACED = {r"\p{L}": ("A-Za-z",), r"\p{N}": ("0-9",), r"\s": (r" \t\r\n", r"\s\ufeff")}
-"""A class → replacements: its ASCII characters alone, or the white space of JavaScript."""
+REPLACED = {r"\p{L}": ("A-Za-z",), r"\p{N}": ("0-9", r"\p{Nd}"), r"\s": (r" \t\r\n", r"\s\ufeff")}
+"""A class → replacements: its ASCII characters alone, decimal digits alone, or the white space of JavaScript."""
 OTHER_COUNTS = {"?": ("", "{0}"), "*": ("{0}", "+"), "+": ("", "{1,2}")}
 _MEMBER = re.compile(r"\\[pP]\{\w+\}|\\x[0-9a-fA-F]{2}|\\u[0-9a-fA-F]{4}|\\.|.-[^\]]|.", re.DOTALL)
 _PART = re.compile(
