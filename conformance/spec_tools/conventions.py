@@ -178,9 +178,14 @@ def find(name: str) -> Report:
 
 def probe(implementation: Implementation) -> Report:
     """Probe `implementation`."""
-    tie_break, byte_order_of_ties = _tie_break(implementation)
-    numbering = _numbering(implementation, byte_order_of_ties)
-    findings = [tie_break, *numbering, _lookup(implementation), _train_special(implementation)]
+    findings = [_lookup(implementation)]
+    if "train" in implementation.capabilities:
+        tie_break, byte_order_of_ties = _tie_break(implementation)
+        findings += [tie_break, *_numbering(implementation, byte_order_of_ties), _train_special(implementation)]
+    else:
+        of_training = [name for name in CONVENTIONS if name != "lookup"]
+        findings += [Finding(name, None, "it does not support train") for name in of_training]
+    findings.sort(key=lambda finding: list(CONVENTIONS).index(finding.name))
     return Report(implementation.name, implementation.declared, findings)
 
 
@@ -199,8 +204,6 @@ def probes() -> tuple[Probe, ...]:
 
 def _tie_break(implementation: Implementation) -> tuple[Finding, str | None]:
     """Return the tie-break, and the byte order if the ties show it."""
-    if "train" not in implementation.capabilities:
-        return Finding("tie_break", None, "it does not support train"), None
     trained: dict[Probe, list[Merge]] = {}
     fault = ""
     split = expression("gpt2", implementation.conventions)
@@ -267,10 +270,6 @@ def not_a_maximum(one: Probe, merges: Sequence[Merge]) -> str:
 
 def _numbering(implementation: Implementation, byte_order_of_ties: str | None) -> Iterator[Finding]:
     """Yield the byte order and the layout of the ids."""
-    if "train" not in implementation.capabilities:
-        yield Finding("byte_order", None, "it does not support train")
-        yield Finding("id_layout", None, "it does not support train")
-        return
     special: list[str] = list(SPECIAL)
     answer = _ask(implementation, lambda: implementation.train("abab\ncd", 260, special))
     fault = ""
@@ -299,12 +298,11 @@ def _byte_order(trained: Trained, orders: Sequence[str], of_ties: str | None) ->
     found = (list(orders) or known)[:1]
     index = {token: index for index, token in trained.vocab.items()}
     shown = ", ".join(f"{show.token(byte)} has id {index.get(byte, 'none')}" for byte in (b" ", b"!"))
-    if of_ties and found and found[0] != of_ties:
-        return Finding("byte_order", of_ties, f"by its ties; its ids are in {found[0]} order: {shown}")
+    if of_ties and found != [of_ties]:
+        order = found[0] if found else "neither"
+        return Finding("byte_order", of_ties, f"by its ties; its ids are in {order} order: {shown}")
     if found:
         return Finding("byte_order", found[0], shown)
-    if of_ties:
-        return Finding("byte_order", of_ties, f"by its ties; its ids are in neither order: {shown}")
     return Finding("byte_order", None, f"ids in neither order: {shown}", broken=True)
 
 
@@ -361,8 +359,6 @@ def _lookup(implementation: Implementation) -> Finding:
 
 
 def _train_special(implementation: Implementation) -> Finding:
-    if "train" not in implementation.capabilities:
-        return Finding("train_special", None, "it does not support train")
     shown: list[str] = []
     found: set[str] = set()
     split = expression("gpt2", implementation.conventions)

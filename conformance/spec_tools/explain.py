@@ -346,7 +346,8 @@ def _answer(expect: Mapping[str, Any], case: Case, view: View) -> str:
     if "error" in expect:
         return f"an error ({expect['error']})"
     if "merges" in expect:
-        ids = [f"; ids {_ids([i for i, _ in expect['ids']], _table(expect), view)}"] if "ids" in expect else []
+        table = {index: read_token(token) for index, token in expect.get("ids", ())}
+        ids = [f"; ids {_ids(list(table), table, view)}"] if "ids" in expect else []
         return "".join([" ".join(map(replay.pair, read_merges(expect["merges"]))) or "no merges", *ids])
     if "text" in expect:
         spelled = f", the bytes {read_token(expect['bytes']).hex(' ')}" if "bytes" in expect else ""
@@ -371,10 +372,6 @@ def _answer(expect: Mapping[str, Any], case: Case, view: View) -> str:
 def _ids(ids: Sequence[int], vocab: Mapping[int, bytes], view: View) -> str:
     rows = [f"{index} {replay.shown_token(vocab[index])}" if index in vocab else f"{index} ?" for index in ids]
     return view.cut.joined(rows, 2 * replay.PIECES, empty="no ids")
-
-
-def _table(expect: Mapping[str, Any]) -> dict[int, bytes]:
-    return {index: read_token(token) for index, token in expect["ids"]}
 
 
 # The replay

@@ -56,12 +56,12 @@ class Context:
     @cached_property
     def clause_documents(self) -> list[Document]:
         """The files of clauses, with the line of each part."""
-        return [document for file in self._files("clauses") for document in read_documents(file)]
+        return self._documents("clauses")
 
     @cached_property
     def model_documents(self) -> list[Document]:
         """The files of models, with the line of each part."""
-        return [document for file in self._files("models") for document in read_documents(file)]
+        return self._documents("models")
 
     @cached_property
     def clauses(self) -> dict[str, tuple[Clause, Document, PathOf]]:
@@ -84,14 +84,9 @@ class Context:
             raise SpecError(f"{file}: expected `cases`, `clauses` and `laws`, each a mapping of id to reason")
         return {kind: held.get(kind, {}) for kind in kinds}
 
-    @cached_property
-    def sources(self) -> dict[Path, str]:
-        """The text of every file of cases and models."""
-        files = [*self._files("cases"), *self._files("models")]
-        return {file: file.read_bytes().decode("utf-8") for file in files}
-
-    def _files(self, kind: str) -> list[Path]:
-        return sorted((self.folder / kind).glob("*.yaml"))
+    def _documents(self, kind: str) -> list[Document]:
+        files = sorted((self.folder / kind).glob("*.yaml"))
+        return [document for file in files for document in read_documents(file)]
 
 
 Check = Callable[[Context], Iterator[Finding]]

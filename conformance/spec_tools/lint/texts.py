@@ -47,7 +47,7 @@ def _text_quoted(context: Context) -> Iterator[Finding]:
 @rule("text-escaped", "astral, control, invisible and non-NFC characters of a text are escaped")
 def _text_escaped(context: Context) -> Iterator[Finding]:
     for document, path, node in _text_nodes(context):
-        source = context.sources[document.file][node.start_mark.index + 1 : node.end_mark.index - 1]
+        source = document.text[node.start_mark.index + 1 : node.end_mark.index - 1]
         fault = _unescaped(source) if node.style == '"' and source else None
         if fault:
             char, why = fault
