@@ -84,7 +84,8 @@ WORDS = 48
 """The largest number of words for each wrong encoder."""
 ALONE = 6
 """How many of them, the shortest ones, are separate cases."""
-CANDIDATES = 6000
+CANDIDATES = 2000
+"""How many candidates of each kind are tried."""
 LONG = (60, 400, 1200)
 """Bytes of a long pre-token."""
 
@@ -126,7 +127,7 @@ def _candidates(reach: Reach, draw: Draw) -> Iterator[str]:
     every = ordinary(reach)
     real = all_real_text().split()
     texts: list[str] = []
-    for _ in range(CANDIDATES // 3):
+    for _ in range(CANDIDATES):
         texts.append("".join(text_of(draw.pick(every)) for _ in range(draw.between(2, 3))))
         texts.append(draw.pick((" ", "", "a")) + text_of(draw.pick(every)) * draw.between(2, 5))
         texts.append(f" {draw.pick(real)}")
