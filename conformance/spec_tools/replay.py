@@ -179,11 +179,8 @@ def encoding(model: Model, text: str, lookup: str, cut: Cut) -> Iterator[str]:
     if special or not segments:
         yield f"segments  {_segments(segments, cut)}"
     rank = _ranking(model, lookup)
-    seen: dict[str, int] = {}
-    for segment, is_special in segments:
-        if not is_special:
-            for piece in textbook.split(segment, PATTERNS[model.pattern]):
-                seen[piece] = seen.get(piece, 0) + 1
+    ordinary = (segment for segment, is_special in segments if not is_special)
+    seen = Counter(piece for segment in ordinary for piece in textbook.split(segment, PATTERNS[model.pattern]))
     shown = cut(len(seen), PIECES)
     for piece, times in islice(seen.items(), shown):
         again = f", {times} times" if times > 1 else ""
@@ -203,10 +200,7 @@ def _ranking(model: Model, lookup: str) -> Rank:
         special = {token.encode("utf-8") for token in model.special_tokens or ()}
         by_bytes = {token: index for index, token in model.vocab.items() if token not in special}
         return lambda left, right: by_bytes.get(left + right)
-    by_pair: dict[Merge, int] = {}
-    for rank, merge in enumerate(model.merges):
-        by_pair.setdefault(merge, rank)
-    return lambda left, right: by_pair.get((left, right))
+    return lambda left, right: model.ranks.get((left, right))
 
 
 def _merging(piece: str, rank: Rank, model: Model, lookup: str, cut: Cut) -> Iterator[str]:
