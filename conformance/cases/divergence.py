@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from itertools import pairwise
+from collections.abc import Collection, Mapping, Sequence
+from functools import cached_property
+from itertools import accumulate, pairwise
 
 from bpe_conformance.fixtures import Merge, Model
-from bpe_conformance.fixtures.conventions import DEFAULTS
 from bpe_conformance.reference import textbook
 
 from ..outcome import (
@@ -28,17 +28,14 @@ from ..outcome import (
 )
 from .expectations import expression
 
-_Ids = Mapping[bytes, int] | None
-"""Token → id where `lookup` is `bytes`; None where it is `pair`."""
-
 
 def encoding(
     model: Model,
     text: str,
     expected: Sequence[int],
     got: Sequence[int],
-    splitting: bool = False,
-    conventions: Mapping[str, str] = DEFAULTS,
+    splitting: bool,
+    conventions: Mapping[str, str],
 ) -> EncodingDivergence:
     """Return where two encodings of `text` differ, and the merge, boundary or special token that explains it.
 
@@ -50,57 +47,58 @@ def encoding(
         splitting: whether the case is about pre-tokens; a missing merge then shows an incorrect boundary.
         conventions: the declared ones.
     """
-    place = first_difference(expected, got)
-    offset = sum(len(model.vocab.get(index, b"")) for index in expected[:place])
-    cause = _cause(_Encodings(model, text, expected, got, place, offset, conventions), splitting)
-    return EncodingDivergence(place, offset, cause)
+    both = _Encodings(model, text, expected, got, conventions)
+    return EncodingDivergence(both.place, both.offset, _cause(both, splitting))
 
 
 class _Encodings:
-    """Two encodings of one text."""
+    """Two encodings of one text.
+
+    Attributes:
+        place: index of the first token that differs.
+        offset: the byte at which it begins.
+        ids: token → id where `lookup` is `bytes`; None where it is `pair`.
+    """
 
     def __init__(
-        self,
-        model: Model,
-        text: str,
-        expected: Sequence[int],
-        got: Sequence[int],
-        place: int,
-        offset: int,
-        conventions: Mapping[str, str],
+        self, model: Model, text: str, expected: Sequence[int], got: Sequence[int], conventions: Mapping[str, str]
     ) -> None:
         self.model, self.text = model, text
         self.expected, self.got = expected, got
-        self.place, self.offset = place, offset
-        self.ids: _Ids = None
+        self.place = first_difference(expected, got)
+        self.offset = len(self.spelled(expected[: self.place]))
+        self.special = {name.encode("utf-8") for name in model.special_tokens or ()}
         self.pattern = expression(model.pattern, conventions)
+        self.ids: Mapping[bytes, int] | None = None
         if conventions["lookup"] == "bytes":
             self.ids = {token: index for index, token in model.vocab.items() if token not in self.special}
-
-    @property
-    def special(self) -> set[bytes]:
-        return {name.encode("utf-8") for name in self.model.special_tokens or ()}
 
     def spelled(self, ids: Sequence[int]) -> bytes:
         return b"".join(self.model.vocab.get(index, b"") for index in ids)
 
-    @property
-    def pieces(self) -> list[tuple[str, bool]]:
-        """Pre-tokens and special tokens, and whether each is a special token."""
-        pieces: list[tuple[str, bool]] = []
+    @cached_property
+    def pieces(self) -> list[tuple[int, int, str, bool]]:
+        """Pre-tokens and special tokens: the bytes at which each begins and ends, and whether it is a special token."""
+        pieces: list[tuple[int, int, str, bool]] = []
+        end = 0
         for segment, special in textbook.cut_special(self.text, self.model.special_tokens or ()):
-            split = [segment] if special else textbook.split(segment, self.pattern)
-            pieces += [(piece, special) for piece in split]
+            for piece in [segment] if special else textbook.split(segment, self.pattern):
+                start, end = end, end + len(piece.encode("utf-8", "surrogatepass"))
+                pieces.append((start, end, piece, special))
         return pieces
 
-    @property
+    @cached_property
     def cuts(self) -> set[int]:
         """Byte offsets at which tokens of the given encoding begin or end."""
-        cuts, here = {0}, 0
-        for index in self.got:
-            here += len(self.model.vocab.get(index, b""))
-            cuts.add(here)
-        return cuts
+        return {0, *accumulate(len(self.model.vocab.get(index, b"")) for index in self.got)}
+
+    def mergeable(self, word: textbook.Word) -> list[tuple[int, int]]:
+        """Return the rank and the index of each adjacent pair that can merge."""
+        if self.ids is None:
+            ranks = self.model.ranks
+            return [(ranks[pair], i) for i, pair in enumerate(pairwise(word)) if pair in ranks]
+        joined = [left + right for left, right in pairwise(word)]
+        return [(self.ids[token], i) for i, token in enumerate(joined) if token in self.ids]
 
 
 def _cause(both: _Encodings, splitting: bool) -> EncodingCause | None:
@@ -124,15 +122,10 @@ def _cause(both: _Encodings, splitting: bool) -> EncodingCause | None:
 
 def _cut_pre_token(both: _Encodings) -> PreTokenCut | None:
     missed = _missed_merge(both, both.cuts)
-    if missed is None:
+    if missed is None or missed.byte is None:
         return None
-    here = 0
-    for piece, _ in both.pieces:
-        end = here + len(piece.encode("utf-8", "surrogatepass"))
-        if missed.byte is not None and here <= missed.byte < end:
-            return PreTokenCut(piece, missed.byte + len(missed.merge[0]), missed)
-        here = end
-    return None
+    piece = next(piece for _, end, piece, _ in both.pieces if missed.byte < end)
+    return PreTokenCut(piece, missed.byte + len(missed.merge[0]), missed)
 
 
 def _token_cause(both: _Encodings, expected: int, got: int) -> EncodingCause:
@@ -146,7 +139,7 @@ def _token_cause(both: _Encodings, expected: int, got: int) -> EncodingCause:
         return SpecialToken(model.vocab[expected], missed=True)
     if token in both.special:
         return SpecialToken(token, missed=False)
-    if both.ids is not None and (whole := _cut_token(both)) is not None:
+    if both.ids is not None and (whole := _cut_token(both, both.ids)) is not None:
         return WholeTokenCut(whole)
     chosen = next(((rank, pair) for pair, rank in model.ranks.items() if pair[0] + pair[1] == token), None)
     used = None if chosen is None else Pair(chosen[1], both.ids[token] if both.ids is not None else chosen[0], offset)
@@ -160,50 +153,28 @@ def _token_cause(both: _Encodings, expected: int, got: int) -> EncodingCause:
 
 def _crossed(both: _Encodings) -> int | None:
     """Return the byte offset of the pre-token boundary inside the first token that differs, if there is one."""
-    end = both.offset + len(both.model.vocab[both.got[both.place]])
-    return next((cut for cut in _boundaries(both) if both.offset < cut < end), None)
+    last = both.offset + len(both.model.vocab[both.got[both.place]])
+    return next((end for _, end, _, _ in both.pieces if both.offset < end < last), None)
 
 
-def _boundaries(both: _Encodings) -> list[int]:
-    cuts, here = [], 0
-    for piece, _ in both.pieces:
-        here += len(piece.encode("utf-8", "surrogatepass"))
-        cuts.append(here)
-    return cuts
-
-
-def _cut_token(both: _Encodings) -> str | None:
+def _cut_token(both: _Encodings, tokens: Collection[bytes]) -> str | None:
     """Return the first pre-token that is a token, and that the given encoding divides."""
-    start, cuts = 0, both.cuts
-    for piece, special in both.pieces:
-        data = piece.encode("utf-8")
-        end = start + len(data)
-        if not special and both.ids is not None and data in both.ids and any(start < cut < end for cut in cuts):
+    for start, end, piece, special in both.pieces:
+        if not special and piece.encode("utf-8") in tokens and any(start < cut < end for cut in both.cuts):
             return piece
-        start = end
     return None
 
 
 def _missed_merge(both: _Encodings, cuts: set[int]) -> Pair | None:
     """Return the first merge of the correct encoding that the given encoding divides."""
-    ranks, ids = both.model.ranks, both.ids
-    start = 0
-    for piece, special in both.pieces:
+    for start, _, piece, special in both.pieces:
         word = textbook.atoms(piece)
-        while not special:
-            if ids is None:
-                found = [(ranks[pair], i) for i, pair in enumerate(pairwise(word)) if pair in ranks]
-            else:
-                joined = [left + right for left, right in pairwise(word)]
-                found = [(ids[token], i) for i, token in enumerate(joined) if token in ids]
-            if not found:
-                break
+        while not special and (found := both.mergeable(word)):
             rank, here = min(found)
             middle = start + sum(map(len, word[: here + 1]))
             if middle in cuts:
                 return Pair((word[here], word[here + 1]), rank, middle - len(word[here]))
             word = (*word[:here], word[here] + word[here + 1], *word[here + 2 :])
-        start += len(piece.encode("utf-8"))
     return None
 
 
