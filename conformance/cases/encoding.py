@@ -1,4 +1,4 @@
-"""Tests encodings: the ids of a whole text, of chunks, or from a tokenizer that was loaded from files."""
+"""Tests encodings: the ids of a text, of several texts, or from a tokenizer that was loaded from files."""
 
 from __future__ import annotations
 
@@ -9,11 +9,10 @@ from typing import Any
 from bpe_conformance.fixtures import Model
 from bpe_conformance.fixtures.spec import Case
 
-from ..implementation.calls import CallFailed, TimedOut
+from ..implementation.calls import CallFailed, TimedOut, answered
 from ..implementation.implementation import Implementation
 from ..implementation.proxy import TokenizerProxy
 from ..outcome import (
-    Accepted,
     Answer,
     AnyError,
     EncodingDivergence,
@@ -24,69 +23,32 @@ from ..outcome import (
     NewIds,
     Question,
     Refusal,
+    RowDivergence,
+    Rows,
     SpecialToken,
+    first_difference,
 )
 from . import divergence
-from .expectations import LOOKUP_KEYS, acceptable_ids, choice, value_for, whole_text, with_allowed
+from .expectations import LOOKUP_KEYS, acceptable_ids, question, value_for, whole_text, with_allowed
+from .operations import OPERATIONS
 
 
-def judge(case: Case, implementation: Implementation) -> Mismatch | None:
-    """Return how the answer to an `encode`, `encode_allowed` or `construct` case differs from its expectation."""
-    assert case.model is not None
-    text = whole_text(case)
-    if case.op == "construct":
-        return judge_ids(case, case.model, implementation, _construct, Question("construct", case.model, {}))
-    if case.op == "encode_allowed":
-        return _judge_allowed(case, case.model, implementation, text)
-    asked = Question("encode", case.model, {"text": text})
-    return judge_ids(case, case.model, implementation, lambda tokenizer: tokenizer.encode(text), asked)
-
-
-def _construct(tokenizer: TokenizerProxy) -> list[int] | None:
-    return None
-
-
-def _judge_allowed(case: Case, model: Model, implementation: Implementation, text: str) -> Mismatch | None:
-    chosen, like = choice(case), with_allowed(case)
-    asked = Question("encode_allowed", model, {"text": text, **chosen})
-    found = judge_ids(
-        case,
-        like,
-        implementation,
-        lambda tokenizer: tokenizer.encode_allowed(text, **chosen),
-        asked,
-        lambda: implementation.build(model),
-    )
-    if found is None or not isinstance(found.answer, Ids):
-        return found
-    others = {token.encode("utf-8") for token in {*(model.special_tokens or ())}.difference(like.special_tokens or ())}
-    for number, index in enumerate(found.answer.ids):
-        if model.vocab.get(index) in others:
-            byte = sum(len(model.vocab.get(one, b"")) for one in found.answer.ids[:number])
-            cause = SpecialToken(model.vocab[index], missed=False, allowed=False)
-            return replace(found, divergence=EncodingDivergence(number, byte, cause))
-    return found
-
-
-def judge_ids(
+def judge(
     case: Case,
-    model: Model,
     implementation: Implementation,
-    ask: Callable[[TokenizerProxy], list[int] | None],
-    asked: Question,
+    asked: Question | None = None,
     build: Callable[[], TokenizerProxy] | None = None,
 ) -> Mismatch | None:
     """Return how the ids that the implementation gives differ from those that `case` expects.
 
     Args:
         case: the case.
-        model: the table that the expectation is about.
         implementation: the implementation under test.
-        ask: gets the ids from a tokenizer, or None if it has none.
-        asked: the question.
-        build: returns the tokenizer, if it is not built from `model`.
+        asked: the question, if it is not the question of the case.
+        build: returns the tokenizer, if it is not built from the model of the case.
     """
-    lookup = implementation.conventions["lookup"]
+    assert case.model is not None
+    model, lookup, asked = case.model, implementation.conventions["lookup"], asked or question(case)
     expect = value_for(case.expect, lookup)
     if expect is None:
         return None
@@ -96,10 +58,9 @@ def judge_ids(
     spelled = b""
     try:
         tokenizer = build() if build else implementation.build(model)
-        ids = ask(tokenizer)
-        answer = Accepted() if ids is None else Ids(tuple(ids))
-        if ids is not None and Lossless() in acceptable:
-            spelled = _spelled(ids, model, tokenizer)
+        answer = OPERATIONS[asked.operation](tokenizer, asked.input)
+        if isinstance(answer, Ids) and Lossless() in acceptable:
+            spelled = _spelled(answer.ids, model, tokenizer)
     except (CallFailed, TimedOut) as failed:
         answer = failed.answer
     if any(_is_accepted(one, model, text, answer, spelled) for one in acceptable):
@@ -115,6 +76,38 @@ def judge_ids(
         if key != lookup and _holds_under(case.expect, key, model, text, answer, spelled)
     )
     return Mismatch(asked, Expectation(acceptable), answer, where, conventions=conventions)
+
+
+def judge_allowed(case: Case, implementation: Implementation) -> Mismatch | None:
+    """Return how the answer to an `encode_allowed` case differs from its expectation."""
+    assert case.model is not None
+    model, like = case.model, with_allowed(case)
+    found = judge(replace(case, model=like), implementation, question(case), lambda: implementation.build(model))
+    if found is None or not isinstance(found.answer, Ids):
+        return found
+    others = {token.encode("utf-8") for token in {*(model.special_tokens or ())}.difference(like.special_tokens or ())}
+    for number, index in enumerate(found.answer.ids):
+        if model.vocab.get(index) in others:
+            byte = sum(len(model.vocab.get(one, b"")) for one in found.answer.ids[:number])
+            cause = SpecialToken(model.vocab[index], missed=False, allowed=False)
+            return replace(found, divergence=EncodingDivergence(number, byte, cause))
+    return found
+
+
+def judge_batch(case: Case, implementation: Implementation) -> Mismatch | None:
+    """Return how the rows of `encode_batch` differ from those that `case` expects."""
+    assert case.model is not None
+    model, asked = case.model, question(case)
+    expected = Rows(tuple(tuple(row["ids"]) for row in case.expect["batch"]))
+    answer = answered(lambda: OPERATIONS["batch"](implementation.build(model), asked.input))
+    if answer == expected:
+        return None
+    if not isinstance(answer, Rows):
+        return Mismatch(asked, Expectation((expected,)), answer)
+    row = first_difference(expected.rows, answer.rows)
+    both = row < min(len(expected.rows), len(answer.rows))
+    token = first_difference(expected.rows[row], answer.rows[row]) if both else 0
+    return Mismatch(asked, Expectation((expected,)), answer, RowDivergence(row, token))
 
 
 def _holds_under(expect: Mapping[str, Any], key: str, model: Model, text: str, answer: Answer, spelled: bytes) -> bool:

@@ -137,9 +137,11 @@ def question(case: Case) -> Question:
     if case.op == "train":
         given = case.input["train"]
         special = [read_text(token) for token in given["special_tokens"]]
-        return Question("train", None, {**given, "text": read_text(given["text"]), "special_tokens": special})
+        texts = {"text": read_text(given["text"]), "special_tokens": special}
+        return Question("train", None, {"pattern": "gpt2", **given, **texts})
     if case.op == "decode":
-        return Question("decode", case.model, dict(case.input))
+        ids = tuple(case.input["ids"]) if case.input.get("sequence") == "tuple" else list(case.input["ids"])
+        return Question("decode", case.model, {**case.input, "ids": ids})
     if case.op == "batch":
         return Question("batch", case.model, {"texts": [read_text(text) for text in case.input["texts"]]})
     if case.op == "stream":
@@ -211,17 +213,17 @@ def compute(
         pattern: what an implementation declares instead of GPT-2's pattern.
     """
     if case.op == "train":
+        given = question(case).input
         keys = [key for key in (*TRAINING_KEYS, *TEXT_KEYS) if key in only]
-        if not _spells_special(case):
+        if not any(token in given["text"] for token in given["special_tokens"]):
             keys = list(dict.fromkeys(key.removesuffix("/text") for key in keys))
         return _merged({key: _trained(case, key, pattern) for key in keys})
     assert case.model is not None
     if case.op == "decode":
         return _decoded(case)
     if case.op == "batch":
-        texts = [read_text(text) for text in case.input["texts"]]
         key = "pair" if "pair" in only else "bytes"
-        return {"batch": [encoded(case.model, text, key, pattern) for text in texts]}
+        return {"batch": [encoded(case.model, text, key, pattern) for text in question(case).input["texts"]]}
     text = whole_text(case)
     keys = [key for key in LOOKUP_KEYS if key in only and (key == "pair" or case.model.ranks_by_bytes)]
     if case.op == "encode_allowed":
@@ -251,21 +253,15 @@ def _decoded(case: Case) -> dict[str, Any]:
 
 
 def _trained(case: Case, key: str, pattern: str) -> dict[str, Any]:
-    given = case.input["train"]
-    special = [read_text(token) for token in given["special_tokens"]]
-    split = expression(given.get("pattern", "gpt2"), {"pattern": pattern})
-    merges = textbook.learn(read_text(given["text"]), given["vocab_size"], special, split, **conventions_of(key))
+    given = question(case).input
+    special = given["special_tokens"]
+    split = expression(given["pattern"], {"pattern": pattern})
+    merges = textbook.learn(given["text"], given["vocab_size"], special, split, **conventions_of(key))
     value: dict[str, Any] = {"merges": [[write_token(left), write_token(right)] for left, right in merges]}
     if case.clause.id.startswith("TRAIN-IDS-"):
         vocab = textbook.build_vocab(merges, special)
         value["ids"] = [[index, write_token(token)] for index, token in vocab.items() if index >= 256]
     return value
-
-
-def _spells_special(case: Case) -> bool:
-    given = case.input["train"]
-    text = read_text(given["text"])
-    return any(read_text(token) in text for token in given["special_tokens"])
 
 
 def _merged(values: dict[str, dict[str, Any]]) -> dict[str, Any]:

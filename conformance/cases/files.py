@@ -15,19 +15,18 @@ from ..outcome import (
     Expectation,
     Fault,
     Mismatch,
-    Question,
     Table,
     TrainingDivergence,
     first_difference,
 )
-from .encoding import judge_ids
-from .expectations import whole_text
+from .encoding import judge
+from .expectations import question
 
 
 def judge_loading(case: Case, implementation: Implementation) -> Mismatch | None:
     """Return how the encoding of a tokenizer that was loaded from files differs."""
     assert case.model is not None
-    model, text = case.model, whole_text(case)
+    model = case.model
     options = {key: value for key, value in case.input.items() if key != "text"}
     with scratch_folder() as folder:
         vocab, merges = gpt2_files.write(model, folder, **options)
@@ -35,15 +34,13 @@ def judge_loading(case: Case, implementation: Implementation) -> Mismatch | None
         def build() -> TokenizerProxy:
             return implementation.from_files(vocab, merges, model.special_tokens)
 
-        asked = Question("load", model, {"text": text, **options})
-        return judge_ids(case, model, implementation, lambda tokenizer: tokenizer.encode(text), asked, build)
+        return judge(case, implementation, build=build)
 
 
 def judge_saving(case: Case, implementation: Implementation) -> Mismatch | None:
     """Return how the table in the saved files differs from the table of the tokenizer."""
     assert case.model is not None
-    model = case.model
-    asked = Question("save", model, {})
+    model, asked = case.model, question(case)
     expected = Expectation((Table(dict(model.vocab), model.merges),))
     with scratch_folder() as folder:
         try:

@@ -6,7 +6,7 @@ from bpe_conformance.fixtures.spec import Case
 
 from ..implementation.implementation import Implementation
 from ..outcome import Mismatch
-from . import batch, decoding, encoding, files, streaming, training
+from . import decoding, encoding, files, streaming, training
 from .expectations import under
 from .skipping import adapted
 
@@ -25,12 +25,14 @@ def judge(case: Case, implementation: Implementation) -> Mismatch | None:
         case "decode":
             return decoding.judge(case, implementation)
         case "batch":
-            return batch.judge(case, implementation)
+            return encoding.judge_batch(case, implementation)
         case "save":
             return files.judge_saving(case, implementation)
         case "load":
             return files.judge_loading(case, implementation)
         case "stream":
             return streaming.judge(case, implementation)
-        case _:
+        case "encode_allowed":
+            return encoding.judge_allowed(case, implementation)
+        case _:  # encode, construct
             return encoding.judge(case, implementation)

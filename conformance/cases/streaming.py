@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 from bpe_conformance.fixtures import Model
 from bpe_conformance.fixtures.spec import Case
@@ -10,10 +10,9 @@ from bpe_conformance.reference import textbook
 
 from ..implementation.calls import CallFailed, TimedOut
 from ..implementation.implementation import Implementation
-from ..implementation.proxy import TokenizerProxy
 from ..outcome import AtMost, Expectation, Measure, Mismatch, Question
-from .encoding import judge_ids
-from .expectations import chunkings, expression
+from . import encoding
+from .expectations import chunkings, expression, question
 
 HELD_BACK = 16_384
 """How many characters a lazy stream may hold back, in addition to the longest chunk, pre-token and special token."""
@@ -25,15 +24,10 @@ def judge(case: Case, implementation: Implementation) -> Mismatch | None:
     if "lazy" in case.expect:
         return _judge_laziness(case, case.model, implementation)
     for chunks in chunkings(case):
-        asked = Question("stream", case.model, {"chunks": chunks})
-        found = judge_ids(case, case.model, implementation, _streaming(chunks), asked)
+        found = encoding.judge(case, implementation, Question("stream", case.model, {"chunks": chunks}))
         if found is not None:
             return found
     return None
-
-
-def _streaming(chunks: list[str]) -> Callable[[TokenizerProxy], list[int]]:
-    return lambda tokenizer: tokenizer.stream(iter(chunks))
 
 
 def _judge_laziness(case: Case, model: Model, implementation: Implementation) -> Mismatch | None:
@@ -58,7 +52,7 @@ def _judge_laziness(case: Case, model: Model, implementation: Implementation) ->
         textbook.split(text, expression(model.pattern, implementation.conventions)),
     ]
     bound = HELD_BACK + sum(max(map(len, parts)) for parts in longest)
-    asked, expected = Question("stream", model, {"chunks": chunks}), Expectation((AtMost(bound),))
+    asked, expected = question(case), Expectation((AtMost(bound),))
     try:
         implementation.build(model).watch_stream(counted(), seen)
     except (CallFailed, TimedOut) as failed:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 
-from bpe_conformance.fixtures import Merge, read_text
+from bpe_conformance.fixtures import Merge
 from bpe_conformance.fixtures.conventions import CONVENTIONS
 from bpe_conformance.fixtures.spec import Case
 from bpe_conformance.reference import textbook
@@ -22,14 +22,13 @@ from ..outcome import (
     Expectation,
     HighestCount,
     Mismatch,
-    Question,
     Refusal,
     Table,
     TrainingDivergence,
     VocabDivergence,
 )
 from . import divergence
-from .expectations import expression, read_merges, training_key, value_for
+from .expectations import expression, question, read_merges, training_key, value_for
 
 _Conventions = Mapping[str, str]
 MOST_COUNTED = 1_000_000
@@ -45,8 +44,8 @@ def judge(case: Case, implementation: Implementation, stored: Case, tries_conven
         stored: the stored case, which can have more special tokens.
         tries_conventions: whether to find the conventions under which the answer is correct, which takes a long time.
     """
-    given = _Training.of(case)
-    asked = Question("train", None, given.question)
+    asked = question(case)
+    given = _Training(case, **asked.input)
     conventions = implementation.conventions
     acceptable = given.acceptable(conventions)
     expected = Expectation(acceptable)
@@ -63,7 +62,8 @@ def judge(case: Case, implementation: Implementation, stored: Case, tries_conven
         return None
     compared = None
     if isinstance(where, TrainingDivergence) and given.has_its_entries(answer, conventions):
-        compared = Table(textbook.build_vocab(answer.merges, _Training.of(stored).named), answer.merges)
+        named = _Training(stored, **question(stored).input).named
+        compared = Table(textbook.build_vocab(answer.merges, named), answer.merges)
     others = given.other_conventions(answer, conventions) if tries_conventions else ()
     return Mismatch(asked, expected, answer, where, conventions=others, compared=compared)
 
@@ -96,21 +96,6 @@ class _Training:
     vocab_size: int
     special_tokens: list[str]
     pattern: str
-
-    @classmethod
-    def of(cls, case: Case) -> _Training:
-        given = case.input["train"]
-        special = [read_text(token) for token in given["special_tokens"]]
-        return cls(case, read_text(given["text"]), given["vocab_size"], special, given.get("pattern", "gpt2"))
-
-    @property
-    def question(self) -> dict[str, object]:
-        return {
-            "text": self.text,
-            "vocab_size": self.vocab_size,
-            "special_tokens": self.special_tokens,
-            "pattern": self.pattern,
-        }
 
     @property
     def named(self) -> list[str]:

@@ -14,12 +14,12 @@ from bpe_conformance.reference import textbook
 from ..cases.dependence import explained
 from ..cases.expectations import compute, conventions_of, expression, oracle, training_key, under
 from ..cases.judging import judge
+from ..cases.operations import OPERATIONS
 from ..implementation.calls import CallFailed, TimedOut
 from ..implementation.implementation import Implementation
 from ..implementation.proxy import TokenizerProxy
 from ..outcome import (
     Acceptable,
-    Accepted,
     Answer,
     AnyError,
     Bytes,
@@ -76,18 +76,6 @@ class Instance:
             return ask(self._made)
 
         return contained(self._implementation, made, self._timeout_factor)
-
-
-Ask = Callable[[TokenizerProxy, Mapping[str, Any]], Answer]
-OPERATIONS: Mapping[str, Ask] = {
-    "construct": lambda tokenizer, given: Accepted(),
-    "encode": lambda tokenizer, given: Ids(tuple(tokenizer.encode(given["text"]))),
-    "encode_allowed": lambda tokenizer, given: Ids(tuple(tokenizer.encode_allowed(**given))),
-    "decode": lambda tokenizer, given: Text(tokenizer.decode(given["ids"])),
-    "decode_bytes": lambda tokenizer, given: Bytes(tokenizer.decode_bytes(given["ids"])),
-    "stream": lambda tokenizer, given: Ids(tuple(tokenizer.stream(iter(given["chunks"])))),
-    "batch": lambda tokenizer, given: Rows(tuple(map(tuple, tokenizer.encode_batch(given["texts"])))),
-}
 
 
 def ask(implementation: Implementation, question: Question, timeout_factor: int = 1) -> Answer:

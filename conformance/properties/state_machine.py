@@ -16,6 +16,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition,
 from bpe_conformance.fixtures import Model, gpt2_files
 from bpe_conformance.fixtures.answers import iterate, rebuild_ids
 
+from ..cases.operations import OPERATIONS
 from ..implementation.calls import CallFailed, TimedOut
 from ..implementation.implementation import Implementation, constructor_arguments
 from ..implementation.proxy import TokenizerProxy
@@ -34,7 +35,7 @@ from ..outcome import (
     Unchanged,
     fingerprint,
 )
-from .asking import OPERATIONS, is_correct
+from .asking import is_correct
 from .lifecycle_inputs import (
     CORPORA,
     EVERY_MERGE,
