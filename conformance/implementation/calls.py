@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any, TypeVar
 
 from bpe_conformance.adapters import RemoteError
@@ -41,7 +41,7 @@ class Raised(CallFailed):
         self.error = error
         self.where = tracebacks.frames(error) + tracebacks.remote(_attribute(error, "details"))
         self.is_error = issubclass(type(error), Exception) and not _attribute(error, "process_failed")
-        self._kind = _attribute(error, "type") if _is_remote(error) else type_name(error)
+        self._kind = _attribute(error, "type") if type(error) is RemoteError else type_name(error)
         self._description = describe(error)
         super().__init__(f"{call} raised {self._description}")
 
@@ -83,21 +83,19 @@ def call(what: str, function: Callable[..., T], *arguments: Any, **keywords: Any
         TimedOut: if the time limit is exceeded.
         KeyboardInterrupt: if it raises that, as Python does for Ctrl-C.
     """
+
+    def contained() -> T:
+        try:
+            return function(*arguments, **keywords)
+        except (TimedOut, CallFailed, KeyboardInterrupt):
+            raise
+        except BaseException as error:
+            if type(error) is MalformedAnswer:
+                raise Malformed(str(error).splitlines()[0][:_LONGEST_LINE]) from None
+            raise Raised(what, error) from None
+
     clock = time_limit.current()
-    if clock is None:
-        return _contained(what, function, arguments, keywords)
-    return clock.run(what, lambda: _contained(what, function, arguments, keywords))
-
-
-def _contained(what: str, function: Callable[..., T], arguments: tuple[Any, ...], keywords: Mapping[str, Any]) -> T:
-    try:
-        return function(*arguments, **keywords)
-    except (TimedOut, CallFailed, KeyboardInterrupt):
-        raise
-    except BaseException as error:
-        if type(error) is MalformedAnswer:
-            raise Malformed(str(error).splitlines()[0][:_LONGEST_LINE]) from None
-        raise Raised(what, error) from None
+    return contained() if clock is None else clock.run(what, contained)
 
 
 def describe(error: BaseException) -> str:
@@ -112,14 +110,9 @@ def describe(error: BaseException) -> str:
         raise
     except BaseException:
         message = ["(its message cannot be read)"]
-    if message and _is_remote(error):
+    if message and type(error) is RemoteError:
         return message[0][:_LONGEST_MESSAGE].removesuffix(": ")
     return f"{name}: {message[0][:_LONGEST_MESSAGE]}" if message else name
-
-
-def _is_remote(error: BaseException) -> bool:
-    """Whether another process reported this exception."""
-    return type(error) is RemoteError
 
 
 def _attribute(error: BaseException, name: str) -> str:

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from .implementation import Implementation
     from .proxy import TokenizerProxy
 
-METHODS = ("encode", "decode", "encode_iterable", "encode_batch", "decode_bytes", "save", "from_files", "train")
-_OF_INSTANCES = METHODS[:6]
 _SMALL = read_model({"merges": [["a", "b"]]})
 _WITH_SPECIAL = read_model({"merges": [["a", "b"]], "special_tokens": ["<|e|>"], "extra": [[257, "<|e|>"]]})
 
@@ -42,10 +40,11 @@ class LoadError(CommandError):
 def settle(implementation: Implementation) -> frozenset[str]:
     """Return the capabilities of an implementation; its spellings of patterns and its notes are added to it.
 
-    They are, of `METHODS`, those that it has and that do not raise `NotImplementedError`; `allowed_special`, if
-    `encode` has the parameters `allowed_special` and `disallowed_special`; `special` and `train-special`, if the
-    constructor and `train` accept special tokens; `pattern:NAME` and `train-pattern:NAME` for each pattern other than
-    GPT-2's; `new process`, if it can be started again in another process; `shared memory`, if it runs in this one.
+    They are, of the methods of the protocol, those that it has and that do not raise `NotImplementedError`;
+    `allowed_special`, if `encode` has the parameters `allowed_special` and `disallowed_special`; `special` and
+    `train-special`, if the constructor and `train` accept special tokens; `pattern:NAME` and `train-pattern:NAME` for
+    each pattern other than GPT-2's; `new process`, if it can be started again in another process; `shared memory`, if
+    it runs in this one.
 
     Raises:
         LoadError: if there is nothing to test, or no test can call it.
@@ -77,9 +76,10 @@ class _Prober:
             yield "shared memory"
         offered = self._methods()
         yield from offered
-        if self._can_train(bool(offered)) and not self._refuses(lambda: self._train("ab ab", 257, [])):
+        train = self._implementation.train
+        if self._can_train(bool(offered)) and not self._refuses(lambda: train("ab ab", 257, [])):
             yield "train"
-            if not self._refuses(lambda: self._train("ab<|e|>ab", 258, list(_WITH_SPECIAL.special_tokens or ()))):
+            if not self._refuses(lambda: train("ab<|e|>ab", 258, ["<|e|>"])):
                 yield "train-special"
             yield from self._patterns("train-", self._target.train, self._trains_with)
         if offered and not self._fixed and not self._refuses(lambda: self._implementation.build(_WITH_SPECIAL)):
@@ -101,23 +101,20 @@ class _Prober:
         except (CallFailed, TimedOut) as fault:
             if isinstance(fault, Raised) and isinstance(fault.error, NotImplementedError):
                 self.constructor_refuses = True
-                self._note_refusal(fault)
+                message = str(fault).partition("NotImplementedError: ")[2]
+                if message not in ("", NotImplementedError.__name__):
+                    self._implementation.note(f"the constructor refuses: {message}")
                 return []
-            found = [name for name in _OF_INSTANCES if callable(getattr(self._target, name, None))]
+            found = [name for name in _CALLS if callable(getattr(self._target, name, None))]
             return found if is_class else ["encode", "decode"]
-        found = [name for name in _OF_INSTANCES if callable(getattr(proxy.instance, name, None))]
-        found = [name for name in found if not self._refuses(partial(_call, proxy, name))]
+        found = [name for name in _CALLS if callable(getattr(proxy.instance, name, None))]
+        found = [name for name in found if not self._refuses(partial(_CALLS[name], proxy))]
         if callable(getattr(self._target, "from_files", None)) and not self._refuses(self._load_files):
             found.append("from_files")
         chooses = "encode" in found and takes(proxy.instance.encode, "allowed_special", "disallowed_special")
         if chooses and not self._refuses(lambda: proxy.encode_allowed("ab", (), ())):
             found.append("allowed_special")
         return found
-
-    def _note_refusal(self, raised: Raised) -> None:
-        message = str(raised).partition("NotImplementedError: ")[2]
-        if message not in ("", NotImplementedError.__name__):
-            self._implementation.note(f"the constructor refuses: {message}")
 
     def _constructor_fault(self) -> str:
         """Return why the constructor cannot be called as the protocol says, or ""."""
@@ -172,9 +169,6 @@ class _Prober:
         with scratch_folder() as folder:
             self._implementation.from_files(*gpt2_files.write(_SMALL, folder), None)
 
-    def _train(self, text: str, vocab_size: int, special_tokens: list[str]) -> None:
-        self._implementation.train(text, vocab_size, special_tokens)
-
     def _patterns(self, prefix: str, function: Any, works: Callable[[str], bool]) -> Iterator[str]:
         """Find out which patterns are supported, and whether by name or as a regular expression."""
         if not takes(function, "pattern"):
@@ -204,18 +198,20 @@ class _Prober:
         return bool(self._implementation.train("ab ab ab", 257, [], pattern).merges)
 
 
-def _call(proxy: TokenizerProxy, method: str) -> None:
-    if method == "encode":
-        proxy.encode("ab")
-    elif method in ("decode", "decode_bytes"):
-        getattr(proxy, method)([97])
-    elif method == "encode_iterable":
-        proxy.stream(["ab"])
-    elif method == "encode_batch":
-        proxy.encode_batch(["ab"])
-    elif method == "save":
-        with scratch_folder() as folder:
-            proxy.save(folder)
+def _save(proxy: TokenizerProxy) -> None:
+    with scratch_folder() as folder:
+        proxy.save(folder)
+
+
+_CALLS: dict[str, Callable[[TokenizerProxy], object]] = {
+    "encode": lambda proxy: proxy.encode("ab"),
+    "decode": lambda proxy: proxy.decode([97]),
+    "encode_iterable": lambda proxy: proxy.stream(["ab"]),
+    "encode_batch": lambda proxy: proxy.encode_batch(["ab"]),
+    "decode_bytes": lambda proxy: proxy.decode_bytes([97]),
+    "save": _save,
+}
+"""Method of a tokenizer → a small call of it."""
 
 
 def _is_like_minbpe(target: Any) -> bool:

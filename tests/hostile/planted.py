@@ -80,8 +80,8 @@ FAULTS = (
     Fault(
         "exits-caught",
         CALLS,
-        "    except BaseException as error:\n        if type(error)",
-        "    except Exception as error:\n        if type(error)",
+        "        except BaseException as error:\n            if type(error)",
+        "        except Exception as error:\n            if type(error)",
         "exit base closing",
     ),
     Fault(
