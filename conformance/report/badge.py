@@ -17,13 +17,7 @@ def text(document: Document) -> str:
     verdicts = document["verdicts"]
     passed = [one["class"] for one in verdicts if one["verdict"] == "pass"]
     failed = [one["class"] for one in verdicts if one["verdict"] != "pass"]
-    parts = []
-    if passed and not failed:
-        parts.append(f"{', '.join(passed)} pass")
-    elif failed:
-        parts.append(f"{', '.join(failed)} fail")
-        if passed:
-            parts.append(f"{', '.join(passed)} pass")
+    parts = [f"{', '.join(names)} {verdict}" for verdict, names in (("fail", failed), ("pass", passed)) if names]
     run = document["run"]
     unfit = run["selected"] or run["part"] or not run["complete"] or run["missing"]
     if unfit:

@@ -6,6 +6,7 @@ import hashlib
 import json
 import platform
 from collections.abc import Iterable, Mapping
+from dataclasses import asdict
 from datetime import datetime, timezone
 from functools import cache
 from importlib.metadata import version
@@ -18,7 +19,7 @@ from bpe_conformance.fixtures.strict_json import parse_json
 
 from .. import __version__, tally
 from ..outcome import Outcome
-from ..run_result import Bug, BugCause, Cause, ConventionCause, ErrorCause, RunResult, Tested
+from ..run_result import BugCause, Cause, ConventionCause, ErrorCause, RunResult
 from ..terminal import causes
 from ..terminal.failure import Failure, describe
 from ..terminal.show import ascii_only
@@ -44,8 +45,7 @@ class ReportError(ValueError):
 def build(result: RunResult) -> Document:
     """Return the document of a run."""
     named = {one.clause.id for one in result.outcomes if one.clause is not None}
-    outcomes = {one.test: one for one in result.outcomes}
-    options = result.options
+    tested = result.tested
     return {
         "format": FORMAT,
         "created": datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ"),
@@ -55,38 +55,31 @@ def build(result: RunResult) -> Document:
             "hypothesis": version("hypothesis"),
         },
         "platform": {"python": platform.python_version(), "system": f"{platform.system()} {platform.machine()}"},
-        "adapter": _visible(_adapter(result.tested)),
+        "adapter": _visible(
+            {**asdict(tested), "capabilities": sorted(tested.capabilities), "notes": sorted(tested.notes)}
+        ),
         "run": {
             "command": ascii_only(result.command.whole),
             "base": ascii_only(result.command.base),
             "complete": result.complete,
             "missing": list(result.missing),
-            "strict": options.strict,
-            "isolated": options.isolated,
-            "seed": options.seed,
-            "pack": _visible(options.pack),
-            "selected": options.selected,
+            **asdict(result.options),
+            "pack": _visible(result.options.pack),
             "part": ascii_only(result.part),
             "exit": result.exit_status,
         },
         "verdicts": [one.plain() for one in tally.verdicts(result.outcomes)],
-        "sections": [one.plain() for one in tally.sections(result.outcomes)],
+        "sections": [asdict(one) for one in tally.sections(result.outcomes)],
         "skipped": [
             {"count": count, "reason": ascii_only(reason)}
             for count, reason in skipped(result.outcomes, result.tested.capabilities)
         ],
-        "causes": [_visible(_cause(one, outcomes)) for one in result.diagnosis.causes],
+        "causes": [_visible(_cause(one, result.by_test)) for one in result.diagnosis.causes],
         "unexplained": list(result.diagnosis.unexplained),
         "passes_alone": result.diagnosis.passes_alone,
         "next": ascii_only(causes.advice(result)),
         "clauses": [
-            {
-                "id": clause.id,
-                "section": clause.section,
-                "level": clause.level,
-                "statement": clause.statement,
-                "rationale": clause.rationale,
-            }
+            {name: getattr(clause, name) for name in ("id", "section", "level", "statement", "rationale")}
             for clause in result.clauses.values()
             if clause.id in named
         ],
@@ -97,43 +90,22 @@ def build(result: RunResult) -> Document:
 def _visible(value: Any) -> Any:
     """Return plain values in which every text is visible ASCII and at most `LONGEST` characters long."""
     if isinstance(value, str):
-        return shortened(ascii_only(value))
+        text = ascii_only(value)
+        return text if len(text) <= LONGEST else f"{text[: LONGEST - 240]} ... {text[-200:]}"
     if isinstance(value, dict):
         return {_visible(key): _visible(part) for key, part in value.items()}
     return [_visible(part) for part in value] if isinstance(value, list) else value
-
-
-def _adapter(tested: Tested) -> dict[str, Any]:
-    return {
-        "spec": tested.spec,
-        "name": tested.name,
-        "version": tested.version,
-        "language": tested.language,
-        "model": tested.model,
-        "conventions": dict(tested.conventions),
-        "capabilities": sorted(tested.capabilities),
-        "notes": sorted(tested.notes),
-    }
 
 
 def _cause(cause: Cause, outcomes: Mapping[str, Outcome]) -> dict[str, Any]:
     own = {"name": causes.name(cause), "tests": list(cause.tests), "smallest": causes.example(cause, outcomes)}
     match cause:
         case BugCause(bugs):
-            return {"kind": "bug", **own, "bugs": [_bug(one) for one in bugs]}
+            return {"kind": "bug", **own, "bugs": [asdict(one) for one in bugs]}
         case ConventionCause(pairs):
-            return {
-                "kind": "convention",
-                **own,
-                "conventions": dict(pairs),
-                "declare": causes.conventions(cause),
-            }
+            return {"kind": "convention", **own, "conventions": dict(pairs), "declare": causes.conventions(cause)}
         case ErrorCause(message, place):
             return {"kind": "error", **own, "message": message, "place": place}
-
-
-def _bug(bug: Bug) -> dict[str, str]:
-    return {"id": bug.id, "sentence": bug.sentence, "fix": bug.fix, "clause": bug.clause}
 
 
 def _result(one: Outcome, result: RunResult) -> dict[str, Any]:
@@ -153,8 +125,7 @@ def _result(one: Outcome, result: RunResult) -> dict[str, Any]:
     if one.stale:
         found["stale"] = True
     if one.state not in ("passed", "skipped"):
-        failure = describe(one, result.command, result.diagnosis)
-        found["failure"] = _failure(failure, one.fingerprint)
+        found["failure"] = _failure(describe(one, result.command, result.diagnosis), one.fingerprint)
     return found
 
 
@@ -174,13 +145,6 @@ def _failure(failure: Failure, fingerprint: str) -> dict[str, Any]:
         "fingerprint": fingerprint,
         "lines": [_visible(line) for line in failure.lines()],
     }
-
-
-def shortened(text: str) -> str:
-    """Return `text`, or only its beginning and end if it is too long for a report."""
-    if len(text) <= LONGEST:
-        return text
-    return f"{text[: LONGEST - 240]} ... {text[-200:]}"
 
 
 def spec_fingerprint(directory: Path) -> str:

@@ -22,17 +22,12 @@ MARKUP = str.maketrans({**{char: f"\\{char}" for char in "\\`*_[]#|"}, "<": "&lt
 MARKS = {"pass": "✅ pass", "fail": "❌ fail", "error": "⚠️ error"}
 
 
-def text(documents: Sequence[Document]) -> str:
-    """Return the report of one run, or a table of several runs followed by the report of each."""
-    if len(documents) == 1:
-        return "\n".join([*_one(documents[0]), ""])
-    lines = ["# Conformance of byte-level BPE tokenizers", "", *table(documents)]
-    for one in documents:
-        lines += ["", *_one(one, "##")]
-    return "\n".join([*lines, ""])
+def text(document: Document) -> str:
+    """Return the report of one run."""
+    return "\n".join([*_lines(document), ""])
 
 
-def table(documents: Sequence[Document], findings: Sequence[Mapping[str, Any]] = ()) -> Iterator[str]:
+def table(documents: Sequence[Document], findings: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     """Yield the lines of a table: implementations × classes of conformance, with the number of findings in each."""
     yield from _rows(
         ["implementation", "version", *CLASSES, "conventions declared, model", *(["findings"] if findings else [])],
@@ -74,8 +69,8 @@ def _counted(result: Mapping[str, Any]) -> bool:
 
 def matrix(
     documents: Sequence[Document],
-    findings: Sequence[Mapping[str, Any]] = (),
-    problems: Mapping[str, str] | None = None,
+    findings: Sequence[Mapping[str, Any]],
+    problems: Mapping[str, str],
 ) -> str:
     """Return a page of several runs: the table, and the findings for each implementation.
 
@@ -134,11 +129,11 @@ def _cell(one: Document, name: str) -> str:
     return "-"
 
 
-def _one(one: Document, head: str = "#") -> Iterator[str]:
+def _lines(one: Document) -> Iterator[str]:
     adapter, run = one["adapter"], one["run"]
     version = f" {_plain(adapter['version'])}" if adapter["version"] else ""
     part = f" (in part: {_plain(run['part'])})" if run["part"] else ""
-    yield f"{head} {_code(adapter['name'])}{version}"
+    yield f"# {_code(adapter['name'])}{version}"
     yield ""
     for verdict in one["verdicts"]:
         yield f"- **{verdict['class']}** {MARKS[verdict['verdict']]}: {verdict['sentence'].partition(': ')[2]}{part}"
@@ -147,7 +142,7 @@ def _one(one: Document, head: str = "#") -> Iterator[str]:
     if not run["complete"] or run["missing"]:
         yield f"\n**The run is not complete**: {len(run['missing'])} results are missing."
     if one["causes"]:
-        yield from _causes(one, head)
+        yield from _causes(one)
     if one["next"]:
         yield f"\n**Next:** {_prose(one['next'])}"
     yield ""
@@ -181,9 +176,9 @@ def _one(one: Document, head: str = "#") -> Iterator[str]:
     )
 
 
-def _causes(one: Document, head: str) -> Iterator[str]:
+def _causes(one: Document) -> Iterator[str]:
     results = {result["id"]: result for result in one["results"]}
-    yield f"\n{head}# Likely causes"
+    yield "\n## Likely causes"
     for number, cause in enumerate(one["causes"], 1):
         yield f"\n**{number}. {_plain(cause['name'])}** {explained(one, cause)}."
         match cause["kind"]:
@@ -218,7 +213,7 @@ def _failures(found: Sequence[Mapping[str, Any]], title: str) -> Iterator[str]:
 
 def _block(lines: Sequence[str]) -> Iterator[str]:
     """Yield a block of code, fenced by more backticks than any line has."""
-    fence = "`" * max(3, 1 + max((len(run) for line in lines for run in _backticks(line)), default=0))
+    fence = "`" * max(3, 1 + _longest_run("\n".join(lines)))
     yield from (fence, *lines, fence)
 
 
@@ -238,19 +233,14 @@ def _rows(head: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
 def _code(value: str) -> str:
     """Return a code span, fenced by more backticks than it contains."""
     line = " ".join(value.split("\n"))
-    fence = "`" * (1 + max((len(run) for run in _backticks(line)), default=0))
+    fence = "`" * (1 + _longest_run(line))
     pad = " " if line.startswith("`") or line.endswith("`") or not line.strip() else ""
     return f"{fence}{pad}{line}{pad}{fence}"
 
 
-def _backticks(line: str) -> Iterator[str]:
-    run = ""
-    for character in [*line, ""]:
-        if character == "`":
-            run += character
-        elif run:
-            yield run
-            run = ""
+def _longest_run(text: str) -> int:
+    """Return the number of backticks in the longest run of them."""
+    return max(map(len, re.findall("`+", text)), default=0)
 
 
 def _prose(value: str) -> str:

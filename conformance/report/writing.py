@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 
 from bpe_conformance.fixtures.saving import write_text
@@ -10,24 +10,19 @@ from bpe_conformance.fixtures.saving import write_text
 from . import badge, document, markdown, page
 from .document import Document, ReportError
 
-Form = Callable[[Sequence[Document]], str]
 ALL = ("report.json", "report.md", "badge.json", "index.html")
 """The files that a report in a directory consists of."""
 
 
-def _json(documents: Sequence[Document]) -> str:
-    return document.text(documents[0])
-
-
-def form(path: Path) -> Form:
+def form(path: Path) -> Callable[[Document], str]:
     """Return the function that makes the text of a file of this name.
 
     Raises:
         ReportError: if the name has no known ending.
     """
     if path.name.endswith("badge.json"):
-        return lambda documents: badge.text(documents[0])
-    forms: dict[str, Form] = {".json": _json, ".md": markdown.text, ".html": page.text}
+        return badge.text
+    forms = {".json": document.text, ".md": markdown.text, ".html": lambda report: page.text([report])}
     if path.suffix not in forms:
         raise ReportError(
             f"{path.name!a} is not the name of a report; write FILE.json, FILE.md, badge.json, FILE.html, or DIR/ for "
@@ -64,12 +59,10 @@ def files(path: Path) -> list[Path]:
     return [path / name for name in ALL] if path.is_dir() else [path]
 
 
-def write(documents: Sequence[Document], path: Path) -> None:
-    """Write the report of one run, or of several if the form supports that (Markdown, HTML).
+def write(report: Document, file: Path) -> None:
+    """Write the report of one run to a file, in the form that its name indicates.
 
     Raises:
-        OSError: if a file cannot be written.
+        OSError: if it cannot be written.
     """
-    texts = {file: form(file)(documents) for file in files(path)}
-    for file, made in texts.items():
-        write_text(file, made)
+    write_text(file, form(file)(report))

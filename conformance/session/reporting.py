@@ -7,13 +7,10 @@ from pathlib import Path
 import pytest
 
 from ..implementation.calls import describe
-from ..implementation.output import shown
 from ..report import document, writing
 from ..report.document import ReportError
 from ..run_result import RunResult
 from ..terminal.show import ascii_only
-
-printable = shown
 
 
 def targets(config: pytest.Config) -> list[Path]:
@@ -44,7 +41,7 @@ def write(result: RunResult, paths: list[Path]) -> list[str]:
     for file in [file for path in paths for file in writing.files(path)]:
         try:
             built = document.build(result) if built is None else built
-            writing.write([built], file)
+            writing.write(built, file)
         except Exception as error:  # whatever goes wrong here, the run is done and is shown
             problems.append(unwritten(file, "the report", error))
     return problems

@@ -92,8 +92,8 @@ def test_failed_write_keeps_earlier_files(name: str, here: Path, monkeypatch: py
 @pytest.mark.parametrize(
     ("file", "write"),
     [
-        ("report.json", lambda: writing.write([report()], Path("report.json"))),
-        ("index.html", lambda: writing.write([report()], Path("index.html"))),
+        ("report.json", lambda: writing.write(report(), Path("report.json"))),
+        ("index.html", lambda: writing.write(report(), Path("index.html"))),
         ("matrix", lambda: survey.write(Path("matrix"), [survey.Tested("one", report())])),
         ("known.yaml", lambda: known_failures.write(Path("known.yaml"), {"a": "b" * 200})),
     ],

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from html.parser import HTMLParser
 from typing import Any
 
@@ -114,7 +115,7 @@ def test_every_clause_has_a_row_and_every_row_a_cell_for_each_implementation() -
     for name, row in rows.items():
         assert row.one("th", scope="row").text.startswith(str(name))
         for cell, each in zip(row.all("td"), (first, second), strict=True):
-            mine = Cell.of(one["state"] for one in each["results"] if one["clause"] == name)
+            mine = Cell(Counter(one["state"] for one in each["results"] if one["clause"] == name))
             words = cell.all("a")[0].attributes["aria-label"] if mine.counts else cell.text
             assert words == mine.words
             letters = [one.attributes["class"] for one in cell.all("a") + cell.all("span", class_="x")]
@@ -137,7 +138,7 @@ def test_every_clause_has_a_row_and_every_row_a_cell_for_each_implementation() -
     ],
 )
 def test_a_cell_shows_the_worst_state_and_counts_the_others(states: list[str], state: str, words: str) -> None:
-    assert (Cell.of(states).state, Cell.of(states).words) == (state, words)
+    assert (Cell(Counter(states)).state, Cell(Counter(states)).words) == (state, words)
 
 
 def test_states_differ_in_shape_and_word() -> None:

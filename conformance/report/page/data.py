@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from bpe_conformance.fixtures.flow import write_flow
@@ -57,8 +57,10 @@ def text(page: Page) -> str:
     results: list[Results] = [
         {(clause_of(one), one["id"]): one for one in each.document["results"]} for each in page.implementations
     ]
-    cases = sorted(_cases(results), key=lambda key: places[key[0]])
-    known = case_rows({suite["spec"] for suite in page.suites}, {case for _, case in cases})
+    cases = sorted(dict.fromkeys(key for one in results for key in one), key=lambda key: places[key[0]])
+    names = {case for _, case in cases}
+    is_installed = spec_fingerprint(FOLDER) in {suite["spec"] for suite in page.suites}
+    known = {one.id: _case_rows(one) for one in installed_spec().cases if is_installed and one.id in names}
     first = {key: one[key] for one in reversed(results) for key in one}
     made = {
         "states": {letter: state for state, letter in STATES.items()},
@@ -70,7 +72,7 @@ def text(page: Page) -> str:
                 places[clause],
                 first[clause, case]["title"],
                 first[clause, case]["kind"],
-                texts.rows(visible(known.get(case, ()))),
+                texts.rows(visible(list(known.get(case, ())))),
             ]
             for clause, case in cases
         ],
@@ -81,10 +83,6 @@ def text(page: Page) -> str:
     }
     written = json.dumps(made, separators=(",", ":"), ensure_ascii=False)
     return written.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
-
-
-def _cases(results: Sequence[Results]) -> Iterator[tuple[str, str]]:
-    yield from dict.fromkeys(key for one in results for key in one)
 
 
 def _bugs(implementations: Sequence[Implementation]) -> dict[str, Any]:
@@ -128,13 +126,6 @@ def further(result: Mapping[str, Any]) -> list[tuple[str, str]]:
     reason = [("reason", result["reason"])] if result.get("reason") else []
     failure = result["failure"]
     return reason + [(label, failure[name]) for name, label in FURTHER.items() if failure[name]]
-
-
-def case_rows(fingerprints: set[str], names: Collection[str]) -> dict[str, list[tuple[str, str]]]:
-    """Return id → (label, text) rows of these cases; nothing if the installed spec has none of these fingerprints."""
-    if spec_fingerprint(FOLDER) not in fingerprints:
-        return {}
-    return {case.id: list(_case_rows(case)) for case in installed_spec().cases if case.id in names}
 
 
 def _case_rows(case: Case) -> Iterator[tuple[str, str]]:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -43,17 +43,12 @@ Row = Mapping[str, Any]
 class Cell:
     """Several results in one cell: the worst state, and the number of results in each state."""
 
-    counts: Mapping[str, int]
-
-    @classmethod
-    def of(cls, states: Iterable[str]) -> Cell:
-        """Return the cell of these states."""
-        return cls(Counter(states))
+    counts: Counter[str]
 
     @property
     def state(self) -> str:
         """The state that the cell shows."""
-        return next((state for state in STATES if self.counts.get(state)), "not tested")
+        return next((state for state in STATES if self.counts[state]), "not tested")
 
     @property
     def letter(self) -> str:
@@ -63,30 +58,30 @@ class Cell:
     @property
     def tested(self) -> int:
         """How many results there are, without those that were skipped."""
-        return sum(self.counts.values()) - self.counts.get("skipped", 0)
+        return self.counts.total() - self.counts["skipped"]
 
     @property
     def broken(self) -> int:
         """How many of these did not pass."""
-        return sum(self.counts.get(state, 0) for state in BROKEN)
+        return sum(self.counts[state] for state in BROKEN)
 
     @property
     def rest(self) -> int:
         """How many passed, or how many were skipped if none was tested."""
-        return self.tested or self.counts.get("skipped", 0)
+        return self.tested or self.counts["skipped"]
 
     @property
     def words(self) -> str:
         """The cell in words, beginning with the text of the cell."""
-        parts = [f"{self.counts[state]} {state}" for state in BROKEN if self.counts.get(state)]
+        parts = [f"{self.counts[state]} {state}" for state in BROKEN if self.counts[state]]
         if len(parts) > 1:
             words = [f"{self.broken}/{self.tested} did not pass: {', '.join(parts)}"]
         elif parts:
             words = [f"{self.broken}/{self.tested} {self.state}"]
         else:
             words = [f"{self.tested} passed"] if self.tested else []
-        skipped = self.counts.get("skipped", 0)
-        return ", ".join(words + [f"{skipped} skipped"] * (skipped > 0)) or "not tested"
+        words += [f"{self.counts['skipped']} skipped"] if self.counts["skipped"] else []
+        return ", ".join(words) or "not tested"
 
 
 @dataclass(frozen=True)
@@ -224,21 +219,22 @@ class Page:
 def page(documents: Sequence[Document], findings: Sequence[Row]) -> Page:
     """Return the contents of the page for `documents` and `findings`."""
     implementations = _implementations([visible(one) for one in documents], [visible(dict(one)) for one in findings])
-    states: list[dict[str, list[str]]] = []
+    suites = {(one.document["suite"]["version"], one.document["suite"]["spec"]) for one in implementations}
+    states: list[Mapping[str, Counter[str]]] = []
     clauses: dict[str, Row] = {}
     for one in implementations:
         clauses |= {clause["id"]: clause for clause in one.document["clauses"] if clause["id"] not in clauses}
-        mine: dict[str, list[str]] = {}
+        mine: dict[str, Counter[str]] = defaultdict(Counter)
         for result in one.document["results"]:
             name = clause_of(result)
-            mine.setdefault(name, []).append(result["state"])
+            mine[name][result["state"]] += 1
             clauses.setdefault(name, _without_clause(name, result))
         states.append(mine)
     return Page(
         implementations=implementations,
         sections=list(_sections(clauses, states)),
         created=max((one.document["created"] for one in implementations), default=""),
-        suites=_suites(implementations),
+        suites=[{"version": version, "spec": spec} for version, spec in sorted(suites)],
         cases=len({one["id"] for each in implementations for one in each.document["results"]}),
         legend=[(STATES[state], state, words) for state, words in LEGEND.items()],
     )
@@ -254,7 +250,7 @@ def _without_clause(name: str, result: Row) -> Row:
     return {"id": name, "section": result["section"], "level": "", "statement": about, "rationale": ""}
 
 
-def _sections(clauses: Mapping[str, Row], states: Sequence[Mapping[str, list[str]]]) -> Iterator[SectionRows]:
+def _sections(clauses: Mapping[str, Row], states: Sequence[Mapping[str, Counter[str]]]) -> Iterator[SectionRows]:
     titles = {section.name: section.title for section in installed_spec().sections}
     order = {clause: place for place, clause in enumerate(installed_spec().clauses)}
     ordered = sorted(clauses, key=lambda one: order.get(one, len(order)))
@@ -264,29 +260,21 @@ def _sections(clauses: Mapping[str, Row], states: Sequence[Mapping[str, list[str
         yield SectionRows(
             name=name,
             title=titles.get(name, "Real text" if name == CORPUS else ""),
-            clauses=[ClauseRow(clauses[one], [Cell.of(each.get(one, ())) for each in states]) for one in mine],
-            cells=[Cell.of(state for one in mine for state in each.get(one, ())) for each in states],
+            clauses=[ClauseRow(clauses[one], [Cell(each[one]) for each in states]) for one in mine],
+            cells=[Cell(sum((each[one] for one in mine), Counter[str]())) for each in states],
         )
-
-
-def _suites(implementations: Sequence[Implementation]) -> list[Row]:
-    seen = {(one.document["suite"]["version"], one.document["suite"]["spec"]) for one in implementations}
-    return [{"version": version, "spec": spec} for version, spec in sorted(seen)]
 
 
 def _implementations(documents: Sequence[Document], findings: Sequence[Row]) -> list[Implementation]:
     found: list[Implementation] = []
     for one in documents:
-        mine = [BLANK | dict(each) for each in findings if one["adapter"]["name"] in _names(each)]
+        name = one["adapter"]["name"]
+        mine = [BLANK | dict(each) for each in findings if name in map(str.strip, each["adapter"].split(","))]
         found.append(Implementation(_unique(one, {each.name for each in found}), one, mine))
     return found
 
 
 BLANK = dict.fromkeys(("package", "clause", "input", "expected", "got", "why", "source"), "")
-
-
-def _names(finding: Row) -> list[str]:
-    return [name.strip() for name in str(finding["adapter"]).split(",")]
 
 
 def _unique(document: Document, taken: set[str]) -> str:
