@@ -100,9 +100,16 @@ def pytest_configure(config: pytest.Config) -> None:
     """Replace the word `conformance` among the arguments by the installed suite, and resolve the adapter."""
     if not _name_suite(config):
         return
+    from bpe_conformance.fixtures.yaml_file import SpecError
+
+    from .selection import SelectionError
     from .session.run import Run
 
-    config.pluginmanager.register(Run.configure(config), RUN)
+    try:
+        run = Run(config)
+    except (SpecError, SelectionError) as error:
+        raise pytest.UsageError(str(error)) from None
+    config.pluginmanager.register(run, RUN)
 
 
 def _name_suite(config: pytest.Config) -> bool:

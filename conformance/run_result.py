@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import TypeAlias
 
@@ -25,7 +26,7 @@ class Command:
         spellings: what it calls a pattern, as `Implementation.spellings`.
         fixed_model: whether its constructor takes nothing, since it has one vocabulary only.
         returns_pair: whether `train` returns a pair (vocab, merges).
-        corpus: the file or directory of `--bpe-corpus`, or "".
+        corpora: the files and directories of `--bpe-corpus`.
     """
 
     adapter: str
@@ -35,7 +36,7 @@ class Command:
     spellings: Mapping[str, str] = field(default_factory=dict)
     fixed_model: bool = False
     returns_pair: bool = False
-    corpus: str = ""
+    corpora: tuple[str, ...] = ()
 
     @property
     def declares_in(self) -> str:
@@ -55,7 +56,8 @@ class Command:
 
     def rerun_corpus(self, test: str) -> str:
         """Return the command line that compares one text of the corpus again."""
-        return f"{self.base} {shlex.join(['--bpe-corpus', self.corpus, '-k', test])}"
+        named = [word for path in self.corpora for word in ("--bpe-corpus", path)]
+        return f"{self.base} {shlex.join([*named, '-k', test])}"
 
     def explain(self, test: str) -> str:
         """Return the command line that explains `test`, or "": it does not read packs."""
@@ -252,6 +254,11 @@ class RunResult:
     spec: Path = field(default_factory=Path)
     unwritten: tuple[str, ...] = ()
     programs: Path | None = None
+
+    @cached_property
+    def by_test(self) -> dict[str, Outcome]:
+        """Test → its outcome."""
+        return {one.test: one for one in self.outcomes}
 
     @property
     def tested_outcomes(self) -> list[Outcome]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -30,10 +30,6 @@ class Section:
     warnings: int
     known: int
     skipped: int
-
-    def plain(self) -> dict[str, Any]:
-        """Return it as plain values."""
-        return asdict(self)
 
 
 @dataclass(frozen=True)
@@ -89,10 +85,12 @@ class Verdict:
 def sections(outcomes: Iterable[Outcome]) -> list[Section]:
     """Return the counts of each section that has an outcome, in the order of the spec."""
     found = list(outcomes)
-    return [_section(name, mine) for name in SECTIONS if (mine := [one for one in found if one.section == name])]
+    return [section(name, mine) for name in SECTIONS if (mine := [one for one in found if one.section == name])]
 
 
-def _section(name: str, mine: list[Outcome]) -> Section:
+def section(name: str, mine: Sequence[Outcome]) -> Section:
+    """Return the counts of these outcomes, under a name."""
+
     def kept(level: str) -> Kept:
         tested = [one for one in mine if one.level == level and one.state != "skipped"]
         return Kept(sum(one.state == "passed" or one.stale for one in tested), len(tested))
@@ -108,25 +106,6 @@ def _section(name: str, mine: list[Outcome]) -> Section:
         count("warning"),
         count("known failure"),
         count("skipped"),
-    )
-
-
-def total(found: Iterable[Section]) -> Section:
-    """Return the sum of several sections."""
-    every = list(found)
-
-    def kept(counts: Iterable[Kept]) -> Kept:
-        pairs = list(counts)
-        return Kept(sum(one.passed for one in pairs), sum(one.tested for one in pairs))
-
-    return Section(
-        "all",
-        kept(one.must for one in every),
-        kept(one.should for one in every),
-        sum(one.failed for one in every),
-        sum(one.warnings for one in every),
-        sum(one.known for one in every),
-        sum(one.skipped for one in every),
     )
 
 

@@ -179,12 +179,10 @@ def _difference(
 def _lines(sides: tuple[Side, Side], found: Found, same: bool) -> Iterator[str]:
     names = " and ".join(side.implementation.title for side in sides)
     served = sides[0].model.name if same else " and ".join(side.model.name for side in sides)
-    files = "1 file" if found.files == 1 else f"{found.files:,} files"
-    yield f"compared      {names} on {size(found.read)} in {files}, model {served}"
+    yield f"compared      {names} on {size(found.read)} in {show.counted(found.files, 'file')}, model {served}"
     if same or found.different:
         alike = "none" if not found.different else f"{found.different:,}"
-        blocks = "1 block" if found.blocks == 1 else f"{found.blocks:,} blocks"
-        yield f"different     {alike} of {blocks}"
+        yield f"different     {alike} of {show.counted(found.blocks, 'block')}"
     else:
         yield "different     the ids of different models are not compared"
     yield from found.first

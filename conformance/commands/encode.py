@@ -16,6 +16,7 @@ from bpe_conformance.reference.inputs import is_url
 
 from ..command_error import CommandError
 from ..command_line import print_error
+from ..terminal.show import counted
 from . import streams, tokenizers
 from .bars import bars
 
@@ -110,7 +111,7 @@ def _encode_files(one: Tokenizer, options: argparse.Namespace) -> int:
     for line in done.failures:
         print_error(line)
     skipped = f", {done.skipped:,} of them complete before" if done.skipped else ""
-    print(f"{done.arrays:,} {'array' if done.arrays == 1 else 'arrays'} with {done.ids:,} ids{skipped}")
+    print(f"{counted(done.arrays, 'array')} with {done.ids:,} ids{skipped}")
     return 2 if done.failures else 0
 
 

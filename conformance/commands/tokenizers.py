@@ -9,10 +9,10 @@ from bpe_conformance.reference import Tokenizer
 from ..packs import tables
 
 
-def arguments(parser: argparse.ArgumentParser, name: str = "tokenizer") -> None:
+def arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments that name a model."""
     parser.add_argument(
-        name,
+        "tokenizer",
         metavar="TABLE",
         help="gpt2, cl100k or o200k; a directory written by train, or with vocab.json and merges.txt; "
         "a rank file (base64 rank); a tokenizer.json",

@@ -20,6 +20,7 @@ from bpe_conformance.fixtures.saving import write_text
 from bpe_conformance.fixtures.spec import FOLDER
 
 from ..properties.engine import Effort, Found, Property
+from ..terminal.show import counted
 
 DATABASE = Path(".hypothesis", "examples")
 DIRECTORY = Path("bpe-fuzz")
@@ -44,6 +45,7 @@ class Fuzzing:
         self._write = write
         self._until = self._shown = 0.0
         self._found = self._examples = 0
+        self._is_live = sys.__stderr__ is not None and sys.__stderr__.isatty()
         self.interrupted = False
 
     @classmethod
@@ -101,19 +103,18 @@ class Fuzzing:
     def _watch(self, name: str, examples: int) -> bool:
         self._examples = examples + 1
         now = time.monotonic()
-        if now - self._shown > EVERY and sys.__stderr__ is not None and sys.__stderr__.isatty():
+        if now - self._shown > EVERY and self._is_live:
             self._shown = now
             self._line(f"{name}: {examples:,} examples{self._so_far()}")
         return self.interrupted
 
     def _so_far(self) -> str:
         left = max(0, round(self._until - time.monotonic()))
-        found = f"; {self._found} counterexample{'s' * (self._found != 1)} so far" if self._found else ""
+        found = f"; {counted(self._found, 'counterexample')} so far" if self._found else ""
         return f"; {left // 60}:{left % 60:02} left{found}"
 
     def _line(self, text: str, last: bool = False) -> None:
-        live = sys.__stderr__ is not None and sys.__stderr__.isatty()
-        self._write(f"\r{text:<79}" + "\n" * last if live else f"{text}\n")
+        self._write(f"\r{text:<79}" + "\n" * last if self._is_live else f"{text}\n")
 
     def _written(self, found: Found) -> Found:
         if not found.case:

@@ -9,7 +9,6 @@ import math
 import pickle
 import traceback
 from collections.abc import Iterator, Mapping, Set
-from dataclasses import dataclass, replace
 from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -24,7 +23,6 @@ from ..implementation import environment, leftovers, output
 from ..implementation.calls import describe
 from ..outcome import TIMED_OUT, Changed, Expectation, Fault, Mismatch, Outcome, Question, State, Unchanged
 from ..properties import engine
-from ..terminal.failure import FailureRepr
 from ..terminal.failure import describe as describe_failure
 
 if TYPE_CHECKING:
@@ -49,25 +47,6 @@ UNDISTURBED = "ERROR-STATE-3"
 
 class TestFailed(Exception):
     """A test did not pass."""
-
-
-@dataclass(frozen=True)
-class Finding:
-    """The finding of an item: the mismatch, if there is one, and what a property adds to it.
-
-    Attributes:
-        mismatch: the wrong answer, or None.
-        seconds: spent in the implementation.
-        examples: of a property, how many were tried.
-        found: of a property, the counterexample.
-        reason: why the test is skipped although it ran, or "".
-    """
-
-    mismatch: Mismatch | None
-    seconds: float
-    examples: int = 0
-    found: engine.Found | None = None
-    reason: str = ""
 
 
 class _Pickler(pickle.Pickler):
@@ -133,7 +112,11 @@ def run_of(config: pytest.Config) -> Run:
 
 
 class BpeItem(pytest.Item):
-    """Common to all items: running, the states other than passed and failed, and the outcome."""
+    """Common to all items: running, the states other than passed and failed, and the outcome.
+
+    Attributes:
+        untestable: why the test is skipped although it ran, or "".
+    """
 
     kind: str
     clause: Clause | None
@@ -143,6 +126,7 @@ class BpeItem(pytest.Item):
         super().__init__(**keywords)
         self.title = self.name
         self.outcome: Outcome | None = None
+        self.untestable = ""
 
     @property
     def run(self) -> Run:
@@ -155,7 +139,7 @@ class BpeItem(pytest.Item):
 
     def result(self, report: pytest.TestReport) -> Outcome:
         """Return the outcome; an error of the suite, if it raised anything but `TestFailed`."""
-        if self.outcome is not None and not (report.failed and self.outcome.state not in ("failed",)):
+        if self.outcome is not None and (not report.failed or self.outcome.state == "failed"):
             return self.outcome
         return self._made("error", error=report.longreprtext)
 
@@ -169,46 +153,36 @@ class BpeItem(pytest.Item):
             self.outcome = self._made("skipped", reason=reason)
             pytest.skip(reason)
         captured = self.config.getoption("capture", "no") == "fd"
+        before = self.run.implementation.seconds
         with output.bounded(captured), environment.kept() as changes:
             found = self.test()
-        if found.mismatch is None and changes:
-            disturbed = Mismatch(self.question(), Expectation((Unchanged(),)), Changed(tuple(changes)))
-            found = replace(found, mismatch=disturbed)
+        if found is None and changes:
+            found = engine.Found(Mismatch(self.question(), Expectation((Unchanged(),)), Changed(tuple(changes))))
             self.clause = self.run.spec.clauses.get(UNDISTURBED, self.clause)
-        self._settle(found)
+        state, reason = self._state(found)
+        fields: dict[str, Any] = {"reason": reason, "stale": found is None and state == "failed"}
+        if found is not None:
+            fields |= {**_fields(found), "more": tuple(self._made("failed", **_fields(one)) for one in found.more)}
+        self.outcome = self._made(state, seconds=round(self.run.implementation.seconds - before, 4), **fields)
+        if state == "failed":
+            raise TestFailed
+        if state in ("skipped", "known failure"):
+            pytest.skip(reason if state == "skipped" else f"known failure: {reason}")
 
-    def _settle(self, found: Finding) -> None:
-        fields: dict[str, Any] = {
-            "mismatch": found.mismatch,
-            "seconds": round(found.seconds, 4),
-            "examples": found.examples,
-            "case": found.found.case if found.found else "",
-            "file": found.found.file if found.found else "",
-            "more": tuple(self._made("failed", **_fields(one)) for one in found.found.more) if found.found else (),
-        }
+    def _state(self, found: engine.Found | None) -> tuple[State, str]:
+        """Return the state of the test, and the reason for it or ""."""
         known = self.run.known_failures.get(self.name)
+        if found is None:
+            return ("passed", "") if known is None else ("failed", known)
+        if self.untestable and known is None:
+            return "skipped", self.untestable
+        if found.mismatch.depends_on is not None and found.mismatch.depends_on.kind == "undisturbed":
+            return "skipped", "another failure prevents this test"
+        if known is not None:
+            return "known failure", known
         level = self.clause.level if self.clause is not None else "must"
-        strict = self.config.getoption("--bpe-strict")
-        depends = found.mismatch.depends_on if found.mismatch is not None else None
-        if found.mismatch is None and known is None:
-            self.outcome = self._made("passed", **fields)
-        elif found.reason and known is None:
-            self.outcome = self._made("skipped", reason=found.reason, **fields)
-            pytest.skip(found.reason)
-        elif depends is not None and depends.kind == "undisturbed":
-            self.outcome = self._made("skipped", reason="another failure prevents this test", **fields)
-            pytest.skip(self.outcome.reason)
-        elif found.mismatch is None:
-            self.outcome = self._made("failed", reason=known, stale=True, **fields)
-            raise TestFailed
-        elif known is not None:
-            self.outcome = self._made("known failure", reason=known, **fields)
-            pytest.skip(f"known failure: {known}")
-        elif level == "must" or (level == "should" and strict):
-            self.outcome = self._made("failed", **fields)
-            raise TestFailed
-        else:
-            self.outcome = self._made("warning", **fields)
+        fails = level == "must" or (level == "should" and self.config.getoption("--bpe-strict"))
+        return ("failed" if fails else "warning"), ""
 
     def skip_reason(self) -> str | None:
         """Return the capability that is needed and missing, or None."""
@@ -218,8 +192,8 @@ class BpeItem(pytest.Item):
         """Return the question of the test."""
         raise NotImplementedError
 
-    def test(self) -> Finding:
-        """Ask the implementation, and return the finding."""
+    def test(self) -> engine.Found | None:
+        """Ask the implementation, and return the wrong answer, or None."""
         raise NotImplementedError
 
     @contextlib.contextmanager
@@ -241,7 +215,7 @@ class BpeItem(pytest.Item):
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
         """Show the text of the failure without a traceback; for an error of the suite itself, its position."""
         if isinstance(excinfo.value, TestFailed) and self.outcome is not None:
-            return str(FailureRepr(describe_failure(self.outcome, self.run.command)))
+            return str(describe_failure(self.outcome, self.run.command))
         frames = traceback.extract_tb(excinfo.tb)  # no values: an implementation's own may do anything when shown
         ours = next((place for place, frame in enumerate(frames) if frame.filename == __file__), 0)
         return f"{''.join(traceback.format_list(frames[ours:]))}{describe(excinfo.value)}"
@@ -267,7 +241,7 @@ class CaseItem(BpeItem):
         """Return the question of the case."""
         return expectations.question(self.case)
 
-    def test(self) -> Finding:
+    def test(self) -> engine.Found | None:
         """Test the case within its time limit."""
         implementation, model = self.run.implementation, self.case.model
         is_large = model is not None and model.is_large
@@ -280,11 +254,10 @@ class CaseItem(BpeItem):
         if mismatch is not None and isinstance(mismatch.answer, Fault) and mismatch.answer.kind == TIMED_OUT:
             is_like_others = clock.last_call < MUCH_LONGER * clock.longest_call
             if is_like_others and leftovers.ended_processes() != ended:
-                return Finding(mismatch, clock.seconds, reason="each call starts processes, which takes too long")
+                self.untestable = "each call starts processes, which takes too long"
+                return engine.Found(mismatch)
             self.run.late[self.case.op] += 1
-        if mismatch is not None:
-            mismatch = dependence.explained(self.case, mismatch, implementation)
-        return Finding(mismatch, clock.seconds)
+        return None if mismatch is None else engine.Found(dependence.explained(self.case, mismatch, implementation))
 
 
 class PropertyItem(BpeItem):
@@ -309,22 +282,16 @@ class PropertyItem(BpeItem):
         """Return that a property is tested: its examples are many."""
         return Question("property", None, {}, self.title)
 
-    def test(self) -> Finding:
+    def test(self) -> engine.Found | None:
         """Test the property."""
         run = self.run
-        before = run.implementation.seconds
         effort = run.effort if run.fuzzing is None else run.fuzzing.effort(self.tested, run.effort)
         operations = {
             op for op, conformance_class in CLASS_OF_OP.items() if conformance_class == self.conformance_class
         }
         with self.shorter_limit(operations), run.implementation.time_limit(math.inf):
             found = self.tested.run(run.implementation, effort)
-        if run.fuzzing is not None:
-            found = run.fuzzing.ended(self.tested, found)
-        seconds = run.implementation.seconds - before
-        if found is None:
-            return Finding(None, seconds)
-        return Finding(found.mismatch, seconds, found.examples, found)
+        return found if run.fuzzing is None else run.fuzzing.ended(self.tested, found)
 
 
 def _fields(found: engine.Found) -> dict[str, Any]:
@@ -355,10 +322,9 @@ class CorpusItem(BpeItem):
         """Return that the texts of a corpus are encoded."""
         return Question("encode", None, {"text": self.corpus.id})
 
-    def test(self) -> Finding:
+    def test(self) -> engine.Found | None:
         """Compare."""
         from .corpus import compare
 
-        before = self.run.implementation.seconds
-        found = compare(self.corpus, self.run.implementation)
-        return Finding(found, self.run.implementation.seconds - before)
+        mismatch = compare(self.corpus, self.run.implementation)
+        return None if mismatch is None else engine.Found(mismatch)

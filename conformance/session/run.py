@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import traceback
 from collections import Counter
-from collections.abc import Iterable, Iterator, Set
+from collections.abc import Iterator, Sequence, Set
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -20,24 +21,25 @@ from ..cases.judging import judge
 from ..implementation import leftovers
 from ..implementation.calls import CallFailed, TimedOut, describe
 from ..implementation.implementation import Implementation
-from ..implementation.loading import LoadError
+from ..implementation.loading import LoadError, load
+from ..implementation.output import shown
 from ..known_bugs.likely_bugs import diagnose
 from ..outcome import Changed, Fault, Outcome
 from ..properties.catalogue import bind as bind_properties
-from ..properties.engine import Effort, Property, skip_reason
+from ..properties.engine import Effort, skip_reason
 from ..run_result import Command, Diagnosis, RunOptions, RunResult, Tested
-from ..selection import Selection, SelectionError
+from ..selection import Entry, Selection
 from ..tally import at_fault
 from ..terminal import summary
-from ..terminal.causes import counted
-from ..terminal.failure import FailureRepr
 from ..terminal.failure import describe as describe_failure
 from ..terminal.progress import Progress
-from ..terminal.show import ascii_only
-from . import adapter, known_failures, reporting
+from ..terminal.show import ascii_only, counted
+from . import known_failures, reporting
 from .fuzzing import Fuzzing
 from .items import BpeItem, pack, unpack
 
+if TYPE_CHECKING:
+    from .corpus import Corpus
 STATES = {
     "passed": ("passed", ".", "PASSED"),
     "failed": ("failed", "F", "FAILED"),
@@ -48,6 +50,8 @@ STATES = {
 }
 """State → pytest's category, letter and word. Hundreds of tests may be skipped: they print no letter."""
 
+LONGEST_LIMIT = 86400.0
+"""The longest time limit of a case, in seconds."""
 PARTS = 5
 """How many of the selecting options a verdict names."""
 ALONE_TIMEOUT_FACTOR = 3
@@ -57,50 +61,59 @@ ALONE_TIMEOUT_FACTOR = 3
 class Run:
     """One run. It is registered as a pytest plugin of its own."""
 
-    def __init__(
-        self,
-        config: pytest.Config,
-        spec: Spec,
-        implementation: Implementation,
-        properties: Iterable[Property],
-        corpora: Iterable[Any],
-    ) -> None:
+    def __init__(self, config: pytest.Config) -> None:
+        """Load the spec and the adapter.
+
+        Raises:
+            pytest.UsageError: one line, as `SpecError` and `SelectionError` are; pytest exits with status 4.
+        """
+        option = config.getoption
+        directory, seed = option("--bpe-spec"), option("--bpe-seed")
         self.config = config
-        self.spec = spec
-        self.implementation = implementation
+        self.spec = _with_pack(spec_in(Path(directory or FOLDER)), config)
+        if (seed or 0) < 0:
+            raise pytest.UsageError(f"--bpe-seed {seed}: must be 0 or more")
+        if directory and seed is not None:
+            raise pytest.UsageError("--bpe-seed draws examples for the suite's own spec; leave --bpe-spec out")
+        self.earlier_programs = leftovers.programs()
+        self.implementation = implementation = _implementation(config)
         self.command = Command(
-            config.getoption("--adapter"),
+            option("--adapter"),
             tuple(_options(config)),
-            _words(config),
+            ("--pyargs", "bpe_conformance") if config.option.pyargs else ("conformance",),
             tuple(_selecting(config)),
             implementation.spellings,
             implementation.fixed_model is not None,
             implementation.returns_pair,
-            config.getoption("--bpe-corpus") or "",
+            tuple(option("--bpe-corpus") or ()),
         )
-        order = {clause: place for place, clause in enumerate(spec.clauses)}
-        every = list(properties)
-        selection = _selection(config)
-        selection.check({*(case.id for case in spec.cases), *(one.id for one in every)}, spec.clauses)
-        self.cases = sorted(filter(selection.matches, spec.cases), key=lambda case: order[case.clause.id])
-        self.properties = list(filter(selection.matches, every))
+        is_other_spec = directory or option("--bpe-pack")
+        properties = [] if is_other_spec else bind_properties(self.spec.clauses, option("--bpe-scale"))
+        self.corpora = _corpora(self.command.corpora)
+        order = {clause: place for place, clause in enumerate(self.spec.clauses)}
+        ids = {*(case.id for case in self.spec.cases), *(one.id for one in properties)}
+        selection = Selection(option("--bpe-case") or (), option("--bpe-clause") or (), option("--bpe-section") or ())
+        selection.check(ids, order)
+        self.cases = sorted(filter(selection.matches, self.spec.cases), key=lambda case: order[case.clause.id])
+        self.properties = list(filter(selection.matches, properties))
         tested = [one for one in self.properties if one.search and skip_reason(one, implementation) is None]
         self.fuzzing = Fuzzing.of(config, tested)
         if self.fuzzing is not None:
             self.cases, self.properties = [], [one for one in self.properties if one.search]
-        self.corpora = list(corpora)
-        self.effort = replace(Effort.of_seed(config.getoption("--bpe-seed")), scale=config.getoption("--bpe-scale"))
-        self.known_failures: dict[str, str] = {}
+        self.effort = replace(Effort.of_seed(seed), scale=option("--bpe-scale"))
         self.outcomes: dict[str, Outcome] = {}
         self.late: Counter[str] = Counter()
         self.expected: set[str] = set()
         self.missing: tuple[str, ...] = ()
         self.diagnosis = Diagnosis()
-        self.reports: list[Path] = []
+        self.reports = reporting.targets(config)
         self.unwritten: list[str] = []
         self.shows_failures = False
-        self.earlier_programs: set[int] = set()
         self.session: pytest.Session | None = None
+        listed, written = option("--bpe-known-failures"), option("--bpe-write-known-failures")
+        if written and (Path(written).is_dir() or not Path(written).absolute().parent.is_dir()):
+            raise SpecError(f"{written}: cannot write here: name a file in an existing directory")
+        self.known_failures = known_failures.read(Path(listed), ids) if listed else {}
 
     @cached_property
     def progress(self) -> Progress:
@@ -110,46 +123,8 @@ class Run:
     @cached_property
     def sections(self) -> dict[str, str]:
         """Test → the section of its clause."""
-        found = {case.id: case.clause.section for case in self.cases}
-        return found | {one.id: one.clause.section for one in self.properties}
-
-    @classmethod
-    def configure(cls, config: pytest.Config) -> Run:
-        """Load the spec and the adapter.
-
-        Raises:
-            pytest.UsageError: one line; pytest exits with status 4.
-        """
-        directory = config.getoption("--bpe-spec")
-        try:
-            spec = spec_in(Path(directory or FOLDER))
-            spec = _with_pack(spec, config)
-            if (config.getoption("--bpe-seed") or 0) < 0:
-                raise pytest.UsageError(f"--bpe-seed {config.getoption('--bpe-seed')}: must be 0 or more")
-            if directory and config.getoption("--bpe-seed") is not None:
-                raise pytest.UsageError("--bpe-seed draws examples for the suite's own spec; leave --bpe-spec out")
-            earlier = leftovers.programs()
-            implementation = adapter.load(config)
-            properties = (
-                []
-                if directory or config.getoption("--bpe-pack")
-                else bind_properties(spec.clauses, config.getoption("--bpe-scale"))
-            )
-            run = cls(config, spec, implementation, properties, _corpora(config))
-            run.earlier_programs = earlier
-            run.reports = reporting.targets(config)
-            run._read_known_failures([*(case.id for case in spec.cases), *(one.id for one in properties)])
-        except (SpecError, SelectionError) as error:
-            raise pytest.UsageError(str(error)) from None
-        return run
-
-    def _read_known_failures(self, ids: list[str]) -> None:
-        listed = self.config.getoption("--bpe-known-failures")
-        written = self.config.getoption("--bpe-write-known-failures")
-        if written and (Path(written).is_dir() or not Path(written).absolute().parent.is_dir()):
-            raise SpecError(f"{written}: cannot write here: name a file in an existing directory")
-        if listed:
-            self.known_failures = known_failures.read(Path(listed), ids)
+        entries: list[Entry] = [*self.cases, *self.properties]
+        return {one.id: one.clause.section for one in entries}
 
     # pytest hooks
 
@@ -179,7 +154,7 @@ class Run:
             outcome = item.result(report)
             report.bpe = pack(outcome, self.spec.models)
             report.bpe_notes = list(self.implementation.notes)
-            report.sections = [(name, reporting.printable(text)) for name, text in report.sections]
+            report.sections = [(name, shown(text)) for name, text in report.sections]
             if report.when == "call":  # what JUnit XML holds beside the outcome
                 clause = outcome.clause.id if outcome.clause else ""
                 fields = {"clause": clause, "level": outcome.level, "class": outcome.conformance_class}
@@ -229,7 +204,7 @@ class Run:
         if hasattr(self.config, "workerinput"):
             return
         status = int(session.exitstatus)
-        if status in (pytest.ExitCode.INTERNAL_ERROR, pytest.ExitCode.USAGE_ERROR) or self._only_collects():
+        if status in (pytest.ExitCode.INTERNAL_ERROR, pytest.ExitCode.USAGE_ERROR) or self.config.option.collectonly:
             return
         if status == pytest.ExitCode.INTERRUPTED:
             with contextlib.suppress(KeyboardInterrupt):  # a second one ends the search for causes
@@ -295,7 +270,7 @@ class Run:
         for report in failed:
             if packed := getattr(report, "bpe", None):
                 outcome = unpack(packed, self.spec.models)
-                report.longrepr = FailureRepr(describe_failure(outcome, self.command, self.diagnosis))
+                report.longrepr = describe_failure(outcome, self.command, self.diagnosis)
         self.shows_failures = all(hasattr(report, "bpe") for report in failed)
         if self.shows_failures:
             self.config.option.tbstyle = "no"
@@ -303,9 +278,9 @@ class Run:
 
     def _passes_alone(self) -> str:
         """Test the first unexplained failure again in a new process: return its id if it passes there."""
-        no_value = {name for name, one in self.outcomes.items() if one.mismatch and _is_no_value(one)}
-        names = [name for name in self.diagnosis.unexplained if name not in no_value]
-        case = next((case for case in self.cases if case.id in names), None)
+        found = {test: self.outcomes[test].mismatch for test in self.diagnosis.unexplained}
+        values = [test for test, one in found.items() if one is None or not isinstance(one.answer, Fault | Changed)]
+        case = next((case for case in self.cases if case.id in values), None)
         if case is None or "new process" not in self.implementation.capabilities or len(self.outcomes) < 2:
             return ""
         try:
@@ -318,12 +293,12 @@ class Run:
     def pytest_terminal_summary(self, terminalreporter: Any) -> Iterator[None]:
         """Print likely causes and failures first, and the summary last, below everything that pytest prints."""
         for warning in terminalreporter.stats.get("warnings", ()):  # what a thread or a finalizer raised, for one
-            warning.message = reporting.printable(warning.message)
+            warning.message = shown(warning.message)
         if self.shows_failures:
             in_full = self.config.option.verbose > 0 or bool(self.config.getoption("--bpe-case") or self.fuzzing)
             summary.failures(terminalreporter, self.result(0), in_full)
         yield
-        if not self._only_collects():
+        if not self.config.option.collectonly:
             summary.write(terminalreporter, self.result(0))
 
     def pytest_unconfigure(self) -> None:
@@ -340,9 +315,19 @@ class Run:
     def result(self, status: int, complete: bool = True) -> RunResult:
         """Return the run as a value."""
         option = self.config.getoption
-        directory = option("--bpe-spec")
+        one = self.implementation
+        of_pack = (case.model.name for case in self.spec.cases if case.model is not None)
         return RunResult(
-            self.tested,
+            Tested(
+                one.name,
+                one.title,
+                one.version,
+                one.language,
+                one.fixed_model,
+                dict(one.declared),
+                frozenset(one.capabilities),
+                tuple(sorted(one.notes)),
+            ),
             self.command,
             self.spec.clauses,
             self._in_order(),
@@ -350,16 +335,16 @@ class Run:
             self.missing,
             len(self.expected),
             complete,
-            self.part,
+            self._part(),
             RunOptions(
                 bool(option("--bpe-strict")),
                 bool(option("--bpe-isolate")),
                 option("--bpe-seed"),
-                self._pack(),
+                next(of_pack, "") if option("--bpe-pack") else None,
                 bool(self.command.selecting),
             ),
             status,
-            Path(directory) if directory else FOLDER,
+            Path(option("--bpe-spec") or FOLDER),
             tuple(self.unwritten),
             self._programs(),
         )
@@ -374,26 +359,10 @@ class Run:
         except OSError:
             return None
 
-    @property
-    def tested(self) -> Tested:
-        """What was tested."""
-        one = self.implementation
-        return Tested(
-            one.name,
-            one.title,
-            one.version,
-            one.language,
-            one.fixed_model,
-            dict(one.declared),
-            frozenset(one.capabilities),
-            tuple(sorted(one.notes)),
-        )
-
-    @property
-    def part(self) -> str:
-        """What was selected, and how much of it ran; "" is the whole suite."""
+    def _part(self) -> str:
+        """Return what was selected, and how much of it ran; "" is the whole suite."""
         named = list(self.command.selecting[1::2])
-        parts = [*(["properties"] if self.fuzzing else []), *named[:PARTS]]
+        parts = ["properties"] * (self.fuzzing is not None) + named[:PARTS]
         parts += [f"{len(named) - PARTS} more"] if len(named) > PARTS else []
         selected = len(self.cases) + len(self.properties) + len(self.corpora)
         if len(self.outcomes) < selected:
@@ -401,16 +370,8 @@ class Run:
         return ", ".join(parts)
 
     def _in_order(self) -> list[Outcome]:
-        entries = [*self.cases, *self.properties, *self.corpora]
+        entries: list[Any] = [*self.cases, *self.properties, *self.corpora]
         return [self.outcomes[entry.id] for entry in entries if entry.id in self.outcomes]
-
-    def _pack(self) -> str | None:
-        if not self.config.getoption("--bpe-pack"):
-            return None
-        return next((case.model.name for case in self.spec.cases if case.model is not None), "")
-
-    def _only_collects(self) -> bool:
-        return bool(self.config.option.collectonly)
 
     def _write_known_failures(self) -> None:
         file = self.config.getoption("--bpe-write-known-failures")
@@ -428,11 +389,6 @@ class Run:
             self.unwritten.append(reporting.unwritten(Path(file), "the known failures", error))
 
 
-def _is_no_value(outcome: Outcome) -> bool:
-    """Whether the answer can differ in another process for other reasons."""
-    return outcome.mismatch is not None and isinstance(outcome.mismatch.answer, Fault | Changed)
-
-
 def _with_pack(spec: Spec, config: pytest.Config) -> Spec:
     """Replace the cases of the spec by those of `--bpe-pack`."""
     directory = config.getoption("--bpe-pack")
@@ -447,9 +403,28 @@ def _with_pack(spec: Spec, config: pytest.Config) -> Spec:
     return replace(spec, cases=cases, models={**spec.models, **models})
 
 
-def _selection(config: pytest.Config) -> Selection:
-    get = config.getoption
-    return Selection(get("--bpe-case") or (), get("--bpe-clause") or (), get("--bpe-section") or ())
+def _implementation(config: pytest.Config) -> Implementation:
+    """Import the adapter and find out what it supports; its output is dropped."""
+    name, limit = config.getoption("--adapter"), config.getoption("--bpe-time-limit")
+    if not name:
+        raise pytest.UsageError(
+            "name what to test: pytest conformance --adapter mypkg.mymodule:Tokenizer "
+            "(or --adapter reference, to see a passing run)"
+        )
+    if not 0 < limit <= LONGEST_LIMIT:
+        raise pytest.UsageError(f"--bpe-time-limit {limit:g}: must be above 0 seconds and at most a day")
+    stderr = os.dup(2)  # while pytest captures, 2 is a file
+    capture = config.pluginmanager.getplugin("capturemanager")
+    if capture is not None:
+        capture.resume_global_capture()
+    try:
+        return load(name, config.getoption("--bpe-trainer"), config.getoption("--bpe-isolate"), limit, stderr)
+    except LoadError as error:
+        raise pytest.UsageError(str(error)) from None
+    finally:
+        if capture is not None:
+            capture.suspend_global_capture(in_=False)
+            capture.read_global_capture()
 
 
 def _options(config: pytest.Config) -> Iterator[str]:
@@ -476,12 +451,7 @@ def _selecting(config: pytest.Config) -> Iterator[str]:
         yield from ("-k", config.option.keyword)
 
 
-def _words(config: pytest.Config) -> tuple[str, ...]:
-    return ("--pyargs", "bpe_conformance") if config.option.pyargs else ("conformance",)
-
-
-def _corpora(config: pytest.Config) -> list[Any]:
-    paths = config.getoption("--bpe-corpus")
+def _corpora(paths: Sequence[str]) -> list[Corpus]:
     if not paths:
         return []
     from . import corpus

@@ -11,6 +11,7 @@ from ..outcome import Outcome
 from ..run_result import BugCause, Cause, Command, ConventionCause, ErrorCause, RunResult
 from . import wording
 from .failure import NAMES, WIDTH, for_terminal
+from .show import counted
 
 MOST_EXAMPLES = 4
 """How many causes are shown with their smallest failing case."""
@@ -43,15 +44,6 @@ def _values(cause: ConventionCause) -> str:
     return ", ".join(f"{key}={value}" for key, value in cause.conventions)
 
 
-def counted(count: int, what: str) -> str:
-    """Return a number and a noun.
-
-    >>> counted(1, "failure"), counted(1200, "failure")
-    ('1 failure', '1,200 failures')
-    """
-    return f"{count:,} {what}{'s' * (count != 1)}"
-
-
 def lines(result: RunResult, examples: bool = True) -> Iterator[tuple[str, str]]:
     """Yield the lines about the likely causes of a run, each with its style.
 
@@ -61,19 +53,18 @@ def lines(result: RunResult, examples: bool = True) -> Iterator[tuple[str, str]]
     """
     diagnosis = result.diagnosis
     total = counted(len(diagnosis.failing), "warning" if diagnosis.warnings else "failure")
-    outcomes = {one.test: one for one in result.outcomes}
     if diagnosis.passes_alone:
         yield f"{diagnosis.passes_alone} passes alone, in a new process: earlier calls or instances change answers.", ""
         yield from ((line, "") for line in _row("fix", SHARED))
         yield "  rule       ERROR-STATE-1: bpe-conformance explain ERROR-STATE-1", ""
         yield "", ""
     for number, cause in enumerate(diagnosis.causes, 1):
-        shown = example(cause, outcomes)
+        shown = example(cause, result.by_test)
         yield f"{number}. {name(cause)} explains {len(cause.tests)} of {total}.", "cause"
         yield from ((line, "") for line in _described(cause, result.command))
         if examples and number <= MOST_EXAMPLES:
             yield "", ""
-            yield from for_terminal(outcomes[shown], result).brief().styled()
+            yield from for_terminal(result.by_test[shown], result).brief().styled()
         else:
             yield f"  rerun      {result.command.rerun(shown)}", ""
         yield "", ""
@@ -136,10 +127,9 @@ def advice(result: RunResult) -> str:
     diagnosis = result.diagnosis
     if not diagnosis.failing or diagnosis.warnings:
         return ""
-    outcomes = {one.test: one for one in result.outcomes}
     total = counted(len(diagnosis.failing), "failure")
     if not diagnosis.causes:
-        return f"start with `{result.command.rerun(_smallest(diagnosis.failing, outcomes))}`"
+        return f"start with `{result.command.rerun(_smallest(diagnosis.failing, result.by_test))}`"
     first, *others = diagnosis.causes
     if isinstance(first, ConventionCause) and not others:
         return (
@@ -150,7 +140,7 @@ def advice(result: RunResult) -> str:
     verb = "causes explain" if others else "cause explains"
     names = "; ".join(map(name, diagnosis.causes))
     head = f"{len(diagnosis.causes)} likely {verb} {explained} of {total}: {names}"
-    return f"{head}; start with `{result.command.rerun(example(first, outcomes))}`"
+    return f"{head}; start with `{result.command.rerun(example(first, result.by_test))}`"
 
 
 def steps(result: RunResult) -> Iterator[str]:
@@ -168,13 +158,12 @@ def steps(result: RunResult) -> Iterator[str]:
     if isinstance(causes[0], ConventionCause) and not causes[1:]:
         yield from textwrap.wrap(f"next          {line}", WIDTH, subsequent_indent=" " * 14, break_on_hyphens=False)
         return
-    outcomes = {one.test: one for one in result.outcomes}
     explained = sum(len(cause.tests) for cause in causes)
     total = counted(len(result.diagnosis.failing), "failure")
     verb, then = ("causes explain", ". Fix one, and run again:") if causes[1:] else ("cause explains", ":")
     yield f"next          {len(causes)} likely {verb} {explained} of {total}{then}"
     for number, cause in enumerate(causes, 1):
-        first = outcomes[example(cause, outcomes)]
+        first = result.by_test[example(cause, result.by_test)]
         yield f"  {number}. {name(cause)} ({counted(len(cause.tests), 'failure')})"
         for text in _wrong_and_right(cause, first, result.command):
             yield from textwrap.wrap(text, WIDTH, initial_indent="     ", subsequent_indent="       ")

@@ -51,11 +51,18 @@ NAMES = 3
 """How many known bugs one failure names."""
 POINTER = ""
 """The label of a row that points to the row above."""
+STYLES: dict[str, dict[str, bool]] = {
+    "heading": {"red": True, "bold": True},
+    "pointer": {"red": True},
+    "cause": {"bold": True},
+    "": {},
+}
+"""Style of a line → the markup for pytest's terminal, if it uses colour."""
 
 
 @dataclass(frozen=True)
 class Failure:
-    """The text of one failure, in parts.
+    """The text of one failure, in parts. It is also what pytest takes as the representation of a failure.
 
     Attributes:
         test: the id of the case or property.
@@ -97,9 +104,17 @@ class Failure:
         return replace(self, case="", rule=_first_sentences(self.rule))
 
     @property
-    def heading(self) -> str:
-        """The first line."""
-        return f"{self.label} {self.test}" + (f" [{self.clause}]" if self.clause else "")
+    def reprcrash(self) -> SimpleNamespace:
+        """The failure in one line, for pytest's short summary and JUnit XML."""
+        return SimpleNamespace(message=show.ascii_only(self.fact))
+
+    def __str__(self) -> str:
+        return "\n".join(self.lines())
+
+    def toterminal(self, writer: Any) -> None:
+        """Print the whole text. The heading and the pointer are in colour if pytest uses colour."""
+        for line, style in self.styled():
+            writer.line(line, **STYLES[style])
 
     def lines(self) -> Iterator[str]:
         """Yield the lines of the whole failure, in visible ASCII."""
@@ -108,15 +123,10 @@ class Failure:
 
     def styled(self) -> Iterator[tuple[str, str]]:
         """Yield the same lines, each with its style: `heading`, `pointer` or ""."""
-        for line, style in self._styled():
-            yield show.ascii_only(line), style
-
-    def _styled(self) -> Iterator[tuple[str, str]]:
-        yield self.heading, "heading"
-        for line in _wrapped(self.fact, WIDTH).splitlines():
-            yield line, ""
-        for line in self.error.splitlines():
-            yield line, ""
+        heading = f"{self.label} {self.test}" + (f" [{self.clause}]" if self.clause else "")
+        yield show.ascii_only(heading), "heading"
+        for line in [*_wrapped(self.fact, WIDTH).splitlines(), *self.error.splitlines()]:
+            yield show.ascii_only(line), ""
         yield from _block(self.evidence)
         wrapped = {"depends on": self.depends_on, "convention": self.conventions, "rule": self.rule}
         rows = [(name, _wrapped(text)) for name, text in wrapped.items() if text]
@@ -144,32 +154,7 @@ def _block(rows: Sequence[tuple[str, str]]) -> Iterator[tuple[str, str]]:
     for name, text in rows:
         for number, line in enumerate(text.splitlines() or [""]):
             shown = f"  {name if number == 0 else '':<{LABEL - 3}} {line}".rstrip()
-            yield shown, "pointer" if name == POINTER else ""
-
-
-STYLES: dict[str, dict[str, bool]] = {
-    "heading": {"red": True, "bold": True},
-    "pointer": {"red": True},
-    "cause": {"bold": True},
-    "": {},
-}
-"""Style of a line → the markup for pytest's terminal, if it uses colour."""
-
-
-class FailureRepr:
-    """A failure as pytest shows it: in full among the failures, in one line in the short summary."""
-
-    def __init__(self, failure: Failure) -> None:
-        self.failure = failure
-        self.reprcrash = SimpleNamespace(message=show.ascii_only(failure.fact))
-
-    def __str__(self) -> str:
-        return "\n".join(self.failure.lines())
-
-    def toterminal(self, writer: Any) -> None:
-        """Print the whole text. The heading and the pointer are in colour if pytest uses colour."""
-        for line, style in self.failure.styled():
-            writer.line(line, **STYLES[style])
+            yield show.ascii_only(shown), "pointer" if name == POINTER else ""
 
 
 def describe(outcome: Outcome, command: Command, diagnosis: Diagnosis | None = None) -> Failure:
@@ -281,14 +266,15 @@ def _compared(found: Mismatch) -> Iterator[tuple[str, str]]:
             yield "text", f"{show.text_line(found.asked.input['texts'][where.row], ROOM // 2)} (row {where.row})"
             note = f"row {where.row}, token {where.token}"
             yield from _tokens(right.rows[where.row], rows[where.row], where.token, model, note)
-        case Table(_, merges) if right is not None and isinstance(where, TrainingDivergence):
+        case Table(vocab, merges) if right is not None and isinstance(where, TrainingDivergence | None):
             first, second = ([show.joined(merge) for merge in one] for one in (right.merges, merges))
-            yield from aligned(first, second, where.step, wording.training_pointer(found, where))
-        case Table(vocab, merges) if right is not None and where is None:
-            place = first_difference(right.merges, merges)
-            first, second = ([show.joined(merge) for merge in one] for one in (right.merges, merges))
-            different = first != second
-            yield from aligned(first, second, place, f"merge {place}") if different else _entries(right.vocab, vocab)
+            if where is not None:
+                yield from aligned(first, second, where.step, wording.training_pointer(found, where))
+            elif first != second:
+                place = first_difference(right.merges, merges)
+                yield from aligned(first, second, place, f"merge {place}")
+            else:
+                yield from _entries(right.vocab, vocab)
         case Text(text) if right is not None and isinstance(where, TextDivergence):
             shown, column = show.text_near(text, where.character)
             source = f", from the bytes {show.hex_line(where.source)}" if where.source else ""

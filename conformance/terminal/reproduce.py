@@ -43,7 +43,11 @@ def program(asked: Question, command: Command) -> str:
         return ""
     lines = ["import sys", "", 'sys.path.insert(0, "")  # the current directory', head, ""]
     if asked.operation == "train":
-        return "\n".join([*lines, *_from_file(asked, command, call), ""])
+        if command.trains_from_file:
+            lines += ["import pathlib", "import tempfile", ""]
+            lines += ['path = pathlib.Path(tempfile.mkdtemp(), "corpus.txt")']
+            lines += [f"path.write_bytes({asked.input['text']!a}.encode())"]
+        return "\n".join([*lines, call, ""])
     assert asked.model is not None
     if asked.operation in ("save", "load"):
         lines = ["import pathlib", "import tempfile", *lines, "folder = pathlib.Path(tempfile.mkdtemp())"]
@@ -87,6 +91,8 @@ def _call(asked: Question, command: Command) -> str:
     """Return a statement that calls a method of TOKENIZER, or trains, and prints the result."""
     given = asked.input
     match asked.operation:
+        case "construct":
+            return "TOKENIZER"
         case "load" if "text" not in given:
             return "TOKENIZER"
         case "encode" | "load":
@@ -103,8 +109,6 @@ def _call(asked: Question, command: Command) -> str:
             return f"print(TOKENIZER.encode({given['text']!a}, {chosen}))"
         case "save":
             return "TOKENIZER.save(folder)\nprint(*[file.read_text('utf-8') for file in sorted(folder.iterdir())])"
-        case "construct":
-            return "TOKENIZER"
         case "train":
             return "" if command.trainer is None else _training(given, command, command.trainer[1])
     return ""
@@ -121,25 +125,11 @@ def _training(given: Mapping[str, Any], command: Command, name: str) -> str:
     return f"print({name}.train({arguments}){'[1]' if command.returns_pair else '.merges'})"
 
 
-def _from_file(asked: Question, command: Command, call: str) -> list[str]:
-    if not command.trains_from_file:
-        return [call]
-    return [
-        "import pathlib",
-        "import tempfile",
-        "",
-        'path = pathlib.Path(tempfile.mkdtemp(), "corpus.txt")',
-        f"path.write_bytes({asked.input['text']!a}.encode())",
-        call,
-    ]
-
-
 def _arguments(model: Model | None, command: Command) -> list[str]:
     """Return the arguments of the constructor."""
     if model is None or command.fixed_model:
         return []
-    arguments = [_vocab(model), ascii(list(model.merges))]
-    return [*arguments, *_further(model, command)]
+    return [_vocab(model), ascii(list(model.merges)), *_further(model, command)]
 
 
 def _further(model: Model, command: Command) -> list[str]:

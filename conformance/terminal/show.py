@@ -33,6 +33,15 @@ def text_line(text: str, longest: int = LONGEST) -> str:
     return ascii(text)
 
 
+def counted(count: int, what: str) -> str:
+    """Return a number and a noun.
+
+    >>> counted(1, "failure"), counted(1200, "failure")
+    ('1 failure', '1,200 failures')
+    """
+    return f"{count:,} {what}{'s' * (count != 1)}"
+
+
 def hex_line(data: bytes) -> str:
     """Return bytes in hexadecimal, up to 24 of them.
 

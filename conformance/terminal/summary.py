@@ -11,9 +11,8 @@ from .. import __version__, tally
 from ..outcome import Outcome
 from ..run_result import RunResult
 from . import causes
-from .causes import counted
-from .failure import STYLES, WIDTH, Failure, FailureRepr, for_terminal
-from .show import ascii_only
+from .failure import STYLES, WIDTH, Failure, for_terminal
+from .show import ascii_only, counted
 
 MOST_IN_FULL = 3
 """How many failures without a likely cause are shown in full; at least one is, even if there are many causes."""
@@ -78,7 +77,7 @@ def _in_full(terminal: Any, title: str, found: Sequence[Failure]) -> None:
     if found:
         terminal.write_sep("=", title, red=title != "warnings")
     for one in found:
-        FailureRepr(one).toterminal(terminal)
+        one.toterminal(terminal)
         terminal.write_line("")
 
 
@@ -111,7 +110,7 @@ def write(terminal: Any, result: RunResult) -> None:
     """Write the summary of a run to pytest's terminal reporter."""
     outcomes = result.outcomes
     terminal.write_sep("=", f"bpe-conformance {__version__}: {ascii_only(result.tested.spec)}")
-    for line in _sections(tally.sections(outcomes)):
+    for line in _sections(outcomes):
         terminal.write_line(line)
     stale = [one.test for one in outcomes if one.stale]
     if stale:
@@ -201,22 +200,21 @@ def _reason(reason: str, capabilities: Collection[str]) -> str:
     return REASONS.get(reason, reason)
 
 
-def _sections(found: Sequence[tally.Section]) -> Iterator[str]:
+def _sections(outcomes: Sequence[Outcome]) -> Iterator[str]:
     """Yield a row for each section with failures, and one for all sections; nothing if no test failed."""
-    broken = [one for one in found if one.failed or one.known]
+    broken = [one for one in tally.sections(outcomes) if one.failed or one.known]
     if broken:
         yield f"{'section':<10}{'MUST':>12}{'SHOULD':>12}{'failed':>10}{'warning':>10}{'known':>8}{'skipped':>10}"
-        for section in broken:
-            yield _row(section.section, section)
-        yield _row("all", tally.total(found))
+        yield from map(_row, broken)
+        yield _row(tally.section("all", [one for one in outcomes if one.clause is not None]))
 
 
-def _row(name: str, one: tally.Section) -> str:
+def _row(one: tally.Section) -> str:
     def kept(level: tally.Kept) -> str:
         return f"{level.passed}/{level.tested}" if level.tested else "-"
 
     return (
-        f"{name:<10}{kept(one.must):>12}{kept(one.should):>12}{one.failed or '-':>10}{one.warnings or '-':>10}"
+        f"{one.section:<10}{kept(one.must):>12}{kept(one.should):>12}{one.failed or '-':>10}{one.warnings or '-':>10}"
         f"{one.known or '-':>8}{one.skipped or '-':>10}"
     )
 

@@ -237,8 +237,8 @@ def _differs(mismatch: Mismatch) -> str:
     answer, where = mismatch.answer, mismatch.divergence
     saved = mismatch.asked.operation == "save"
     match where:
-        case EncodingDivergence() if isinstance(answer, Ids):
-            return _encoding_fact(answer, where, expected_of(mismatch, Ids))
+        case EncodingDivergence(cause=cause) if cause is not None and answer != Ids(()):
+            return _cause_fact(cause)
         case TrainingDivergence() if saved:
             return _saved_fact(where)
         case TrainingDivergence():
@@ -254,13 +254,13 @@ def _differs(mismatch: Mismatch) -> str:
         case RowDivergence(row):
             rows = expected_of(mismatch, Rows)
             if isinstance(answer, Rows) and rows is not None and len(answer.rows) != len(rows.rows):
-                return f"returned {_counted(len(answer.rows), 'row')} for {_counted(len(rows.rows), 'text')}"
+                return f"returned {show.counted(len(answer.rows), 'row')} for {show.counted(len(rows.rows), 'text')}"
             return f"returned incorrect ids in row {row}"
         case ByteDivergence(byte):
             return f"returned bytes that differ from byte {byte} on"
     ids = expected_of(mismatch, Ids)
     if isinstance(answer, Ids) and ids is not None:
-        return _ids_fact(answer, ids, first_difference(ids.ids, answer.ids))
+        return _ids_fact(answer, ids)
     return "returned ids that do not spell the text" if Lossless() in mismatch.expected.alternatives else ""
 
 
@@ -269,25 +269,14 @@ def expected_of(mismatch: Mismatch, kind: type[T]) -> T | None:
     return next((one for one in mismatch.expected.alternatives if isinstance(one, kind)), None)
 
 
-def _counted(count: int, what: str) -> str:
-    return f"{count:,} {what}" + "s" * (count != 1)
-
-
-def _encoding_fact(answer: Ids, where: EncodingDivergence, right: Ids | None) -> str:
-    if not answer.ids:
-        return "returned no ids"
-    if where.cause is not None:
-        return _cause_fact(where.cause)
-    return _ids_fact(answer, right, where.token) if right is not None else "returned incorrect ids"
-
-
-def _ids_fact(answer: Ids, right: Ids, token: int) -> str:
+def _ids_fact(answer: Ids, right: Ids) -> str:
+    token = first_difference(right.ids, answer.ids)
     if not answer.ids:
         return "returned no ids"
     if token == len(answer.ids):
-        return f"stopped after {token} of {_counted(len(right.ids), 'token')}"
+        return f"stopped after {token} of {show.counted(len(right.ids), 'token')}"
     if token == len(right.ids):
-        return f"returned {_counted(len(answer.ids), 'token')} instead of {len(right.ids)}"
+        return f"returned {show.counted(len(answer.ids), 'token')} instead of {len(right.ids)}"
     return f"returned an incorrect token at index {token}"
 
 
@@ -478,7 +467,7 @@ def _value(value: Any, mismatch: Mismatch) -> str:
         case Bytes(data):
             return show.hex_line(data) or "no bytes"
         case Rows(rows):
-            return _counted(len(rows), "row")
+            return show.counted(len(rows), "row")
         case Table(vocab, merges):
             match where:
                 case EntryDivergence(index):

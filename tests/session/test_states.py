@@ -275,3 +275,17 @@ def test_a_separate_trainer_completes_a_class(project: Project) -> None:
     result = project.judge("mine:EncodeOnly", "--bpe-trainer", "mine:learn", "-v")
     assert result.ret == pytest.ExitCode.OK
     assert states(result)["train-low"] == "PASSED"
+
+
+def test_a_wrong_answer_on_real_text_is_a_failure(project: Project) -> None:
+    project.write("book.txt", "hello world\n")
+    result = project.judge("mine:Greedy", "--bpe-corpus", "book.txt", "-k", "corpus")
+    assert result.ret == pytest.ExitCode.TESTS_FAILED
+    result.stdout.fnmatch_lines(
+        [
+            "FAILED corpus-book.txt",
+            "  compared   with tiktoken",
+            "  rerun      pytest conformance --adapter mine:Greedy * --bpe-corpus book.txt -k corpus-book.txt",
+            "corpus        corpus-book.txt: failed",
+        ]
+    )

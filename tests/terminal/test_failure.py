@@ -38,7 +38,7 @@ from bpe_conformance.outcome import (
 from bpe_conformance.reference import Tokenizer as Reference
 from bpe_conformance.reference import textbook
 from bpe_conformance.run_result import Bug, BugCause, Command, Diagnosis
-from bpe_conformance.terminal.failure import POINTER, WIDTH, Failure, FailureRepr, aligned, describe
+from bpe_conformance.terminal.failure import POINTER, WIDTH, Failure, aligned, describe
 
 EXPECTED = Path(__file__).parent / "expected"
 COMMAND = Command("mytok:Tokenizer")
@@ -300,7 +300,7 @@ def test_rows_fit_whatever_their_length(length: int, place: int) -> None:
     [
         ("case", Command("a:B", ("--bpe-pack", "p")), "a:B --bpe-pack p --bpe-case x", ""),
         ("case", Command("a:B", ("--bpe-spec", "s")), "a:B --bpe-spec s --bpe-case x", "explain x --spec s"),
-        ("corpus", Command("a:B", corpus="book.txt"), "a:B --bpe-corpus book.txt -k x", ""),
+        ("corpus", Command("a:B", corpora=("book.txt",)), "a:B --bpe-corpus book.txt -k x", ""),
     ],
 )
 def test_commands_name_what_holds_the_test(kind: Any, command: Command, rerun: str, explain: str) -> None:
@@ -324,7 +324,7 @@ class Writer:
 
 def test_the_heading_and_the_pointer_are_red(found: Mapping[str, Failure]) -> None:
     writer = Writer()
-    FailureRepr(found["merge-order"]).toterminal(writer)
+    found["merge-order"].toterminal(writer)
     assert [text for text, _, _ in writer.lines] == list(found["merge-order"].lines())
     red = [(text, bold) for text, is_red, bold in writer.lines if is_red]
     assert [(text.split()[0], bold) for text, bold in red] == [("FAILED", True), ("^^", False)]
