@@ -14,10 +14,10 @@ from bpe_conformance.reference import textbook
 
 from ..implementation.calls import CallFailed, TimedOut, answered
 from ..implementation.implementation import Implementation
-from ..implementation.proxy import TokenizerProxy
-from ..outcome import Answer, Dependence, Ids, Mismatch, Refusal, Rows, Table, Text, fingerprint
+from ..outcome import Answer, Dependence, Ids, Mismatch, Question, Refusal, Rows, Table, Text, fingerprint
 from .expectations import oracle, whole_text, with_allowed
 from .judging import judge
+from .operations import OPERATIONS, ask
 from .skipping import adapted
 
 MOST_PIECES = 16
@@ -95,11 +95,10 @@ def _holds_what_it_saved(mismatch: Mismatch, model: Model, implementation: Imple
     if saved.merges != expected.merges or not more or len(saved.vocab) - len(more) < len(expected.vocab):
         return False
     tokenizer = implementation.build(model)
-    return all(answered(partial(_text_of, tokenizer, index)) == Text(token.decode()) for index, token in more.items())
-
-
-def _text_of(tokenizer: TokenizerProxy, index: int) -> Answer:
-    return Text(tokenizer.decode([index]))
+    decode = OPERATIONS["decode"]
+    return all(
+        answered(partial(decode, tokenizer, {"ids": [index]})) == Text(token.decode()) for index, token in more.items()
+    )
 
 
 def _of_batch(mismatch: Mismatch, model: Model, implementation: Implementation) -> Dependence | None:
@@ -122,7 +121,7 @@ def _on_encode(text: str, model: Model, implementation: Implementation, got: Ans
     """Find out whether `encode` of the whole text gives the same wrong answer as a stream, a batch or files."""
     if "encode" not in implementation.capabilities:
         return None
-    alone = _asked(lambda: implementation.build(model).encode(text))
+    alone = _encoded(text, model, implementation)
     return Dependence("encode", text) if fingerprint(alone) == fingerprint(got) else None
 
 
@@ -135,7 +134,7 @@ def _on_parts(text: str, model: Model, implementation: Implementation, got: Answ
     if "encode" not in implementation.capabilities:
         return None
     if isinstance(got, Refusal):
-        alone = _asked(lambda: implementation.build(model).encode(""))
+        alone = _encoded("", model, implementation)
         same = isinstance(alone, Refusal) and (alone.kind, alone.traceback[-1:]) == (got.kind, got.traceback[-1:])
         return Dependence("encode", "") if same and got.traceback else None
     if not isinstance(got, Ids) or model.is_large or len(text) > LONGEST_IN_PARTS:
@@ -186,7 +185,11 @@ def _on_pieces(text: str, section: str, model: Model, implementation: Implementa
 
 
 def _correct_alone(text: str, model: Model, implementation: Implementation, right: textbook.Tokenizer) -> bool:
-    return _asked(lambda: implementation.build(model).encode(text)) == Ids(tuple(right.encode(text)))
+    return _encoded(text, model, implementation) == Ids(tuple(right.encode(text)))
+
+
+def _encoded(text: str, model: Model, implementation: Implementation) -> Answer:
+    return ask(Question("encode", model, {"text": text}), implementation)
 
 
 def _asked(ask: Callable[[], list[int]]) -> Answer:

@@ -1,24 +1,27 @@
-"""Tests encodings: the ids of a text, of several texts, or from a tokenizer that was loaded from files."""
+"""Tests encodings: the ids of a text, of several texts, of chunks, and how much of these is held back."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from bpe_conformance.fixtures import Model
 from bpe_conformance.fixtures.spec import Case
+from bpe_conformance.reference import textbook
 
-from ..implementation.calls import CallFailed, TimedOut, answered
+from ..implementation.calls import CallFailed, TimedOut
 from ..implementation.implementation import Implementation
 from ..implementation.proxy import TokenizerProxy
 from ..outcome import (
     Answer,
     AnyError,
+    AtMost,
     EncodingDivergence,
     Expectation,
     Ids,
     Lossless,
+    Measure,
     Mismatch,
     NewIds,
     Question,
@@ -29,8 +32,20 @@ from ..outcome import (
     first_difference,
 )
 from . import divergence
-from .expectations import LOOKUP_KEYS, acceptable_ids, question, value_for, whole_text, with_allowed
-from .operations import OPERATIONS
+from .expectations import (
+    LOOKUP_KEYS,
+    acceptable_ids,
+    chunkings,
+    expression,
+    question,
+    value_for,
+    whole_text,
+    with_allowed,
+)
+from .operations import OPERATIONS, ask
+
+HELD_BACK = 16_384
+"""How many characters a lazy stream may hold back, in addition to the longest chunk, pre-token and special token."""
 
 
 def judge(
@@ -96,10 +111,9 @@ def judge_allowed(case: Case, implementation: Implementation) -> Mismatch | None
 
 def judge_batch(case: Case, implementation: Implementation) -> Mismatch | None:
     """Return how the rows of `encode_batch` differ from those that `case` expects."""
-    assert case.model is not None
-    model, asked = case.model, question(case)
+    asked = question(case)
     expected = Rows(tuple(tuple(row["ids"]) for row in case.expect["batch"]))
-    answer = answered(lambda: OPERATIONS["batch"](implementation.build(model), asked.input))
+    answer = ask(asked, implementation)
     if answer == expected:
         return None
     if not isinstance(answer, Rows):
@@ -108,6 +122,48 @@ def judge_batch(case: Case, implementation: Implementation) -> Mismatch | None:
     both = row < min(len(expected.rows), len(answer.rows))
     token = first_difference(expected.rows[row], answer.rows[row]) if both else 0
     return Mismatch(asked, Expectation((expected,)), answer, RowDivergence(row, token))
+
+
+def judge_stream(case: Case, implementation: Implementation) -> Mismatch | None:
+    """Return how the ids of the first incorrect list of chunks differ, or else how much the stream holds back."""
+    assert case.model is not None
+    if "lazy" in case.expect:
+        return _judge_laziness(case, case.model, implementation)
+    for chunks in chunkings(case):
+        found = judge(case, implementation, Question("stream", case.model, {"chunks": chunks}))
+        if found is not None:
+            return found
+    return None
+
+
+def _judge_laziness(case: Case, model: Model, implementation: Implementation) -> Mismatch | None:
+    chunks = chunkings(case)[0]
+    read = emitted = most = 0
+
+    def counted() -> Iterator[str]:
+        nonlocal read
+        for chunk in chunks:
+            read += len(chunk)
+            yield chunk
+
+    def seen(index: int) -> None:
+        nonlocal emitted, most
+        most = max(most, read - emitted)
+        emitted += len(model.vocab.get(index, b""))
+
+    text = "".join(chunks)
+    longest = [
+        chunks,
+        model.special_tokens or ("",),
+        textbook.split(text, expression(model.pattern, implementation.conventions)),
+    ]
+    bound = HELD_BACK + sum(max(map(len, parts)) for parts in longest)
+    asked, expected = question(case), Expectation((AtMost(bound),))
+    try:
+        implementation.build(model).watch_stream(counted(), seen)
+    except (CallFailed, TimedOut) as failed:
+        return Mismatch(asked, expected, failed.answer)
+    return None if most <= bound else Mismatch(asked, expected, Measure(most))
 
 
 def _holds_under(expect: Mapping[str, Any], key: str, model: Model, text: str, answer: Answer, spelled: bytes) -> bool:

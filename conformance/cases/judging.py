@@ -6,7 +6,7 @@ from bpe_conformance.fixtures.spec import Case
 
 from ..implementation.implementation import Implementation
 from ..outcome import Mismatch
-from . import decoding, encoding, files, streaming, training
+from . import decoding, encoding, files, training
 from .expectations import under
 from .skipping import adapted
 
@@ -31,7 +31,7 @@ def judge(case: Case, implementation: Implementation) -> Mismatch | None:
         case "load":
             return files.judge_loading(case, implementation)
         case "stream":
-            return streaming.judge(case, implementation)
+            return encoding.judge_stream(case, implementation)
         case "encode_allowed":
             return encoding.judge_allowed(case, implementation)
         case _:  # encode, construct

@@ -1,12 +1,14 @@
-"""Asks one tokenizer what a question asks."""
+"""Asks a tokenizer a question."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from ..implementation.calls import answered
+from ..implementation.implementation import Implementation
 from ..implementation.proxy import TokenizerProxy
-from ..outcome import Accepted, Answer, Bytes, Ids, Rows, Text
+from ..outcome import Accepted, Answer, Bytes, Ids, Question, Rows, Text
 
 OPERATIONS: Mapping[str, Callable[[TokenizerProxy, Mapping[str, Any]], Answer]] = {
     "construct": lambda tokenizer, given: Accepted(),
@@ -19,3 +21,10 @@ OPERATIONS: Mapping[str, Callable[[TokenizerProxy, Mapping[str, Any]], Answer]] 
     "batch": lambda tokenizer, given: Rows(tuple(map(tuple, tokenizer.encode_batch(given["texts"])))),
 }
 """Operation → a function of a tokenizer and the input of a question."""
+
+
+def ask(question: Question, implementation: Implementation) -> Answer:
+    """Return the answer of a tokenizer that is built from the model of the question, or how the call failed."""
+    model = question.model
+    assert model is not None
+    return answered(lambda: OPERATIONS[question.operation](implementation.build(model), question.input))

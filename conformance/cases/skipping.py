@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from bpe_conformance.fixtures import read_text
 from bpe_conformance.fixtures.conventions import DEFAULTS
 from bpe_conformance.fixtures.spec import Case
 from bpe_conformance.reference import textbook
 
 from ..implementation.implementation import Implementation
-from .expectations import expression, is_computed, oracle, texts_of, whole_text
+from .expectations import expression, is_computed, oracle, question, texts_of, whole_text
 
 NEEDS = {
     "train": "train",
@@ -91,24 +90,17 @@ def adapted(case: Case, implementation: Implementation) -> Case | None:
     If no text spells a special token, the special tokens are removed, and in training `vocab_size` is reduced by their
     number.
     """
-    claimed = "train-special" if case.op == "train" else "special"
-    named = list(_special_tokens(case))
+    model = case.model
+    claimed = "train-special" if model is None else "special"
+    named = question(case).input["special_tokens"] if model is None else model.special_tokens
     if not named or claimed in implementation.capabilities or implementation.fixed_model is not None:
         return case
     about = case.clause.section == "SPECIAL" or case.clause.id.startswith(("TRAIN-SPECIAL", "TRAIN-IDS"))
     if about or any(token in text for token in named for text in texts_of(case)):
         return None
-    if case.op == "train":
-        given = case.input["train"]
-        distinct = len(dict.fromkeys(filter(None, named)))
-        changed = {**given, "special_tokens": [], "vocab_size": given["vocab_size"] - distinct}
-        return replace(case, input={**case.input, "train": changed})
-    assert case.model is not None
-    return replace(case, model=replace(case.model, special_tokens=None))
-
-
-def _special_tokens(case: Case) -> Iterator[str]:
-    if case.op == "train":
-        yield from map(read_text, case.input["train"]["special_tokens"])
-    elif case.model is not None:
-        yield from case.model.special_tokens or ()
+    if model is not None:
+        return replace(case, model=replace(model, special_tokens=None))
+    given = case.input["train"]
+    distinct = len(dict.fromkeys(filter(None, named)))
+    changed = {**given, "special_tokens": [], "vocab_size": given["vocab_size"] - distinct}
+    return replace(case, input={**case.input, "train": changed})

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import product
+from typing import Any
 
 from bpe_conformance.fixtures import Merge
 from bpe_conformance.fixtures.conventions import CONVENTIONS
@@ -30,7 +32,6 @@ from ..outcome import (
 from . import divergence
 from .expectations import expression, question, read_merges, training_key, value_for
 
-_Conventions = Mapping[str, str]
 MOST_COUNTED = 1_000_000
 """Characters × entries of a training of which the pairs are counted again."""
 
@@ -45,9 +46,8 @@ def judge(case: Case, implementation: Implementation, stored: Case, tries_conven
         tries_conventions: whether to find the conventions under which the answer is correct, which takes a long time.
     """
     asked = question(case)
-    given = _Training(case, **asked.input)
-    conventions = implementation.conventions
-    acceptable = given.acceptable(conventions)
+    given = _Training(case, implementation.conventions, **asked.input)
+    acceptable = given.acceptable()
     expected = Expectation(acceptable)
     try:
         trained = implementation.train(given.text, given.vocab_size, given.special_tokens, given.pattern)
@@ -55,20 +55,20 @@ def judge(case: Case, implementation: Implementation, stored: Case, tries_conven
         refused = isinstance(failed.answer, Refusal) and any(isinstance(one, AnyError) for one in acceptable)
         return None if refused else Mismatch(asked, expected, failed.answer)
     answer = Table(trained.vocab, tuple(trained.merges))
-    if not given.values(conventions):
+    if not given.values:
         return Mismatch(asked, expected, answer)
-    where = given.divergence(answer, conventions)
+    where = given.divergence(answer)
     if where is None:
         return None
     compared = None
-    if isinstance(where, TrainingDivergence) and given.has_its_entries(answer, conventions):
-        named = _Training(stored, **question(stored).input).named
-        compared = Table(textbook.build_vocab(answer.merges, named), answer.merges)
-    others = given.other_conventions(answer, conventions) if tries_conventions else ()
+    if isinstance(where, TrainingDivergence) and given.has_its_entries(answer):
+        named = filter(None, question(stored).input["special_tokens"])
+        compared = Table(textbook.build_vocab(answer.merges, list(named)), answer.merges)
+    others = given.other_conventions(answer) if tries_conventions else ()
     return Mismatch(asked, expected, answer, where, conventions=others, compared=compared)
 
 
-def is_correct_up_to_ties(case: Case, mismatch: Mismatch, conventions: _Conventions) -> bool | None:
+def is_correct_up_to_ties(case: Case, mismatch: Mismatch, conventions: Mapping[str, str]) -> bool | None:
     """Return whether each merge of an answer is a pair of the highest count, and the entries are correct.
 
     Args:
@@ -78,86 +78,89 @@ def is_correct_up_to_ties(case: Case, mismatch: Mismatch, conventions: _Conventi
 
     Returns: None if that takes too long.
     """
-    given, answer = _Training(case, **{"pattern": "gpt2", **mismatch.asked.input}), mismatch.answer
+    up_to_ties = {**conventions, "tie_break": "unspecified"}
+    given, answer = _Training(case, up_to_ties, **{"pattern": "gpt2", **mismatch.asked.input}), mismatch.answer
     if any(isinstance(one, AnyError) for one in mismatch.expected.alternatives):
         return False
     if len(given.text) * given.vocab_size > MOST_COUNTED:
         return None
-    up_to_ties = {**conventions, "tie_break": "unspecified"}
-    return isinstance(answer, Table) and given.divergence(answer, up_to_ties) is None
+    return isinstance(answer, Table) and given.divergence(answer) is None
 
 
 @dataclass(frozen=True)
 class _Training:
-    """A training case in Python values."""
+    """A training case in Python values, under certain conventions."""
 
     case: Case
+    conventions: Mapping[str, str]
     text: str
     vocab_size: int
     special_tokens: list[str]
     pattern: str
 
-    @property
+    @cached_property
     def named(self) -> list[str]:
         """The special tokens that are not empty."""
         return [token for token in self.special_tokens if token]
 
-    def words(self, conventions: _Conventions) -> list[textbook.Word]:
-        """Return the pre-tokens that are counted."""
-        cut = self.special_tokens if conventions["train_special"] == "boundary" else ()
-        return textbook.corpus(self.text, cut, expression(self.pattern, conventions))
+    @property
+    def words(self) -> list[textbook.Word]:
+        """The pre-tokens that are counted."""
+        cut = self.special_tokens if self.conventions["train_special"] == "boundary" else ()
+        return textbook.corpus(self.text, cut, expression(self.pattern, self.conventions))
 
     @property
-    def _alternatives(self) -> list[Mapping[str, object]]:
-        return list(self.case.expect.get("any_of", (self.case.expect,)))
-
-    def values(self, conventions: _Conventions) -> list[list[Merge] | None]:
-        """Return the accepted lists of merges, or None if the case stores none for these conventions."""
-        found = [value_for(one, training_key(conventions)) for one in self._alternatives if "error" not in one]
-        return [read_merges(value["merges"]) if value else None for value in found]
-
-    def acceptable(self, conventions: _Conventions) -> tuple[Acceptable, ...]:
-        """Return the correct result under `conventions`."""
-        errors = [AnyError(str(one["error"])) for one in self._alternatives if "error" in one]
-        lists = self.values(conventions)
-        return (*errors, *(self._table(merges, conventions) for merges in lists))
-
-    def _table(self, merges: list[Merge] | None, conventions: _Conventions) -> Acceptable:
-        if merges is None or conventions["tie_break"] == "unspecified":
-            return HighestCount(self._most_merges)
-        return Table(self._vocab(merges, conventions), tuple(merges))
-
-    @property
-    def _most_merges(self) -> int:
+    def most_merges(self) -> int:
+        """How many merges fill the vocabulary, if none of them makes a special token."""
         return self.vocab_size - 256 - len(dict.fromkeys(self.named))
 
-    def _vocab(self, merges: Sequence[Merge], conventions: _Conventions) -> dict[int, bytes]:
-        return textbook.build_vocab(merges, self.named, conventions["byte_order"], conventions["id_layout"])
+    @property
+    def alternatives(self) -> Sequence[Mapping[str, Any]]:
+        """The expectations of the case, of which one has to be met."""
+        found: Sequence[Mapping[str, Any]] = self.case.expect.get("any_of", (self.case.expect,))
+        return found
 
-    def has_its_entries(self, answer: Table, conventions: _Conventions) -> bool:
+    @cached_property
+    def values(self) -> list[list[Merge] | None]:
+        """The accepted lists of merges, or None if the case stores none for these conventions."""
+        key = training_key(self.conventions)
+        found = [value_for(one, key) for one in self.alternatives if "error" not in one]
+        return [read_merges(value["merges"]) if value else None for value in found]
+
+    def acceptable(self) -> tuple[Acceptable, ...]:
+        """Return the correct results."""
+        errors = [AnyError(one["error"]) for one in self.alternatives if "error" in one]
+        return (*errors, *map(self._table, self.values))
+
+    def _table(self, merges: list[Merge] | None) -> Acceptable:
+        if merges is None or self.conventions["tie_break"] == "unspecified":
+            return HighestCount(self.most_merges)
+        return Table(self.vocab(merges), tuple(merges))
+
+    def vocab(self, merges: Sequence[Merge]) -> dict[int, bytes]:
+        """Return the vocabulary of these merges."""
+        order, layout = self.conventions["byte_order"], self.conventions["id_layout"]
+        return textbook.build_vocab(merges, self.named, order, layout)
+
+    def has_its_entries(self, answer: Table) -> bool:
         """Return whether the vocabulary has the entries of its merges, under any ids."""
-        return set(answer.vocab.values()) == set(self._vocab(answer.merges, conventions).values())
+        return set(answer.vocab.values()) == set(self.vocab(answer.merges).values())
 
-    def _is_correct(self, answer: Table, conventions: _Conventions) -> bool:
-        """Return whether the table is a stored one under `conventions`; no tie rule is `unspecified`."""
-        return list(answer.merges) in self.values(conventions) and self._entries(answer, conventions) is None
-
-    def divergence(self, answer: Table, conventions: _Conventions) -> Divergence | None:
-        """Return where the table differs under `conventions`, or None if it is correct."""
-        lists = self.values(conventions)
-        accepted = [merges for merges in lists if merges is not None]
+    def divergence(self, answer: Table) -> Divergence | None:
+        """Return where the table differs, or None if it is correct."""
+        accepted = [merges for merges in self.values if merges is not None]
         merges = list(answer.merges)
-        if conventions["tie_break"] == "unspecified" or not accepted:
+        if self.conventions["tie_break"] == "unspecified" or not accepted:
             named = {token.encode("utf-8") for token in self.named}
-            most_merges = self._most_merges + sum(left + right in named for left, right in merges)
-            words = self.words(conventions)
-            return _highest_counts(words, most_merges, merges) or self._entries(answer, conventions)
+            most_merges = self.most_merges + sum(left + right in named for left, right in merges)
+            return _highest_counts(self.words, most_merges, merges) or self.entries(answer)
         if merges not in accepted:
-            return divergence.training(self.words(conventions), accepted[0], merges)
-        return self._entries(answer, conventions)
+            return divergence.training(self.words, accepted[0], merges)
+        return self.entries(answer)
 
-    def _entries(self, answer: Table, conventions: _Conventions) -> Divergence | None:
-        expected = self._vocab(answer.merges, conventions)
+    def entries(self, answer: Table) -> Divergence | None:
+        """Return where the vocabulary differs from that of its merges, as far as the clause says."""
+        expected = self.vocab(answer.merges)
         if self.case.clause.id == "TRAIN-IDS-2":
             return _first_entry(expected, answer.vocab)
         wanted, got = Counter(expected.values()), Counter(answer.vocab.values())
@@ -167,17 +170,17 @@ class _Training:
             return None
         return VocabDivergence(tuple(sorted(wanted - got)), tuple(sorted(got - wanted)))
 
-    def other_conventions(self, answer: Table, conventions: _Conventions) -> tuple[tuple[tuple[str, str], ...], ...]:
-        """Return the smallest sets of changed conventions under which the table is correct."""
+    def other_conventions(self, answer: Table) -> tuple[tuple[tuple[str, str], ...], ...]:
+        """Return the smallest sets of changed conventions, without open ties, under which the table is correct."""
         found: list[tuple[tuple[str, str], ...]] = []
+        merges = list(answer.merges)
         names = ("tie_break", "byte_order", "id_layout", "train_special")
         options = [[value for value in CONVENTIONS[name] if value != "unspecified"] for name in names]
         for values in product(*options):
-            changed = tuple(
-                (name, value) for name, value in zip(names, values, strict=True) if value != conventions[name]
-            )
-            other = {**conventions, **dict(changed)}
-            if changed and None not in self.values(other) and self._is_correct(answer, other):
+            pairs = zip(names, values, strict=True)
+            changed = tuple((name, value) for name, value in pairs if value != self.conventions[name])
+            other = replace(self, conventions={**self.conventions, **dict(changed)})
+            if changed and None not in other.values and merges in other.values and other.entries(answer) is None:
                 found.append(changed)
         least = min(map(len, found), default=0)
         return tuple(one for one in found if len(one) == least)

@@ -11,9 +11,9 @@ from pathlib import Path
 from bpe_conformance.fixtures import END_OF_TEXT, PATTERNS, gpt2, gpt2_model
 from bpe_conformance.fixtures.yaml_file import SpecError
 
-from ..implementation.calls import CallFailed, TimedOut
+from ..cases.operations import ask
 from ..implementation.implementation import Implementation
-from ..outcome import Answer, EncodingDivergence, Expectation, Ids, Mismatch, Question, first_difference
+from ..outcome import EncodingDivergence, Expectation, Ids, Mismatch, Question, first_difference
 from ..terminal import show
 
 BLOCK = 1 << 16
@@ -37,16 +37,15 @@ def find(path: str) -> Corpus:
     Raises:
         SpecError: if there is nothing to read.
     """
-    root = Path(sysconfig.get_path("stdlib")) if path == "stdlib" else Path(path)
+    is_stdlib = path == "stdlib"
+    root = Path(sysconfig.get_path("stdlib")) if is_stdlib else Path(path)
     if root.is_file():
         return Corpus(show.ascii_only(f"corpus-{root.name}"), (root,))
-    pattern = "*.py" if path == "stdlib" else "*"
-    files = [file for file in sorted(root.rglob(pattern)) if file.is_file()]
-    if path == "stdlib":
-        files = [file for file in files if "site-packages" not in file.parts]
+    files = [file for file in sorted(root.rglob("*.py" if is_stdlib else "*")) if file.is_file()]
+    files = [file for file in files if not is_stdlib or "site-packages" not in file.parts]
     if not files:
         raise SpecError(f"{path}: there is no text here; name a file, a directory with files, or stdlib")
-    return Corpus(show.ascii_only(f"corpus-{path if path == 'stdlib' else root.resolve().name}"), tuple(files))
+    return Corpus(show.ascii_only(f"corpus-{path if is_stdlib else root.resolve().name}"), tuple(files))
 
 
 @lru_cache(maxsize=1)
@@ -92,12 +91,8 @@ def compare(corpus: Corpus, implementation: Implementation) -> Mismatch | None:
         for text in blocks(file):
             expected = Ids(tuple(engine(text)))
             asked = Question("encode", model, {"text": text}, f"a block of {show.ascii_only(str(file))}")
-            answer: Answer
-            try:
-                with implementation.time_limit(TIMEOUT_FACTOR):
-                    answer = Ids(tuple(implementation.build(model).encode(text)))
-            except (CallFailed, TimedOut) as failed:
-                answer = failed.answer
+            with implementation.time_limit(TIMEOUT_FACTOR):
+                answer = ask(asked, implementation)
             if answer != expected:
                 where = None
                 if isinstance(answer, Ids):
