@@ -74,7 +74,7 @@ def build(result: RunResult) -> Document:
             {"count": count, "reason": ascii_only(reason)}
             for count, reason in skipped(result.outcomes, result.tested.capabilities)
         ],
-        "causes": [_visible(_cause(one, result.by_test)) for one in result.diagnosis.causes],
+        "causes": [_visible(_cause(one, result)) for one in result.diagnosis.causes],
         "unexplained": list(result.diagnosis.unexplained),
         "passes_alone": result.diagnosis.passes_alone,
         "next": ascii_only(causes.advice(result)),
@@ -97,8 +97,8 @@ def _visible(value: Any) -> Any:
     return [_visible(part) for part in value] if isinstance(value, list) else value
 
 
-def _cause(cause: Cause, outcomes: Mapping[str, Outcome]) -> dict[str, Any]:
-    own = {"name": causes.name(cause), "tests": list(cause.tests), "smallest": causes.example(cause, outcomes)}
+def _cause(cause: Cause, result: RunResult) -> dict[str, Any]:
+    own = {"name": causes.name(cause), "tests": list(cause.tests), "smallest": causes.example(cause, result).test}
     match cause:
         case BugCause(bugs):
             return {"kind": "bug", **own, "bugs": [asdict(one) for one in bugs]}

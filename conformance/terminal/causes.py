@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 import textwrap
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator
 
 from ..outcome import Outcome
 from ..run_result import BugCause, Cause, Command, ConventionCause, ErrorCause, RunResult
@@ -59,14 +59,14 @@ def lines(result: RunResult, examples: bool = True) -> Iterator[tuple[str, str]]
         yield "  rule       ERROR-STATE-1: bpe-conformance explain ERROR-STATE-1", ""
         yield "", ""
     for number, cause in enumerate(diagnosis.causes, 1):
-        shown = example(cause, result.by_test)
+        shown = example(cause, result)
         yield f"{number}. {name(cause)} explains {len(cause.tests)} of {total}.", "cause"
         yield from ((line, "") for line in _described(cause, result.command))
         if examples and number <= MOST_EXAMPLES:
             yield "", ""
-            yield from for_terminal(result.by_test[shown], result).brief().styled()
+            yield from for_terminal(shown, result).brief().styled()
         else:
-            yield f"  rerun      {result.command.rerun(shown)}", ""
+            yield f"  rerun      {result.command.rerun(shown.test)}", ""
         yield "", ""
 
 
@@ -92,34 +92,30 @@ def _row(label: str, text: str) -> list[str]:
     return textwrap.wrap(f"  {label:<10} {text}", WIDTH, subsequent_indent=" " * 13, break_long_words=False)
 
 
-def example(cause: Cause, outcomes: Mapping[str, Outcome]) -> str:
+def example(cause: Cause, result: RunResult) -> Outcome:
     """Return the test that shows a cause best: the smallest input of the clause that the cause breaks."""
-    clauses = {test: found.id for test in cause.tests if (found := outcomes[test].clause) is not None}
+    clauses = {test: found.id for test in cause.tests if (found := result.by_test[test].clause) is not None}
     broken = [bug.clause for bug in cause.bugs] if isinstance(cause, BugCause) else []
     if isinstance(cause, ConventionCause):
         broken = [RULES.get(cause.conventions[0][0], ""), Counter(clauses.values()).most_common(1)[0][0]]
     own = [[test for test in cause.tests if clauses.get(test) == clause] for clause in broken]
-    return _smallest(next(filter(None, own), cause.tests), outcomes)
+    return _smallest(next(filter(None, own), cause.tests), result)
 
 
-def _smallest(tests: Collection[str], outcomes: Mapping[str, Outcome]) -> str:
+def _smallest(tests: Collection[str], result: RunResult) -> Outcome:
     """Return the test with the smallest input that does not follow from another; the first, if several are equal."""
-    return min(tests, key=lambda test: difficulty(outcomes[test]))
+    return min((result.by_test[test] for test in tests), key=difficulty)
 
 
 def difficulty(outcome: Outcome) -> tuple[bool, int]:
     """Return how hard a failure is to understand: whether it follows from another, and how large its input is."""
-    return outcome.depends, _size(outcome)
-
-
-def _size(outcome: Outcome) -> int:
-    asked = outcome.mismatch.asked if outcome.mismatch is not None else None
-    if asked is None:
-        return 0
-    merges = len(asked.model.merges) if asked.model is not None else 0
-    others = len(asked.model.special_tokens or ()) if asked.model is not None else 0
-    text = sum(len(ascii(value)) for value in asked.input.values())
-    return merges * 4 + others * 4 + text + GOLDEN * (outcome.kind != "case")
+    if outcome.mismatch is None:
+        return False, 0
+    asked = outcome.mismatch.asked
+    size = sum(len(ascii(value)) for value in asked.input.values()) + GOLDEN * (outcome.kind != "case")
+    if asked.model is not None:
+        size += 4 * len(asked.model.merges) + 4 * len(asked.model.special_tokens or ())
+    return outcome.depends, size
 
 
 def advice(result: RunResult) -> str:
@@ -127,20 +123,23 @@ def advice(result: RunResult) -> str:
     diagnosis = result.diagnosis
     if not diagnosis.failing or diagnosis.warnings:
         return ""
-    total = counted(len(diagnosis.failing), "failure")
     if not diagnosis.causes:
-        return f"start with `{result.command.rerun(_smallest(diagnosis.failing, result.by_test))}`"
+        return f"start with `{result.command.rerun(_smallest(diagnosis.failing, result).test)}`"
     first, *others = diagnosis.causes
     if isinstance(first, ConventionCause) and not others:
         return (
-            f"{len(first.tests)} of {total} agree with {_values(first)}: "
+            f"{len(first.tests)} of {counted(len(diagnosis.failing), 'failure')} agree with {_values(first)}: "
             f"if that is intended, declare `{conventions(first)}`"
         )
-    explained = sum(len(cause.tests) for cause in diagnosis.causes)
-    verb = "causes explain" if others else "cause explains"
     names = "; ".join(map(name, diagnosis.causes))
-    head = f"{len(diagnosis.causes)} likely {verb} {explained} of {total}: {names}"
-    return f"{head}; start with `{result.command.rerun(example(first, result.by_test))}`"
+    return f"{_explained(result)}: {names}; start with `{result.command.rerun(example(first, result).test)}`"
+
+
+def _explained(result: RunResult) -> str:
+    causes = result.diagnosis.causes
+    explained = sum(len(cause.tests) for cause in causes)
+    verb = "causes explain" if causes[1:] else "cause explains"
+    return f"{len(causes)} likely {verb} {explained} of {counted(len(result.diagnosis.failing), 'failure')}"
 
 
 def steps(result: RunResult) -> Iterator[str]:
@@ -150,24 +149,24 @@ def steps(result: RunResult) -> Iterator[str]:
     if not line or len(result.tested_outcomes) == 1:
         return
     if alone := result.diagnosis.passes_alone:
-        text = f"next          {alone} passes alone, in a new process. {SHARED}"
-        yield from textwrap.wrap(text, WIDTH, subsequent_indent=" " * 14, break_on_hyphens=False)
+        yield from _next(f"{alone} passes alone, in a new process. {SHARED}")
     if not causes:
         yield f"next          {line}"
         return
     if isinstance(causes[0], ConventionCause) and not causes[1:]:
-        yield from textwrap.wrap(f"next          {line}", WIDTH, subsequent_indent=" " * 14, break_on_hyphens=False)
+        yield from _next(line)
         return
-    explained = sum(len(cause.tests) for cause in causes)
-    total = counted(len(result.diagnosis.failing), "failure")
-    verb, then = ("causes explain", ". Fix one, and run again:") if causes[1:] else ("cause explains", ":")
-    yield f"next          {len(causes)} likely {verb} {explained} of {total}{then}"
+    yield f"next          {_explained(result)}{'. Fix one, and run again:' if causes[1:] else ':'}"
     for number, cause in enumerate(causes, 1):
-        first = result.by_test[example(cause, result.by_test)]
+        first = example(cause, result)
         yield f"  {number}. {name(cause)} ({counted(len(cause.tests), 'failure')})"
         for text in _wrong_and_right(cause, first, result.command):
             yield from textwrap.wrap(text, WIDTH, initial_indent="     ", subsequent_indent="       ")
         yield f"     {result.command.rerun(first.test)}"
+
+
+def _next(text: str) -> list[str]:
+    return textwrap.wrap(f"next          {text}", WIDTH, subsequent_indent=" " * 14, break_on_hyphens=False)
 
 
 def _wrong_and_right(cause: Cause, shown: Outcome, command: Command) -> Iterator[str]:

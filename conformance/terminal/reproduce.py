@@ -14,12 +14,11 @@ from bpe_conformance.fixtures.models import FOLDER
 
 from ..outcome import Question
 from ..run_result import Command, RunResult
-from . import show
+from . import show, wording
 
 LONGEST = 400
 """The longest program that is shown as one line, in characters."""
 ALL_BYTES = "{i: bytes([i]) for i in range(256)}"
-FILES = ("version_line", "newline", "final_newline", "key_order", "ascii", "json_style")
 
 
 def one_line(asked: Question, command: Command) -> str:
@@ -180,7 +179,7 @@ def _model(model: Model, command: Command) -> list[str]:
 def _loaded(asked: Question, model: Model, call: str, command: Command) -> list[str]:
     """Return the lines that write the same files and load them."""
     with tempfile.TemporaryDirectory() as folder:
-        options = {name: asked.input[name] for name in FILES if name in asked.input}
+        options = {name: asked.input[name] for name in wording.FILES if name in asked.input}
         files = gpt2_files.write(model, Path(folder), **options)
         contents = [file.read_bytes() for file in files]
     special = f", {list(model.special_tokens)!a}" if model.special_tokens is not None else ""

@@ -20,15 +20,8 @@ MOST_CLAUSES = 12
 LONGEST_NAME = 60
 LABEL = 14
 NO_METHOD = "the tokenizer has no "
-REASONS = {
-    "train": "the tokenizer has no train",
-    "encode": "the tokenizer has no encode",
-    "decode": "the tokenizer has no decode",
-    "encode_iterable": "the tokenizer has no encode_iterable",
-    "encode_batch": "the tokenizer has no encode_batch",
-    "decode_bytes": "the tokenizer has no decode_bytes",
-    "save": "the tokenizer has no save",
-    "from_files": "the tokenizer has no from_files",
+METHODS = ("train", "encode", "decode", "encode_iterable", "encode_batch", "decode_bytes", "save", "from_files")
+REASONS = {name: f"{NO_METHOD}{name}" for name in METHODS} | {
     "allowed_special": "encode has no parameter allowed_special",
     "special tokens": "the constructor refuses special tokens",
     "special tokens in train": "train refuses special tokens",

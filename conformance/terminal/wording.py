@@ -12,6 +12,7 @@ from ..outcome import (
     TIMED_OUT,
     Acceptable,
     Accepted,
+    Answer,
     AnyError,
     AtMost,
     ByteDivergence,
@@ -114,7 +115,8 @@ def call(asked: Question) -> str:
         case "construct" | "save":
             return f"{method}(...)" if asked.operation == "save" else method
         case "decode" | "decode_bytes":
-            return f"{method}({_sequence(given['ids'], given.get('sequence') == 'tuple')})"
+            shown = show.numbers(given["ids"])
+            return f"{method}({f'({shown[1:-1]})' if given.get('sequence') == 'tuple' else shown})"
         case "stream":
             return f"{method}({_several(given['chunks'], 'chunks')})"
         case "batch":
@@ -128,11 +130,6 @@ def call(asked: Question) -> str:
 
 def _text(text: str) -> str:
     return show.text_line(text, LONGEST)
-
-
-def _sequence(ids: Sequence[int], as_tuple: bool) -> str:
-    shown = ", ".join(map(str, ids[:24])) + (f", ... {len(ids) - 24} more" if len(ids) > 24 else "")
-    return f"({shown})" if as_tuple else f"[{shown}]"
 
 
 def _several(texts: Sequence[str], what: str) -> str:
@@ -418,17 +415,7 @@ def expectation(mismatch: Mismatch) -> str:
 
 def answer(mismatch: Mismatch) -> str:
     """Return the actual answer in one line."""
-    match mismatch.answer:
-        case Fault(_, message) | Refusal(_, message):
-            return message
-        case Changed(what):
-            return "; ".join(what)
-        case Accepted():
-            return "no error"
-        case Measure(amount):
-            return f"{amount:,} characters held back"
-        case found:
-            return _value(found, mismatch)
+    return _value(mismatch.answer, mismatch)
 
 
 def acceptable(value: Acceptable, mismatch: Mismatch) -> str:
@@ -449,13 +436,11 @@ def acceptable(value: Acceptable, mismatch: Mismatch) -> str:
             return f"at most {merges} merges, each a pair of the highest count"
         case Unchanged():
             return "the same, and nothing else changed"
-        case Accepted():
-            return "no error"
         case found:
             return _value(found, mismatch)
 
 
-def _value(value: Any, mismatch: Mismatch) -> str:
+def _value(value: Answer, mismatch: Mismatch) -> str:
     where = mismatch.divergence
     match value:
         case Ids(ids):
@@ -475,9 +460,14 @@ def _value(value: Any, mismatch: Mismatch) -> str:
                 case VocabDivergence():
                     return f"a vocabulary of {len(vocab)} tokens"
             return f"merges {' '.join(show.ranked(merges))}"
+        case Accepted():
+            return "no error"
+        case Measure(amount):
+            return f"{amount:,} characters held back"
+        case Changed(what):
+            return "; ".join(what)
         case Fault(_, message) | Refusal(_, message):
             return message
-    return str(value)
 
 
 def dependence(found: Dependence) -> str:

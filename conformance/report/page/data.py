@@ -113,8 +113,8 @@ def _implementation(
             ]
     return {
         "name": one.name,
-        "version": one.adapter["version"],
-        "command": one.run["base"],
+        "version": one.document["adapter"]["version"],
+        "command": one.document["run"]["base"],
         "states": "".join(STATES[results[key]["state"]] if key in results else STATES["not tested"] for key in cases),
         "failures": failures,
         "reasons": list(reasons.items()),

@@ -93,18 +93,6 @@ class Implementation:
     findings: Sequence[Row]
 
     @property
-    def adapter(self) -> Row:
-        """The report's information about the adapter."""
-        adapter: Row = self.document["adapter"]
-        return adapter
-
-    @property
-    def run(self) -> Row:
-        """The report's information about the run."""
-        run: Row = self.document["run"]
-        return run
-
-    @property
     def causes(self) -> Iterator[Row]:
         """Yield the likely causes, each with what it explains, the bugs to show, and its smallest failing test."""
         results = {one["id"]: one for one in self.document["results"]}
@@ -119,9 +107,10 @@ class Implementation:
     @property
     def in_part(self) -> str:
         """Why the verdicts are about a part of the suite, or ""."""
-        if not self.run["complete"] or self.run["missing"]:
+        run: Row = self.document["run"]
+        if not run["complete"] or run["missing"]:
             return "the run did not end"
-        return self.run["part"] or ("some tests selected" if self.run["selected"] else "")
+        return run["part"] or ("some tests selected" if run["selected"] else "")
 
     def verdict(self, name: str) -> Row | None:
         """Return the verdict for a class of conformance."""
