@@ -23,7 +23,6 @@ from ..packs import tables
 from ..packs.patterns import OWN
 from ..session import corpus
 from ..terminal import show
-from . import tokenizers
 from .bars import bars
 from .train import size
 
@@ -122,7 +121,7 @@ def _sides(left: Implementation, right: Implementation, options: argparse.Namesp
 
 def _side(one: Implementation, other: Implementation, options: argparse.Namespace) -> Side:
     asked = options.table or one.fixed_model or other.fixed_model or "gpt2"
-    model = tokenizers.read(asked, options).model
+    model = tables.read_table([asked], tables.given(options)).model
     if one.fixed_model not in (None, model.name):
         raise CommandError(f"{one.name}: has only the model {one.fixed_model}; leave --table {asked} out")
     if one.fixed_model is None and not _supports(one, model.pattern):

@@ -16,8 +16,9 @@ from bpe_conformance.reference.inputs import is_url
 
 from ..command_error import CommandError
 from ..command_line import print_error
+from ..packs import tables
 from ..terminal.show import counted
-from . import streams, tokenizers
+from . import streams
 from .bars import bars
 
 NUMBERS: dict[str, npt.DTypeLike] = {"uint16": "<u2", "uint32": "<u4"}
@@ -30,7 +31,7 @@ LONGEST = 20
 
 def encode_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `encode`."""
-    tokenizers.arguments(parser)
+    _table_arguments(parser)
     parser.add_argument(
         "files",
         nargs="*",
@@ -48,9 +49,23 @@ def encode_arguments(parser: argparse.ArgumentParser) -> None:
 
 def decode_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `decode`."""
-    tokenizers.arguments(parser)
+    _table_arguments(parser)
     parser.add_argument("file", nargs="?", default=streams.STANDARD, metavar="FILE", help="ids; default standard input")
     _output_arguments(parser, "FILE")
+
+
+def _table_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "tokenizer",
+        metavar="TABLE",
+        help="gpt2, cl100k or o200k; a directory written by train, or with vocab.json and merges.txt; "
+        "a rank file (base64 rank); a tokenizer.json",
+    )
+    tables.options(parser)
+
+
+def _tokenizer(options: argparse.Namespace) -> Tokenizer:
+    return Tokenizer.from_model(tables.read_table([options.tokenizer], tables.given(options)).model)
 
 
 def _output_arguments(parser: argparse.ArgumentParser, target: str) -> None:
@@ -68,7 +83,7 @@ def encode_run(options: argparse.Namespace) -> int:
     """Run `encode`."""
     if options.workers < 1:
         raise CommandError(f"--workers {options.workers}: must be at least 1")
-    one = tokenizers.tokenizer(options)
+    one = _tokenizer(options)
     if options.form in NUMBERS and max(one.vocab) > np.iinfo(NUMBERS[options.form]).max:
         raise CommandError(f"--as {options.form}: the id {max(one.vocab)} does not fit; use uint32")
     if len(options.files) > 1 or options.shard_size is not None or any(map(is_url, options.files)):
@@ -154,7 +169,7 @@ def _encoded(one: Tokenizer, decoded: Iterator[str], options: argparse.Namespace
 def decode_run(options: argparse.Namespace) -> int:
     """Run `decode`."""
     options.form = options.form or "text"
-    one = tokenizers.tokenizer(options)
+    one = _tokenizer(options)
     streams.check_other([options.file], options.target)
     with streams.opened(options.file) as source, streams.written(options.target, binary=False) as target:
         for part in _decoded(one, source, options):
