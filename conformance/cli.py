@@ -194,6 +194,7 @@ def _run(command: Command, options: argparse.Namespace) -> int:
 
     try:
         status: int = command.function("run")(options)
+        return status
     except BrokenPipeError:
         raise
     except (CommandError, SelectionError, SpecError) as error:
@@ -201,7 +202,6 @@ def _run(command: Command, options: argparse.Namespace) -> int:
     except OSError as error:
         file = f"{error.filename}: " if error.filename else ""
         return _failed(f"{file}{error.strerror or error}")
-    return status
 
 
 def _failed(message: str) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import Protocol
 
 from bpe_conformance.fixtures.spec import CLASS_OF_OP, LEVELS, SECTIONS, Clause
@@ -58,7 +59,7 @@ class Selection:
         """
         for name in self.ids:
             known(name, ids, "case or property")
-        prefixes = {prefix for clause in clauses for prefix in _prefixes(clause)}
+        prefixes = {prefix for clause in clauses for prefix in accumulate(clause.split("-"), "{}-{}".format)}
         for name in self.clauses:
             known(name.rstrip("-"), prefixes, "clause")
         for name in self.sections:
@@ -73,7 +74,7 @@ class Selection:
         clause = entry.clause
         return (
             (not self.ids or entry.id in self.ids)
-            and (not self.clauses or any(_is_under(clause.id, name.rstrip("-")) for name in self.clauses))
+            and (not self.clauses or any(f"{clause.id}-".startswith(f"{name.rstrip('-')}-") for name in self.clauses))
             and (not self.sections or clause.section in map(str.upper, self.sections))
             and (not self.levels or clause.level in self.levels)
             and (not self.operations or getattr(entry, "op", None) in self.operations)
@@ -110,12 +111,3 @@ def known(name: str, names: Iterable[str], what: str, listed: bool = False, see:
     else:
         fix = f"choose one of {', '.join(every)}" if listed else f"{see} shows all of them"
     raise SelectionError(f"there is no {what} {name!a}; {fix}")
-
-
-def _prefixes(clause: str) -> list[str]:
-    parts = clause.split("-")
-    return ["-".join(parts[:count]) for count in range(1, len(parts) + 1)]
-
-
-def _is_under(clause: str, prefix: str) -> bool:
-    return clause == prefix or clause.startswith(prefix + "-")

@@ -70,7 +70,7 @@ class _Prober:
         self.constructor_refuses = False
 
     def probe(self) -> Iterator[str]:
-        if self._implementation.can_spawn:
+        if self._implementation.spawn is not None:
             yield "new process"
         if not self._implementation.is_remote:
             yield "shared memory"

@@ -63,6 +63,7 @@ class Implementation:
         capabilities: what it supports, see `capabilities.settle`.
         spellings: pattern → what it calls it, for training with the prefix `train-`.
         returns_pair: whether `train` returned a pair (vocab, merges), no tokenizer.
+        spawn: starts it in a new process, or None if that is not possible.
         limit: seconds that the calls of one case may take, or infinity.
         seconds: seconds that all calls have taken, once the time limits around them have ended.
     """
@@ -89,7 +90,7 @@ class Implementation:
         self.seconds = 0.0
         self.spellings: dict[str, str] = {}
         self.returns_pair = False
-        self._spawn = spawn
+        self.spawn = spawn
         self._stderr = stderr
         self._large: dict[str, TokenizerProxy | CallFailed] = {}
         if not callable(target):
@@ -123,11 +124,6 @@ class Implementation:
             return "Python"
         announced = getattr(self.target, "language", "")
         return announced if isinstance(announced, str) else ""
-
-    @property
-    def can_spawn(self) -> bool:
-        """Whether it can be started in a new process."""
-        return self._spawn is not None
 
     @property
     def is_remote(self) -> bool:
@@ -226,9 +222,9 @@ class Implementation:
 
         Its capabilities are not probed again, so the caller's first call is the first call of the process.
         """
-        assert self._spawn is not None
+        assert self.spawn is not None
         other = copy.copy(self)
-        other.target, other._spawn, other._large = self.call("a new process", self._spawn, environment), None, {}
+        other.target, other.spawn, other._large = self.call("a new process", self.spawn, environment), None, {}
         other.capabilities = self.capabilities - {"new process", "shared memory"}
         try:
             yield other

@@ -13,7 +13,7 @@ from bpe_conformance.adapters.shapes.functions import with_trainer
 
 from .calls import Raised, TimedOut, call
 from .capabilities import LoadError
-from .implementation import Implementation, SpawnFactory
+from .implementation import Implementation
 from .time_limit import time_limit
 
 __all__ = ["LoadError", "load"]
@@ -36,38 +36,29 @@ def load(
     Raises:
         LoadError: if it cannot be imported or tested; one line.
     """
-    spawn = None if name.startswith("cmd:") else _spawner(name, trainer, limit)
+    is_program = name.startswith("cmd:")
 
     def resolved() -> Any:
-        if isolate and spawn is not None:
+        if isolate and not is_program:
             return isolated(name, trainer, time_limit=limit)
         target = resolve(name)
         return with_trainer(target, trainer) if trainer else target
+
+    def spawn(environment: Mapping[str, str]) -> Any:
+        return isolated(name, trainer, time_limit=limit, env=environment, memory=0)  # no limit of memory
 
     with contextlib.redirect_stdout(sys.stderr):
         try:
             with time_limit(IMPORT_FACTOR * limit, stderr):
                 target = call("", resolved)
-            return call("", Implementation, name, target, limit, spawn, stderr)
+            return call("", Implementation, name, target, limit, None if is_program else spawn, stderr)
         except TimedOut as late:
-            raise LoadError(_unanswered(name, late)) from None
+            if is_program:
+                see = "bpe-conformance check-bridge shows what goes to and fro"
+                raise LoadError(f"{name}: the program gives {late} to start; {see}") from None
+            raise LoadError(f"{name}: importing it gives {late}") from None
         except Raised as raised:
             if isinstance(raised.error, AdapterError | LoadError):
                 raise LoadError(str(raised.error)) from None
             at = f" ({raised.where[-1].partition(' in ')[0]})" if raised.where else ""
             raise LoadError(f"{name}: looking at it{raised}{at}") from None
-
-
-def _spawner(name: str, trainer: str | None, limit: float) -> SpawnFactory:
-    """Return what starts the adapter in a new process, without a limit of memory."""
-
-    def spawn(environment: Mapping[str, str]) -> Any:
-        return isolated(name, trainer, time_limit=limit, env=environment, memory=0)
-
-    return spawn
-
-
-def _unanswered(name: str, late: TimedOut) -> str:
-    if name.startswith("cmd:"):
-        return f"{name}: the program gives {late} to start; bpe-conformance check-bridge shows what goes to and fro"
-    return f"{name}: importing it gives {late}"

@@ -162,7 +162,7 @@ class BpeItem(pytest.Item):
         state, reason = self._state(found)
         fields: dict[str, Any] = {"reason": reason, "stale": found is None and state == "failed"}
         if found is not None:
-            fields |= {**_fields(found), "more": tuple(self._made("failed", **_fields(one)) for one in found.more)}
+            fields |= {**vars(found), "more": tuple(self._made("failed", **vars(one)) for one in found.more)}
         self.outcome = self._made(state, seconds=round(self.run.implementation.seconds - before, 4), **fields)
         if state == "failed":
             raise TestFailed
@@ -292,10 +292,6 @@ class PropertyItem(BpeItem):
         with self.shorter_limit(operations), run.implementation.time_limit(math.inf):
             found = self.tested.run(run.implementation, effort)
         return found if run.fuzzing is None else run.fuzzing.ended(self.tested, found)
-
-
-def _fields(found: engine.Found) -> dict[str, Any]:
-    return {"mismatch": found.mismatch, "examples": found.examples, "case": found.case, "file": found.file}
 
 
 class CorpusItem(BpeItem):

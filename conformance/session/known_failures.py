@@ -40,7 +40,6 @@ def write(file: Path, failures: Mapping[str, str]) -> None:
     Raises:
         OSError: if it cannot be written.
     """
-    lines = ["# Known failures: id: reason. A listed case that passes fails the run, so that the list only shrinks."]
-    for key, reason in sorted(failures.items()):
-        lines.append(f"{key}: {write_flow(reason)}")
-    write_text(file, "\n".join(lines) + "\n")
+    head = "# Known failures: id: reason. A listed case that passes fails the run, so that the list only shrinks."
+    lines = (f"{key}: {write_flow(reason)}" for key, reason in sorted(failures.items()))
+    write_text(file, "\n".join([head, *lines, ""]))

@@ -40,15 +40,8 @@ from .items import BpeItem, pack, unpack
 
 if TYPE_CHECKING:
     from .corpus import Corpus
-STATES = {
-    "passed": ("passed", ".", "PASSED"),
-    "failed": ("failed", "F", "FAILED"),
-    "warning": ("warning", "w", "WARNING"),
-    "known failure": ("known failure", "k", "KNOWN FAILURE"),
-    "error": ("error", "E", "ERROR"),
-    "skipped": ("skipped", "", "SKIPPED"),
-}
-"""State → pytest's category, letter and word. Hundreds of tests may be skipped: they print no letter."""
+LETTERS = {"passed": ".", "failed": "F", "warning": "w", "known failure": "k", "error": "E", "skipped": ""}
+"""State → the letter that pytest prints. Hundreds of tests may be skipped: they print none."""
 
 LONGEST_LIMIT = 86400.0
 """The longest time limit of a case, in seconds."""
@@ -163,12 +156,12 @@ class Run:
         return report
 
     def pytest_report_teststatus(self, report: Any) -> tuple[str, str, str] | None:
-        """Return the letter and the word of a state."""
+        """Return pytest's category, the letter and the word of a state."""
         packed = getattr(report, "bpe", None)
         if packed is None or report.when != "call":
             return None
         state = unpack(packed, self.spec.models).state
-        return ("passed", "", "PASSED") if self.fuzzing and state == "passed" else STATES.get(state)
+        return state, "" if self.fuzzing and state == "passed" else LETTERS[state], state.upper()
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
         """Count what was collected (without xdist)."""
