@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from functools import partial
 
-from bpe_conformance.fixtures import read_text, read_token
+from bpe_conformance.fixtures import read_token
 from bpe_conformance.fixtures.spec import Case
 
 from ..implementation.calls import CallFailed, TimedOut, answered
 from ..implementation.implementation import Implementation
 from ..implementation.proxy import TokenizerProxy
 from ..outcome import (
-    Acceptable,
     Answer,
-    AnyError,
     ByteDivergence,
     Bytes,
     Expectation,
@@ -24,7 +22,7 @@ from ..outcome import (
     first_difference,
 )
 from . import divergence
-from .expectations import question
+from .expectations import acceptable_answers, question
 from .operations import OPERATIONS
 
 
@@ -34,7 +32,7 @@ def judge(case: Case, implementation: Implementation) -> Mismatch | None:
     model = case.model
     asked = question(case)
     ids: list[int] = case.input["ids"]
-    acceptable = tuple(map(_acceptable, case.expect.get("any_of", (case.expect,))))
+    acceptable = acceptable_answers(case.expect)
     texts = [one for one in acceptable if isinstance(one, Text)]
     expected = Expectation(acceptable)
     tokenizer: TokenizerProxy | None = None
@@ -62,7 +60,3 @@ def judge(case: Case, implementation: Implementation) -> Mismatch | None:
         return None
     place = ByteDivergence(first_difference(right.data, found.data)) if isinstance(found, Bytes) else None
     return Mismatch(asked, Expectation((right,)), found, place)
-
-
-def _acceptable(value: dict[str, str]) -> Acceptable:
-    return AnyError(value["error"]) if "error" in value else Text(read_text(value["text"]))

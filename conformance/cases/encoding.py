@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
-from typing import Any
 
 from bpe_conformance.fixtures import Model
 from bpe_conformance.fixtures.spec import Case
@@ -14,6 +13,7 @@ from ..implementation.calls import CallFailed, TimedOut
 from ..implementation.implementation import Implementation
 from ..implementation.proxy import TokenizerProxy
 from ..outcome import (
+    Acceptable,
     Answer,
     AnyError,
     AtMost,
@@ -34,7 +34,7 @@ from ..outcome import (
 from . import divergence
 from .expectations import (
     LOOKUP_KEYS,
-    acceptable_ids,
+    acceptable_answers,
     chunkings,
     expression,
     question,
@@ -68,7 +68,7 @@ def judge(
     if expect is None:
         return None
     text = whole_text(case)
-    acceptable = acceptable_ids(expect)
+    acceptable = acceptable_answers(expect)
     answer: Answer
     spelled = b""
     try:
@@ -78,17 +78,22 @@ def judge(
             spelled = _spelled(answer.ids, model, tokenizer)
     except (CallFailed, TimedOut) as failed:
         answer = failed.answer
-    if any(_is_accepted(one, model, text, answer, spelled) for one in acceptable):
+
+    def is_correct(alternatives: Iterable[Acceptable]) -> bool:
+        return any(_is_accepted(one, model, text, answer, spelled) for one in alternatives)
+
+    if is_correct(acceptable):
         return None
     where = None
     plain = next((one for one in acceptable if isinstance(one, Ids)), None)
     if plain is not None and isinstance(answer, Ids) and _encodable(text):
         splitting = case.clause.section == "SPLIT"
         where = divergence.encoding(model, text, plain.ids, answer.ids, splitting, implementation.conventions)
+    others = {key: value_for(case.expect, key) for key in LOOKUP_KEYS if key != lookup}
     conventions = tuple(
         (("lookup", key),)
-        for key in LOOKUP_KEYS
-        if key != lookup and _holds_under(case.expect, key, model, text, answer, spelled)
+        for key, value in others.items()
+        if "by_convention" in case.expect and value is not None and is_correct(acceptable_answers(value))
     )
     return Mismatch(asked, Expectation(acceptable), answer, where, conventions=conventions)
 
@@ -164,11 +169,6 @@ def _judge_laziness(case: Case, model: Model, implementation: Implementation) ->
     except (CallFailed, TimedOut) as failed:
         return Mismatch(asked, expected, failed.answer)
     return None if most <= bound else Mismatch(asked, expected, Measure(most))
-
-
-def _holds_under(expect: Mapping[str, Any], key: str, model: Model, text: str, answer: Answer, spelled: bytes) -> bool:
-    value = value_for(expect, key) if "by_convention" in expect else None
-    return value is not None and any(_is_accepted(one, model, text, answer, spelled) for one in acceptable_ids(value))
 
 
 def _spelled(ids: Sequence[int], model: Model, tokenizer: TokenizerProxy) -> bytes:

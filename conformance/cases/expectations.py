@@ -13,7 +13,7 @@ from bpe_conformance.fixtures.conventions import DEFAULTS
 from bpe_conformance.fixtures.spec import FOLDER, Case
 from bpe_conformance.reference import textbook
 
-from ..outcome import Acceptable, AnyError, Ids, Lossless, NewIds, Question
+from ..outcome import Acceptable, AnyError, Ids, Lossless, NewIds, Question, Text
 
 TRAINING_KEYS = ("lex-greater", "lex-smaller", "smaller-ids", "smaller-ids/gpt2", "first-seen")
 TEXT_KEYS = tuple(f"{key}/text" for key in TRAINING_KEYS)
@@ -62,8 +62,8 @@ def read_merges(value: Any) -> list[Merge]:
     return [(read_token(left), read_token(right)) for left, right in value]
 
 
-def acceptable_ids(expect: Mapping[str, Any]) -> tuple[Acceptable, ...]:
-    """Return the alternatives of an encoding expectation as values."""
+def acceptable_answers(expect: Mapping[str, Any]) -> tuple[Acceptable, ...]:
+    """Return the alternatives of an expectation of ids or of a text as values."""
     return tuple(map(_acceptable, _alternatives(expect)))
 
 
@@ -84,6 +84,8 @@ def _acceptable(value: Mapping[str, Any]) -> Acceptable:
         return NewIds(tuple(read_token(token) for token in value["with_new_ids"]))
     if "lossless" in value:
         return Lossless()
+    if "text" in value:
+        return Text(read_text(value["text"]))
     return Ids(tuple(expected_ids(value)))
 
 

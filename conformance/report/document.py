@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import platform
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict
 from datetime import datetime, timezone
 from functools import cache
@@ -153,12 +153,6 @@ def spec_fingerprint(directory: Path) -> str:
     for file in sorted([*directory.glob("clauses/*.yaml"), *directory.glob("cases/*.yaml")]):
         digest.update(file.name.encode("utf-8") + b"\0" + file.read_bytes())
     return digest.hexdigest()[:12]
-
-
-def of_state(document: Document, states: Iterable[str]) -> list[dict[str, Any]]:
-    """Return the results that have one of these states, in order."""
-    wanted = set(states)
-    return [one for one in document["results"] if one["state"] in wanted]
 
 
 def explained(document: Document, cause: Mapping[str, Any]) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 from bpe_conformance.fixtures.spec import CLASSES
 
 from ..terminal.failure import NAMES
-from .document import Document, explained, of_state
+from .document import Document, explained
 
 SHOWN = 20
 """How many failures are shown in full; the summary of a CI job can have about a megabyte."""
@@ -166,7 +166,7 @@ def _lines(one: Document) -> Iterator[str]:
         ),
     )
     for state, title in ("failed", "Failures"), ("error", "Errors of the suite"), ("warning", "Warnings"):
-        if found := of_state(one, [state]):
+        if found := [result for result in one["results"] if result["state"] == state]:
             yield from _failures(found, title)
     suite, platform = one["suite"], one["platform"]
     yield ""

@@ -157,10 +157,9 @@ class Run:
 
     def pytest_report_teststatus(self, report: Any) -> tuple[str, str, str] | None:
         """Return pytest's category, the letter and the word of a state."""
-        packed = getattr(report, "bpe", None)
-        if packed is None or report.when != "call":
+        if not hasattr(report, "bpe") or report.when != "call":
             return None
-        state = unpack(packed, self.spec.models).state
+        state = self.outcomes[_test_of(report)].state
         return state, "" if self.fuzzing and state == "passed" else LETTERS[state], state.upper()
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
@@ -175,17 +174,15 @@ class Run:
     @pytest.hookimpl(trylast=True)
     def pytest_runtest_logstart(self, nodeid: str) -> None:
         """Show on a terminal which test runs, if the run takes long."""
-        name = str(nodeid).partition("::")[2]
+        name = nodeid.partition("::")[2]
         self.progress.show(f"{self.sections.get(name, '')} {name}".strip(), len(self.outcomes), len(self.expected))
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_logreport(self, report: Any) -> None:
         """Keep each outcome."""
         self.progress.erase()
-        packed = getattr(report, "bpe", None)
-        if packed is not None:
-            outcome = unpack(packed, self.spec.models)
-            self.outcomes[outcome.test] = outcome
+        if hasattr(report, "bpe"):
+            self.outcomes[_test_of(report)] = unpack(report.bpe, self.spec.models)
             for note in report.bpe_notes:  # those of a worker come with its reports
                 self.implementation.note(note)
 
@@ -250,7 +247,7 @@ class Run:
         if (terminal := self.config.pluginmanager.getplugin("terminalreporter")) is None or not tests:
             return
         skipped = terminal.stats.get("skipped", [])
-        moved = [one for one in skipped if one.nodeid.partition("::")[2] in tests]
+        moved = [one for one in skipped if _test_of(one) in tests]
         terminal.stats["skipped"] = [one for one in skipped if one not in moved]
         terminal.stats.setdefault("failed", []).extend(moved)
 
@@ -261,9 +258,8 @@ class Run:
             return
         failed = [one for category in ("failed", "error") for one in terminal.stats.get(category, [])]
         for report in failed:
-            if packed := getattr(report, "bpe", None):
-                outcome = unpack(packed, self.spec.models)
-                report.longrepr = describe_failure(outcome, self.command, self.diagnosis)
+            if hasattr(report, "bpe"):
+                report.longrepr = describe_failure(self.outcomes[_test_of(report)], self.command, self.diagnosis)
         self.shows_failures = all(hasattr(report, "bpe") for report in failed)
         if self.shows_failures:
             self.config.option.tbstyle = "no"
@@ -380,6 +376,11 @@ class Run:
             self.implementation.note(f"{file} lists {counted(len(failures), 'known failure')} now")
         except Exception as error:
             self.unwritten.append(reporting.unwritten(Path(file), "the known failures", error))
+
+
+def _test_of(report: Any) -> str:
+    """Return the id of the test that a report of pytest is about."""
+    return str(report.nodeid.partition("::")[2])
 
 
 def _with_pack(spec: Spec, config: pytest.Config) -> Spec:
