@@ -8,7 +8,6 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import accumulate
 from pathlib import Path
 
 from bpe_conformance.fixtures import PATTERNS, Model
@@ -81,14 +80,12 @@ class Found:
     """The result of a comparison.
 
     Attributes:
-        files: number of files read.
         read: number of bytes read.
         blocks: number of blocks that both have encoded.
         different: how many of those differ.
         first: the first difference, as lines.
     """
 
-    files: int = 0
     read: int = 0
     blocks: int = 0
     different: int = 0
@@ -107,7 +104,7 @@ def run(options: argparse.Namespace) -> int:
             for number, file in enumerate(texts.files, start=1):
                 _compare(file, sides, found, same)
                 progress("comparing", number, len(texts.files))
-    for line in _lines(sides, found, same):
+    for line in _lines(sides, found, same, len(texts.files)):
         print(line)
     return 1 if found.different else 0
 
@@ -125,9 +122,8 @@ def _side(one: Implementation, other: Implementation, options: argparse.Namespac
     if one.fixed_model not in (None, model.name):
         raise CommandError(f"{one.name}: has only the model {one.fixed_model}; leave --table {asked} out")
     if one.fixed_model is None and not _supports(one, model.pattern):
-        name = (
-            "the regular expression of the table" if model.pattern.startswith(OWN) else f"the pattern {model.pattern}"
-        )
+        is_own = model.pattern.startswith(OWN)
+        name = "the regular expression of the table" if is_own else f"the pattern {model.pattern}"
         raise CommandError(f"{one.name}: does not support {name}")
     return Side(one, model)
 
@@ -142,14 +138,12 @@ def _supports(one: Implementation, pattern: str) -> bool:
 
 
 def _compare(file: Path, sides: tuple[Side, Side], found: Found, same: bool) -> None:
-    found.files += 1
     line = 1
     for text in corpus.blocks(file):
         answers = [side.encode(text) for side in sides]
         found.read += len(text.encode("utf-8"))
         found.blocks += 1
-        broken = [answer for answer in answers if isinstance(answer, str)]
-        if broken or (same and answers[0] != answers[1]):
+        if any(isinstance(answer, str) for answer in answers) or (same and answers[0] != answers[1]):
             found.different += 1
             if not found.first:
                 found.first = list(_difference(file, line, text, sides, answers))
@@ -167,18 +161,17 @@ def _difference(
             yield f"  {side.implementation.title:<11} {result}"
         return
     index = first_difference(lists[0], lists[1])
-    ends = [0, *accumulate(len(sides[0].model.vocab.get(id_, b"")) for id_ in lists[0][:index])]
-    before = text.encode("utf-8")[: ends[-1]]
+    before = text.encode("utf-8")[: sum(len(sides[0].model.vocab.get(id_, b"")) for id_ in lists[0][:index])]
     yield f"first         {file}, line {line + before.count(10)}"
     yield f"  after       {show.text_line(before[-40:].decode('utf-8', 'replace'))}"
     for side, ids in zip(sides, lists, strict=True):
         yield f"  {side.implementation.title:<11} {show.ids(ids, side.model.vocab, index)}"
 
 
-def _lines(sides: tuple[Side, Side], found: Found, same: bool) -> Iterator[str]:
+def _lines(sides: tuple[Side, Side], found: Found, same: bool, files: int) -> Iterator[str]:
     names = " and ".join(side.implementation.title for side in sides)
     served = sides[0].model.name if same else " and ".join(side.model.name for side in sides)
-    yield f"compared      {names} on {size(found.read)} in {show.counted(found.files, 'file')}, model {served}"
+    yield f"compared      {names} on {size(found.read)} in {show.counted(files, 'file')}, model {served}"
     if same or found.different:
         alike = "none" if not found.different else f"{found.different:,}"
         yield f"different     {alike} of {show.counted(found.blocks, 'block')}"

@@ -423,13 +423,10 @@ def _implementation(config: pytest.Config) -> Implementation:
 
 def _options(config: pytest.Config) -> Iterator[str]:
     """Yield the options on which the answer to a case depends, to ask it again."""
-    own: dict[str, float | None] = dict.fromkeys(
-        ("--bpe-trainer", "--bpe-spec", "--bpe-pack", "--bpe-seed", "--bpe-fuzz")
-    )
-    own["--bpe-time-limit"] = 10.0
-    for name, default in own.items():
+    names = ("--bpe-trainer", "--bpe-spec", "--bpe-pack", "--bpe-seed", "--bpe-fuzz", "--bpe-time-limit")
+    for name in names:
         value = config.getoption(name)
-        if value != default:
+        if value is not None and (name, value) != ("--bpe-time-limit", 10):
             yield from (name, f"{value:g}" if isinstance(value, float) else str(value))
     for name in ("--bpe-isolate", "--bpe-strict", "--bpe-scale"):
         if config.getoption(name):

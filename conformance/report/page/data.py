@@ -29,19 +29,15 @@ WIDTH = 90
 Results = Mapping[tuple[str, str], Mapping[str, Any]]
 
 
-class Texts:
-    """A list of texts without repeats; other values name a text by its index."""
+class Texts(dict[str, int]):
+    """Text → its index in a list without repeats, by which other values name it."""
 
-    def __init__(self) -> None:
-        self.places: dict[str, int] = {}
-
-    def place(self, text: str) -> int:
-        """Return the index of `text`."""
-        return self.places.setdefault(text, len(self.places))
+    def __missing__(self, text: str) -> int:
+        return self.setdefault(text, len(self))
 
     def rows(self, rows: Sequence[Sequence[str]]) -> list[list[Any]]:
         """Return (label, text) rows with the index of each text."""
-        return [[label, self.place(text)] for label, text in rows]
+        return [[label, self[text]] for label, text in rows]
 
 
 def text(page: Page) -> str:
@@ -79,7 +75,7 @@ def text(page: Page) -> str:
         "implementations": [
             _implementation(one, mine, cases, texts) for one, mine in zip(page.implementations, results, strict=True)
         ],
-        "texts": list(texts.places),
+        "texts": list(texts),
     }
     written = json.dumps(made, separators=(",", ":"), ensure_ascii=False)
     return written.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
@@ -106,7 +102,7 @@ def _implementation(
         elif result is not None and "failure" in result:
             failure = result["failure"]
             failures[place] = [
-                texts.place(failure["fact"]),
+                texts[failure["fact"]],
                 texts.rows(failure["evidence"]),
                 texts.rows(further(result)),
                 failure["bugs"],
