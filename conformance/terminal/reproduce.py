@@ -18,7 +18,6 @@ from . import show, wording
 
 LONGEST = 400
 """The longest program that is shown as one line, in characters."""
-ALL_BYTES = "{i: bytes([i]) for i in range(256)}"
 
 
 def one_line(asked: Question, command: Command) -> str:
@@ -140,15 +139,12 @@ def _further(model: Model, command: Command) -> list[str]:
 
 def _vocab(model: Model) -> str:
     """Return the vocabulary: the bytes, in a short form if their ids are consecutive, and the other tokens."""
-    order = [model.vocab.get(index, b"")[:1] for index in range(256)]
-    if all(model.vocab.get(index) == bytes([index]) for index in range(256)):
-        atoms = ALL_BYTES
+    order = [model.vocab.get(index, b"") for index in range(256)]
+    missing = [index for index, token in enumerate(order) if not token]
+    if all(token in (b"", bytes([index])) for index, token in enumerate(order)):
+        atoms = f"{{i: bytes([i]) for i in range(256){f' if i not in {missing}' if missing else ''}}}"
     elif sorted(order) == [bytes([byte]) for byte in range(256)]:
         atoms = f"{{i: bytes([b]) for i, b in enumerate(bytes.fromhex('{b''.join(order).hex()}'))}}"
-    elif missing := [index for index in range(256) if index not in model.vocab]:
-        atoms = f"{{i: bytes([i]) for i in range(256) if i not in {missing}}}"
-        if any(model.vocab.get(index, bytes([index])) != bytes([index]) for index in range(256)):
-            return ascii(dict(model.vocab))
     else:
         return ascii(dict(model.vocab))
     others = {index: token for index, token in model.vocab.items() if index >= 256}
