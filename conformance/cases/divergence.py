@@ -205,20 +205,12 @@ def decoding(data: bytes, expected: str, got: str) -> TextDivergence:
 
 def _bytes_of_character(data: bytes, place: int) -> bytes:
     """Return the bytes of one character of the decoded text; a maximal subpart that is not UTF-8 is one."""
-    here = 0
-    for number in range(place + 1):
-        ends = range(here + 1, min(here + 5, len(data) + 1))
-        end = next((end for end in ends if _is_character(data[here:end])), None)
-        if end is None:
-            end = max((end for end in ends if len(data[here:end].decode("utf-8", "replace")) == 1), default=len(data))
-        if number == place:
-            return data[here:end]
-        here = end
-    return b""
-
-
-def _is_character(part: bytes) -> bool:
-    try:
-        return len(part.decode("utf-8")) == 1
-    except UnicodeDecodeError:
-        return False
+    parts: list[bytes] = []
+    while data and len(parts) <= place:
+        try:
+            text, wrong, data = data.decode("utf-8"), b"", b""
+        except UnicodeDecodeError as error:
+            text, wrong = data[: error.start].decode("utf-8"), data[error.start : error.end]
+            data = data[error.end :]
+        parts += [*(char.encode("utf-8") for char in text), *([wrong] if wrong else [])]
+    return parts[place] if place < len(parts) else b""

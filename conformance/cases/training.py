@@ -205,8 +205,5 @@ def _highest_counts(words: list[textbook.Word], most_merges: int, merges: Sequen
 
 
 def _first_entry(expected: Mapping[int, bytes], got: Mapping[int, bytes]) -> EntryDivergence | None:
-    differing = [index for index in {*expected, *got} if expected.get(index) != got.get(index)]
-    if not differing:
-        return None
-    index = min(differing)
-    return EntryDivergence(index, expected.get(index), got.get(index))
+    index = min((one for one in {*expected, *got} if expected.get(one) != got.get(one)), default=None)
+    return None if index is None else EntryDivergence(index, expected.get(index), got.get(index))
