@@ -152,6 +152,7 @@ class BpeItem(pytest.Item):
         if reason is not None:
             self.outcome = self._made("skipped", reason=reason)
             pytest.skip(reason)
+        self.untestable = ""
         captured = self.config.getoption("capture", "no") == "fd"
         before = self.run.implementation.seconds
         with output.bounded(captured), environment.kept() as changes:
