@@ -182,15 +182,11 @@ def expression(pattern: str, conventions: Mapping[str, str]) -> str:
 
 def oracle(model: Model, conventions: Mapping[str, str] = DEFAULTS) -> textbook.Tokenizer:
     """Return the textbook's tokenizer for a model, under these conventions."""
-    arguments = conventions["lookup"], expression(model.pattern, conventions)
-    return _large_oracle(model, *arguments) if model.is_large else _oracle(model, *arguments)
+    make = _oracle if model.is_large else _oracle.__wrapped__
+    return make(model, conventions["lookup"], expression(model.pattern, conventions))
 
 
 @lru_cache(maxsize=4)
-def _large_oracle(model: Model, lookup: str, pattern: str) -> textbook.Tokenizer:
-    return _oracle(model, lookup, pattern)
-
-
 def _oracle(model: Model, lookup: str, pattern: str) -> textbook.Tokenizer:
     kind = textbook.with_conventions(lookup=lookup)
     return kind(model.vocab, model.merges, model.special_tokens, pattern)

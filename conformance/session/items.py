@@ -287,9 +287,7 @@ class PropertyItem(BpeItem):
         """Test the property."""
         run = self.run
         effort = run.effort if run.fuzzing is None else run.fuzzing.effort(self.tested, run.effort)
-        operations = {
-            op for op, conformance_class in CLASS_OF_OP.items() if conformance_class == self.conformance_class
-        }
+        operations = {operation for operation, name in CLASS_OF_OP.items() if name == self.conformance_class}
         with self.shorter_limit(operations), run.implementation.time_limit(math.inf):
             found = self.tested.run(run.implementation, effort)
         return found if run.fuzzing is None else run.fuzzing.ended(self.tested, found)

@@ -54,7 +54,7 @@ def failures(terminal: Any, result: RunResult, in_full: bool) -> None:
     shown = roots[: max(1, MOST_IN_FULL - len(result.diagnosis.causes))]
     title = "failures without a likely cause" if result.diagnosis.causes else "failures"
     _in_full(terminal, title, [for_terminal(one, result).brief() for one in shown])
-    for line in _by_clause([one for one in others if one not in shown]):
+    for line in _hidden([one for one in others if one not in shown]):
         terminal.write_line(line)
 
 
@@ -76,21 +76,23 @@ def _in_full(terminal: Any, title: str, found: Sequence[Failure]) -> None:
 
 def _of_different_clauses(outcomes: Iterable[Outcome]) -> list[Outcome]:
     """Return the outcomes: the easiest of each clause first, those that follow from others last."""
-    by_clause: dict[str, list[Outcome]] = {}
-    for one in sorted(outcomes, key=causes.difficulty):
-        by_clause.setdefault(one.clause.id if one.clause else "", []).append(one)
-    found = list(by_clause.values())
+    found = list(_by_clause(sorted(outcomes, key=causes.difficulty)).values())
     ordered = [group[0] for group in found] + [one for group in found for one in group[1:]]
     return sorted(ordered, key=lambda one: one.depends)
 
 
-def _by_clause(hidden: Sequence[Outcome]) -> Iterator[str]:
+def _by_clause(outcomes: Iterable[Outcome]) -> dict[str, list[Outcome]]:
+    found: dict[str, list[Outcome]] = {}
+    for one in outcomes:
+        found.setdefault(one.clause.id if one.clause else "corpus", []).append(one)
+    return found
+
+
+def _hidden(hidden: Sequence[Outcome]) -> Iterator[str]:
     """Yield a line for each clause of failures that are not shown in full."""
     if not hidden:
         return
-    by_clause: dict[str, list[Outcome]] = {}
-    for one in hidden:
-        by_clause.setdefault(one.clause.id if one.clause else "corpus", []).append(one)
+    by_clause = _by_clause(hidden)
     yield f"{counted(len(hidden), 'more failure')}; -v, --bpe-case ID and reports show them in full:"
     for clause, found in list(by_clause.items())[:MOST_CLAUSES]:
         more = f" and {len(found) - 1} more" if len(found) > 1 else ""
