@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .chunks import FileChunk, FileState
-from .formats.files import AnyPath, replacing
+from .formats.files import AnyPath, one_line_errors, replacing
 
 INDEX = "index.jsonl"
 FIELDS = ("source", "start", "end", "size", "modified", "ids")
@@ -88,7 +88,7 @@ class ArrayDirectory:
                 another run.
         """
         self = cls(Path(path), settings)
-        with _clear_failures(self.path):
+        with one_line_errors(self.path, "written"):
             self.path.mkdir(exist_ok=True)
         with _locked(self.path):
             self._remove_unfinished()
@@ -117,7 +117,7 @@ class ArrayDirectory:
 
     def _read(self) -> None:
         index = self.path / INDEX
-        with _clear_failures(self.path):
+        with one_line_errors(self.path, "written"):
             if not index.exists():
                 if any(self.path.iterdir()):
                     raise ValueError(f"{self.path}: has files but no {INDEX}; name an empty or new directory")
@@ -167,7 +167,7 @@ class ArrayDirectory:
     def add(self, array: Array) -> None:
         """Add an array that a worker has written."""
         self.complete[array.parts] = array
-        with _clear_failures(self.path), (self.path / INDEX).open("ab") as stream:
+        with one_line_errors(self.path, "written"), (self.path / INDEX).open("ab") as stream:
             stream.write(array.as_line())
 
     def remove(self, array: Array) -> None:
@@ -209,11 +209,3 @@ def _locked(folder: Path) -> Iterator[None]:
         yield
     finally:
         os.close(opened)
-
-
-@contextmanager
-def _clear_failures(folder: Path) -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        raise ValueError(f"{folder}: cannot be written: {error.strerror or error}") from None

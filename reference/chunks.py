@@ -8,17 +8,18 @@ and no special token can reach across one.
 from __future__ import annotations
 
 import os
-import re
 import stat
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from itertools import pairwise
 from pathlib import Path
-from typing import AnyStr, BinaryIO, NamedTuple
+from typing import BinaryIO, NamedTuple
 
 import regex
 
 from . import fences
-from .automaton import Automaton
+from .formats.files import one_line_errors
+from .special_tokens import SpecialTokens
 
 CHUNK_SIZE = 1 << 25
 """The most characters or bytes of a chunk, approximately."""
@@ -63,10 +64,10 @@ def text_boundaries(text: str, chunks: int, delimiters: Sequence[str], use_fence
     >>> text_boundaries("aaa|b|cc", 2, ["|"])
     [0, 5, 8]
     """
-    automaton, fence = Automaton(delimiters), re.compile(fences.TEXT) if use_fences else None
+    special = SpecialTokens(delimiters)
 
     def find_next(start: int) -> int:
-        return _first(automaton, fence, text, start)
+        return _first(special, use_fences, text, start)
 
     return _snap(len(text), chunks if delimiters or use_fences else 1, find_next)
 
@@ -90,19 +91,20 @@ def file_boundaries(
     >>> file_boundaries(io.BytesIO(b"aaa|b|cc"), 2, ["|"], window=1)
     [0, 5, 8]
     """
-    size, window = file.seek(0, os.SEEK_END), window or WINDOW
-    encoded = [delimiter.encode("utf-8") for delimiter in delimiters]
-    automaton, fence = Automaton(encoded), re.compile(fences.IN_BYTES) if use_fences else None
+    size, window, special = file.seek(0, os.SEEK_END), window or WINDOW, SpecialTokens(delimiters)
     # Windows overlap, so that delimiters and fences across the end of a window are found.
     before, after = (fences.BYTES_BEFORE, fences.BYTES_AFTER) if use_fences else (0, 0)
-    longest = max([*map(len, encoded), after], default=1)
+    longest = max([*(len(delimiter.encode("utf-8")) for delimiter in delimiters), after], default=1)
 
     def find_next(start: int) -> int:
         while start < size:
             begin = max(0, start - before)
             file.seek(begin)
-            # The window is not bound to a name, so its memory is freed before the next one is read.
-            place = begin + _first(automaton, fence, file.read(start - begin + window + longest), start - begin)
+            # Each byte that is not UTF-8 becomes a surrogate, which is a visible character.
+            text = file.read(start - begin + window + longest).decode("utf-8", "surrogateescape")
+            known = range(len(text))
+            first = next((index for index in known if begin + _size(text[:index]) >= start), len(text))
+            place = begin + _size(text[: _first(special, use_fences, text, first)])
             if place < min(start + window, size):
                 return place
             start += window
@@ -111,10 +113,14 @@ def file_boundaries(
     return _snap(size, chunks if delimiters or use_fences else 1, find_next)
 
 
-def _first(automaton: Automaton[AnyStr], fence: re.Pattern[AnyStr] | None, text: AnyStr, start: int) -> int:
+def _size(text: str) -> int:
+    return len(text.encode("utf-8", "surrogateescape"))
+
+
+def _first(special: SpecialTokens, use_fences: bool, text: str, start: int) -> int:
     """Return the position of the first delimiter or fence at or after `start`, or the length of `text`."""
-    end = fences.first(fence, text, start) if fence else len(text)
-    found = automaton.find(text, start, end)
+    end = fences.first(text, start) if use_fences else len(text)
+    found = special.find(text, start, end)
     return found[0] if found else end
 
 
@@ -157,14 +163,10 @@ class FileChunk(NamedTuple):
         Raises:
             ValueError: if the file cannot be read, or its size has changed.
         """
-        try:
-            with Path(self.path).open("rb") as file:
-                file.seek(self.start)
-                data = file.read(self.end - self.start)
-                size = os.fstat(file.fileno()).st_size
-        except OSError as error:
-            raise ValueError(f"{self.path}: cannot be read: {error.strerror or error}") from None
-        check_size(self.path, self.file.size, size)
+        with one_line_errors(self.path), Path(self.path).open("rb") as file:
+            file.seek(self.start)
+            data = file.read(self.end - self.start)
+            check_size(self.path, self.file.size, os.fstat(file.fileno()).st_size)
         return data.decode("utf-8", errors="replace")
 
 
@@ -184,15 +186,11 @@ def check_unchanged(path: str, planned: FileState) -> None:
     Raises:
         ValueError: if it was.
     """
-    try:
+    with one_line_errors(path), suppress(FileNotFoundError):  # it can have been deleted after it was read completely
         found = FileState.of(Path(path).stat())
-    except FileNotFoundError:  # it was deleted after it was read completely
-        return
-    except OSError as error:
-        raise ValueError(f"{path}: cannot be read: {error.strerror or error}") from None
-    check_size(path, planned.size, found.size)
-    if found != planned:
-        raise ValueError(f"{path}: changed while it was read; try again")
+        check_size(path, planned.size, found.size)
+        if found != planned:
+            raise ValueError(f"{path}: changed while it was read; try again")
 
 
 class Cuts(NamedTuple):
@@ -235,7 +233,7 @@ class Cuts(NamedTuple):
             ValueError: if the file cannot be read.
         """
         name = os.fspath(path)
-        try:
+        with one_line_errors(name):
             kind = Path(name).stat().st_mode  # before it is opened: to open a pipe waits for its writer
             if not stat.S_ISREG(kind) and not stat.S_ISDIR(kind):
                 raise ValueError(f"{name}: cannot be read: it is not a regular file")
@@ -245,7 +243,5 @@ class Cuts(NamedTuple):
                     raise ValueError(f"{name}: cannot be read: the system does not report its size")
                 chunks = self._many(found.size, largest or CHUNK_SIZE)
                 cuts = file_boundaries(file, chunks, self.delimiters, self.fences)
-        except OSError as error:
-            raise ValueError(f"{name}: cannot be read: {error.strerror or error}") from None
         absolute = str(Path(name).absolute())
         return [FileChunk(absolute, start, end, found) for start, end in pairwise(cuts)]

@@ -10,15 +10,15 @@ Every pattern of `FENCED_PATTERNS` starts a pre-token at every fence, whatever t
 check this. (o200k continues a pre-token with `/` after a line feed, and triads looks at what precedes an `e`.) Other
 patterns are treated as having no fences.
 
-The definition exists in three forms: `TEXT` for `str`, `IN_BYTES` for UTF-8, valid or not, and `in_array` for arrays of
-UTF-8. They find the same fences; property tests check this, too.
+The definition exists in two forms: `TEXT` for `str`, and `in_array` for arrays of UTF-8. They find the same fences;
+property tests check this, too.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, AnyStr, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import regex
 
@@ -51,30 +51,9 @@ TEXT = "|".join(
     ]
 )
 """Matches beside a fence in text, on either side of it: use `first` or `position` to get the position of the fence."""
-
-_WIDE_BYTES = [character.encode("utf-8") for character in _WIDE]
-_WIDE_2, _WIDE_3 = (b"|".join(re.escape(one) for one in _WIDE_BYTES if len(one) == size) for size in (2, 3))
-_VISIBLE_AHEAD = rb"(?=[^\x00-\x20])(?!%b|%b)" % (_WIDE_2, _WIDE_3)
-
-_KANA_BYTES = rb"\xe3(?:\x81[\x81-\xbf]|\x82[\x80-\x96\xa1-\xbf]|\x83[\x80-\xba\xbc])"
-_IDEOGRAPH_BYTES = rb"(?:\xe4[\xb8-\xbf]|[\xe5-\xe9][\x80-\xbf])[\x80-\xbf]"
-
-
-def _visible_before(last: bytes) -> bytes:
-    """Return an expression for `last`, one byte, after a visible character."""
-    return rb"%b(?<=[^\x00-\x20]%b)(?<!(?:%b)%b)(?<!(?:%b)%b)" % (last, last, _WIDE_2, last, _WIDE_3, last)
-
-
-IN_BYTES = b"|".join(
-    [
-        _visible_before(b" ") + _VISIBLE_AHEAD,
-        *(b"%b(?<=(?:%b|%b)%b)" % (mark, _KANA_BYTES, _IDEOGRAPH_BYTES, mark) for mark in map(str.encode, _MARKS)),
-        _visible_before(rb"\n") + _VISIBLE_AHEAD + b"(?![/eE])",
-    ]
-)
-"""The same for UTF-8. Invalid bytes count as visible characters, like the U+FFFD to which they are decoded."""
+_TEXT = re.compile(TEXT)
 BYTES_BEFORE, BYTES_AFTER = 4, 4
-"""At most this many bytes before and after a position decide whether it is a fence."""
+"""At most this many bytes of UTF-8 before and after a position decide whether it is a fence."""
 
 _INSIDE = re.compile(
     "|".join(
@@ -101,23 +80,18 @@ def are_safe_from(special_tokens: Iterable[str]) -> bool:
     return not any(_INSIDE.search(token) for token in special_tokens)
 
 
-def position(match: re.Match[AnyStr] | regex.Match[AnyStr]) -> int:
-    """Return the position of the fence that `TEXT` or `IN_BYTES` found."""
-    return match.end() if match[0] in ("\n", b"\n") else match.start()
+def position(match: re.Match[str] | regex.Match[str]) -> int:
+    """Return the position of the fence that `TEXT` found."""
+    return match.end() if match[0] == "\n" else match.start()
 
 
-def first(expression: re.Pattern[AnyStr], text: AnyStr, start: int = 0) -> int:
+def first(text: str, start: int = 0) -> int:
     r"""Return the position of the first fence at or after `start`, or the length of `text` if there is none.
 
-    Args:
-        expression: `TEXT` or `IN_BYTES`, compiled.
-        text: the text to search.
-        start: the position from which to search.
-
-    >>> first(re.compile(TEXT), "I'll  go on"), first(re.compile(IN_BYTES), b"one\ntwo", 4)
+    >>> first("I'll  go on"), first("one\ntwo", 4)
     (8, 4)
     """
-    found = map(position, expression.finditer(text, max(0, start - 1)))
+    found = map(position, _TEXT.finditer(text, max(0, start - 1)))
     return next((place for place in found if place >= start), len(text))
 
 
@@ -161,7 +135,7 @@ def _correct_beyond_ascii(raw: npt.NDArray[np.uint8], found: npt.NDArray[np.bool
     wide = (raw[last] >= 0x80) | (raw[following] >= 0x80)
     candidates, last, following = candidates[wide], last[wide], following[wide]
     before, after = _three_bytes(raw, last - 2), _three_bytes(raw, following)
-    two, three = ([int.from_bytes(one, "big") for one in _WIDE_BYTES if len(one) == size] for size in (2, 3))
+    two, three = ([_number(one) for one in _WIDE if len(one.encode("utf-8")) == size] for size in (2, 3))
     white = np.isin(before, three) | np.isin(before & 0xFFFF, two) | np.isin(after, three) | np.isin(after >> 8, two)
     found[candidates[white]] = False
     marks = np.flatnonzero((raw[: len(found)] == 0xE3) | (raw[: len(found)] == 0xEF))

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from .chunks import FileChunk, FileState
-from .formats.files import AnyPath
+from .formats.files import AnyPath, one_line_errors
 
 BUFFER = 1 << 20
 
@@ -39,10 +39,8 @@ def state_of(name: str) -> FileState:
     if is_url(name):
         with _remote(name) as (system, path):
             return FileState(system.info(path)["size"], int(system.ukey(path)[:15], 16), 0)
-    try:
+    with one_line_errors(name):
         found = Path(name).stat()
-    except OSError as error:
-        raise ValueError(f"{name}: cannot be read: {error.strerror or error}") from None
     return FileState(found.st_size, found.st_mtime_ns, 0)
 
 
@@ -90,7 +88,7 @@ def check_utf8(path: Path, chunk: FileChunk) -> None:
     decoder = codecs.getincrementaldecoder("utf-8")()
     left = chunk.end - chunk.start
     try:
-        with path.open("rb") as file:
+        with one_line_errors(chunk.path), path.open("rb") as file:
             file.seek(chunk.start)
             while left and (data := file.read(min(left, BUFFER))):
                 begin = chunk.end - left - len(decoder.getstate()[0])
@@ -98,5 +96,3 @@ def check_utf8(path: Path, chunk: FileChunk) -> None:
                 decoder.decode(data, final=not left)
     except UnicodeDecodeError as error:
         raise ValueError(f"{chunk.path}: not UTF-8 at byte {begin + error.start}") from None
-    except OSError as error:
-        raise ValueError(f"{chunk.path}: cannot be read: {error.strerror or error}") from None

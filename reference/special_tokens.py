@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from itertools import zip_longest
+import re
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cached_property
+from itertools import groupby, zip_longest
+from operator import itemgetter
+from os.path import commonprefix
 
-from .automaton import Automaton
+FEW = 64
+"""Up to this number of tokens, a regular expression with alternatives is faster (measured)."""
+FEW_BEGINNINGS = 8
+"""Up to this number of beginnings, the search looks for the beginnings; above it, for their first characters."""
 
 
 class SpecialTokens:
-    """A set of special tokens, at which text is cut.
+    """A set of special tokens, at which text is cut. Their number hardly affects the time.
 
     Args:
         tokens: the special tokens; duplicates are ignored, and None means no tokens.
@@ -28,11 +36,64 @@ class SpecialTokens:
         for place, token in enumerate(self.tokens):
             if not isinstance(token, str) or not token:
                 raise ValueError(f"special token {place} is {token!a}; give a non-empty string")
-        self._automaton = Automaton(self.tokens)
+        self._longest = max(map(len, self.tokens), default=0)
 
-    def find(self, text: str, start: int = 0) -> tuple[int, int] | None:
-        """Return the start and end of the leftmost match at or after `start`, the longest one there, or None."""
-        return self._automaton.find(text, start)
+    def __reduce__(self) -> tuple[type[SpecialTokens], tuple[tuple[str, ...]]]:
+        """Pickle the tokens only; what follows from them is made again when it is needed."""
+        return type(self), (self.tokens,)
+
+    @cached_property
+    def _sorted(self) -> list[str]:
+        return sorted(self.tokens)
+
+    @cached_property
+    def _known(self) -> frozenset[str]:
+        return frozenset(self.tokens)
+
+    @cached_property
+    def _by_first(self) -> dict[str, list[str]]:
+        """First character → the tokens that start with it."""
+        return {first: list(group) for first, group in groupby(self._sorted, key=itemgetter(0))}
+
+    @cached_property
+    def _sizes(self) -> dict[str, list[int]]:
+        """First character → the sizes of the tokens that start with it, the largest first."""
+        return {first: sorted({*map(len, tokens)}, reverse=True) for first, tokens in self._by_first.items()}
+
+    @cached_property
+    def _beginnings(self) -> list[str]:
+        """What the tokens with the same first character begin with, for each first character."""
+        return [commonprefix(tokens) for tokens in self._by_first.values()]  # noqa: RUF071  # not paths
+
+    @cached_property
+    def _exact(self) -> re.Pattern[str] | None:
+        """An expression for all tokens, the longer ones first, if there are few."""
+        return _any_of(self._sorted[::-1]) if len(self.tokens) <= FEW else None
+
+    @cached_property
+    def _candidate(self) -> re.Pattern[str]:
+        """An expression that matches at the start of each token. Sets with characters above U+FFFF are slow."""
+        if len(self._beginnings) <= FEW_BEGINNINGS:
+            return _any_of(self._beginnings)
+        near = [first for first in self._sizes if first <= "\uffff"]
+        far = "\U00010000-\U0010ffff" if len(near) < len(self._sizes) else ""
+        return re.compile(f"[{''.join(map(re.escape, near))}{far}]")
+
+    def find(self, text: str, start: int = 0, end: int | None = None) -> tuple[int, int] | None:
+        """Return the start and end of the leftmost match in `text[start:end]`, the longest one there, or None."""
+        end = len(text) if end is None else end
+        if not self.tokens:
+            return None
+        if self._exact:
+            match = self._exact.search(text, start, end)
+            return match.span() if match else None
+        while match := self._candidate.search(text, start, end):
+            start = match.start()
+            for size in self._sizes.get(text[start], ()):
+                if start + size <= end and text[start : start + size] in self._known:
+                    return start, start + size
+            start += 1
+        return None
 
     def cut(self, text: str) -> Iterator[tuple[str, bool]]:
         """Yield each non-empty segment of `text` and whether it is a special token.
@@ -55,7 +116,20 @@ class SpecialTokens:
         >>> SpecialTokens(["<|e|>"]).split("a<|e|><|e|>b")
         (['a', '', 'b'], ['<|e|>', '<|e|>'])
         """
-        return self._automaton.split(text)
+        some = self._beginnings
+        if len(some) <= FEW_BEGINNINGS and not any(beginning in text for beginning in some):
+            return [text], []
+        if self._exact:
+            parts = self._exact.split(text)
+            return parts[::2], parts[1::2]
+        segments: list[str] = []
+        found: list[str] = []
+        end = 0
+        while span := self.find(text, end):
+            segments.append(text[end : span[0]])
+            found.append(text[span[0] : span[1]])
+            end = span[1]
+        return [*segments, text[end:]], found
 
     def open_at(self, text: str, start: int = 0) -> int:
         """Return the first position at or after `start` where more text could complete a special token, or `len(text)`.
@@ -65,7 +139,28 @@ class SpecialTokens:
         >>> SpecialTokens(["<|e|>"]).open_at("a <|")
         2
         """
-        return self._automaton.open_at(text, start)
+        size = len(text)
+        places = range(max(start, size - self._longest + 1), size)
+        return next((place for place in places if text[place] in self._sizes and self._is_open(text[place:])), size)
+
+    def _is_open(self, text: str) -> bool:
+        """Return whether `text` is a proper prefix of a token; such tokens follow it in the sorted list."""
+        place = bisect_right(self._sorted, text)
+        return place < len(self._sorted) and self._sorted[place].startswith(text)
+
+
+def token_ids(vocab: Mapping[int, bytes], special_tokens: Iterable[str]) -> dict[bytes, int]:
+    """Return token → id, the first of several ids. A special token without an entry gets the id max(ids) + 1.
+
+    >>> token_ids({0: b"a", 1: b"a"}, ["a", "<e>"])
+    {b'a': 0, b'<e>': 2}
+    """
+    ids = {token: index for index, token in reversed(dict(vocab).items())}
+    following = max(vocab, default=-1) + 1
+    for text in special_tokens:
+        if ids.setdefault(text.encode("utf-8"), following) == following:
+            following += 1
+    return ids
 
 
 def straddles(token: str, other: str) -> bool:
@@ -76,3 +171,8 @@ def straddles(token: str, other: str) -> bool:
     """
     rests = (token[offset:] for offset in range(1, len(token)))
     return any(rest.startswith(other) or other.startswith(rest) for rest in rests)
+
+
+def _any_of(strings: list[str]) -> re.Pattern[str]:
+    """Return an expression whose only group matches the first of `strings` that fits."""
+    return re.compile(f"({'|'.join(map(re.escape, strings))})")

@@ -7,7 +7,6 @@ looked up at once. Longer pieces, which are few, are looked up in a dictionary.
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import pairwise
@@ -30,7 +29,6 @@ BLOCK = 1 << 20
 fit into the processor's cache."""
 SHORT = 16
 _BARRIERS = bytes([BARRIER]) * SHORT
-_FENCE = re.compile(fences.TEXT)
 # Masks that fill a word after a piece of 0 to 8 bytes with 0xFF, a byte that no piece contains.
 _BEHIND = np.array([(2**64 - 1) >> (8 * size) << (8 * size) for size in range(8)] + [0], np.uint64)
 
@@ -62,7 +60,7 @@ def blocks(documents: Iterable[str], special: SpecialTokens, size: int | None = 
     for segment, mark in _segments(documents, special):
         begin = 0
         while len(segment) - begin > room:
-            cut = fences.first(_FENCE, segment, begin + room)
+            cut = fences.first(segment, begin + room)
             if cut == len(segment):
                 break
             parts.append(segment[begin:cut].encode("utf-8"))

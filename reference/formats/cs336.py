@@ -23,7 +23,7 @@ from bpe_conformance.fixtures.one_line import shortened
 from bpe_conformance.fixtures.regular_file import read_regular
 from bpe_conformance.fixtures.strict_json import SURROGATE, parse_json
 
-from .files import AnyPath
+from .files import AnyPath, one_line_errors
 from .gpt2 import HEADER, read_id, read_key
 
 _EVERY_BYTE = frozenset(bytes([byte]) for byte in range(256))
@@ -119,10 +119,8 @@ def _named(values: Iterable[Any], where: str) -> Iterator[tuple[str, Any]]:
 
 def _load(path: AnyPath) -> list[Any]:
     """Return the values in a file, in order."""
-    try:
+    with one_line_errors(path):
         data = read_regular(path)
-    except OSError as error:
-        raise ValueError(f"{path}: cannot be read: {error.strerror or error}") from None
     if data.startswith(b"\x80"):
         try:
             return list(_unpickle_all(data))

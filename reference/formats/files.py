@@ -22,9 +22,8 @@ def read_utf8(path: AnyPath) -> str:
     """
     file = Path(path)
     try:
-        return read_regular(file).decode("utf-8").removeprefix("\ufeff")
-    except OSError as error:
-        raise ValueError(f"{file}: cannot be read: {error.strerror or error}") from None
+        with one_line_errors(file):
+            return read_regular(file).decode("utf-8").removeprefix("\ufeff")
     except UnicodeDecodeError as error:
         line = error.object.count(b"\n", 0, error.start) + 1
         raise ValueError(f"{file}:{line}: not UTF-8 at byte {error.start} of the file") from None
@@ -64,6 +63,15 @@ def check_folder(folder: AnyPath) -> None:
     """
     with _clear_failures():
         saving.check_folder(folder)
+
+
+@contextmanager
+def one_line_errors(name: object, action: str = "read") -> Iterator[None]:
+    """Raise a ValueError of one line in place of an OSError: that `name` cannot be read or written."""
+    try:
+        yield
+    except OSError as error:
+        raise ValueError(f"{name}: cannot be {action}: {error.strerror or error}") from None
 
 
 @contextmanager

@@ -7,15 +7,14 @@ from typing import Any
 
 import pytest
 
-from bpe_conformance.reference import automaton, textbook
-from bpe_conformance.reference.automaton import Automaton
+from bpe_conformance.reference import special_tokens, textbook
 from bpe_conformance.reference.special_tokens import SpecialTokens, straddles
 
 
-@pytest.fixture(params=["an alternation of few", "the automaton"])
+@pytest.fixture(params=["an alternation of few", "a search for beginnings"])
 def _either_way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    if request.param == "the automaton":
-        monkeypatch.setattr(automaton, "FEW", 0)
+    if request.param == "a search for beginnings":
+        monkeypatch.setattr(special_tokens, "FEW", 0)
 
 
 @pytest.mark.usefixtures("_either_way")
@@ -28,21 +27,9 @@ def test_cut_agrees_with_the_textbook(letters: str) -> None:
         assert list(SpecialTokens(special).cut(text)) == textbook.cut_special(text, special), (special, text)
 
 
-def test_automaton_finds_bytes_like_text() -> None:
-    draw = random.Random(3)
-    for few in (0, automaton.FEW):
-        for _ in range(500):
-            strings = ["".join(draw.choices("aé\xff^-", k=draw.randrange(1, 4))) for _ in range(draw.randrange(15))]
-            text = "".join(draw.choices("aé\xff^-x", k=draw.randrange(20)))
-            with pytest.MonkeyPatch.context() as patch:
-                patch.setattr(automaton, "FEW", few)
-                parts = Automaton(string.encode("latin-1") for string in strings).split(text.encode("latin-1"))
-            assert Automaton(strings).split(text) == tuple([one.decode("latin-1") for one in part] for part in parts)
-
-
 @pytest.mark.usefixtures("_either_way")
 def test_find_stays_between_start_and_end() -> None:
-    tokens = Automaton(["ab", "abc", "c"])
+    tokens = SpecialTokens(["ab", "abc", "c"])
     assert tokens.find("xabc") == (1, 4)
     assert tokens.find("xabc", 2) == (3, 4)
     assert tokens.find("xabc", 0, 3) == (1, 3)
