@@ -24,12 +24,11 @@ from bpe_conformance.fixtures import Model
 from . import file_encoding
 from .array_directory import HEADER, Array, ArrayDirectory, header
 from .chunks import Cuts, FileChunk
+from .file_encoding import FileEncoder
 from .formats.files import AnyPath, replacing
 from .inputs import check_utf8, is_url, local, name_of, state_of
 from .progress import Progress
-from .special_token_policy import SpecialTokenPolicy
-from .text_encoder import TextEncoder
-from .workers import WorkerFailedError, in_order, in_processes
+from .workers import WorkerFailedError, batches, in_order, in_processes
 
 BATCH_SIZE = 1 << 22
 """A job encodes small files until they have at least this many bytes."""
@@ -57,23 +56,14 @@ class Settings(NamedTuple):
     """Says how to encode files.
 
     Attributes:
-        encoder: an encoder that recognizes the special tokens that the policy allows.
-        policy: says which special tokens a text may contain.
-        dtype: the type of the ids, as NumPy spells it.
+        encoder: encodes each file.
         strict: whether files must be valid UTF-8.
         directory: the absolute path of the directory of arrays.
     """
 
-    encoder: TextEncoder
-    policy: SpecialTokenPolicy
-    dtype: str
+    encoder: FileEncoder
     strict: bool
     directory: str
-
-    def cuts(self) -> Cuts:
-        """Return the cuts for all files."""
-        # Disallowed strings are not cut either, so that a chunk contains each of them whole.
-        return Cuts.of(1, [*self.encoder.special.tokens, *self.policy.disallowed.tokens], self.encoder.compiled)
 
 
 def encode_files(
@@ -100,7 +90,7 @@ def encode_files(
     """
     found, failures = _found(sources)
     with ArrayDirectory.opened(directory, _identity(model, settings, shard_size)) as arrays:
-        wanted = _shards(found, settings.cuts(), shard_size) if shard_size else _one_each(found)
+        wanted = _shards(found, settings.encoder.cuts(), shard_size) if shard_size else _one_each(found)
         missing = arrays.plan(wanted)
         complete = [arrays.complete[parts] for parts in wanted if parts in arrays.complete]
         skipped, total = len(complete), sum(map(_size, wanted))
@@ -122,10 +112,10 @@ def encode_files(
 
 def _identity(model: Model, settings: Settings, shard_size: int | None) -> dict[str, str]:
     """Return the settings that must be the same when a run resumes an earlier one."""
-    policy = settings.policy
+    policy = settings.encoder.policy
     values = sorted(model.vocab.items()), model.merges, model.pattern, policy.allowed, policy.disallowed.tokens
     digest = hashlib.sha256(repr(values).encode("utf-8", "surrogatepass")).hexdigest()
-    return {"tokenizer": digest, "dtype": settings.dtype, "shard_size": str(shard_size)}
+    return {"tokenizer": digest, "dtype": settings.encoder.dtype, "shard_size": str(shard_size)}
 
 
 # Planning
@@ -189,7 +179,7 @@ def _written(
     if executor is None and workers == 1:
         yield from ((array, _write(settings, array)) for array in ordered)
         return
-    jobs = list(_batches(ordered))
+    jobs = list(batches(ordered, lambda array: _size(array.parts), BATCH_SIZE))
     # The random number makes calls differ: Dask does not repeat an equal call, whose array may have been removed since.
     call = partial(_write_in_worker, pickle.dumps(settings), secrets.token_hex(8))
     if executor is None:
@@ -199,20 +189,6 @@ def _written(
     with closing(results):
         for job, result in zip(jobs, results, strict=True):
             yield from zip(job, result, strict=True)
-
-
-def _batches(arrays: Iterable[Array]) -> Iterator[list[Array]]:
-    """Yield jobs, each of many small arrays or one large one."""
-    batch: list[Array] = []
-    size = 0
-    for array in arrays:
-        batch.append(array)
-        size += _size(array.parts)
-        if size >= BATCH_SIZE:
-            yield batch
-            batch, size = [], 0
-    if batch:
-        yield batch
 
 
 def _failed(job: list[Array], error: WorkerFailedError) -> list[Written]:
@@ -247,7 +223,7 @@ def _write(settings: Settings, array: Array) -> Written:
     """Write an array without the parts that cannot be encoded."""
     counts: dict[FileChunk, int] = {}
     failures: dict[str, str] = {}
-    cuts = settings.cuts()
+    cuts, dtype = settings.encoder.cuts(), settings.encoder.dtype
     try:
         with replacing(Path(settings.directory, array.name)) as stream:
             stream.seek(HEADER)
@@ -255,7 +231,7 @@ def _write(settings: Settings, array: Array) -> Written:
                 begin = stream.tell()
                 try:
                     written = sum(stream.write(ids.tobytes()) for ids in _ids(settings, cuts, part))
-                    counts[part] = written // np.dtype(settings.dtype).itemsize
+                    counts[part] = written // np.dtype(dtype).itemsize
                 except ValueError as error:
                     failures[part.path] = str(error)
                     stream.seek(begin)
@@ -263,7 +239,7 @@ def _write(settings: Settings, array: Array) -> Written:
             if not counts:
                 raise _NothingWrittenError
             stream.seek(0)
-            stream.write(header(settings.dtype, sum(counts.values())))
+            stream.write(header(dtype, sum(counts.values())))
     except _NothingWrittenError:
         return Written(None, failures)
     except ValueError as error:
@@ -281,7 +257,4 @@ def _ids(settings: Settings, cuts: Cuts, part: FileChunk) -> Iterator[file_encod
             check_utf8(path, part)
         is_whole = part.end - part.start == part.file.size
         chunks = cuts.of_file(path, file_encoding.CHUNK_SIZE) if is_whole else [part]
-        parts = file_encoding.encoded(
-            settings.encoder, settings.policy, chunks, settings.dtype, streamed=not cuts.fences, name=part.path
-        )
-        yield from (ids for _, ids in parts)
+        yield from (ids for _, ids in settings.encoder.encode_all(part.path, chunks, cuts))

@@ -15,7 +15,7 @@ from .dispatch import counts_over_arrays
 from .patterns import pre_tokenize, resolve
 from .progress import Progress, silent
 from .special_tokens import SpecialTokens
-from .workers import in_order, in_processes
+from .workers import batches, in_order, in_processes
 
 Source: TypeAlias = "str | os.PathLike[str] | Iterable[str | os.PathLike[str]]"
 
@@ -123,25 +123,15 @@ def _plan(source: Source, cuts: Cuts) -> tuple[Iterable[Job], int]:
         return ([part] for part in parts), len(parts)
     if isinstance(source, bytes | bytearray | memoryview) or not isinstance(source, Iterable):
         raise ValueError(f"the source is a {type(source).__name__}; give a str, a path, or an iterable of them")
-    batches = _batches(source, cuts)
+    jobs = batches(_documents(source, cuts), _size, BATCH_SIZE)
     if isinstance(source, Sequence):
-        known = list(batches)
-        return iter(known), len(known)
-    return batches, 0
+        known = list(jobs)
+        return known, len(known)
+    return jobs, 0
 
 
-def _batches(items: Iterable[str | os.PathLike[str]], cuts: Cuts) -> Iterator[Job]:
-    """Yield jobs, each of which has many small documents or a large one."""
-    batch: Job = []
-    size = 0
-    for document in _documents(items, cuts):
-        batch.append(document)
-        size += len(document) if isinstance(document, str) else document.end - document.start
-        if size >= BATCH_SIZE:
-            yield batch
-            batch, size = [], 0
-    if batch:
-        yield batch
+def _size(document: str | FileChunk) -> int:
+    return len(document) if isinstance(document, str) else document.end - document.start
 
 
 def _documents(items: Iterable[str | os.PathLike[str]], cuts: Cuts) -> Iterator[str | FileChunk]:

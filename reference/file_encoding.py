@@ -9,13 +9,13 @@ from contextlib import closing, suppress
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from .chunks import Cuts, FileChunk, check_size, check_unchanged
-from .formats.files import AnyPath, replacing
+from .formats.files import AnyPath, one_line_errors, replacing
 from .progress import Progress
 from .special_token_policy import SpecialTokenPolicy
 from .text_encoder import TextEncoder
@@ -28,42 +28,96 @@ STREAMED = 1 << 16
 
 Ids = npt.NDArray[Any]
 
-_of_worker: list[tuple[TextEncoder, SpecialTokenPolicy]] = []
 
+class FileEncoder(NamedTuple):
+    """Encodes files.
 
-def encode_file(
-    encoder: TextEncoder,
-    policy: SpecialTokenPolicy,
-    source: AnyPath,
-    target: AnyPath,
-    bits: int | None,
-    workers: int,
-    progress: Progress,
-) -> int:
-    """Write the ids of the text in `source` to `target` (see `Tokenizer.encode_file`).
-
-    Args:
+    Attributes:
         encoder: an encoder that recognizes the special tokens that the policy allows.
-        policy: says which special tokens the text may contain.
-        source: the path of the text file.
-        target: the path of the file of ids.
-        bits: 16 or 32; None means the fewest that hold all ids.
-        workers: the number of processes.
-        progress: called with the phase, the number of bytes done and the total.
-
-    Returns:
-        int: the number of ids written.
+        policy: says which special tokens a text may contain.
+        dtype: the type of the ids, as NumPy spells it.
     """
-    # Disallowed strings are not cut either, so that a chunk contains each of them whole.
-    cuts = Cuts.of(workers, [*encoder.special.tokens, *policy.disallowed.tokens], encoder.compiled)
+
+    encoder: TextEncoder
+    policy: SpecialTokenPolicy
+    dtype: str
+
+    @classmethod
+    def of(cls, encoder: TextEncoder, policy: SpecialTokenPolicy, bits: int | None) -> FileEncoder:
+        """Return an encoder to unsigned numbers of 16 or 32 bits, little-endian; None means the fewest for all ids.
+
+        Raises:
+            ValueError: if an id does not fit.
+        """
+        low, high = encoder.ids.start, encoder.ids.stop - 1
+        bits = bits or (16 if high < 1 << 16 else 32)
+        if bits not in (16, 32):
+            raise ValueError(f"bits is {bits}; it must be 16 or 32")
+        if low < 0 or high >= 1 << bits:
+            raise ValueError(f"ids from {low} to {high} do not fit into {bits} bits")
+        return cls(encoder, policy, f"<u{bits // 8}")
+
+    def cuts(self, width: int = 1) -> Cuts:
+        """Return the cuts for files that `width` workers encode."""
+        # Disallowed strings are not cut either, so that a chunk contains each of them whole.
+        return Cuts.of(width, [*self.encoder.special.tokens, *self.policy.disallowed.tokens], self.encoder.compiled)
+
+    def encode(self, name: str, chunk: FileChunk) -> Ids:
+        """Return the ids of a chunk of the file that error messages about its text call `name`."""
+        text = chunk.read()
+        self.policy.check(text, f"{name}, from byte {chunk.start} on,")
+        return self.encoder.encode_to_numpy(text).astype(self.dtype)
+
+    def encode_all(
+        self, name: str, chunks: list[FileChunk], cuts: Cuts, workers: int = 1
+    ) -> Generator[tuple[int, Ids], None, None]:
+        """Yield the ids of a file in parts, each with the number of bytes encoded so far.
+
+        Args:
+            name: the name of the file in error messages about its text.
+            chunks: the chunks of the file.
+            cuts: the cuts that made them. A file that cannot be cut at fences is read as a stream.
+            workers: the number of processes.
+        """
+        if chunks and not cuts.fences:
+            yield from self._stream(name, chunks[0])
+            return
+        if workers == 1:
+            parts = (self.encode(name, chunk) for chunk in chunks)
+        else:
+            # A forked worker shares the caches of the encoder; other workers get a pickle, which is small.
+            parts = in_processes(workers, partial(self.encode, name), chunks)
+        with closing(parts):
+            for chunk, ids in zip(chunks, parts, strict=True):
+                yield chunk.end, ids
+
+    def _stream(self, name: str, whole: FileChunk) -> Iterator[tuple[int, Ids]]:
+        done = 0
+
+        def read() -> Iterator[str]:
+            nonlocal done
+            decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
+            with one_line_errors(whole.path), Path(whole.path).open("rb") as stream:
+                while data := stream.read(STREAMED):
+                    done += len(data)
+                    yield decoder.decode(data)
+            check_size(whole.path, whole.file.size, done)
+            yield decoder.decode(b"", final=True)
+
+        ids = self.encoder.stream(self.policy.checked(read(), name))
+        while len(some := np.fromiter(islice(ids, STREAMED), self.dtype)):
+            yield done, some
+
+
+def encode_file(encoder: FileEncoder, source: AnyPath, target: AnyPath, workers: int, progress: Progress) -> int:
+    """Write the ids of the text in `source` to `target`, and return their number (see `Tokenizer.encode_file`)."""
+    cuts = encoder.cuts(workers)
     chunks = cuts.of_file(Path(source), CHUNK_SIZE)
-    dtype = id_type(encoder.ids, bits)
     with suppress(OSError):  # the target does not exist yet
         if Path(source).samefile(target):
             raise ValueError(f"{target}: is the input file; name another output file")
-    parts = encoded(encoder, policy, chunks, dtype, workers, streamed=not cuts.fences, name=os.fspath(source))
     written = 0
-    with replacing(target) as stream, closing(parts):
+    with replacing(target) as stream, closing(encoder.encode_all(os.fspath(source), chunks, cuts, workers)) as parts:
         for done, ids in parts:
             stream.write(ids.tobytes())
             written += len(ids)
@@ -71,107 +125,3 @@ def encode_file(
         if chunks:
             check_unchanged(chunks[0].path, chunks[0].file)
     return written
-
-
-def id_type(ids: range, bits: int | None = None) -> str:
-    """Return the type of the numbers in the file, as NumPy spells it: 16 or 32 bits, little-endian.
-
-    Args:
-        ids: the range from the smallest id to the largest.
-        bits: 16 or 32; None means the fewest that hold all ids.
-
-    Raises:
-        ValueError: if an id does not fit.
-    """
-    low, high = ids.start, ids.stop - 1
-    bits = bits or (16 if high < 1 << 16 else 32)
-    if bits not in (16, 32):
-        raise ValueError(f"bits is {bits}; it must be 16 or 32")
-    if low < 0 or high >= 1 << bits:
-        raise ValueError(f"ids from {low} to {high} do not fit into {bits} bits")
-    return f"<u{bits // 8}"
-
-
-def encoded(
-    encoder: TextEncoder,
-    policy: SpecialTokenPolicy,
-    chunks: list[FileChunk],
-    dtype: npt.DTypeLike,
-    workers: int = 1,
-    *,
-    streamed: bool,
-    name: str,
-) -> Generator[tuple[int, Ids], None, None]:
-    """Yield the ids of the chunks of a file in parts, each with the number of bytes encoded so far.
-
-    Args:
-        encoder: an encoder that recognizes the special tokens that the policy allows.
-        policy: says which special tokens the text may contain.
-        chunks: the chunks of the file.
-        dtype: the type of the ids.
-        workers: the number of processes.
-        streamed: whether to read the file as a stream, because it cannot be cut.
-        name: the name of the file in error messages about its text.
-    """
-    if chunks and streamed:
-        return _streamed(encoder, policy, chunks[0], dtype, name)
-    return _in_chunks(encoder, policy, chunks, dtype, workers, name)
-
-
-def _in_chunks(
-    encoder: TextEncoder,
-    policy: SpecialTokenPolicy,
-    chunks: list[FileChunk],
-    dtype: npt.DTypeLike,
-    workers: int,
-    name: str,
-) -> Generator[tuple[int, Ids], None, None]:
-    """Yield ids, and the number of bytes encoded so far."""
-    if workers == 1:
-        parts = (_encode(encoder, policy, dtype, name, chunk) for chunk in chunks)
-    else:
-        # A forked worker shares the caches of the encoder; other workers get a pickle, which is small.
-        parts = in_processes(
-            workers, partial(_encode_in_worker, dtype, name), chunks, partial(_prepare_worker, encoder, policy)
-        )
-    with closing(parts):
-        for chunk, ids in zip(chunks, parts, strict=True):
-            yield chunk.end, ids
-
-
-def _encode(encoder: TextEncoder, policy: SpecialTokenPolicy, dtype: npt.DTypeLike, name: str, chunk: FileChunk) -> Ids:
-    text = chunk.read()
-    policy.check(text, f"{name}, from byte {chunk.start} on,")
-    return encoder.encode_to_numpy(text).astype(dtype)
-
-
-def _prepare_worker(encoder: TextEncoder, policy: SpecialTokenPolicy) -> None:
-    _of_worker[:] = [(encoder, policy)]
-
-
-def _encode_in_worker(dtype: npt.DTypeLike, name: str, chunk: FileChunk) -> Ids:
-    return _encode(*_of_worker[0], dtype, name, chunk)
-
-
-def _streamed(
-    encoder: TextEncoder, policy: SpecialTokenPolicy, first: FileChunk, dtype: npt.DTypeLike, name: str
-) -> Generator[tuple[int, Ids], None, None]:
-    """Yield ids, and the number of bytes read so far."""
-    done = 0
-
-    def read() -> Iterator[str]:
-        nonlocal done
-        decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
-        try:
-            with Path(first.path).open("rb") as stream:
-                while data := stream.read(STREAMED):
-                    done += len(data)
-                    yield decoder.decode(data)
-        except OSError as error:
-            raise ValueError(f"{first.path}: cannot be read: {error.strerror or error}") from None
-        check_size(first.path, first.file.size, done)
-        yield decoder.decode(b"", final=True)
-
-    ids = encoder.stream(policy.checked(read(), name))
-    while len(some := np.fromiter(islice(ids, STREAMED), dtype)):
-        yield done, some

@@ -18,7 +18,7 @@ from .formats.files import AnyPath
 from .patterns import DEFAULT_PATTERN, resolve
 from .progress import Progress, silent
 from .special_token_policy import Keywords, SpecialTokenPolicy, parse_policy
-from .special_tokens import SpecialTokens
+from .special_tokens import SpecialTokens, token_ids
 from .text_encoder import TextEncoder
 from .trainer import learn
 
@@ -82,13 +82,10 @@ class Tokenizer:
         self.compiled = resolve(pattern)
         self._special = SpecialTokens(special_tokens)
         _check_table(self.vocab, self.merges)
-        ids = {token: index for index, token in reversed(self.vocab.items())}
-        following = max(self.vocab) + 1
-        for text in self._special.tokens:
-            if ids.setdefault(text.encode("utf-8"), following) == following:
-                self.vocab[following] = text.encode("utf-8")
-                following += 1
+        ids = token_ids(self.vocab, self._special.tokens)
         special_ids = {text: ids[text.encode("utf-8")] for text in self._special.tokens}
+        for text, index in special_ids.items():
+            self.vocab.setdefault(index, text.encode("utf-8"))
         encoder = Encoder(ids, self.merges)
         every_id = range(min(self.vocab), max(self.vocab) + 1)
         self._text_encoder = TextEncoder(encoder, self._special, special_ids, self.compiled, every_id)
@@ -273,12 +270,12 @@ class Tokenizer:
                 an id does not fit.
             RuntimeError: if a worker dies.
         """
-        from .file_encoding import encode_file  # it loads NumPy
+        from .file_encoding import FileEncoder, encode_file  # it loads NumPy
 
         if workers is not None and workers < 1:
             raise ValueError(f"workers is {workers}; it must be at least 1")
-        encoder, policy = self._with_policy(allowed_special, disallowed_special)
-        return encode_file(encoder, policy, source, target, bits, workers or 1, progress or silent)
+        encoder = FileEncoder.of(*self._with_policy(allowed_special, disallowed_special), bits)
+        return encode_file(encoder, source, target, workers or 1, progress or silent)
 
     def encode_files(
         self,
@@ -322,7 +319,7 @@ class Tokenizer:
             RuntimeError: if a worker dies and the executor cannot go on. Complete arrays stay.
         """
         from .corpus_encoding import Settings, encode_files  # they load NumPy
-        from .file_encoding import id_type
+        from .file_encoding import FileEncoder
 
         if isinstance(sources, str | bytes | os.PathLike):
             raise ValueError(f"sources is a {type(sources).__name__}; give a list of paths")
@@ -331,10 +328,8 @@ class Tokenizer:
         for name, number in (("workers", workers), ("shard_size", shard_size)):
             if number is not None and number < 1:
                 raise ValueError(f"{name} is {number}; it must be at least 1")
-        encoder, policy = self._with_policy(allowed_special, disallowed_special)
-        settings = Settings(
-            encoder, policy, id_type(encoder.ids, bits), errors == "strict", str(Path(directory).absolute())
-        )
+        encoder = FileEncoder.of(*self._with_policy(allowed_special, disallowed_special), bits)
+        settings = Settings(encoder, errors == "strict", str(Path(directory).absolute()))
         width = workers or ((os.cpu_count() or 1) if executor else 1)
         return encode_files(
             self.model, settings, list(sources), directory, shard_size, width, executor, progress or silent

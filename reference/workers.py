@@ -24,6 +24,20 @@ Result = TypeVar("Result")
 Handle = TypeVar("Handle")
 
 
+def batches(items: Iterable[Job], size: Callable[[Job], int], least: int) -> Iterator[list[Job]]:
+    """Yield the items in lists: each holds many small items or a large one, of at least the size `least` together."""
+    batch: list[Job] = []
+    total = 0
+    for item in items:
+        batch.append(item)
+        total += size(item)
+        if total >= least:
+            yield batch
+            batch, total = [], 0
+    if batch:
+        yield batch
+
+
 class WorkerFailedError(RuntimeError):
     """A job failed in its worker; other jobs can go on."""
 
@@ -32,16 +46,14 @@ def in_processes(
     workers: int,
     call: Callable[[Job], Result],
     jobs: Iterable[Job],
-    prepare: Callable[[], object] | None = None,
     failed: Callable[[Job, WorkerFailedError], Result] | None = None,
 ) -> Generator[Result, None, None]:
     """Yield the results in the order of the jobs. The processes end with the iteration, or immediately on an error.
 
     Args:
         workers: the number of processes.
-        call: called once for each job.
+        call: called once for each job. Each process gets it once; a forked one shares its objects.
         jobs: the arguments of the calls.
-        prepare: called in each process before its first job.
         failed: returns the result to yield for a job that failed in its worker; None raises the error.
 
     Raises:
@@ -50,9 +62,8 @@ def in_processes(
     """
     with _ending(_Processes(workers)) as processes:
         with _clear_failures():
-            processes.start(prepare)
-        submit = partial(processes.submit, _attempt, call)
-        yield from _results(submit, processes.result, jobs, 2 * workers, deque(), failed)
+            processes.start(partial(_attempt, call))
+        yield from _results(processes.submit, processes.result, jobs, 2 * workers, deque(), failed)
 
 
 def in_order(
@@ -181,36 +192,36 @@ class _Processes:
         self._answers: dict[int, Any] = {}
         self._submitted = 0
 
-    def start(self, prepare: Callable[[], object] | None) -> None:
-        """Start the processes; each calls `prepare` first."""
+    def start(self, call: Callable[..., object]) -> None:
+        """Start the processes, which make calls to `call`."""
         for _ in range(self._count):
             ours, theirs = Pipe()
             with theirs, _undisturbed():
-                process = multiprocessing.Process(target=_work, args=(theirs, prepare), daemon=True)
+                process = multiprocessing.Process(target=_work, args=(theirs, call), daemon=True)
                 process.start()
                 self._workers.append(_Worker(process, ours))
         self._idle += self._workers
 
-    def submit(self, call: Callable[..., object], *arguments: Any) -> int:
-        """Send a call to a worker as soon as one is idle, and return the number of the call.
+    def submit(self, job: object) -> int:
+        """Send a job to a worker as soon as one is idle, and return the number of the job.
 
         Raises:
             BrokenExecutor: if a worker dies in the meantime.
-            Exception: if the call cannot be pickled.
+            Exception: if the job cannot be pickled.
         """
         while not self._idle:
             self._receive()
         worker, number = self._idle.pop(), self._submitted
         self._submitted += 1
         try:
-            _send(worker.pipe, (call, arguments))
+            _send(worker.pipe, (job,))
         except OSError:
             raise _death(worker) from None
         self._busy[worker] = number
         return number
 
     def result(self, number: int) -> Any:
-        """Wait for the result of a call and return it; call this once for each number.
+        """Wait for the result of a job and return it; call this once for each number.
 
         Raises:
             BrokenExecutor: if a worker dies in the meantime.
@@ -297,16 +308,13 @@ class _RemoteTraceback(Exception):
         return f"\n\n{self.args[0]}"
 
 
-def _work(pipe: Connection, prepare: Callable[[], object] | None) -> None:
-    """Answer calls until there are no more. This is the main function of a worker."""
+def _work(pipe: Connection, call: Callable[..., object]) -> None:
+    """Do jobs until there are no more. This is the main function of a worker."""
     _begin()
-    if prepare:
-        prepare()
     with suppress(EOFError, OSError):  # the parent is gone
         while job := pipe.recv():
-            call, arguments = job
             try:
-                answer = call(*arguments)
+                answer = call(*job)
             except Exception as error:
                 answer = _Failure(error, traceback.format_exc())
             try:
