@@ -58,21 +58,14 @@ def learns_over_arrays(counts: Mapping[bytes, int], given: int, wanted: int, tie
     return size >= ARRAYS_FROM["learn"] and fits and tie_break != "first-seen"
 
 
-def encodes_over_arrays(characters: int, in_all: int, is_prepared: bool) -> bool:
+def encodes_over_arrays(characters: int, in_all: int, is_prepared: bool, ids: range) -> bool:
     """Return whether to encode a text over arrays.
 
     Args:
         characters: the number of characters in the text.
         in_all: the number of characters in this and all earlier texts.
         is_prepared: whether an encoder over arrays already exists.
-    """
-    return characters >= ARRAYS_FROM["encode"] and (is_prepared or in_all >= PREPARED_FROM)
-
-
-def can_encode_over_arrays(ids: range) -> bool:
-    """Return whether a tokenizer can encode over arrays.
-
-    Args:
         ids: the range from the smallest id to the largest.
     """
-    return ids.start >= 0 and ids.stop <= LARGEST_ID + 1
+    is_large = characters >= ARRAYS_FROM["encode"] and (is_prepared or in_all >= PREPARED_FROM)
+    return is_large and ids.start >= 0 and ids.stop <= LARGEST_ID + 1

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import regex
 
-from .dispatch import can_encode_over_arrays, encodes_over_arrays
+from .dispatch import encodes_over_arrays
 from .encoder import Encoder
 from .fences import has_fence
 from .patterns import pre_tokenize
@@ -55,7 +55,7 @@ class TextEncoder:
 
     def __getstate__(self) -> dict[str, object]:
         """Return the state to pickle, without caches and encoders over arrays."""
-        kept = {name: value for name, value in self.__dict__.items() if name not in ("_can_use_arrays", "_integers")}
+        kept = {name: value for name, value in self.__dict__.items() if name != "_integers"}
         return {**kept, "_idle": [], "_in_all": 0}
 
     def finding(self, special: Iterable[str]) -> TextEncoder:
@@ -127,11 +127,7 @@ class TextEncoder:
     def _uses_arrays(self, characters: int) -> bool:
         """Return whether to encode the next text, of `characters` characters, over arrays."""
         self._in_all += characters
-        return encodes_over_arrays(characters, self._in_all, bool(self._idle)) and self._can_use_arrays
-
-    @cached_property
-    def _can_use_arrays(self) -> bool:
-        return can_encode_over_arrays(self.ids)
+        return encodes_over_arrays(characters, self._in_all, bool(self._idle), self.ids)
 
     @contextmanager
     def _bulk(self) -> Iterator[BulkEncoder]:

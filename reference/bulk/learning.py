@@ -21,7 +21,7 @@ from bpe_conformance.fixtures import Merge
 from ..conventions import BYTE_ORDERS, TOKEN_KEYS
 from ..encoder import Encoder
 from ..progress import Progress, silent
-from .arrays import starts_of_runs, with_room, without_overlap
+from .arrays import runs, starts_of_runs, with_room, without_overlap
 from .encoding import BulkRanks
 from .pieces import Block, PieceTable, apart, starts_apart
 
@@ -372,12 +372,7 @@ def tokens_after(words: Sequence[bytes], merges: Sequence[Merge], order: Sequenc
     encoder = Encoder(ids, merges, cache_size=0)
     flat, sizes = BulkRanks(encoder.ranks, encoder.byte_ids).merge(table.pieces[1:])
     flat, sizes = np.append(WALL, flat).astype(np.int32), np.append(1, sizes)
-    first, size_at = np.cumsum(sizes) - sizes, sizes[numbers]
-    ends = np.cumsum(size_at)
-    source = np.repeat(first[numbers] - ends + size_at, size_at)
-    source += np.arange(len(source))
-    tokens: Integers = flat[source]
-    return tokens
+    return runs(flat, (np.cumsum(sizes) - sizes)[numbers], sizes[numbers])
 
 
 def _blocks(words: Sequence[bytes]) -> Iterator[Block]:

@@ -66,14 +66,10 @@ def read_key(key: str, where: str) -> bytes:
     try:
         return unspell(key)
     except ValueError:
-        return _utf8(key, where)
-
-
-def _utf8(key: str, where: str) -> bytes:
-    try:
-        return key.encode("utf-8")
-    except UnicodeEncodeError:
-        raise ValueError(f"{where}: the token {shortened(key)} contains a lone surrogate") from None
+        try:
+            return key.encode("utf-8")
+        except UnicodeEncodeError:
+            raise ValueError(f"{where}: the token {shortened(key)} contains a lone surrogate") from None
 
 
 def read_merges(path: AnyPath, vocab: Mapping[int, bytes] | None = None) -> list[Merge]:
@@ -111,7 +107,9 @@ def merges_of_pairs(
     known = None if vocab is None else set(vocab.values())
     for rank, parts in enumerate(pairs):
         try:
-            left, right = merge = read_merge(parts)
+            if len(parts) != 2 or not all(parts):
+                raise ValueError(f"{shortened(' '.join(parts))} is not a merge; expected two tokens and one space")
+            left, right = merge = unspell(parts[0]), unspell(parts[1])
         except ValueError as error:
             raise ValueError(f"{place(rank)}: {error}") from None
         if ranks.setdefault(merge, rank) != rank:
@@ -122,13 +120,6 @@ def merges_of_pairs(
             role, token = next((role, token) for role, token in roles.items() if token not in known)
             raise ValueError(f"{place(rank)}: the vocabulary lacks {shortened(token)}, the {role} of merge {rank}")
         yield merge
-
-
-def read_merge(parts: Sequence[str]) -> Merge:
-    """Return the merge of two spelled tokens, or raise a ValueError."""
-    if len(parts) != 2 or not all(parts):
-        raise ValueError(f"{shortened(' '.join(parts))} is not a merge; expected two tokens and one space")
-    return unspell(parts[0]), unspell(parts[1])
 
 
 def write(folder: AnyPath, vocab: Mapping[int, bytes], merges: Sequence[Merge]) -> None:

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from concurrent.futures import Executor
-from functools import partial
 
 from ..conventions import build_vocab
 from ..counting import Source, count_pre_tokens
@@ -105,7 +104,10 @@ def train(
     ).merges
     units = count_pre_tokens(source, special, unit_pattern, workers=workers, executor=executor, progress=report)
     wanted = vocab_size - smallest - len(first)
-    allows = partial(_has_few_words, most=most_words)
+
+    def allows(token: bytes) -> bool:
+        return words_in(token) <= most_words
+
     second = learn(units, wanted, tie_break, byte_order, report, merges=first, allows=allows)
     merges = [*first, *second]
     return Tokenizer(build_vocab(merges, special, byte_order, id_layout), merges, special, pattern=unit_pattern)
@@ -118,7 +120,3 @@ def words_in(token: bytes) -> int:
     (2, 2, 0)
     """
     return sum(part != b"" for part in token.split(b" "))
-
-
-def _has_few_words(token: bytes, most: int) -> bool:
-    return words_in(token) <= most
