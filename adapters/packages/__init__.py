@@ -8,8 +8,11 @@ from __future__ import annotations
 
 import importlib
 import sys
-from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
 
 from bpe_conformance.fixtures import Merge
 
@@ -47,16 +50,17 @@ def refuse_special_tokens(special_tokens: Sequence[str]) -> None:
         raise NotImplementedError("this package does not support special tokens")
 
 
-class TrainedOnly:
-    """The result of a trainer whose tokenizer is not tested.
+class Table(NamedTuple):
+    """The result of a trainer whose tokenizer is not tested."""
 
-    Args:
-        vocab: id → bytes.
-        merges: pairs in order of rank.
-    """
+    vocab: dict[int, bytes]
+    merges: list[Merge]
 
-    version: ClassVar[str]
 
-    def __init__(self, vocab: Mapping[int, bytes], merges: Sequence[Merge]) -> None:
-        self.vocab = dict(vocab)
-        self.merges = list(merges)
+@contextmanager
+def temporary_file(name: str, data: bytes) -> Iterator[str]:
+    """Yield the path of a file that holds `data` until the end of the block."""
+    with tempfile.TemporaryDirectory(prefix="bpe-conformance-") as folder:
+        path = Path(folder, name)
+        path.write_bytes(data)
+        yield str(path)

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import json
-import tempfile
-from pathlib import Path
 from typing import Any
 
-from . import refuse_special_tokens, require
+from . import refuse_special_tokens, require, temporary_file
 from .own_ids import OwnIds, OwnIdsTokenizer
 
 bpe_from_scratch = require("bpe_from_scratch", "bpe-from-scratch")
@@ -31,8 +29,6 @@ class Tokenizer(OwnIdsTokenizer):
             "vocab": {str(index): list(token) for index, token in table.tokens.items()},
         }
         tokenizer = cls.blank(pattern)
-        with tempfile.TemporaryDirectory(prefix="bpe-conformance-") as folder:
-            path = Path(folder, "table.json")
-            path.write_text(json.dumps(document), "utf-8")
-            tokenizer.load(str(path))
+        with temporary_file("table.json", json.dumps(document).encode()) as path:
+            tokenizer.load(path)
         return tokenizer

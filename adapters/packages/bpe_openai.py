@@ -11,16 +11,13 @@ bpe_openai = require("bpe_openai", "bpe-openai")
 class Cl100kTokenizer(EncodingTokenizer):
     """`bpe_openai.get_encoding("cl100k_base")`."""
 
-    model, version = "cl100k", bpe_openai.__version__
+    model, name, version = "cl100k", "cl100k_base", bpe_openai.__version__
 
     def __init__(self) -> None:
-        super().__init__(bpe_openai.get_encoding("cl100k_base"))
+        super().__init__(bpe_openai.get_encoding(self.name))
 
 
-class O200kTokenizer(EncodingTokenizer):
+class O200kTokenizer(Cl100kTokenizer):
     """`bpe_openai.get_encoding("o200k_base")`."""
 
-    model, version = "o200k", bpe_openai.__version__
-
-    def __init__(self) -> None:
-        super().__init__(bpe_openai.get_encoding("o200k_base"))
+    model, name = "o200k", "o200k_base"

@@ -2,29 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import ClassVar
+from collections.abc import Sequence
 
 from bpe_conformance.fixtures import PATTERNS
 from bpe_conformance.reference.formats.tiktoken import merges_of_ranks
 
-from . import TrainedOnly, refuse_special_tokens, require
+from . import Table, refuse_special_tokens, require
 
 bpeasy = require("bpeasy", "'bpe-conformance[bpeasy]'")
 NO_LIMIT = 1 << 30
 """As `max_token_length`, which bpeasy requires: longer than any token."""
 
 
-class Trainer(TrainedOnly):
+class Trainer:
     """`bpeasy.train_bpe`."""
 
     version = bpeasy.__version__
-    conventions: ClassVar[Mapping[str, str]] = {"tie_break": "smaller-ids"}
+    conventions = {"tie_break": "smaller-ids"}
 
-    @classmethod
-    def train(cls, text: str, vocab_size: int, special_tokens: Sequence[str], pattern: str | None = None) -> Trainer:
+    @staticmethod
+    def train(text: str, vocab_size: int, special_tokens: Sequence[str], pattern: str | None = None) -> Table:
         """Train on `text`, with GPT-2's pattern by default. The trainer does not support special tokens."""
         refuse_special_tokens(special_tokens)
         pat_str = PATTERNS["gpt2"] if pattern is None else pattern
         ranks: dict[bytes, int] = bpeasy.train_bpe(iter([text]), pat_str, NO_LIMIT, vocab_size)
-        return cls({rank: token for token, rank in ranks.items()}, merges_of_ranks(ranks))
+        return Table({rank: token for token, rank in ranks.items()}, merges_of_ranks(ranks))

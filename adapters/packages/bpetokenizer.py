@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any
 
 from . import require
 from .own_ids import OwnIds, OwnIdsTokenizer
@@ -15,8 +14,8 @@ class Tokenizer(OwnIdsTokenizer):
     """`bpetokenizer.BPETokenizer`."""
 
     version = bpetokenizer.__version__
-    conventions: ClassVar[Mapping[str, str]] = {"tie_break": "first-seen"}
-    encode_arguments: ClassVar[Mapping[str, Any]] = {"special_tokens": "all"}
+    conventions = {"tie_break": "first-seen"}
+    encode_arguments = {"special_tokens": "all"}
 
     @classmethod
     def blank(cls, pattern: str) -> Any:

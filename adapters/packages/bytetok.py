@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar
+from collections.abc import Sequence
+from typing import Any
 
 from . import require
-from .own_ids import IntPair, OwnIds, OwnIdsTokenizer
+from .own_ids import OwnIdsTokenizer
 
 bytetok = require("bytetok")
 
@@ -15,21 +15,17 @@ class Tokenizer(OwnIdsTokenizer):
     """`bytetok.RegexTokenizer`, which raises a TrainingError if there are special tokens and no merges."""
 
     version = bytetok.__version__
-    conventions: ClassVar[Mapping[str, str]] = {"tie_break": "unspecified"}
+    conventions = {"tie_break": "unspecified"}
+    train_arguments = {"show_progress": False}
 
     @classmethod
-    def filled(cls, table: OwnIds, pattern: str) -> Any:
-        tokenizer = bytetok.RegexTokenizer(pattern)
-        tokenizer.merges, tokenizer.vocab = table.pairs, table.tokens
-        if table.special:
-            tokenizer.set_special_tokens(table.special)
-        return tokenizer
+    def blank(cls, pattern: str) -> Any:
+        return bytetok.RegexTokenizer(pattern)
 
     @classmethod
-    def learn(cls, text: str, vocab_size: int, pattern: str) -> tuple[Mapping[int, bytes], Mapping[IntPair, int]]:
-        trainer = bytetok.RegexTokenizer(pattern)
-        trainer.train(text, vocab_size, show_progress=False)
-        return trainer.vocab, trainer.merges
+    def register(cls, tokenizer: Any, special_tokens: dict[str, int]) -> None:
+        if special_tokens:
+            tokenizer.set_special_tokens(special_tokens)
 
     def encode(self, text: str) -> list[int]:
         return self._table.outside(self._tokenizer.encode(text, self._strategy()))

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Sequence
 from importlib.metadata import version
-from pathlib import Path
 from typing import Any
 
-from . import require
+from . import require, temporary_file
 from .ranks import Ranks
 from .ranks import RanksTokenizer as RanksBase
 from .tokenizer_json import JsonTokenizer
@@ -38,7 +36,5 @@ class RanksTokenizer(_Encoder, RanksBase):
     """`fastokens.Tokenizer.from_tiktoken`."""
 
     def load(self, ranks: Ranks, pattern: str) -> Any:
-        with tempfile.TemporaryDirectory(prefix="bpe-conformance-") as folder:
-            path = Path(folder, "ranks.tiktoken")
-            path.write_bytes(ranks.file())
-            return fastokens.Tokenizer.from_tiktoken(str(path), pattern, ranks.special)
+        with temporary_file("ranks.tiktoken", ranks.file()) as path:
+            return fastokens.Tokenizer.from_tiktoken(path, pattern, ranks.special)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from importlib.metadata import version
-from typing import Any, ClassVar
+from typing import Any
 
 from bpe_conformance.fixtures import Merge
 
@@ -21,7 +21,7 @@ class Tokenizer(JsonTokenizer):
     """`gigatoken.Tokenizer`, which supports only the published patterns and always matches special tokens."""
 
     version = version("gigatoken")
-    conventions: ClassVar[Mapping[str, str]] = {
+    conventions = {
         "tie_break": "smaller-ids",
         "byte_order": "gpt2",
         "train_special": "text",

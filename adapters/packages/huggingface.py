@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, ClassVar
+from typing import Any
 
 from bpe_conformance.fixtures import Merge, spell, unspell
 
@@ -30,14 +30,14 @@ class Tokenizer:
             cannot hold both.
     """
 
-    version: ClassVar[str] = tokenizers.__version__
-    conventions: ClassVar[Mapping[str, str]] = {
+    version = tokenizers.__version__
+    conventions = {
         "tie_break": "smaller-ids",
         "byte_order": "gpt2",
         "id_layout": "specials-bytes-merges",
         "train_special": "text",
     }
-    _ignore_merges: ClassVar[bool] = False
+    _ignore_merges = False
 
     def __init__(
         self,
@@ -91,22 +91,20 @@ class Tokenizer:
         return cls(vocab, merges, list(special_tokens), pattern)
 
     def encode(self, text: str) -> list[int]:
-        ids: list[int] = self._tokenizer.encode(text, add_special_tokens=False).ids
-        return ids
+        return self._tokenizer.encode(text, add_special_tokens=False).ids
 
     def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
         encodings = self._tokenizer.encode_batch(list(texts), add_special_tokens=False)
         return [encoding.ids for encoding in encodings]
 
     def decode(self, ids: Sequence[int]) -> str:
-        text: str = self._tokenizer.decode(list(ids), skip_special_tokens=False)
-        return text
+        return self._tokenizer.decode(list(ids), skip_special_tokens=False)
 
 
 class IgnoreMergesTokenizer(Tokenizer):
     """The same with `ignore_merges`: a pre-token in the vocabulary is not merged, as in Llama 3's file."""
 
-    _ignore_merges: ClassVar[bool] = True
+    _ignore_merges = True
 
 
 def _tokenizer(model: Any, pattern: str | None) -> Any:

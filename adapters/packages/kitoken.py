@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from importlib.metadata import version
-from typing import Any, ClassVar
+from typing import Any
 
 from . import require
 from .tokenizer_json import JsonTokenizer
@@ -16,7 +16,7 @@ class Tokenizer(JsonTokenizer):
     """`kitoken.Kitoken.from_tokenizers_file`. It decodes to bytes only."""
 
     version = version("kitoken")
-    conventions: ClassVar[Mapping[str, str]] = {"lookup": "bytes"}
+    conventions = {"lookup": "bytes"}
 
     def load(self, path: str) -> Any:
         return kitoken.Kitoken.from_tokenizers_file(path)

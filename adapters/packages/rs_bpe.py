@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from importlib.metadata import version
-from typing import Any
 
 from . import require
 
 openai = require("rs_bpe.bpe", "rs-bpe").openai
 
 
-class _Tokenizer:
-    _tokenizer: Any
-    version = version("rs-bpe")
+class Cl100kTokenizer:
+    """`openai.cl100k_base()`."""
+
+    model, build, version = "cl100k", openai.cl100k_base, version("rs-bpe")
+
+    def __init__(self) -> None:
+        self._tokenizer = type(self).build()
 
     def encode(self, text: str) -> list[int]:
         return list(self._tokenizer.encode(text))
@@ -31,19 +34,7 @@ class _Tokenizer:
         return bytes(self._tokenizer.bpe().decode_tokens(list(ids)))
 
 
-class Cl100kTokenizer(_Tokenizer):
-    """`openai.cl100k_base()`."""
-
-    model = "cl100k"
-
-    def __init__(self) -> None:
-        self._tokenizer = openai.cl100k_base()
-
-
-class O200kTokenizer(_Tokenizer):
+class O200kTokenizer(Cl100kTokenizer):
     """`openai.o200k_base()`."""
 
-    model = "o200k"
-
-    def __init__(self) -> None:
-        self._tokenizer = openai.o200k_base()
+    model, build = "o200k", openai.o200k_base

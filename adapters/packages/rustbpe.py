@@ -2,29 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from importlib.metadata import version
-from typing import ClassVar
 
 from bpe_conformance.fixtures import PATTERNS
 from bpe_conformance.reference.formats.tiktoken import merges_of_ranks
 
-from . import TrainedOnly, refuse_special_tokens, require
+from . import Table, refuse_special_tokens, require
 
 rustbpe = require("rustbpe", "'bpe-conformance[rustbpe]'")
 
 
-class Trainer(TrainedOnly):
+class Trainer:
     """`rustbpe.Tokenizer.train_from_iterator`."""
 
     version = version("rustbpe")
-    conventions: ClassVar[Mapping[str, str]] = {"tie_break": "smaller-ids"}
+    conventions = {"tie_break": "smaller-ids"}
 
-    @classmethod
-    def train(cls, text: str, vocab_size: int, special_tokens: Sequence[str], pattern: str | None = None) -> Trainer:
+    @staticmethod
+    def train(text: str, vocab_size: int, special_tokens: Sequence[str], pattern: str | None = None) -> Table:
         """Train on `text`, with GPT-2's pattern by default. The trainer does not support special tokens."""
         refuse_special_tokens(special_tokens)
         trainer = rustbpe.Tokenizer()
         trainer.train_from_iterator(iter([text]), vocab_size, pattern=PATTERNS["gpt2"] if pattern is None else pattern)
         ranks = {bytes(token): rank for token, rank in trainer.get_mergeable_ranks()}
-        return cls({rank: token for token, rank in ranks.items()}, merges_of_ranks(ranks))
+        return Table({rank: token for token, rank in ranks.items()}, merges_of_ranks(ranks))

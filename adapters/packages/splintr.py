@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar
+from collections.abc import Sequence
+from typing import Any
 
 from . import require
 from .ranks import Ranks, RanksTokenizer
@@ -41,7 +41,7 @@ class Tokenizer(_Decoder, RanksTokenizer):
 class JsonTokenizer(_Encoder, JsonBase):
     """`splintr.from_json`, which decodes to text only."""
 
-    conventions: ClassVar[Mapping[str, str]] = {"lookup": "bytes"}
+    conventions = {"lookup": "bytes"}
 
     def load(self, path: str) -> Any:
         return splintr.from_json(path)
@@ -53,16 +53,13 @@ class JsonTokenizer(_Encoder, JsonBase):
 class Cl100kTokenizer(_Decoder):
     """The vocabulary of cl100k that it ships, with its own special tokens after OpenAI's."""
 
-    model: ClassVar[str] = "cl100k"
+    model, name = "cl100k", "cl100k_base"
 
     def __init__(self) -> None:
-        self._tokenizer = splintr.Tokenizer.from_pretrained("cl100k_base")
+        self._tokenizer = splintr.Tokenizer.from_pretrained(self.name)
 
 
-class O200kTokenizer(_Decoder):
+class O200kTokenizer(Cl100kTokenizer):
     """The vocabulary of o200k that it ships, with its own special tokens after OpenAI's."""
 
-    model: ClassVar[str] = "o200k"
-
-    def __init__(self) -> None:
-        self._tokenizer = splintr.Tokenizer.from_pretrained("o200k_base")
+    model, name = "o200k", "o200k_base"

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence, Set
-from typing import Any, ClassVar, Literal
+from collections.abc import Collection, Sequence, Set
+from typing import Any, Literal
 
 from bpe_conformance.fixtures import END_OF_TEXT, PATTERNS, gpt2
 from bpe_conformance.reference.formats.tiktoken import merges_of_ranks
@@ -47,7 +47,7 @@ class Tokenizer(RanksTokenizer):
 class EducationalTokenizer(Tokenizer):
     """tiktoken's engine with the ranks that `tiktoken._educational.bpe_train` learns."""
 
-    conventions: ClassVar[Mapping[str, str]] = {"lookup": "bytes", "tie_break": "first-seen"}
+    conventions = {"lookup": "bytes", "tie_break": "first-seen"}
 
     @classmethod
     def train(
@@ -63,7 +63,7 @@ class EducationalTokenizer(Tokenizer):
 class GPT2Tokenizer(Tokenizer):
     """tiktoken's encoding `gpt2`, built without a download."""
 
-    model: ClassVar[str] = "gpt2"
+    model = "gpt2"
 
     def __init__(self) -> None:
         vocab, merges = gpt2()

@@ -17,7 +17,7 @@ class Tokenizer(OwnIdsTokenizer):
     """`tinybpe.Tokenizer` and `tinybpe.Trainer`."""
 
     version = tinybpe.__version__
-    conventions: ClassVar[Mapping[str, str]] = {"tie_break": "first-seen"}
+    conventions = {"tie_break": "first-seen"}
 
     @classmethod
     def filled(cls, table: OwnIds, pattern: str) -> Any:
@@ -37,19 +37,17 @@ class Tokenizer(OwnIdsTokenizer):
 class _Pretrained:
     """`tinybpe.Tokenizer.from_pretrained(name)`."""
 
-    version: ClassVar[str] = tinybpe.__version__
+    version = tinybpe.__version__
     name: ClassVar[str]
 
     def __init__(self) -> None:
         self._tokenizer: Any = tinybpe.Tokenizer.from_pretrained(self.name)
 
     def encode(self, text: str) -> list[int]:
-        ids: list[int] = self._tokenizer.encode(text)
-        return ids
+        return self._tokenizer.encode(text)
 
     def decode(self, ids: Sequence[int]) -> str:
-        text: str = self._tokenizer.decode(list(ids))
-        return text
+        return self._tokenizer.decode(list(ids))
 
 
 class Gpt2Tokenizer(_Pretrained):

@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 
 from bpe_conformance.fixtures import Merge, Model, spell, unspell
 from bpe_conformance.reference.formats import huggingface
+from bpe_conformance.reference.special_tokens import token_ids
 
 
 def write_tokenizer_json(
@@ -32,12 +33,9 @@ def write_tokenizer_json(
     Raises:
         ValueError: if the file cannot represent the vocabulary and merges.
     """
-    ids = {token: index for index, token in reversed(dict(vocab).items())}
-    free = max(vocab, default=-1) + 1
     special = list(dict.fromkeys(special_tokens or ()))
-    for text in special:
-        if ids.setdefault(text.encode("utf-8"), free) == free:
-            free += 1
+    ids = token_ids(vocab, special)
+    free = max(ids.values(), default=-1) + 1
     taken = {left + right for left, right in merges}
     misread = [text for text in special if _unspelled(text) not in (None, text.encode("utf-8"))]
     added = {
@@ -89,6 +87,7 @@ class JsonTokenizer:
         special_tokens: Sequence[str] | None = None,
         pattern: str | None = None,
     ) -> None:
+        self._has_own_pattern = pattern is not None
         with tempfile.TemporaryDirectory(prefix="bpe-conformance-") as folder:
             self._tokenizer = self.load(write_tokenizer_json(folder, vocab, merges, special_tokens, pattern))
 
@@ -98,5 +97,4 @@ class JsonTokenizer:
 
     def decode(self, ids: Sequence[int]) -> str:
         """Return the text of `ids`."""
-        text: str = self._tokenizer.decode(list(ids))
-        return text
+        return self._tokenizer.decode(list(ids))

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import json
-import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from importlib.metadata import version
-from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
-from . import refuse_special_tokens, require
+from . import refuse_special_tokens, require, temporary_file
 from .own_ids import OwnIds, OwnIdsTokenizer
 
 toktokenizer = require("toktokenizer")
@@ -24,15 +22,14 @@ class Tokenizer(OwnIdsTokenizer):
     version = version("toktokenizer")
     takes_pattern = False
     pattern = "none"
-    conventions: ClassVar[Mapping[str, str]] = {"tie_break": "unspecified"}
+    conventions = {"tie_break": "unspecified"}
 
     @classmethod
     def filled(cls, table: OwnIds, pattern: str) -> Any:
         tokenizer = toktokenizer.BPETokenizer()
-        with tempfile.TemporaryDirectory(prefix="bpe-conformance-") as folder:
-            path = Path(folder, "table.json")
-            path.write_text(json.dumps({index: pair for pair, index in table.pairs.items()}), "utf-8")
-            tokenizer.load_encoder(str(path))
+        encoder = {index: pair for pair, index in table.pairs.items()}
+        with temporary_file("table.json", json.dumps(encoder).encode()) as path:
+            tokenizer.load_encoder(path)
         if table.special:
             tokenizer.add_special_tokens(list(table.special))
             table.adopt(tokenizer.special_tokens_map)
@@ -61,9 +58,7 @@ class _Trained(Tokenizer):
     """A trained tokenizer, with the package's own ids."""
 
     def encode(self, text: str) -> list[int]:
-        ids: list[int] = self._tokenizer.encode(text)
-        return ids
+        return self._tokenizer.encode(text)
 
     def decode(self, ids: Sequence[int]) -> str:
-        text: str = self._tokenizer.decode(list(ids))
-        return text
+        return self._tokenizer.decode(list(ids))

@@ -6,7 +6,7 @@ import json
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 from bpe_conformance.fixtures import Merge
 
@@ -29,7 +29,7 @@ class Tokenizer:
         ValueError: if a vocab.json cannot represent the vocabulary.
     """
 
-    version: ClassVar[str] = transformers.__version__
+    version = transformers.__version__
 
     def __init__(
         self, vocab: Mapping[int, bytes], merges: Sequence[Merge], special_tokens: Sequence[str] | None = None

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from importlib.metadata import version
-from typing import Any, ClassVar
+from typing import Any
 
 from . import require
 from .own_ids import OwnIdsTokenizer
@@ -16,8 +15,8 @@ class Tokenizer(OwnIdsTokenizer):
     """`turbobpe.RegexTokenizer`."""
 
     version = version("turbobpe")
-    conventions: ClassVar[Mapping[str, str]] = {"tie_break": "unspecified"}
-    encode_arguments: ClassVar[Mapping[str, Any]] = {"allowed_special": "all"}
+    conventions = {"tie_break": "unspecified"}
+    encode_arguments = {"allowed_special": "all"}
 
     @classmethod
     def blank(cls, pattern: str) -> Any:

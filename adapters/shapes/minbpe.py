@@ -7,6 +7,7 @@ from typing import Any
 
 from bpe_conformance.fixtures import PATTERNS, Merge
 from bpe_conformance.fixtures.signature import takes
+from bpe_conformance.reference.special_tokens import token_ids
 
 from ..errors import AdapterError
 from ..loading import load, one_line
@@ -145,11 +146,7 @@ def _register(inner: Any, special_tokens: Sequence[str]) -> dict[int, bytes]:
 
 def _outside(tokens: Mapping[int, bytes], vocab: Mapping[int, bytes], special_tokens: Sequence[str]) -> dict[int, int]:
     """Return id of the class → id in `vocab`; special tokens that are not in it get max(ids)+1, +2, …."""
-    ids = {token: index for index, token in reversed(dict(vocab).items())}
-    free = max(vocab, default=-1) + 1
-    for text in special_tokens:
-        if ids.setdefault(text.encode("utf-8"), free) == free:
-            free += 1
+    ids = token_ids(vocab, special_tokens)
     absent = [token for token in tokens.values() if token not in ids]
     if absent:
         raise ValueError(f"the vocabulary has no {absent[0]!r}")
