@@ -8,7 +8,7 @@ import os
 import sys
 import uuid
 import weakref
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -97,29 +97,9 @@ class RemoteTokenizer:
     def _special(cls, special_tokens: Sequence[str] | None) -> list[wire.WireText] | None:
         return None if special_tokens is None else [cls._text(token) for token in special_tokens]
 
-    @classmethod
-    def _table_fields(
-        cls, vocab: Mapping[int, bytes], merges: Iterable[Merge], special_tokens: Sequence[str] | None
-    ) -> dict[str, Any]:
-        table = wire.write_table(answers.rebuild_vocab(vocab), answers.rebuild_merges(merges))
-        return {**table, "special_tokens": cls._special(special_tokens)}
-
-    @classmethod
-    def _training_fields(cls, text: str, vocab_size: int, special_tokens: Sequence[str]) -> dict[str, Any]:
-        return {"text": cls._text(text), "vocab_size": vocab_size, "special_tokens": cls._special(special_tokens)}
-
 
 def _pattern(pattern: str | None) -> dict[str, str]:
     return {} if pattern is None else {"pattern": pattern}
-
-
-def _init(
-    self: RemoteTokenizer,
-    vocab: Mapping[int, bytes],
-    merges: Iterable[Merge],
-    special_tokens: Sequence[str] | None = None,
-) -> None:
-    self._load(self._table_fields(vocab, merges, special_tokens))
 
 
 def _init_pattern(
@@ -129,15 +109,21 @@ def _init_pattern(
     special_tokens: Sequence[str] | None = None,
     pattern: str | None = None,
 ) -> None:
-    self._load({**self._table_fields(vocab, merges, special_tokens), **_pattern(pattern)})
+    table = wire.write_table(answers.rebuild_vocab(vocab), answers.rebuild_merges(merges))
+    self._load({**table, "special_tokens": self._special(special_tokens), **_pattern(pattern)})
+
+
+def _init(
+    self: RemoteTokenizer,
+    vocab: Mapping[int, bytes],
+    merges: Iterable[Merge],
+    special_tokens: Sequence[str] | None = None,
+) -> None:
+    _init_pattern(self, vocab, merges, special_tokens)
 
 
 def _init_fixed(self: RemoteTokenizer) -> None:
     self._load({})
-
-
-def _train(cls: type[RemoteTokenizer], text: str, vocab_size: int, special_tokens: Sequence[str]) -> RemoteTokenizer:
-    return cls._make("train", cls._training_fields(text, vocab_size, special_tokens))
 
 
 def _train_pattern(
@@ -147,7 +133,12 @@ def _train_pattern(
     special_tokens: Sequence[str],
     pattern: str | None = None,
 ) -> RemoteTokenizer:
-    return cls._make("train", {**cls._training_fields(text, vocab_size, special_tokens), **_pattern(pattern)})
+    fields = {"text": cls._text(text), "vocab_size": vocab_size, "special_tokens": cls._special(special_tokens)}
+    return cls._make("train", {**fields, **_pattern(pattern)})
+
+
+def _train(cls: type[RemoteTokenizer], text: str, vocab_size: int, special_tokens: Sequence[str]) -> RemoteTokenizer:
+    return _train_pattern(cls, text, vocab_size, special_tokens)
 
 
 def _from_files(
@@ -219,16 +210,6 @@ def _encode_iterable(self: RemoteTokenizer, chunks: Iterable[str]) -> Iterator[A
             client.later(process, "stream_close", {"stream": stream})
 
 
-_METHODS: dict[str, Callable[..., Any]] = {
-    "encode": _encode,
-    "decode": _decode,
-    "encode_batch": _encode_batch,
-    "decode_bytes": _decode_bytes,
-    "encode_iterable": _encode_iterable,
-    "save": _save,
-}
-
-
 def bridge(
     argv: Sequence[str],
     *,
@@ -257,27 +238,31 @@ def bridge(
         client.close()
         raise ProtocolError("start", "the reply lacks capabilities (a list) or conventions (an object)")
     names = frozenset(map(str, capabilities))
-    model = hello.get("model")
+    model, pattern = hello.get("model"), hello.get("pattern")
+    of_tables = _init_pattern if "pattern" in names else _init
+    methods: dict[str, Any] = {
+        "encode": _encode_allowed if "allowed_special" in names else _encode,
+        "decode": _decode,
+        "encode_batch": _encode_batch,
+        "decode_bytes": _decode_bytes,
+        "encode_iterable": _encode_iterable,
+        "save": _save,
+        "train": classmethod(_train_pattern if "train_pattern" in names else _train),
+        "from_files": classmethod(_from_files),
+    }
     space: dict[str, Any] = {
         "__doc__": RemoteTokenizer.__doc__,
         "__module__": __name__,
         "client": client,
         "capabilities": names,
         "conventions": conventions,
-        "pattern": pattern if isinstance(pattern := hello.get("pattern"), str) else None,
+        "pattern": pattern if isinstance(pattern, str) else None,
         "language": _announced(hello, "language"),
         "version": _announced(hello, "version"),
-        "__init__": _init_pattern if "pattern" in names else _init,
-        **{name: method for name, method in _METHODS.items() if name in names},
+        "__init__": _init_fixed if isinstance(model, str) else of_tables,
+        **({"model": model} if isinstance(model, str) else {}),
+        **{name: method for name, method in methods.items() if name in names},
     }
-    if isinstance(model, str):
-        space.update(model=model, __init__=_init_fixed)
-    if {"encode", "allowed_special"} <= names:
-        space["encode"] = _encode_allowed
-    if "train" in names:
-        space["train"] = classmethod(_train_pattern if "train_pattern" in names else _train)
-    if "from_files" in names:
-        space["from_files"] = classmethod(_from_files)
     return type(_announced(hello, "name") or "Remote", (RemoteTokenizer,), space)
 
 

@@ -14,6 +14,7 @@ import threading
 import time
 import traceback
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from itertools import count
 from typing import Any
 
 from bpe_conformance.fixtures import answers
@@ -98,7 +99,7 @@ class Server:
         self._adapter: Any = None
         self._models: dict[int, Any] = {}
         self._streams: dict[int, Stream] = {}
-        self._next = 1
+        self._numbers = count(1)
 
     def answer(self, line: bytes) -> bytes:
         """Return the reply to one request as a line. Every exception of the adapter becomes a reply."""
@@ -176,8 +177,7 @@ class Server:
         return [*sorted(names), "surrogates"]
 
     def _keep(self, tokenizer: Any) -> dict[str, int]:
-        handle = self._next
-        self._next += 1
+        handle = next(self._numbers)
         self._models[handle] = tokenizer
         return {"model": handle}
 
@@ -240,8 +240,7 @@ class Server:
     def do_stream_open(self, request: Mapping[str, Any]) -> dict[str, int]:
         """Start an `encode_iterable`."""
         stream = Stream(self._method(request, "encode_iterable"))
-        handle = self._next
-        self._next += 1
+        handle = next(self._numbers)
         self._streams[handle] = stream
         return {"stream": handle}
 
