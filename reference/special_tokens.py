@@ -47,18 +47,21 @@ class SpecialTokens:
         return sorted(self.tokens)
 
     @cached_property
-    def _known(self) -> frozenset[str]:
-        return frozenset(self.tokens)
+    def _shorter(self) -> dict[str, str]:
+        """Token → the longest other token that it starts with, or ""."""
+        shorter: dict[str, str] = {}
+        before = [""]
+        for token in self._sorted:
+            while not token.startswith(before[-1]):
+                before.pop()
+            shorter[token] = before[-1]
+            before.append(token)
+        return shorter
 
     @cached_property
     def _by_first(self) -> dict[str, list[str]]:
         """First character → the tokens that start with it."""
         return {first: list(group) for first, group in groupby(self._sorted, key=itemgetter(0))}
-
-    @cached_property
-    def _sizes(self) -> dict[str, list[int]]:
-        """First character → the sizes of the tokens that start with it, the largest first."""
-        return {first: sorted({*map(len, tokens)}, reverse=True) for first, tokens in self._by_first.items()}
 
     @cached_property
     def _beginnings(self) -> list[str]:
@@ -75,8 +78,8 @@ class SpecialTokens:
         """An expression that matches at the start of each token. Sets with characters above U+FFFF are slow."""
         if len(self._beginnings) <= FEW_BEGINNINGS:
             return _any_of(self._beginnings)
-        near = [first for first in self._sizes if first <= "\uffff"]
-        far = "\U00010000-\U0010ffff" if len(near) < len(self._sizes) else ""
+        near = [first for first in self._by_first if first <= "\uffff"]
+        far = "\U00010000-\U0010ffff" if len(near) < len(self._by_first) else ""
         return re.compile(f"[{''.join(map(re.escape, near))}{far}]")
 
     def find(self, text: str, start: int = 0, end: int | None = None) -> tuple[int, int] | None:
@@ -89,11 +92,19 @@ class SpecialTokens:
             return match.span() if match else None
         while match := self._candidate.search(text, start, end):
             start = match.start()
-            for size in self._sizes.get(text[start], ()):
-                if start + size <= end and text[start : start + size] in self._known:
-                    return start, start + size
+            if token := self._longest_at(text[start : min(end, start + self._longest)]):
+                return start, start + len(token)
             start += 1
         return None
+
+    def _longest_at(self, text: str) -> str:
+        """Return the longest token with which `text` starts, or ""."""
+        place = bisect_right(self._sorted, text)
+        token = self._sorted[place - 1] if place else ""
+        # Between the wanted token and `text`, which starts with it, the sorted list has only tokens that do so, too.
+        while not text.startswith(token):
+            token = self._shorter[token]
+        return token
 
     def cut(self, text: str) -> Iterator[tuple[str, bool]]:
         """Yield each non-empty segment of `text` and whether it is a special token.
@@ -141,7 +152,7 @@ class SpecialTokens:
         """
         size = len(text)
         places = range(max(start, size - self._longest + 1), size)
-        return next((place for place in places if text[place] in self._sizes and self._is_open(text[place:])), size)
+        return next((place for place in places if text[place] in self._by_first and self._is_open(text[place:])), size)
 
     def _is_open(self, text: str) -> bool:
         """Return whether `text` is a proper prefix of a token; such tokens follow it in the sorted list."""
