@@ -9,12 +9,10 @@ from __future__ import annotations
 import base64
 from collections.abc import Mapping
 from heapq import heappop, heappush
-from itertools import pairwise
 
 from bpe_conformance.fixtures import Merge, Model
 from bpe_conformance.fixtures.one_line import shortened
 
-from ..encoder import LONG
 from .files import AnyPath, read_lines, write_utf8
 from .gpt2 import read_id
 
@@ -74,21 +72,9 @@ def merges_of_ranks(ranks: Mapping[bytes, int]) -> list[Merge]:
 
 
 def _parts(token: bytes, ranks: Mapping[bytes, int], limit: int) -> list[bytes]:
-    if len(token) >= LONG:
-        return _parts_of_long(token, ranks, limit)
-    parts = [token[place : place + 1] for place in range(len(token))]
-    while True:
-        joined = [left + right for left, right in pairwise(parts)]
-        lowest = min((ranks.get(pair, limit) for pair in joined), default=limit)
-        if lowest >= limit:
-            return parts
-        place = next(place for place, pair in enumerate(joined) if ranks.get(pair) == lowest)
-        parts[place : place + 2] = [joined[place]]
-
-
-def _parts_of_long(token: bytes, ranks: Mapping[bytes, int], limit: int) -> list[bytes]:
-    """Return the same with a heap of (rank, start, end) of neighbours, over a linked list of the starts of parts."""
+    """Merge the bytes of a token by ranks below `limit`, with a heap of (rank, start, end) of neighbours."""
     size = len(token)
+    # A linked list of the starts of parts.
     following = [*range(1, size + 1), size]
     preceding = list(range(-1, size))
     heap: list[tuple[int, int, int]] = []
