@@ -8,31 +8,24 @@ from .bridge.remote import RemoteTokenizer
 from .errors import (
     AdapterError,
     AdapterUnavailable,
-    BridgeError,
     CrashError,
     HangError,
-    OutOfMemoryError,
     ProtocolError,
     RemoteError,
-    RemoteFailure,
 )
-from .loading import BUILT_IN, load, resolve
+from .loading import BUILT_IN, resolve
 from .shapes.functions import with_trainer
 
 __all__ = [
     "BUILT_IN",
     "AdapterError",
     "AdapterUnavailable",
-    "BridgeError",
     "CrashError",
     "HangError",
     "MalformedAnswer",
-    "OutOfMemoryError",
     "ProtocolError",
     "RemoteError",
-    "RemoteFailure",
     "RemoteTokenizer",
-    "load",
     "resolve",
     "with_trainer",
 ]

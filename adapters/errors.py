@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 
 _PYTHON_PLACE = re.compile(r' *File "([^"]+)", line (\d+)')
-_NO_ANSWERS = ("BaseException", "Disturbance", "GeneratorExit", "KeyboardInterrupt", "SystemExit")
+ENDINGS = ("BaseException", "GeneratorExit", "KeyboardInterrupt", "SystemExit")
+"""Names of exceptions with which an implementation tries to end its process."""
 
 
 class AdapterError(Exception):
@@ -79,7 +80,7 @@ class RemoteError(RemoteFailure):
         super().__init__(f"{type_}: {message}")
         self.type, self.message = type_, message
         self.traceback = self.details = traceback
-        self.process_failed = type_ in _NO_ANSWERS
+        self.process_failed = type_ in (*ENDINGS, "Disturbance")
 
     @property
     def place(self) -> str:

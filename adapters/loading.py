@@ -172,7 +172,16 @@ def load(spec: str) -> object:
         AdapterError: if it does not exist or cannot be called.
     """
     found = find(spec)
-    _check_callable(found, spec, spec.partition(":")[0])
+    if inspect.isclass(found) or inspect.isroutine(found):
+        return found
+    kind = type(found).__name__
+    if isinstance(found, ModuleType):
+        raise AdapterError(f"{spec} is a module; name the class in it: {found.__name__}:Class")
+    if hasattr(found, "encode") or hasattr(found, "decode"):
+        module_name = spec.partition(":")[0]
+        raise AdapterError(f"{spec} is an instance of {kind}; name the class, {module_name}:{kind}, or a factory")
+    if not callable(found):
+        raise AdapterError(f"{spec} is of type {kind} and cannot be called; name a class or a function")
     return found
 
 
@@ -279,7 +288,7 @@ def _place(error: BaseException) -> str:
 
 
 def _no_attribute(owner: object, where: str, name: str) -> str:
-    public = [key for key in _names(owner) if not key.startswith("_") and callable(getattr(owner, key, None))]
+    public = [key for key in dir(owner) if not key.startswith("_") and callable(getattr(owner, key, None))]
     if isinstance(owner, ModuleType):
         own = [key for key in public if getattr(getattr(owner, key), "__module__", "") == owner.__name__]
         public = own or public
@@ -287,22 +296,3 @@ def _no_attribute(owner: object, where: str, name: str) -> str:
     if close:
         return f"{where} has no {name!a}; did you mean {close[0]!r}?"
     return f"{where} has no {name!a}; it has {', '.join(public[:12]) or 'no class and no function'}"
-
-
-def _names(owner: object) -> list[str]:
-    try:
-        return sorted(map(str, dir(owner)))
-    except Exception:
-        return []
-
-
-def _check_callable(found: object, spec: str, module_name: str) -> None:
-    if inspect.isclass(found) or inspect.isroutine(found):
-        return
-    kind = type(found).__name__
-    if isinstance(found, ModuleType):
-        raise AdapterError(f"{spec} is a module; name the class in it: {found.__name__}:Class")
-    if hasattr(found, "encode") or hasattr(found, "decode"):
-        raise AdapterError(f"{spec} is an instance of {kind}; name the class, {module_name}:{kind}, or a factory")
-    if not callable(found):
-        raise AdapterError(f"{spec} is of type {kind} and cannot be called; name a class or a function")

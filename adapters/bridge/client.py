@@ -91,7 +91,6 @@ class Client:
         time_limit: seconds that one request may take.
         start_limit: seconds that the first start, with its imports, may take.
         env: environment variables to add.
-        cwd: the directory to run in.
 
     Attributes:
         time_limit: seconds that one request may take; may be changed at any time.
@@ -106,7 +105,6 @@ class Client:
         time_limit: float = 10.0,
         start_limit: float = 60.0,
         env: Mapping[str, str] | None = None,
-        cwd: str | None = None,
     ) -> None:
         self.argv = list(argv)
         self.time_limit = time_limit
@@ -114,7 +112,7 @@ class Client:
         self.trace: Callable[[str, bytes], None] | None = None
         self.lock = threading.RLock()
         self.process: Process | None = None
-        self._env, self._cwd = env, cwd
+        self._env = env
         self._finalizer: weakref.finalize[..., Any] | None = None
         self._sequence = 0
         self._hello: dict[str, Any] = {}
@@ -201,7 +199,7 @@ class Client:
         """
         self._stop()
         try:
-            self.process = Process(self.argv, self._env, self._cwd)
+            self.process = Process(self.argv, self._env)
         except (OSError, ValueError) as error:
             reason = getattr(error, "strerror", None) or error
             raise AdapterError(f"cannot start {one_line(' '.join(self.argv))}: {reason}") from None

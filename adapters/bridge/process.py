@@ -33,7 +33,6 @@ class Process:
     Args:
         argv: the program and its arguments.
         env: environment variables to add.
-        cwd: the directory to run in.
 
     Attributes:
         popen: the program.
@@ -44,7 +43,7 @@ class Process:
         ValueError: if an argument contains a null character.
     """
 
-    def __init__(self, argv: Sequence[str], env: Mapping[str, str] | None, cwd: str | None) -> None:
+    def __init__(self, argv: Sequence[str], env: Mapping[str, str] | None = None) -> None:
         self._mark = uuid.uuid4().hex
         self.popen: subprocess.Popen[bytes] = subprocess.Popen(
             argv,
@@ -52,7 +51,6 @@ class Process:
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             env={**os.environ, **(env or {}), _MARK: self._mark},
-            cwd=cwd,
             start_new_session=_POSIX,
             creationflags=0 if _POSIX else getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0),
         )

@@ -73,7 +73,7 @@ class _Client(Client):
 
     def _probe_flushing(self, process: Process) -> None:
         """Start the program again and close its input, to avoid a wait for the whole start limit."""
-        other = Process(self.argv, None, None)
+        other = Process(self.argv)
         other.send(wire.dump({"seq": 1, "op": "start", "protocol": wire.PROTOCOL}))
         other.stop(self.time_limit)
         late = last_line(other)

@@ -214,24 +214,19 @@ def bridge(
     argv: Sequence[str],
     *,
     time_limit: float = 10.0,
-    start_limit: float = 60.0,
     env: Mapping[str, str] | None = None,
-    cwd: str | os.PathLike[str] | None = None,
 ) -> type[RemoteTokenizer]:
     """Start a program that speaks the protocol and return an adapter class with exactly the methods that it announces.
 
     Args:
         argv: the program and its arguments.
         time_limit: seconds that one call may take; change it later with `client.time_limit` of the class.
-        start_limit: seconds that the first start may take.
         env: environment variables to add.
-        cwd: the directory to run it in.
 
     Raises:
         AdapterError: if it cannot be started or is not an adapter.
     """
-    directory = None if cwd is None else os.fspath(cwd)
-    client = Client(argv, time_limit=time_limit, start_limit=start_limit, env=env, cwd=directory)
+    client = Client(argv, time_limit=time_limit, env=env)
     hello = client.start()
     capabilities, conventions = hello.get("capabilities"), hello.get("conventions", {})
     if not isinstance(capabilities, list) or not isinstance(conventions, dict):

@@ -20,6 +20,7 @@ from typing import Any
 from bpe_conformance.fixtures import answers
 from bpe_conformance.fixtures.signature import takes
 
+from ..errors import ENDINGS
 from . import wire
 
 METHODS = ("encode", "decode", "encode_batch", "decode_bytes", "encode_iterable", "save")
@@ -346,12 +347,9 @@ def _describe(error: BaseException) -> dict[str, str]:
         frames = []
     lines = "".join(traceback.format_list(frames)).splitlines()[-_TRACEBACK_LINES:] if frames else []
     name = type(error).__name__
-    if not isinstance(error, Exception) and name not in _ENDINGS:
+    if not isinstance(error, Exception) and name not in ENDINGS:
         name, message = "BaseException", f"{name}: {message}"
     return {"type": name, "message": message[:10_000], "traceback": "\n".join(lines)}
-
-
-_ENDINGS = ("BaseException", "GeneratorExit", "KeyboardInterrupt", "SystemExit")
 
 
 def _leave_with(parent: int) -> None:

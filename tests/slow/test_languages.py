@@ -74,7 +74,9 @@ exports.get_encoding = (name) => new exports.Tiktoken("", { whole: name.length }
 
 
 def node(*arguments: object, cwd: Path | None = None):
-    return bridge([str(NODE), *map(str, arguments)], cwd=cwd)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(cwd or Path.cwd())
+        return bridge([str(NODE), *map(str, arguments)])
 
 
 @pytest.fixture(scope="module")
