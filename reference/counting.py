@@ -11,7 +11,8 @@ from functools import lru_cache, partial
 from typing import TypeAlias
 
 from .chunks import CHUNK_SIZE, Cuts, FileChunk, FileState, check_unchanged
-from .dispatch import counts_over_arrays
+from .dispatch import ARRAYS_FROM
+from .fences import has_fence
 from .patterns import pre_tokenize, resolve
 from .progress import Progress, silent
 from .special_tokens import SpecialTokens
@@ -95,7 +96,7 @@ def count_job(job: Job, special_tokens: Sequence[str], pattern: str | None) -> C
     """Count the pre-tokens of a few documents or parts of documents, in a worker or in this process."""
     special, compiled = _special_tokens(tuple(special_tokens)), resolve(pattern)
     texts = [document if isinstance(document, str) else document.read() for document in job]
-    if counts_over_arrays(sum(map(len, texts)), compiled):
+    if sum(map(len, texts)) >= ARRAYS_FROM["count"] and has_fence(compiled):
         from .bulk.pieces import count  # it loads NumPy
 
         return count(texts, special, compiled)

@@ -16,10 +16,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-import regex
-
-from .fences import has_fence
-
 ARRAYS_FROM = {
     "count": 1 << 14,  # characters of text; there is nothing to prepare
     "learn": 1 << 15,  # bytes of distinct pre-tokens; a step costs the same for one occurrence as for hundreds
@@ -34,16 +30,6 @@ MOST_MERGES, MOST_BYTES = 1 << 23, 1 << 31
 """Learning over arrays packs a token into 24 bits and a position into 32 bits."""
 
 
-def counts_over_arrays(characters: int, compiled: regex.Pattern[str]) -> bool:
-    """Return whether to count pre-tokens over arrays.
-
-    Args:
-        characters: the number of characters in all texts.
-        compiled: the split pattern.
-    """
-    return characters >= ARRAYS_FROM["count"] and has_fence(compiled)
-
-
 def learns_over_arrays(counts: Mapping[bytes, int], given: int, wanted: int, tie_break: str) -> bool:
     """Return whether to learn merges over arrays.
 
@@ -56,16 +42,3 @@ def learns_over_arrays(counts: Mapping[bytes, int], given: int, wanted: int, tie
     size = sum(map(len, counts)) + len(counts)
     fits = given + min(wanted, size) < MOST_MERGES and size < MOST_BYTES
     return size >= ARRAYS_FROM["learn"] and fits and tie_break != "first-seen"
-
-
-def encodes_over_arrays(characters: int, in_all: int, is_prepared: bool, ids: range) -> bool:
-    """Return whether to encode a text over arrays.
-
-    Args:
-        characters: the number of characters in the text.
-        in_all: the number of characters in this and all earlier texts.
-        is_prepared: whether an encoder over arrays already exists.
-        ids: the range from the smallest id to the largest.
-    """
-    is_large = characters >= ARRAYS_FROM["encode"] and (is_prepared or in_all >= PREPARED_FROM)
-    return is_large and ids.start >= 0 and ids.stop <= LARGEST_ID + 1

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import regex
 
-from .dispatch import encodes_over_arrays
+from . import dispatch
 from .encoder import Encoder
 from .fences import has_fence
 from .patterns import pre_tokenize
@@ -127,7 +127,10 @@ class TextEncoder:
     def _uses_arrays(self, characters: int) -> bool:
         """Return whether to encode the next text, of `characters` characters, over arrays."""
         self._in_all += characters
-        return encodes_over_arrays(characters, self._in_all, bool(self._idle), self.ids)
+        if characters < dispatch.ARRAYS_FROM["encode"]:
+            return False
+        is_worth_it = bool(self._idle) or self._in_all >= dispatch.PREPARED_FROM
+        return is_worth_it and self.ids.start >= 0 and self.ids.stop <= dispatch.LARGEST_ID + 1
 
     @contextmanager
     def _bulk(self) -> Iterator[BulkEncoder]:

@@ -275,23 +275,15 @@ def _ending(processes: _Processes) -> Iterator[_Processes]:
 
 def _death(worker: _Worker) -> BrokenExecutor:
     worker.process.join(1)
-    return BrokenExecutor(_end_of(worker.process.exitcode))
+    status = worker.process.exitcode
+    if status is None:
+        return BrokenExecutor("no answer")
+    return BrokenExecutor(f"ended by {signal.Signals(-status).name}" if status < 0 else f"exit status {status}")
 
 
 def _send(pipe: Connection, value: object) -> None:
     """Send a value for `recv`. A failed `Connection.send` leaves a buffer exported, which Python 3.13 reports."""
     pipe.send_bytes(pickle.dumps(value, pickle.HIGHEST_PROTOCOL))
-
-
-def _end_of(status: int | None) -> str:
-    """Return how a process ended.
-
-    >>> _end_of(-9), _end_of(1)
-    ('ended by SIGKILL', 'exit status 1')
-    """
-    if status is None:
-        return "no answer"
-    return f"ended by {signal.Signals(-status).name}" if status < 0 else f"exit status {status}"
 
 
 class _Failure(NamedTuple):

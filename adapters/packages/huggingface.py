@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from bpe_conformance.fixtures import Merge, spell, unspell
@@ -66,9 +66,7 @@ class Tokenizer:
     @property
     def vocab(self) -> dict[int, bytes]:
         """Id → bytes, as the engine reports it."""
-        special = set(self._plain.values())
-        entries = self._tokenizer.get_vocab(with_added_tokens=True).items()
-        return {index: token.encode("utf-8") if token in special else unspell(token) for token, index in entries}
+        return _vocab(self._tokenizer.get_vocab(with_added_tokens=True), set(self._plain.values()))
 
     @classmethod
     def train(cls, text: str, vocab_size: int, special_tokens: Sequence[str], pattern: str | None = None) -> Tokenizer:
@@ -82,13 +80,8 @@ class Tokenizer:
         )
         tokenizer.train_from_iterator([text], trainer)
         model = json.loads(tokenizer.to_str())["model"]
-        special = set(special_tokens)
-        vocab = {
-            index: token.encode("utf-8") if token in special else unspell(token)
-            for token, index in model["vocab"].items()
-        }
         merges = [(unspell(left), unspell(right)) for left, right in model["merges"]]
-        return cls(vocab, merges, list(special_tokens), pattern)
+        return cls(_vocab(model["vocab"], set(special_tokens)), merges, list(special_tokens), pattern)
 
     def encode(self, text: str) -> list[int]:
         return self._tokenizer.encode(text, add_special_tokens=False).ids
@@ -105,6 +98,11 @@ class IgnoreMergesTokenizer(Tokenizer):
     """The same with `ignore_merges`: a pre-token in the vocabulary is not merged, as in Llama 3's file."""
 
     _ignore_merges = True
+
+
+def _vocab(ids: Mapping[str, int], special_tokens: Collection[str]) -> dict[int, bytes]:
+    """Return id → bytes for the keys of the engine's vocabulary, in which special tokens are plain text."""
+    return {index: key.encode("utf-8") if key in special_tokens else unspell(key) for key, index in ids.items()}
 
 
 def _tokenizer(model: Any, pattern: str | None) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar
+from typing import Any
 
 import regex
 
@@ -34,14 +34,13 @@ class Tokenizer(OwnIdsTokenizer):
         return tokens, {pair: 256 + rank for rank, pair in enumerate(trainer.merges)}
 
 
-class _Pretrained:
-    """`tinybpe.Tokenizer.from_pretrained(name)`."""
+class Gpt2Tokenizer:
+    """`tinybpe.Tokenizer.from_pretrained("r50k_base")`."""
 
-    version = tinybpe.__version__
-    name: ClassVar[str]
+    model, name, version = "gpt2", "r50k_base", tinybpe.__version__
 
     def __init__(self) -> None:
-        self._tokenizer: Any = tinybpe.Tokenizer.from_pretrained(self.name)
+        self._tokenizer = tinybpe.Tokenizer.from_pretrained(self.name)
 
     def encode(self, text: str) -> list[int]:
         return self._tokenizer.encode(text)
@@ -50,19 +49,13 @@ class _Pretrained:
         return self._tokenizer.decode(list(ids))
 
 
-class Gpt2Tokenizer(_Pretrained):
-    """Its `r50k_base`."""
-
-    model, name = "gpt2", "r50k_base"
-
-
-class Cl100kTokenizer(_Pretrained):
-    """Its `cl100k_base`."""
+class Cl100kTokenizer(Gpt2Tokenizer):
+    """`tinybpe.Tokenizer.from_pretrained("cl100k_base")`."""
 
     model, name = "cl100k", "cl100k_base"
 
 
-class O200kTokenizer(_Pretrained):
-    """Its `o200k_base`."""
+class O200kTokenizer(Gpt2Tokenizer):
+    """`tinybpe.Tokenizer.from_pretrained("o200k_base")`."""
 
     model, name = "o200k", "o200k_base"
