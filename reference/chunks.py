@@ -23,7 +23,7 @@ from .special_tokens import SpecialTokens
 
 CHUNK_SIZE = 1 << 25
 """The most characters or bytes of a chunk, approximately."""
-WINDOW = 1 << 16
+WINDOW = 1 << 15
 """How many bytes of a file are searched at once."""
 
 
@@ -96,15 +96,18 @@ def file_boundaries(
     before, after = (fences.BYTES_BEFORE, fences.BYTES_AFTER) if use_fences else (0, 0)
     longest = max([*(len(delimiter.encode("utf-8")) for delimiter in delimiters), after], default=1)
 
+    def find_in_window(start: int) -> int:
+        begin = max(0, start - before)
+        file.seek(begin)
+        # Each byte that is not UTF-8 becomes a surrogate, which is a visible character.
+        text = file.read(start - begin + window + longest).decode("utf-8", "surrogateescape")
+        known = range(len(text))
+        first = next((index for index in known if begin + _size(text[:index]) >= start), len(text))
+        return begin + _size(text[: _first(special, use_fences, text, first)])
+
     def find_next(start: int) -> int:
         while start < size:
-            begin = max(0, start - before)
-            file.seek(begin)
-            # Each byte that is not UTF-8 becomes a surrogate, which is a visible character.
-            text = file.read(start - begin + window + longest).decode("utf-8", "surrogateescape")
-            known = range(len(text))
-            first = next((index for index in known if begin + _size(text[:index]) >= start), len(text))
-            place = begin + _size(text[: _first(special, use_fences, text, first)])
+            place = find_in_window(start)
             if place < min(start + window, size):
                 return place
             start += window
