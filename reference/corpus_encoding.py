@@ -76,18 +76,7 @@ def encode_files(
     executor: Executor | None,
     progress: Progress,
 ) -> EncodedFiles:
-    """Write the ids of `sources` (see `Tokenizer.encode_files`).
-
-    Args:
-        model: the model of the tokenizer.
-        settings: how to encode.
-        sources: paths and URLs.
-        directory: the directory of arrays, as the caller spells it.
-        shard_size: the approximate number of bytes of text for each array; None makes one array for each source.
-        workers: the number of processes or of the executor's workers.
-        executor: encodes in place of new processes.
-        progress: called with the phase, the number of bytes done and the total.
-    """
+    """Write the ids of `sources` (see `Tokenizer.encode_files`) by the tokenizer of `model`, as `settings` says."""
     found, failures = _found(sources)
     with ArrayDirectory.opened(directory, _identity(model, settings, shard_size)) as arrays:
         wanted = _shards(found, settings.encoder.cuts(), shard_size) if shard_size else _one_each(found)
