@@ -106,11 +106,15 @@ def _results(
     def first() -> Result:
         job, handle = waiting.popleft()
         try:
-            return _result_of(result, handle)
+            with _clear_failures():
+                outcome = result(handle)
         except WorkerFailedError as error:
             if failed is None:
                 raise
             return failed(job, error)
+        if isinstance(outcome, _Refusal):
+            raise outcome.error()
+        return outcome
 
     for job in jobs:
         if len(waiting) >= ahead:
@@ -142,14 +146,6 @@ def _attempt(call: Callable[[Job], Result], job: Job) -> Result | _Refusal:
         return call(job)
     except ValueError as error:
         return _Refusal(type(error), error.args)
-
-
-def _result_of(result: Callable[[Handle], Result | _Refusal], handle: Handle) -> Result:
-    with _clear_failures():
-        outcome = result(handle)
-    if isinstance(outcome, _Refusal):
-        raise outcome.error()
-    return outcome
 
 
 @contextmanager
