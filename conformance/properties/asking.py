@@ -35,6 +35,8 @@ from ..outcome import (
     Text,
 )
 
+CALLERS_SPECIALS = "the caller's special_tokens changed"
+
 
 def contained(implementation: Implementation, ask: Callable[[], Answer], timeout_factor: int = 1) -> Answer:
     """Return the answer. If the implementation raises or takes too long, return that as a value."""

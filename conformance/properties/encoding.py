@@ -31,10 +31,18 @@ def _arguments(implementation: Implementation, question: Question) -> Mismatch |
         kept = list(ids)
         if "decode" in implementation.capabilities:
             tokenizer.decode_itself(kept)
-        return Changed(("the ids passed to decode",)) if kept != ids else Accepted()
+        if kept != ids:
+            return Changed(("the ids passed to decode changed",))
+        if "allowed_special" not in implementation.capabilities:
+            return Accepted()
+        allowed = {*(model.special_tokens or ())}
+        tokenizer.instance.encode(question.input["text"], allowed_special=allowed, disallowed_special=())
+        is_kept = allowed == {*(model.special_tokens or ())}
+        return Accepted() if is_kept else Changed(("the caller's allowed_special changed",))
 
     answer = contained(implementation, use)
-    changed = tuple(name for name, now, was in zip(names, given, before, strict=False) if now != was)
+    pairs = zip(names, given, before, strict=False)
+    changed = tuple(f"the caller's {name} changed" for name, now, was in pairs if now != was)
     if changed:
         answer = Changed(changed)
     if not isinstance(answer, Changed):

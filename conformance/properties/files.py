@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import product
@@ -16,9 +17,20 @@ from ..implementation.calls import CallFailed, TimedOut
 from ..implementation.implementation import Implementation
 from ..implementation.proxy import TokenizerProxy
 from ..implementation.scratch import scratch_folder
-from ..outcome import Accepted, Answer, Dependence, Expectation, Ids, Mismatch, Question, Refusal
+from ..outcome import (
+    Accepted,
+    Answer,
+    Changed,
+    Dependence,
+    Expectation,
+    Ids,
+    Mismatch,
+    Question,
+    Refusal,
+    Unchanged,
+)
 from . import strategies
-from .asking import ask, contained, correct_answer, equals_oracle, undisturbed
+from .asking import CALLERS_SPECIALS, ask, contained, correct_answer, equals_oracle, undisturbed
 from .engine import Property, drawn, fixed
 from .scale_inputs import long_tokens
 from .strategies import Questions
@@ -49,16 +61,21 @@ def _saved(implementation: Implementation, question: Question) -> Mismatch | Non
     model = question.model
     assert model is not None
 
+    special = None if model.special_tokens is None else list(model.special_tokens)
+
     def again() -> Answer:
-        tokenizer = _saved_and_loaded(implementation, implementation.build(model), model.special_tokens)
+        tokenizer = _saved_and_loaded(implementation, implementation.build(model), special)
         return Ids(tuple(tokenizer.encode(question.input["text"])))
 
     asked = replace(question, context="after save and from_files")
-    return undisturbed(implementation, asked, contained(implementation, again))
+    answer = contained(implementation, again)
+    if special is not None and tuple(special) != model.special_tokens:
+        return Mismatch(asked, Expectation((Unchanged(),)), Changed((CALLERS_SPECIALS,)))
+    return undisturbed(implementation, asked, answer)
 
 
 def _saved_and_loaded(
-    implementation: Implementation, tokenizer: TokenizerProxy, special: tuple[str, ...] | None
+    implementation: Implementation, tokenizer: TokenizerProxy, special: Sequence[str] | None
 ) -> TokenizerProxy:
     with scratch_folder() as folder:
         tokenizer.save(folder)

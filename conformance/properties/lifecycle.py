@@ -43,7 +43,7 @@ STAGES: tuple[tuple[str, Stage, int], ...] = (
         Stage(frozenset({"encode", "encode_allowed", "decode", "batch", "stream", "refuse"})),
         6,
     ),
-    ("law-lists", Stage(frozenset({"encode", "change_result"})), 4),
+    ("law-lists", Stage(frozenset({"encode", "change_result"})), 8),
     ("law-unaliased", Stage(frozenset({"encode", "clear_arguments"})), 3),
 )
 """The property that an encoder breaks that is wrong in this stage and in none before it, and the number of examples."""

@@ -85,6 +85,8 @@ EVERY_MERGE = f"klm klmn mnkl kk KLM lmk 345 k\n{SPECIAL}xx|yyy xxyyy{SPACED}"
 """A text that needs each merge and special token of the tables."""
 WITH_SPECIALS = _FAMILIES[5]
 TEXTS = st.sampled_from(_FAMILIES).flatmap(lambda family: st.lists(st.sampled_from(family), min_size=1, max_size=8))
+SIMPLEST = st.sampled_from(("", "k", SPECIAL)).map(lambda text: [text])
+"""Texts whose ids an encoder may keep ready."""
 ONE_TEXT = st.sampled_from(_FAMILIES[0] + WITH_SPECIALS)
 NUMBERS = st.integers(0, 63)
 TAILS = (b"", b"\xf0\x9f", b"\xa6\x8a", b"\xe2\x82", b"\xc3", b"\xef\xbb\xbf", b"k", b"\xff", b"\n")

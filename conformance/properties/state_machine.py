@@ -35,7 +35,7 @@ from ..outcome import (
     Unchanged,
     fingerprint,
 )
-from .asking import is_correct
+from .asking import CALLERS_SPECIALS, is_correct
 from .lifecycle_inputs import (
     CORPORA,
     EVERY_MERGE,
@@ -43,6 +43,7 @@ from .lifecycle_inputs import (
     NUMBERS,
     ONE_TEXT,
     REFUSED,
+    SIMPLEST,
     SPECIAL,
     TAILS,
     TEXTS,
@@ -249,7 +250,7 @@ class Machine(RuleBasedStateMachine):
         given, before = constructor_arguments(origin.model, {})[0], constructor_arguments(origin.model, {})[0]
         self.add(origin, partial(self.implementation.build_from, given), given)
         for name, now, then in zip(("vocab", "merges", "special_tokens"), given, before, strict=False):
-            self.compare_lists(Question("construct", origin.model, {}), name, now, then)
+            self.compare_lists(Question("construct", origin.model, {}), f"the caller's {name} changed", now, then)
 
     @_step("from_files", "encode", tokenizers=0, number=NUMBERS, text=ONE_TEXT)
     def load(self, number: int, text: str) -> None:
@@ -259,7 +260,7 @@ class Machine(RuleBasedStateMachine):
         special, before = origin.model.fresh()[2], origin.model.fresh()[2]
         files = gpt2_files.write(origin.model, self.folder)
         if self.add(origin, lambda: self.implementation.from_files(*files, special)):
-            self.compare_lists(Question("load", origin.model, {}), "special_tokens", special, before)
+            self.compare_lists(Question("load", origin.model, {}), CALLERS_SPECIALS, special, before)
             self.ask_loaded(text)
 
     @_step("save", "from_files", "encode", which=NUMBERS, text=ONE_TEXT)
@@ -356,7 +357,7 @@ class Machine(RuleBasedStateMachine):
         state = "law-unaliased" if tokenizer.is_cleared else state
         self.lifecycle.judge(self, tokenizer.origin, question, answer, encode, state)
         for returned, before, earlier in self._returned:
-            self.compare_lists(earlier, "the list that was returned", returned, before)
+            self.compare_lists(earlier, "a list that it had returned changed", returned, before)
         return is_correct(answer, self.lifecycle.undisturbed.correct(tokenizer.origin, question))
 
     def compare_lists(self, question: Question, what: str, now: Any, before: Any) -> None:
@@ -411,9 +412,8 @@ class Machine(RuleBasedStateMachine):
             tokenizer.grown += ids
             before = list(tokenizer.grown)
             self.ask(tokenizer, method, {"ids": before}, partial(_DECODING_ITSELF[method], ids=tokenizer.grown))
-            self.compare_lists(
-                Question(method, tokenizer.origin.model, {"ids": before}), "ids", tokenizer.grown, before
-            )
+            asked = Question(method, tokenizer.origin.model, {"ids": before})
+            self.compare_lists(asked, "the caller's ids changed", tokenizer.grown, before)
 
     def ids(self, tokenizer: _Tokenizer, text: str, tail: int | None) -> list[int]:
         """Return the ids of a text, and those of the bytes of a tail."""
@@ -434,7 +434,8 @@ class Machine(RuleBasedStateMachine):
         chunks = [half for text in texts for half in (text[: len(text) // 2], text[len(text) // 2 :])]
         tokenizer, given = self.one(which), list(chunks)
         self.ask(tokenizer, "stream", {"chunks": chunks}, lambda one: Ids(tuple(one.stream(given))))
-        self.compare_lists(Question("stream", tokenizer.origin.model, {"chunks": chunks}), "chunks", given, chunks)
+        asked = Question("stream", tokenizer.origin.model, {"chunks": chunks})
+        self.compare_lists(asked, "the caller's chunks changed", given, chunks)
 
     @_step("encode_iterable", "shared memory", which=NUMBERS, texts=TEXTS, count=st.integers(0, 9))
     def open_stream(self, which: int, texts: list[str], count: int) -> None:
@@ -493,7 +494,7 @@ class Machine(RuleBasedStateMachine):
         """Keep the lists that are returned, and ask again."""
         self.use_result(which, texts, batch, change=False)
 
-    @_step("encode", "shared memory", which=NUMBERS, texts=TEXTS, batch=st.booleans())
+    @_step("encode", "shared memory", which=NUMBERS, texts=TEXTS | SIMPLEST, batch=st.booleans())
     def change_result(self, which: int, texts: list[str], batch: bool) -> None:
         """Change the lists that are returned, and ask again."""
         self.use_result(which, texts, batch, change=True)
@@ -518,7 +519,7 @@ class Machine(RuleBasedStateMachine):
 
         step = f"{'change' if change else 'keep'} the result of {tokenizer.name}.{method}({_brief(argument)})"
         self.attempt(step, ask)
-        self.compare_lists(question, "texts", given, texts)
+        self.compare_lists(question, "the caller's texts changed", given, texts)
         rows = [id(one) for one in returned[:-1] if type(one) is list]
         if len({*rows}) < len(rows) and not self.encodes_to_one_list(tokenizer, texts[0]):
             self.compare_lists(question, "two rows are the same list", len(rows), len({*rows}))

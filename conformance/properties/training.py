@@ -15,7 +15,7 @@ from ..implementation.implementation import Implementation
 from ..implementation.proxy import TokenizerProxy
 from ..outcome import Answer, Changed, Dependence, Expectation, Ids, Mismatch, Question, Table, Unchanged
 from . import strategies
-from .asking import Instance, ask, contained, correct_answer, equals_oracle
+from .asking import CALLERS_SPECIALS, Instance, ask, contained, correct_answer, equals_oracle
 from .engine import Property, drawn, fixed
 from .strategies import Questions
 
@@ -61,7 +61,7 @@ def _again(implementation: Implementation, question: Question) -> Mismatch | Non
     first = contained(implementation, train)
     if special != given["special_tokens"]:
         asked = replace(question, context="with a list that the caller keeps")
-        return Mismatch(asked, Expectation((Unchanged(),)), Changed(("special_tokens",)))
+        return Mismatch(asked, Expectation((Unchanged(),)), Changed((CALLERS_SPECIALS,)))
     second = ask(implementation, question)
     if second == first:
         return None

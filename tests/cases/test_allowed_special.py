@@ -197,11 +197,16 @@ def test_correct_passes_and_wrong_fails(asked: Any, answer: Any, cause: SpecialT
     assert {"allowed_special", "disallowed_special"} <= set(found.asked.input)
 
 
+BY_HASH_ORDER = {"special-allowed-longest"}
+"""tiktoken chooses one of several special tokens at a position by hash order."""
+
+
 def test_expected_values_are_computed_and_confirmed_by_tiktoken() -> None:
     assert {is_computed(one) for one in CASES} == {True}
     assert {one.expect["error"] for one in CASES if "error" in one.expect} == {"disallowed"}
     tiktoken = next(one for one in load_witnesses() if one.name == "tiktoken")
     if tiktoken.absent() is None:
         answers = {one.id: tiktoken.answer(one) for one in CASES}
-        assert {name: answer for name, answer in answers.items() if answer is None or not answer.agrees} == {}
-    assert all("tiktoken" in one.agrees for one in CASES)
+        assert {name: answer for name, answer in answers.items() if answer and not answer.agrees} == {}
+        assert {name for name, answer in answers.items() if answer is None} == BY_HASH_ORDER
+    assert {one.id for one in CASES if "tiktoken" not in one.agrees} == BY_HASH_ORDER

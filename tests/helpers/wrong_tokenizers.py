@@ -34,6 +34,23 @@ class ReversesTheCallersMerges(Whole):
         merges.reverse()
 
 
+class KeepsOnlyAllowedTokensThatOccur(Whole):
+    """Changes the caller's set."""
+
+    def encode(self, text: str, *, allowed_special: Any = "all", disallowed_special: Any = ()) -> list[int]:
+        if isinstance(allowed_special, set):
+            allowed_special &= {token for token in self._special if token in text}
+        return super().encode(text, allowed_special=allowed_special, disallowed_special=disallowed_special)
+
+
+class SortsTheCallersSpecialsWhenLoaded(Whole):
+    @classmethod
+    def from_files(cls, vocab: str, merges: str, special_tokens: list[str] | None = None) -> Whole:
+        if special_tokens:
+            special_tokens.sort(key=len, reverse=True)
+        return super().from_files(vocab, merges, special_tokens)
+
+
 class ReusesIds(Whole):
     """Gives special tokens without an entry the id of `a`."""
 

@@ -62,6 +62,28 @@ class HandsItsListOut(Whole):
         return cache.setdefault(text, super().encode(text, *arguments, **keywords))
 
 
+class KeepsOneListForNoIds(Whole):
+    def encode(self, text: str, *arguments: Any, **keywords: Any) -> list[int]:
+        none: list[int] = self.__dict__.setdefault("_none", [])
+        return super().encode(text, *arguments, **keywords) if text else none
+
+
+class KeepsOneListForASpecialToken(Whole):
+    def encode(self, text: str, *arguments: Any, **keywords: Any) -> list[int]:
+        ids = super().encode(text, *arguments, **keywords)
+        cache: dict[str, list[int]] = self.__dict__.setdefault("_cache", {})
+        return cache.setdefault(text, ids) if text in self._special else ids
+
+
+class RepeatsOneEmptyRow(Whole):
+    def encode_batch(self, texts: list[str]) -> list[list[int]]:
+        rows: list[list[int]] = [[]] * len(texts)
+        for place, text in enumerate(texts):
+            if text:
+                rows[place] = self.encode(text)
+        return rows
+
+
 class KeepsTheCallersVocab(Whole):
     def __init__(self, vocab: Any, merges: Any, special_tokens: Any = None, pattern: str | None = None) -> None:
         super().__init__(vocab, merges, special_tokens, pattern)
@@ -220,6 +242,15 @@ def test_batch_rows_that_share_a_list_break_only_the_clause_on_shared_lists() ->
     assert accused(implementation, stage_of("law-history")) == {"law-batch-history"}
     assert all(judge(case, implementation) is None for case in installed_spec().cases if case.op == "batch")
     assert next(one.clause_id for one in PROPERTIES if one.id == "law-batch-history") == "LAW-PURE-1"
+
+
+@pytest.mark.parametrize("target", [KeepsOneListForNoIds, KeepsOneListForASpecialToken])
+def test_lists_kept_for_the_simplest_texts_are_found(target: Any) -> None:
+    assert "law-lists" in accused(Implementation("x", target), stage_of("law-lists"))
+
+
+def test_an_empty_row_that_is_repeated_is_found() -> None:
+    assert "law-batch-history" in accused(Implementation("x", RepeatsOneEmptyRow), stage_of("law-lists"))
 
 
 @pytest.mark.parametrize("property_id", IN_NEW_PROCESSES)

@@ -33,6 +33,7 @@ QUICK = Effort(examples_factor=0.3)
 WRONG: list[tuple[str, Any]] = [
     ("law-encode", "greedy-left-to-right"),
     ("law-arguments", wrong.ReversesTheCallersMerges),
+    ("law-arguments", wrong.KeepsOnlyAllowedTokensThatOccur),
     ("law-split", "contractions-of-any-case"),
     ("law-encode-pattern", "pattern-ignored"),
     ("law-split-classes", "letters-of-basic-plane"),
@@ -59,6 +60,7 @@ WRONG: list[tuple[str, Any]] = [
     ("law-load", wrong.LoadsInKeyOrder),
     ("law-load-long", wrong.LoadsShortLines),
     ("law-save", wrong.SavesBackwards),
+    ("law-save", wrong.SortsTheCallersSpecialsWhenLoaded),
     ("law-saved-numbers", wrong.SavesWithoutNewIds),
     ("law-saved-over", wrong.KeepsFilesThatExist),
 ]
