@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import argparse
 import time
-from collections.abc import Sequence
 from pathlib import Path
 
 from table import markdown, number, provenance, ratio
@@ -29,10 +28,10 @@ def main() -> None:
     with (options.text / "unseen.txt").open(encoding="utf-8", newline="") as file:
         text = file.read(options.megabytes * 10**6)
     sizes = (KIBIBYTE**2, 256 * KIBIBYTE, 64 * KIBIBYTE)
-    ways: list[tuple[str, Sequence[str]]] = [("encode", [])]
+    ways = [("encode", list[str]())]
     for size in sizes:
-        chunks = [text[start : start + size] for start in range(0, len(text), size)]
-        ways.append((f"chunks of {size // KIBIBYTE} KiB", chunks))
+        cut = [text[start : start + size] for start in range(0, len(text), size)]
+        ways.append((f"chunks of {size // KIBIBYTE} KiB", cut))
     ways.append(("lines", text.splitlines(keepends=True)))
     rows: list[list[str]] = []
     right: list[int] = []
