@@ -20,7 +20,7 @@ from . import capabilities, environment, time_limit
 from .calls import CallFailed, Malformed, Raised, call
 from .capabilities import LoadError
 from .proxy import TokenizerProxy
-from .time_limit import Clock
+from .time_limit import Clock, Timer
 
 T = TypeVar("T")
 SpawnFactory = Callable[[Mapping[str, str]], Any]
@@ -91,8 +91,9 @@ class Implementation:
         self.spellings: dict[str, str] = {}
         self.returns_pair = False
         self.spawn = spawn
-        self._stderr = stderr
+        self._timer = Timer(stderr)
         self._large: dict[str, TokenizerProxy | CallFailed] = {}
+        self._elsewhere: dict[str, Implementation] = {}
         if not callable(target):
             raise LoadError(f"{name} is of type {type_name(target)}; expected a class or a function")
         model = getattr(target, "model", None)
@@ -164,7 +165,7 @@ class Implementation:
                     self.target.client.start()
         is_outermost = time_limit.current() is None
         seconds = self.limit and self.limit * timeout_factor
-        with time_limit.time_limit(seconds, self._stderr, before, grace) as clock:
+        with time_limit.time_limit(seconds, self._timer, before, grace) as clock:
             try:
                 yield clock
             finally:
@@ -222,14 +223,51 @@ class Implementation:
 
         Its capabilities are not probed again, so the caller's first call is the first call of the process.
         """
-        assert self.spawn is not None
-        other = copy.copy(self)
-        other.target, other.spawn, other._large = self.call("a new process", self.spawn, environment), None, {}
-        other.capabilities = self.capabilities - {"new process", "shared memory"}
+        other = self._spawned(environment)
         try:
             yield other
         finally:
             other.target.close()
+
+    def elsewhere(self, environment: Mapping[str, str]) -> Implementation:
+        """Return the same implementation in a process with these environment variables, which later callers share.
+
+        Raises:
+            CallFailed, TimedOut: if it does not start there.
+        """
+        key = repr(environment)
+        if key not in self._elsewhere:
+            self._elsewhere[key] = self._spawned(environment)
+        return self._elsewhere[key]
+
+    @contextlib.contextmanager
+    def kept_watchdog(self) -> Iterator[None]:
+        """Keep the watchdog between tests within the block: its thread takes longer to start and end than most tests.
+
+        `stop_watchdog` stops it before something else takes long.
+        """
+        self._timer.keeps_watchdog = True
+        try:
+            yield
+        finally:
+            self._timer.keeps_watchdog = False
+            self.stop_watchdog()
+
+    def stop_watchdog(self) -> None:
+        """Stop the watchdog, which ends this process if it is not stopped; the next call starts it again."""
+        self._timer.close()
+
+    def close(self) -> None:
+        """End the processes of `elsewhere`."""
+        while self._elsewhere:
+            self._elsewhere.popitem()[1].target.close()
+
+    def _spawned(self, environment: Mapping[str, str]) -> Implementation:
+        assert self.spawn is not None
+        other = copy.copy(self)
+        other.target, other.spawn, other._large = self.call("a new process", self.spawn, environment), None, {}
+        other.capabilities = self.capabilities - {"new process", "shared memory"}
+        return other
 
     def build_from(self, arguments: Sequence[Any]) -> TokenizerProxy:
         """Return a tokenizer built from exactly these objects, so that a test can inspect them afterwards."""

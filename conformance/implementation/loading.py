@@ -14,7 +14,7 @@ from bpe_conformance.adapters.shapes.functions import with_trainer
 from .calls import Raised, TimedOut, call
 from .capabilities import LoadError
 from .implementation import Implementation
-from .time_limit import time_limit
+from .time_limit import Timer, time_limit
 
 __all__ = ["LoadError", "load"]
 IMPORT_FACTOR = 6
@@ -49,7 +49,7 @@ def load(
 
     with contextlib.redirect_stdout(sys.stderr):
         try:
-            with time_limit(IMPORT_FACTOR * limit, stderr):
+            with time_limit(IMPORT_FACTOR * limit, Timer(stderr)):
                 target = call("", resolved)
             return call("", Implementation, name, target, limit, None if is_program else spawn, stderr)
         except TimedOut as late:

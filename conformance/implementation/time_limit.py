@@ -28,6 +28,7 @@ WATCHDOG_LEAST = 60.0
 """If no signal interrupts a call, the process ends after this many times its limit, and at least this many seconds."""
 _WATCHDOG_MOST = 1e6
 _WATCHDOG_RENEWED = 5.0
+_WATCHDOG_KEPT = 1.0
 
 
 class TimedOut(BaseException):
@@ -63,7 +64,7 @@ class Clock:
     def __init__(
         self,
         limit: float,
-        timer: _Timer,
+        timer: Timer,
         outer: Clock | None,
         before_call: Callable[[float], object],
         grace: float,
@@ -122,14 +123,21 @@ class Clock:
             self._outer._charge(seconds, is_completed)
 
 
-class _Timer:
+class Timer:
     """Raises `TimedOut` by SIGALRM in a call whose time is up, and repeats this until the call ends.
 
     Where there is no SIGALRM, on Windows and off the main thread, it raises nothing.
+
+    Args:
+        stderr: the file descriptor for the reason, if the process has to be ended.
+
+    Attributes:
+        running: whether a call is running.
+        keeps_watchdog: whether the watchdog stays between calls that follow soon. It must be closed then.
     """
 
-    def __init__(self, stderr: int) -> None:
-        self.running = False
+    def __init__(self, stderr: int = 2) -> None:
+        self.running = self.keeps_watchdog = False
         self._can_interrupt = is_available()
         self._stderr = stderr
         self._handler = self._ring
@@ -200,10 +208,16 @@ class _Timer:
                 faulthandler.dump_traceback_later(last, exit=True, file=self._stderr)
             self._watched = now
 
+    def rest(self) -> None:
+        """Cancel the watchdog, unless it is to be kept and was started a moment ago."""
+        if not self.keeps_watchdog or time.monotonic() - self._watched > _WATCHDOG_KEPT:
+            self.close()
+
     def close(self) -> None:
         """Cancel the watchdog."""
         if self._watched > -math.inf:
             faulthandler.cancel_dump_traceback_later()
+            self._watched = -math.inf
 
 
 _current: ContextVar[Clock | None] = ContextVar("clock", default=None)
@@ -226,7 +240,7 @@ def no_preparation(remaining: float) -> None:
 @contextlib.contextmanager
 def time_limit(
     seconds: float,
-    stderr: int = 2,
+    timer: Timer | None = None,
     before_call: Callable[[float], object] = no_preparation,
     grace: float = 0.0,
 ) -> Iterator[Clock]:
@@ -236,7 +250,7 @@ def time_limit(
 
     Args:
         seconds: the limit; 0 and infinity are none.
-        stderr: the file descriptor for the reason, if the process has to be ended.
+        timer: of the outermost time limit; a new one by default.
         before_call: called before each call with the seconds that are left.
         grace: seconds after its time at which a call is interrupted, for calls that have a time limit of their own.
 
@@ -244,20 +258,20 @@ def time_limit(
         The clock.
     """
     outer = _current.get()
-    timer = _Timer(stderr) if outer is None else outer.timer
-    clock = Clock(seconds or math.inf, timer, outer, before_call, grace)
+    used = outer.timer if outer is not None else timer or Timer()
+    clock = Clock(seconds or math.inf, used, outer, before_call, grace)
     token = _current.set(clock)
     try:
         if outer is not None:
             yield clock
             return
-        with warnings.catch_warnings(), timer.installed():
+        with warnings.catch_warnings(), used.installed():
             warnings.simplefilter("ignore")
             yield clock
     finally:
         _current.reset(token)
         if outer is None:
-            timer.close()
+            used.rest()
 
 
 def _inside(function: Callable[[], T]) -> T:

@@ -35,6 +35,10 @@ from ..outcome import (
     Text,
 )
 
+HASH_SEEDS = ("1", "2")
+ASCII_LOCALE = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+OTHER_PROCESSES = ({"PYTHONHASHSEED": HASH_SEEDS[0]}, {"PYTHONHASHSEED": HASH_SEEDS[1], **ASCII_LOCALE})
+"""The environments of two further processes. Properties share them, because an adapter can take long to start."""
 CALLERS_SPECIALS = "the caller's special_tokens changed"
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
@@ -30,7 +29,7 @@ from ..outcome import (
     Unchanged,
 )
 from . import strategies
-from .asking import CALLERS_SPECIALS, ask, contained, correct_answer, equals_oracle, undisturbed
+from .asking import CALLERS_SPECIALS, OTHER_PROCESSES, ask, contained, correct_answer, equals_oracle, undisturbed
 from .engine import Property, drawn, fixed
 from .scale_inputs import long_tokens
 from .strategies import Questions
@@ -173,7 +172,6 @@ def _saved_over(implementation: Implementation) -> Mismatch | None:
 ASCII_MERGES: tuple[Merge, ...] = ((b"a", b"b"), (b"1", b"2"))
 OTHER_MERGES: tuple[Merge, ...] = ((b"b", b"c"), (b"2", b"3"))
 MORE_MERGES: tuple[Merge, ...] = ((b"c", b"d"), (b"b", b"cd"), (b"a", b"b"), (b"2", b"3"), (b"1", b"23"))
-ASCII_LOCALE = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
 
 
 def _ascii_locale(implementation: Implementation) -> Mismatch | None:
@@ -182,14 +180,13 @@ def _ascii_locale(implementation: Implementation) -> Mismatch | None:
     merges = (*ASCII_MERGES, (b"\xc3", b"\xa9"))
     model = strategies.with_ids(merges, special=special)
     question = Question("encode", model, {"text": f"ab 1234{''.join(special or ())}é"})
-    with contextlib.ExitStack() as stack:
+    with scratch_folder() as folder:
         try:
-            other = stack.enter_context(implementation.in_new_process(ASCII_LOCALE))
+            other = implementation.elsewhere(OTHER_PROCESSES[1])
             with other.time_limit():
                 built = other.build(model)
         except (CallFailed, TimedOut):
             return None  # it does not start there
-        folder = stack.enter_context(scratch_folder())
         places = ((other, "and loaded there"), (implementation, "and loaded in the default locale"))
         for place, context in places:
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 from dataclasses import replace
 from functools import partial
 
@@ -18,7 +17,7 @@ from ..implementation.calls import CallFailed, TimedOut
 from ..implementation.implementation import Implementation
 from ..outcome import Expectation, Ids, Mismatch, Question, Text
 from . import strategies
-from .asking import Instance, as_case, ask, equals_oracle, undisturbed
+from .asking import HASH_SEEDS, OTHER_PROCESSES, Instance, as_case, ask, equals_oracle, undisturbed
 from .engine import Property, drawn, fixed
 from .strategies import Questions
 
@@ -86,24 +85,22 @@ def _decoded_first(implementation: Implementation, question: Question) -> Mismat
 
 ORDERED = ("<|a|>", "<|a|><|a|>", "<|a", "|><|", "a|>x", "aa", "aaa", "aaaa", "ab", "abc", "bc", "bcd", "cd")
 ORDERED_TEXT = "aaaaabcd<|a|><|a|><|a|>xabcbcdaaa<|a<|a|"
-HASH_SEED = "1"
 
 
 def _hash_seed(implementation: Implementation) -> Mismatch | None:
     """Special tokens that overlap, in several orders, are found in the same way in a process with another hash seed."""
-    context = f"in a new process with PYTHONHASHSEED={HASH_SEED}"
-    with contextlib.ExitStack() as stack:
-        try:
-            other = stack.enter_context(implementation.in_new_process({"PYTHONHASHSEED": HASH_SEED}))
-        except (CallFailed, TimedOut):
-            return None  # it starts only in the environment that it was started in
-        for step in range(1, len(ORDERED)):
-            special = [ORDERED[step * place % len(ORDERED)] for place in range(len(ORDERED))]
-            model = strategies.with_ids((), special=special)
-            question = Question("encode", model, {"text": ORDERED_TEXT}, context)
-            found = undisturbed(implementation, question, ask(other, question))
-            if found is not None:
-                return found
+    context = f"in a new process with PYTHONHASHSEED={HASH_SEEDS[0]}"
+    try:
+        other = implementation.elsewhere(OTHER_PROCESSES[0])
+    except (CallFailed, TimedOut):
+        return None  # it starts only in the environment that it was started in
+    for step in range(1, len(ORDERED)):
+        special = [ORDERED[step * place % len(ORDERED)] for place in range(len(ORDERED))]
+        model = strategies.with_ids((), special=special)
+        question = Question("encode", model, {"text": ORDERED_TEXT}, context)
+        found = undisturbed(implementation, question, ask(other, question))
+        if found is not None:
+            return found
     return None
 
 

@@ -15,7 +15,16 @@ from ..implementation.implementation import Implementation
 from ..implementation.proxy import TokenizerProxy
 from ..outcome import Answer, Changed, Dependence, Expectation, Ids, Mismatch, Question, Table, Unchanged
 from . import strategies
-from .asking import CALLERS_SPECIALS, Instance, ask, contained, correct_answer, equals_oracle
+from .asking import (
+    CALLERS_SPECIALS,
+    HASH_SEEDS,
+    OTHER_PROCESSES,
+    Instance,
+    ask,
+    contained,
+    correct_answer,
+    equals_oracle,
+)
 from .engine import Property, drawn, fixed
 from .strategies import Questions
 
@@ -109,7 +118,6 @@ def _with_possible_pattern(question: Question, implementation: Implementation) -
 
 
 HASH_SEED_TEXT = "the cat sat on the mat, that rat ate the oat; a bat at bay ate it all. abab cdcd efef zxzx yqyq"
-HASH_SEEDS = ("1", "2")
 
 
 def _hash_seed(implementation: Implementation) -> Mismatch | None:
@@ -117,15 +125,14 @@ def _hash_seed(implementation: Implementation) -> Mismatch | None:
     special = ["<|a|>", "<|a|><|a|>", "<|b|>", "at", "ate"] if "train-special" in implementation.capabilities else []
     given = {"text": HASH_SEED_TEXT, "vocab_size": 300, "special_tokens": special}
     answers = []
-    for seed in HASH_SEEDS:
-        try:
-            with implementation.in_new_process({"PYTHONHASHSEED": seed}) as other:
-                answers.append(ask(other, Question("train", None, given)))
-        except (CallFailed, TimedOut):
-            return None  # it starts only in the environment that it was started in
+    try:
+        for environment in OTHER_PROCESSES:
+            answers.append(ask(implementation.elsewhere(environment), Question("train", None, given)))
+    except (CallFailed, TimedOut):
+        return None  # it starts only in the environment that it was started in
     if answers[1] == answers[0]:
         return None
-    asked = Question("train", None, given, f"in a new process with PYTHONHASHSEED={HASH_SEEDS[1]}")
+    asked = Question("train", None, given, f"in a new process with PYTHONHASHSEED={HASH_SEEDS[1]}, LC_ALL=C")
     expected = Expectation((answers[0],), f"the same with PYTHONHASHSEED={HASH_SEEDS[0]}")
     return Mismatch(asked, expected, answers[1])
 

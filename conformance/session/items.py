@@ -166,6 +166,7 @@ class BpeItem(pytest.Item):
             fields |= {**vars(found), "more": tuple(self._made("failed", **vars(one)) for one in found.more)}
         self.outcome = self._made(state, seconds=round(self.run.implementation.seconds - before, 4), **fields)
         if state == "failed":
+            self.run.implementation.stop_watchdog()  # as pytest does, for debuggers
             raise TestFailed
         if state in ("skipped", "known failure"):
             pytest.skip(reason if state == "skipped" else f"known failure: {reason}")

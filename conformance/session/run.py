@@ -124,7 +124,8 @@ class Run:
     @pytest.hookimpl(wrapper=True)
     def pytest_runtestloop(self) -> Any:
         """Let Ctrl-C end the time of `--bpe-fuzz`."""
-        with self.fuzzing.ended_by_ctrl_c() if self.fuzzing else contextlib.nullcontext():
+        interruptible = self.fuzzing.ended_by_ctrl_c() if self.fuzzing else contextlib.nullcontext()
+        with interruptible, self.implementation.kept_watchdog():
             return (yield)
 
     def pytest_report_header(self) -> list[str]:
@@ -292,6 +293,7 @@ class Run:
 
     def pytest_unconfigure(self) -> None:
         """End this process even if the implementation left threads or processes for which Python waits."""
+        self.implementation.close()
         if self.session is not None and all(isinstance(item, BpeItem) for item in self.session.items):
             if not self.implementation.is_remote and not self.config.pluginmanager.hasplugin("dsession"):
                 count = leftovers.end_programs(leftovers.programs() - self.earlier_programs)

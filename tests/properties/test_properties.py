@@ -182,7 +182,9 @@ def loaded(text: str, folder: Path) -> Any:
 @contextlib.contextmanager
 def spawning(target: type) -> Iterator[Implementation]:
     name = f"{target.__module__}:{target.__qualname__}"
-    yield Implementation("x", target, spawn=lambda environment: isolated(name, env=environment))
+    implementation = Implementation("x", target, spawn=lambda environment: isolated(name, env=environment))
+    yield implementation
+    implementation.close()
 
 
 @pytest.mark.parametrize("property_id", IN_NEW_PROCESSES)
@@ -197,6 +199,19 @@ def test_properties_that_need_new_processes_find_wrong_tokenizers(
             assert (one is not None) is fails
             if one is not None:
                 assert "process" in one.mismatch.asked.context or "locale" in one.mismatch.asked.context
+
+
+def test_properties_share_two_new_processes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[1]))
+    with spawning(wrong.Whole) as implementation:
+        started, spawn = [], implementation.spawn
+        assert spawn is not None
+        implementation.spawn = lambda environment: started.append(spawn(environment)) or started[-1]
+        for property_id in IN_NEW_PROCESSES:
+            assert PROPERTIES[property_id].run(implementation, Effort()) is None
+        assert len(started) == 2
+        assert all(one.client.pid for one in started)
+    assert not any(one.client.pid for one in started)
 
 
 class SpecialsInListOrder(wrong.Whole):

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import contextlib
+import faulthandler
 import math
 import signal
 import subprocess
@@ -11,6 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from helpers.project import Project
 from hostile.hangs import INTERRUPTED, spin
 
 from bpe_conformance.fixtures import read_model
@@ -112,6 +114,39 @@ def test_watchdog_is_cancelled(monkeypatch: pytest.MonkeyPatch) -> None:
         with time_limit(0.05):
             call("encode(...)", lambda: None)
     time.sleep(0.3)  # otherwise, this process would have ended
+
+
+def count_watchdogs(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    events: list[str] = []
+    monkeypatch.setattr(faulthandler, "dump_traceback_later", lambda *_, **__: events.append("start"))
+    monkeypatch.setattr(faulthandler, "cancel_dump_traceback_later", lambda: events.append("stop"))
+    return events
+
+
+def test_watchdog_is_kept_between_tests_that_follow_soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    implementation, events = Implementation("x", Tokenizer), count_watchdogs(monkeypatch)
+    with implementation.kept_watchdog():
+        for _ in range(3):
+            implementation.build(MODEL)
+        assert events == ["start"]
+        implementation.stop_watchdog()
+        implementation.build(MODEL)
+        assert events == ["start", "stop", "start"]
+        monkeypatch.setattr(limits, "_WATCHDOG_KEPT", 0)
+        implementation.build(MODEL)
+        assert events == ["start", "stop", "start", "stop"]
+        implementation.build(MODEL)
+    assert events[-2:] == ["start", "stop"]
+
+
+def test_watchdog_starts_again_after_a_failure(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    events = count_watchdogs(monkeypatch)
+    monkeypatch.setattr(limits, "_WATCHDOG_KEPT", math.inf)
+    project.judge("mine:Right")
+    starts = events.count("start")
+    events.clear()
+    failed = project.judge("mine:Greedy").parseoutcomes()["failed"]
+    assert starts < events.count("start") <= starts + failed  # pytest stops the watchdog after a failure
 
 
 @posix
