@@ -8,10 +8,11 @@ import io
 import math
 import pickle
 import traceback
-from collections.abc import Iterator, Mapping, Set
+from collections.abc import Iterator, Mapping, Sequence, Set
+from itertools import chain, groupby
 from operator import itemgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import pytest
 
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from .corpus import Corpus
     from .run import Run
 
+T = TypeVar("T")
 LARGE_TIMEOUT_FACTOR = 6
 """How many times as long a large case may take. Simple encoders go through all merges of a large table, and each chunk
 of a stream is a message to a program."""
@@ -91,18 +93,29 @@ class Suite(pytest.Directory):
         """Yield the selected tests in the order of the spec; for pytest-xdist, properties are among the cases."""
         run = run_of(self.config)
         cases: list[pytest.Item] = [CaseItem.from_parent(self, name=case.id, case=case) for case in run.cases]
-        properties: list[pytest.Item] = [
-            PropertyItem.from_parent(self, name=one.id, tested=one) for one in run.properties
+        searches: list[list[pytest.Item]] = [
+            [PropertyItem.from_parent(self, name=one.id, tested=one) for one in group]
+            for _, group in groupby(run.properties, lambda one: one.search or one.id)
         ]
-        yield from spread(properties, cases) if hasattr(self.config, "workerinput") else [*cases, *properties]
+        if hasattr(self.config, "workerinput"):
+            yield from spread(searches, cases)
+        else:
+            yield from (*cases, *chain.from_iterable(searches))
         for corpus in run.corpora:
             yield CorpusItem.from_parent(self, name=corpus.id, corpus=corpus)
 
 
-def spread(few: list[pytest.Item], many: list[pytest.Item]) -> list[pytest.Item]:
-    """Return both, the few at equal distances among the many, since xdist gives each worker one part of the list."""
-    placed = [(place / len(group), item) for group in (few, many) for place, item in enumerate(group)]
-    return [item for _, item in sorted(placed, key=itemgetter(0))]
+def spread(groups: Sequence[Sequence[T]], many: Sequence[T]) -> Iterator[T]:
+    """Yield all, the groups at equal distances among the many, since xdist gives each worker one part of the list.
+
+    The properties of a group share a search, which then runs in one worker.
+    """
+    units: Sequence[tuple[float, Sequence[T]]] = [
+        *((place / len(groups), group) for place, group in enumerate(groups)),
+        *((place / len(many), [item]) for place, item in enumerate(many)),
+    ]
+    for _, unit in sorted(units, key=itemgetter(0)):
+        yield from unit
 
 
 def run_of(config: pytest.Config) -> Run:

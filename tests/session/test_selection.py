@@ -3,7 +3,6 @@ from __future__ import annotations
 import shutil
 from fnmatch import fnmatch
 from pathlib import Path
-from typing import Any
 
 import pytest
 from helpers.project import SPEC, Project, states
@@ -145,9 +144,7 @@ def test_an_adapter_without_the_suite_is_refused(pytester: pytest.Pytester) -> N
     result.stderr.fnmatch_lines(["ERROR: --adapter is given, but the suite is not named; write: pytest conformance *"])
 
 
-def test_properties_are_spread_among_the_cases_for_workers() -> None:
-    few: list[Any] = [*"AB"]
-    many: list[Any] = [*"abcdef"]
-    assert spread(few, many) == [*"AabcBdef"]
-    assert spread(few, []) == few
-    assert spread([], many) == many
+def test_searches_are_spread_among_the_cases_for_workers() -> None:
+    assert [*spread(["A", "BC"], "abcdef")] == [*"AabcBCdef"]
+    assert [*spread(["A", "BC"], "")] == [*"ABC"]
+    assert [*spread([], "abc")] == [*"abc"]
