@@ -115,6 +115,11 @@ class Property:
         assert self.bound is not None
         return self.bound
 
+    @property
+    def shares(self) -> str:
+        """What takes long and is done once for several properties: a search, or starting processes. Else its id."""
+        return self.search or ("new processes" if "new process" in self.needs else self.id)
+
 
 def skip_reason(property_: Property, implementation: Implementation) -> str | None:
     """Return what the property needs and the implementation does not have, or None."""

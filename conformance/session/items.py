@@ -8,8 +8,9 @@ import io
 import math
 import pickle
 import traceback
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence, Set
-from itertools import chain, groupby
+from itertools import chain
 from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -93,14 +94,13 @@ class Suite(pytest.Directory):
         """Yield the selected tests in the order of the spec; for pytest-xdist, properties are among the cases."""
         run = run_of(self.config)
         cases: list[pytest.Item] = [CaseItem.from_parent(self, name=case.id, case=case) for case in run.cases]
-        searches: list[list[pytest.Item]] = [
-            [PropertyItem.from_parent(self, name=one.id, tested=one) for one in group]
-            for _, group in groupby(run.properties, lambda one: one.search or one.id)
-        ]
+        groups: defaultdict[str, list[pytest.Item]] = defaultdict(list)
+        for one in run.properties:
+            groups[one.shares].append(PropertyItem.from_parent(self, name=one.id, tested=one))
         if hasattr(self.config, "workerinput"):
-            yield from spread(searches, cases)
+            yield from spread([*groups.values()], cases)
         else:
-            yield from (*cases, *chain.from_iterable(searches))
+            yield from (*cases, *chain.from_iterable(groups.values()))
         for corpus in run.corpora:
             yield CorpusItem.from_parent(self, name=corpus.id, corpus=corpus)
 
@@ -108,7 +108,7 @@ class Suite(pytest.Directory):
 def spread(groups: Sequence[Sequence[T]], many: Sequence[T]) -> Iterator[T]:
     """Yield all, the groups at equal distances among the many, since xdist gives each worker one part of the list.
 
-    The properties of a group share a search, which then runs in one worker.
+    The properties of a group share what takes long, which then one worker does.
     """
     units: Sequence[tuple[float, Sequence[T]]] = [
         *((place / len(groups), group) for place, group in enumerate(groups)),
