@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import os
 import traceback
 from collections import Counter
@@ -124,6 +125,7 @@ class Run:
     @pytest.hookimpl(wrapper=True)
     def pytest_runtestloop(self) -> Any:
         """Let Ctrl-C end the time of `--bpe-fuzz`."""
+        gc.freeze()  # the spec and the tests live as long as the process; to go through them takes time
         interruptible = self.fuzzing.ended_by_ctrl_c() if self.fuzzing else contextlib.nullcontext()
         with interruptible, self.implementation.kept_watchdog():
             return (yield)

@@ -38,9 +38,9 @@ def read_vocab(path: AnyPath) -> dict[int, bytes]:
 
 def vocab_of_entries(entries: Iterable[tuple[str, Any]], where: str) -> dict[int, bytes]:
     """Return id → bytes for distinct spelled tokens and their ids, or raise a ValueError that begins with `where`."""
-    vocab: dict[int, bytes] = {}
+    vocab, what = dict[int, bytes](), f"{where}: the id"
     for key, value in entries:
-        index = read_id(value, f"{where}: the id of {shortened(key)}")
+        index = read_id(value, what, key)
         if index in vocab:
             both = f"{shortened(spell(vocab[index]))} and to {shortened(key)}"
             raise ValueError(f"{where}: the id {index} belongs to {both}")
@@ -48,13 +48,13 @@ def vocab_of_entries(entries: Iterable[tuple[str, Any]], where: str) -> dict[int
     return vocab
 
 
-def read_id(value: Any, what: str) -> int:
-    """Return an id from a file, or raise a ValueError that begins with `what`."""
-    if type(value) is not int:
-        raise ValueError(f"{what} is {shortened(value)}; expected an integer")
-    if not 0 <= value <= LARGEST_ID:
-        raise ValueError(f"{what} is {shortened(value)}; ids are 0 to {LARGEST_ID}")
-    return value
+def read_id(value: Any, what: str, key: str = "") -> int:
+    """Return an id from a file, or raise a ValueError that begins with `what` and names the key that has it."""
+    if type(value) is int and 0 <= value <= LARGEST_ID:
+        return value
+    named = f"{what} of {shortened(key)}" if key else what
+    expected = f"ids are 0 to {LARGEST_ID}" if type(value) is int else "expected an integer"
+    raise ValueError(f"{named} is {shortened(value)}; {expected}")
 
 
 def read_key(key: str, where: str) -> bytes:

@@ -54,7 +54,7 @@ def read(path: AnyPath) -> Model:
     ordinary_tokens = set(vocab.values())
     for text, index in added.items():
         token = text.encode("utf-8")
-        stated = read_id(keys.get(text, index), f"{where}: model.vocab: the id of {shortened(text)}")
+        stated = read_id(keys.get(text, index), f"{where}: model.vocab: the id", text)
         if stated != index or index in vocab or token in ordinary_tokens:
             what = f"{shortened(text)} or its id {index} belongs to something else in the vocab"
             raise ValueError(f"{where}: added_tokens: {what}")
@@ -105,7 +105,7 @@ def _added_tokens(document: Mapping[str, Any], where: str) -> dict[str, int]:
             raise ValueError(f"{here}: {shortened(text)} contains a lone surrogate")
         if text in added:
             raise ValueError(f"{here}: {shortened(text)} is a duplicate")
-        added[text] = read_id(token["id"], f"{here}: the id of {shortened(text)}")
+        added[text] = read_id(token["id"], f"{here}: the id", text)
         normalized[text] = bool(token.get("normalized"))
     _check_overlaps(normalized, f"{where}: added_tokens")
     return added
