@@ -4,9 +4,16 @@ from __future__ import annotations
 
 import re
 
+_MESSAGE_LIMIT = 300
 _PYTHON_PLACE = re.compile(r' *File "([^"]+)", line (\d+)')
 ENDINGS = ("BaseException", "GeneratorExit", "KeyboardInterrupt", "SystemExit")
 """Names of exceptions with which an implementation tries to end its process."""
+
+
+def one_line(text: str) -> str:
+    """Return `text` as one short line of printable ASCII."""
+    line = " ".join(ascii(text)[1:-1].replace("\\n", " ").split())
+    return line if len(line) <= _MESSAGE_LIMIT else line[: _MESSAGE_LIMIT - 1] + "..."
 
 
 class AdapterError(Exception):

@@ -9,6 +9,8 @@ from collections.abc import Collection, Iterable
 from pathlib import Path
 from typing import TextIO
 
+from bpe_conformance.fixtures.one_line import ascii_only
+
 from .command_error import CommandError
 
 
@@ -54,8 +56,6 @@ def _printable(line: str, encoding: str | None) -> str:
     """Return the line unchanged for a UTF-8 terminal, and in ASCII for any other."""
     if (encoding or "").lower().replace("-", "") == "utf8":
         return line.encode("utf-8", "backslashreplace").decode("utf-8")
-    from .terminal.show import ascii_only
-
     return ascii_only(line)
 
 

@@ -65,11 +65,11 @@ def test_the_reference_imports_at_most_fixtures_and_never_the_oracle(file: Path)
         )
 
 
-def test_no_modules_of_the_reference_import_one_another_in_a_circle() -> None:
+@pytest.mark.parametrize("folder", PACKAGES)
+def test_no_modules_import_one_another_in_a_circle(folder: str) -> None:
     """Imports inside functions and for types count as well."""
     files = {
-        ".".join(["bpe_conformance", *file.relative_to(ROOT).with_suffix("").parts]): file
-        for file in _files("reference")
+        ".".join([PACKAGES[folder], *file.relative_to(ROOT).with_suffix("").parts[1:]]): file for file in _files(folder)
     }
     graph = {name: _imports(file) & (files.keys() - {name}) for name, file in files.items()}
     while free := {name for name, imported in graph.items() if not imported & graph.keys()}:
@@ -78,44 +78,57 @@ def test_no_modules_of_the_reference_import_one_another_in_a_circle() -> None:
 
 
 LAYERS: dict[str, tuple[str, ...]] = {
-    "outcome": (),
     "command_error": (),
-    "command_line": ("command_error", "terminal"),
+    "outcome": (),
+    "protocol": (),
     "selection": (),
     "signals": (),
-    "implementation": ("outcome", "terminal", "command_error"),
-    "cases": ("outcome", "implementation", "terminal"),
-    "properties": ("outcome", "implementation", "cases", "terminal"),
-    "known_bugs": ("outcome", "implementation", "cases", "properties", "command_line"),
-    "packs": ("cases", "properties", "known_bugs", "terminal", "command_error", "command_line"),
-    "report": ("outcome", "cases", "terminal"),
-    "terminal": ("outcome", "report", "cases", "properties", "session"),
+    "command_line": ("command_error",),
+    "run_result": ("outcome",),
+    "tally": ("outcome",),
+    "terminal": ("outcome", "run_result", "tally"),
+    "report": ("outcome", "run_result", "tally", "terminal"),
+    "implementation": ("outcome", "command_error"),
+    "cases": ("outcome", "implementation"),
+    "properties": ("outcome", "implementation", "cases"),
+    "known_bugs": ("outcome", "run_result", "implementation", "cases", "properties", "command_line"),
+    "packs": ("cases", "known_bugs", "terminal", "command_error", "command_line"),
     "session": (
         "outcome",
+        "run_result",
+        "tally",
+        "selection",
         "implementation",
         "cases",
         "properties",
         "known_bugs",
         "packs",
-        "report",
         "terminal",
-        "plugin",
-        "selection",
+        "report",
     ),
-    "survey": ("report", "command_error", "command_line", "selection"),
+    "plugin": ("selection", "session"),
+    "survey": ("report", "selection", "command_error", "command_line"),
     "spec_tools": (
         "outcome",
+        "selection",
         "implementation",
         "cases",
         "properties",
         "terminal",
         "command_error",
         "command_line",
-        "selection",
     ),
     "commands": ("outcome", "implementation", "packs", "session", "terminal", "command_error", "command_line"),
+    "cli": ("selection", "signals", "command_error", "command_line"),
 }
-"""Package or module of `conformance/` → those of its siblings that it may import."""
+"""Package or module of `conformance/`, from the bottom up → those of its siblings that it may import."""
+
+
+def test_the_layers_of_the_suite_are_complete_and_go_one_way() -> None:
+    entries = (path.stem for path in (ROOT / "conformance").iterdir() if path.is_dir() or path.suffix == ".py")
+    assert {name for name in entries if not name.startswith("_")} == {*LAYERS}
+    names = list(LAYERS)
+    assert all(names.index(below) < place for place, name in enumerate(names) for below in LAYERS[name])
 
 
 def _owner(name: str) -> str:
@@ -139,7 +152,6 @@ REMOTE = (
 )
 """The names that the suite may use from the adapters."""
 REACHES_ADAPTERS = (
-    "session/run.py",
     "implementation/loading.py",
     "spec_tools/witnesses.py",
     "packs/witnesses.py",

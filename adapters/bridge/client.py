@@ -24,8 +24,8 @@ from ..errors import (
     OutOfMemoryError,
     ProtocolError,
     RemoteError,
+    one_line,
 )
-from ..loading import one_line
 from . import wire
 from .process import Process
 

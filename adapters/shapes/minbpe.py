@@ -9,8 +9,8 @@ from bpe_conformance.fixtures import PATTERNS, Merge
 from bpe_conformance.fixtures.signature import takes
 from bpe_conformance.reference.special_tokens import token_ids
 
-from ..errors import AdapterError
-from ..loading import load, one_line
+from ..errors import AdapterError, one_line
+from ..importing import load
 
 Pair = tuple[int, int]
 

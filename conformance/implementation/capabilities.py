@@ -3,86 +3,65 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from functools import partial
-from typing import TYPE_CHECKING, Any
-
-import regex
+from typing import Any
 
 from bpe_conformance.fixtures import PATTERNS, Model, gpt2_files, read_model
-from bpe_conformance.fixtures.answers import type_name
-from bpe_conformance.fixtures.conventions import CONVENTIONS, DEFAULTS
 from bpe_conformance.fixtures.signature import takes
 
-from ..command_error import CommandError
 from .calls import CallFailed, Malformed, Raised, TimedOut
+from .declarations import LoadError
+from .factory import Factory
+from .proxy import TokenizerProxy
 from .scratch import scratch_folder
-
-if TYPE_CHECKING:
-    from .implementation import Implementation
-    from .proxy import TokenizerProxy
 
 _SMALL = read_model({"merges": [["a", "b"]]})
 _WITH_SPECIAL = read_model({"merges": [["a", "b"]], "special_tokens": ["<|e|>"], "extra": [[257, "<|e|>"]]})
 
-GPT2_REWRITTEN = (
-    r"""'(?:[sdmt]|ll|ve|re)| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+""",
-    r"""'(?:[sdmt]|ll|ve|re)| ?\p{L}++| ?\p{N}++| ?[^\s\p{L}\p{N}]++|\s++$|\s+(?!\S)|\s""",
-)
-"""GPT-2's pattern as CS336's handout and tiktoken write it: a class with one of these as its `pattern` uses GPT-2's
-pattern."""
 
-
-class LoadError(CommandError):
-    """The adapter cannot be tested. The message is one line: what is wrong, and the fix."""
-
-
-def settle(implementation: Implementation) -> frozenset[str]:
-    """Return the capabilities of an implementation; its spellings of patterns and its notes are added to it.
+def settle(factory: Factory) -> frozenset[str]:
+    """Return the capabilities of an implementation; its spellings of patterns and its notes are added to the factory.
 
     They are, of the methods of the protocol, those that it has and that do not raise `NotImplementedError`;
     `allowed_special`, if `encode` has the parameters `allowed_special` and `disallowed_special`; `special` and
     `train-special`, if the constructor and `train` accept special tokens; `pattern:NAME` and `train-pattern:NAME` for
-    each pattern other than GPT-2's; `new process`, if it can be started again in another process; `shared memory`, if
-    it runs in this one.
+    each pattern other than GPT-2's; `shared memory`, if it runs in this process.
 
     Raises:
         LoadError: if there is nothing to test, or no test can call it.
     """
-    prober = _Prober(implementation)
+    prober = _Prober(factory)
     found = frozenset(prober.probe())
     if not found & {"train", "encode", "decode"}:
         if prober.constructor_refuses:
-            raise LoadError(f"{implementation.name} cannot be tested: its constructor raises NotImplementedError")
+            raise LoadError(f"{factory.name} cannot be tested: its constructor raises NotImplementedError")
         raise LoadError(
-            f"{implementation.name} offers none of train, encode and decode; "
-            "give it the methods of the adapter protocol"
+            f"{factory.name} offers none of train, encode and decode; give it the methods of the adapter protocol"
         )
     return found
 
 
 class _Prober:
-    def __init__(self, implementation: Implementation) -> None:
-        self._implementation = implementation
-        self._target = implementation.target
-        self._name = implementation.name
-        self._fixed = implementation.fixed_model is not None
+    def __init__(self, factory: Factory) -> None:
+        self._factory = factory
+        self._target = factory.target
+        self._name = factory.name
+        self._fixed = factory.fixed_model is not None
         self.constructor_refuses = False
 
     def probe(self) -> Iterator[str]:
-        if self._implementation.spawn is not None:
-            yield "new process"
-        if not self._implementation.is_remote:
+        if not self._factory.is_remote:
             yield "shared memory"
         offered = self._methods()
         yield from offered
-        train = self._implementation.train
+        train = self._factory.train
         if self._can_train(bool(offered)) and not self._refuses(lambda: train("ab ab", 257, [])):
             yield "train"
             if not self._refuses(lambda: train("ab<|e|>ab", 258, ["<|e|>"])):
                 yield "train-special"
             yield from self._patterns("train-", self._target.train, self._trains_with)
-        if offered and not self._fixed and not self._refuses(lambda: self._implementation.build(_WITH_SPECIAL)):
+        if offered and not self._fixed and not self._refuses(lambda: self._factory.build(_WITH_SPECIAL)):
             yield "special"
         if "encode" in offered and not self._fixed:
             yield from self._patterns("", self._target, self._encodes_with)
@@ -96,14 +75,14 @@ class _Prober:
         elif fault := self._constructor_fault():
             raise LoadError(fault)
         try:
-            with self._implementation.time_limit():
-                proxy = self._implementation.build(_SMALL)
+            with self._factory.time_limit():
+                proxy = self._factory.build(_SMALL)
         except (CallFailed, TimedOut) as fault:
             if isinstance(fault, Raised) and isinstance(fault.error, NotImplementedError):
                 self.constructor_refuses = True
                 message = str(fault).partition("NotImplementedError: ")[2]
                 if message not in ("", NotImplementedError.__name__):
-                    self._implementation.note(f"the constructor refuses: {message}")
+                    self._factory.note(f"the constructor refuses: {message}")
                 return []
             found = [name for name in _CALLS if callable(getattr(self._target, name, None))]
             return found if is_class else ["encode", "decode"]
@@ -145,7 +124,7 @@ class _Prober:
         if fault and not is_testable:
             raise LoadError(f"{self._name}: {fault}")
         if fault:
-            self._implementation.note(f"training is not tested: {self._name}: {fault}")
+            self._factory.note(f"training is not tested: {self._name}: {fault}")
         return not fault
 
     def _refuses(self, probe: Callable[[], object]) -> bool:
@@ -155,7 +134,7 @@ class _Prober:
             LoadError: if the answer has a shape that no test can use.
         """
         try:
-            with self._implementation.time_limit():
+            with self._factory.time_limit():
                 probe()
         except Raised as raised:
             return isinstance(raised.error, NotImplementedError)
@@ -167,7 +146,7 @@ class _Prober:
 
     def _load_files(self) -> None:
         with scratch_folder() as folder:
-            self._implementation.from_files(*gpt2_files.write(_SMALL, folder), None)
+            self._factory.from_files(*gpt2_files.write(_SMALL, folder), None)
 
     def _patterns(self, prefix: str, function: Any, works: Callable[[str], bool]) -> Iterator[str]:
         """Find out which patterns are supported, and whether by name or as a regular expression."""
@@ -177,9 +156,9 @@ class _Prober:
             if name == "gpt2":
                 continue
             for spelling in (expression, name):
-                self._implementation.spellings[prefix + name] = spelling
+                self._factory.spellings[prefix + name] = spelling
                 try:
-                    with self._implementation.time_limit():
+                    with self._factory.time_limit():
                         found = works(name)
                 except CallFailed:
                     found = False
@@ -191,11 +170,11 @@ class _Prober:
 
     def _encodes_with(self, pattern: str) -> bool:
         model = Model(_SMALL.vocab, _SMALL.merges, None, pattern)
-        return self._implementation.build(model).encode("xab") == [120, 256]
+        return self._factory.build(model).encode("xab") == [120, 256]
 
     def _trains_with(self, pattern: str) -> bool:
         """Return whether a pair is learned: a wrong one shows in the tests, not as a missing capability."""
-        return bool(self._implementation.train("ab ab ab", 257, [], pattern).merges)
+        return bool(self._factory.train("ab ab ab", 257, [], pattern).merges)
 
 
 def _save(proxy: TokenizerProxy) -> None:
@@ -241,36 +220,3 @@ def _train_fault(target: Any) -> str:
     except ValueError:
         return ""
     return ""
-
-
-def conventions(name: str, target: Any) -> dict[str, str]:
-    """Return the value of every convention, `pattern` among them: the declared one, or the default.
-
-    Raises:
-        LoadError: if the attribute `conventions` is no mapping, or has an unknown key or value, or if the attribute
-            `pattern` is no regular expression.
-    """
-    declared = getattr(target, "conventions", None)
-    declared = {} if declared is None else declared
-    if not isinstance(declared, Mapping):
-        raise LoadError(f"{name}: conventions is of type {type_name(declared)}; expected a mapping")
-    for key, value in declared.items():
-        if key not in CONVENTIONS:
-            raise LoadError(f"{name}: unknown convention {key!r}; known are {', '.join(CONVENTIONS)}")
-        if value not in CONVENTIONS[key]:
-            raise LoadError(f"{name}: {key} is {value!r}; expected one of {', '.join(CONVENTIONS[key])}")
-    own = getattr(target, "pattern", None)
-    return {**DEFAULTS, **{key: str(value) for key, value in declared.items()}, "pattern": _own_pattern(name, own)}
-
-
-def _own_pattern(name: str, declared: object) -> str:
-    """Return the pattern that a class declares as its own, by its name if it has one; `gpt2` if it declares none."""
-    if not isinstance(declared, str):
-        return "gpt2"
-    try:
-        regex.compile(declared)
-    except (regex.error, ValueError) as error:
-        raise LoadError(f"{name}: pattern is {declared!a}, which is no regular expression: {error}") from None
-    if declared in GPT2_REWRITTEN:
-        return "gpt2"
-    return next((known for known, expression in PATTERNS.items() if declared == expression), declared)

@@ -12,7 +12,7 @@ from bpe_conformance.adapters.bridge.remote import isolated
 from bpe_conformance.adapters.shapes.functions import with_trainer
 
 from .calls import Raised, TimedOut, call
-from .capabilities import LoadError
+from .declarations import LoadError
 from .implementation import Implementation
 from .time_limit import Timer, time_limit
 

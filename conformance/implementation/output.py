@@ -7,7 +7,7 @@ import os
 import stat
 from collections.abc import Iterator
 
-from ..terminal.show import ascii_only
+from bpe_conformance.fixtures.one_line import ascii_only
 
 KEPT = 64 * 1024
 """Bytes that are kept of what one item writes to its standard output, and of its standard error."""

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ..implementation.implementation import Implementation, constructor_arguments
+from ..implementation.factory import constructor_arguments
+from ..implementation.implementation import Implementation
 from ..implementation.proxy import TokenizerProxy
 from ..outcome import Accepted, Answer, Changed, Expectation, Mismatch, Question, Unchanged
 from . import strategies

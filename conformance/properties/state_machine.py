@@ -18,7 +18,8 @@ from bpe_conformance.fixtures.answers import iterate, rebuild_ids
 
 from ..cases.operations import OPERATIONS
 from ..implementation.calls import CallFailed, TimedOut
-from ..implementation.implementation import Implementation, constructor_arguments
+from ..implementation.factory import constructor_arguments
+from ..implementation.implementation import Implementation
 from ..implementation.proxy import TokenizerProxy
 from ..implementation.scratch import scratch_folder
 from ..outcome import (

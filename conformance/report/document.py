@@ -13,7 +13,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bpe_conformance.fixtures.one_line import one_line
+from bpe_conformance.fixtures.one_line import ascii_only, one_line
 from bpe_conformance.fixtures.regular_file import read_regular
 from bpe_conformance.fixtures.strict_json import parse_json
 
@@ -22,7 +22,6 @@ from ..outcome import Outcome
 from ..run_result import BugCause, Cause, ConventionCause, ErrorCause, RunResult
 from ..terminal import causes
 from ..terminal.failure import Failure, describe
-from ..terminal.show import ascii_only
 from ..terminal.summary import skipped
 
 if TYPE_CHECKING:

@@ -9,12 +9,12 @@ from functools import lru_cache
 from pathlib import Path
 
 from bpe_conformance.fixtures import END_OF_TEXT, PATTERNS, gpt2, gpt2_model
+from bpe_conformance.fixtures.one_line import ascii_only
 from bpe_conformance.fixtures.yaml_file import SpecError
 
 from ..cases.operations import ask
 from ..implementation.implementation import Implementation
 from ..outcome import EncodingDivergence, Expectation, Ids, Mismatch, Question, first_difference
-from ..terminal import show
 
 BLOCK = 1 << 16
 TIMEOUT_FACTOR = 60
@@ -40,12 +40,12 @@ def find(path: str) -> Corpus:
     is_stdlib = path == "stdlib"
     root = Path(sysconfig.get_path("stdlib")) if is_stdlib else Path(path)
     if root.is_file():
-        return Corpus(show.ascii_only(f"corpus-{root.name}"), (root,))
+        return Corpus(ascii_only(f"corpus-{root.name}"), (root,))
     files = [file for file in sorted(root.rglob("*.py" if is_stdlib else "*")) if file.is_file()]
     files = [file for file in files if not is_stdlib or "site-packages" not in file.parts]
     if not files:
         raise SpecError(f"{path}: there is no text here; name a file, a directory with files, or stdlib")
-    return Corpus(show.ascii_only(f"corpus-{path if is_stdlib else root.resolve().name}"), tuple(files))
+    return Corpus(ascii_only(f"corpus-{path if is_stdlib else root.resolve().name}"), tuple(files))
 
 
 @lru_cache(maxsize=1)
@@ -90,7 +90,7 @@ def compare(corpus: Corpus, implementation: Implementation) -> Mismatch | None:
     for file in corpus.files:
         for text in blocks(file):
             expected = Ids(tuple(engine(text)))
-            asked = Question("encode", model, {"text": text}, f"a block of {show.ascii_only(str(file))}")
+            asked = Question("encode", model, {"text": text}, f"a block of {ascii_only(str(file))}")
             with implementation.time_limit(TIMEOUT_FACTOR):
                 answer = ask(asked, implementation)
             if answer != expected:

@@ -26,10 +26,10 @@ from ..implementation.calls import describe
 from ..outcome import TIMED_OUT, Changed, Expectation, Fault, Mismatch, Outcome, Question, State, Unchanged
 from ..properties import engine
 from ..terminal.failure import describe as describe_failure
+from .setup import Setup
 
 if TYPE_CHECKING:
     from .corpus import Corpus
-    from .run import Run
 
 T = TypeVar("T")
 LARGE_TIMEOUT_FACTOR = 6
@@ -118,9 +118,9 @@ def spread(groups: Sequence[Sequence[T]], many: Sequence[T]) -> Iterator[T]:
         yield from unit
 
 
-def run_of(config: pytest.Config) -> Run:
+def run_of(config: pytest.Config) -> Setup:
     """Return this session's run."""
-    found: Run = config.pluginmanager.getplugin("bpe-conformance-run")
+    found: Setup = config.pluginmanager.getplugin("bpe-conformance-run")
     return found
 
 
@@ -142,7 +142,7 @@ class BpeItem(pytest.Item):
         self.untestable = ""
 
     @property
-    def run(self) -> Run:
+    def run(self) -> Setup:
         """This session's run."""
         return run_of(self.config)
 

@@ -6,11 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from bpe_conformance.fixtures.one_line import ascii_only
+
 from ..implementation.calls import describe
 from ..report import document, writing
 from ..report.document import ReportError
 from ..run_result import RunResult
-from ..terminal.show import ascii_only
 
 
 def targets(config: pytest.Config) -> list[Path]:

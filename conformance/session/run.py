@@ -4,99 +4,52 @@ from __future__ import annotations
 
 import contextlib
 import gc
-import os
 import traceback
-from collections import Counter
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Iterator, Set
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
-from bpe_conformance.fixtures.spec import FOLDER, Spec, spec_in
-from bpe_conformance.fixtures.yaml_file import SpecError
+from bpe_conformance.fixtures.one_line import ascii_only
+from bpe_conformance.fixtures.spec import FOLDER
 
 from ..cases.judging import judge
 from ..implementation import leftovers
 from ..implementation.calls import CallFailed, TimedOut, describe
-from ..implementation.implementation import Implementation
-from ..implementation.loading import LoadError, load
+from ..implementation.loading import LoadError
 from ..implementation.output import shown
 from ..known_bugs.likely_bugs import diagnose
 from ..outcome import Changed, Fault, Outcome
-from ..properties.catalogue import bind as bind_properties
-from ..properties.engine import Effort, skip_reason
-from ..run_result import Command, Diagnosis, RunOptions, RunResult, Tested
-from ..selection import Entry, Selection
+from ..run_result import Diagnosis, RunOptions, RunResult, Tested
+from ..selection import Entry
 from ..tally import at_fault
 from ..terminal import summary
 from ..terminal.failure import describe as describe_failure
 from ..terminal.progress import Progress
-from ..terminal.show import ascii_only, counted
+from ..terminal.show import counted
 from . import known_failures, reporting
-from .fuzzing import Fuzzing
 from .items import BpeItem, pack, unpack
+from .setup import Setup
 
-if TYPE_CHECKING:
-    from .corpus import Corpus
 LETTERS = {"passed": ".", "failed": "F", "warning": "w", "known failure": "k", "error": "E", "skipped": ""}
 """State → the letter that pytest prints. Hundreds of tests may be skipped: they print none."""
 
-LONGEST_LIMIT = 86400.0
-"""The longest time limit of a case, in seconds."""
 PARTS = 5
 """How many of the selecting options a verdict names."""
 ALONE_TIMEOUT_FACTOR = 3
 """How many times as long a case may take when it is tested again in a new process."""
 
 
-class Run:
+class Run(Setup):
     """One run. It is registered as a pytest plugin of its own."""
 
     def __init__(self, config: pytest.Config) -> None:
-        """Load the spec and the adapter.
-
-        Raises:
-            pytest.UsageError: one line, as `SpecError` and `SelectionError` are; pytest exits with status 4.
-        """
-        option = config.getoption
-        directory, seed = option("--bpe-spec"), option("--bpe-seed")
-        self.config = config
-        self.spec = _with_pack(spec_in(Path(directory or FOLDER)), config)
-        if (seed or 0) < 0:
-            raise pytest.UsageError(f"--bpe-seed {seed}: must be 0 or more")
-        if directory and seed is not None:
-            raise pytest.UsageError("--bpe-seed draws examples for the suite's own spec; leave --bpe-spec out")
-        self.earlier_programs = leftovers.programs()
-        self.implementation = implementation = _implementation(config)
-        self.command = Command(
-            option("--adapter"),
-            tuple(_options(config)),
-            ("--pyargs", "bpe_conformance") if config.option.pyargs else ("conformance",),
-            tuple(_selecting(config)),
-            implementation.spellings,
-            implementation.fixed_model is not None,
-            implementation.returns_pair,
-            tuple(option("--bpe-corpus") or ()),
-        )
-        is_other_spec = directory or option("--bpe-pack")
-        properties = [] if is_other_spec else bind_properties(self.spec.clauses, option("--bpe-scale"))
-        self.corpora = _corpora(self.command.corpora)
-        order = {clause: place for place, clause in enumerate(self.spec.clauses)}
-        ids = {*(case.id for case in self.spec.cases), *(one.id for one in properties)}
-        selection = Selection(option("--bpe-case") or (), option("--bpe-clause") or (), option("--bpe-section") or ())
-        selection.check(ids, order)
-        self.cases = sorted(filter(selection.matches, self.spec.cases), key=lambda case: order[case.clause.id])
-        self.properties = list(filter(selection.matches, properties))
-        tested = [one for one in self.properties if one.search and skip_reason(one, implementation) is None]
-        self.fuzzing = Fuzzing.of(config, tested)
-        if self.fuzzing is not None:
-            self.cases, self.properties = [], [one for one in self.properties if one.search]
-        self.effort = replace(Effort.of_seed(seed), scale=option("--bpe-scale"))
+        """Load what is tested. Raises as `Setup` does."""
+        super().__init__(config)
         self.outcomes: dict[str, Outcome] = {}
-        self.late: Counter[str] = Counter()
         self.expected: set[str] = set()
         self.missing: tuple[str, ...] = ()
         self.diagnosis = Diagnosis()
@@ -104,10 +57,6 @@ class Run:
         self.unwritten: list[str] = []
         self.shows_failures = False
         self.session: pytest.Session | None = None
-        listed, written = option("--bpe-known-failures"), option("--bpe-write-known-failures")
-        if written and (Path(written).is_dir() or not Path(written).absolute().parent.is_dir()):
-            raise SpecError(f"{written}: cannot write here: name a file in an existing directory")
-        self.known_failures = known_failures.read(Path(listed), ids) if listed else {}
 
     @cached_property
     def progress(self) -> Progress:
@@ -385,71 +334,3 @@ class Run:
 def _test_of(report: Any) -> str:
     """Return the id of the test that a report of pytest is about."""
     return str(report.nodeid.partition("::")[2])
-
-
-def _with_pack(spec: Spec, config: pytest.Config) -> Spec:
-    """Replace the cases of the spec by those of `--bpe-pack`."""
-    directory = config.getoption("--bpe-pack")
-    if not directory:
-        return spec
-    if config.getoption("--bpe-spec") or config.getoption("--bpe-seed") is not None:
-        raise pytest.UsageError("--bpe-pack runs the cases of the pack alone; leave --bpe-spec and --bpe-seed out")
-    from ..packs.loading import load_cases
-
-    cases = load_cases(Path(directory), spec.clauses)
-    models = {case.model.name: case.model for case in cases if case.model is not None}
-    return replace(spec, cases=cases, models={**spec.models, **models})
-
-
-def _implementation(config: pytest.Config) -> Implementation:
-    """Import the adapter and find out what it supports; its output is dropped."""
-    name, limit = config.getoption("--adapter"), config.getoption("--bpe-time-limit")
-    if not name:
-        raise pytest.UsageError(
-            "name what to test: pytest conformance --adapter mypkg.mymodule:Tokenizer "
-            "(or --adapter reference, to see a passing run)"
-        )
-    if not 0 < limit <= LONGEST_LIMIT:
-        raise pytest.UsageError(f"--bpe-time-limit {limit:g}: must be above 0 seconds and at most a day")
-    stderr = os.dup(2)  # while pytest captures, 2 is a file
-    capture = config.pluginmanager.getplugin("capturemanager")
-    if capture is not None:
-        capture.resume_global_capture()
-    try:
-        return load(name, config.getoption("--bpe-trainer"), config.getoption("--bpe-isolate"), limit, stderr)
-    except LoadError as error:
-        raise pytest.UsageError(str(error)) from None
-    finally:
-        if capture is not None:
-            capture.suspend_global_capture(in_=False)
-            capture.read_global_capture()
-
-
-def _options(config: pytest.Config) -> Iterator[str]:
-    """Yield the options on which the answer to a case depends, to ask it again."""
-    names = ("--bpe-trainer", "--bpe-spec", "--bpe-pack", "--bpe-seed", "--bpe-fuzz", "--bpe-time-limit")
-    for name in names:
-        value = config.getoption(name)
-        if value is not None and (name, value) != ("--bpe-time-limit", 10):
-            yield from (name, f"{value:g}" if isinstance(value, float) else str(value))
-    for name in ("--bpe-isolate", "--bpe-strict", "--bpe-scale"):
-        if config.getoption(name):
-            yield name
-
-
-def _selecting(config: pytest.Config) -> Iterator[str]:
-    """Yield the options that select a part of the suite."""
-    for name in ("--bpe-section", "--bpe-clause", "--bpe-case"):
-        for value in config.getoption(name) or ():
-            yield from (name, value.upper() if name == "--bpe-section" else value)
-    if config.option.keyword:
-        yield from ("-k", config.option.keyword)
-
-
-def _corpora(paths: Sequence[str]) -> list[Corpus]:
-    if not paths:
-        return []
-    from . import corpus
-
-    corpus.check_engine()
-    return [corpus.find(path) for path in paths]

@@ -12,13 +12,15 @@ from functools import cache
 
 from bpe_conformance.fixtures import PATTERNS, Merge, read_model
 from bpe_conformance.fixtures.conventions import CONVENTIONS
+from bpe_conformance.fixtures.one_line import ascii_only
 from bpe_conformance.reference import textbook
 
 from ..cases.expectations import TRAINING_KEYS, conventions_of, expression
 from ..command_line import print_lines
 from ..implementation import loading
 from ..implementation.calls import CallFailed, TimedOut
-from ..implementation.implementation import Implementation, Trained
+from ..implementation.factory import Trained
+from ..implementation.implementation import Implementation
 from ..outcome import first_difference
 from ..terminal import show
 
@@ -382,4 +384,4 @@ def _ask(implementation: Implementation, question: Callable[[], object]) -> obje
         with implementation.time_limit():
             return question()
     except (CallFailed, TimedOut) as fault:
-        return show.ascii_only(" ".join(str(fault).split()))
+        return ascii_only(" ".join(str(fault).split()))

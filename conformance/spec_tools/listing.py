@@ -6,6 +6,7 @@ import argparse
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
+from bpe_conformance.fixtures.one_line import ascii_only
 from bpe_conformance.fixtures.spec import LEVELS, Case, Section, Spec, spec_in
 
 from ..cases.expectations import LOOKUP_KEYS, TRAINING_KEYS
@@ -13,7 +14,6 @@ from ..command_error import CommandError
 from ..command_line import print_lines, spec_argument
 from ..properties.catalogue import PROPERTIES
 from ..selection import Selection
-from ..terminal.show import ascii_only
 
 FILTERS = ("clause", "section", "level", "op")
 WIDTHS = (5, 7, 4, 5, 5)

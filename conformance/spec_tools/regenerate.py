@@ -14,6 +14,7 @@ from typing import Any
 from bpe_conformance.fixtures import PATTERNS, Merge, gpt2_model, read_text, write_token
 from bpe_conformance.fixtures.extension import SUPERBPE, load_extension
 from bpe_conformance.fixtures.flow import write_flow
+from bpe_conformance.fixtures.one_line import ascii_only
 from bpe_conformance.fixtures.saving import write_text
 from bpe_conformance.fixtures.spec import FOLDER, Case, load_spec
 from bpe_conformance.reference import textbook
@@ -22,7 +23,6 @@ from bpe_conformance.reference.superbpe import textbook as superbpe_textbook
 from ..cases import stored_training
 from ..cases.expectations import TRAINING_KEYS, compute, conventions_of, is_computed, oracle, value_for
 from ..command_line import print_lines, spec_argument
-from ..terminal.show import ascii_only
 from . import spec_page
 from .witnesses import HAND, Disagreements, Witness, is_witnessed, load_witnesses, present
 

@@ -11,12 +11,12 @@ from typing import Any
 
 from bpe_conformance.adapters import AdapterError, resolve
 from bpe_conformance.fixtures import PATTERNS, Model, read_text, read_token
+from bpe_conformance.fixtures.one_line import ascii_only
 from bpe_conformance.fixtures.spec import FOLDER, Case
 from bpe_conformance.fixtures.yaml_file import read_documents
 from bpe_conformance.reference import textbook
 
 from ..cases.expectations import choice, expected_ids, is_computed, read_merges, texts_of, value_for, whole_text
-from ..terminal.show import ascii_only
 
 FILE = FOLDER / "witnesses.yaml"
 HAND = "hand"

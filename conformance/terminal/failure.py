@@ -11,6 +11,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from bpe_conformance.fixtures import Model
+from bpe_conformance.fixtures.one_line import ascii_only
 
 from ..outcome import (
     Accepted,
@@ -106,7 +107,7 @@ class Failure:
     @property
     def reprcrash(self) -> SimpleNamespace:
         """The failure in one line, for pytest's short summary and JUnit XML."""
-        return SimpleNamespace(message=show.ascii_only(self.fact))
+        return SimpleNamespace(message=ascii_only(self.fact))
 
     def __str__(self) -> str:
         return "\n".join(self.lines())
@@ -124,9 +125,9 @@ class Failure:
     def styled(self) -> Iterator[tuple[str, str]]:
         """Yield the same lines, each with its style: `heading`, `pointer` or ""."""
         heading = f"{self.label} {self.test}" + (f" [{self.clause}]" if self.clause else "")
-        yield show.ascii_only(heading), "heading"
+        yield ascii_only(heading), "heading"
         for line in [*_wrapped(self.fact, WIDTH).splitlines(), *self.error.splitlines()]:
-            yield show.ascii_only(line), ""
+            yield ascii_only(line), ""
         yield from _block(self.evidence)
         wrapped = {"depends on": self.depends_on, "convention": self.conventions, "rule": self.rule}
         rows = [(name, _wrapped(text)) for name, text in wrapped.items() if text]
@@ -145,7 +146,7 @@ class Failure:
 
 
 def _wrapped(text: str, width: int = ROOM, indent: str = "") -> str:
-    return "\n".join(textwrap.wrap(show.ascii_only(text), width, subsequent_indent=indent, break_on_hyphens=False))
+    return "\n".join(textwrap.wrap(ascii_only(text), width, subsequent_indent=indent, break_on_hyphens=False))
 
 
 def _block(rows: Sequence[tuple[str, str]]) -> Iterator[tuple[str, str]]:
@@ -154,7 +155,7 @@ def _block(rows: Sequence[tuple[str, str]]) -> Iterator[tuple[str, str]]:
     for name, text in rows:
         for number, line in enumerate(text.splitlines() or [""]):
             shown = f"  {name if number == 0 else '':<{LABEL - 3}} {line}".rstrip()
-            yield show.ascii_only(shown), "pointer" if name == POINTER else ""
+            yield ascii_only(shown), "pointer" if name == POINTER else ""
 
 
 def describe(outcome: Outcome, command: Command, diagnosis: Diagnosis | None = None) -> Failure:

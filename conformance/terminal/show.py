@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TypeVar
 
@@ -15,11 +14,6 @@ NEAR = 6
 FEW = (24, 16, 8, 4)
 """How many characters to show on each side of the first that differs: the first number that fits is used."""
 NEAR_WIDTH = 56
-
-
-def ascii_only(text: str) -> str:
-    """Return `text` with everything but visible ASCII and line ends escaped, safe for every console and pipe."""
-    return re.sub(r"[^\n -~]", lambda match: ascii(match.group())[1:-1], text)
 
 
 def text_line(text: str, longest: int = LONGEST) -> str:

@@ -7,12 +7,14 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Any
 
+from bpe_conformance.fixtures.one_line import ascii_only
+
 from .. import __version__, tally
 from ..outcome import Outcome
 from ..run_result import RunResult
 from . import causes
 from .failure import STYLES, WIDTH, Failure, for_terminal
-from .show import ascii_only, counted
+from .show import counted
 
 MOST_IN_FULL = 3
 """How many failures without a likely cause are shown in full; at least one is, even if there are many causes."""

@@ -172,8 +172,8 @@ FAULTS = (
     ),
     Fault(
         "output-escaped",
-        "terminal/show.py",
-        'return re.sub(r"[^\\n -~]", lambda match: ascii(match.group())[1:-1], text)',
+        "fixtures/one_line.py",
+        "return _UNSAFE.sub(lambda match: ascii(match.group())[1:-1], text)",
         "return text",
         tests="isolated_run and failed",
     ),

@@ -16,7 +16,7 @@ from bpe_conformance.fixtures import gpt2_model, read_model
 from bpe_conformance.fixtures.answers import MalformedAnswer, rebuild_ids, rebuild_merges, rebuild_vocab
 from bpe_conformance.fixtures.spec import installed_spec
 from bpe_conformance.implementation.calls import CallFailed, Malformed, Raised, TimedOut
-from bpe_conformance.implementation.capabilities import GPT2_REWRITTEN, LoadError
+from bpe_conformance.implementation.declarations import GPT2_REWRITTEN, LoadError
 from bpe_conformance.implementation.implementation import Implementation
 from bpe_conformance.reference import Tokenizer as Reference
 from bpe_conformance.reference import textbook

@@ -31,7 +31,7 @@ from mutants import REFERENCE, Mutant, mutants
 
 from bpe_conformance.fixtures.spec import installed_spec
 from bpe_conformance.session import items as _items  # noqa: F401
-from bpe_conformance.session import run
+from bpe_conformance.session import setup
 
 MODULES = (
     *("conventions", "trainer", "encoder", "special_tokens", "streaming", "text_encoder", "tokenizer", "patterns"),
@@ -219,7 +219,7 @@ def main() -> int:
     lines = {tuple(line) for entry in known["equivalent"] for line in entry.get("lines", ())}
     listed |= {mutant[:5] for mutant in found if (mutant.module, mutant.function, mutant.was) in lines}
     spec = installed_spec()
-    run.spec_in = lambda _: spec
+    setup.spec_in = lambda _: spec
     tally = {module: Counter[str]() for module in asked}
     if not options.listed:
         for mutant in found:

@@ -17,7 +17,7 @@ from helpers.expected import check
 from helpers.project import Project
 
 from bpe_conformance.fixtures.spec import Spec, installed_spec
-from bpe_conformance.session import run
+from bpe_conformance.session import setup
 
 EXPECTED = Path(__file__).parent / "expected" / "runs"
 STUDENT = Path(__file__).parent / "student.py"
@@ -84,9 +84,9 @@ def small_spec() -> Spec:
 
 @pytest.mark.parametrize("name", RUNS)
 def test_run_prints_the_expected_output(name: str, project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(run, "spec_in", lambda _: small_spec())
+    monkeypatch.setattr(setup, "spec_in", lambda _: small_spec())
     if name != "property":
-        monkeypatch.setattr(run, "bind_properties", lambda *_: [])
+        monkeypatch.setattr(setup, "bind_properties", lambda *_: [])
     monkeypatch.syspath_prepend(project.path)
     shutil.copy(STUDENT, project.path / "student.py")
     project.write("known.yaml", "".join(f"{case}: greedy, see issue 7\n" for case in KNOWN))

@@ -1,0 +1,259 @@
+"""Makes tokenizers of an implementation: builds, trains and loads them, each call within a time limit."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeVar
+
+from bpe_conformance.adapters import RemoteTokenizer
+from bpe_conformance.fixtures import Merge, Model
+from bpe_conformance.fixtures.answers import rebuild_merges, rebuild_vocab, type_name
+from bpe_conformance.fixtures.conventions import DEFAULTS
+
+from . import declarations, time_limit
+from .calls import CallFailed, Malformed, Raised, call
+from .declarations import LoadError
+from .proxy import TokenizerProxy
+from .time_limit import Clock, Timer
+
+T = TypeVar("T")
+_REMOTE_GRACE = 1.0
+"""Seconds for the connection to another process to notice its own time limit, because its message is better."""
+
+
+@dataclass(frozen=True)
+class Trained:
+    """The result of training: id → bytes, merges in order of rank, and the tokenizer if there is one."""
+
+    vocab: dict[int, bytes]
+    merges: list[Merge]
+    proxy: TokenizerProxy | None = field(default=None, compare=False)
+
+    def tokenizer(self) -> TokenizerProxy | None:
+        """Return the tokenizer if it encodes; one in another process has to be asked."""
+        if self.proxy is None or not call("hasattr", hasattr, self.proxy.instance, "encode"):
+            return None
+        try:
+            self.proxy.encode("")
+        except Raised as raised:
+            if isinstance(raised.error, NotImplementedError):
+                return None
+            raise
+        return self.proxy
+
+
+class Factory:
+    """Makes the tokenizers of an implementation.
+
+    Attributes:
+        name: as `--adapter` names it.
+        target: the class or the factory.
+        notes: lines for the user, in addition to the results.
+        conventions: the value of every convention.
+        declared: those that differ from the defaults.
+        fixed_model: the name of the only model that it has, or None if it takes any.
+        spellings: pattern → what it calls it, for training with the prefix `train-`.
+        returns_pair: whether `train` returned a pair (vocab, merges), no tokenizer.
+        limit: seconds that the calls of one case may take, or infinity.
+        seconds: seconds that all calls have taken, once the time limits around them have ended.
+    """
+
+    def __init__(self, name: str, target: Any, limit: float, stderr: int) -> None:
+        """Read what `target` declares.
+
+        Args:
+            name: how the user named it.
+            target: a class or factory of the adapter protocol.
+            limit: seconds for one case, and for one probe; 0 is no limit.
+            stderr: the file descriptor to which the reason is written if this process has to end.
+
+        Raises:
+            LoadError: if it cannot be called, or declares an unknown convention.
+        """
+        self.name = name
+        self.target = target
+        self.notes: list[str] = []
+        self.limit = limit or math.inf
+        self.seconds = 0.0
+        self.spellings: dict[str, str] = {}
+        self.returns_pair = False
+        self._timer = Timer(stderr)
+        self._large: dict[str, TokenizerProxy | CallFailed] = {}
+        if not callable(target):
+            raise LoadError(f"{name} is of type {type_name(target)}; expected a class or a function")
+        model = getattr(target, "model", None)
+        self.fixed_model = model if isinstance(model, str) else None
+        self.conventions = declarations.conventions(name, target)
+        self.declared = {key: value for key, value in self.conventions.items() if value != DEFAULTS[key]}
+        if not self.is_remote and not time_limit.is_available():
+            self.note("calls that do not end cannot be interrupted here; --bpe-isolate can end them")
+
+    @property
+    def title(self) -> str:
+        """Its name: what a program in another process announces, or what the user wrote."""
+        return self._short if self.name.startswith("cmd:") else self.name
+
+    @property
+    def version(self) -> str:
+        """The version of the implementation from `version` or its package's `__version__`, or ""."""
+        own = getattr(self.target, "version", None)
+        package = str(getattr(self.target, "__module__", "")).partition(".")[0]
+        found = own if isinstance(own, str) else getattr(sys.modules.get(package), "__version__", "")
+        return found if isinstance(found, str) else ""
+
+    @property
+    def language(self) -> str:
+        """The language that a program in another process announces, or "Python"."""
+        if not self.is_remote:
+            return "Python"
+        announced = getattr(self.target, "language", "")
+        return announced if isinstance(announced, str) else ""
+
+    @property
+    def is_remote(self) -> bool:
+        """Whether it runs in another process, over the JSON-lines protocol."""
+        return isinstance(self.target, type) and issubclass(self.target, RemoteTokenizer)
+
+    @property
+    def budget(self) -> float:
+        """Seconds that all calls within the current time limit may take, or infinity."""
+        clock = time_limit.current()
+        return math.inf if clock is None else clock.limit
+
+    @property
+    def remaining(self) -> float:
+        """Seconds that are left of this time, or infinity."""
+        clock = time_limit.current()
+        return math.inf if clock is None else clock.remaining
+
+    @contextlib.contextmanager
+    def time_limit(self, timeout_factor: float = 1) -> Iterator[Clock]:
+        """Limit the calls within the block to `timeout_factor` times the limit of a case; only calls count.
+
+        An infinite one around many others prepares the process once for all of them.
+
+        If an implementation in another process does not run, it is started first, which costs no time either.
+
+        Yields:
+            The clock: its `seconds` are those spent in calls so far.
+
+        Raises:
+            TimedOut: from the call that exceeds the limit.
+        """
+        before, grace = time_limit.no_preparation, 0.0
+        if self.is_remote:
+            before, grace = self._limit_requests, _REMOTE_GRACE
+            if self.target.client.pid is None:
+                with contextlib.suppress(Exception):  # the first call tries it again
+                    self.target.client.start()
+        is_outermost = time_limit.current() is None
+        seconds = self.limit and self.limit * timeout_factor
+        with time_limit.time_limit(seconds, self._timer, before, grace) as clock:
+            try:
+                yield clock
+            finally:
+                self.seconds += clock.seconds if is_outermost else 0
+
+    def _limit_requests(self, remaining: float) -> None:
+        self.target.client.time_limit = remaining
+
+    def call(self, what: str, function: Callable[..., T], /, *arguments: Any, **keywords: Any) -> T:
+        """Call the implementation as `calls.call` does; outside any finite time limit, within that of one case.
+
+        Raises:
+            CallFailed: as `calls.call` raises it.
+            TimedOut: likewise.
+        """
+        with contextlib.nullcontext() if self.budget < math.inf else self.time_limit():
+            return call(what, function, *arguments, **keywords)
+
+    def build(self, model: Model) -> TokenizerProxy:
+        """Return a tokenizer for `model`, built from fresh copies. For a large table, it is built only once.
+
+        Raises:
+            CallFailed: if the constructor raises.
+        """
+        if not model.is_large:
+            return self._build(model)
+        if model.name not in self._large:
+            try:
+                self._large[model.name] = self._build(model)
+            except CallFailed as fault:
+                self._large[model.name] = fault
+        built = self._large[model.name]
+        if isinstance(built, CallFailed):
+            raise built
+        return built
+
+    def _build(self, model: Model) -> TokenizerProxy:
+        if self.fixed_model is not None:
+            return self._proxy(f"{self._short}()")
+        arguments, keywords = constructor_arguments(model, self.spellings)
+        text = f"{self._short}({', '.join(['vocab', 'merges', 'special_tokens'][: len(arguments)])})"
+        return self._proxy(text, *arguments, **keywords)
+
+    def _proxy(self, what: str, *arguments: Any, **keywords: Any) -> TokenizerProxy:
+        return TokenizerProxy(self.call(what, self.target, *arguments, **keywords), self.call)
+
+    def note(self, line: str) -> None:
+        """Add a line to the notes, unless they have it already."""
+        if line not in self.notes:
+            self.notes.append(line)
+
+    def build_from(self, arguments: Sequence[Any]) -> TokenizerProxy:
+        """Return a tokenizer built from exactly these objects, so that a test can inspect them afterwards."""
+        return self._proxy(f"{self._short}(...)", *arguments)
+
+    def from_files(self, vocab: Path, merges: Path, special_tokens: Sequence[str] | None) -> TokenizerProxy:
+        """Return a tokenizer loaded from `vocab.json` and `merges.txt`. The list itself is passed, not a copy."""
+        arguments: list[Any] = [str(vocab), str(merges)]
+        if special_tokens is not None:
+            arguments.append(special_tokens if type(special_tokens) is list else list(special_tokens))
+        return TokenizerProxy(self.call("from_files(...)", self.target.from_files, *arguments), self.call)
+
+    def train(self, text: str, vocab_size: int, special_tokens: Sequence[str], pattern: str = "gpt2") -> Trained:
+        """Train and return plain values.
+
+        Raises:
+            CallFailed: if training raises, or what it returns has no readable vocabulary and merges.
+        """
+        keywords = {"pattern": self.spellings[f"train-{pattern}"]} if pattern != "gpt2" else {}
+        return self.train_from(text, vocab_size, list(special_tokens), **keywords)
+
+    def train_from(self, text: str, vocab_size: int, special_tokens: list[str], **keywords: str) -> Trained:
+        """Train with exactly this list, so that a test can inspect it afterwards. Raises what `train` raises."""
+        result = self.call("train(...)", self.target.train, text, vocab_size, special_tokens, **keywords)
+
+        def has(name: str) -> bool:
+            return self.call(f"train(...).{name}", hasattr, result, name)
+
+        missing = next((name for name in ("vocab", "merges") if not has(name)), "")
+        is_pair = issubclass(type(result), tuple) and tuple.__len__(result) == 2
+        if missing and not is_pair:
+            fix = "return a Tokenizer with .vocab and .merges, or a tuple (vocab, merges)"
+            raise Malformed(f"train returned {type_name(result)}, which has no attribute {missing}; {fix}")
+        vocab = self.call("train(...).vocab", lambda: rebuild_vocab(result[0] if missing else result.vocab))
+        merges = self.call("train(...).merges", lambda: rebuild_merges(result[1] if missing else result.merges))
+        self.returns_pair = bool(missing) and is_pair
+        if is_pair and not any(map(has, ("encode", "decode"))):
+            return Trained(vocab, merges)
+        return Trained(vocab, merges, TokenizerProxy(result, self.call))
+
+    @property
+    def _short(self) -> str:
+        name = getattr(self.target, "__name__", None)
+        return name if isinstance(name, str) and name else self.name.rpartition(":")[2]
+
+
+def constructor_arguments(model: Model, spellings: Mapping[str, str]) -> tuple[list[Any], dict[str, Any]]:
+    """Return the arguments of the constructor for `model`: fresh copies."""
+    vocab, merges, special_tokens = model.fresh()
+    arguments: list[Any] = [vocab, merges]
+    if special_tokens is not None:
+        arguments.append(special_tokens)
+    return arguments, {"pattern": spellings[model.pattern]} if model.pattern != "gpt2" else {}

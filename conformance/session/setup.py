@@ -1,0 +1,164 @@
+"""What a run tests: the spec, the adapter and the selected tests, from pytest's options."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from bpe_conformance.fixtures.spec import FOLDER, Spec, spec_in
+from bpe_conformance.fixtures.yaml_file import SpecError
+
+from ..implementation import leftovers
+from ..implementation.implementation import Implementation
+from ..implementation.loading import LoadError, load
+from ..properties.catalogue import bind as bind_properties
+from ..properties.engine import Effort, skip_reason
+from ..run_result import Command
+from ..selection import Selection
+from . import known_failures
+from .fuzzing import Fuzzing
+
+if TYPE_CHECKING:
+    from .corpus import Corpus
+
+LONGEST_LIMIT = 86400.0
+"""The longest time limit of a case, in seconds."""
+
+
+class Setup:
+    """What a run tests, read from pytest's options.
+
+    Attributes:
+        config: pytest's.
+        spec: the specification or, with `--bpe-pack`, with the cases of the pack.
+        earlier_programs: the processes that ran before the adapter was loaded.
+        implementation: the implementation under test.
+        command: the command line, as messages repeat it.
+        cases: the selected cases, in the order of the spec.
+        properties: the selected properties.
+        corpora: the corpora of `--bpe-corpus`.
+        effort: how many examples the properties try.
+        fuzzing: the time of `--bpe-fuzz`, or None.
+        late: operation → how many of its cases had no answer in time.
+        known_failures: test → reason.
+    """
+
+    def __init__(self, config: pytest.Config) -> None:
+        """Load the spec and the adapter, and select the tests.
+
+        Raises:
+            pytest.UsageError: one line, as `SpecError` and `SelectionError` are; pytest exits with status 4.
+        """
+        option = config.getoption
+        directory, seed = option("--bpe-spec"), option("--bpe-seed")
+        self.config = config
+        self.spec = _with_pack(spec_in(Path(directory or FOLDER)), config)
+        if (seed or 0) < 0:
+            raise pytest.UsageError(f"--bpe-seed {seed}: must be 0 or more")
+        if directory and seed is not None:
+            raise pytest.UsageError("--bpe-seed draws examples for the suite's own spec; leave --bpe-spec out")
+        self.earlier_programs = leftovers.programs()
+        self.implementation = implementation = _implementation(config)
+        self.command = Command(
+            option("--adapter"),
+            tuple(_options(config)),
+            ("--pyargs", "bpe_conformance") if config.option.pyargs else ("conformance",),
+            tuple(_selecting(config)),
+            implementation.spellings,
+            implementation.fixed_model is not None,
+            implementation.returns_pair,
+            tuple(option("--bpe-corpus") or ()),
+        )
+        is_other_spec = directory or option("--bpe-pack")
+        properties = [] if is_other_spec else bind_properties(self.spec.clauses, option("--bpe-scale"))
+        self.corpora = _corpora(self.command.corpora)
+        order = {clause: place for place, clause in enumerate(self.spec.clauses)}
+        ids = {*(case.id for case in self.spec.cases), *(one.id for one in properties)}
+        selection = Selection(option("--bpe-case") or (), option("--bpe-clause") or (), option("--bpe-section") or ())
+        selection.check(ids, order)
+        self.cases = sorted(filter(selection.matches, self.spec.cases), key=lambda case: order[case.clause.id])
+        self.properties = list(filter(selection.matches, properties))
+        tested = [one for one in self.properties if one.search and skip_reason(one, implementation) is None]
+        self.fuzzing = Fuzzing.of(config, tested)
+        if self.fuzzing is not None:
+            self.cases, self.properties = [], [one for one in self.properties if one.search]
+        self.effort = replace(Effort.of_seed(seed), scale=option("--bpe-scale"))
+        self.late: Counter[str] = Counter()
+        listed, written = option("--bpe-known-failures"), option("--bpe-write-known-failures")
+        if written and (Path(written).is_dir() or not Path(written).absolute().parent.is_dir()):
+            raise SpecError(f"{written}: cannot write here: name a file in an existing directory")
+        self.known_failures = known_failures.read(Path(listed), ids) if listed else {}
+
+
+def _with_pack(spec: Spec, config: pytest.Config) -> Spec:
+    """Replace the cases of the spec by those of `--bpe-pack`."""
+    directory = config.getoption("--bpe-pack")
+    if not directory:
+        return spec
+    if config.getoption("--bpe-spec") or config.getoption("--bpe-seed") is not None:
+        raise pytest.UsageError("--bpe-pack runs the cases of the pack alone; leave --bpe-spec and --bpe-seed out")
+    from ..packs.loading import load_cases
+
+    cases = load_cases(Path(directory), spec.clauses)
+    models = {case.model.name: case.model for case in cases if case.model is not None}
+    return replace(spec, cases=cases, models={**spec.models, **models})
+
+
+def _implementation(config: pytest.Config) -> Implementation:
+    """Import the adapter and find out what it supports; its output is dropped."""
+    name, limit = config.getoption("--adapter"), config.getoption("--bpe-time-limit")
+    if not name:
+        raise pytest.UsageError(
+            "name what to test: pytest conformance --adapter mypkg.mymodule:Tokenizer "
+            "(or --adapter reference, to see a passing run)"
+        )
+    if not 0 < limit <= LONGEST_LIMIT:
+        raise pytest.UsageError(f"--bpe-time-limit {limit:g}: must be above 0 seconds and at most a day")
+    stderr = os.dup(2)  # while pytest captures, 2 is a file
+    capture = config.pluginmanager.getplugin("capturemanager")
+    if capture is not None:
+        capture.resume_global_capture()
+    try:
+        return load(name, config.getoption("--bpe-trainer"), config.getoption("--bpe-isolate"), limit, stderr)
+    except LoadError as error:
+        raise pytest.UsageError(str(error)) from None
+    finally:
+        if capture is not None:
+            capture.suspend_global_capture(in_=False)
+            capture.read_global_capture()
+
+
+def _options(config: pytest.Config) -> Iterator[str]:
+    """Yield the options on which the answer to a case depends, to ask it again."""
+    names = ("--bpe-trainer", "--bpe-spec", "--bpe-pack", "--bpe-seed", "--bpe-fuzz", "--bpe-time-limit")
+    for name in names:
+        value = config.getoption(name)
+        if value is not None and (name, value) != ("--bpe-time-limit", 10):
+            yield from (name, f"{value:g}" if isinstance(value, float) else str(value))
+    for name in ("--bpe-isolate", "--bpe-strict", "--bpe-scale"):
+        if config.getoption(name):
+            yield name
+
+
+def _selecting(config: pytest.Config) -> Iterator[str]:
+    """Yield the options that select a part of the suite."""
+    for name in ("--bpe-section", "--bpe-clause", "--bpe-case"):
+        for value in config.getoption(name) or ():
+            yield from (name, value.upper() if name == "--bpe-section" else value)
+    if config.option.keyword:
+        yield from ("-k", config.option.keyword)
+
+
+def _corpora(paths: Sequence[str]) -> list[Corpus]:
+    if not paths:
+        return []
+    from . import corpus
+
+    corpus.check_engine()
+    return [corpus.find(path) for path in paths]
