@@ -93,11 +93,12 @@ class Run(Setup):
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_makereport(self, item: pytest.Item) -> Any:
-        """Put the outcome into the report, as text for another process."""
+        """Put the outcome into the report: for another process, as text."""
         report = yield
         if isinstance(item, BpeItem) and (report.when == "call" or report.failed):
             outcome = item.result(report)
-            report.bpe = pack(outcome, self.spec.models)
+            is_worker = hasattr(self.config, "workerinput")
+            report.bpe = pack(outcome, self.spec.models) if is_worker else outcome
             report.bpe_notes = list(self.implementation.notes)
             report.sections = [(name, shown(text)) for name, text in report.sections]
             if report.when == "call":  # what JUnit XML holds beside the outcome
@@ -134,7 +135,8 @@ class Run(Setup):
         """Keep each outcome."""
         self.progress.erase()
         if hasattr(report, "bpe"):
-            self.outcomes[_test_of(report)] = unpack(report.bpe, self.spec.models)
+            is_packed = isinstance(report.bpe, str)
+            self.outcomes[_test_of(report)] = unpack(report.bpe, self.spec.models) if is_packed else report.bpe
             for note in report.bpe_notes:  # those of a worker come with its reports
                 self.implementation.note(note)
 
