@@ -36,7 +36,7 @@ class Trained:
 
     def tokenizer(self) -> TokenizerProxy | None:
         """Return the tokenizer if it encodes; one in another process has to be asked."""
-        if self.proxy is None or not call("hasattr", hasattr, self.proxy.instance, "encode"):
+        if self.proxy is None or not self.proxy.has("encode"):
             return None
         try:
             self.proxy.encode("")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
@@ -32,6 +32,14 @@ class TokenizerProxy:
         self.instance = instance
         self._call = call
 
+    def has(self, name: str) -> bool:
+        """Return whether the tokenizer has an attribute of this name."""
+        return self._call(name, hasattr, self.instance, name)
+
+    def returned(self, method: str, *arguments: Any, **keywords: Any) -> Any:
+        """Return the object itself that a method returns, for tests of what happens to it. Its type may be wrong."""
+        return self._call(f"{method}(...)", lambda: getattr(self.instance, method)(*arguments, **keywords))
+
     def encode(self, text: str) -> list[int]:
         """Return the ids of `text`."""
         return self._ids("encode", lambda: self.instance.encode(text))
@@ -40,10 +48,15 @@ class TokenizerProxy:
         self, text: str, allowed_special: Collection[str], disallowed_special: Collection[str]
     ) -> list[int]:
         """Return the ids of `text`, with both arguments in tiktoken's form: "all", a set, or a tuple."""
-        keywords = {
-            "allowed_special": "all" if allowed_special == "all" else set(allowed_special),
-            "disallowed_special": "all" if disallowed_special == "all" else tuple(disallowed_special),
-        }
+        allowed = "all" if allowed_special == "all" else set(allowed_special)
+        return self.encode_allowed_itself(text, allowed, disallowed_special)
+
+    def encode_allowed_itself(
+        self, text: str, allowed_special: str | set[str], disallowed_special: Collection[str]
+    ) -> list[int]:
+        """Return the ids of `text`, with exactly this set, which the implementation could change."""
+        disallowed = "all" if disallowed_special == "all" else tuple(disallowed_special)
+        keywords = {"allowed_special": allowed_special, "disallowed_special": disallowed}
         return self._ids("encode", lambda: self.instance.encode(text, **keywords))
 
     def decode(self, ids: Iterable[int]) -> str:
@@ -78,6 +91,10 @@ class TokenizerProxy:
         """Return the first id that encode_iterable yields, or none; the rest stays unread."""
         return self._ids("encode_iterable", lambda: itertools.islice(self._begin(chunks), 1))
 
+    def open_stream(self, chunks: Iterable[str]) -> Iterator[Any]:
+        """Return the iterator of encode_iterable. Reading it is a call, too."""
+        return self._call("encode_iterable(...)", self._begin, chunks)
+
     def watch_stream(self, chunks: Iterable[str], seen: Callable[[int], None]) -> None:
         """Read a stream to its end, and call `seen` with each id at once."""
 
@@ -108,5 +125,5 @@ class TokenizerProxy:
     def _ids(self, method: str, ask: Callable[[], Any]) -> list[int]:
         return self._call(f"{method}(...)", lambda: answers.rebuild_ids(method, ask()))
 
-    def _begin(self, chunks: Iterable[str]) -> Iterable[Any]:
+    def _begin(self, chunks: Iterable[str]) -> Iterator[Any]:
         return answers.iterate("encode_iterable", self.instance.encode_iterable(chunks))

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 
 from ..implementation.factory import constructor_arguments
 from ..implementation.implementation import Implementation
-from ..implementation.proxy import TokenizerProxy
-from ..outcome import Accepted, Answer, Changed, Expectation, Mismatch, Question, Unchanged
+from ..outcome import Answer, Changed, Expectation, Fault, Ids, Mismatch, Question, Refusal, Text, Unchanged
 from . import strategies
-from .asking import contained, equals_oracle
+from .asking import Instance, equals_oracle
 from .engine import Property, drawn
+from .undisturbed import accept
 
 
 def _merges(implementation: Implementation, question: Question) -> Mismatch | None:
@@ -19,37 +21,38 @@ def _merges(implementation: Implementation, question: Question) -> Mismatch | No
 
 
 def _arguments(implementation: Implementation, question: Question) -> Mismatch | None:
-    """The constructor, `encode` and `decode` change none of the caller's lists and mappings."""
-    model = question.model
+    """The constructor, `encode` and `decode` change none of the caller's lists, sets and mappings."""
+    model, text = question.model, question.input["text"]
     assert model is not None
-    given, _ = constructor_arguments(model, {})
-    before, _ = constructor_arguments(model, {})
     names = ("vocab", "merges", "special_tokens")
+    given, before = (dict(zip(names, constructor_arguments(model, {})[0], strict=False)) for _ in range(2))
+    instance = Instance(implementation, partial(implementation.build_from, list(given.values())))
 
-    def use() -> Answer:
-        tokenizer = TokenizerProxy(implementation.build_from(given).instance)
-        ids = tokenizer.encode(question.input["text"])
-        kept = list(ids)
-        if "decode" in implementation.capabilities:
-            tokenizer.decode_itself(kept)
-        if kept != ids:
-            return Changed(("the ids passed to decode changed",))
-        if "allowed_special" not in implementation.capabilities:
-            return Accepted()
-        allowed = {*(model.special_tokens or ())}
-        tokenizer.instance.encode(question.input["text"], allowed_special=allowed, disallowed_special=())
-        is_kept = allowed == {*(model.special_tokens or ())}
-        return Accepted() if is_kept else Changed(("the caller's allowed_special changed",))
+    def calls() -> Iterator[tuple[Question, Answer]]:
+        yield Question("construct", model, {}), instance.call(accept)
+        encoded = instance.ask(question)
+        yield question, encoded
+        if isinstance(encoded, Ids) and "decode" in implementation.capabilities:
+            ids, before["ids"] = list(encoded.ids), list(encoded.ids)
+            given["ids"] = ids
+            asked = Question("decode", model, {"ids": before["ids"]})
+            yield asked, instance.call(lambda one: Text(one.decode_itself(ids)))
+        if "allowed_special" in implementation.capabilities:
+            special = list(model.special_tokens or ())
+            allowed, before["allowed_special"] = set(special), set(special)
+            given["allowed_special"] = allowed
+            chosen = {"text": text, "allowed_special": special, "disallowed_special": ()}
+            asked = Question("encode_allowed", model, chosen)
+            yield asked, instance.call(lambda one: Ids(tuple(one.encode_allowed_itself(text, allowed, ()))))
 
-    answer = contained(implementation, use)
-    pairs = zip(names, given, before, strict=False)
-    changed = tuple(f"the caller's {name} changed" for name, now, was in pairs if now != was)
-    if changed:
-        answer = Changed(changed)
-    if not isinstance(answer, Changed):
-        return None  # an error is for other properties to find
-    asked = replace(question, context="with lists that the caller keeps")
-    return Mismatch(asked, Expectation((Unchanged(),)), answer)
+    for asked, answer in calls():
+        changed = tuple(f"the caller's {name} changed" for name, was in before.items() if given[name] != was)
+        if changed:
+            asked = replace(asked, context="with lists that the caller keeps")
+            return Mismatch(asked, Expectation((Unchanged(),)), Changed(changed))
+        if isinstance(answer, Refusal | Fault):
+            return None  # for other properties to find
+    return None
 
 
 PROPERTIES: tuple[Property, ...] = (

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
 
 from bpe_conformance.fixtures import Model, gpt2_files
-from bpe_conformance.fixtures.answers import iterate, rebuild_ids
+from bpe_conformance.fixtures.answers import rebuild_ids
 
 from ..cases.operations import OPERATIONS
 from ..implementation.calls import CallFailed, TimedOut
@@ -322,7 +322,7 @@ class Machine(RuleBasedStateMachine):
         if method not in self.capabilities or tokenizer.origin.training is None:
             return method in self.capabilities
         try:
-            return self.call("hasattr", hasattr, tokenizer.proxy.instance, method)
+            return tokenizer.proxy.has(method)
         except (CallFailed, TimedOut):
             return False
 
@@ -445,13 +445,9 @@ class Machine(RuleBasedStateMachine):
         if not self.has(tokenizer, "encode_iterable"):
             return
 
-        def ask() -> None:
-            encode = tokenizer.proxy.instance.encode_iterable
-            opened.append(self.call("encode_iterable", lambda: iterate("encode_iterable", encode(iter(texts)))))
-
         question = Question("stream", tokenizer.origin.model, {"chunks": texts})
         step = f"s{len(self.streams)} = {tokenizer.name}.encode_iterable({_brief(texts)})"
-        if self.attempt(step, ask) == Accepted():
+        if self.attempt(step, lambda: opened.append(tokenizer.proxy.open_stream(iter(texts)))) == Accepted():
             self.streams.append(_Stream(tokenizer.origin, question, opened[0]))
             self.read_on(number=len(self.streams) - 1, count=count)
 
@@ -515,7 +511,7 @@ class Machine(RuleBasedStateMachine):
         self.ask_again(tokenizer, texts[:2] * 2)
 
         def ask() -> None:
-            result = self.call(method, getattr(tokenizer.proxy.instance, method), argument)
+            result = tokenizer.proxy.returned(method, argument)
             returned.extend([*(result if batch and type(result) is list else ()), result])
 
         step = f"{'change' if change else 'keep'} the result of {tokenizer.name}.{method}({_brief(argument)})"
@@ -535,7 +531,7 @@ class Machine(RuleBasedStateMachine):
     def encodes_to_one_list(self, tokenizer: _Tokenizer, text: str) -> bool:
         """Return whether `encode` returns one list for two calls."""
         try:
-            first, second = (self.call("encode", tokenizer.proxy.instance.encode, text) for _ in range(2))
+            first, second = (tokenizer.proxy.returned("encode", text) for _ in range(2))
         except (CallFailed, TimedOut):
             return False
         return first is second

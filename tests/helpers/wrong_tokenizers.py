@@ -28,6 +28,24 @@ class Whole(textbook.Tokenizer):
         return cls(loaded.vocab, loaded.merges, special_tokens)
 
 
+def failing(every: int) -> type[Whole]:
+    """Return a class of which each call of that number, and of its multiples, raises an error."""
+    numbers = count(1)
+
+    def sometimes(function: Any) -> Any:
+        def call(*arguments: Any, **keywords: Any) -> Any:
+            if next(numbers) % every == 0:
+                raise RuntimeError("a call fails")
+            return function(*arguments, **keywords)
+
+        return call
+
+    methods = ("__init__", "encode", "decode", "decode_bytes", "encode_batch", "encode_iterable", "save")
+    own = {name: sometimes(getattr(Whole, name)) for name in methods}
+    own |= {name: classmethod(sometimes(getattr(Whole, name).__func__)) for name in ("train", "from_files")}
+    return type("Failing", (Whole,), own)
+
+
 class ReversesTheCallersMerges(Whole):
     def __init__(self, vocab: Any, merges: Any, special_tokens: Any = None, pattern: str | None = None) -> None:
         super().__init__(vocab, merges, special_tokens, pattern)
@@ -41,6 +59,14 @@ class KeepsOnlyAllowedTokensThatOccur(Whole):
         if isinstance(allowed_special, set):
             allowed_special &= {token for token in self._special if token in text}
         return super().encode(text, allowed_special=allowed_special, disallowed_special=disallowed_special)
+
+
+class SortsTheIdsToDecode(Whole):
+    def decode(self, ids: Any) -> str:
+        text = super().decode(ids)
+        if isinstance(ids, list):
+            ids.sort()
+        return text
 
 
 class SortsTheCallersSpecialsWhenLoaded(Whole):

@@ -17,7 +17,7 @@ from bpe_conformance.fixtures.spec import FOLDER, installed_spec, load_spec
 from bpe_conformance.implementation.implementation import Implementation
 from bpe_conformance.known_bugs import known_bugs
 from bpe_conformance.known_bugs.likely_bugs import diagnose
-from bpe_conformance.outcome import Outcome
+from bpe_conformance.outcome import Changed, Outcome
 from bpe_conformance.properties import batch, decoding, encoding, files, special_tokens, splitting, streaming, training
 from bpe_conformance.properties.catalogue import bind
 from bpe_conformance.properties.engine import Effort, Found, skip_reason
@@ -129,6 +129,30 @@ def test_streams_and_batches_of_a_wrong_encoder_depend_on_it() -> None:
         if one.conformance_class in ("streaming", "batch"):
             broken = one.run(Implementation("x", target), QUICK)
             assert broken is None or getattr(broken.mismatch.depends_on, "kind", "") == "encode", one.id
+
+
+@pytest.mark.parametrize("every", [2, 3, 5])
+def test_no_property_calls_the_implementation_without_containing_errors(every: int) -> None:
+    implementation = Implementation("x", wrong.Whole)
+    implementation.target = wrong.failing(every)
+    for one in bind(installed_spec().clauses):
+        if skip_reason(one, implementation) is None:
+            one.run(implementation, Effort(examples_factor=0.1, shrink=False))
+
+
+@pytest.mark.parametrize(
+    ("target", "operation", "changed"),
+    [
+        (wrong.ReversesTheCallersMerges, "construct", "merges"),
+        (wrong.SortsTheIdsToDecode, "decode", "ids"),
+        (wrong.KeepsOnlyAllowedTokensThatOccur, "encode_allowed", "allowed_special"),
+    ],
+)
+def test_a_changed_argument_is_reported_for_the_call_that_changes_it(target: Any, operation: str, changed: str) -> None:
+    broken = found("law-arguments", target, Effort())
+    assert broken is not None
+    assert broken.mismatch.asked.operation == operation
+    assert broken.mismatch.answer == Changed((f"the caller's {changed} changed",))
 
 
 def test_every_property_has_a_wrong_tokenizer() -> None:
