@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 from itertools import groupby, zip_longest
@@ -102,9 +102,14 @@ class SpecialTokens:
         place = bisect_right(self._sorted, text)
         token = self._sorted[place - 1] if place else ""
         # Between the wanted token and `text`, which starts with it, the sorted list has only tokens that do so, too.
-        while not text.startswith(token):
+        if not text.startswith(token):
             token = self._shorter[token]
-        return token
+        if text.startswith(token):
+            return token
+        # The wanted token is in what both begin with: it is the first token that begins so, or in front of that one.
+        size = bisect_left(range(1, len(token) + 1), True, key=lambda length: not text.startswith(token[:length]))
+        first = self._sorted[bisect_left(self._sorted, text[:size])]
+        return first if len(first) == size else self._shorter[first]
 
     def cut(self, text: str) -> Iterator[tuple[str, bool]]:
         """Yield each non-empty segment of `text` and whether it is a special token.

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import random
+import sys
 import timeit
 from itertools import product
 from typing import Any
@@ -60,6 +61,25 @@ def test_time_hardly_depends_on_number_of_tokens(text: str) -> None:
         return min(timeit.repeat(lambda: tokens.split(text), number=1, repeat=5))
 
     assert seconds(30_000) < 10 * seconds(300)
+
+
+def test_few_steps_find_one_of_many_tokens_that_begin_alike() -> None:
+    def calls(many: int) -> int:
+        tokens, count = SpecialTokens(["a" * length for length in range(1, many)]), 0
+        assert tokens.split("ab" * 50) == ([""] + ["b"] * 50, ["a"] * 50)
+
+        def profile(*_event: object) -> None:
+            nonlocal count
+            count += 1
+
+        sys.setprofile(profile)
+        try:
+            tokens.split("ab" * 50)
+        finally:
+            sys.setprofile(None)
+        return count
+
+    assert calls(2_000) < 3 * calls(100)
 
 
 def test_find_handles_first_characters_of_every_kind() -> None:
