@@ -481,7 +481,7 @@ class Outcome:
         clause: the rule that it tests; None for a corpus.
         conformance_class: the class whose verdict it counts in.
         mismatch: the wrong answer; None if it passed, was skipped, or the suite itself failed.
-        seconds: time spent inside the implementation.
+        seconds: time spent inside the implementation, without the calls that only explain a failure or shrink it.
         reason: why it was skipped, or the reason in the list of known failures.
         stale: whether it is listed as a known failure and passes.
         examples: how many examples a property tried, the failing one included.

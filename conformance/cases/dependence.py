@@ -33,7 +33,7 @@ def explained(case: Case, mismatch: Mismatch, implementation: Implementation) ->
     """Return `mismatch`, with the part of the implementation that causes it, if that part is wrong on its own."""
     case = adapted(case, implementation) or case
     try:
-        with implementation.time_limit():
+        with implementation.time_limit(is_diagnosis=True):
             found = _dependence(case, mismatch, implementation)
     except (CallFailed, TimedOut, ValueError):  # the textbook raises the last for tables and special tokens
         return mismatch

@@ -60,7 +60,8 @@ class Factory:
         spellings: pattern → what it calls it, for training with the prefix `train-`.
         returns_pair: whether `train` returned a pair (vocab, merges), no tokenizer.
         limit: seconds that the calls of one case may take, or infinity.
-        seconds: seconds that all calls have taken, once the time limits around them have ended.
+        seconds: seconds that all calls have taken, once the time limits around them have ended; without those of a
+            diagnosis.
     """
 
     def __init__(self, name: str, target: Any, limit: float, stderr: int) -> None:
@@ -132,12 +133,16 @@ class Factory:
         return math.inf if clock is None else clock.remaining
 
     @contextlib.contextmanager
-    def time_limit(self, timeout_factor: float = 1) -> Iterator[Clock]:
+    def time_limit(self, timeout_factor: float = 1, is_diagnosis: bool = False) -> Iterator[Clock]:
         """Limit the calls within the block to `timeout_factor` times the limit of a case; only calls count.
 
         An infinite one around many others prepares the process once for all of them.
 
         If an implementation in another process does not run, it is started first, which costs no time either.
+
+        Args:
+            timeout_factor: as above.
+            is_diagnosis: whether the calls only explain a failure, so that `seconds` leaves them out.
 
         Yields:
             The clock: its `seconds` are those spent in calls so far.
@@ -153,11 +158,11 @@ class Factory:
                     self.target.client.start()
         is_outermost = time_limit.current() is None
         seconds = self.limit and self.limit * timeout_factor
-        with time_limit.time_limit(seconds, self._timer, before, grace) as clock:
+        with time_limit.time_limit(seconds, self._timer, before, grace, is_diagnosis) as clock:
             try:
                 yield clock
             finally:
-                self.seconds += clock.seconds if is_outermost else 0
+                self.seconds += clock.judged if is_outermost else 0
 
     def _limit_requests(self, remaining: float) -> None:
         self.target.client.time_limit = remaining

@@ -57,6 +57,8 @@ class Clock:
     Attributes:
         limit: seconds that all calls together may take, or infinity.
         seconds: seconds that they have taken so far.
+        judged: those of them without the calls of a diagnosis.
+        is_diagnosis: whether the calls from now on only explain a failure.
         longest_call: seconds that the longest of the completed calls took.
         last_call: seconds that the latest call took.
     """
@@ -68,14 +70,16 @@ class Clock:
         outer: Clock | None,
         before_call: Callable[[float], object],
         grace: float,
+        is_diagnosis: bool,
     ) -> None:
         self.limit = limit
-        self.seconds = 0.0
+        self.seconds = self.judged = 0.0
         self.longest_call = self.last_call = 0.0
         self.timer = timer
         self._outer = outer
         self._before_call = before_call
         self._grace = grace
+        self.is_diagnosis = is_diagnosis
 
     @property
     def remaining(self) -> float:
@@ -114,13 +118,15 @@ class Clock:
             if self.remaining <= 0 and not isinstance(failure, TimedOut):
                 raise TimedOut(self._tightest.limit, what, getattr(failure, "where", ())) from None
 
-    def _charge(self, seconds: float, is_completed: bool) -> None:
+    def _charge(self, seconds: float, is_completed: bool, is_judged: bool = True) -> None:
+        is_judged &= not self.is_diagnosis
         self.seconds += seconds
+        self.judged += seconds if is_judged else 0
         self.last_call = seconds
         if is_completed:
             self.longest_call = max(self.longest_call, seconds)
         if self._outer is not None:
-            self._outer._charge(seconds, is_completed)
+            self._outer._charge(seconds, is_completed, is_judged)
 
 
 class Timer:
@@ -243,6 +249,7 @@ def time_limit(
     timer: Timer | None = None,
     before_call: Callable[[float], object] = no_preparation,
     grace: float = 0.0,
+    is_diagnosis: bool = False,
 ) -> Iterator[Clock]:
     """Limit the total time of calls within the block; only calls count. In a nested block, they count for both.
 
@@ -253,13 +260,14 @@ def time_limit(
         timer: of the outermost time limit; a new one by default.
         before_call: called before each call with the seconds that are left.
         grace: seconds after its time at which a call is interrupted, for calls that have a time limit of their own.
+        is_diagnosis: whether the calls only explain a failure.
 
     Yields:
         The clock.
     """
     outer = _current.get()
     used = outer.timer if outer is not None else timer or Timer()
-    clock = Clock(seconds or math.inf, used, outer, before_call, grace)
+    clock = Clock(seconds or math.inf, used, outer, before_call, grace, is_diagnosis)
     token = _current.set(clock)
     try:
         if outer is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
@@ -172,7 +173,8 @@ def undisturbed(implementation: Implementation, question: Question, disturbed: A
     right = correct_answer(question, implementation.conventions)
     if is_correct(disturbed, right):
         return None
-    alone = ask(implementation, question)
+    with implementation.time_limit(math.inf, is_diagnosis=True):
+        alone = ask(implementation, question)
     dependence = None if is_correct(alone, right) else fault_of(implementation, question, right, alone)
     return Mismatch(question, Expectation((right,)), disturbed, depends_on=dependence)
 

@@ -22,6 +22,7 @@ from hypothesis.strategies import SearchStrategy
 from bpe_conformance.fixtures.spec import Clause
 
 from ..implementation.implementation import Implementation
+from ..implementation.time_limit import Clock
 from ..outcome import TIMED_OUT, Fault, Mismatch, Refusal
 from .asking import as_yaml
 
@@ -212,6 +213,7 @@ class Search:
         self._kinds: set[tuple[str, ...]] = set()
         self._shrinks = 0
         self._is_ended = False
+        self._clock: Clock
 
     def over(
         self,
@@ -243,7 +245,8 @@ class Search:
         fuzzing = self._effort.deadline is not None
         count = FUZZ_ROUND if fuzzing else max(1, round(examples * self._effort.examples_factor))
         for number in itertools.count():
-            with _no_constants_of_the_user(), self._contained():
+            limit = self._implementation.time_limit(math.inf)
+            with _no_constants_of_the_user(), self._contained(), limit as self._clock:
                 # an example that is tried again and is of a kind that was found would be removed from the database
                 effort = self._effort if number == 0 else replace(self._effort, database=None)
                 run(settings_of(effort, count), seed_of(self._id, self._effort, number))
@@ -268,6 +271,7 @@ class Search:
         """
         if self._effort.watch is not None:
             self._is_ended |= self._effort.watch(self._id, self.examples)
+        self._clock.is_diagnosis = self._failed is not None
         if self._failed is not None:
             self._shrinks += 1
             if self._shrinks > self.most_shrinks or self._is_ended:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -110,11 +111,12 @@ class Undisturbed:
         )
 
     def _is_correct(self, implementation: Implementation, origin: Origin, question: Question) -> bool:
-        if question.operation == "train":
-            answer = contained(implementation, lambda: train(implementation, question.input)[0])
-        else:
-            instance = Instance(implementation, partial(origin.make, implementation))
-            answer = instance.call(accept) if question.operation == "load" else instance.ask(question)
+        with implementation.time_limit(math.inf, is_diagnosis=True):
+            if question.operation == "train":
+                answer = contained(implementation, lambda: train(implementation, question.input)[0])
+            else:
+                instance = Instance(implementation, partial(origin.make, implementation))
+                answer = instance.call(accept) if question.operation == "load" else instance.ask(question)
         return is_correct(answer, self.correct(origin, question))
 
     def _in_new_process(self, origin: Origin, question: Question) -> bool:

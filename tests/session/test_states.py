@@ -1,13 +1,17 @@
 from __future__ import annotations
 
+import importlib
+import json
 import shlex
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import pytest
 from helpers.project import Project, states
 
 from bpe_conformance.cases import judging
+from bpe_conformance.implementation import time_limit
 from bpe_conformance.session import items, run
 
 SKIPPED = {"stream-cut", "stream-lazy", "batch-two", "save-table", "load-table"}
@@ -194,6 +198,33 @@ def test_a_failure_that_passes_alone_is_reported(project: Project) -> None:
     )
     wrong = project.judge("mine:Greedy", "--bpe-section", "MERGE", alone=True)
     assert "passes alone" not in wrong.stdout.str()
+
+
+BACKWARDS = """
+from mine import Right
+
+class Backwards(Right):
+    calls = 0
+
+    def encode(self, text):
+        Backwards.calls += 1
+        return super().encode(text)[::-1]
+"""
+
+
+def test_the_seconds_of_a_failure_leave_out_what_explains_it(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each call of `encode` takes one second of the clock of this test."""
+    project.write("backwards.py", BACKWARDS)
+    monkeypatch.syspath_prepend(project.path)
+    tested = importlib.import_module("backwards").Backwards
+    monkeypatch.setattr(time_limit, "time", SimpleNamespace(monotonic=lambda: tested.calls))
+    options = ["--bpe-time-limit=999", "--bpe-case=bytes-text-inner-space", "--bpe-case=law-encode"]
+    whole = ["conformance", "--adapter", "backwards:Backwards", "--bpe-report=report.json", *options]
+    assert project.pytester.runpytest_inprocess(*whole).ret == pytest.ExitCode.TESTS_FAILED
+    case, law = json.loads((project.path / "report.json").read_text("utf-8"))["results"]
+    assert (case["id"], case["state"], case["seconds"]) == ("bytes-text-inner-space", "failed", 1)
+    assert dict(law["failure"]["evidence"])["found by"].startswith(f"{law['seconds']:g} examples;")
+    assert tested.calls > case["seconds"] + law["seconds"] + 1
 
 
 def test_unlisted_failures_and_listed_passes_both_fail(project: Project) -> None:
