@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
 import sys
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TextIO
 
@@ -59,22 +60,35 @@ def _printable(line: str, encoding: str | None) -> str:
     return ascii_only(line)
 
 
-def check_replaced(target: Path, ours: Collection[str], foreign: str) -> None:
-    """Check that a directory which a command replaces holds nothing else.
+def check_replaced(target: Path, what: str, manifest: str, kind: str) -> None:
+    """Check that a command may write this directory: it does not exist, or an earlier run of the command wrote it.
 
     Args:
-        target: the directory; it need not exist.
-        ours: the files in it that the command wrote.
-        foreign: what the others are, as a clause.
+        target: the directory.
+        what: the command, as messages name it.
+        manifest: the name of the file that lists all others.
+        kind: the `kind` in that file.
 
     Raises:
-        CommandError: if it is a file, or holds another file.
+        CommandError: if it exists and is anything else: a file, a link, an empty directory, or one with other files.
     """
-    if target.exists() and not target.is_dir():
-        raise CommandError(f"{target} is a file; name a directory")
-    found = {file.relative_to(target).as_posix() for file in target.rglob("*") if not file.is_dir()}
-    for other in sorted(found.difference(ours))[:1]:
-        raise CommandError(f"{target} holds {other}, {foreign}; name a new or empty directory")
+    from bpe_conformance.fixtures.regular_file import read_regular
+    from bpe_conformance.fixtures.strict_json import parse_json
+
+    if not os.path.lexists(target):
+        return
+    ours: set[Path] = set()
+    with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
+        document = parse_json(read_regular(target / manifest).decode("utf-8"), manifest)
+        ours = {target / name for name in (manifest, *document["files"]) if document["kind"] == kind}
+    anew = "name a directory that does not exist"
+    if not ours or target.is_symlink():
+        raise CommandError(f"{target} exists and is no earlier {what}; {anew}")
+    folders = {folder for file in ours for folder in file.parents}
+    for place, inner, names in os.walk(target):
+        for path in sorted(Path(place, name) for name in (*inner, *names)):
+            if path.is_symlink() or path not in (folders if path.is_dir() else ours):
+                raise CommandError(f"{target} holds {path.relative_to(target)}, which no {what} wrote; {anew}")
 
 
 def spec_argument(parser: argparse.ArgumentParser) -> None:

@@ -41,7 +41,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         metavar="TABLE",
         help="gpt2, cl100k or o200k; a directory or vocab.json merges.txt; a rank file (base64 rank); a tokenizer.json",
     )
-    parser.add_argument("-o", dest="folder", type=Path, required=True, metavar="DIR", help="created, or replaced")
+    made = "a directory that does not exist, or an earlier pack to replace"
+    parser.add_argument("-o", dest="folder", type=Path, required=True, metavar="DIR", help=made)
     parser.add_argument("--seed", type=int, default=0, metavar="N", help="another seed gives other texts; default 0")
     parser.add_argument("--name", help="the name of the model, and the `model` of its adapters")
     tables.options(parser)
@@ -51,22 +52,22 @@ def run(options: argparse.Namespace) -> int:
     """Make the pack and print what it covers."""
     if options.seed < 0:
         raise CommandError(f"--seed {options.seed}: must be 0 or more")
+    check_replaced(options.folder, "pack", MANIFEST, "pack")
     given = tables.given(options, options.name)
     print_lines(make(tables.read_table(options.table, given), options.seed, options.folder))
     return 0
 
 
 def make(table: Table, seed: int, target: Path) -> list[str]:
-    """Make the pack of a table and write it to the directory `target`, replacing an earlier pack.
+    """Make the pack of a table and write it to the directory `target`, which it replaces.
 
     Returns:
         list[str]: lines that describe it: the table, the coverage, the engines.
 
     Raises:
-        CommandError: if `target` holds anything but a pack, or an engine disagrees with the oracle.
+        CommandError: if an engine disagrees with the oracle.
         NotWritten: an OSError, if it cannot be written.
     """
-    check_replaced(target, {MANIFEST, TABLE, CASES, SCHEMA}, "which is not part of a pack")
     pack = build(table.model, seed)
     agreement = agree(table.model, pack.cases)
     files = contents(table, pack, agreement, seed)

@@ -13,10 +13,8 @@ from typing import Any
 from bpe_conformance.fixtures import PATTERNS, Merge, Model, gpt2_files, read_text, read_token
 from bpe_conformance.fixtures.conventions import CONVENTIONS
 from bpe_conformance.fixtures.flow import write_json
-from bpe_conformance.fixtures.regular_file import read_regular
 from bpe_conformance.fixtures.saving import write_folder
 from bpe_conformance.fixtures.spec import CLASS_OF_OP, FOLDER, Case, Clause, Spec, spec_in
-from bpe_conformance.fixtures.strict_json import parse_json
 
 from .. import __version__
 from ..cases.expectations import (
@@ -42,7 +40,7 @@ Json = dict[str, Any]
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments."""
     parser.add_argument(
-        "folder", type=Path, metavar="DIR", help="the directory to write; an earlier export in it is replaced"
+        "folder", type=Path, metavar="DIR", help="a directory that does not exist, or an earlier export to replace"
     )
     spec_argument(parser)
 
@@ -59,23 +57,14 @@ def export(folder: Path, target: Path) -> str:
     An earlier export is replaced, completely or not at all.
 
     Raises:
-        CommandError: if `target` holds anything but an earlier export.
+        CommandError: if `target` exists and is anything but an earlier export.
         NotWritten: an OSError, if it cannot be written.
     """
-    check_replaced(target, _exported(target), "which no export wrote")
+    check_replaced(target, "export", MANIFEST, "manifest")
     files = contents(spec_in(folder))
     write_folder(target, files)
     size = sum(map(len, files.values()))
     return f"{len(files)} files, {size / 1e6:.1f} MB, in {target.resolve()}"
-
-
-def _exported(target: Path) -> set[str]:
-    """Return the names of the files that an earlier export wrote here."""
-    try:
-        manifest = parse_json(read_regular(target / MANIFEST).decode("utf-8"), MANIFEST)
-        return {MANIFEST, *manifest["files"]} if manifest["kind"] == "manifest" else set()
-    except (OSError, ValueError, KeyError, TypeError):
-        return set()
 
 
 def contents(spec: Spec) -> dict[str, bytes]:

@@ -160,15 +160,6 @@ def test_unknown_name_or_empty_directory_is_reported(tmp_path: Path, monkeypatch
         read_special([""])
 
 
-def test_a_directory_with_other_files_is_kept(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    file = _json(tmp_path, lambda document: None)
-    (tmp_path / "out").mkdir()
-    (tmp_path / "out" / "mine.txt").write_text("mine")
-    assert main(["pack", str(file), "-o", str(tmp_path / "out")]) == 2
-    assert "holds mine.txt, which is not part of a pack" in capsys.readouterr().err
-    assert (tmp_path / "out" / "mine.txt").read_text() == "mine"
-
-
 def test_the_name_of_a_new_pattern_is_reproducible(tmp_path: Path) -> None:
     file = tmp_path / "t.tiktoken"
     file.write_text(_ranks())
