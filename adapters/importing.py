@@ -130,10 +130,13 @@ def _place(error: BaseException) -> str:
 
 
 def _no_attribute(owner: object, where: str, name: str) -> str:
-    public = [key for key in dir(owner) if not key.startswith("_") and callable(getattr(owner, key, None))]
-    if isinstance(owner, ModuleType):
-        own = [key for key in public if getattr(getattr(owner, key), "__module__", "") == owner.__name__]
-        public = own or public
+    try:
+        public = [key for key in dir(owner) if not key.startswith("_") and callable(getattr(owner, key, None))]
+        if isinstance(owner, ModuleType):
+            own = [key for key in public if getattr(getattr(owner, key), "__module__", "") == owner.__name__]
+            public = own or public
+    except Exception:  # its own `__dir__` or `__getattr__` can raise anything
+        return f"{where} has no {name!a}"
     close = difflib.get_close_matches(name, public, n=1)
     if close:
         return f"{where} has no {name!a}; did you mean {close[0]!r}?"

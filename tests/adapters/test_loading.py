@@ -14,6 +14,8 @@ from bpe_conformance.reference.textbook import Tokenizer, build_vocab, learn
 MODULES = {
     "good": "class T:\n    class Inner: pass\n    def encode(self, text): return []\ndef make(): return T()\n"
     "made = T()\nnumber = 5\nclass Factory:\n    def __call__(self): return T()\nfactory = Factory()\n",
+    "nameless": "class Meta(type):\n    def __dir__(cls): raise RuntimeError('no names')\n"
+    "class T(metaclass=Meta): pass\ndef __dir__(): raise RuntimeError('no names')\n",
     "needs": "import no_such_thing_at_all\n",
     "syntax": "def f(:\n",
     "exits": "import sys\nsys.exit('bye\\nbye')\n",
@@ -87,6 +89,8 @@ def folder(tmp_path, monkeypatch):
         ("good:made", "instance of T; name the class, good:T"),
         ("good:number", "type int"),
         ("pack:inside", "pack has no 'inside'"),
+        ("nameless:U", "nameless has no 'U'"),
+        ("nameless:T.make", "nameless:T has no 'make'"),
         ("pack.inside:T", "ModuleNotFoundError: No module named 'pack.absent'"),
         ("needs:T", "No module named 'no_such_thing_at_all'"),
         ("needs:T", "needs.py:1"),
