@@ -42,10 +42,12 @@ def _side_by_side(implementation: Implementation, question: Question) -> Mismatc
     if found is not None:
         return found
     tokenizer.call(lambda one: Ids(tuple(one.stream(failing()))))
-    found = _asked(implementation, tokenizer, question, "after a stream whose chunks raised an error")
-    if found is not None:
-        return found
     texts = (list(chunks), [OTHER_CHUNK, *reversed(chunks)])
+    for given in texts:
+        asked = replace(question, input={"chunks": given})
+        found = _asked(implementation, tokenizer, asked, "after a stream whose chunks raised an error")
+        if found is not None:
+            return found
     answer = tokenizer.call(lambda one: Rows(tuple(map(tuple, one.streams_in_turn(*texts)))))
     rows = [Ids(row) for row in answer.rows] if isinstance(answer, Rows) else [answer] * len(texts)
     for given, row in zip(texts, rows, strict=True):

@@ -155,6 +155,19 @@ def test_a_changed_argument_is_reported_for_the_call_that_changes_it(target: Any
     assert broken.mismatch.answer == Changed((f"the caller's {changed} changed",))
 
 
+def test_a_stream_depends_on_encode_if_that_fails_for_the_stream_read_in_turn() -> None:
+    class Fails(wrong.Whole):
+        def encode(self, text: str, **keywords: Any) -> list[int]:
+            if text.startswith(streaming.OTHER_CHUNK):
+                raise KeyError(text)
+            return super().encode(text, **keywords)
+
+    broken = found("law-stream-apart", Fails)
+    assert broken is not None
+    assert broken.mismatch.depends_on is not None
+    assert broken.mismatch.depends_on.kind == "encode"
+
+
 def test_every_property_has_a_wrong_tokenizer() -> None:
     assert {name for name, _ in WRONG} | {*IN_NEW_PROCESSES} == {*PROPERTIES}
 
