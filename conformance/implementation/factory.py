@@ -97,7 +97,7 @@ class Factory:
     @property
     def title(self) -> str:
         """Its name: what a program in another process announces, or what the user wrote."""
-        return self._short if self.name.startswith("cmd:") else self.name
+        return self._short if self.is_program else self.name
 
     @property
     def version(self) -> str:
@@ -114,6 +114,11 @@ class Factory:
             return "Python"
         announced = getattr(self.target, "language", "")
         return announced if isinstance(announced, str) else ""
+
+    @property
+    def is_program(self) -> bool:
+        """Whether it is a program that the user named."""
+        return self.name.startswith("cmd:")
 
     @property
     def is_remote(self) -> bool:

@@ -18,7 +18,8 @@ class Implementation(Factory):
     """The implementation under test.
 
     Attributes:
-        capabilities: what it supports, see `capabilities.settle`; and `new process`, if it can be started in one.
+        capabilities: what it supports, see `capabilities.settle`; and `new process`, if it can be started in another
+            process, with Python's hash seed and locale.
         spawn: starts it in a new process, or None if that is not possible.
     """
 
@@ -41,7 +42,9 @@ class Implementation(Factory):
         self.spawn = spawn
         self._elsewhere: dict[str, Implementation] = {}
         with environment.kept():  # the tests report changes
-            self.capabilities = capabilities.settle(self) | ({"new process"} if spawn else set())
+            self.capabilities = capabilities.settle(self) | (
+                {"new process"} if spawn and not self.is_program else set()
+            )
 
     @contextlib.contextmanager
     def in_new_process(self, environment: Mapping[str, str]) -> Iterator[Implementation]:

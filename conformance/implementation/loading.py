@@ -8,7 +8,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from bpe_conformance.adapters import AdapterError, resolve
-from bpe_conformance.adapters.bridge.remote import isolated
+from bpe_conformance.adapters.bridge.remote import bridge, isolated
+from bpe_conformance.adapters.loading import program_arguments
 from bpe_conformance.adapters.shapes.functions import with_trainer
 
 from .calls import Raised, TimedOut, call
@@ -45,13 +46,15 @@ def load(
         return with_trainer(target, trainer) if trainer else target
 
     def spawn(environment: Mapping[str, str]) -> Any:
+        if is_program:
+            return bridge(program_arguments(name), time_limit=limit, env=environment)
         return isolated(name, trainer, time_limit=limit, env=environment, memory=0)  # no limit of memory
 
     with contextlib.redirect_stdout(sys.stderr):
         try:
             with time_limit(IMPORT_FACTOR * limit, Timer(stderr)):
                 target = call("", resolved)
-            return call("", Implementation, name, target, limit, None if is_program else spawn, stderr)
+            return call("", Implementation, name, target, limit, spawn, stderr)
         except TimedOut as late:
             if is_program:
                 see = "bpe-conformance check-bridge shows what goes to and fro"

@@ -74,7 +74,7 @@ class Undisturbed:
         self._implementation = implementation
         self._correct: dict[str, Acceptable] = {}
         self._answered: dict[str, bool] = {}
-        self._processes = MOST_PROCESSES if "new process" in implementation.capabilities else 0
+        self._processes = MOST_PROCESSES if implementation.spawn is not None else 0
 
     def correct(self, origin: Origin, question: Question) -> Acceptable:
         """Return the oracle's answer."""

@@ -224,7 +224,7 @@ class Run(Setup):
         found = {test: self.outcomes[test].mismatch for test in self.diagnosis.unexplained}
         values = [test for test, one in found.items() if one is None or not isinstance(one.answer, Fault | Changed)]
         case = next((case for case in self.cases if case.id in values), None)
-        if case is None or "new process" not in self.implementation.capabilities or len(self.outcomes) < 2:
+        if case is None or self.implementation.spawn is None or len(self.outcomes) < 2:
             return ""
         try:
             with self.implementation.time_limit(ALONE_TIMEOUT_FACTOR), self.implementation.in_new_process({}) as other:

@@ -15,7 +15,10 @@ from .show import counted
 
 MOST_EXAMPLES = 4
 """How many causes are shown with their smallest failing case."""
-SHARED = "Look for what calls or instances share: a cache, a class attribute, a default argument that is a list."
+SHARED = (
+    "Look for what calls or instances share: a cache, a class attribute, a default argument that is a list; in "
+    "JavaScript, the lastIndex of a regular expression with the flag g."
+)
 RULES = {"tie_break": "TRAIN-TIE-1", "lookup": "MERGE-LOOKUP-1", "train_special": "TRAIN-SPECIAL-1"}
 """Convention → the clause that defines its default."""
 DEFAULT_IN_CODE = {"tie_break": ": best = max(counts, key=lambda pair: (counts[pair], pair))"}

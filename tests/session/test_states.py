@@ -189,9 +189,12 @@ class Ageing(Right):
 """
 
 
-def test_a_failure_that_passes_alone_is_reported(project: Project) -> None:
+@pytest.mark.parametrize(
+    "adapter", ["ageing:Ageing", f"cmd:{sys.executable} -m bpe_conformance.adapters.bridge ageing:Ageing"]
+)
+def test_a_failure_that_passes_alone_is_reported(adapter: str, project: Project) -> None:
     project.write("ageing.py", AGEING)
-    result = project.judge("ageing:Ageing", "--bpe-section", "MERGE", "--bpe-section", "BYTES", alone=True)
+    result = project.judge(adapter, "--bpe-section", "MERGE", "--bpe-section", "BYTES", alone=True)
     alone = "* passes alone, in a new process"
     result.stdout.fnmatch_lines(
         [f"{alone}: earlier calls or instances change answers.", f"next {alone}. Look for what calls or instances*"]
