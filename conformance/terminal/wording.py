@@ -249,10 +249,8 @@ def _differs(mismatch: Mismatch) -> str:
         case TextDivergence(character):
             return _text_fact(mismatch, character)
         case RowDivergence(row):
-            rows = expected_of(mismatch, Rows)
-            if isinstance(answer, Rows) and rows is not None and len(answer.rows) != len(rows.rows):
-                return f"returned {show.counted(len(answer.rows), 'row')} for {show.counted(len(rows.rows), 'text')}"
-            return f"returned incorrect ids in row {row}"
+            right = expected_of(mismatch, Rows)
+            return _rows_fact(answer, right, row) if isinstance(answer, Rows) and right is not None else ""
         case ByteDivergence(byte):
             return f"returned bytes that differ from byte {byte} on"
     ids = expected_of(mismatch, Ids)
@@ -264,6 +262,13 @@ def _differs(mismatch: Mismatch) -> str:
 def expected_of(mismatch: Mismatch, kind: type[T]) -> T | None:
     """Return the first correct answer of this kind, if there is one."""
     return next((one for one in mismatch.expected.alternatives if isinstance(one, kind)), None)
+
+
+def _rows_fact(answer: Rows, right: Rows, row: int) -> str:
+    if len(answer.rows) != len(right.rows):
+        return f"returned {show.counted(len(answer.rows), 'row')} for {show.counted(len(right.rows), 'text')}"
+    is_permuted = sorted(answer.rows) == sorted(right.rows)
+    return "returned the rows in another order" if is_permuted else f"returned incorrect ids in row {row}"
 
 
 def _ids_fact(answer: Ids, right: Ids) -> str:

@@ -138,6 +138,10 @@ WRONG: Mapping[str, tuple[str, Any]] = {
     ),
     "batch": (
         "batch-multibyte",
+        like(encode_batch=lambda self, texts: [Reference.encode(self, text)[::-1] for text in texts]),
+    ),
+    "batch-order": (
+        "batch-multibyte",
         like(encode_batch=lambda self, texts: [Reference.encode(self, text) for text in sorted(texts)]),
     ),
     "batch-rows": (
