@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 from bpe_conformance.fixtures import PATTERNS, Model, gpt2_files, read_model
-from bpe_conformance.fixtures.signature import takes
+from bpe_conformance.fixtures.signature import takes, takes_others
 
 from .calls import CallFailed, Malformed, Raised, TimedOut
 from .declarations import LoadError
@@ -151,6 +151,10 @@ class _Prober:
     def _patterns(self, prefix: str, function: Any, works: Callable[[str], bool]) -> Iterator[str]:
         """Find out which patterns are supported, and whether by name or as a regular expression."""
         if not takes(function, "pattern"):
+            if takes_others(function):
+                what = "train" if prefix else "the constructor"
+                fix = "if one of them is a pattern, name that parameter pattern"
+                self._factory.note(f"no pattern is tested: {what} takes any keyword arguments; {fix}")
             return
         for name, expression in PATTERNS.items():
             if name == "gpt2":

@@ -460,6 +460,16 @@ def test_objects_without_a_truth_value_are_tested() -> None:
     assert named.build(MODEL).encode("ab") == [256]
 
 
+def test_a_pattern_that_keywords_may_hide_is_noted() -> None:
+    class Hides(textbook.Tokenizer):
+        def __init__(self, vocab: Any, merges: Any, special_tokens: Any = None, **keywords: Any) -> None:
+            super().__init__(vocab, merges, special_tokens, **keywords)
+
+    (note,) = Implementation("x", Hides).notes
+    assert note.startswith("no pattern is tested: the constructor takes any keyword arguments")
+    assert Implementation("x", textbook.Tokenizer).notes == []
+
+
 def test_reason_of_a_refusing_constructor_is_noted() -> None:
     def refusing(reported: str) -> Any:
         def refuse(self: Any, vocab: Any, merges: Any, special_tokens: Any = None) -> NoReturn:
