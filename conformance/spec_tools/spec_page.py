@@ -32,8 +32,8 @@ SUPERBPE_HEAD = """\
 
 <!-- Rendered from fixtures/extensions/superbpe.yaml by `bpe-conformance regenerate`. Edit that file, not this one. -->
 
-This page is written like [the specification](../conformance/SPEC.md) and goes beyond it: the suite tests no adapter
-against it, and no verdict depends on it. `bpe_conformance.reference.superbpe.trainer` implements it.
+This page extends [the specification](../conformance/SPEC.md) and has the same form. The suite tests no adapter against
+it, and no verdict depends on it. `bpe_conformance.reference.superbpe.trainer` implements it.
 """
 PLACE = re.compile(r"^\{\{([^}]*)\}\}$", re.MULTILINE)
 SAMPLES = (

@@ -110,7 +110,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             if split := make(pattern):
                 rows.append(row(pattern, engine, split))
                 print(" ", *rows[-1], file=sys.stderr, flush=True)
-    print(markdown(["", "greatest exponent", "of", "s per million characters at most", "of", "failed"], rows))
+    print(markdown(["", "greatest exponent", "text", "greatest s per million characters", "text", "failed"], rows))
     print(f"\n{len(SHAPES)} texts of {SIZES[0]:,} to {SIZES[-1]:,} characters.\n")
     print(provenance(["regex", "numpy", "tiktoken"]))
     return 0

@@ -197,16 +197,16 @@ def ladder(asked: argparse.Namespace) -> None:
     print(f"## {title}\n")
     columns = [
         "rung",
-        "merges made",
-        "until the first, s",
-        "each further, ms",
-        "all, s",
-        "than the rung before",
-        "in all",
+        "merges",
+        "time to the first merge, s",
+        "time per further merge, ms",
+        "total time, s",
+        "speed-up over the previous rung",
+        "total speed-up",
     ]
     print(markdown(columns, rows))
     print(
-        f"\nAll merges are identical. `~`: after {asked.limit:g} s it was stopped, and the rest reckoned at its pace."
+        f"\nAll merges are identical. A total time with `~` is extrapolated: the run stopped after {asked.limit:g} s."
     )
     _finish(asked, "ladder", title, "seconds", estimates)
 
