@@ -331,6 +331,11 @@ add_variants(
             bytes([byte]) for byte in pre_token.encode("latin-1", errors="replace")
         ),
     },
+    build={
+        "MergesCutToFitClip": lambda self, vocab, merges, special_tokens, pattern: Encoder.build(
+            self, vocab, merges[: 49_152 - 256 - 2], special_tokens, pattern
+        ),
+    },
     encode={
         "EncodesToNothing": lambda self, text: [],
         "BeginningMarked": lambda self, text: [*map(self.special_id, self.special[:1]), *Encoder.encode(self, text)],
