@@ -7,7 +7,7 @@ property covers; `bpe-conformance list --summary` prints it.
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from itertools import product
@@ -115,6 +115,7 @@ def spaces() -> Mapping[str, int]:
     return {
         "pairs of printable ASCII characters, learned and merged in training": len(pairs_of_characters()),
         "pairs of bytes of UTF-8, merged in encoding": sum(map(len, pairs_of_bytes().values())),
+        "ends of ranges of characters of one category, encoded": len(ends_of_ranges()),
         "lengths of a text and of a pre-token, encoded": 2 * (LONGEST + 1),
         "positions of a cut in a stream": LONGEST + 1,
         "runs of three white space characters in a stream": len(RUNS),
@@ -129,6 +130,11 @@ def gaps() -> Iterator[str]:
             assert question.model is not None
             if tuple(oracle(question.model).encode(question.input["text"])) != right.ids:
                 yield f"{name}: not every pair of {block[0][0]} to {block[-1][0]} is merged"
+    for word in ends_of_ranges():
+        question, right = encoding_of_ranges([word])
+        assert question.model is not None
+        if textbook.split(word) != [word] or tuple(oracle(question.model).encode(f"\n{word}")) != right.ids:
+            yield f"{word!a}: is not one pre-token"
     for pair, word in pairs_of_characters().items():
         if word not in textbook.split(f"\n{word}") or b"".join(pair) not in word.encode():
             yield f"{pair}: {word!a} is no pre-token that holds it"
@@ -185,6 +191,41 @@ def _encodes_pairs(implementation: Implementation) -> Mismatch | None:
             if ask(implementation, question) != correct(question, right, implementation):
                 alone = (equals_oracle(implementation, encoding([one])[0], "LAW-ENCODE-1") for one in block)
                 return next(filter(None, alone), None) or equals_oracle(implementation, question, "LAW-ENCODE-1")
+    return None
+
+
+RANGES = {"L": "a", "N": "1", "other": "."}
+"""A character of each class. It is in one pre-token with a character of its own class only."""
+
+
+@cache
+def ends_of_ranges() -> Sequence[str]:
+    """Return the first and the last character of every range of one category, each after a character of its class.
+
+    White space is left out, and so are characters on whose classes engines differ.
+    """
+    chars = strategies.characters_at_edges()
+    return tuple(RANGES[_class(char)] + char for char in chars if not char.isspace())
+
+
+def encoding_of_ranges(words: Iterable[str]) -> tuple[Question, Ids]:
+    """Return a question in which the first two bytes of each of these words are merged, and its answer."""
+    spelled = [word.encode("utf-8") for word in words]
+    pairs = list(dict.fromkeys((word[:1], word[1:2]) for word in spelled))
+    ids = [index for word in spelled for index in (10, 256 + pairs.index((word[:1], word[1:2])), *word[2:])]
+    text = "".join(f"\n{word.decode()}" for word in spelled)
+    return Question("encode", strategies.with_ids(pairs), {"text": text}), Ids(tuple(ids))
+
+
+def _ranges(implementation: Implementation) -> Mismatch | None:
+    """The first and the last character of every range of letters, of numbers and of others is in its class."""
+    words = ends_of_ranges()
+    for start in range(0, len(words), BLOCK):
+        block = words[start : start + BLOCK]
+        question, right = encoding_of_ranges(block)
+        if ask(implementation, question) != correct(question, right, implementation):
+            alone = (equals_oracle(implementation, encoding_of_ranges([one])[0], "SPLIT-UNICODE-1") for one in block)
+            return next(filter(None, alone), None) or equals_oracle(implementation, question, "SPLIT-UNICODE-1")
     return None
 
 
@@ -251,6 +292,7 @@ def _pairs_of_blanks() -> Model:
 PROPERTIES: tuple[Property, ...] = (
     fixed("law-train-pairs", "LAW-TRAIN-1", "trainer", ("train",), _trains_pairs),
     fixed("law-encode-pairs", "LAW-ENCODE-1", "encoder", ("encode",), _encodes_pairs),
+    fixed("law-split-ranges", "SPLIT-UNICODE-1", "encoder", ("encode",), _ranges),
     fixed("law-encode-lengths", "LAW-ENCODE-1", "encoder", ("encode",), _lengths),
     fixed("law-stream-cuts", "LAW-STREAM-1", "streaming", ("encode_iterable",), _cuts),
 )

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from itertools import pairwise, product
+from itertools import accumulate, pairwise, product
 from typing import Any
 
 import pytest
 from helpers.wrong_tokenizers import Whole
 
 from bpe_conformance.implementation.implementation import Implementation
+from bpe_conformance.known_bugs.correct import Encoder
 from bpe_conformance.properties import complete
 from bpe_conformance.properties.engine import Effort, Found
 from bpe_conformance.reference import Tokenizer, textbook
@@ -55,6 +56,29 @@ class WrongFor111(Whole):
         return super().encode(text)[: None if len(text) != 111 else -1]
 
 
+class TableOfLetters(Encoder):
+    """Splits by a table of ranges, in which these characters have the class of another one."""
+
+    characters, other = "[\U00010a80-\U00010a9c]", "\u00a7"
+
+    def split(self, segment: str) -> list[str]:
+        pieces = super().split(re.sub(self.characters, self.other, segment))
+        ends = [0, *accumulate(map(len, pieces))]
+        return [segment[start:end] for start, end in pairwise(ends)]
+
+
+class TableEndsEarly(TableOfLetters):
+    """U+0BF2 is the last number of its range."""
+
+    characters = "\u0bf2"
+
+
+class TableEndsLate(TableOfLetters):
+    """U+10A9D is a number after a range of letters."""
+
+    characters, other = "\U00010a9d", "a"
+
+
 def run(name: str, target: Any) -> Found | None:
     return PROPERTIES[name].run(Implementation("x", target), Effort())
 
@@ -64,6 +88,9 @@ def run(name: str, target: Any) -> Found | None:
     [
         ("law-train-pairs", NeverLearnsQz),
         ("law-encode-pairs", NeverMergesBdC3),
+        ("law-split-ranges", TableOfLetters),
+        ("law-split-ranges", TableEndsEarly),
+        ("law-split-ranges", TableEndsLate),
         ("law-encode-lengths", WrongFor111),
         ("law-stream-cuts", CutsAt37),
         ("law-stream-cuts", CutsAfterNoBreakSpaces),
@@ -84,6 +111,9 @@ def test_the_failing_pair_is_shown_alone() -> None:
     assert encoded is not None
     assert encoded.mismatch.asked.model is not None
     assert encoded.mismatch.asked.model.merges == ((b"\xbd", b"\xc3"),)
+    split = run("law-split-ranges", TableEndsEarly)
+    assert split is not None
+    assert split.mismatch.asked.input["text"] == "\n1\u0bf2"
 
 
 def test_spaces_have_no_gap() -> None:
