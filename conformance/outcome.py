@@ -453,6 +453,7 @@ class Mismatch:
         depends_on: the other part that fails alone too.
         conventions: the smallest sets of (convention, value) pairs, not declared, under which the answer is correct.
         compared: the answer to the case as it is stored, with the default ids; None if that is `answer`.
+        clause_id: the clause that it breaks, if not that of the test.
     """
 
     asked: Question
@@ -462,6 +463,7 @@ class Mismatch:
     depends_on: Dependence | None = None
     conventions: tuple[tuple[tuple[str, str], ...], ...] = ()
     compared: Table | None = None
+    clause_id: str = ""
 
     @property
     def fingerprint(self) -> str:

@@ -308,8 +308,11 @@ class Search:
         found = [*self._found, *([self._made(mismatch)] if mismatch is not None else [])]
         if not found:
             return None
-        first, *more = (replace(one, case=as_yaml(one.mismatch.asked, clause_id, f"{self._id}-found")) for one in found)
+        first, *more = (replace(one, case=self._case(one.mismatch, clause_id)) for one in found)
         return replace(first, more=tuple(more))
+
+    def _case(self, mismatch: Mismatch, clause_id: str) -> str:
+        return as_yaml(mismatch.asked, mismatch.clause_id or clause_id, f"{self._id}-found")
 
     def _made(self, mismatch: Mismatch) -> Found:
         return Found(mismatch, self.examples)

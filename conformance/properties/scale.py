@@ -10,10 +10,8 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
-from string import ascii_lowercase
-from typing import Any
 
 from bpe_conformance.fixtures import Model, read_model
 from bpe_conformance.reference import textbook
@@ -38,7 +36,6 @@ from ..outcome import (
     Refusal,
     RowDivergence,
     Rows,
-    Table,
     Text,
     TextDivergence,
     first_difference,
@@ -48,37 +45,33 @@ from .asking import ask, correct_answer, fault_of, is_correct
 from .engine import Effort, Found, Property
 from .scale_inputs import (
     BLANK,
-    BLANK_RUNS,
-    BLANKS,
     DOUBLED,
+    LESS,
     LETTERS,
-    MIXED,
+    LONG_SPECIALS,
+    MANY_SPECIALS,
+    MORE_SIZES,
     ORDERED,
-    SPECIAL,
-    WORDS,
+    SEVENS,
     Posed,
     RepeatedText,
+    Row,
     Texts,
-    arbitrary_numbers,
     doubling,
     irregular_blocks,
     large_table,
     letters_of_large_table,
+    long_special,
     long_tokens,
     mixed_merges,
+    places_among,
+    with_more,
 )
+from .scale_training import large_trainings
 
-SIZES = (60, 1_100, 8_800, 70_000)
-LESS = (60, 1_100, 4_400, 17_200)
-MORE_SIZES = (280_000, 1_100_000)
-"""With `--bpe-scale`."""
 RUN_SIZES = (60, 500, 2_040, 8_000, 30_000, 70_000)
-MANY_SPECIALS = 1_100
-"""Published tables have 1,000."""
 DIFFERENT = (10, 1_000, 11_000, 70_000)
 """More pre-tokens than many caches hold: 10,000 or 65,536."""
-DIFFERENT_WORDS = (60, 1_000, 11_000)
-SEGMENTS = (9, 1_009, 8_009)
 MOST_BY_ORACLE = 1_100
 """The greatest size that the oracle answers, if a pattern other than GPT-2's is declared."""
 LIMIT = 2_048
@@ -94,41 +87,15 @@ SHORTEST, MOST_GROWTH = 0.02, 23
 # The table
 
 
-@dataclass(frozen=True)
-class _Row:
-    """One row of the table.
-
-    Attributes:
-        what: what is long.
-        sizes: from the smallest, which is not long.
-        pose: returns the question of a size and its correct answer.
-        may_refuse: whether it is one pre-token.
-    """
-
-    what: str
-    sizes: Sequence[int]
-    pose: Callable[[int], Posed]
-    may_refuse: bool = False
-
-    @property
-    def quick(self) -> float:
-        """If a size takes fewer seconds, the next one is asked without a forecast, which would be uncertain."""
-        return 0.05 if self.may_refuse else 0.3
-
-
-def _sizes(effort: Effort, sizes: Sequence[int] = SIZES) -> tuple[int, ...]:
-    return (*sizes, *(size for size in MORE_SIZES if effort.scale))
-
-
-def _long_texts(implementation: Implementation, effort: Effort) -> Iterator[_Row]:
+def _long_texts(implementation: Implementation, effort: Effort) -> Iterator[Row]:
     """A long text gives the ids of its parts."""
     texts = Texts(implementation)
     for text in (*texts.words, *texts.mixed, texts.runs):
-        yield _Row(text.what, _sizes(effort), text.encode)
+        yield Row(text.what, with_more(effort), text.encode)
     for text in texts.unspaced:
-        yield _Row(text.what, _sizes(effort, LESS), text.encode)
+        yield Row(text.what, with_more(effort, LESS), text.encode)
     if not texts.own:
-        yield _Row("different pre-tokens", DIFFERENT, _different)
+        yield Row("different pre-tokens", DIFFERENT, _different)
 
 
 def _different(count: int) -> Posed:
@@ -138,11 +105,11 @@ def _different(count: int) -> Posed:
     return Question("encode", model, {"text": text}), Ids(tuple(text.encode("ascii")))
 
 
-def _long_runs(implementation: Implementation, effort: Effort) -> Iterator[_Row]:
+def _long_runs(implementation: Implementation, effort: Effort) -> Iterator[Row]:
     """One long pre-token gives the ids that the merges give for the whole of it."""
     right = partial(oracle, conventions=implementation.conventions)
     for what, model, part, sizes in (
-        ("letters", ORDERED, "abc", RUN_SIZES),
+        ("letters", SEVENS, "abcdefg", RUN_SIZES),
         ("one letter", DOUBLED, "a", RUN_SIZES[:4]),
         ("white space", BLANK, "\t \n", RUN_SIZES[:5]),
         ("the byte 00", DOUBLED, "\0", RUN_SIZES[:3]),
@@ -153,7 +120,7 @@ def _long_runs(implementation: Implementation, effort: Effort) -> Iterator[_Row]
             ids = [*right(model).encode(part * 2) * (times // 2), *right(model).encode(part)]
             return Question("encode", model, {"text": part * times}), Ids(tuple(ids))
 
-        yield _Row(f"a pre-token of {what}", _sizes(effort, sizes), pose, may_refuse=True)
+        yield Row(f"a pre-token of {what}", with_more(effort, sizes), pose, may_refuse=True)
 
     def pose_irregular(size: int) -> Posed:
         blocks = irregular_blocks()
@@ -162,9 +129,9 @@ def _long_runs(implementation: Implementation, effort: Effort) -> Iterator[_Row]
         text = "".join(blocks[at] for at in chosen)
         return Question("encode", mixed_merges(), {"text": text}), Ids(tuple(one for at in chosen for one in ids[at]))
 
-    yield _Row("a pre-token that does not repeat", _sizes(effort, RUN_SIZES), pose_irregular, may_refuse=True)
-    yield _Row("a pre-token of long tokens", (*RUN_SIZES[::2], RUN_SIZES[-1]), long_tokens, may_refuse=True)
-    yield _Row("pre-tokens that differ in one letter", RUN_SIZES[:4], _alike, may_refuse=True)
+    yield Row("a pre-token that does not repeat", with_more(effort, RUN_SIZES), pose_irregular, may_refuse=True)
+    yield Row("a pre-token of long tokens", (*RUN_SIZES[::2], RUN_SIZES[-1]), long_tokens, may_refuse=True)
+    yield Row("pre-tokens that differ in one letter", RUN_SIZES[:4], _alike, may_refuse=True)
 
 
 def _alike(size: int) -> Posed:
@@ -175,7 +142,7 @@ def _alike(size: int) -> Posed:
     return Question("encode", read_model({}), {"text": text}), Ids(tuple(text.encode("ascii")))
 
 
-def _large_tables(implementation: Implementation, effort: Effort) -> Iterator[_Row]:
+def _large_tables(implementation: Implementation, effort: Effort) -> Iterator[Row]:
     """A table of more merges than 16 bits count gives the ids of a small one with the same merges of letters."""
 
     def pose(merges: int) -> Posed:
@@ -190,9 +157,10 @@ def _large_tables(implementation: Implementation, effort: Effort) -> Iterator[_R
         return Question("encode", model, {"text": text}), Ids(tuple(ids[token] for word in merged for token in word))
 
     if implementation.conventions["lookup"] == "pair":
-        yield _Row("a table", (len(letters_of_large_table().merges), len(large_table().merges)), pose)
+        yield Row("a table", (len(letters_of_large_table().merges), len(large_table().merges)), pose)
     if "special" in implementation.capabilities:
-        yield _Row("a table of special tokens", (3, MANY_SPECIALS), _many_specials)
+        yield Row("a table of special tokens", MANY_SPECIALS, _many_specials, clause="SPECIAL-SCAN-1")
+        yield Row("a special token", LONG_SPECIALS, _long_special, clause="SPECIAL-SCAN-1")
 
 
 def _many_specials(count: int) -> Posed:
@@ -200,32 +168,39 @@ def _many_specials(count: int) -> Posed:
     special = [*(f"<|{number}|>" for number in range(count - 2)), "| k", "[| k]"]
     model = strategies.with_ids((), special=special)
     ids = {token: index for index, token in model.vocab.items()}
-    places = (0, 1, 2, 99, 127, 128, 255, 256, 257, 511, 512, 999, 1_000, 1_023, 1_024, count - 1)
-    chosen = [special[at] for at in places if at < count]
+    chosen = [special[at] for at in places_among(count)]
     return Question("encode", model, {"text": "".join(chosen)}), Ids(tuple(ids[token.encode()] for token in chosen))
 
 
-def _stream_of_many_specials(count: int) -> Posed:
+def _long_special(length: int) -> Posed:
+    """Pose a text that ends in a special token of about this length."""
+    special = long_special(length)
+    return Question("encode", strategies.with_ids((), special=[special]), {"text": f"a{special}"}), Ids((97, 256))
+
+
+def _in_two_chunks(pose: Callable[[int], Posed], size: int) -> Posed:
     """Pose the same text as two chunks, of which the first ends within the last special token."""
-    question, right = _many_specials(count)
+    question, right = pose(size)
     text = question.input["text"]
     return Question("stream", question.model, {"chunks": [text[:-2], text[-2:]]}), right
 
 
-def _long_streams(implementation: Implementation, effort: Effort) -> Iterator[_Row]:
+def _long_streams(implementation: Implementation, effort: Effort) -> Iterator[Row]:
     """A long stream gives the ids of its parts, whatever its chunks."""
     texts = Texts(implementation)
     text = texts.words[-1]
-    yield _Row(f"{text.what} in chunks of 66,001", _sizes(effort), partial(text.stream, chunk=66_001))
-    yield _Row(f"{text.what} in chunks of 4,097", _sizes(effort, LESS), partial(text.stream, chunk=4_097))
+    yield Row(f"{text.what} in chunks of 66,001", with_more(effort), partial(text.stream, chunk=66_001))
+    yield Row(f"{text.what} in chunks of 4,097", with_more(effort, LESS), partial(text.stream, chunk=4_097))
     for text in texts.mixed:
-        yield _Row(f"{text.what} in chunks of 4", _sizes(effort, LESS), partial(text.stream, chunk=4))
-    yield _Row("empty chunks", EMPTY_CHUNKS, partial(_empty_chunks, texts.words[-1]))
+        yield Row(f"{text.what} in chunks of 4", with_more(effort, LESS), partial(text.stream, chunk=4))
+    yield Row("empty chunks", EMPTY_CHUNKS, partial(_empty_chunks, texts.words[-1]))
     for text in texts.unspaced:  # the first chunk ends within a contraction, and so do all others
         pose = partial(text.stream, chunk=4_095, first=4)
-        yield _Row(f"{text.what} in chunks of 4,095", _sizes(effort), pose)
+        yield Row(f"{text.what} in chunks of 4,095", with_more(effort), pose)
     if "special" in implementation.capabilities:
-        yield _Row("a stream with a table of special tokens", (3, 300), _stream_of_many_specials)
+        many, long = partial(_in_two_chunks, _many_specials), partial(_in_two_chunks, _long_special)
+        yield Row("a stream with a table of special tokens", MANY_SPECIALS[:3], many)
+        yield Row("a stream with a special token", LONG_SPECIALS, long)
 
 
 EMPTY_CHUNKS = (3, 3_000)
@@ -236,14 +211,14 @@ def _empty_chunks(text: RepeatedText, count: int) -> Posed:
     return Question("stream", text.model, {"chunks": [text.part, *[""] * count, text.part]}), Ids(text.ids * 2)
 
 
-def _large_batches(implementation: Implementation, effort: Effort) -> Iterator[_Row]:
+def _large_batches(implementation: Implementation, effort: Effort) -> Iterator[Row]:
     """A batch of thousands of texts gives a row for each."""
     texts = Texts(implementation)
     counts = (6, 101, 1_001, 10_007, *((70_001,) if effort.scale else ()))
     for text, sizes in ((texts.words[-1], counts), *((one, counts[:2]) for one in texts.mixed[1:])):
         right = oracle(text.model, implementation.conventions)
         rows = {one: tuple(right.encode(one)) for one in (" \n", text.part, "", f"{text.part} ", "x\n", "abc")}
-        yield _Row(f"texts, {text.what}", sizes, partial(_batch, text.model, rows))
+        yield Row(f"texts, {text.what}", sizes, partial(_batch, text.model, rows))
 
 
 def _batch(model: Model, rows: Mapping[str, tuple[int, ...]], count: int) -> Posed:
@@ -252,15 +227,15 @@ def _batch(model: Model, rows: Mapping[str, tuple[int, ...]], count: int) -> Pos
     return Question("batch", model, {"texts": texts}), Rows(tuple(rows[one] for one in texts))
 
 
-def _long_batches(implementation: Implementation, effort: Effort) -> Iterator[_Row]:
+def _long_batches(implementation: Implementation, effort: Effort) -> Iterator[Row]:
     """A batch with a long text between two short ones gives the ids of its parts."""
     text = Texts(implementation).words[-1]
-    yield _Row(f"{text.what} in a batch", _sizes(effort), text.batch)
+    yield Row(f"{text.what} in a batch", with_more(effort), text.batch)
 
 
-def _long_decodings(implementation: Implementation, effort: Effort) -> Iterator[_Row]:
+def _long_decodings(implementation: Implementation, effort: Effort) -> Iterator[Row]:
     """Many ids, several of them for each character, decode to the text."""
-    (text, *_), sizes = Texts(implementation).mixed, _sizes(effort)
+    (text, *_), sizes = Texts(implementation).mixed, with_more(effort)
     ids = {token: index for index, token in text.model.vocab.items()}
 
     def pose(size: int) -> Posed:
@@ -272,114 +247,12 @@ def _long_decodings(implementation: Implementation, effort: Effort) -> Iterator[
         token = (1 << size.bit_length() - 1) * "a"
         return Question("decode", doubling(size), {"ids": [254 + size.bit_length(), 98]}), Text(f"{token}b")
 
-    yield _Row("ids of bytes", sizes, pose)
+    yield Row("ids of bytes", sizes, pose)
     if not Texts(implementation).own:
-        yield _Row("the id of a token", RUN_SIZES, pose_token)
-    yield _Row("ids of mixed text", sizes, text.decode)
+        yield Row("the id of a token", RUN_SIZES, pose_token)
+    yield Row("ids of mixed text", sizes, text.decode)
     if "decode_bytes" in implementation.capabilities:
-        yield _Row("ids of mixed text, as bytes", sizes, text.decode_bytes)
-
-
-def _large_trainings(implementation: Implementation, effort: Effort) -> Iterator[_Row]:
-    """Training on a long text gives the merges of a short one whose counts are in the same order."""
-    if implementation.conventions["tie_break"] == "unspecified":
-        return
-    counts = (4, 260, 65_540)
-    for more, fewer in ((" ab", " xy"), (" xy", " ab")):
-        for by in (3, 10):  # counts of 8 and of 16 bits: both at their greatest, or one of them begins again
-
-            def pose(count: int, more: str = more, fewer: str = fewer, by: int = by) -> Posed:
-                given = {"text": fewer * max(1, count - by) + more * count, "vocab_size": 257, "special_tokens": []}
-                return _learned(implementation, given, fewer + more * 2)
-
-            sizes = counts if more == " ab" or effort.scale else counts[:2]
-            yield _Row(f"{more!a} {by} times more than {fewer!a}", sizes, pose)
-    different = (*DIFFERENT_WORDS, *((70_000,) if effort.scale else ()))  # more than 16 bits count
-    yield _Row("different pre-tokens to train on", different, partial(_different_words, implementation))
-    yield _Row("a pre-token to train on", LESS[:3], partial(_long_word, implementation), may_refuse=True)
-    yield _Row("a pair of equal letters", (80, ABOVE_16_BITS), partial(_frequent_pair, implementation))
-    yield _Row("different words, to the last merge", (15, 150), partial(_to_the_last_merge, implementation))
-    parts: list[tuple[str, list[str]]] = [(MIXED, []), (BLANK_RUNS, [])]
-    if "train-special" in implementation.capabilities:
-        yield _Row("segments that differ", SEGMENTS, partial(_segments, implementation))
-        yield _Row("special tokens that end in another", SEGMENTS, partial(_overlapping_specials, implementation))
-        parts.append((WORDS + BLANKS + WORDS + SPECIAL, [SPECIAL]))
-    for part, special in parts:
-
-        def repeat(size: int, part: str = part, special: list[str] = special) -> Posed:
-            given = {"text": part * max(3, size // len(part)), "vocab_size": 300, "special_tokens": special}
-            return _learned(implementation, given, part * 3)
-
-        yield _Row("a text to train on", _sizes(effort), repeat)
-
-
-def _different_words(implementation: Implementation, count: int) -> Posed:
-    """Pose training on this many words that occur once, which have a pair in common, and on one that occurs often.
-
-    The pair of all words is a little more frequent than that of ` xy`. When it is merged, all words change.
-    """
-
-    def text(count: int) -> str:
-        rest = ("".join("bcdefghi"[7_919 * at >> 3 * place & 7] for place in range(6)) for at in range(count))
-        words = (f" k{'j' if at % 2 else 'lmno'[at // 2 % 4]}{letters}" for at, letters in enumerate(rest))
-        return " xy" * (count - count // 25 - 1) + "".join(words)
-
-    given = {"text": text(count), "vocab_size": 260, "special_tokens": []}
-    return _learned(implementation, given, text(DIFFERENT_WORDS[0]))
-
-
-def _to_the_last_merge(implementation: Implementation, count: int) -> Posed:
-    """Pose training on different words until no pair is left: most pairs of the last hundreds of merges occur once."""
-    numbers = arbitrary_numbers()
-    words = ("".join(ascii_lowercase[next(numbers) % 26] for _ in range(2 + next(numbers) % 8)) for _ in range(count))
-    text = " ".join(words)
-    return _learned(implementation, {"text": text, "vocab_size": 2_256, "special_tokens": []}, text)
-
-
-def _segments(implementation: Implementation, count: int) -> Posed:
-    """Pose training on many segments. The first, the middle ones and the last each have a pair that the others lack."""
-
-    def text(count: int) -> str:
-        most = count // 2 + 3
-        return SPECIAL.join([most * " ab", *[" cd"] * count, most * " xy"])
-
-    given = {"text": text(count), "vocab_size": 263, "special_tokens": [SPECIAL]}
-    return _learned(implementation, given, text(SEGMENTS[0]))
-
-
-OVERLAPPING = f"cd{SPECIAL}"
-
-
-def _overlapping_specials(implementation: Implementation, count: int) -> Posed:
-    """Pose training on segments between special tokens that end in another one; their letters are not learned."""
-
-    def text(count: int) -> str:
-        return count * f" xy\n{OVERLAPPING}"
-
-    given = {"text": text(count), "vocab_size": 270, "special_tokens": [SPECIAL, OVERLAPPING]}
-    return _learned(implementation, given, text(2))
-
-
-def _long_word(implementation: Implementation, size: int) -> Posed:
-    """Pose training on a pre-token of this length, whose pair is more frequent than that of short ones."""
-    given = {"text": " xy" * 9 + " " + "ab" * (size // 2), "vocab_size": 257, "special_tokens": []}
-    return _learned(implementation, given, " xy ababab")
-
-
-ABOVE_16_BITS = (1 << 16) // 14 + 4
-
-
-def _frequent_pair(implementation: Implementation, count: int) -> Posed:
-    """Pose training on two pairs. The more frequent one occurs 14 times in each of this many words."""
-    fewer, more = " xy" * 1_000, " " + 15 * "a"
-    given = {"text": fewer + more * count, "vocab_size": 257, "special_tokens": []}
-    return _learned(implementation, given, " xy" + more)
-
-
-def _learned(implementation: Implementation, given: dict[str, Any], alike: str) -> Posed:
-    right = correct_answer(Question("train", None, {**given, "text": alike}), implementation.conventions)
-    assert isinstance(right, Table)
-    return Question("train", None, given), right
+        yield Row("ids of mixed text, as bytes", sizes, text.decode_bytes)
 
 
 # Asking
@@ -387,7 +260,7 @@ def _learned(implementation: Implementation, given: dict[str, Any], alike: str) 
 
 def _run(
     id_: str,
-    rows: Callable[[Implementation, Effort], Iterator[_Row]],
+    rows: Callable[[Implementation, Effort], Iterator[Row]],
     implementation: Implementation,
     effort: Effort,
 ) -> Found | None:
@@ -404,13 +277,13 @@ def _run(
     return dependent
 
 
-def _is_correct(row: _Row, implementation: Implementation) -> bool:
+def _is_correct(row: Row, implementation: Implementation) -> bool:
     """Return whether the known answers are correct under the declared pattern."""
     few = [row.pose(size) for size in row.sizes[:2] if size <= MOST_BY_ORACLE]
     return all(correct_answer(question, implementation.conventions) == right for question, right in few)
 
 
-def _first_wrong(id_: str, row: _Row, implementation: Implementation, effort: Effort) -> Found | None:
+def _first_wrong(id_: str, row: Row, implementation: Implementation, effort: Effort) -> Found | None:
     """Return the first wrong answer of a row. A wrong answer to the smallest size depends on another failure."""
     took: list[tuple[int, float]] = []
     for number, size in enumerate(row.sizes):
@@ -436,9 +309,9 @@ def _first_wrong(id_: str, row: _Row, implementation: Implementation, effort: Ef
         dependence: Dependence | None = fault_of(implementation, question, right, answer)
         if dependence == Dependence("undisturbed"):
             dependence = _of_encode(implementation, question, right) or (None if number else dependence)
-        return Found(
-            Mismatch(asked, Expectation((right,)), answer, _divergence(question, right, answer), dependence), number + 1
-        )
+        where = _divergence(question, right, answer)
+        wrong = Mismatch(asked, Expectation((right,)), answer, where, dependence, clause_id=row.clause)
+        return Found(wrong, number + 1)
     return None
 
 
@@ -516,7 +389,7 @@ def _rows(
     clause: str,
     class_: str,
     needs: tuple[str, ...],
-    rows: Callable[[Implementation, Effort], Iterator[_Row]],
+    rows: Callable[[Implementation, Effort], Iterator[Row]],
     any_model: bool = True,
 ) -> Property:
     return Property(id_, clause, class_, needs, partial(_run, id_, rows), rows.__doc__ or "", any_model)
@@ -531,7 +404,7 @@ PROPERTIES: tuple[Property, ...] = (
     _rows("law-large-batches", "LAW-LONG-1", "batch", BATCH, _large_batches),
     _rows("law-long-batches", "LAW-LONG-1", "batch", BATCH, _long_batches),
     _rows("law-long-decoding", "LAW-LONG-1", "decoder", ("decode",), _long_decodings),
-    _rows("law-train-large", "TRAIN-STABLE-1", "trainer", ("train",), _large_trainings, any_model=False),
+    _rows("law-train-large", "TRAIN-STABLE-1", "trainer", ("train",), large_trainings, any_model=False),
 )
 GROWTH = Property(*("law-growth", "SCALE-ENCODE-1", "encoder", ("encode",), _growth, _growth.__doc__ or ""))
 """Measured with `--bpe-scale` only."""

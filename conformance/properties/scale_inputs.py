@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from itertools import pairwise, product
@@ -14,6 +14,62 @@ from ..cases.expectations import oracle
 from ..implementation.implementation import Implementation
 from ..outcome import Answer, Bytes, Ids, Question, Rows, Text
 from . import strategies
+from .engine import Effort
+
+Posed = tuple[Question, Answer]
+"""A question and its correct answer."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """One row of the table.
+
+    Attributes:
+        what: what is long.
+        sizes: from the smallest, which is not long.
+        pose: returns the question of a size and its correct answer.
+        may_refuse: whether it is one pre-token.
+        clause: the clause that an incorrect answer breaks; "" is the property's.
+    """
+
+    what: str
+    sizes: Sequence[int]
+    pose: Callable[[int], Posed]
+    may_refuse: bool = False
+    clause: str = ""
+
+    @property
+    def quick(self) -> float:
+        """If a size takes fewer seconds, the next one is asked without a forecast, which would be uncertain."""
+        return 0.05 if self.may_refuse else 0.3
+
+
+SIZES = (60, 1_100, 8_800, 70_000)
+LESS = (60, 1_100, 4_400, 17_200)
+MORE_SIZES = (280_000, 1_100_000)
+"""With `--bpe-scale`."""
+
+
+MANY_SPECIALS = (3, 20, 300, 1_100)
+"""Published tables have 1,000 special tokens."""
+LONG_SPECIALS = (9, 300, 4_100)
+
+
+def long_special(length: int) -> str:
+    """Return a special token of about this length."""
+    return f"<|{'pq' * (length // 2)}|>"
+
+
+def places_among(count: int) -> list[int]:
+    """Return indexes in a list of this length: the first and the last ones, and those at common limits."""
+    limits = (0, 1, 2, 4, 15, 16, 99, 127, 128, 255, 256, 257, 511, 512, 999, 1_000, 1_023, 1_024)
+    return [*(at for at in limits if at < count - 1), count - 1]
+
+
+def with_more(effort: Effort, sizes: Sequence[int] = SIZES) -> tuple[int, ...]:
+    """Return these sizes and, with `--bpe-scale`, those up to a million."""
+    return (*sizes, *(size for size in MORE_SIZES if effort.scale))
+
 
 SPECIAL = "<|en|>"
 
@@ -52,6 +108,10 @@ UNSPACED = read_model({"merges": [["'", "l"], ["'l", "l"], ["a", "b"], [{"hex": 
 """A text without white space that is cut after a pre-token or a full stop has other ids."""
 ORDERED = read_model({"merges": [["b", "c"], ["a", "b"], ["ab", "c"]]})
 """In a run of abc, (b,c) is merged first: the longest tokens are wrong."""
+SEVENS = read_model(
+    {"merges": [["f", "g"], ["b", "c"], ["d", "e"], ["de", "fg"], ["a", "bc"], ["abc", "defg"], ["a", "b"], ["c", "d"]]}
+)
+"""In a run of abcdefg, each token has seven letters. A run that is cut at any other position has other ids."""
 DOUBLED = read_model({"merges": [["a", "a"]]})
 """A run of an odd length is merged from the left: its last letter stays alone."""
 BLANK = read_model({"merges": [["\t", " "], ["\t ", "\n"]]})
@@ -103,10 +163,6 @@ def letters_of_large_table() -> Model:
 
 def _join(letters: Iterable[str]) -> bytes:
     return "".join(letters).encode("ascii")
-
-
-Posed = tuple[Question, Answer]
-"""A question and its correct answer."""
 
 
 def long_tokens(size: int) -> Posed:

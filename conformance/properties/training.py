@@ -41,7 +41,11 @@ def _special(implementation: Implementation, question: Question) -> Mismatch | N
 
 def _pattern(implementation: Implementation, question: Question) -> Mismatch | None:
     """Training splits by the pattern that is passed."""
-    return equals_oracle(implementation, question, "TRAIN-SPLIT-1")
+    mismatch = equals_oracle(implementation, question, "TRAIN-SPLIT-1")
+    given = {key: value for key, value in question.input.items() if key != "pattern"}
+    if mismatch is None or equals_oracle(implementation, replace(question, input=given), "LAW-TRAIN-1") is None:
+        return mismatch
+    return replace(mismatch, clause_id="LAW-TRAIN-1")  # it is incorrect without that pattern, too
 
 
 def _any(implementation: Implementation) -> Questions:

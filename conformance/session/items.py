@@ -173,6 +173,8 @@ class BpeItem(pytest.Item):
         if found is None and changes:
             found = engine.Found(Mismatch(self.question(), Expectation((Unchanged(),)), Changed(tuple(changes))))
             self.clause = self.run.spec.clauses.get(UNDISTURBED, self.clause)
+        elif found is not None and found.mismatch.clause_id:
+            self.clause = self.run.spec.clauses[found.mismatch.clause_id]
         state, reason = self._state(found)
         fields: dict[str, Any] = {"reason": reason, "stale": found is None and state == "failed"}
         if found is not None:

@@ -251,6 +251,16 @@ def test_properties_share_two_new_processes(monkeypatch: pytest.MonkeyPatch) -> 
     assert not any(one.client.pid for one in started)
 
 
+@pytest.mark.parametrize(
+    ("target", "clause"), [(wrong.TrainsByDefaultPattern, "TRAIN-SPLIT-1"), (BUGS["tie-first-seen"], "LAW-TRAIN-1")]
+)
+def test_a_trainer_that_is_wrong_by_any_pattern_does_not_break_the_rule_of_the_split(target: type, clause: str) -> None:
+    broken = found("law-train-pattern", target, Effort())
+    assert broken is not None
+    assert (broken.mismatch.clause_id or "TRAIN-SPLIT-1") == clause
+    assert broken.case.startswith(f"clause: {clause}\n")
+
+
 class SpecialsInListOrder(wrong.Whole):
     """Finds special tokens in the order of the list. `train` takes a pattern, the constructor takes none."""
 

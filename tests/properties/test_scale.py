@@ -278,6 +278,73 @@ class StaleEntriesInLongWords(Encoder):
         return [known[part] for part in parts if part is not None]
 
 
+class TrainsWithFourSpecials(Trainer):
+    """Cuts out the first special tokens only."""
+
+    most = 4
+
+    def cut(self, text: str, special: list[str]) -> list[str]:
+        return super().cut(text, special[: self.most])
+
+
+class TrainsWith16Specials(TrainsWithFourSpecials):
+    most = 16
+
+
+class TrainsWith255Specials(TrainsWithFourSpecials):
+    most = 255
+
+
+class TrainsWithShortSpecials(Trainer):
+    def cut(self, text: str, special: list[str]) -> list[str]:
+        return super().cut(text, [token for token in special if len(token) <= 255])
+
+
+class FindsShortSpecials(Encoder):
+    def build(self, *arguments: Any) -> None:
+        super().build(*arguments)
+        self.special = [token for token in self.special if len(token) <= 1_000]
+
+
+class WaitsForShortSpecials(Tokenizer):
+    """Holds back as much of a stream as the longest special token, but at most 512 characters."""
+
+    def encode_iterable(self, chunks: Iterable[str]) -> Iterator[int]:
+        text = "".join(chunks)
+        end = len(text) - 512 if text.startswith("a<|pq") and len(text) > 600 else len(text)
+        yield from self.encode(text[:end])
+        yield from self.encode(text[end:])
+
+
+class PreTokensCutAt65536Bytes(Encoder):
+    def encode_pre_token(self, pre_token: str) -> list[int]:
+        word = self.atoms(pre_token)
+        parts = (word[start : start + 65_536] for start in range(0, len(word), 65_536))
+        return [self.ids[token] for part in parts for token in self.merge(part)]
+
+
+class LeavesOutWordsOf5001Bytes(Trainer):
+    def words(self, text: str, special: list[str], pattern: str) -> Words:
+        return [word for word in super().words(text, special, pattern) if len(word[0]) <= 5_000]
+
+
+class CutsWordsToTrainOn(Trainer):
+    longest = 5_000
+
+    def split(self, segment: str, pattern: str) -> list[str]:
+        words = super().split(segment, pattern)
+        return [word[start : start + self.longest] for word in words for start in range(0, len(word), self.longest)]
+
+
+class CutsWordsAt65536(CutsWordsToTrainOn):
+    longest = 65_536
+
+
+class BreaksTiesAmong500(Trainer):
+    def choose(self, counts: Any, ids: Any) -> Merge:
+        return super().choose(dict(Counter(counts).most_common(500)), ids)
+
+
 class CutsAtTheFirstSpecialToken(Trainer):
     """Cuts a long text at the first special token, even inside another one, to count its parts separately."""
 
@@ -311,6 +378,9 @@ def test_every_known_bug_with_long_inputs_is_caught(bug: str) -> None:
         ("law-long-texts", OverwritesItsCache),
         ("law-long-texts", CutsAtSpaces),
         ("law-long-texts", CutsAtLineFeeds),
+        ("law-long-runs", PreTokensCutAt65536Bytes),
+        ("law-large-table", FindsShortSpecials),
+        ("law-long-streams", WaitsForShortSpecials),
         ("law-train-large", PairCountsWrap),
         ("law-train-large", LeavesOutLongWords),
         ("law-train-large", TakesTheGreaterCount),
@@ -340,6 +410,39 @@ def test_tokenizer_that_is_wrong_for_long_input_fails(property_id: str, target: 
     assert found is not None
     assert found.mismatch.depends_on is None
     assert "size" in found.mismatch.asked.context
+
+
+@pytest.mark.parametrize(
+    ("clause", "target"),
+    [
+        ("TRAIN-SPECIAL-1", TrainsWithFourSpecials),
+        ("TRAIN-SPECIAL-1", TrainsWith16Specials),
+        ("TRAIN-SPECIAL-1", TrainsWith255Specials),
+        ("TRAIN-SPECIAL-1", TrainsWithShortSpecials),
+        ("TRAIN-SPECIAL-1", CutsAtTheFirstSpecialToken),
+        ("TRAIN-LENGTH-1", LeavesOutWordsOf5001Bytes),
+        ("TRAIN-LENGTH-1", CutsWordsToTrainOn),
+        ("TRAIN-LENGTH-1", CutsWordsAt65536),
+        ("TRAIN-TIE-1", BreaksTiesAmong500),
+        ("TRAIN-WEIGHT-1", CountsWrapAt16Bits),
+        ("TRAIN-WEIGHT-1", ForgetsRareWords),
+        ("TRAIN-WEIGHT-1", LeavesOutTheRest),
+        ("TRAIN-STABLE-1", TrainsOnBlocks),
+    ],
+)
+def test_a_trainer_breaks_the_clause_of_its_row(clause: str, target: type) -> None:
+    found = run("law-train-large", target)
+    assert found is not None
+    assert found.mismatch.depends_on is None
+    assert found.mismatch.clause_id == clause
+
+
+def test_every_row_names_a_clause_of_a_must_and_grows_by_steps() -> None:
+    clauses, implementation = installed_spec().clauses, Implementation("x", Tokenizer)
+    for one in scale.PROPERTIES:
+        for row in one.run.args[1](implementation, Effort()):  # type: ignore[attr-defined]
+            assert not row.clause or clauses[row.clause].level == "must"
+            assert list(row.sizes) == sorted(row.sizes)
 
 
 def test_a_trainer_that_counts_in_groups_passes() -> None:

@@ -169,6 +169,23 @@ def test_a_property_with_a_wrong_control_counts_where_nothing_else_fails(project
     found.assert_outcomes(passed=1, failed=1)
 
 
+EIGHT_BITS = """
+from bpe_conformance.known_bugs.correct import Trainer
+
+class Counts(Trainer):
+    def words(self, text, special, pattern):
+        return [(word, count & 0xFF) for word, count in super().words(text, special, pattern)]
+"""
+
+
+def test_a_property_names_the_clause_of_the_row_that_is_wrong(project: Project) -> None:
+    project.write("eight_bits.py", EIGHT_BITS)
+    found = project.pytester.runpytest_inprocess(
+        "conformance", "--adapter", "eight_bits:Counts", "--bpe-case", "law-train-large"
+    )
+    found.stdout.fnmatch_lines(["FAILED law-train-large [[]TRAIN-WEIGHT-1, MUST[]]*"])
+
+
 def test_a_class_whose_cases_are_all_skipped_has_no_verdict() -> None:
     decode, skipped = outcome(some("decode"), None), replace(outcome(some("encode"), None), state="skipped")
     about_lists = replace(outcome(some("encode"), None), kind="property")

@@ -1,0 +1,179 @@
+"""Long training texts. Their merges are those of a short text whose counts are in the same order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from string import ascii_letters, ascii_lowercase
+from typing import Any
+
+from ..implementation.implementation import Implementation
+from ..outcome import Question, Table
+from .asking import correct_answer
+from .engine import Effort
+from .scale_inputs import (
+    BLANK_RUNS,
+    BLANKS,
+    LESS,
+    LONG_SPECIALS,
+    MANY_SPECIALS,
+    MIXED,
+    SPECIAL,
+    WORDS,
+    Posed,
+    Row,
+    arbitrary_numbers,
+    long_special,
+    places_among,
+    with_more,
+)
+
+COUNTS = (4, 260, 65_540)
+DIFFERENT_WORDS = (60, 1_000, 11_000)
+LONG_WORDS = (*LESS, 70_000)
+SEGMENTS = (9, 1_009, 8_009)
+TIES = (9, 90, 700, 2_700)
+ABOVE_16_BITS = (1 << 16) // 14 + 4
+
+
+def large_trainings(implementation: Implementation, effort: Effort) -> Iterator[Row]:
+    """Training on a long text gives the merges of a short one whose counts are in the same order."""
+    if implementation.conventions["tie_break"] == "unspecified":
+        return
+    for what, clause, sizes, pose in _table(implementation, effort):
+        yield Row(what, sizes, partial(pose, implementation), clause=clause)
+    long_word = partial(_long_word, implementation)
+    yield Row("a pre-token to train on", LONG_WORDS, long_word, may_refuse=True, clause="TRAIN-LENGTH-1")
+
+
+Poser = Callable[[Implementation, int], Posed]
+
+
+def _table(implementation: Implementation, effort: Effort) -> Iterator[tuple[str, str, tuple[int, ...], Poser]]:
+    """Yield what is long, the clause that an incorrect answer breaks, the sizes, and what poses one of them."""
+    for more, fewer in ((" ab", " xy"), (" xy", " ab")):
+        for by in (3, 10):  # counts of 8 and of 16 bits: both at their greatest, or one of them begins again
+            pose = partial(_counts, more=more, fewer=fewer, by=by)
+            sizes = COUNTS if more == " ab" or effort.scale else COUNTS[:2]
+            yield f"{more!a} {by} times more than {fewer!a}", "TRAIN-WEIGHT-1", sizes, pose
+    different = (*DIFFERENT_WORDS, *((70_000,) if effort.scale else ()))  # more than 16 bits count
+    yield "different pre-tokens to train on", "TRAIN-WEIGHT-1", different, _different_words
+    yield "a pair of equal letters", "TRAIN-WEIGHT-1", (80, ABOVE_16_BITS), _frequent_pair
+    yield "different words, to the last merge", "TRAIN-RECOUNT-1", (15, 150), _to_the_last_merge
+    tie = "TRAIN-TIE-1" if implementation.conventions["tie_break"] == "lex-greater" else "TRAIN-TIE-2"
+    yield "pairs that occur once", tie, TIES, _tied_pairs
+    parts: list[tuple[str, list[str]]] = [(MIXED, []), (BLANK_RUNS, [])]
+    if "train-special" in implementation.capabilities:
+        yield "segments that differ", "TRAIN-WEIGHT-1", SEGMENTS, _segments
+        yield "special tokens that end in another", "TRAIN-SPECIAL-1", SEGMENTS, _overlapping_specials
+        yield "special tokens in a training text", "TRAIN-SPECIAL-1", MANY_SPECIALS, _many_specials
+        yield "a special token in a training text", "TRAIN-SPECIAL-1", LONG_SPECIALS, _long_special
+        parts.append((WORDS + BLANKS + WORDS + SPECIAL, [SPECIAL]))
+    for part, special in parts:
+        pose = partial(_repeated, part=part, special=special)
+        yield "a text to train on", "TRAIN-STABLE-1", with_more(effort), pose
+
+
+def _counts(implementation: Implementation, count: int, more: str, fewer: str, by: int) -> Posed:
+    """Pose training on two words that occur this often, and less often by a few."""
+    given = {"text": fewer * max(1, count - by) + more * count, "vocab_size": 257, "special_tokens": []}
+    return _learned(implementation, given, fewer + more * 2)
+
+
+def _repeated(implementation: Implementation, size: int, part: str, special: list[str]) -> Posed:
+    """Pose training on a text of about this length that repeats a part."""
+    given = {"text": part * max(3, size // len(part)), "vocab_size": 300, "special_tokens": special}
+    return _learned(implementation, given, part * 3)
+
+
+def _different_words(implementation: Implementation, count: int) -> Posed:
+    """Pose training on this many words that occur once, which have a pair in common, and on one that occurs often.
+
+    The pair of all words is a little more frequent than that of ` xy`. When it is merged, all words change.
+    """
+
+    def text(count: int) -> str:
+        rest = ("".join("bcdefghi"[7_919 * at >> 3 * place & 7] for place in range(6)) for at in range(count))
+        words = (f" k{'j' if at % 2 else 'lmno'[at // 2 % 4]}{letters}" for at, letters in enumerate(rest))
+        return " xy" * (count - count // 25 - 1) + "".join(words)
+
+    given = {"text": text(count), "vocab_size": 260, "special_tokens": []}
+    return _learned(implementation, given, text(DIFFERENT_WORDS[0]))
+
+
+def _to_the_last_merge(implementation: Implementation, count: int) -> Posed:
+    """Pose training on different words until no pair is left: most pairs of the last hundreds of merges occur once."""
+    numbers = arbitrary_numbers()
+    words = ("".join(ascii_lowercase[next(numbers) % 26] for _ in range(2 + next(numbers) % 8)) for _ in range(count))
+    text = " ".join(words)
+    return _learned(implementation, {"text": text, "vocab_size": 2_256, "special_tokens": []}, text)
+
+
+def _tied_pairs(implementation: Implementation, count: int) -> Posed:
+    """Pose training on this many pairs that occur once. The tie-break prefers one that is far from both ends."""
+    letters = len(ascii_letters)
+    pairs = (divmod(491 * at % letters**2, letters) for at in range(count))
+    text = "\n".join(ascii_letters[left] + ascii_letters[right] for left, right in pairs)
+    return _learned(implementation, {"text": text, "vocab_size": 257, "special_tokens": []}, text)
+
+
+def _segments(implementation: Implementation, count: int) -> Posed:
+    """Pose training on many segments. The first, the middle ones and the last each have a pair that the others lack."""
+
+    def text(count: int) -> str:
+        most = count // 2 + 3
+        return SPECIAL.join([most * " ab", *[" cd"] * count, most * " xy"])
+
+    given = {"text": text(count), "vocab_size": 263, "special_tokens": [SPECIAL]}
+    return _learned(implementation, given, text(SEGMENTS[0]))
+
+
+OVERLAPPING = f"cd{SPECIAL}"
+
+
+def _overlapping_specials(implementation: Implementation, count: int) -> Posed:
+    """Pose training on segments between special tokens that end in another one; their letters are not learned."""
+
+    def text(count: int) -> str:
+        return count * f" xy\n{OVERLAPPING}"
+
+    given = {"text": text(count), "vocab_size": 270, "special_tokens": [SPECIAL, OVERLAPPING]}
+    return _learned(implementation, given, text(2))
+
+
+def _many_specials(implementation: Implementation, count: int) -> Posed:
+    """Pose training with this many special tokens. If one in the text is not cut out, its pairs are more frequent."""
+    special = [f"<|{number}|>" for number in range(count)]
+    text = " xy" + "".join(2 * special[at] for at in places_among(count))
+    return _learned(implementation, {"text": text, "vocab_size": 257 + count, "special_tokens": special}, text)
+
+
+def _long_special(implementation: Implementation, length: int) -> Posed:
+    """Pose training on a special token of about this length, whose pairs would be the most frequent."""
+    special = long_special(length)
+    text = f" xy{special}" * 3
+    return _learned(implementation, {"text": text, "vocab_size": 258, "special_tokens": [special]}, text)
+
+
+def _long_word(implementation: Implementation, size: int) -> Posed:
+    """Pose training on a pre-token of this length. If a pair is lost at a cut, another one is as frequent."""
+
+    def text(times: int) -> str:
+        return " xy" * (times - 1) + " " + "abc" * times
+
+    given = {"text": text(size // 3), "vocab_size": 260, "special_tokens": []}
+    return _learned(implementation, given, text(4))
+
+
+def _frequent_pair(implementation: Implementation, count: int) -> Posed:
+    """Pose training on two pairs. The more frequent one occurs 14 times in each of this many words."""
+    fewer, more = " xy" * 1_000, " " + 15 * "a"
+    given = {"text": fewer + more * count, "vocab_size": 257, "special_tokens": []}
+    return _learned(implementation, given, " xy" + more)
+
+
+def _learned(implementation: Implementation, given: dict[str, Any], alike: str) -> Posed:
+    """Return a training, and the result of the same training on another text, which is the same."""
+    right = correct_answer(Question("train", None, {**given, "text": alike}), implementation.conventions)
+    assert isinstance(right, Table)
+    return Question("train", None, given), right
