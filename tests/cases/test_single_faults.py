@@ -29,11 +29,17 @@ class LoadsAllLinesButTheLast(Whole):
         return super().from_files(vocab, merges, special_tokens)
 
 
+class WritesTheBytesOfFileNames(Whole):
+    def encode(self, text: str, **keywords: Any) -> list[int]:
+        return super().encode(text.encode("utf-8", "surrogateescape").decode("utf-8"))
+
+
 @pytest.mark.parametrize(
     ("case", "target"),
     [
         ("merge-gpt2-last-merges", LosesTheLastMerge),
         ("file-load-gpt2", LoadsAllLinesButTheLast),
+        ("error-surrogate-escaped-bytes", WritesTheBytesOfFileNames),
     ],
 )
 def test_a_single_fault_is_caught(case: str, target: type) -> None:

@@ -226,6 +226,11 @@ class LeavesOutSurrogates(Whole):
         return [self.encode(text.encode("utf-8", "ignore").decode("utf-8")) for text in texts]
 
 
+class WritesBytesOfFileNamesInBatches(Whole):
+    def encode_batch(self, texts: list[str]) -> list[list[int]]:
+        return [self.encode(text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")) for text in texts]
+
+
 class SavesBackwards(Whole):
     def save(self, folder: str) -> None:
         Tokenizer(self.vocab, self.merges[::-1], self._special).save(Path(folder))

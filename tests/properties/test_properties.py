@@ -57,6 +57,7 @@ WRONG: list[tuple[str, Any]] = [
     ("law-stream-error", "error-of-chunks-ends-stream"),
     ("law-batch", "rows-padded"),
     ("law-batch-bad-text", wrong.LeavesOutSurrogates),
+    ("law-batch-bad-text", wrong.WritesBytesOfFileNamesInBatches),
     ("law-load", wrong.LoadsInKeyOrder),
     ("law-load-long", wrong.LoadsShortLines),
     ("law-save", wrong.SavesBackwards),
