@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import product
@@ -109,6 +109,54 @@ def _long_entries(implementation: Implementation) -> Mismatch | None:
     return Mismatch(asked, Expectation((right,)), answer, depends_on=dependence)
 
 
+NAMES = ("plain", "a b", "v1.0", "c.json [d] (e) {0} %41&#$f")
+"""Names of directories and files. Code that takes a path apart, or fills it into a command, fails for some of them."""
+
+
+def _names(implementation: Implementation) -> Mismatch | None:
+    """Files of any names, in directories of any names, are loaded, and files are saved in these directories."""
+    model = strategies.with_ids(ASCII_MERGES)
+    question = Question("encode", model, {"text": "ab 1234"})
+    right = correct_answer(question, implementation.conventions)
+    ways: list[tuple[str, str, Callable[..., tuple[Path, Path]]]] = [
+        ("FILE-LOAD-1", "loaded from a directory", _write_into),
+        ("FILE-LOAD-1", "loaded from two directories, from files", _write_apart),
+    ]
+    if "save" in implementation.capabilities:
+        ways.append(("FILE-SAVE-1", "saved in a directory", partial(_save_into, implementation)))
+    for name, (clause, how, write) in product(NAMES, ways):
+
+        def load(name: str = name, write: Callable[..., tuple[Path, Path]] = write) -> Answer:
+            with scratch_folder() as folder:
+                loaded = implementation.from_files(*write(model, folder, name), None)
+            return Ids(tuple(loaded.encode("ab 1234")))
+
+        answer = contained(implementation, load)
+        if answer != right:
+            depends = Dependence("undisturbed") if name == NAMES[0] and write is not _write_apart else None
+            asked = replace(question, context=f"{how} {name!r}")
+            return Mismatch(asked, Expectation((right,)), answer, depends_on=depends, clause_id=clause)
+    return None
+
+
+def _write_into(model: Model, folder: Path, name: str) -> tuple[Path, Path]:
+    (folder / name).mkdir()
+    return gpt2_files.write(model, folder / name)
+
+
+def _write_apart(model: Model, folder: Path, name: str) -> tuple[Path, Path]:
+    for place in ("1", "2"):
+        (folder / place).mkdir()
+    vocab, merges = gpt2_files.write(model, folder)
+    return vocab.rename(folder / "1" / name), merges.rename(folder / "2" / name)
+
+
+def _save_into(implementation: Implementation, model: Model, folder: Path, name: str) -> tuple[Path, Path]:
+    (folder / name).mkdir()
+    implementation.build(model).save(folder / name)
+    return _files(folder / name)
+
+
 def _new_ids(implementation: Implementation) -> Mismatch | None:
     """`save` keeps the ids of special tokens, even if they are listed in another order later."""
     special = ("<a>", "<b>", "<c>")
@@ -206,6 +254,7 @@ SAVING = ("save", "from_files", "encode")
 PROPERTIES: tuple[Property, ...] = (
     drawn("law-load", "FILE-LOAD-1", "files", ("from_files", "encode"), _loadings, _loaded, 20),
     fixed("law-load-long", "FILE-LOAD-1", "files", ("from_files", "encode"), _long_entries),
+    fixed("law-file-names", "FILE-LOAD-1", "files", ("from_files", "encode"), _names),
     drawn("law-save", "LAW-SAVE-1", "files", SAVING, strategies.mixed_encodings, _saved, 20),
     fixed("law-saved-numbers", "FILE-SAVE-1", "files", (*SAVING, "special"), _new_ids),
     fixed("law-saved-over", "LAW-SAVE-1", "files", SAVING, _saved_over),

@@ -285,3 +285,23 @@ class LoadsInKeyOrder(Whole):
         spelled = json.loads(Path(vocab).read_text("utf-8"))
         Path(vocab).write_text(json.dumps({key: index for index, key in enumerate(spelled)}), "utf-8")
         return super().from_files(vocab, merges, special_tokens)
+
+
+class LoadsNamesUpToTheFirstDot(Whole):
+    @classmethod
+    def from_files(cls, vocab: str, merges: str, special_tokens: list[str] | None = None) -> Whole:
+        return super().from_files(f"{vocab.split('.')[0]}.json", f"{merges.split('.')[0]}.txt", special_tokens)
+
+
+class LoadsMergesBesideTheVocabulary(Whole):
+    @classmethod
+    def from_files(cls, vocab: str, merges: str, special_tokens: list[str] | None = None) -> Whole:
+        return super().from_files(vocab, str(Path(vocab).with_name(Path(merges).name)), special_tokens)
+
+
+class SavesUpToTheFirstSpace(Whole):
+    """Passes the directory to a shell without quotes."""
+
+    def save(self, folder: str) -> None:
+        Path(folder.split()[0]).mkdir(exist_ok=True)
+        super().save(folder.split()[0])

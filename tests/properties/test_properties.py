@@ -60,6 +60,9 @@ WRONG: list[tuple[str, Any]] = [
     ("law-batch-bad-text", wrong.WritesBytesOfFileNamesInBatches),
     ("law-load", wrong.LoadsInKeyOrder),
     ("law-load-long", wrong.LoadsShortLines),
+    ("law-file-names", wrong.LoadsNamesUpToTheFirstDot),
+    ("law-file-names", wrong.LoadsMergesBesideTheVocabulary),
+    ("law-file-names", wrong.SavesUpToTheFirstSpace),
     ("law-save", wrong.SavesBackwards),
     ("law-save", wrong.SortsTheCallersSpecialsWhenLoaded),
     ("law-saved-numbers", wrong.SavesWithoutNewIds),
@@ -74,6 +77,20 @@ IN_NEW_PROCESSES = {
 
 def found(property_id: str, target: Any, effort: Effort = QUICK) -> Found | None:
     return PROPERTIES[property_id].run(Implementation("x", target), effort)
+
+
+@pytest.mark.parametrize(
+    ("target", "clause", "context"),
+    [
+        (wrong.LoadsNamesUpToTheFirstDot, "FILE-LOAD-1", "loaded from two directories, from files 'plain'"),
+        (wrong.LoadsMergesBesideTheVocabulary, "FILE-LOAD-1", "loaded from two directories, from files 'plain'"),
+        (wrong.SavesUpToTheFirstSpace, "FILE-SAVE-1", "saved in a directory 'a b'"),
+    ],
+)
+def test_a_path_that_is_taken_apart_is_named_with_its_clause(target: type, clause: str, context: str) -> None:
+    one = found("law-file-names", target)
+    assert one is not None
+    assert (one.mismatch.clause_id, one.mismatch.asked.context) == (clause, context)
 
 
 def test_save_may_refuse_a_directory_that_is_in_use() -> None:
