@@ -22,6 +22,9 @@ from bpe_conformance.reference.textbook import Word
 NAMES = ("<s>", "</s>", "<unk>", "[PAD]", "<|im_start|>")
 """Names of special tokens that people write into their code."""
 
+INHERITED = frozenset({"constructor", "toString", "valueOf", "hasOwnProperty", "isPrototypeOf", "__proto__"})
+"""Members of every plain object in JavaScript."""
+
 ENOUGH = 2_048
 """How many characters a stream collects before it looks for a position to cut."""
 

@@ -12,7 +12,7 @@ from bpe_conformance.fixtures import spell, unspell
 from bpe_conformance.reference import textbook
 from bpe_conformance.reference.textbook import Word
 
-from .correct import Encoder
+from .correct import INHERITED, Encoder
 from .variants import add_variants
 
 
@@ -301,6 +301,13 @@ class CacheKeyedByStrippedWord(Encoder):
         first: dict[str, str] = {}
         words = [first.setdefault(pre_token.strip(), pre_token) for pre_token in self.split(segment)]
         return [index for word in words for index in self.encode_pre_token(word)]
+
+
+class CacheInPlainObject(Encoder):
+    def encode_pre_token(self, pre_token: str) -> list[int]:
+        if pre_token in INHERITED:
+            raise TypeError("bpe(...).split is not a function")
+        return super().encode_pre_token(pre_token)
 
 
 class CacheHandsItsListOut(Encoder):

@@ -8,7 +8,7 @@ from typing import ClassVar
 from bpe_conformance.fixtures import Merge
 from bpe_conformance.reference.textbook import Word
 
-from .correct import Trainer, Words
+from .correct import INHERITED, Trainer, Words
 from .variants import add_variants
 
 # Counting
@@ -250,6 +250,9 @@ add_variants(
         ),
         "RareWordsIgnored": lambda self, text, special, pattern: (
             [(word, times) for word, times in Trainer.words(self, text, special, pattern) if times > 1]
+        ),
+        "CountsInPlainObject": lambda self, text, special, pattern: (
+            [one for one in Trainer.words(self, text, special, pattern) if b"".join(one[0]).decode() not in INHERITED]
         ),
     },
     count={

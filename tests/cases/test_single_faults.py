@@ -10,6 +10,8 @@ from helpers.golden_cases import judged
 from helpers.wrong_tokenizers import Whole
 
 from bpe_conformance.fixtures.spec import installed_spec
+from bpe_conformance.known_bugs.correct import INHERITED, Encoder, Trainer, Words
+from bpe_conformance.reference.textbook import Word
 
 CASES = {case.id: case for case in installed_spec().cases}
 
@@ -34,12 +36,71 @@ class WritesTheBytesOfFileNames(Whole):
         return super().encode(text.encode("utf-8", "surrogateescape").decode("utf-8"))
 
 
+class OwnPropertiesOnly(Encoder):
+    """Asks `cache.hasOwnProperty(word)` until the cache has a word of that name."""
+
+    def encode_segment(self, segment: str) -> list[int]:
+        names = self.split(segment)
+        if "hasOwnProperty" in names[:-1]:
+            raise TypeError("cache.hasOwnProperty is not a function")
+        return super().encode_segment(segment)
+
+
+class RanksInAnObject(Encoder):
+    """Looks the concatenation of two tokens up in a plain object."""
+
+    def merge(self, word: Word) -> Word:
+        word = super().merge(word)
+        return word if len(word) == 1 or b"".join(word).decode() not in INHERITED else (b"".join(word),)
+
+    def encode_pre_token(self, pre_token: str) -> list[int]:
+        return [self.ids.get(token, 0) for token in self.merge(self.atoms(pre_token))]
+
+
+class CachesTheWholeText(Encoder):
+    def encode_pre_token(self, pre_token: str) -> list[int]:
+        return super().encode_pre_token(pre_token) if pre_token != "__proto__" else []
+
+
+class SpecialsInAnObject(Encoder):
+    """Asks whether a segment is `in` an object whose keys are special tokens."""
+
+    def encode_segment(self, segment: str) -> list[int]:
+        return [] if self.special and segment in INHERITED else super().encode_segment(segment)
+
+
+class SetsThePrototype(Encoder):
+    """Assigns `ids["__proto__"]`, which adds no key."""
+
+    def build(self, *arguments: Any) -> None:
+        super().build(*arguments)
+        self.special = [token for token in self.special if token != "__proto__"]
+
+
+class TrainsWithoutThePrototype(Trainer):
+    def words(self, text: str, special: list[str], pattern: str) -> Words:
+        return [word for word in super().words(text, special, pattern) if b"".join(word[0]) != b"__proto__"]
+
+
+class NumbersSpecialsInAnObject(Trainer):
+    def build_vocab(self, merges: Any, special: list[str]) -> dict[int, bytes]:
+        return super().build_vocab(merges, [token for token in special if token not in INHERITED])
+
+
 @pytest.mark.parametrize(
     ("case", "target"),
     [
         ("merge-gpt2-last-merges", LosesTheLastMerge),
         ("file-load-gpt2", LoadsAllLinesButTheLast),
         ("error-surrogate-escaped-bytes", WritesTheBytesOfFileNames),
+        ("merge-pair-property-names-of-parts", OwnPropertiesOnly),
+        ("merge-pair-property-names-of-parts", RanksInAnObject),
+        ("split-none-property-name", CachesTheWholeText),
+        ("special-segment-property-names", SpecialsInAnObject),
+        ("special-id-property-names", SetsThePrototype),
+        ("file-special-property-name", SetsThePrototype),
+        ("train-word-is-the-prototype", TrainsWithoutThePrototype),
+        ("train-special-property-names", NumbersSpecialsInAnObject),
     ],
 )
 def test_a_single_fault_is_caught(case: str, target: type) -> None:
