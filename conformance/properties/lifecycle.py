@@ -41,7 +41,7 @@ STAGES: tuple[tuple[str, Stage, int], ...] = (
     (
         "law-after-error",
         Stage(frozenset({"encode", "encode_allowed", "decode", "batch", "stream", "refuse"})),
-        6,
+        4,
     ),
     ("law-lists", Stage(frozenset({"encode", "change_result"})), 8),
     ("law-unaliased", Stage(frozenset({"encode", "clear_arguments"})), 3),

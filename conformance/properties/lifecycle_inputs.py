@@ -99,14 +99,14 @@ def _failing() -> Iterator[str]:
     raise ValueError("no more chunks")
 
 
-REFUSED: Mapping[str, tuple[str, str, Callable[[TokenizerProxy, list[int]], object]]] = {
-    "encode": ("encode", "a lone surrogate", lambda one, ids: one.encode(_BAD)),
-    "decode": ("decode", "an unknown id", lambda one, ids: one.decode([*ids, 10**9])),
-    "decode_bytes": ("decode_bytes", "an unknown id", lambda one, ids: one.decode_bytes([*ids, 10**9])),
-    "batch": ("encode_batch", "a lone surrogate", lambda one, ids: one.encode_batch(["klm", _BAD])),
-    "stream": ("encode_iterable", "a lone surrogate", lambda one, ids: one.stream(iter(["klm", _BAD]))),
-    "iterator": ("encode_iterable", "an iterator that raises an error", lambda one, ids: one.stream(_failing())),
-}
+REFUSED: tuple[tuple[str, str, Callable[[TokenizerProxy, list[int]], object]], ...] = (
+    ("encode", "a lone surrogate", lambda one, ids: one.encode(_BAD)),
+    ("decode", "an unknown id", lambda one, ids: one.decode([*ids, 10**9])),
+    ("decode_bytes", "an unknown id", lambda one, ids: one.decode_bytes([*ids, 10**9])),
+    ("encode_batch", "a lone surrogate", lambda one, ids: one.encode_batch(["klm", _BAD])),
+    ("encode_iterable", "a lone surrogate", lambda one, ids: one.stream(iter(["klm", _BAD]))),
+    ("encode_iterable", "an iterator that raises an error", lambda one, ids: one.stream(_failing())),
+)
 METHOD_OF = {"stream": "encode_iterable", "batch": "encode_batch", "encode_allowed": "encode"}
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
+from itertools import combinations
 
 from hypothesis import strategies as st
 
@@ -35,6 +36,24 @@ def _allowed(implementation: Implementation, question: Question) -> Mismatch | N
 def _disallowed(implementation: Implementation, question: Question) -> Mismatch | None:
     """A text with a disallowed special token is refused."""
     return equals_oracle(implementation, question, "SPECIAL-DISALLOWED-1")
+
+
+CHOICES = ("<a>", "<b>", "<c>")
+
+
+def _each_choice(implementation: Implementation) -> Mismatch | None:
+    """One tokenizer finds the special tokens that are allowed, whatever other choices were passed to it before."""
+    model = strategies.with_ids((), special=CHOICES)
+    chosen = [choice for count in range(len(CHOICES) + 1) for choice in combinations(CHOICES, count)]
+    given = [{"text": "x<c>y<a><b>z", "allowed_special": list(one), "disallowed_special": []} for one in chosen]
+    given += [{"text": "x<b>y", "allowed_special": [], "disallowed_special": list(one)} for one in chosen]
+    tokenizer = Instance(implementation, model)
+    for one in (*given, *reversed(given)):
+        question = Question("encode_allowed", model, one, "after other choices")
+        found = undisturbed(implementation, question, tokenizer.ask(question))
+        if found is not None:
+            return found
+    return None
 
 
 def _absent_tokens(implementation: Implementation) -> Questions:
@@ -125,6 +144,7 @@ PROPERTIES: tuple[Property, ...] = (
         _disallowed,
         25,
     ),
+    fixed("law-allowed-choices", "MERGE-STATE-1", "encoder", CHOOSING, _each_choice),
     drawn("law-special-absent", "SPECIAL-ABSENT-2", "encoder", NEEDS, _absent_tokens, _absent, 30),
     drawn("law-decode-first", "LAW-PURE-1", "decoder", (*NEEDS, "decode"), _absent_tokens, _decoded_first, 4),
     fixed("law-hash-seed-special", "SPECIAL-ORDER-1", "encoder", (*NEEDS, "new process"), _hash_seed),

@@ -471,20 +471,20 @@ class Machine(RuleBasedStateMachine):
 
     # Errors, and lists that the caller changes
 
-    @_step(which=NUMBERS, kind=st.sampled_from([*REFUSED, "train"]), texts=TEXTS)
-    def refuse(self, which: int, kind: str, texts: list[str]) -> None:
-        """Make a call that an implementation may refuse, whatever comes of it, and ask again."""
+    @_step(which=NUMBERS, texts=TEXTS)
+    def refuse(self, which: int, texts: list[str]) -> None:
+        """Make each call that an implementation may refuse, whatever comes of it, and ask again after it."""
         tokenizer = self.one(which)
-        method, what, ask = REFUSED.get(kind, ("train", "", None))
-        if not self.has(tokenizer, method):
-            return
-        if ask is None:
+        if "train" in self.capabilities:
             given: dict[str, Any] = {"text": CORPORA[0], "vocab_size": 100, "special_tokens": [SPECIAL]}
             self.attempt("train(..., vocab_size=100)", lambda: train(self.implementation, given)[0])
-        else:
-            ids, step = self.ids(tokenizer, "kl", 1), f"{tokenizer.name}.{method} of {what}"
-            self.attempt(step, lambda: ask(tokenizer.proxy, ids))
-        self.ask_again(tokenizer, texts[:1])
+            self.ask_again(tokenizer, texts[:1])
+        ids = self.ids(tokenizer, "kl", 1)
+        for method, what, ask in REFUSED:
+            if self.has(tokenizer, method):
+                step = f"{tokenizer.name}.{method} of {what}"
+                self.attempt(step, partial(ask, tokenizer.proxy, ids))
+                self.ask_again(tokenizer, texts[:1])
 
     @_step("encode", "shared memory", which=NUMBERS, texts=TEXTS, batch=st.booleans())
     def keep_result(self, which: int, texts: list[str], batch: bool) -> None:
@@ -511,8 +511,9 @@ class Machine(RuleBasedStateMachine):
         self.ask_again(tokenizer, texts[:2] * 2)
 
         def ask() -> None:
-            result = tokenizer.proxy.returned(method, argument)
-            returned.extend([*(result if batch and type(result) is list else ()), result])
+            for one in [given, list[str]()] if batch else [argument]:
+                result = tokenizer.proxy.returned(method, one)
+                returned.extend([*(result if batch and type(result) is list else ()), result])
 
         step = f"{'change' if change else 'keep'} the result of {tokenizer.name}.{method}({_brief(argument)})"
         self.attempt(step, ask)
@@ -526,6 +527,8 @@ class Machine(RuleBasedStateMachine):
                 one.append(0)
             elif type(one) is list:
                 self._returned.append((one, list(one), question))
+        if batch:
+            self.ask(tokenizer, "batch", {"texts": []})
         self.ask_again(tokenizer, texts[:2])
 
     def encodes_to_one_list(self, tokenizer: _Tokenizer, text: str) -> bool:

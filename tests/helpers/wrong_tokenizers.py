@@ -69,6 +69,18 @@ class SortsTheIdsToDecode(Whole):
         return text
 
 
+class CachesByTheNumberAllowed(Whole):
+    """Keeps ids by the text and the number of special tokens that are allowed."""
+
+    def encode(self, text: str, *, allowed_special: Any = "all", disallowed_special: Any = ()) -> list[int]:
+        count = len(self._special) if allowed_special == "all" else len(allowed_special)
+        cache: dict[Any, list[int]] = self.__dict__.setdefault("_cache", {})
+        key = text, count, tuple(disallowed_special)
+        if key not in cache:
+            cache[key] = super().encode(text, allowed_special=allowed_special, disallowed_special=disallowed_special)
+        return list(cache[key])
+
+
 class SortsTheCallersSpecialsWhenLoaded(Whole):
     @classmethod
     def from_files(cls, vocab: str, merges: str, special_tokens: list[str] | None = None) -> Whole:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import os
 import shutil
 import time
@@ -18,6 +19,7 @@ from bpe_conformance.fixtures.spec import installed_spec
 from bpe_conformance.implementation.implementation import Implementation
 from bpe_conformance.properties.engine import Effort
 from bpe_conformance.properties.lifecycle import PROPERTIES, STAGES, Lifecycle
+from bpe_conformance.properties.state_machine import Stage
 from bpe_conformance.reference import Tokenizer
 
 
@@ -113,6 +115,20 @@ class DecodesTheEndLater(Whole):
         data = self.held + b"".join(self.vocab[index] for index in ids)
         self.held = data[-1:] if data[-1:] >= b"\xc0" else b""
         return data.decode("utf-8", "replace")
+
+
+class KeepsHalfACharacterAfterAnError(Whole):
+    """Keeps one incremental decoder, which each call finishes unless an id is unknown."""
+
+    def decode(self, ids: Iterable[int]) -> str:
+        decoder: Any = self.__dict__.setdefault("_decoder", codecs.getincrementaldecoder("utf-8")("replace"))
+        return "".join(decoder.decode(self.vocab[index]) for index in ids) + decoder.decode(b"", final=True)
+
+
+class HandsOneEmptyBatchOut(Whole):
+    def encode_batch(self, texts: list[str]) -> list[list[int]]:
+        nothing: list[list[int]] = self.__dict__.setdefault("_nothing", [])
+        return super().encode_batch(texts) if texts else nothing
 
 
 class SharesTheBufferOfStreams(Whole):
@@ -249,6 +265,15 @@ def test_lists_kept_for_the_simplest_texts_are_found(target: Any) -> None:
     assert "law-lists" in accused(Implementation("x", target), stage_of("law-lists"))
 
 
+def test_half_a_character_that_a_refused_call_leaves_is_found() -> None:
+    stages = stage_of("law-after-error")
+    assert accused(Implementation("x", KeepsHalfACharacterAfterAnError), stages) == {"law-decode-history"}
+
+
+def test_an_empty_batch_that_the_caller_can_change_is_found() -> None:
+    assert accused(Implementation("x", HandsOneEmptyBatchOut), stage_of("law-lists")) == {"law-batch-history"}
+
+
 def test_an_empty_row_that_is_repeated_is_found() -> None:
     assert "law-batch-history" in accused(Implementation("x", RepeatsOneEmptyRow), stage_of("law-lists"))
 
@@ -331,8 +356,9 @@ def test_an_encoder_is_not_accused_of_an_error_that_it_did_not_raise() -> None:
                 )
             return [*cache[text]]
 
-    implementation = Implementation("x", CachesWithoutTheChoice)
-    assert accused(implementation, stage_of("law-after-error"), Effort()) == {"law-history"}
+    without_refusals = Stage(frozenset({"encode", "encode_allowed"}))
+    stages = [("law-after-error", without_refusals, 20)]
+    assert accused(Implementation("x", CachesWithoutTheChoice), stages, Effort()) == {"law-history"}
 
 
 def test_a_trained_tokenizer_without_a_usable_table_is_asked_nothing() -> None:

@@ -40,6 +40,7 @@ WRONG: list[tuple[str, Any]] = [
     ("law-special", "specials-in-list-order"),
     ("law-allowed", "allowed-not-looked-at"),
     ("law-disallowed", "disallowed-not-looked-at"),
+    ("law-allowed-choices", wrong.CachesByTheNumberAllowed),
     ("law-special-absent", wrong.ReusesIds),
     ("law-decode-first", wrong.DecodesNewIdsOnceEncoded),
     ("law-round-trip", wrong.LosesTheLastByte),
