@@ -107,22 +107,22 @@ public class Example {
     }
 
     static class Tokenizer {
-        final Map<Integer, String> vocab;
+        final Map<Long, String> vocab;
         final List<Pair> merges;
-        final Map<String, Integer> ids = new HashMap<>();
+        final Map<String, Long> ids = new HashMap<>();
         final Map<Pair, Integer> ranks = new HashMap<>();
         final List<String> special;
         final Pattern pattern;
         final boolean cutsBeforeSpaces;
 
-        Tokenizer(Map<Integer, String> given, List<Pair> merges, List<String> specialTokens, String pattern) {
+        Tokenizer(Map<Long, String> given, List<Pair> merges, List<String> specialTokens, String pattern) {
             this.vocab = new LinkedHashMap<>(given);
             this.merges = merges;
             this.special = longestFirst(specialTokens);
             this.pattern = compile(pattern);
             this.cutsBeforeSpaces = pattern == null || pattern.equals(GPT2);
             vocab.forEach((id, token) -> ids.putIfAbsent(token, id));
-            int next = vocab.keySet().stream().max(Comparator.naturalOrder()).orElse(-1) + 1;
+            long next = vocab.keySet().stream().max(Comparator.naturalOrder()).orElse(-1L) + 1;
             for (String text : new LinkedHashSet<>(specialTokens)) {
                 if (text.isEmpty() || ids.containsKey(bytesOf(text))) continue;
                 ids.put(bytesOf(text), next);
@@ -135,14 +135,14 @@ public class Example {
             }
         }
 
-        int id(String token) {
-            Integer id = ids.get(token);
+        long id(String token) {
+            Long id = ids.get(token);
             if (id == null) throw new NoSuchElementException("the vocabulary lacks the bytes " + hex(token));
             return id;
         }
 
-        List<Integer> encode(String text) {
-            List<Integer> found = new ArrayList<>();
+        List<Long> encode(String text) {
+            List<Long> found = new ArrayList<>();
             int start = 0;
             for (int here = 0; here < text.length(); ) {
                 String token = specialAt(text, here, special);
@@ -158,7 +158,7 @@ public class Example {
             return found;
         }
 
-        void encodeOrdinary(String text, List<Integer> found) {
+        void encodeOrdinary(String text, List<Long> found) {
             for (String piece : split(text, pattern)) for (String token : merge(bytesOf(piece))) found.add(id(token));
         }
 
@@ -180,9 +180,9 @@ public class Example {
             }
         }
 
-        String decodeBytes(List<Integer> some) {
+        String decodeBytes(List<Long> some) {
             StringBuilder bytes = new StringBuilder();
-            for (Integer id : some) {
+            for (Long id : some) {
                 if (!vocab.containsKey(id)) throw new NoSuchElementException("unknown id " + id);
                 bytes.append(vocab.get(id));
             }
@@ -231,10 +231,10 @@ public class Example {
             words = merged;
             merges.add(best);
         }
-        Map<Integer, String> vocab = new LinkedHashMap<>();
-        for (String token : BYTES) vocab.put(vocab.size(), token);
-        for (String token : names) vocab.put(vocab.size(), bytesOf(token));
-        for (Pair pair : merges) vocab.put(vocab.size(), pair.joined());
+        Map<Long, String> vocab = new LinkedHashMap<>();
+        for (String token : BYTES) vocab.put((long) vocab.size(), token);
+        for (String token : names) vocab.put((long) vocab.size(), bytesOf(token));
+        for (Pair pair : merges) vocab.put((long) vocab.size(), pair.joined());
         return new Tokenizer(vocab, merges, specialTokens, pattern);
     }
 
@@ -259,15 +259,15 @@ public class Example {
             this.tokenizer = tokenizer;
         }
 
-        List<Integer> feed(String chunk) {
+        List<Long> feed(String chunk) {
             held += chunk;
             int cut = settled();
-            List<Integer> ids = tokenizer.encode(held.substring(0, cut));
+            List<Long> ids = tokenizer.encode(held.substring(0, cut));
             held = held.substring(cut);
             return ids;
         }
 
-        List<Integer> close() {
+        List<Long> close() {
             return tokenizer.encode(held);
         }
 
@@ -346,9 +346,9 @@ public class Example {
         }
 
         static Tokenizer load(Path vocabPath, Path mergesPath, List<String> specialTokens) throws IOException {
-            Map<Integer, String> vocab = new TreeMap<>();
+            Map<Long, String> vocab = new TreeMap<>();
             Json.object(Json.parse(Files.readString(vocabPath))).forEach((spelling, id) ->
-                    vocab.put(Json.integer(id), specialTokens.contains(spelling) ? bytesOf(spelling) : unspell(spelling)));
+                    vocab.put((Long) id, specialTokens.contains(spelling) ? bytesOf(spelling) : unspell(spelling)));
             List<Pair> merges = new ArrayList<>();
             String[] lines = Files.readString(mergesPath).split("\r?\n");
             for (int number = 0; number < lines.length; number++) {
@@ -408,9 +408,9 @@ public class Example {
     }
 
     Tokenizer load(Map<String, Object> r) {
-        Map<Integer, String> vocab = new LinkedHashMap<>();
+        Map<Long, String> vocab = new LinkedHashMap<>();
         for (Object row : Json.list(r.get("vocab"))) {
-            vocab.put(Json.integer(Json.list(row).get(0)), unhex(Json.list(row).get(1)));
+            vocab.put((Long) Json.list(row).get(0), unhex(Json.list(row).get(1)));
         }
         List<Pair> merges = new ArrayList<>();
         for (Object row : Json.list(r.get("merges"))) {
@@ -426,8 +426,8 @@ public class Example {
                 tokenizer.merges.stream().map(pair -> List.of(hex(pair.left), hex(pair.right))).toList());
     }
 
-    static List<Integer> ids(Object value) {
-        return Json.list(value).stream().map(Json::integer).toList();
+    static List<Long> ids(Object value) {
+        return Json.list(value).stream().map(Long.class::cast).toList();
     }
 
     Object answer(Map<String, Object> r) throws IOException {
@@ -472,7 +472,7 @@ public class Example {
             case "stream_feed":
                 return Map.of("ids", kept(streams, r.get("stream")).feed(text(r.get("text"))));
             case "stream_close":
-                List<Integer> rest = kept(streams, r.get("stream")).close();
+                List<Long> rest = kept(streams, r.get("stream")).close();
                 streams.remove(Json.integer(r.get("stream")));
                 return Map.of("ids", rest, "ended", true);
             default:

@@ -60,6 +60,7 @@ from .scale_inputs import (
     doubling,
     irregular_blocks,
     large_table,
+    larger_table,
     letters_of_large_table,
     long_special,
     long_tokens,
@@ -95,7 +96,7 @@ def _long_texts(implementation: Implementation, effort: Effort) -> Iterator[Row]
     for text in texts.unspaced:
         yield Row(text.what, with_more(effort, LESS), text.encode)
     if not texts.own:
-        yield Row("different pre-tokens", DIFFERENT, _different)
+        yield Row("different pre-tokens", (*DIFFERENT, *((280_000,) if effort.scale else ())), _different)
 
 
 def _different(count: int) -> Posed:
@@ -144,10 +145,11 @@ def _alike(size: int) -> Posed:
 
 def _large_tables(implementation: Implementation, effort: Effort) -> Iterator[Row]:
     """A table of more merges than 16 bits count gives the ids of a small one with the same merges of letters."""
+    small = letters_of_large_table()
+    tables = {len(one.merges): one for one in (small, large_table(), *([larger_table()] if effort.scale else []))}
 
     def pose(merges: int) -> Posed:
-        small = letters_of_large_table()
-        model = small if merges == len(small.merges) else large_table()
+        model = tables[merges]
         known = small if implementation.conventions["pattern"] == "gpt2" else model
         ids = {token: index for index, token in known.vocab.items()}
         words = ["".join(LETTERS[7_919 * at >> 3 * place & 7] for place in range(6)) for at in range(60)]
@@ -157,7 +159,7 @@ def _large_tables(implementation: Implementation, effort: Effort) -> Iterator[Ro
         return Question("encode", model, {"text": text}), Ids(tuple(ids[token] for word in merged for token in word))
 
     if implementation.conventions["lookup"] == "pair":
-        yield Row("a table", (len(letters_of_large_table().merges), len(large_table().merges)), pose)
+        yield Row("a table", tuple(tables), pose)
     if "special" in implementation.capabilities:
         yield Row("a table of special tokens", MANY_SPECIALS, _many_specials, clause="SPECIAL-SCAN-1")
         yield Row("a special token", LONG_SPECIALS, _long_special, clause="SPECIAL-SCAN-1")

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from itertools import pairwise, product
+from string import ascii_letters
 
 from bpe_conformance.fixtures import Merge, Model, read_model, write_token
 from bpe_conformance.fixtures.models import gpt2_model
@@ -150,6 +151,16 @@ def large_table() -> Model:
     merges = [*pairs, *((_join(pair), _join(third)) for *pair, third in product(LETTERS, repeat=3))]
     tokens = [*one, *(left + right for left, right in merges)]
     return Model(dict(enumerate(tokens)), tuple(merges))
+
+
+@cache
+def larger_table() -> Model:
+    """Return the same table with a merge for each three letters of both cases: 206,144 merges."""
+    large = large_table()
+    merges = ((_join(pair), _join(third)) for *pair, third in product(ascii_letters, repeat=3))
+    more = [pair for pair in merges if not {*pair[0].decode(), *pair[1].decode()} <= {*LETTERS}]
+    vocab = {**large.vocab, **{256 + rank: left + right for rank, (left, right) in enumerate(more, len(large.merges))}}
+    return Model(vocab, (*large.merges, *more))
 
 
 @cache

@@ -87,6 +87,16 @@ class NumbersSpecialsInAnObject(Trainer):
         return super().build_vocab(merges, [token for token in special if token not in INHERITED])
 
 
+class IdsOrZero(Whole):
+    """Computes `id | 0`, as JavaScript does with 32 bits and a sign."""
+
+    def encode(self, text: str, **keywords: Any) -> list[int]:
+        return [(index + 2**31) % 2**32 - 2**31 for index in super().encode(text, **keywords)]
+
+    def decode(self, ids: Any) -> str:
+        return super().decode([(index + 2**31) % 2**32 - 2**31 for index in ids])
+
+
 @pytest.mark.parametrize(
     ("case", "target"),
     [
@@ -99,6 +109,8 @@ class NumbersSpecialsInAnObject(Trainer):
         ("special-segment-property-names", SpecialsInAnObject),
         ("special-id-property-names", SetsThePrototype),
         ("file-special-property-name", SetsThePrototype),
+        ("merge-id-beyond-31-bits", IdsOrZero),
+        ("merge-id-decoded-beyond-31-bits", IdsOrZero),
         ("train-word-is-the-prototype", TrainsWithoutThePrototype),
         ("train-special-property-names", NumbersSpecialsInAnObject),
     ],

@@ -445,6 +445,36 @@ def test_every_row_names_a_clause_of_a_must_and_grows_by_steps() -> None:
             assert list(row.sizes) == sorted(row.sizes)
 
 
+class LosesAnIdAfter100000Words(Tokenizer):
+    def encode(self, text: str, **choice: Any) -> list[int]:
+        ids = super().encode(text, **choice)
+        return ids[:-1] if len(text) > 1_000_000 and len(set(textbook.split(text))) > 100_000 else ids
+
+
+class SpreadsTheKeysOfItsTable(Tokenizer):
+    """Computes `Math.max(...keys)`, whose arguments have to fit the stack."""
+
+    def __init__(self, vocab: Any, *arguments: Any, **keywords: Any) -> None:
+        if len(vocab) > 125_000:
+            raise RecursionError("Maximum call stack size exceeded")
+        super().__init__(vocab, *arguments, **keywords)
+
+
+@pytest.mark.parametrize(
+    ("rows", "what", "target"),
+    [
+        (scale._long_texts, "different pre-tokens", LosesAnIdAfter100000Words),
+        (scale._large_tables, "a table", SpreadsTheKeysOfItsTable),
+    ],
+)
+def test_a_limit_beyond_those_of_a_default_run_is_found_with_the_scale(rows: Any, what: str, target: type) -> None:
+    for effort, fails in ((Effort(), False), (Effort(scale=True), True)):
+        implementation = Implementation("x", target)
+        (row,) = (one for one in rows(implementation, effort) if one.what == what)
+        assert (scale._first_wrong("law", row, implementation, effort) is not None) is fails
+        assert scale._first_wrong("law", row, Implementation("x", Tokenizer), effort) is None
+
+
 def test_a_trainer_that_counts_in_groups_passes() -> None:
     assert run("law-train-large", CountsInGroups) is None
 

@@ -15,7 +15,7 @@ SHIFT = 1 << 20
 
 class Tokenizer(Linked):
     def encode(self, text: str) -> Any:
-        return np.array(super().encode(text), dtype=np.int32)
+        return np.array(super().encode(text), dtype=np.int64)
 
     def encode_batch(self, texts: Iterable[str]) -> Any:
         return [self.encode(text).astype(np.uint32) for text in texts]
