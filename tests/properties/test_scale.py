@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Iterator
 from heapq import heapify, heappop, heappush
 from itertools import islice
@@ -12,12 +11,11 @@ import pytest
 from right_tokenizers.linked import Tokenizer as Linked
 
 from bpe_conformance.cases.expectations import oracle
-from bpe_conformance.fixtures import Merge
 from bpe_conformance.fixtures.models import gpt2_model
 from bpe_conformance.fixtures.spec import installed_spec
 from bpe_conformance.implementation.implementation import Implementation
 from bpe_conformance.known_bugs import known_bugs
-from bpe_conformance.known_bugs.correct import Encoder, Trainer, Words
+from bpe_conformance.known_bugs.correct import Encoder
 from bpe_conformance.outcome import Ids, Measure, Question
 from bpe_conformance.properties import scale
 from bpe_conformance.properties.engine import Effort, Found, skip_reason
@@ -49,28 +47,6 @@ class IdsCut(Encoder):
 class RowsCut(Encoder):
     def encode_batch(self, texts: Any) -> list[list[int]]:
         return [self.encode(text[:65_536]) for text in texts]
-
-
-class CountsWrap(Trainer):
-    bits = 8
-
-    def words(self, text: str, special: list[str], pattern: str) -> Words:
-        return [(word, count % (1 << self.bits)) for word, count in super().words(text, special, pattern)]
-
-
-class CountsStop(Trainer):
-    def words(self, text: str, special: list[str], pattern: str) -> Words:
-        return [(word, min(count, 255)) for word, count in super().words(text, special, pattern)]
-
-
-class CountsWrapAt16Bits(CountsWrap):
-    bits = 16
-
-
-class TrainsOnBlocks(Trainer):
-    def cut(self, text: str, special: list[str]) -> list[str]:
-        blocks = [text[start : start + 65_536] for start in range(0, len(text), 65_536)]
-        return [segment for block in blocks for segment in super(TrainsOnBlocks, self).cut(block, special)]
 
 
 class LooksNoFurtherThanItsBlock(Encoder):
@@ -153,53 +129,6 @@ class CutsAtLineFeeds(CutsAtSpaces):
     block, cut_at = 50_000, "\n"
 
 
-class PairCountsWrap(Trainer):
-    """Counts pairs in 16 bits."""
-
-    def count(self, words: Words) -> Counter[Merge]:
-        return Counter({pair: count & 0xFFFF for pair, count in super().count(words).items()})
-
-
-class LeavesOutLongWords(Trainer):
-    def words(self, text: str, special: list[str], pattern: str) -> Words:
-        return [word for word in super().words(text, special, pattern) if len(word[0]) <= 1_000]
-
-
-class CountsInGroups(Trainer):
-    """Counts the words of four groups of segments if there are more than a hundred."""
-
-    def words(self, text: str, special: list[str], pattern: str) -> Words:
-        segments, total = self.cut(text, special), Counter[str]()
-        size = len(segments) // 4 if len(segments) > 100 else len(segments) or 1
-        for start in range(0, len(segments), size):
-            total = self.add(
-                total, Counter(word for one in segments[start : start + size] for word in self.split(one, pattern))
-            )
-        return [(self.atoms(word), count) for word, count in total.items()]
-
-    def add(self, total: Counter[str], group: Counter[str]) -> Counter[str]:
-        return total + group
-
-
-class TakesTheGreaterCount(CountsInGroups):
-    def add(self, total: Counter[str], group: Counter[str]) -> Counter[str]:
-        return total | group
-
-
-class LeavesOutTheRest(CountsInGroups):
-    def cut(self, text: str, special: list[str]) -> list[str]:
-        segments = super().cut(text, special)
-        return segments[: len(segments) // 4 * 4] if len(segments) > 100 else segments
-
-
-class ForgetsRareWords(Trainer):
-    """Forgets the words that occur once if there are more than 5,000."""
-
-    def words(self, text: str, special: list[str], pattern: str) -> Words:
-        words = super().words(text, special, pattern)
-        return [word for word in words if word[1] > 1] if len(words) > 5_000 else words
-
-
 class NumbersSpecialsIn8Bits(Encoder):
     def special_id(self, token: str) -> int:
         return super().special_id(self.special[self.special.index(token) & 0xFF])
@@ -242,11 +171,6 @@ class LosesAnIdOfAFullCache(Tokenizer):
         return ids[:-1] if len(text) > 500_000 and len(set(textbook.split(text))) > 65_536 else ids
 
 
-class WordsCountedTo65535(Trainer):
-    def words(self, text: str, special: list[str], pattern: str) -> Words:
-        return [(word, min(number, 0xFFFF)) for word, number in super().words(text, special, pattern)]
-
-
 class StaleEntriesInLongWords(Encoder):
     """Merges at a place of which the heap says too low a rank, if the word is long."""
 
@@ -278,28 +202,6 @@ class StaleEntriesInLongWords(Encoder):
         return [known[part] for part in parts if part is not None]
 
 
-class TrainsWithFourSpecials(Trainer):
-    """Cuts out the first special tokens only."""
-
-    most = 4
-
-    def cut(self, text: str, special: list[str]) -> list[str]:
-        return super().cut(text, special[: self.most])
-
-
-class TrainsWith16Specials(TrainsWithFourSpecials):
-    most = 16
-
-
-class TrainsWith255Specials(TrainsWithFourSpecials):
-    most = 255
-
-
-class TrainsWithShortSpecials(Trainer):
-    def cut(self, text: str, special: list[str]) -> list[str]:
-        return super().cut(text, [token for token in special if len(token) <= 255])
-
-
 class FindsShortSpecials(Encoder):
     def build(self, *arguments: Any) -> None:
         super().build(*arguments)
@@ -321,37 +223,6 @@ class PreTokensCutAt65536Bytes(Encoder):
         word = self.atoms(pre_token)
         parts = (word[start : start + 65_536] for start in range(0, len(word), 65_536))
         return [self.ids[token] for part in parts for token in self.merge(part)]
-
-
-class LeavesOutWordsOf5001Bytes(Trainer):
-    def words(self, text: str, special: list[str], pattern: str) -> Words:
-        return [word for word in super().words(text, special, pattern) if len(word[0]) <= 5_000]
-
-
-class CutsWordsToTrainOn(Trainer):
-    longest = 5_000
-
-    def split(self, segment: str, pattern: str) -> list[str]:
-        words = super().split(segment, pattern)
-        return [word[start : start + self.longest] for word in words for start in range(0, len(word), self.longest)]
-
-
-class CutsWordsAt65536(CutsWordsToTrainOn):
-    longest = 65_536
-
-
-class BreaksTiesAmong500(Trainer):
-    def choose(self, counts: Any, ids: Any) -> Merge:
-        return super().choose(dict(Counter(counts).most_common(500)), ids)
-
-
-class CutsAtTheFirstSpecialToken(Trainer):
-    """Cuts a long text at the first special token, even inside another one, to count its parts separately."""
-
-    def words(self, text: str, special: list[str], pattern: str) -> Words:
-        count = super().words
-        parts = text.split(special[0]) if special and len(text) > 4_096 else [text]
-        return [word for part in parts for word in count(part, special, pattern)]
 
 
 class LineEndsTranslated(Tokenizer):
@@ -381,11 +252,6 @@ def test_every_known_bug_with_long_inputs_is_caught(bug: str) -> None:
         ("law-long-runs", PreTokensCutAt65536Bytes),
         ("law-large-table", FindsShortSpecials),
         ("law-long-streams", WaitsForShortSpecials),
-        ("law-train-large", PairCountsWrap),
-        ("law-train-large", LeavesOutLongWords),
-        ("law-train-large", TakesTheGreaterCount),
-        ("law-train-large", LeavesOutTheRest),
-        ("law-train-large", ForgetsRareWords),
         ("law-large-table", NumbersSpecialsIn8Bits),
         ("law-long-streams", EndsAtAnEmptyBlock),
         ("law-long-batches", RowsCut),
@@ -395,12 +261,6 @@ def test_every_known_bug_with_long_inputs_is_caught(bug: str) -> None:
         ("law-long-runs", TokensOfAtMost512Bytes),
         ("law-long-decoding", CutsTokensWhenDecoding),
         ("law-long-decoding", LineEndsTranslated),
-        ("law-train-large", CountsWrap),
-        ("law-train-large", CountsStop),
-        ("law-train-large", TrainsOnBlocks),
-        ("law-train-large", CountsWrapAt16Bits),
-        ("law-train-large", WordsCountedTo65535),
-        ("law-train-large", CutsAtTheFirstSpecialToken),
         ("law-long-texts", LosesAnIdOfAFullCache),
         ("law-long-runs", StaleEntriesInLongWords),
     ],
@@ -410,31 +270,6 @@ def test_tokenizer_that_is_wrong_for_long_input_fails(property_id: str, target: 
     assert found is not None
     assert found.mismatch.depends_on is None
     assert "size" in found.mismatch.asked.context
-
-
-@pytest.mark.parametrize(
-    ("clause", "target"),
-    [
-        ("TRAIN-SPECIAL-1", TrainsWithFourSpecials),
-        ("TRAIN-SPECIAL-1", TrainsWith16Specials),
-        ("TRAIN-SPECIAL-1", TrainsWith255Specials),
-        ("TRAIN-SPECIAL-1", TrainsWithShortSpecials),
-        ("TRAIN-SPECIAL-1", CutsAtTheFirstSpecialToken),
-        ("TRAIN-LENGTH-1", LeavesOutWordsOf5001Bytes),
-        ("TRAIN-LENGTH-1", CutsWordsToTrainOn),
-        ("TRAIN-LENGTH-1", CutsWordsAt65536),
-        ("TRAIN-TIE-1", BreaksTiesAmong500),
-        ("TRAIN-WEIGHT-1", CountsWrapAt16Bits),
-        ("TRAIN-WEIGHT-1", ForgetsRareWords),
-        ("TRAIN-WEIGHT-1", LeavesOutTheRest),
-        ("TRAIN-STABLE-1", TrainsOnBlocks),
-    ],
-)
-def test_a_trainer_breaks_the_clause_of_its_row(clause: str, target: type) -> None:
-    found = run("law-train-large", target)
-    assert found is not None
-    assert found.mismatch.depends_on is None
-    assert found.mismatch.clause_id == clause
 
 
 def test_every_row_names_a_clause_of_a_must_and_grows_by_steps() -> None:
@@ -473,10 +308,6 @@ def test_a_limit_beyond_those_of_a_default_run_is_found_with_the_scale(rows: Any
         (row,) = (one for one in rows(implementation, effort) if one.what == what)
         assert (scale._first_wrong("law", row, implementation, effort) is not None) is fails
         assert scale._first_wrong("law", row, Implementation("x", Tokenizer), effort) is None
-
-
-def test_a_trainer_that_counts_in_groups_passes() -> None:
-    assert run("law-train-large", CountsInGroups) is None
 
 
 def test_every_property_names_a_clause_and_has_a_wrong_tokenizer() -> None:

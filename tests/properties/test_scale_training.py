@@ -1,0 +1,183 @@
+"""Trainers that are wrong for long texts only break the clause of the row that shows it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import pytest
+
+from bpe_conformance.fixtures import Merge
+from bpe_conformance.implementation.implementation import Implementation
+from bpe_conformance.known_bugs.correct import Trainer, Words
+from bpe_conformance.properties import scale
+from bpe_conformance.properties.engine import Effort, Found
+
+(TRAIN_LARGE,) = (one for one in scale.PROPERTIES if one.id == "law-train-large")
+
+
+def run(target: type) -> Found | None:
+    return TRAIN_LARGE.run(Implementation("x", target), Effort())
+
+
+class CountsWrap(Trainer):
+    bits = 8
+
+    def words(self, text: str, special: list[str], pattern: str) -> Words:
+        return [(word, count % (1 << self.bits)) for word, count in super().words(text, special, pattern)]
+
+
+class CountsStop(Trainer):
+    def words(self, text: str, special: list[str], pattern: str) -> Words:
+        return [(word, min(count, 255)) for word, count in super().words(text, special, pattern)]
+
+
+class CountsWrapAt16Bits(CountsWrap):
+    bits = 16
+
+
+class TrainsOnBlocks(Trainer):
+    def cut(self, text: str, special: list[str]) -> list[str]:
+        blocks = [text[start : start + 65_536] for start in range(0, len(text), 65_536)]
+        return [segment for block in blocks for segment in super(TrainsOnBlocks, self).cut(block, special)]
+
+
+class PairCountsWrap(Trainer):
+    """Counts pairs in 16 bits."""
+
+    def count(self, words: Words) -> Counter[Merge]:
+        return Counter({pair: count & 0xFFFF for pair, count in super().count(words).items()})
+
+
+class LeavesOutLongWords(Trainer):
+    def words(self, text: str, special: list[str], pattern: str) -> Words:
+        return [word for word in super().words(text, special, pattern) if len(word[0]) <= 1_000]
+
+
+class CountsInGroups(Trainer):
+    """Counts the words of four groups of segments if there are more than a hundred."""
+
+    def words(self, text: str, special: list[str], pattern: str) -> Words:
+        segments, total = self.cut(text, special), Counter[str]()
+        size = len(segments) // 4 if len(segments) > 100 else len(segments) or 1
+        for start in range(0, len(segments), size):
+            total = self.add(
+                total, Counter(word for one in segments[start : start + size] for word in self.split(one, pattern))
+            )
+        return [(self.atoms(word), count) for word, count in total.items()]
+
+    def add(self, total: Counter[str], group: Counter[str]) -> Counter[str]:
+        return total + group
+
+
+class TakesTheGreaterCount(CountsInGroups):
+    def add(self, total: Counter[str], group: Counter[str]) -> Counter[str]:
+        return total | group
+
+
+class LeavesOutTheRest(CountsInGroups):
+    def cut(self, text: str, special: list[str]) -> list[str]:
+        segments = super().cut(text, special)
+        return segments[: len(segments) // 4 * 4] if len(segments) > 100 else segments
+
+
+class ForgetsRareWords(Trainer):
+    """Forgets the words that occur once if there are more than 5,000."""
+
+    def words(self, text: str, special: list[str], pattern: str) -> Words:
+        words = super().words(text, special, pattern)
+        return [word for word in words if word[1] > 1] if len(words) > 5_000 else words
+
+
+class WordsCountedTo65535(Trainer):
+    def words(self, text: str, special: list[str], pattern: str) -> Words:
+        return [(word, min(number, 0xFFFF)) for word, number in super().words(text, special, pattern)]
+
+
+class TrainsWithFourSpecials(Trainer):
+    """Cuts out the first special tokens only."""
+
+    most = 4
+
+    def cut(self, text: str, special: list[str]) -> list[str]:
+        return super().cut(text, special[: self.most])
+
+
+class TrainsWith16Specials(TrainsWithFourSpecials):
+    most = 16
+
+
+class TrainsWith255Specials(TrainsWithFourSpecials):
+    most = 255
+
+
+class TrainsWithShortSpecials(Trainer):
+    def cut(self, text: str, special: list[str]) -> list[str]:
+        return super().cut(text, [token for token in special if len(token) <= 255])
+
+
+class LeavesOutWordsOf5001Bytes(Trainer):
+    def words(self, text: str, special: list[str], pattern: str) -> Words:
+        return [word for word in super().words(text, special, pattern) if len(word[0]) <= 5_000]
+
+
+class CutsWordsToTrainOn(Trainer):
+    longest = 5_000
+
+    def split(self, segment: str, pattern: str) -> list[str]:
+        words = super().split(segment, pattern)
+        return [word[start : start + self.longest] for word in words for start in range(0, len(word), self.longest)]
+
+
+class CutsWordsAt65536(CutsWordsToTrainOn):
+    longest = 65_536
+
+
+class BreaksTiesAmong500(Trainer):
+    def choose(self, counts: Any, ids: Any) -> Merge:
+        return super().choose(dict(Counter(counts).most_common(500)), ids)
+
+
+class CutsAtTheFirstSpecialToken(Trainer):
+    """Cuts a long text at the first special token, even inside another one, to count its parts separately."""
+
+    def words(self, text: str, special: list[str], pattern: str) -> Words:
+        count = super().words
+        parts = text.split(special[0]) if special and len(text) > 4_096 else [text]
+        return [word for part in parts for word in count(part, special, pattern)]
+
+
+@pytest.mark.parametrize(
+    ("clause", "target"),
+    [
+        ("TRAIN-SPECIAL-1", TrainsWithFourSpecials),
+        ("TRAIN-SPECIAL-1", TrainsWith16Specials),
+        ("TRAIN-SPECIAL-1", TrainsWith255Specials),
+        ("TRAIN-SPECIAL-1", TrainsWithShortSpecials),
+        ("TRAIN-SPECIAL-1", CutsAtTheFirstSpecialToken),
+        ("TRAIN-LENGTH-1", LeavesOutWordsOf5001Bytes),
+        ("TRAIN-LENGTH-1", CutsWordsToTrainOn),
+        ("TRAIN-LENGTH-1", CutsWordsAt65536),
+        ("TRAIN-TIE-1", BreaksTiesAmong500),
+        ("TRAIN-WEIGHT-1", CountsWrap),
+        ("TRAIN-WEIGHT-1", CountsStop),
+        ("TRAIN-WEIGHT-1", CountsWrapAt16Bits),
+        ("TRAIN-WEIGHT-1", WordsCountedTo65535),
+        ("TRAIN-WEIGHT-1", PairCountsWrap),
+        ("TRAIN-WEIGHT-1", TakesTheGreaterCount),
+        ("TRAIN-WEIGHT-1", ForgetsRareWords),
+        ("TRAIN-WEIGHT-1", LeavesOutTheRest),
+        ("TRAIN-LENGTH-1", LeavesOutLongWords),
+        ("TRAIN-STABLE-1", TrainsOnBlocks),
+    ],
+)
+def test_a_trainer_breaks_the_clause_of_its_row(clause: str, target: type) -> None:
+    found = run(target)
+    assert found is not None
+    assert found.mismatch.depends_on is None
+    assert found.mismatch.clause_id == clause
+    assert "size" in found.mismatch.asked.context
+
+
+def test_a_trainer_that_counts_in_groups_passes() -> None:
+    assert run(CountsInGroups) is None
