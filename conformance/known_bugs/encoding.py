@@ -198,6 +198,24 @@ class PackedPairKey(Encoder):
         return word
 
 
+class RanksKeyedBySpace(Encoder):
+    separator = b" "
+
+    @cached_property
+    def joined(self) -> dict[bytes, int]:
+        """The rank of each merge under its parts, joined."""
+        return {self.separator.join(pair): rank for pair, rank in self.ranks.items()}
+
+    def merge(self, word: Word) -> Word:
+        while found := [
+            (self.joined[key], here)
+            for here, pair in enumerate(pairwise(word))
+            if (key := self.separator.join(pair)) in self.joined
+        ]:
+            word = _join(word, min(found)[1])
+        return word
+
+
 class WholePreTokenFirst(Encoder):
     def merge(self, word: Word) -> Word:
         whole = b"".join(word)
@@ -381,6 +399,9 @@ add_variants(
     looks_left={"LeftSeamForgotten": False},
     looks_right={"RightSeamForgotten": False},
 )
+
+
+add_variants(__name__, RanksKeyedBySpace, separator={"RanksKeyedByComma": b","})
 
 
 add_variants(

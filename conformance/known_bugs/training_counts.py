@@ -24,6 +24,15 @@ class RunsWithoutOverlap(Trainer):
         return pairs
 
 
+def _split_at_first_space(counts: Counter[Merge]) -> Counter[Merge]:
+    """Return the counts of the pairs as they are after their parts were joined with a space."""
+    found: Counter[Merge] = Counter()
+    for pair, count in counts.items():
+        left, _, right = b" ".join(pair).partition(b" ")
+        found[left, right] += count
+    return found
+
+
 # Replacing
 
 
@@ -256,6 +265,7 @@ add_variants(
         ),
     },
     count={
+        "CountsKeyedBySpace": lambda self, words: _split_at_first_space(Trainer.count(self, words)),
         "CountsInShortIntegers": lambda self, words: Counter(
             {pair: (times + 2**15) % 2**16 - 2**15 for pair, times in Trainer.count(self, words).items()}
         ),

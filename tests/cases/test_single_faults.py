@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ import pytest
 from helpers.golden_cases import judged
 from helpers.wrong_tokenizers import Whole
 
+from bpe_conformance.fixtures import Merge
 from bpe_conformance.fixtures.spec import installed_spec
 from bpe_conformance.known_bugs.correct import INHERITED, Encoder, Trainer, Words
 from bpe_conformance.reference.textbook import Word
@@ -62,6 +64,23 @@ class CachesTheWholeText(Encoder):
         return super().encode_pre_token(pre_token) if pre_token != "__proto__" else []
 
 
+class CountsByTheJoinedPair(Trainer):
+    """Counts pairs by their parts, joined, and remembers the first pair of each key."""
+
+    separator = b" "
+
+    def count(self, words: Words) -> Counter[Merge]:
+        counts, pairs = Counter[bytes](), dict[bytes, Merge]()
+        for pair, count in super().count(words).items():
+            counts[self.separator.join(pair)] += count
+            pairs.setdefault(self.separator.join(pair), pair)
+        return Counter({pairs[key]: count for key, count in counts.items()})
+
+
+class CountsByTheArray(CountsByTheJoinedPair):
+    separator = b","
+
+
 class SpecialsInAnObject(Encoder):
     """Asks whether a segment is `in` an object whose keys are special tokens."""
 
@@ -105,6 +124,8 @@ class IdsOrZero(Whole):
         ("error-surrogate-escaped-bytes", WritesTheBytesOfFileNames),
         ("merge-pair-property-names-of-parts", OwnPropertiesOnly),
         ("merge-pair-property-names-of-parts", RanksInAnObject),
+        ("train-pair-key-of-spaces", CountsByTheJoinedPair),
+        ("train-pair-key-of-commas", CountsByTheArray),
         ("split-none-property-name", CachesTheWholeText),
         ("special-segment-property-names", SpecialsInAnObject),
         ("special-id-property-names", SetsThePrototype),
