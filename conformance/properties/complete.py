@@ -115,6 +115,7 @@ def spaces() -> Mapping[str, int]:
     return {
         "pairs of printable ASCII characters, learned and merged in training": len(pairs_of_characters()),
         "pairs of bytes of UTF-8, merged in encoding": sum(map(len, pairs_of_bytes().values())),
+        "ASCII characters, three in a row, of which a joined key confuses two pairs": 0x80,
         "ends of ranges of characters of one category, encoded": len(ends_of_ranges()),
         "lengths of a text and of a pre-token, encoded": 2 * (LONGEST + 1),
         "positions of a cut in a stream": LONGEST + 1,
@@ -191,6 +192,21 @@ def _encodes_pairs(implementation: Implementation) -> Mismatch | None:
             if ask(implementation, question) != correct(question, right, implementation):
                 alone = (equals_oracle(implementation, encoding([one])[0], "LAW-ENCODE-1") for one in block)
                 return next(filter(None, alone), None) or equals_oracle(implementation, question, "LAW-ENCODE-1")
+    return None
+
+
+def _keys(implementation: Implementation) -> Mismatch | None:
+    """Of three equal ASCII characters, the first two are merged, although (one, two of them) is a merge, too."""
+    chars = [*map(chr, range(0x80))]
+    merges = [pair for char in chars for pair in ((char.encode(), char.encode()), (char.encode(), 2 * char.encode()))]
+    model = strategies.with_ids(merges)
+    texts = ["\n".join(char * 3 for char in ASCII), *(char * 3 for char in chars if char not in ASCII)]
+    for text in texts:
+        question = Question("encode", model, {"text": text})
+        if ask(implementation, question) != correct_answer(question, implementation.conventions):
+            parts = (replace(question, input={"text": part}) for part in text.split("\n") if part)
+            alone = (equals_oracle(implementation, part, "MERGE-PAIR-1") for part in parts)
+            return next(filter(None, alone), None) or equals_oracle(implementation, question, "MERGE-PAIR-1")
     return None
 
 
@@ -292,6 +308,7 @@ def _pairs_of_blanks() -> Model:
 PROPERTIES: tuple[Property, ...] = (
     fixed("law-train-pairs", "LAW-TRAIN-1", "trainer", ("train",), _trains_pairs),
     fixed("law-encode-pairs", "LAW-ENCODE-1", "encoder", ("encode",), _encodes_pairs),
+    fixed("law-encode-keys", "MERGE-PAIR-1", "encoder", ("encode",), _keys),
     fixed("law-split-ranges", "SPLIT-UNICODE-1", "encoder", ("encode",), _ranges),
     fixed("law-encode-lengths", "LAW-ENCODE-1", "encoder", ("encode",), _lengths),
     fixed("law-stream-cuts", "LAW-STREAM-1", "streaming", ("encode_iterable",), _cuts),

@@ -12,6 +12,7 @@ from helpers.wrong_tokenizers import Whole
 
 from bpe_conformance.implementation.implementation import Implementation
 from bpe_conformance.known_bugs.correct import Encoder
+from bpe_conformance.known_bugs.encoding import RanksKeyedBySpace
 from bpe_conformance.properties import complete
 from bpe_conformance.properties.engine import Effort, Found
 from bpe_conformance.reference import Tokenizer, textbook
@@ -56,6 +57,14 @@ class WrongFor111(Whole):
         return super().encode(text)[: None if len(text) != 111 else -1]
 
 
+class RanksKeyedByBar(RanksKeyedBySpace):
+    separator = b"|"
+
+
+class RanksKeyedByTab(RanksKeyedBySpace):
+    separator = b"\t"
+
+
 class TableOfLetters(Encoder):
     """Splits by a table of ranges, in which these characters have the class of another one."""
 
@@ -88,6 +97,8 @@ def run(name: str, target: Any) -> Found | None:
     [
         ("law-train-pairs", NeverLearnsQz),
         ("law-encode-pairs", NeverMergesBdC3),
+        ("law-encode-keys", RanksKeyedByBar),
+        ("law-encode-keys", RanksKeyedByTab),
         ("law-split-ranges", TableOfLetters),
         ("law-split-ranges", TableEndsEarly),
         ("law-split-ranges", TableEndsLate),
