@@ -2,34 +2,47 @@
 
 from __future__ import annotations
 
-from array import array
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from heapq import heapify, heappop, heappush
 from itertools import pairwise
+from typing import Any
 
 from bpe_conformance.fixtures import Merge
 
 LONG = 50
-"""From this number of bytes on, the heap is faster than the scan (measured)."""
+"""From this number of bytes on, merging rank by rank is faster than the scan (measured)."""
 CACHE_SIZE = 1 << 16
 """The most pre-tokens that the cache holds."""
 SINGLE_BYTES = tuple(bytes([byte]) for byte in range(256))
 NO_RANK = 1 << 62
-NO_TOKEN = -(1 << 62)
+
+Pair = tuple[int, int]
 
 
-@dataclass
 class Ranks:
     """The merges of a tokenizer, as ids.
 
+    Args:
+        pair_of: rank → the pair of ids to merge; only the first rank of a repeated pair counts.
+        result_of: rank → the id of the concatenation; it may have more ranks.
+
     Attributes:
-        rank_of: pair of ids → rank; the first rank if the pair is repeated.
-        result_of: rank → the id of the concatenation.
+        pair_of, result_of: the arguments.
+        rank_of: pair of ids → rank.
+        in_order: whether each merge makes only merges of higher ranks possible, as in every trained table.
     """
 
-    rank_of: dict[tuple[int, int], int] = field(default_factory=dict)
-    result_of: list[int] = field(default_factory=list)
+    def __init__(self, pair_of: Sequence[Pair], result_of: Sequence[int]) -> None:
+        self.pair_of, self.result_of = pair_of, result_of
+        self.rank_of: dict[Pair, int] = {}
+        self.in_order = True
+        parts: set[int] = set()
+        for rank, (pair, result) in enumerate(zip(pair_of, result_of, strict=False)):
+            self.rank_of.setdefault(pair, rank)
+            parts.update(pair)
+            if result in parts:
+                self.in_order = False
 
     @classmethod
     def of(cls, merges: Iterable[Merge], ids: Mapping[bytes, int]) -> Ranks:
@@ -38,17 +51,14 @@ class Ranks:
         Raises:
             KeyError: if `ids` lacks a part of a merge or its result.
         """
-        ranks = cls()
-        for rank, (left, right) in enumerate(merges):
-            ranks.rank_of.setdefault((ids[left], ids[right]), rank)
-            ranks.result_of.append(ids[left + right])
-        return ranks
+        listed = list(merges)
+        return cls([(ids[left], ids[right]) for left, right in listed], [ids[left + right] for left, right in listed])
 
 
 def merge_by_scan(word: Sequence[int], ranks: Ranks) -> list[int]:
     """Merge by a new search for the lowest rank after each merge: quadratic, but fast for short words.
 
-    >>> merge_by_scan([97, 98, 99], Ranks({(98, 99): 0, (97, 98): 1}, [256, 257]))
+    >>> merge_by_scan([97, 98, 99], Ranks([(98, 99), (97, 98)], [256, 257]))
     [97, 256]
     """
     tokens, rank_of = list(word), ranks.rank_of
@@ -64,43 +74,54 @@ def merge_by_scan(word: Sequence[int], ranks: Ranks) -> list[int]:
     return tokens
 
 
-def merge_by_heap(word: Sequence[int], ranks: Ranks) -> list[int]:
-    """Merge with a heap of (rank, place) over a linked list: O(n log n).
+def merge_by_rank(word: Sequence[int], ranks: Ranks) -> list[int]:
+    """Merge rank by rank, all places of a rank from left to right, over a linked list: O(n log n).
 
-    >>> merge_by_heap([97, 98, 99], Ranks({(98, 99): 0, (97, 98): 1}, [256, 257]))
+    Where the table is out of order, a merge can create a pair of lower rank. Then one place is merged at a time.
+
+    >>> merge_by_rank([97, 98, 99], Ranks([(98, 99), (97, 98)], [256, 257]))
     [97, 256]
     """
-    rank_of, result_of, size = ranks.rank_of.get, ranks.result_of, len(word)
-    # The last item, which is also the one before the first, belongs to no pair. Offsets take 8 bytes: a word can be
-    # long.
-    tokens = [*word, NO_TOKEN]
-    following = array("q", [*range(1, size + 1), size])
-    preceding = array("q", range(-1, size))
-    # The rank of the pair that starts at each position. A heap entry with another rank is out of date, because the pair
-    # or one beside it has been merged since. Skipping the entry when it surfaces is cheaper than finding it in the
-    # heap.
-    found = [*[rank_of(pair, NO_RANK) for pair in pairwise(tokens)], NO_RANK]
-    heap = [rank * size + place for place, rank in enumerate(found) if rank != NO_RANK]
-    heapify(heap)
-    while heap:
-        rank, place = divmod(heappop(heap), size)
-        if found[place] != rank:
-            continue
-        gone = following[place]
-        after = following[place] = following[gone]
-        preceding[after] = place
-        tokens[place] = result_of[rank]
-        found[gone] = NO_RANK
-        for changed in (place, preceding[place]):
-            rank = found[changed] = rank_of((tokens[changed], tokens[following[changed]]), NO_RANK)
-            if rank != NO_RANK:
-                heappush(heap, rank * size + changed)
-    merged = []
-    place = 0
-    while place < size:
-        merged.append(tokens[place])
-        place = following[place]
-    return merged
+    rank_of, size = ranks.rank_of.get, len(word)
+    tokens: list[Any] = [*word, None]  # the last one, which is also the one before the first, is in no pair
+    preceding = list(range(-1, size + 1))
+    following = [*preceding[2:], size]
+    places_of: defaultdict[int | None, list[int]] = defaultdict(list)
+    for place, rank in enumerate(map(rank_of, pairwise(word))):
+        places_of[rank].append(place)
+    places_of.pop(None, None)
+    waiting = [rank for rank in places_of if rank is not None]
+    heapify(waiting)
+    add: Callable[[list[int], int], None] = list.append if ranks.in_order else heappush
+    while waiting:
+        rank = heappop(waiting)
+        places = places_of.pop(rank)
+        if ranks.in_order:
+            places.sort()
+        else:
+            first = heappop(places)
+            if places:
+                places_of[rank] = places
+                heappush(waiting, rank)
+            places = [first]
+        (left, right), new = ranks.pair_of[rank], ranks.result_of[rank]
+        for place in places:
+            # A place is out of date if its pair, or one beside it, has been merged since.
+            if tokens[place] == left and tokens[gone := following[place]] == right:
+                tokens[place] = new
+                tokens[gone] = None
+                before = preceding[place]
+                after = following[place] = following[gone]
+                preceding[after] = place
+                if (created := rank_of((new, tokens[after]))) is not None:
+                    if created not in places_of:
+                        heappush(waiting, created)
+                    add(places_of[created], place)
+                if (created := rank_of((tokens[before], new))) is not None:
+                    if created not in places_of:
+                        heappush(waiting, created)
+                    add(places_of[created], before)
+    return [token for token in tokens if token is not None]
 
 
 class Encoder:
@@ -148,4 +169,4 @@ class Encoder:
     def merge(self, atoms: bytes) -> list[int]:
         """Return the ids of a pre-token's bytes without use of the cache."""
         word = [self.byte_ids[byte] for byte in atoms]
-        return merge_by_heap(word, self.ranks) if len(word) >= LONG else merge_by_scan(word, self.ranks)
+        return merge_by_rank(word, self.ranks) if len(word) >= LONG else merge_by_scan(word, self.ranks)

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import regex
 
-from ..encoder import Encoder, Ranks, merge_by_heap
+from ..encoder import Encoder, Pair, Ranks, merge_by_rank
 from ..patterns import pre_tokenize
 from ..special_tokens import SpecialTokens
 from .arrays import HashTable, runs, with_room
@@ -43,16 +43,16 @@ class BulkRanks:
     def __init__(self, ranks: Ranks, byte_ids: Sequence[int]) -> None:
         self._plain = ranks
         self._result_of = np.array(ranks.result_of, np.int64)
-        left, right = (np.fromiter((pair[side] for pair in ranks.rank_of), np.int64) for side in (0, 1))
+        left, right = np.array(ranks.pair_of, np.int64).reshape(-1, 2).T
         self.wall = max(int(self._result_of.max(initial=0)), *byte_ids) + 1
         self._byte_ids = np.array(byte_ids, np.int64)
-        # The last entry is for the number -1, which is that of a pair that is not a merge.
-        self._rank_of = np.array([*ranks.rank_of.values(), NO_RANK], np.int64)
         self._pairs = HashTable()
-        self._pairs.enter(left.astype(np.uint64), right.astype(np.uint64), 0)
+        _, ranks_of_pairs = self._pairs.enter(left.astype(np.uint64), right.astype(np.uint64), 0)
+        # The last entry is for the number -1, which is that of a pair that is not a merge.
+        self._rank_of = np.append(ranks_of_pairs, NO_RANK)
         lowest = np.full(self.wall + 1, NO_RANK)
         for side in left, right:
-            np.minimum.at(lowest, side, self._rank_of[:-1])
+            np.minimum.at(lowest, side, np.arange(len(side)))
         self._lowest_after = lowest[self._result_of]
         """Rank → the lowest rank of any merge that has its result as a part: the lowest rank to which it can lead."""
 
@@ -107,7 +107,7 @@ class BulkRanks:
                 places.sort(kind="stable")
         merged = ids[stays]
         if len(places):
-            merged = np.array(merge_by_heap(merged.tolist(), self._plain))
+            merged = np.array(merge_by_rank(merged.tolist(), self._plain))
         walls = np.flatnonzero(merged == self.wall)
         return np.delete(merged, walls), np.diff(walls) - 1
 
@@ -303,16 +303,14 @@ def _first_stage(ranks: Ranks, byte_ids: Sequence[int]) -> tuple[Ranks, npt.NDAr
     """
     inside = np.zeros((256, 256), bool)
     edges = {index: (byte, byte) for byte, index in enumerate(byte_ids)}
-    first = Ranks({}, ranks.result_of)
-    parts: set[int] = set()
-    for pair, rank in ranks.rank_of.items():
+    first: list[Pair] = []
+    for pair, result in zip(ranks.pair_of, ranks.result_of, strict=True):
         if not edges.keys() >= set(pair) or (edges[pair[1]][0] == SPACE != edges[pair[0]][1]):
             break
         (begin, before), (after, end) = edges[pair[0]], edges[pair[1]]
         inside[before, after] = True
-        edges[ranks.result_of[rank]] = begin, end
-        first.rank_of[pair] = rank
-        parts.update(pair)
-    if not parts.isdisjoint(ranks.result_of[len(first.rank_of) :]):
-        return Ranks({}, ranks.result_of), np.zeros((256, 256), bool)
-    return first, inside
+        edges[result] = begin, end
+        first.append(pair)
+    if not {part for pair in first for part in pair}.isdisjoint(ranks.result_of[len(first) :]):
+        return Ranks([], ranks.result_of), np.zeros((256, 256), bool)
+    return Ranks(first, ranks.result_of), inside

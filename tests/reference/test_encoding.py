@@ -6,7 +6,7 @@ import pytest
 
 from bpe_conformance.fixtures import Merge, gpt2
 from bpe_conformance.reference import Tokenizer, textbook
-from bpe_conformance.reference.encoder import LONG, Encoder, Ranks, merge_by_heap, merge_by_scan
+from bpe_conformance.reference.encoder import LONG, Encoder, Ranks, merge_by_rank, merge_by_scan
 
 Table = tuple[dict[int, bytes], list[Merge]]
 
@@ -59,8 +59,8 @@ def test_scan_and_heap_merge_like_the_textbook(well_formed: bool) -> None:
         atoms = [ids[bytes([byte])] for byte in word]
         wanted = [ids[token] for token in textbook.merge_by_pair(tuple(vocab[i] for i in atoms), by_pair)]
         assert merge_by_scan(atoms, ranks) == wanted
-        assert merge_by_heap(atoms, ranks) == wanted
-    assert merge_by_heap([], ranks) == merge_by_scan([], ranks) == []
+        assert merge_by_rank(atoms, ranks) == wanted
+    assert merge_by_rank([], ranks) == merge_by_scan([], ranks) == []
 
 
 @pytest.mark.parametrize(

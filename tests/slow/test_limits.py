@@ -15,7 +15,7 @@ import pytest
 from bpe_conformance.fixtures import PATTERNS, gpt2_model
 from bpe_conformance.reference import Tokenizer, chunks, dispatch, file_encoding, textbook
 from bpe_conformance.reference.bulk import encoding, learning, pieces
-from bpe_conformance.reference.encoder import merge_by_heap
+from bpe_conformance.reference.encoder import merge_by_rank
 from bpe_conformance.reference.fences import FENCED_PATTERNS
 from bpe_conformance.reference.patterns import pre_tokenize, resolve
 from bpe_conformance.reference.special_tokens import SpecialTokens
@@ -158,7 +158,7 @@ def test_time_of_a_long_pre_token_is_proportional(way: str, shape: str, gpt2: To
 def test_memory_of_a_long_pre_token_is_bounded(shape: str, gpt2: Tokenizer) -> None:
     word = [gpt2._text_encoder.encoder.byte_ids[byte] for byte in LONG[shape].encode()]
     tracemalloc.start()
-    merge_by_heap(word, gpt2._text_encoder.encoder.ranks)
+    merge_by_rank(word, gpt2._text_encoder.encoder.ranks)
     assert tracemalloc.get_traced_memory()[1] < 100 * len(word)
     tracemalloc.stop()
 
