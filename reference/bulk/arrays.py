@@ -1,4 +1,4 @@
-"""Array operations that NumPy lacks: runs, growing arrays, and a hash table that looks up many keys at once."""
+"""Array operations that NumPy lacks: runs, growing arrays, and hash tables that look up many keys at once."""
 
 from __future__ import annotations
 
@@ -62,6 +62,17 @@ def with_room(array: Integers, used: int, fresh: int) -> Integers:
     if used + fresh <= len(array):
         return array
     return np.concatenate([array[:used], np.empty(max(used, fresh), array.dtype)])
+
+
+def appended(array: Integers, used: int, fresh: Integers) -> Integers:
+    """Return `array`, or a larger copy, with `fresh` after the first `used` items.
+
+    >>> appended(np.array([5, 6, 0]), 2, np.array([7, 8]))[:4].tolist()
+    [5, 6, 7, 8]
+    """
+    array = with_room(array, used, len(fresh))
+    array[used : used + len(fresh)] = fresh
+    return array
 
 
 class HashTable:
@@ -149,4 +160,61 @@ class HashTable:
         mixed ^= mixed >> np.uint64(32)
         mixed *= of_both
         slots: Integers = (mixed >> np.uint64(64 - self._bits)).astype(np.int64)
+        return slots
+
+
+class FixedTable:
+    """A hash table that never changes. Each key is in one of its two slots, so looking it up takes no loop.
+
+    Args:
+        keys: distinct numbers, uint64, less than the largest one.
+        values: the value of each key, int64.
+        missing: the value of all other keys; it is larger than `values`.
+    """
+
+    def __init__(self, keys: Integers, values: Integers, missing: int) -> None:
+        self._bits = (8 * len(keys)).bit_length()
+        self._missing = missing
+        self._keys, self._values = np.empty(0, np.uint64), np.full(1 << self._bits, missing)
+        factors = np.random.default_rng(0)
+        while len(self._keys) == 0:
+            self._factor = factors.integers(1 << 63, dtype=np.uint64) * np.uint64(2) + np.uint64(1)
+            self._keys = self._placed(keys)
+        first, second = self._slots(keys)
+        self._values[np.where(self._keys[first] == keys, first, second)] = values
+
+    def _placed(self, keys: Integers) -> Integers:
+        """Return slot → key, or nothing if too many keys have the same slots."""
+        placed = np.full(1 << self._bits, _LARGEST)
+        waiting, slot = keys, self._slots(keys)[0]
+        for _ in range(64):
+            if not len(waiting):
+                return placed
+            _, first = np.unique(slot, return_index=True)
+            target = slot[first]
+            displaced = placed[target]
+            placed[target] = waiting[first]
+            moves = displaced != _LARGEST
+            waiting = np.concatenate([np.delete(waiting, first), displaced[moves]])
+            tried = np.concatenate([np.delete(slot, first), target[moves]])
+            slot = self._slots(waiting).sum(axis=0) - tried  # the other slot
+        return placed[:0]
+
+    def find(self, keys: Integers) -> Integers:
+        """Return the value of each key.
+
+        >>> table = FixedTable(np.array([7, 9], np.uint64), np.array([1, 0]), 5)
+        >>> table.find(np.array([9, 8, 7], np.uint64)).tolist()
+        [0, 5, 1]
+        """
+        slots = self._slots(keys)
+        first, second = np.where(self._keys[slots] == keys, self._values[slots], self._missing)
+        found: Integers = np.minimum(first, second)
+        return found
+
+    def _slots(self, keys: Integers) -> Integers:
+        """Return the first slots of all keys, and the second ones."""
+        mixed = keys * self._factor
+        shifts = np.array([[64 - self._bits], [64 - 2 * self._bits]], np.uint64)
+        slots: Integers = ((mixed >> shifts) & np.uint64((1 << self._bits) - 1)).view(np.int64)
         return slots

@@ -10,125 +10,20 @@ import numpy as np
 import numpy.typing as npt
 import regex
 
-from ..encoder import Encoder, Pair, Ranks, merge_by_rank
+from ..encoder import Encoder, Pair, Ranks
 from ..patterns import pre_tokenize
 from ..special_tokens import SpecialTokens
-from .arrays import HashTable, runs, with_room
+from .arrays import appended, runs
+from .merging import BulkRanks
 from .pieces import BLOCK, Block, PieceTable, apart, blocks, split_each, starts_apart
 from .splitting import Starts, starts_for
 
 Integers = npt.NDArray[Any]
 Ids = npt.NDArray[np.uint32]
 
-FEW, ROUND = 64, 512
-"""A round that merges fewer than `FEW` pairs is slower than the heap: it takes as long as the heap takes for `ROUND`
-tokens (measured)."""
 CACHE_SIZE = 1 << 22
 """The approximate most ids in the cache of pieces; a full cache is cleared."""
-NO_RANK = 2**31 - 1
 SPACE = ord(" ")
-
-
-class BulkRanks:
-    """The ranks of merges, and a way to merge many pre-tokens of any length at once.
-
-    Args:
-        ranks: the ranks for the plain path.
-        byte_ids: byte → id.
-
-    Attributes:
-        wall: a number that is not an id; no merge crosses it.
-    """
-
-    def __init__(self, ranks: Ranks, byte_ids: Sequence[int]) -> None:
-        self._plain = ranks
-        self._result_of = np.array(ranks.result_of, np.int64)
-        left, right = np.array(ranks.pair_of, np.int64).reshape(-1, 2).T
-        self.wall = max(int(self._result_of.max(initial=0)), *byte_ids) + 1
-        self._byte_ids = np.array(byte_ids, np.int64)
-        self._pairs = HashTable()
-        _, ranks_of_pairs = self._pairs.enter(left.astype(np.uint64), right.astype(np.uint64), 0)
-        # The last entry is for the number -1, which is that of a pair that is not a merge.
-        self._rank_of = np.append(ranks_of_pairs, NO_RANK)
-        lowest = np.full(self.wall + 1, NO_RANK)
-        for side in left, right:
-            np.minimum.at(lowest, side, np.arange(len(side)))
-        self._lowest_after = lowest[self._result_of]
-        """Rank → the lowest rank of any merge that has its result as a part: the lowest rank to which it can lead."""
-
-    def merge(self, pre_tokens: Sequence[bytes]) -> tuple[Integers, Integers]:
-        """Merge the bytes of all `pre_tokens`.
-
-        Returns:
-            tuple: the ids of all pre-tokens in order, and the number of ids of each.
-        """
-        ids = self._byte_ids[np.frombuffer(b"".join(pre_tokens), np.uint8)]
-        ends = np.cumsum([0, *map(len, pre_tokens)])
-        return self.merge_ids(np.insert(ids, ends, self.wall))
-
-    def merge_ids(self, ids: Integers) -> tuple[Integers, Integers]:
-        """Merge runs of ids. A `wall` separates two runs, precedes the first and follows the last.
-
-        In each round, the limit is the lowest rank to which a merge of any current pair can lead. No later merge
-        creates a pair below it, so a pair below it competes only with its neighbours: the lower rank wins, or the left
-        pair if the ranks are equal. Each pair that wins against both neighbours is merged, which gives the same result
-        as one merge at a time. The heap does the rest if too many rounds merge few pairs, or if no pair is below the
-        limit because a merge leads to one of lower rank.
-
-        Returns:
-            tuple: the ids without walls, and the number of ids of each run.
-        """
-        ids = ids.copy()
-        following, preceding = np.arange(1, len(ids) + 1), np.arange(-1, len(ids) - 1)
-        rank_at = np.append(self._ranks(ids[:-1], ids[1:]), NO_RANK)
-        stays = np.ones(len(ids), bool)
-        places = np.flatnonzero(rank_at != NO_RANK)
-        slow = 0
-        while len(places) and slow * ROUND <= len(ids):
-            ranks = rank_at[places]
-            below = ranks < self._lowest_after[ranks].min()
-            here = _first_among_neighbours(places[below], ranks[below], rank_at, preceding, following)
-            if not len(here):
-                break
-            slow += len(here) < FEW
-            gone = following[here]
-            ids[here] = self._result_of[rank_at[here]]
-            rank_at[gone] = NO_RANK
-            stays[gone] = False
-            following[here] = following[gone]
-            preceding[following[gone]] = here
-            before = preceding[here]
-            fresh = before[rank_at[before] == NO_RANK]
-            changed = np.concatenate([here, before])
-            rank_at[changed] = self._ranks(ids[changed], ids[following[changed]])
-            places = np.concatenate([places, fresh])
-            places = places[rank_at[places] != NO_RANK]
-            if len(fresh):
-                places.sort(kind="stable")
-        merged = ids[stays]
-        if len(places):
-            merged = np.array(merge_by_rank(merged.tolist(), self._plain))
-        walls = np.flatnonzero(merged == self.wall)
-        return np.delete(merged, walls), np.diff(walls) - 1
-
-    def _ranks(self, left: Integers, right: Integers) -> Integers:
-        """Return the rank of each pair of ids, `NO_RANK` for a pair that is not a merge."""
-        return self._rank_of[self._pairs.find(left.astype(np.uint64), right.astype(np.uint64))]
-
-
-def _first_among_neighbours(
-    places: Integers, ranks: Integers, rank_at: Integers, preceding: Integers, following: Integers
-) -> Integers:
-    """Return the `places` whose pairs are merged before the pairs that overlap them."""
-    before, after = rank_at[preceding[places]], rank_at[following[places]]
-    overlaps = before == ranks
-    first = before > ranks
-    if overlaps.any():
-        # In a run of equal pairs, every other one comes first if the run itself does.
-        index = np.arange(len(places))
-        begin = np.maximum.accumulate(np.where(overlaps, 0, index))
-        first = first[begin] & ((index - begin) % 2 == 0)
-    return places[first & (after >= ranks)]
 
 
 class BulkEncoder:
@@ -158,6 +53,7 @@ class BulkEncoder:
 
     def _forget(self) -> None:
         self._table = PieceTable(self._starts)
+        self._known = 1
         self._ids: Ids = np.zeros(1, np.uint32)
         self._used = 1
         # A barrier has one id, which is set later.
@@ -195,7 +91,7 @@ class BulkEncoder:
     def _encode(self, block: Block) -> tuple[Ids, Integers]:
         """Return the ids of a block, and the positions in them at which documents end."""
         numbers = self._table.number(block)
-        self._learn(self._table.pieces[len(self._first) :])
+        self._learn(self._table.pieces[self._known :])
         sizes = self._size[numbers]
         ids = runs(self._ids, self._first[numbers], sizes)
         ends = np.cumsum(sizes)
@@ -212,10 +108,10 @@ class BulkEncoder:
             ids, sizes = self._ranks.merge(pieces)
         else:
             ids, sizes = self._split_and_merge(pieces)
-        self._ids = with_room(self._ids, self._used, len(ids))
-        self._ids[self._used : self._used + len(ids)] = ids
-        self._first = np.append(self._first, self._used + np.cumsum(sizes) - sizes)
-        self._size = np.append(self._size, sizes)
+        self._ids = appended(self._ids, self._used, ids)
+        self._first = appended(self._first, self._known, self._used + np.cumsum(sizes) - sizes)
+        self._size = appended(self._size, self._known, sizes)
+        self._known += len(sizes)
         self._used += len(ids)
 
     def _split_and_merge(self, pieces: Sequence[bytes]) -> tuple[Integers, Integers]:
@@ -287,7 +183,7 @@ class SplitEncoder(BulkEncoder):
         if self._used > CACHE_SIZE:
             self._forget()
         numbers = self._table.number(apart(pre_tokens))
-        self._learn(self._table.pieces[len(self._first) :])
+        self._learn(self._table.pieces[self._known :])
         ids = runs(self._ids, self._first[numbers], self._size[numbers])
         ids, sizes = self._second.merge_ids(np.append(self._second.wall, ids))
         places = np.fromiter(special, np.int64, len(special))

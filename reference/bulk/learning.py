@@ -22,7 +22,7 @@ from ..conventions import BYTE_ORDERS, TOKEN_KEYS
 from ..encoder import Encoder
 from ..progress import Progress, silent
 from .arrays import runs, starts_of_runs, with_room, without_overlap
-from .encoding import BulkRanks
+from .merging import BulkRanks
 from .pieces import Block, PieceTable, apart, starts_apart
 
 Integers = npt.NDArray[Any]

@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 
 from bpe_conformance.fixtures import PATTERNS, gpt2_model
 from bpe_conformance.reference import Tokenizer, counting, dispatch, fences, superbpe
-from bpe_conformance.reference.bulk import encoding, learning, pieces, splitting
+from bpe_conformance.reference.bulk import encoding, learning, merging, pieces, splitting
 from bpe_conformance.reference.bulk.arrays import HashTable
 from bpe_conformance.reference.bulk.encoding import BulkEncoder
 from bpe_conformance.reference.bulk.pieces import PieceTable, blocks
@@ -265,7 +265,7 @@ def plain(one: Tokenizer, text: str) -> list[int]:
 @settings(max_examples=28, deadline=None)
 def test_bulk_gpt2_ids_equal_plain_ids(gpt2: Tokenizer, text: str, few: int, cache: int, size: int) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(encoding, "FEW", few)
+        patch.setattr(merging, "FEW", few)
         patch.setattr(encoding, "CACHE_SIZE", cache)
         patch.setattr(pieces, "BLOCK", size)
         assert gpt2.encode(text + "<|endoftext|>" + text) == plain(gpt2, text + "<|endoftext|>" + text)
@@ -310,9 +310,9 @@ def test_bulk_ids_of_random_tables_equal_plain_ids(
     ranks = Ranks.of(pairs, ids)
     raw = list(text.encode())
     assert one.encode(text) == plain(one, text) == merge_by_scan(raw, ranks)
-    bulk = encoding.BulkRanks(ranks, range(256))
+    bulk = merging.BulkRanks(ranks, range(256))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(encoding, "FEW", few)
+        patch.setattr(merging, "FEW", few)
         merged, sizes = bulk.merge([text.encode(), b"", b"ab", text[:1].encode()])
     assert merged[: sizes[0]].tolist() == merge_by_scan(raw, ranks)
     assert sizes[1] == 0
@@ -364,13 +364,13 @@ def test_long_texts_are_encoded_over_arrays(gpt2: Tokenizer, monkeypatch: pytest
 
 def test_repeated_parts_of_text_without_fences_are_merged_once(monkeypatch: pytest.MonkeyPatch) -> None:
     merged: list[bytes] = []
-    merge = encoding.BulkRanks.merge
+    merge = merging.BulkRanks.merge
 
-    def reported(self: encoding.BulkRanks, pre_tokens: list[bytes]) -> tuple[Any, Any]:
+    def reported(self: merging.BulkRanks, pre_tokens: list[bytes]) -> tuple[Any, Any]:
         merged.extend(pre_tokens)
         return merge(self, pre_tokens)
 
-    monkeypatch.setattr(encoding.BulkRanks, "merge", reported)
+    monkeypatch.setattr(merging.BulkRanks, "merge", reported)
     one = Tokenizer.train("天地,玄黄", 262, pattern="cl100k")
     text = "天地,玄黄。" * (LONG // 4)
     assert one.encode(text) == plain(one, text)
@@ -414,13 +414,13 @@ def test_bulk_ids_without_fences_equal_plain_ids(pattern: str, train: str | None
 
 def test_parts_of_long_units_are_merged_once(monkeypatch: pytest.MonkeyPatch) -> None:
     merged: list[bytes] = []
-    merge = encoding.BulkRanks.merge
+    merge = merging.BulkRanks.merge
 
-    def reported(self: encoding.BulkRanks, pre_tokens: list[bytes]) -> tuple[Any, Any]:
+    def reported(self: merging.BulkRanks, pre_tokens: list[bytes]) -> tuple[Any, Any]:
         merged.extend(pre_tokens)
         return merge(self, pre_tokens)
 
-    monkeypatch.setattr(encoding.BulkRanks, "merge", reported)
+    monkeypatch.setattr(merging.BulkRanks, "merge", reported)
     one = superbpe.train("by the sea and by the lake", 272, 266)
     text = "by the sea by the lake\n" * (LONG // 20)
     assert one.encode(text) == plain(one, text)

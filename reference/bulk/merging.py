@@ -1,0 +1,137 @@
+"""Merges the bytes of many pre-tokens together, as `encoder.merge_by_rank` does for one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ..encoder import Ranks, merge_by_rank
+from .arrays import FixedTable
+
+Integers = npt.NDArray[Any]
+Flags = npt.NDArray[np.bool_]
+
+FEW, ROUND = 64, 128
+"""A round that merges fewer than `FEW` pairs is slower than the plain path, and takes as long as that takes for `ROUND`
+tokens (measured)."""
+NO_RANK = 2**31 - 1
+GONE = -1
+"""Takes the place of an id that a merge removed."""
+
+
+class BulkRanks:
+    """The ranks of merges, and a way to merge many pre-tokens of any length at once.
+
+    Args:
+        ranks: the ranks for the plain path.
+        byte_ids: byte → id.
+
+    Attributes:
+        wall: a number that is not an id; no merge crosses it.
+    """
+
+    def __init__(self, ranks: Ranks, byte_ids: Sequence[int]) -> None:
+        self._plain = ranks
+        self._result_of = np.array(ranks.result_of, np.int64)
+        self.wall = max(int(self._result_of.max(initial=0)), *byte_ids) + 1
+        self._byte_ids = np.array(byte_ids, np.int64)
+        left, right = np.array(ranks.pair_of, np.int64).reshape(-1, 2).T
+        pairs, first_rank = np.unique(self._key(left, right), return_index=True)
+        self._pairs = FixedTable(pairs, first_rank, NO_RANK)
+        lowest = np.full(self.wall + 1, NO_RANK)
+        for side in left, right:
+            np.minimum.at(lowest, side, np.arange(len(side)))
+        self._lowest_after = lowest[self._result_of]
+        """Rank → the lowest rank of any merge that has its result as a part: the lowest rank to which it can lead."""
+
+    def merge(self, pre_tokens: Sequence[bytes]) -> tuple[Integers, Integers]:
+        """Merge the bytes of all `pre_tokens`.
+
+        Returns:
+            tuple: the ids of all pre-tokens in order, and the number of ids of each.
+        """
+        ids = self._byte_ids[np.frombuffer(b"".join(pre_tokens), np.uint8)]
+        ends = np.cumsum([0, *map(len, pre_tokens)])
+        return self.merge_ids(np.insert(ids, ends, self.wall))
+
+    def merge_ids(self, ids: Integers) -> tuple[Integers, Integers]:
+        """Merge runs of ids. A `wall` separates two runs, precedes the first and follows the last.
+
+        In each round, the limit of a run is the lowest rank to which a merge of any of its current pairs can lead. No
+        later merge creates a pair below the limit, so a pair below it competes only with its neighbours: the lower rank
+        wins, or the left pair if the ranks are equal. Each pair that wins against both neighbours is merged, which
+        gives the same result as one merge at a time. The plain path does the rest if too many rounds merge few pairs,
+        or if no pair is below the limit because a merge leads to one of lower rank.
+
+        Returns:
+            tuple: the ids without walls, and the number of ids of each run.
+        """
+        ids, size = ids.copy(), len(ids)
+        run_at = np.cumsum(ids == self.wall)
+        following, preceding = np.arange(1, size + 1), np.arange(-1, size - 1)
+        rank_at = np.append(self._ranks(ids[:-1], ids[1:]), NO_RANK)
+        places = np.flatnonzero(rank_at != NO_RANK)
+        slow = 1
+        while len(places) and slow * ROUND <= size:
+            ranks, runs = rank_at[places], run_at[places]
+            limit = np.full(run_at[-1] + 1, NO_RANK)
+            np.minimum.at(limit, runs, self._lowest_after[ranks])
+            wins = _wins_against_neighbours(ranks, following[places[:-1]] == places[1:])
+            wins &= ranks < limit[runs]
+            here = places[wins]
+            if not len(here):
+                break
+            slow += len(here) < FEW
+            gone = following[here]
+            before, after = preceding[here], following[gone]
+            ids[here] = self._result_of[ranks[wins]]
+            ids[gone] = GONE
+            rank_at[gone] = NO_RANK
+            following[here] = after
+            preceding[after] = here
+            fresh = before[rank_at[before] == NO_RANK]
+            changed = np.concatenate([here, before])
+            rank_at[changed] = self._ranks(ids[changed], ids[following[changed]])
+            places = np.concatenate([places, fresh])
+            places = places[rank_at[places] != NO_RANK]
+            if len(fresh):
+                places.sort(kind="stable")
+        merged = ids[ids != GONE]
+        if len(places):
+            merged = np.array(merge_by_rank(merged.tolist(), self._plain))
+        walls = np.flatnonzero(merged == self.wall)
+        return np.delete(merged, walls), np.diff(walls) - 1
+
+    def _ranks(self, left: Integers, right: Integers) -> Integers:
+        """Return the rank of each pair of ids, `NO_RANK` for a pair that is not a merge."""
+        return self._pairs.find(self._key(left, right))
+
+    def _key(self, left: Integers, right: Integers) -> Integers:
+        keys: Integers = (left * (self.wall + 1) + right).view(np.uint64)
+        return keys
+
+
+def _wins_against_neighbours(ranks: Integers, overlaps: Flags) -> Flags:
+    """Return which pairs are merged before the pairs that overlap them.
+
+    Args:
+        ranks: the rank of each pair, from left to right.
+        overlaps: whether each pair but the last overlaps the next one.
+
+    >>> _wins_against_neighbours(np.array([3, 1, 2, 5, 5, 5]), np.array([True, True, False, True, True])).tolist()
+    [False, True, False, True, False, True]
+    """
+    left, right = ranks[:-1], ranks[1:]
+    wins = np.ones(len(ranks), bool)
+    wins[1:][overlaps & (left < right)] = False
+    wins[:-1][overlaps & (left > right)] = False
+    equal = overlaps & (left == right)
+    if equal.any():
+        # In a run of equal pairs, every other one comes first if the run itself does.
+        index = np.arange(len(ranks))
+        begin = np.maximum.accumulate(np.where(np.append(False, equal), 0, index))
+        wins &= wins[begin] & ((index - begin) % 2 == 0)
+    return wins
