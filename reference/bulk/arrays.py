@@ -131,9 +131,12 @@ class HashTable:
         a, z = head[missing][order], tail[missing][order]
         fresh = np.ones(len(order), bool)
         fresh[1:] = (a[1:] != a[:-1]) | (z[1:] != z[:-1])
-        first = np.sort(missing[order[fresh]])  # the sort is stable: the first of equal keys comes first
-        self._insert(head[first], tail[first], np.arange(first_number, first_number + len(first), dtype=np.int32))
-        numbers[missing] = self.find(head[missing], tail[missing])
+        first = missing[order[fresh]]  # the sort is stable: the first of equal keys comes first
+        number_of = np.empty(len(first), np.int32)
+        number_of[np.argsort(first)] = np.arange(first_number, first_number + len(first))
+        numbers[missing[order]] = number_of[np.cumsum(fresh) - 1]
+        first.sort()
+        self._insert(head[first], tail[first], numbers[first])
         return numbers, first
 
     def _insert(self, head: Integers, tail: Integers, numbers: Integers) -> None:
@@ -168,14 +171,14 @@ class FixedTable:
 
     Args:
         keys: distinct numbers, uint64, less than the largest one.
-        values: the value of each key, int64.
+        values: the value of each key, of 31 bits.
         missing: the value of all other keys; it is larger than `values`.
     """
 
     def __init__(self, keys: Integers, values: Integers, missing: int) -> None:
-        self._bits = (8 * len(keys)).bit_length()
-        self._missing = missing
-        self._keys, self._values = np.empty(0, np.uint64), np.full(1 << self._bits, missing)
+        self._bits = (5 * len(keys) // 2).bit_length()  # with more keys than slots / 2, too many slots collide
+        self._missing = np.int32(missing)
+        self._keys, self._values = np.empty(0, np.uint64), np.full(1 << self._bits, missing, np.int32)
         factors = np.random.default_rng(0)
         while len(self._keys) == 0:
             self._factor = factors.integers(1 << 63, dtype=np.uint64) * np.uint64(2) + np.uint64(1)

@@ -56,7 +56,7 @@ class BulkEncoder:
         self._known = 1
         self._ids: Ids = np.zeros(1, np.uint32)
         self._used = 1
-        # A barrier has one id, which is set later.
+        # A barrier has one id, that of its special token, which is set later, or none at the end of a document.
         self._first, self._size = np.zeros(1, np.int64), np.ones(1, np.int64)
 
     def encode(self, documents: Iterable[str]) -> Iterator[Ids]:
@@ -93,12 +93,13 @@ class BulkEncoder:
         numbers = self._table.number(block)
         self._learn(self._table.pieces[self._known :])
         sizes = self._size[numbers]
+        barriers = np.flatnonzero(numbers == 0)
+        is_end = np.array([token is None for token in block.special], bool)
+        sizes[barriers[is_end]] = 0
         ids = runs(self._ids, self._first[numbers], sizes)
         ends = np.cumsum(sizes)
-        barriers = (ends - 1)[numbers == 0]
-        ids[barriers] = [0 if token is None else self._special_ids[token] for token in block.special]
-        closing = barriers[[token is None for token in block.special]]
-        return np.delete(ids, closing), closing - np.arange(len(closing))
+        ids[ends[barriers[~is_end]] - 1] = [self._special_ids[token] for token in block.special if token is not None]
+        return ids, ends[barriers[is_end]]
 
     def _learn(self, pieces: Sequence[bytes]) -> None:
         """Encode new pieces."""
