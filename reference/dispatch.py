@@ -19,7 +19,7 @@ from collections.abc import Mapping
 ARRAYS_FROM = {
     "count": 1 << 14,  # characters of text; there is nothing to prepare
     "learn": 1 << 15,  # bytes of distinct pre-tokens; a step costs the same for one occurrence as for hundreds
-    "encode": 1 << 13,  # characters of text
+    "encode": 1 << 12,  # characters of text
 }
 """Operation → the size of the smallest input for which it uses arrays."""
 PREPARED_FROM = 1 << 15

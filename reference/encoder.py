@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from heapq import heapify, heappop, heappush
+from heapq import heappop, heappush
 from itertools import pairwise
 from typing import Any
 
@@ -82,7 +82,7 @@ def merge_by_rank(word: Sequence[int], ranks: Ranks) -> list[int]:
     >>> merge_by_rank([97, 98, 99], Ranks([(98, 99), (97, 98)], [256, 257]))
     [97, 256]
     """
-    rank_of, size = ranks.rank_of.get, len(word)
+    rank_of, pair_of, result_of, size = ranks.rank_of.get, ranks.pair_of, ranks.result_of, len(word)
     tokens: list[Any] = [*word, None]  # the last one, which is also the one before the first, is in no pair
     preceding = list(range(-1, size + 1))
     following = [*preceding[2:], size]
@@ -90,21 +90,21 @@ def merge_by_rank(word: Sequence[int], ranks: Ranks) -> list[int]:
     for place, rank in enumerate(map(rank_of, pairwise(word))):
         places_of[rank].append(place)
     places_of.pop(None, None)
-    waiting = [rank for rank in places_of if rank is not None]
-    heapify(waiting)
+    first = sorted([rank for rank in places_of if rank is not None], reverse=True)
+    later: list[int] = []
     add: Callable[[list[int], int], None] = list.append if ranks.in_order else heappush
-    while waiting:
-        rank = heappop(waiting)
+    while first or later:
+        rank = heappop(later) if later and (not first or later[0] < first[-1]) else first.pop()
         places = places_of.pop(rank)
-        if ranks.in_order:
+        if add is not heappush:
             places.sort()
         else:
-            first = heappop(places)
+            here = heappop(places)
             if places:
                 places_of[rank] = places
-                heappush(waiting, rank)
-            places = [first]
-        (left, right), new = ranks.pair_of[rank], ranks.result_of[rank]
+                heappush(later, rank)
+            places = [here]
+        (left, right), new = pair_of[rank], result_of[rank]
         for place in places:
             # A place is out of date if its pair, or one beside it, has been merged since.
             if tokens[place] == left and tokens[gone := following[place]] == right:
@@ -115,11 +115,11 @@ def merge_by_rank(word: Sequence[int], ranks: Ranks) -> list[int]:
                 preceding[after] = place
                 if (created := rank_of((new, tokens[after]))) is not None:
                     if created not in places_of:
-                        heappush(waiting, created)
+                        heappush(later, created)
                     add(places_of[created], place)
                 if (created := rank_of((tokens[before], new))) is not None:
                     if created not in places_of:
-                        heappush(waiting, created)
+                        heappush(later, created)
                     add(places_of[created], before)
     return [token for token in tokens if token is not None]
 

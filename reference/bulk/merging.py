@@ -14,7 +14,7 @@ from .arrays import FixedTable
 Integers = npt.NDArray[Any]
 Flags = npt.NDArray[np.bool_]
 
-FEW, ROUND = 64, 128
+FEW, ROUND = 64, 256
 """A round that merges fewer than `FEW` pairs is slower than the plain path, and takes as long as that takes for `ROUND`
 tokens (measured)."""
 NO_RANK = 2**31 - 1
