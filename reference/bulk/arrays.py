@@ -75,6 +75,12 @@ def appended(array: Integers, used: int, fresh: Integers) -> Integers:
     return array
 
 
+def _random_odd(count: int) -> Integers:
+    """Return random odd numbers of 64 bits."""
+    numbers: Integers = np.frombuffer(os.urandom(8 * count), np.uint64) | np.uint64(1)
+    return numbers
+
+
 class HashTable:
     """A hash table with linear probing, in which all keys of a call take each step together.
 
@@ -83,8 +89,8 @@ class HashTable:
     """
 
     def __init__(self, bits: int = 12) -> None:
-        # Odd and random: with known factors, an attacker could make a text whose keys all have the same slot.
-        self._factors = np.frombuffer(os.urandom(24), np.uint64) | np.uint64(1)
+        # With known factors, an attacker could make a text whose keys all have the same slot.
+        self._factors = _random_odd(3)
         self._allocate(bits)
 
     def _allocate(self, bits: int) -> None:
@@ -177,11 +183,12 @@ class FixedTable:
 
     def __init__(self, keys: Integers, values: Integers, missing: int) -> None:
         self._bits = (5 * len(keys) // 2).bit_length()  # with more keys than slots / 2, too many slots collide
+        self._shifts = np.array([64 - self._bits, 64 - 2 * self._bits], np.uint64)
+        self._mask = np.uint64((1 << self._bits) - 1)
         self._missing = np.int32(missing)
         self._keys, self._values = np.empty(0, np.uint64), np.full(1 << self._bits, missing, np.int32)
-        factors = np.random.default_rng(0)
         while len(self._keys) == 0:
-            self._factor = factors.integers(1 << 63, dtype=np.uint64) * np.uint64(2) + np.uint64(1)
+            self._factor = _random_odd(1)[0]
             self._keys = self._placed(keys)
         first, second = self._slots(keys)
         self._values[np.where(self._keys[first] == keys, first, second)] = values
@@ -217,7 +224,6 @@ class FixedTable:
 
     def _slots(self, keys: Integers) -> Integers:
         """Return the first slots of all keys, and the second ones."""
-        mixed = keys * self._factor
-        shifts = np.array([[64 - self._bits], [64 - 2 * self._bits]], np.uint64)
-        slots: Integers = ((mixed >> shifts) & np.uint64((1 << self._bits) - 1)).view(np.int64)
+        shifts = self._shifts.reshape(2, *[1] * keys.ndim)
+        slots: Integers = ((keys * self._factor >> shifts) & self._mask).view(np.int64)
         return slots

@@ -17,6 +17,8 @@ Flags = npt.NDArray[np.bool_]
 FEW, ROUND = 64, 256
 """A round that merges fewer than `FEW` pairs is slower than the plain path, and takes as long as that takes for `ROUND`
 tokens (measured)."""
+WALL = 0xFF
+"""A byte that UTF-8 never contains, between pre-tokens."""
 NO_RANK = 2**31 - 1
 GONE = -1
 """Takes the place of an id that a merge removed."""
@@ -37,7 +39,7 @@ class BulkRanks:
         self._plain = ranks
         self._result_of = np.array(ranks.result_of, np.int64)
         self.wall = max(int(self._result_of.max(initial=0)), *byte_ids) + 1
-        self._byte_ids = np.array(byte_ids, np.int64)
+        self._id_of_byte = np.array([*byte_ids[:WALL], self.wall], np.int64)
         left, right = np.array(ranks.pair_of, np.int64).reshape(-1, 2).T
         pairs, first_rank = np.unique(self._key(left, right), return_index=True)
         self._pairs = FixedTable(pairs, first_rank, NO_RANK)
@@ -46,33 +48,40 @@ class BulkRanks:
             np.minimum.at(lowest, side, np.arange(len(side)))
         self._lowest_after = lowest[self._result_of]
         """Rank → the lowest rank of any merge that has its result as a part: the lowest rank to which it can lead."""
+        self._rank_of_bytes = self._ranks(self._id_of_byte[:, None], self._id_of_byte).ravel()
+        """256 × first byte + second byte → the rank of the pair."""
 
     def merge(self, pre_tokens: Sequence[bytes]) -> tuple[Integers, Integers]:
-        """Merge the bytes of all `pre_tokens`.
+        """Merge the bytes of all `pre_tokens`, which are UTF-8.
 
         Returns:
             tuple: the ids of all pre-tokens in order, and the number of ids of each.
         """
-        ids = self._byte_ids[np.frombuffer(b"".join(pre_tokens), np.uint8)]
-        ends = np.cumsum([0, *map(len, pre_tokens)])
-        return self.merge_ids(np.insert(ids, ends, self.wall))
+        wall = bytes([WALL])
+        data = np.frombuffer(wall.join([b"", *pre_tokens, b""]), np.uint8)
+        pairs = (data[:-1].astype(np.uint16) << 8) | data[1:]
+        return self._merge(self._id_of_byte[data], np.append(self._rank_of_bytes[pairs], NO_RANK))
 
     def merge_ids(self, ids: Integers) -> tuple[Integers, Integers]:
         """Merge runs of ids. A `wall` separates two runs, precedes the first and follows the last.
+
+        Returns:
+            tuple: the ids without walls, and the number of ids of each run.
+        """
+        return self._merge(ids.copy(), np.append(self._ranks(ids[:-1], ids[1:]), NO_RANK))
+
+    def _merge(self, ids: Integers, rank_at: Integers) -> tuple[Integers, Integers]:
+        """Merge runs of ids, given the rank of the pair that starts at each position. Change both arrays.
 
         In each round, the limit of a run is the lowest rank to which a merge of any of its current pairs can lead. No
         later merge creates a pair below the limit, so a pair below it competes only with its neighbours: the lower rank
         wins, or the left pair if the ranks are equal. Each pair that wins against both neighbours is merged, which
         gives the same result as one merge at a time. The plain path does the rest if too many rounds merge few pairs,
         or if no pair is below the limit because a merge leads to one of lower rank.
-
-        Returns:
-            tuple: the ids without walls, and the number of ids of each run.
         """
-        ids, size = ids.copy(), len(ids)
+        size = len(ids)
         run_at = np.cumsum(ids == self.wall)
         following, preceding = np.arange(1, size + 1), np.arange(-1, size - 1)
-        rank_at = np.append(self._ranks(ids[:-1], ids[1:]), NO_RANK)
         places = np.flatnonzero(rank_at != NO_RANK)
         slow = 1
         while len(places) and slow * ROUND <= size:

@@ -38,6 +38,7 @@ def class_of(character: str) -> int:
 
 
 _CLASS_OF_BYTE = bytes(class_of(chr(code)) for code in range(128)) + bytes([OTHER]) * 127 + bytes([END])
+_IS_SHORT_CONTRACTION = np.isin(np.arange(256), list(b"sdmt"))
 _class_of_code = np.full(0x110000, UNKNOWN, np.uint8)
 
 
@@ -135,7 +136,7 @@ def _join_contractions(raw: Bytes, found: npt.NDArray[np.bool_]) -> None:
     long = np.zeros(len(quote), bool)
     for one, two in (b"ll", b"ve", b"re"):
         long |= (first == one) & (second == two)
-    short = np.isin(first, np.frombuffer(b"sdmt", np.uint8))
+    short = _IS_SHORT_CONTRACTION[first]
     found[quote[long | short] + 1] = False
     end = np.concatenate([quote[short] + 2, quote[long] + 3])
     found[end[end < size]] = True
