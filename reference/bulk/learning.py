@@ -74,12 +74,13 @@ class Corpus:
         self._first, self._end = np.empty(0, np.int64), np.empty(0, np.int64)
         here = np.flatnonzero((self.token[:-1] >= 0) & (self.token[1:] >= 0))
         kinds = int(tokens.max(initial=0)) + 1
-        key = self.token[here].astype(np.int64) * kinds + self.token[here + 1]
         # The narrower the type, the faster the sort.
-        order = np.argsort(key.astype(np.min_scalar_type(kinds**2 - 1)), kind="stable")
-        key, here = key[order], here[order]
-        starts = starts_of_runs(key)
-        self._number(key[starts] // kinds, key[starts] % kinds, here, starts)
+        left, right = (tokens[places].astype(np.min_scalar_type(kinds**2 - 1)) for places in (here, here + 1))
+        key = left * left.dtype.type(kinds) + right
+        order = np.argsort(key, kind="stable")
+        here = here[order]
+        starts = starts_of_runs(key[order])
+        self._number(tokens[here[starts]], tokens[here[starts] + 1], here, starts)
 
     def occurrences(self, numbers: Sequence[int]) -> tuple[Integers, Integers]:
         """Return the positions of the pairs, by pair and without overlap, and the index in `numbers` of each."""

@@ -180,11 +180,11 @@ def count(documents: Iterable[str], special: SpecialTokens, compiled: regex.Patt
         first[numbers[new] - known] = new  # the last assignment, that of the first position, wins
         in_order += (np.argsort(first) + known).tolist()
     found, times = [table.pieces[number] for number in in_order], totals[in_order]
-    if not are_pre_tokens:
-        found, many = split_each(found, compiled)
-        times = np.repeat(times, many)
+    if are_pre_tokens:
+        return Counter(dict(zip(found, times.tolist(), strict=True)))
+    found, many = split_each(found, compiled)
     counted: Counter[bytes] = Counter()
-    for pre_token, count in zip(found, times.tolist(), strict=True):
+    for pre_token, count in zip(found, np.repeat(times, many).tolist(), strict=True):
         counted[pre_token] += count
     return counted
 
