@@ -30,6 +30,24 @@ MOST_MERGES, MOST_BYTES = 1 << 23, 1 << 31
 """Learning over arrays packs a token into 24 bits and a position into 32 bits."""
 
 
+class EncodingChoice:
+    """Chooses how a tokenizer encodes each text.
+
+    Args:
+        ids: the range from the smallest id of the vocabulary to the largest.
+    """
+
+    def __init__(self, ids: range) -> None:
+        self._fits = ids.start >= 0 and ids.stop <= LARGEST_ID + 1
+        self._characters = 0
+
+    def uses_arrays(self, characters: int) -> bool:
+        """Return whether to encode the next text, of `characters` characters, over arrays."""
+        self._characters += characters
+        is_worth_it = characters >= ARRAYS_FROM["encode"] and self._characters >= PREPARED_FROM
+        return self._fits and is_worth_it
+
+
 def learns_over_arrays(counts: Mapping[bytes, int], given: int, wanted: int, tie_break: str) -> bool:
     """Return whether to learn merges over arrays.
 

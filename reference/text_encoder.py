@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import regex
 
-from . import dispatch
+from .dispatch import EncodingChoice
 from .encoder import Encoder
 from .fences import has_fence
 from .patterns import pre_tokenize
@@ -50,13 +50,13 @@ class TextEncoder:
     ) -> None:
         self.encoder, self.special, self.compiled, self.ids = encoder, special, compiled, ids
         self._special_ids = special_ids
+        self._choice = EncodingChoice(ids)
         self._idle: list[BulkEncoder] = []
-        self._in_all = 0
 
     def __getstate__(self) -> dict[str, object]:
         """Return the state to pickle, without caches and encoders over arrays."""
         kept = {name: value for name, value in self.__dict__.items() if name != "_integers"}
-        return {**kept, "_idle": [], "_in_all": 0}
+        return {**kept, "_choice": EncodingChoice(self.ids), "_idle": []}
 
     def finding(self, special: Iterable[str]) -> TextEncoder:
         """Return an encoder that recognizes only these special tokens. Both share the cache of pre-tokens."""
@@ -76,7 +76,7 @@ class TextEncoder:
         Raises:
             UnicodeEncodeError: if a text contains a lone surrogate; a subclass of ValueError.
         """
-        if self._uses_arrays(sum(map(len, texts))):
+        if self._choice.uses_arrays(sum(map(len, texts))):
             with self._bulk() as bulk:
                 return list(map(self._as_list, bulk.encode_each(texts)))
         return [list(chain.from_iterable(self._plain_parts(text))) for text in texts]
@@ -90,7 +90,7 @@ class TextEncoder:
         """
         import numpy as np  # only callers who ask for arrays need it
 
-        if self._uses_arrays(len(text)):
+        if self._choice.uses_arrays(len(text)):
             with self._bulk() as bulk:
                 return np.concatenate(list(bulk.encode([text])))
         ids = list(chain.from_iterable(self._plain_parts(text)))
@@ -109,7 +109,7 @@ class TextEncoder:
 
     def _parts(self, text: str) -> Iterator[Iterable[int]]:
         """Yield the ids of a text, in parts."""
-        return self._parts_over_arrays(text) if self._uses_arrays(len(text)) else self._plain_parts(text)
+        return self._parts_over_arrays(text) if self._choice.uses_arrays(len(text)) else self._plain_parts(text)
 
     def _parts_over_arrays(self, text: str) -> Iterator[Iterable[int]]:
         # Encode the whole text in one call: with many special tokens, each segment would be short.
@@ -123,14 +123,6 @@ class TextEncoder:
                 yield (self._special_ids[segment],)
             else:
                 yield chain.from_iterable(map(encode, pre_tokenize(segment, compiled)))
-
-    def _uses_arrays(self, characters: int) -> bool:
-        """Return whether to encode the next text, of `characters` characters, over arrays."""
-        self._in_all += characters
-        if characters < dispatch.ARRAYS_FROM["encode"]:
-            return False
-        is_worth_it = bool(self._idle) or self._in_all >= dispatch.PREPARED_FROM
-        return is_worth_it and self.ids.start >= 0 and self.ids.stop <= dispatch.LARGEST_ID + 1
 
     @contextmanager
     def _bulk(self) -> Iterator[BulkEncoder]:

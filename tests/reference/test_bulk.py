@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 from bpe_conformance.fixtures import PATTERNS, gpt2_model
 from bpe_conformance.reference import Tokenizer, counting, dispatch, fences, superbpe
 from bpe_conformance.reference.bulk import encoding, learning, merging, pieces, splitting
-from bpe_conformance.reference.bulk.arrays import HashTable
+from bpe_conformance.reference.bulk.arrays import FixedTable, HashTable
 from bpe_conformance.reference.bulk.encoding import BulkEncoder
 from bpe_conformance.reference.bulk.pieces import PieceTable, blocks
 from bpe_conformance.reference.conventions import TOKEN_KEYS
@@ -40,6 +40,9 @@ SPECIAL_TOKENS = [[], ["<|e|>"], ["aa"], ["<|e|>", "<|e|><|e|>"], [" ", "é"], [
 CHARACTERS = st.characters(exclude_categories=["Cs"])
 TEXTS = st.lists(st.sampled_from(WHITE + WORDS + OTHERS) | CHARACTERS, max_size=40).map("".join)
 FENCED = sorted(FENCED_PATTERNS)
+ROUNDS = st.tuples(st.sampled_from([0, 2, 64]), st.sampled_from([0, 1, 8, 256]))
+"""`FEW` and `ROUND`: with 0, all merges are made in rounds over arrays; with 256, the plain path makes those of a few
+words."""
 LONG = dispatch.PREPARED_FROM
 
 
@@ -121,6 +124,23 @@ def test_keys_that_collide_in_one_hash_table_do_not_in_another() -> None:
     keys = np.array(heads, np.uint64), np.array(tails, np.uint64)
     assert len(np.unique(one._slots(*keys))) == 1
     assert len(np.unique(other._slots(*keys))) > 700
+
+
+@given(st.dictionaries(st.integers(0, 2**64 - 2), st.integers(0, 2**31 - 2), max_size=40), st.data())
+@settings(max_examples=40, deadline=None)
+def test_fixed_table_finds_what_a_dict_finds(known: dict[int, int], data: st.DataObject) -> None:
+    keys, values = np.array([*known], np.uint64), np.array([*known.values()], np.int64)
+    table = FixedTable(keys, values, 2**31 - 1)
+    asked = data.draw(st.lists(st.sampled_from([*known, 0]) | st.integers(0, 2**64 - 2)))
+    assert table.find(np.array(asked, np.uint64)).tolist() == [known.get(key, 2**31 - 1) for key in asked]
+
+
+def test_fixed_table_holds_many_similar_keys() -> None:
+    for size in (1, 2, 3, 63, 64, 65, 50_000, 131_072):
+        keys = np.arange(size, dtype=np.uint64) * np.uint64(1 << 12)
+        table = FixedTable(keys, np.arange(size), size)
+        assert (table.find(keys) == np.arange(size)).all()
+        assert (table.find(keys + np.uint64(1)) == size).all()
 
 
 @pytest.mark.parametrize("name", FENCED)
@@ -261,11 +281,14 @@ def plain(one: Tokenizer, text: str) -> list[int]:
 
 
 @pytest.mark.usefixtures("at_once")
-@given(text=TEXTS, few=st.integers(0, 8), cache=st.sampled_from([0, 3, 1000]), size=st.integers(1, 40))
+@given(text=TEXTS, rounds=ROUNDS, cache=st.sampled_from([0, 3, 1000]), size=st.integers(1, 40))
 @settings(max_examples=28, deadline=None)
-def test_bulk_gpt2_ids_equal_plain_ids(gpt2: Tokenizer, text: str, few: int, cache: int, size: int) -> None:
+def test_bulk_gpt2_ids_equal_plain_ids(
+    gpt2: Tokenizer, text: str, rounds: tuple[int, int], cache: int, size: int
+) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(merging, "FEW", few)
+        patch.setattr(merging, "FEW", rounds[0])
+        patch.setattr(merging, "ROUND", rounds[1])
         patch.setattr(encoding, "CACHE_SIZE", cache)
         patch.setattr(pieces, "BLOCK", size)
         assert gpt2.encode(text + "<|endoftext|>" + text) == plain(gpt2, text + "<|endoftext|>" + text)
@@ -291,11 +314,11 @@ def test_bulk_ids_of_trained_tables_equal_plain_ids(name: str) -> None:
     merges=st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), max_size=9, unique=True),
     text=st.text("abc", max_size=20),
     swap=st.booleans(),
-    few=st.sampled_from([0, 2, 64]),
+    rounds=ROUNDS,
 )
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=40, deadline=None)
 def test_bulk_ids_of_random_tables_equal_plain_ids(
-    merges: list[tuple[int, int]], text: str, swap: bool, few: int
+    merges: list[tuple[int, int]], text: str, swap: bool, rounds: tuple[int, int]
 ) -> None:
     tokens = [b"a", b"b", b"c"]
     pairs = []
@@ -312,11 +335,13 @@ def test_bulk_ids_of_random_tables_equal_plain_ids(
     assert one.encode(text) == plain(one, text) == merge_by_scan(raw, ranks)
     bulk = merging.BulkRanks(ranks, range(256))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(merging, "FEW", few)
-        merged, sizes = bulk.merge([text.encode(), b"", b"ab", text[:1].encode()])
-    assert merged[: sizes[0]].tolist() == merge_by_scan(raw, ranks)
-    assert sizes[1] == 0
-    assert sizes.sum() == len(merged)
+        patch.setattr(merging, "FEW", rounds[0])
+        patch.setattr(merging, "ROUND", rounds[1])
+        words = [text.encode(), b"", b"ab", text[:1].encode(), text[::-1].encode()]
+        merged, sizes = bulk.merge(words)
+    wanted = [merge_by_scan(word, ranks) for word in words]
+    assert sizes.tolist() == list(map(len, wanted))
+    assert merged.tolist() == [index for ids in wanted for index in ids]
 
 
 @pytest.mark.usefixtures("at_once")
