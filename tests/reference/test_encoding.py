@@ -6,16 +6,17 @@ import pytest
 
 from bpe_conformance.fixtures import Merge, gpt2
 from bpe_conformance.reference import Tokenizer, textbook
-from bpe_conformance.reference.encoder import LONG, Encoder, Ranks, merge_by_rank, merge_by_scan
+from bpe_conformance.reference.bulk import merging
+from bpe_conformance.reference.encoder import LONG, Encoder, merge_by_rank, merge_by_scan
 
 Table = tuple[dict[int, bytes], list[Merge]]
 
 
-def random_table(draw: random.Random, well_formed: bool) -> Table:
-    """Return a table whose ids are in random order and have gaps."""
+def random_table(draw: random.Random, well_formed: bool, most: int = 14) -> Table:
+    """Return a table of less than `most` merges whose ids are in random order and have gaps."""
     tokens = [bytes([byte]) for byte in draw.choice([b"ab", b"abc", b"a\xc3\xa9", b" ab"])]
     merges: list[Merge] = []
-    for _ in range(draw.randrange(1, 14)):
+    for _ in range(draw.randrange(1, most)):
         pair = draw.choice(tokens), draw.choice(tokens)
         if pair[0] + pair[1] not in tokens:
             tokens.append(pair[0] + pair[1])
@@ -45,22 +46,32 @@ def test_random_tables_encode_like_the_textbook(well_formed: bool, seed: int) ->
             assert ours.decode(ours.encode(text)) == text
 
 
+@pytest.mark.parametrize("rounds", [(0, 0), (3, 2)], ids=["in rounds", "in some rounds"])
 @pytest.mark.parametrize("well_formed", [True, False])
-def test_scan_and_heap_merge_like_the_textbook(well_formed: bool) -> None:
-    draw = random.Random(well_formed)
-    for _ in range(700):
-        vocab, merges = random_table(draw, well_formed)
+def test_all_ways_to_merge_agree_with_the_textbook(
+    well_formed: bool, rounds: tuple[int, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(merging, "FEW", rounds[0])
+    monkeypatch.setattr(merging, "ROUND", rounds[1])
+    draw = random.Random(f"{well_formed} {rounds}")
+    for _ in range(250):
+        vocab, merges = random_table(draw, well_formed, most=40)
         ids = {token: index for index, token in vocab.items()}
-        ranks = Ranks.of(merges, ids)
+        encoder = Encoder(ids, merges)
         by_pair: dict[Merge, int] = {}
         for rank, pair in enumerate(merges):
             by_pair.setdefault(pair, rank)
-        word = bytes(draw.choice(b"abc\xc3\xa9 ") for _ in range(draw.randrange(1, 60)))
-        atoms = [ids[bytes([byte])] for byte in word]
-        wanted = [ids[token] for token in textbook.merge_by_pair(tuple(vocab[i] for i in atoms), by_pair)]
-        assert merge_by_scan(atoms, ranks) == wanted
-        assert merge_by_rank(atoms, ranks) == wanted
-    assert merge_by_rank([], ranks) == merge_by_scan([], ranks) == []
+        words = [bytes(draw.choice(b"abc\xc3\xa9 ") for _ in range(draw.randrange(60))) for _ in range(3)]
+        expected = []
+        for word in words:
+            atoms = [ids[bytes([byte])] for byte in word]
+            wanted = [ids[token] for token in textbook.merge_by_pair(tuple(vocab[i] for i in atoms), by_pair)]
+            assert merge_by_scan(atoms, encoder.ranks) == wanted
+            assert merge_by_rank(atoms, encoder.ranks) == wanted
+            expected.append(wanted)
+        merged, sizes = merging.BulkRanks(encoder.ranks, encoder.byte_ids).merge(words)
+        assert sizes.tolist() == list(map(len, expected))
+        assert merged.tolist() == [index for wanted in expected for index in wanted]
 
 
 @pytest.mark.parametrize(
@@ -109,7 +120,7 @@ def test_gpt2_encodes_like_the_textbook() -> None:
         assert ours.encode(text) == oracle.encode(text)
 
 
-def test_heap_merges_long_pre_tokens() -> None:
+def test_long_pre_tokens_are_merged() -> None:
     vocab, merges = gpt2()
     tokenizer = Tokenizer(vocab, merges)
     text = "a" * 10**5
