@@ -3,13 +3,14 @@
 Both return the same results, which property tests check. One rule applies to each operation: it uses arrays if the
 input is at least as large as `ARRAYS_FROM` says and nothing in the table excludes them. Below that size, calling NumPy
 costs more than it saves, and a program that handles only small inputs never loads NumPy. The sizes were measured on
-English text.
+English text and, for `merge`, on the pre-tokens of `tests/benchmarks/long_pieces.py`.
 
 | operation | excluded by |
 |---|---|
 | count | a pattern without fences: a text cannot be cut into pieces that repeat |
 | learn | the tie-break first-seen, which needs the positions of pairs; more merges or bytes than the arrays can hold |
 | encode | ids below 0 or above `LARGEST_ID` |
+| merge | the arrays for encoding have not been made |
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ ARRAYS_FROM = {
     "count": 1 << 14,  # characters of text; there is nothing to prepare
     "learn": 1 << 15,  # bytes of distinct pre-tokens; a step costs the same for one occurrence as for hundreds
     "encode": 1 << 12,  # characters of text
+    "merge": 1500,  # bytes of a pre-token
 }
 """Operation → the size of the smallest input for which it uses arrays."""
 PREPARED_FROM = 1 << 15

@@ -4,11 +4,17 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cached_property
 from heapq import heappop, heappush
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from bpe_conformance.fixtures import Merge
+
+from .dispatch import ARRAYS_FROM
+
+if TYPE_CHECKING:
+    from .bulk.merging import BulkRanks
 
 LONG = 50
 """From this number of bytes on, merging rank by rank is faster than the scan (measured)."""
@@ -143,8 +149,16 @@ class Encoder:
         self._cache_size = cache_size
 
     def __getstate__(self) -> dict[str, object]:
-        """Return the state to pickle, without the cache."""
-        return {**self.__dict__, "_cache": {}}
+        """Return the state to pickle, without the cache and the arrays."""
+        kept = {name: value for name, value in self.__dict__.items() if name != "bulk_ranks"}
+        return {**kept, "_cache": {}}
+
+    @cached_property
+    def bulk_ranks(self) -> BulkRanks:
+        """The same merges over arrays, made when they are first needed."""
+        from .bulk.merging import BulkRanks  # it loads NumPy
+
+        return BulkRanks(self.ranks, self.byte_ids)
 
     def encode(self, pre_token: str) -> tuple[int, ...]:
         """Return the ids of a pre-token.
@@ -167,6 +181,9 @@ class Encoder:
         return encoded
 
     def merge(self, atoms: bytes) -> list[int]:
-        """Return the ids of a pre-token's bytes without use of the cache."""
+        """Return the ids of a pre-token's UTF-8 without use of the cache."""
+        if len(atoms) >= ARRAYS_FROM["merge"] and "bulk_ranks" in self.__dict__:
+            ids: list[int] = self.bulk_ranks.merge([atoms])[0].tolist()
+            return ids
         word = [self.byte_ids[byte] for byte in atoms]
         return merge_by_rank(word, self.ranks) if len(word) >= LONG else merge_by_scan(word, self.ranks)

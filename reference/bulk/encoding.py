@@ -45,7 +45,7 @@ class BulkEncoder:
         compiled: regex.Pattern[str],
         starts: Starts | None = None,
     ) -> None:
-        self._ranks = BulkRanks(encoder.ranks, encoder.byte_ids)
+        self._ranks = encoder.bulk_ranks
         self._special, self._special_ids = special, special_ids
         self._compiled = compiled
         self._starts, self._are_pre_tokens = (starts, True) if starts else starts_for(compiled)

@@ -22,7 +22,6 @@ from ..conventions import BYTE_ORDERS, TOKEN_KEYS
 from ..encoder import Encoder
 from ..progress import Progress, silent
 from .arrays import runs, starts_of_runs, with_room, without_overlap
-from .merging import BulkRanks
 from .pieces import Block, PieceTable, apart, starts_apart
 
 Integers = npt.NDArray[Any]
@@ -370,8 +369,7 @@ def tokens_after(words: Sequence[bytes], merges: Sequence[Merge], order: Sequenc
         inside[left[-1], right[0]] = True
     table = PieceTable(partial(starts_apart, inside))
     numbers = np.concatenate([np.zeros(1, np.int32), *map(table.number, _blocks(words))])
-    encoder = Encoder(ids, merges, cache_size=0)
-    flat, sizes = BulkRanks(encoder.ranks, encoder.byte_ids).merge(table.pieces[1:])
+    flat, sizes = Encoder(ids, merges).bulk_ranks.merge(table.pieces[1:])
     flat, sizes = np.append(WALL, flat).astype(np.int32), np.append(1, sizes)
     return runs(flat, (np.cumsum(sizes) - sizes)[numbers], sizes[numbers])
 

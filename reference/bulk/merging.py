@@ -14,7 +14,7 @@ from .arrays import FixedTable
 Integers = npt.NDArray[Any]
 Flags = npt.NDArray[np.bool_]
 
-FEW, ROUND = 64, 256
+FEW, ROUND = 64, 128
 """A round that merges fewer than `FEW` pairs is slower than the plain path, and takes as long as that takes for `ROUND`
 tokens (measured)."""
 WALL = 0xFF

@@ -1,19 +1,30 @@
-"""Pre-tokens of any length that are rich in merges, with tables for them."""
+"""Pre-tokens of any length that are rich in merges, with tables for them.
+
+`python tests/benchmarks/long_pieces.py` prints the time of the reference as a multiple of tiktoken's, in processor
+seconds: the best of several texts, after a text that prepares the caches and arrays. The rows "at least" are the time
+that merging one pair after another takes at least in Python (see `least`).
+"""
 
 from __future__ import annotations
 
 import random
+import time
 from collections.abc import Callable, Iterable
 from functools import cache
-from itertools import permutations
+from itertools import pairwise, permutations
 from string import ascii_letters
 
 from peers import package
+from table import markdown, number, provenance
 
 from bpe_conformance.fixtures import PATTERNS, Merge, gpt2_model
 from bpe_conformance.reference import Tokenizer
+from bpe_conformance.reference.dispatch import PREPARED_FROM
+from bpe_conformance.reference.encoder import Encoder
 
 LONGEST_TOKEN = 1000
+LENGTHS = (1_001, 3_001, 10_001, 100_001, 1_000_001)
+"""A cascade of exactly 1,000 letters is one token, which tiktoken does not merge."""
 
 Table = tuple[dict[int, bytes], list[Merge]]
 
@@ -123,3 +134,60 @@ def tiktoken(table: Table) -> Callable[[str], list[int]]:
 
 
 ENCODERS = {"ours": ours, "tiktoken": tiktoken}
+
+
+def least(table: Table, text: str, merges: int) -> float:
+    """Return the seconds for the least that merging one pair after another does in Python.
+
+    That is one look-up for each two adjacent bytes and, for each merge, two look-ups of new pairs and two stores. To
+    find the next pair is not included.
+
+    Args:
+        table: the vocabulary and merges.
+        text: the text that is merged.
+        merges: the number of merges that the text takes.
+    """
+    ids = {token: index for index, token in table[0].items()}
+    tokens = [ids[bytes([byte])] for byte in text.encode()]
+    rank_of = Encoder(ids, table[1]).ranks.rank_of.get
+    started = time.process_time()
+    found = list(map(rank_of, pairwise(tokens)))
+    for place in range(merges):
+        left, right = tokens[place], tokens[place + 1]
+        found[place] = rank_of((left, right))
+        rank_of((right, left))
+        tokens[place] = left
+    return time.process_time() - started
+
+
+def main() -> None:
+    """Print the table."""
+    rows = []
+    for shape, text_of in TEXTS.items():
+        table = SHAPES[shape]()
+        encoders = {name: prepare(table) for name, prepare in ENCODERS.items()}
+        encoders["ours"]("a " * PREPARED_FROM)
+        times: dict[str, list[float]] = {name: [] for name in (*ENCODERS, "at least")}
+        same = True
+        for length in LENGTHS:
+            best = dict.fromkeys(times, float("inf"))
+            for more in range(9 if length < 10**5 else 3):
+                text = text_of(length + more)
+                found = []
+                for name, encode in encoders.items():
+                    started = time.process_time()
+                    found.append(encode(text))
+                    best[name] = min(best[name], time.process_time() - started)
+                same &= found[0] == found[1]
+                best["at least"] = min(best["at least"], least(table, text, len(text) - len(found[0])))
+            for name, seconds in best.items():
+                times[name].append(seconds)
+        for name in ("ours", "at least"):
+            multiples = [number(ours / theirs) for ours, theirs in zip(times[name], times["tiktoken"], strict=True)]
+            rows.append([f"{shape}, {name}", *multiples, ("yes" if same else "no") if name == "ours" else ""])
+    print(markdown(["time / tiktoken", *(f"{length:,}" for length in LENGTHS), "equal ids"], rows))
+    print(provenance(["numpy", "regex", "tiktoken"]))
+
+
+if __name__ == "__main__":
+    main()

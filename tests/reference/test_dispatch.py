@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from bpe_conformance.fixtures import gpt2_model
 from bpe_conformance.reference import Tokenizer, dispatch, textbook
 from bpe_conformance.reference.dispatch import LARGEST_ID, EncodingChoice
+from bpe_conformance.reference.encoder import Encoder, merge_by_scan
 from bpe_conformance.reference.text_encoder import TextEncoder
 
 LEAST, PREPARED = dispatch.ARRAYS_FROM["encode"], dispatch.PREPARED_FROM
@@ -79,6 +80,23 @@ def test_caches_over_arrays_serve_the_next_call(monkeypatch: pytest.MonkeyPatch)
         made.append(id(one._text_encoder._idle[0]))
         assert len(one._text_encoder._idle) == 1
     assert made[0] == made[1]
+
+
+@pytest.mark.parametrize("is_prepared", [False, True])
+@given(word=st.text("abc", max_size=12).map(str.encode))
+def test_a_long_pre_token_is_merged_over_arrays_once_they_exist(is_prepared: bool, word: bytes) -> None:
+    ids = {bytes([byte]): byte for byte in range(256)} | {b"ab": 256, b"abc": 257}
+    encoder = Encoder(ids, [(b"a", b"b"), (b"ab", b"c")])
+    merged: list[list[bytes]] = []
+    if is_prepared:
+        merge = encoder.bulk_ranks.merge
+        encoder.bulk_ranks.merge = lambda words: (merged.append(words), merge(words))[1]  # type: ignore
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(dispatch.ARRAYS_FROM, "merge", 5)
+        found = encoder.merge(word)
+    assert found == merge_by_scan(list(word), encoder.ranks)
+    assert merged == ([[word]] if is_prepared and len(word) >= 5 else [])
+    assert {type(index) for index in found} <= {int}
 
 
 def chunks(text: str) -> Iterator[str]:
