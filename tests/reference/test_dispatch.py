@@ -99,6 +99,18 @@ def test_a_long_pre_token_is_merged_over_arrays_once_they_exist(is_prepared: boo
     assert {type(index) for index in found} <= {int}
 
 
+@pytest.mark.parametrize(("index", "fits"), [(-1, False), (256, True), ((1 << 32) - 1, True), (1 << 32, False)])
+def test_an_array_has_only_ids_of_32_bits(index: int, fits: bool) -> None:
+    one = Tokenizer({byte: bytes([byte]) for byte in range(256)} | {index: b"ab"}, [(b"a", b"b")])
+    assert one.encode_to_numpy("").tolist() == []
+    assert one.encode_to_numpy("\0b").tolist() == [0, 98]
+    if fits:
+        assert one.encode_to_numpy("abb").tolist() == [index, 98]
+    else:
+        with pytest.raises(OverflowError, match=f"ids from {min(98, index)} to {max(98, index)} do not fit"):
+            one.encode_to_numpy("abb")
+
+
 def chunks(text: str) -> Iterator[str]:
     yield from text
 
