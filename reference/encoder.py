@@ -90,7 +90,7 @@ def merge_by_rank(word: Sequence[int], ranks: Ranks) -> list[int]:
     """
     rank_of, pair_of, result_of, size = ranks.rank_of.get, ranks.pair_of, ranks.result_of, len(word)
     tokens: list[Any] = [*word, None]  # the last one, which is also the one before the first, is in no pair
-    preceding = list(range(-1, size + 1))
+    preceding = list(range(-1, size))
     following = [*preceding[2:], size]
     places_of: defaultdict[int | None, list[int]] = defaultdict(list)
     for place, rank in enumerate(map(rank_of, pairwise(word))):
@@ -102,7 +102,7 @@ def merge_by_rank(word: Sequence[int], ranks: Ranks) -> list[int]:
     while first or later:
         rank = heappop(later) if later and (not first or later[0] < first[-1]) else first.pop()
         places = places_of.pop(rank)
-        if add is not heappush:
+        if ranks.in_order:
             places.sort()
         else:
             here = heappop(places)
