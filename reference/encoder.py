@@ -1,17 +1,15 @@
-"""Merges the bytes of one pre-token: the pair of lowest rank first, the leftmost on a tie (MERGE-ORDER-1)."""
+"""Encodes one pre-token, and caches the short ones."""
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from functools import cached_property
-from heapq import heappop, heappush
-from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from bpe_conformance.fixtures import Merge
 
 from .dispatch import ARRAYS_FROM
+from .merging import Ranks, merge_by_rank, merge_by_scan
 
 if TYPE_CHECKING:
     from .bulk.merging import BulkRanks
@@ -21,113 +19,6 @@ LONG = 50
 CACHE_SIZE = 1 << 16
 """The most pre-tokens that the cache holds."""
 SINGLE_BYTES = tuple(bytes([byte]) for byte in range(256))
-NO_RANK = 1 << 62
-
-Pair = tuple[int, int]
-
-
-class Ranks:
-    """The merges of a tokenizer, as ids.
-
-    Args:
-        pair_of: rank → the pair of ids to merge; only the first rank of a repeated pair counts.
-        result_of: rank → the id of the concatenation; it may have more ranks.
-
-    Attributes:
-        pair_of, result_of: the arguments.
-        rank_of: pair of ids → rank.
-        in_order: whether each merge makes only merges of higher ranks possible, as in every trained table.
-    """
-
-    def __init__(self, pair_of: Sequence[Pair], result_of: Sequence[int]) -> None:
-        self.pair_of, self.result_of = pair_of, result_of
-        self.rank_of: dict[Pair, int] = {}
-        self.in_order = True
-        parts: set[int] = set()
-        for rank, (pair, result) in enumerate(zip(pair_of, result_of, strict=False)):
-            self.rank_of.setdefault(pair, rank)
-            parts.update(pair)
-            if result in parts:
-                self.in_order = False
-
-    @classmethod
-    def of(cls, merges: Iterable[Merge], ids: Mapping[bytes, int]) -> Ranks:
-        """Return the ranks of `merges`.
-
-        Raises:
-            KeyError: if `ids` lacks a part of a merge or its result.
-        """
-        listed = list(merges)
-        return cls([(ids[left], ids[right]) for left, right in listed], [ids[left + right] for left, right in listed])
-
-
-def merge_by_scan(word: Sequence[int], ranks: Ranks) -> list[int]:
-    """Merge by a new search for the lowest rank after each merge: quadratic, but fast for short words.
-
-    >>> merge_by_scan([97, 98, 99], Ranks([(98, 99), (97, 98)], [256, 257]))
-    [97, 256]
-    """
-    tokens, rank_of = list(word), ranks.rank_of
-    found = [rank_of.get(pair, NO_RANK) for pair in pairwise(tokens)]
-    while found and (lowest := min(found)) != NO_RANK:
-        place = found.index(lowest)
-        tokens[place : place + 2] = [ranks.result_of[lowest]]
-        del found[place]
-        if place:
-            found[place - 1] = rank_of.get((tokens[place - 1], tokens[place]), NO_RANK)
-        if place < len(found):
-            found[place] = rank_of.get((tokens[place], tokens[place + 1]), NO_RANK)
-    return tokens
-
-
-def merge_by_rank(word: Sequence[int], ranks: Ranks) -> list[int]:
-    """Merge rank by rank, all places of a rank from left to right, over a linked list: O(n log n).
-
-    Where the table is out of order, a merge can create a pair of lower rank. Then one place is merged at a time.
-
-    >>> merge_by_rank([97, 98, 99], Ranks([(98, 99), (97, 98)], [256, 257]))
-    [97, 256]
-    """
-    rank_of, pair_of, result_of, size = ranks.rank_of.get, ranks.pair_of, ranks.result_of, len(word)
-    tokens: list[Any] = [*word, None]  # the last one, which is also the one before the first, is in no pair
-    preceding = list(range(-1, size))
-    following = [*preceding[2:], size]
-    places_of: defaultdict[int | None, list[int]] = defaultdict(list)
-    for place, rank in enumerate(map(rank_of, pairwise(word))):
-        places_of[rank].append(place)
-    places_of.pop(None, None)
-    first = sorted([rank for rank in places_of if rank is not None], reverse=True)
-    later: list[int] = []
-    add: Callable[[list[int], int], None] = list.append if ranks.in_order else heappush
-    while first or later:
-        rank = heappop(later) if later and (not first or later[0] < first[-1]) else first.pop()
-        places = places_of.pop(rank)
-        if ranks.in_order:
-            places.sort()
-        else:
-            here = heappop(places)
-            if places:
-                places_of[rank] = places
-                heappush(later, rank)
-            places = [here]
-        (left, right), new = pair_of[rank], result_of[rank]
-        for place in places:
-            # A place is out of date if its pair, or one beside it, has been merged since.
-            if tokens[place] == left and tokens[gone := following[place]] == right:
-                tokens[place] = new
-                tokens[gone] = None
-                before = preceding[place]
-                after = following[place] = following[gone]
-                preceding[after] = place
-                if (created := rank_of((new, tokens[after]))) is not None:
-                    if created not in places_of:
-                        heappush(later, created)
-                    add(places_of[created], place)
-                if (created := rank_of((tokens[before], new))) is not None:
-                    if created not in places_of:
-                        heappush(later, created)
-                    add(places_of[created], before)
-    return [token for token in tokens if token is not None]
 
 
 class Encoder:

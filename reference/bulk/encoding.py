@@ -10,7 +10,8 @@ import numpy as np
 import numpy.typing as npt
 import regex
 
-from ..encoder import Encoder, Pair, Ranks
+from ..encoder import Encoder
+from ..merging import Pair, Ranks
 from ..patterns import pre_tokenize
 from ..special_tokens import SpecialTokens
 from .arrays import appended, runs

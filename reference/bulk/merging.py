@@ -1,4 +1,4 @@
-"""Merges the bytes of many pre-tokens together, as `encoder.merge_by_rank` does for one."""
+"""Merges the bytes of many pre-tokens together, as `merge_by_rank` does for one."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..encoder import Ranks, merge_by_rank
+from ..merging import Ranks, merge_by_rank
 from .arrays import FixedTable
 
 Integers = npt.NDArray[Any]

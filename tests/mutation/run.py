@@ -34,7 +34,17 @@ from bpe_conformance.session import items as _items  # noqa: F401
 from bpe_conformance.session import setup
 
 MODULES = (
-    *("conventions", "trainer", "encoder", "special_tokens", "streaming", "text_encoder", "tokenizer", "patterns"),
+    *(
+        "conventions",
+        "trainer",
+        "merging",
+        "encoder",
+        "special_tokens",
+        "streaming",
+        "text_encoder",
+        "tokenizer",
+        "patterns",
+    ),
     *("formats/gpt2", "counting"),
 )
 COMMAND = ("conformance", "--bpe-strict", "-q", "-p", "no:cacheprovider", "--assert=plain", "--adapter")

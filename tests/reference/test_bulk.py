@@ -26,8 +26,8 @@ from bpe_conformance.reference.bulk.arrays import FixedTable, HashTable
 from bpe_conformance.reference.bulk.encoding import BulkEncoder
 from bpe_conformance.reference.bulk.pieces import PieceTable, blocks
 from bpe_conformance.reference.conventions import TOKEN_KEYS
-from bpe_conformance.reference.encoder import Ranks, merge_by_scan
 from bpe_conformance.reference.fences import FENCED_PATTERNS
+from bpe_conformance.reference.merging import Ranks, merge_by_scan
 from bpe_conformance.reference.patterns import pre_tokenize, resolve
 from bpe_conformance.reference.special_tokens import SpecialTokens
 from bpe_conformance.reference.trainer import learn, learn_plainly

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from bpe_conformance.fixtures import gpt2_model
 from bpe_conformance.reference import Tokenizer, dispatch, textbook
 from bpe_conformance.reference.dispatch import LARGEST_ID, EncodingChoice
-from bpe_conformance.reference.encoder import Encoder, merge_by_scan
+from bpe_conformance.reference.encoder import Encoder
+from bpe_conformance.reference.merging import merge_by_scan
 from bpe_conformance.reference.text_encoder import TextEncoder
 
 LEAST, PREPARED = dispatch.ARRAYS_FROM["encode"], dispatch.PREPARED_FROM

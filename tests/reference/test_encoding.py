@@ -7,7 +7,8 @@ import pytest
 from bpe_conformance.fixtures import Merge, gpt2
 from bpe_conformance.reference import Tokenizer, textbook
 from bpe_conformance.reference.bulk import merging
-from bpe_conformance.reference.encoder import LONG, Encoder, merge_by_rank, merge_by_scan
+from bpe_conformance.reference.encoder import LONG, Encoder
+from bpe_conformance.reference.merging import merge_by_rank, merge_by_scan
 
 Table = tuple[dict[int, bytes], list[Merge]]
 

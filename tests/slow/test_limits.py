@@ -15,8 +15,8 @@ import pytest
 from bpe_conformance.fixtures import PATTERNS, gpt2_model
 from bpe_conformance.reference import Tokenizer, chunks, dispatch, file_encoding, textbook
 from bpe_conformance.reference.bulk import learning, merging, pieces
-from bpe_conformance.reference.encoder import merge_by_rank
 from bpe_conformance.reference.fences import FENCED_PATTERNS
+from bpe_conformance.reference.merging import merge_by_rank
 from bpe_conformance.reference.patterns import pre_tokenize, resolve
 from bpe_conformance.reference.special_tokens import SpecialTokens
 from bpe_conformance.reference.trainer import learn_plainly
