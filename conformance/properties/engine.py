@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeVar
 
-from hypothesis import HealthCheck, Phase, Verbosity, given, settings, target
+from hypothesis import HealthCheck, Phase, Verbosity, given, settings
 from hypothesis import seed as seeded
 from hypothesis.database import DirectoryBasedExampleDatabase
 from hypothesis.errors import Flaky, HypothesisException
@@ -143,7 +143,6 @@ def drawn(
     strategy: Callable[[Implementation], SearchStrategy[Example]],
     test: Callable[[Implementation, Example], Mismatch | None],
     examples: int = 50,
-    aim: Callable[[Example], float] | None = None,
 ) -> Property:
     """Return a property that is tested on drawn examples.
 
@@ -155,12 +154,11 @@ def drawn(
         strategy: returns the strategy for an implementation.
         test: returns the wrong answer to an example, or None. Its docstring says what it asks.
         examples: how many are drawn in a default run.
-        aim: what a search with a deadline makes as large as it can.
     """
 
     def run(implementation: Implementation, effort: Effort) -> Found | None:
         search = Search(id_, implementation, effort)
-        search.over(strategy(implementation), test, examples, aim)
+        search.over(strategy(implementation), test, examples)
         return search.found(clause_id)
 
     return Property(id_, clause_id, conformance_class, needs, run, _first_paragraph(test), search=id_)
@@ -220,14 +218,11 @@ class Search:
         strategy: SearchStrategy[Example],
         test: Callable[[Implementation, Example], Mismatch | None],
         examples: int,
-        aim: Callable[[Example], float] | None = None,
     ) -> None:
         """Search among the examples of a strategy."""
 
         def execute(example: Example) -> None:
             self.begin()
-            if aim is not None and self._effort.deadline is not None:
-                target(aim(example))
             self.judge(test(self._implementation, example))
 
         execute.__name__ = self._id.replace("-", "_")  # part of the key in the database
@@ -369,9 +364,7 @@ def settings_of(effort: Effort, examples: int, steps: int = 50) -> settings:
         examples: how many.
         steps: how many steps a state machine takes.
     """
-    phases: tuple[Phase, ...] = (Phase.generate, Phase.shrink)
-    if effort.deadline is not None:
-        phases = (Phase.generate, Phase.target, Phase.shrink)
+    phases = (Phase.generate, Phase.shrink)
     return settings(
         max_examples=examples,
         derandomize=False,  # the seed is given
