@@ -109,7 +109,7 @@ COMMANDS = (
     Command(
         "matrix",
         "survey.command",
-        "test several implementations, each in its own process, and put the reports on one page",
+        "test several implementations, each in its own process, and compare them on one page",
         "reference mypkg.mymodule:Tokenizer -o page",
     ),
     Command(

@@ -20,13 +20,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     what.addoption(
         "--adapter",
         metavar="NAME",
-        help="test this: pkg.module:Class, a built-in name (reference, textbook, tiktoken, huggingface), "
+        help="the tokenizer to test: pkg.module:Class, a built-in name (reference, textbook, tiktoken, huggingface), "
         "cs336:MODULE, or cmd:PROGRAM",
     )
     what.addoption(
         "--bpe-trainer",
         metavar="NAME",
-        help="for a class without train: take it from the function pkg.module:function "
+        help="the trainer for a class that has none: a function pkg.module:function "
         "(input_path, vocab_size, special_tokens) -> (vocab, merges)",
     )
     what.addoption("--bpe-case", metavar="ID", action="append", help="run exactly this case or property; repeatable")
@@ -34,7 +34,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--bpe-clause",
         metavar="ID",
         action="append",
-        help="run the tests of this clause, or of all clauses whose ids begin with this; repeatable",
+        help="run the tests of this clause, or of all clauses whose ids begin with ID; repeatable",
     )
     what.addoption(
         "--bpe-section", metavar="NAME", action="append", help="run this section, for example MERGE; repeatable"
@@ -43,13 +43,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--bpe-seed",
         metavar="N",
         type=int,
-        help="test the properties with other and more examples, the same for the same N",
+        help="test the properties on more and other examples, which depend only on N",
     )
     what.addoption(
         "--bpe-fuzz",
         metavar="MINUTES",
         type=float,
-        help="test the properties alone, with as many examples as fit into the time, and write failures as cases",
+        help="test only the properties, on as many examples as fit into the time, and write counterexamples as cases",
     )
     what.addoption(
         "--bpe-scale",
@@ -60,7 +60,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--bpe-corpus",
         metavar="PATH",
         action="append",
-        help="also compare the GPT-2 ids of a file or directory with tiktoken's; stdlib is Python's own sources",
+        help="also compare the GPT-2 ids of your own text with tiktoken's: a file, a directory, or stdlib "
+        "(Python's own source code)",
     )
     what.addoption(
         "--bpe-pack",
@@ -70,21 +71,21 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     what.addoption("--bpe-spec", metavar="DIR", help="test the specification in this directory instead")
 
     how = parser.getgroup("bpe-conformance-how", "byte-level BPE tokenizers: how it is tested (pytest conformance)")
-    how.addoption("--bpe-strict", action="store_true", help="a SHOULD that fails fails the run")
+    how.addoption("--bpe-strict", action="store_true", help="fail the run if a SHOULD test fails")
     how.addoption(
         "--bpe-isolate",
         action="store_true",
-        help="run the adapter in a process of its own, which contains crashes, native hangs and "
-        "(on Linux, above 4 GiB) memory",
+        help="run the adapter in a separate process; a crash, a native hang or (on Linux) more than 4 GiB of memory "
+        "then fails only one test",
     )
     how.addoption(
-        "--bpe-time-limit", metavar="SECONDS", type=float, default=10.0, help="the time for one case; default 10"
+        "--bpe-time-limit", metavar="SECONDS", type=float, default=10.0, help="the time limit for one case; default 10"
     )
     how.addoption(
         "--bpe-known-failures",
         metavar="FILE",
-        help="read known failures from YAML, id: reason; an unlisted failure fails the run, and so does a listed case "
-        "that passes",
+        help="read known failures from a YAML file of lines `id: reason`; an unlisted failure fails the run, and so "
+        "does a listed test that passes",
     )
     how.addoption("--bpe-write-known-failures", metavar="FILE", help="write the failures of this run as known failures")
     how.addoption(
@@ -125,12 +126,10 @@ def _name_suite(config: pytest.Config) -> bool:
             foreign = True
     asked = any(str(word).startswith("--adapter") for word in config.invocation_params.args)
     if asked and not named and not foreign and not hasattr(config, "workerinput"):
-        raise pytest.UsageError(
-            "--adapter is given, but the suite is not named; write: pytest conformance --adapter ..."
-        )
+        raise pytest.UsageError("--adapter needs the name of the suite; write: pytest conformance --adapter ...")
     if foreign and not named and config.getoption("--adapter"):
         raise pytest.UsageError(
-            f"{NAME} here is not the conformance suite; name the suite: pytest --pyargs bpe_conformance --adapter ..."
+            f"the {NAME} in this directory is not the suite; write: pytest --pyargs bpe_conformance --adapter ..."
         )
     return named
 

@@ -96,7 +96,7 @@ def check(spec: str, time_limit: float = 10.0, start_limit: float = 60.0) -> Ite
         for step in _steps():
             missing = [name for name in step.needs if name not in program.capabilities]
             if missing or (program.fixed and step.tables):
-                why = f"{missing[0]} is not announced" if missing else "the program has one vocabulary"
+                why = f"{missing[0]} is not announced" if missing else "the program has a fixed vocabulary"
                 yield Outcome(step.title, "skip", (why,))
                 continue
             outcome, hung = _try(step, program)
@@ -139,37 +139,37 @@ def _steps() -> Iterator[Step]:
     yield Step("encode: lone surrogates", ("encode", "surrogates"), _surrogates)
     yield Step("encode: unknown members of a request are ignored", ("encode",), _unknown_member)
     yield Step("encode: allowed_special and disallowed_special", ("encode", "allowed_special"), _allowed)
-    yield Step("encode_batch: no texts, and three", ("encode_batch",), _batch)
+    yield Step("encode_batch: no texts, and three texts", ("encode_batch",), _batch)
     for op, shape in (("decode", "text"), ("decode_bytes", "hex")):
         decodes, unknown = partial(_decoding, op=op, shape=shape), partial(_unknown_id, op=op, shape=shape)
         yield Step(f"{op}: ids, no ids, part of a character", (op,), decodes)
-        yield Step(f"{op}: an unknown id and a negative one are errors", (op,), unknown)
-    yield Step("decode: what was encoded comes back", ("encode", "decode"), _round_trip)
+        yield Step(f"{op}: an unknown id and a negative id are errors", (op,), unknown)
+    yield Step("decode: the encoded text comes back", ("encode", "decode"), _round_trip)
     yield Step("several models at once", ("encode",), _several_models, tables=True)
     yield Step(
         "load: a pattern", ("pattern",), lambda program: program.encode("a b", program.load(MODEL, None, **WHOLE))
     )
-    yield Step("encode_iterable: chunks, an empty one, none", ("encode_iterable",), _stream)
+    yield Step("encode_iterable: chunks, an empty chunk, no chunks", ("encode_iterable",), _stream)
     yield Step("encode_iterable: two streams at once, and other requests between", ("encode_iterable",), _two_streams)
     yield Step("encode_iterable: closed before the text is complete", ("encode_iterable",), _cut_stream)
     yield Step("train", ("train",), _train)
     yield Step("train: a pattern", ("train", "train_pattern"), lambda program: _trained(program, **WHOLE))
-    yield Step("train: a vocabulary that is too small does no harm", ("train",), _train_too_small)
+    yield Step("train: the program survives a vocabulary size that is too small", ("train",), _train_too_small)
     yield Step("table", (), _table)
     yield Step("save: vocab.json and merges.txt", ("save",), _save)
     yield Step("from_files", ("from_files",), _from_files)
-    yield Step("an unknown model is an error, and the program lives on", (), _unknown_model)
+    yield Step("an unknown model is an error, and the program continues", (), _unknown_model)
     yield Step("unload", (), _unload)
-    yield Step("it ends within 1 second when its input does", (), _end)
-    yield Step("started again, it gives the same answers", (), _again)
+    yield Step("the program exits within 1 second after its input ends", (), _end)
+    yield Step("a restarted program gives the same answers", (), _again)
 
 
 def _handshake(program: Program) -> None:
     reply = well_formed(program.start())
     hello = reply.value
     if reply.kind != "result" or not isinstance(hello, dict):
-        rule = "start is answered with an object that describes the program"
-        raise breach(reply, rule, "see The start in PROTOCOL.md")
+        rule = "the result of start is an object that describes the program"
+        raise breach(reply, rule, "see *The start* in PROTOCOL.md")
     program.hello = hello
     capabilities = hello.get("capabilities")
     program.capabilities = frozenset(map(str, capabilities)) if isinstance(capabilities, list) else frozenset()
@@ -182,46 +182,46 @@ _OPTIONAL = {"version": '"1.0"', "language": '"JavaScript (Node 20)"', "conventi
 def _field(program: Program, name: str) -> str | None:
     if name not in program.hello:
         if name in _OPTIONAL:
-            return f'is left out; "{name}": {_OPTIONAL[name]} is usual'
-        raise Breach("it is left out", f"the answer to start has {name}", "see The start in PROTOCOL.md")
+            return f'is missing, but optional; a usual value is "{name}": {_OPTIONAL[name]}'
+        raise Breach("it is missing", f"the reply to start has {name}", "see *The start* in PROTOCOL.md")
     value = program.hello[name]
     needed = {"protocol": 1, "name": "", "capabilities": []}
     if wrong := misshapen({**needed, name: value}, "startResult"):
-        raise Breach(wrong, f"{name} follows startResult in protocol.schema.json", "write an allowed value")
+        raise Breach(wrong, f"{name} is as startResult in protocol.schema.json requires", "write an allowed value")
     if name == "capabilities":
         if not {"encode", "decode", "train"} & program.capabilities:
-            return "neither encode nor decode nor train: the suite has nothing to test"
+            return "contains neither encode nor decode nor train: the suite has nothing to test"
         if "train_pattern" in program.capabilities and "train" not in program.capabilities:
-            return "train_pattern without train"
+            return "contains train_pattern but not train"
     return None
 
 
 def _unknown_operation(program: Program) -> None:
     reply = program.ask("no_such_operation")
     if reply.kind != "not_claimed":
-        rule = "an unknown operation is answered with not_claimed: later versions may ask for more"
-        raise breach(reply, rule, '{"seq": ..., "not_claimed": "no_such_operation"}')
+        rule = "the reply to an unknown operation is not_claimed, because later versions may have more operations"
+        raise breach(reply, rule, 'reply with {"seq": ..., "not_claimed": "no_such_operation"}')
 
 
 def _load(program: Program) -> str | None:
     if not program.capabilities.intersection(_USES_MODEL):
-        return "not asked for: nothing that needs a model is announced"
+        return "not tested: the program announces no operation that needs a model"
     _ = program.model
     program.load(MODEL)
-    return "special tokens are not supported; the other steps do without" if program.refuses_special else None
+    return "special tokens are not supported; the other steps use none" if program.refuses_special else None
 
 
 def _refusal(reply: Reply, shape: str) -> str | None:
     """Return a note if the tokenizer raised an error; the protocol allows that."""
     if reply.kind == "error":
-        return f"refused: {excerpt(str(reply.value['message']))}; the suite tests that"
+        return f"the tokenizer raised an error: {excerpt(str(reply.value['message']))}; the suite tests this"
     shaped(reply, shape)
     return None
 
 
 def _allowed(program: Program) -> str | None:
     if program.refuses_special:
-        return "not asked for: special tokens are not supported"
+        return "not tested: special tokens are not supported"
     text = TEXTS["a special token"]
     for allowed, disallowed in (([], []), (SPECIAL, []), ("all", "all")):
         chosen = {"allowed_special": allowed, "disallowed_special": disallowed}
@@ -230,7 +230,7 @@ def _allowed(program: Program) -> str | None:
     reply = program.ask("encode", model=program.model, text=text, allowed_special=[], disallowed_special="all")
     if reply.kind == "error" or program.fixed:
         return None
-    return "a disallowed special token is no error; the suite tests that"
+    return "a disallowed special token gives no error; the suite tests this"
 
 
 def _encoding(program: Program, text: str) -> str | None:
@@ -245,8 +245,8 @@ def _round_trip(program: Program) -> str | None:
             continue
         back = wire.read_text(shaped(decoded, "text"))
         if back != text:
-            note = f"'{excerpt(text)}' comes back as '{excerpt(back)}': the suite tests that. Check first"
-            return f"{note} that input is read as UTF-8, and that no byte order mark or line end is stripped"
+            note = f"'{excerpt(text)}' comes back as '{excerpt(back)}'; the suite tests this. First check that"
+            return f"{note} the program reads its input as UTF-8, and strips no byte order mark or line end"
     return None
 
 
@@ -254,13 +254,13 @@ def _long(program: Program) -> str | None:
     try:
         return _encoding(program, LONG)
     except HangError as error:
-        return f"{error.got}: slow, but the suite's texts are shorter"
+        return f"{error.got}; this is slow, but the suite's texts are shorter"
 
 
 def _surrogates(program: Program) -> str | None:
     reply = program.ask("encode", model=program.model, text=wire.write_text(SURROGATES))
     if reply.kind == "not_claimed":
-        raise breach(reply, "surrogates are announced", "reply with ids or an error, or do not announce")
+        raise breach(reply, "the program announces surrogates", "reply with ids or an error, or do not announce them")
     if reply.kind == "result":
         shaped(reply, "ids")
     program.check_alive()
@@ -271,15 +271,16 @@ def _unknown_member(program: Program) -> None:
     ids = program.encode("abc")
     reply = program.ask("encode", model=program.model, text="abc", no_such_member=[1])
     if reply.kind != "result" or reply.value != ids:
-        rule = f"unknown members of a request are ignored: {ids} is expected"
-        raise breach(reply, rule, "read the members that you know, and no others")
+        rule = f"the program ignores unknown members of a request; expected {ids}"
+        raise breach(reply, rule, "read only the members that you know")
 
 
 def _batch(program: Program) -> None:
     for texts in ([], ["a", "", "b c\u20ac"]):
         reply = program.ask("encode_batch", model=program.model, texts=texts)
         if len(shaped(reply, "batchResult")) != len(texts):
-            raise breach(reply, f"a list with the ids of each text, here {len(texts)}", "keep empty ones")
+            rule = f"the result is a list with the ids of each text; here there are {len(texts)} texts"
+            raise breach(reply, rule, "keep the rows of empty texts")
 
 
 def _some_ids(program: Program) -> list[int]:
@@ -301,7 +302,7 @@ def _unknown_id(program: Program, op: str, shape: str) -> str | None:
         reply = program.ask(op, model=program.model, ids=[index])
         if reply.kind == "result":
             shaped(reply, shape)
-            notes.append(f"{index} gives {excerpt(repr(reply.value))}, no error: the suite tests that")
+            notes.append(f"{index} gives {excerpt(repr(reply.value))}, not an error; the suite tests this")
         program.check_alive()
     return "; ".join(notes) or None
 
@@ -313,13 +314,11 @@ def _several_models(program: Program) -> None:
     other = program.encode("bcbc", second)
     again = program.encode("bcbc", first)
     if again != before:
-        got = f"{before} from model {first}; {again} from it after model {second} was loaded"
-        raise Breach(got, "a model stays until it is unloaded", "keep models by their numbers")
+        got = f"{before} from model {first}; {again} from the same model after model {second} was loaded"
+        raise Breach(got, "a model exists until the suite unloads it", "store models under their numbers")
     if first == second or other == before:
-        got = f"{before} from model {first}, with merges; {other} from model {second}, without"
-        raise Breach(
-            got, "each load makes another model, and a request names the one it is for", "look it up by `model`"
-        )
+        got = f"{before} from model {first}, with merges; {other} from model {second}, without merges"
+        raise Breach(got, "each load makes a new model, and each request names a model", "look it up by `model`")
 
 
 def _feed(program: Program, stream: int, text: str) -> list[int]:
@@ -348,7 +347,8 @@ def _stream(program: Program) -> str | None:
     ids = _alone(program, _FIRST)
     _alone(program, [])
     if "encode" in program.capabilities and ids != (whole := program.encode("".join(_FIRST))):
-        return f"{list(_FIRST)} gives {ids}, the whole text {whole}: the suite tests that".replace("\U0001f98a", "?")
+        note = f"{list(_FIRST)} gives {ids}, but the whole text gives {whole}; the suite tests this"
+        return note.replace("\U0001f98a", "?")
     return None
 
 
@@ -356,7 +356,8 @@ def _two_streams(program: Program) -> None:
     expected = [_alone(program, chunks) for chunks in (_FIRST, _SECOND)]
     streams = [_open(program), _open(program)]
     if streams[0] == streams[1]:
-        raise Breach(f"{streams[0]} twice", "several streams may be open, each with a number", "count them")
+        rule = "several streams may be open, each with its own number"
+        raise Breach(f"the number {streams[0]} twice", rule, "give each open stream a new number")
     got: list[list[int]] = [[], []]
     for turn in range(max(len(_FIRST), len(_SECOND))):
         for which, chunks in enumerate((_FIRST, _SECOND)):
@@ -367,7 +368,7 @@ def _two_streams(program: Program) -> None:
         got[which] += _close(program, stream)
     if got != expected:
         both = f"{got[0]} and {got[1]} side by side, {expected[0]} and {expected[1]} one after the other"
-        raise Breach(both, "streams do not mix", "keep what is held back by the stream's number")
+        raise Breach(both, "the program keeps streams apart", "store held-back text under the number of its stream")
 
 
 def _cut_stream(program: Program) -> None:
@@ -403,7 +404,7 @@ def _train_too_small(program: Program) -> None:
 
 
 def _table(program: Program) -> None:
-    if program.capabilities.intersection(_USES_MODEL):  # that of a trainer is checked in the step that trains
+    if program.capabilities.intersection(_USES_MODEL):  # the step "train" checks the table of a trained model
         reply = program.ask("table", model=program.model)
         if reply.kind != "not_claimed":
             shaped(reply, "tableResult")
@@ -414,10 +415,9 @@ def _save(program: Program) -> None:
         program.result("save", "nothing", model=program.model, folder=folder)
         names = sorted(path.name for path in Path(folder).iterdir())
         if not {"vocab.json", "merges.txt"} <= set(names):
-            got = f"in the folder: {', '.join(names) or 'nothing'}"
-            raise Breach(
-                got, "save writes vocab.json and merges.txt into the folder", "join the path, and close the files"
-            )
+            got = f"the directory contains {', '.join(names) or 'nothing'}"
+            rule = "save writes vocab.json and merges.txt into the directory"
+            raise Breach(got, rule, "join the directory and the file names, and close the files")
 
 
 def _from_files(program: Program) -> None:
@@ -437,7 +437,7 @@ def _unknown_model(program: Program) -> str | None:
     fields: dict[str, Any] = {"text": "a"} if uses[0] == "encode" else {"ids": []}
     reply = program.ask(uses[0], model=UNKNOWN_ID, **fields)
     program.check_alive()
-    return f"it answers {shown(reply)}, as if there were one" if reply.kind == "result" else None
+    return f"the reply is {shown(reply)}, as if the model existed" if reply.kind == "result" else None
 
 
 def _unload(program: Program) -> None:
@@ -452,7 +452,7 @@ def _unload(program: Program) -> None:
 def _end(program: Program) -> str | None:
     program.check_alive()
     status = program.end()
-    return f"with status {status}; 0 is usual" if status else None
+    return f"the exit status is {status}; 0 is usual" if status else None
 
 
 def _answer(program: Program, text: str) -> tuple[str, Any]:
@@ -468,12 +468,14 @@ def _again(program: Program) -> None:
         seen.append((hello, answers, _trained(program) if "train" in program.capabilities else None))
     if any(announced(hello) != announced(program.hello) for hello, _, _ in seen):
         got = f"{excerpt(str(seen[1][0]))} after {excerpt(str(program.hello))}"
-        raise Breach(got, "a program that is started again announces the same", "leave out what changes: times, ids")
+        raise Breach(
+            got, "a restarted program announces the same as before", "announce no times, process ids and so on"
+        )
     if seen[0][1:] != seen[1][1:]:
         raise Breach(
-            "other ids or another table than in the run before",
-            "a program that is started again gives the same: a model that is in use is made again there",
-            "seed what is random; sort what is a set",
+            "other ids or another table than before the restart",
+            "a restarted program gives the same answers, because the suite recreates the models in use",
+            "seed random numbers; sort sets",
         )
 
 

@@ -30,15 +30,15 @@ from . import wire
 from .process import Process
 
 ONE_REPLY = (
-    "a program writes one reply to each request, and nothing else, to standard output",
-    "write everything but replies to standard error",
+    "a program writes one reply to each request to standard output, and nothing else",
+    "write everything except replies to standard error",
 )
 KINDS = ("result", "not_claimed", "error")
 """The kinds of replies; each reply has one of these members."""
 _ENDED = "the program ended, or closed its standard output"
 _TO_THE_END = (
-    "the program answers every request until its input ends",
-    "catch what the tokenizer raises, reply with error, and go on",
+    "the program replies to every request until its input ends",
+    "catch every exception that the tokenizer raises, reply with error, and continue",
 )
 _MODELS_KEPT = 64  # some tokenizers take 20 MB each, and their process may use 4 GiB
 _GRACE = 1.0
@@ -156,7 +156,7 @@ class Client:
         with self.lock:
             self.start()
             if process is not None and process is not self.process:
-                raise CrashError(operation, "the program was started again, so this model or stream is gone")
+                raise CrashError(operation, "the program was restarted, so this model or stream no longer exists")
             return self._result(operation, self.exchange(operation, fields))
 
     def model(self, source: Source) -> int:
@@ -224,7 +224,7 @@ class Client:
         """
         process = self.process
         if process is None:
-            raise CrashError(operation, "the program was ended before this request")
+            raise CrashError(operation, "the suite ended the program before this request")
         if self._ended(operation):
             raise self._fail(CrashError, operation, _ENDED, *_TO_THE_END)
         self._sequence += 1
@@ -247,11 +247,11 @@ class Client:
             self._stop()
             raise AdapterError(_refusal(error)) from None
         if not isinstance(hello, dict) or hello.get("protocol") != wire.PROTOCOL:
-            raise self._fail(ProtocolError, "start", f"the reply does not say protocol {wire.PROTOCOL}")
+            raise self._fail(ProtocolError, "start", f"the reply does not announce protocol {wire.PROTOCOL}")
         if not self._hello:
             self.start_limit = min(self.start_limit, _RESTART + 3 * (time.monotonic() - started))
         elif announced(hello) != announced(self._hello):
-            raise self._fail(ProtocolError, "start", "the program announced something other than at its first start")
+            raise self._fail(ProtocolError, "start", "the program announced something else at its first start")
         self._hello = hello
         return hello
 
@@ -265,7 +265,7 @@ class Client:
             raise self._fail(ProtocolError, operation, "the reply has no result, not_claimed or error")
         type_, text = str(error["type"]), str(error["message"])
         if type_ == MemoryError.__name__:
-            raise self._fail(OutOfMemoryError, operation, f"{one_line(text)}; the program was ended")
+            raise self._fail(OutOfMemoryError, operation, f"{one_line(text)}; the suite ended the program")
         if type_ == MalformedAnswer.__name__:
             raise MalformedAnswer(one_line(text))
         raise RemoteError(type_, text, str(error.get("traceback", "")))
@@ -304,18 +304,18 @@ class Client:
             line = self.wait(process, operation, limit)
         except queue.Empty:
             rule = "the program replies to every request within the time limit, and ends each reply with a line feed"
-            fix = "answer every line that comes; make the tokenizer faster if it takes so long"
+            fix = "reply to every line; if the tokenizer is too slow, make it faster"
             raise self._fail(HangError, operation, f"no reply within {limit:g} s", rule, fix) from None
         if line is None:
             raise self._fail(CrashError, operation, _ENDED, *_TO_THE_END)
         self._trace("<", line)
         if len(line) > answers.LONGEST_LINE:
             rule, got = "a line has at most 64 MB", f"a line longer than {answers.LONGEST_LINE} bytes"
-            raise self._fail(ProtocolError, operation, got, rule, "write less")
+            raise self._fail(ProtocolError, operation, got, rule, "write shorter replies")
         try:
             reply = wire.parse(line)
         except UnicodeDecodeError:
-            fix = "escape what is not ASCII (\\u20ac), or write UTF-8"
+            fix = "escape characters beyond ASCII (\\u20ac), or write UTF-8"
             raise self._fail(ProtocolError, operation, excerpt(line), "replies are ASCII, or UTF-8", fix) from None
         except ValueError as error:
             rule = f"each line of standard output is one JSON object ({error})"
@@ -323,7 +323,7 @@ class Client:
             raise self._fail(ProtocolError, operation, got, rule, ONE_REPLY[1]) from None
         if type(reply.get("seq")) is not int or reply["seq"] != self._sequence:
             rule = f"a reply repeats the request's seq, here {self._sequence}"
-            fix = "copy it from the request; answer once, in order"
+            fix = "copy seq from the request; reply once to each request, in order"
             raise self._fail(ProtocolError, operation, excerpt(line), rule, fix)
         return reply
 
@@ -350,11 +350,11 @@ class Client:
 def _refusal(error: RemoteError | NotImplementedError) -> str:
     """Return the line for an error in reply to start; for an AdapterError its message suffices."""
     if not isinstance(error, RemoteError):
-        return f"the adapter, in a process of its own, supports nothing: {one_line(str(error))}"
+        return f"the adapter, in a separate process, supports nothing: {one_line(str(error))}"
     if error.type in (AdapterError.__name__, AdapterUnavailable.__name__):
         return error.message
     place = f" ({one_line(error.place)})" if error.place else ""
-    return f"the adapter, in a process of its own, raised {one_line(f'{error.type}: {error.message}')}{place}"
+    return f"the adapter, in a separate process, raised {one_line(f'{error.type}: {error.message}')}{place}"
 
 
 def announced(hello: Any) -> Any:

@@ -28,13 +28,13 @@ MODEL = read_model({"merges": [["b", "c"], ["a", "b"], [{"hex": "e2"}, {"hex": "
 PLAIN = read_model({"merges": []})
 SHAPES = {
     "startResult": "an object that describes the program",
-    "modelResult": '{"model": a number of your choice}',
+    "modelResult": '{"model": a number that you choose}',
     "tableResult": '{"vocab": [[id, hex], ...], "merges": [[hex, hex], ...]}',
     "ids": f"a list of integers from 0 to {LARGEST_ID}",
     "batchResult": "a list with the ids of each text",
     "text": "a string",
     "hex": "bytes as lower-case hex, two digits each",
-    "streamResult": '{"stream": a number of your choice}',
+    "streamResult": '{"stream": a number that you choose}',
     "chunkResult": '{"ids": [...], "ended": true or false}',
     "nothing": "null",
 }
@@ -93,7 +93,8 @@ class _Client(Client):
             raise Breach(excerpt(rest), *ONE_REPLY)
         if status is None:
             fix = "leave the loop at the end of the input"
-            raise Breach(f"it still ran {END_LIMIT:g} second later", "the program ends when its input ends", fix)
+            got = f"the program still ran {END_LIMIT:g} second later"
+            raise Breach(got, "the program exits when its input ends", fix)
         return status
 
 
@@ -106,8 +107,8 @@ def last_line(process: Process) -> bytes | None:
 
 
 def _not_flushed(operation: str, late: bytes, process: Process) -> HangError:
-    got = f"nothing, until its input was closed; then {excerpt(late)}"
-    fix = "flush standard output, and read line by line, not to the end of the input"
+    got = f"nothing until its input was closed, and then {excerpt(late)}"
+    fix = "flush standard output, and read line by line instead of to the end of the input"
     return HangError(operation, got, "flush after every reply", fix, process.stderr_tail())
 
 
@@ -207,10 +208,10 @@ def well_formed(reply: Reply) -> Reply:
     got = excerpt(json.dumps(reply.message))
     if len(kinds) != 1 or set(reply.message) != {"seq", *kinds}:
         rule = "a reply has seq, one of result, not_claimed and error, and no other member"
-        raise Breach(got, rule, 'write {"seq": ..., "result": ...}; null is a result too', reply.sent)
+        raise Breach(got, rule, 'write {"seq": ..., "result": ...}; a result can be null', reply.sent)
     if kinds != ["result"] and not _validator("reply").is_valid(reply.message):
         rule = "not_claimed is a string; error is an object with type and message, both strings"
-        raise Breach(got, rule, "write it in that form", reply.sent)
+        raise Breach(got, rule, "write the reply in this form", reply.sent)
     return reply
 
 
@@ -225,12 +226,12 @@ def shaped(reply: Reply, shape: str) -> Any:
         Breach: if the reply has no result or the result has another form.
     """
     if reply.kind != "result":
-        rule = "load, and every operation that the capabilities announce, is answered with a result"
+        rule = "the reply to load, and to every operation that the program announces, is a result"
         raise breach(reply, rule, "fix the failure, or do not announce the capability")
     fault = misshapen(reply.value, shape)
     if fault:
         rule = f"the result of {json.loads(reply.sent)['op']} is {SHAPES[shape]}"
-        raise breach(reply, f"{rule}; here {fault}", "write it in that form")
+        raise breach(reply, f"{rule}; here {fault}", "write the result in this form")
     return reply.value
 
 
@@ -240,7 +241,7 @@ def misshapen(value: Any, shape: str) -> str:
         if not isinstance(value, list):
             return f"it is {excerpt(json.dumps(value))}"
         wrong = [index for index in value if type(index) is not int or not 0 <= index <= LARGEST_ID]
-        return f"{excerpt(json.dumps(wrong[0]))} is in it" if wrong else ""
+        return f"it contains {excerpt(json.dumps(wrong[0]))}" if wrong else ""
     if shape == "batchResult":
         lists = value if isinstance(value, list) else [value]
         return next(

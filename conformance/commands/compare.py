@@ -37,7 +37,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--table",
         metavar="TABLE",
-        help="the model of both, as for encode; default: their fixed model, or gpt2",
+        help="the model for both, as for encode; default: their fixed model, or gpt2",
     )
     tables.options(parser)
 
@@ -120,7 +120,7 @@ def _side(one: Implementation, other: Implementation, options: argparse.Namespac
     asked = options.table or one.fixed_model or other.fixed_model or "gpt2"
     model = tables.read_table([asked], tables.given(options)).model
     if one.fixed_model not in (None, model.name):
-        raise CommandError(f"{one.name}: has only the model {one.fixed_model}; leave --table {asked} out")
+        raise CommandError(f"{one.name}: has only the model {one.fixed_model}; remove --table {asked}")
     if one.fixed_model is None and not _supports(one, model.pattern):
         is_own = model.pattern.startswith(OWN)
         name = "the regular expression of the table" if is_own else f"the pattern {model.pattern}"

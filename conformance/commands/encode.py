@@ -36,14 +36,18 @@ def encode_arguments(parser: argparse.ArgumentParser) -> None:
         "files",
         nargs="*",
         metavar="FILE",
-        help="UTF-8, default standard input; several files, or URLs if fsspec is installed, become arrays (.npy) in "
-        "the directory DIR, where complete ones are skipped",
+        help="a text in UTF-8; default standard input; the ids of several files, or of URLs if fsspec is installed, "
+        "become arrays (.npy) in the directory DIR; an array that is already complete is skipped",
     )
     _output_arguments(parser, "FILE_OR_DIR")
-    parser.add_argument("--errors", choices=("strict", "replace"), default="strict", help="if the text is not UTF-8")
-    parser.add_argument("--workers", type=int, default=1, metavar="N", help="processes, for arrays, uint16 or uint32")
     parser.add_argument(
-        "--shard-size", type=int, metavar="BYTES", help="bytes of text of an array; default: an array for each file"
+        "--errors", choices=("strict", "replace"), default="strict", help="what to do if the text is not UTF-8"
+    )
+    parser.add_argument(
+        "--workers", type=int, default=1, metavar="N", help="worker processes, for arrays, uint16 and uint32"
+    )
+    parser.add_argument(
+        "--shard-size", type=int, metavar="BYTES", help="bytes of text in each array; default: one array for each file"
     )
 
 
@@ -58,8 +62,8 @@ def _table_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "tokenizer",
         metavar="TABLE",
-        help="gpt2, cl100k or o200k; a directory written by train, or with vocab.json and merges.txt; "
-        "a rank file (base64 rank); a tokenizer.json",
+        help="gpt2, cl100k or o200k; a directory that train wrote, or one with vocab.json and merges.txt; "
+        "a rank file (base64 rank); or a tokenizer.json",
     )
     tables.options(parser)
 
@@ -74,7 +78,7 @@ def _output_arguments(parser: argparse.ArgumentParser, target: str) -> None:
         "--as",
         dest="form",
         choices=FORMS,
-        help="text, the default: ids separated by white space; jsonl: a JSON string or a JSON array of ids in each "
+        help="text (default): ids separated by white space; jsonl: a JSON string or a JSON array of ids on each "
         "line; uint16, uint32: little-endian numbers",
     )
 
@@ -105,11 +109,11 @@ def encode_run(options: argparse.Namespace) -> int:
 
 def _encode_files(one: Tokenizer, options: argparse.Namespace) -> int:
     if options.target == streams.STANDARD:
-        raise CommandError("several files, URLs and --shard-size need a directory; add -o DIR")
+        raise CommandError("several files, URLs and --shard-size need an output directory; add -o DIR")
     if options.form and options.form not in NUMBERS:
         raise CommandError(f"--as {options.form}: arrays in a directory are uint16 or uint32")
     if streams.STANDARD in options.files:
-        raise CommandError("standard input cannot be one of several files; name files only")
+        raise CommandError("standard input cannot be one of several inputs; name only files")
     try:
         with bars("B") as progress:
             done = one.encode_files(

@@ -31,21 +31,25 @@ SAMPLE = 10_000_000
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments."""
-    parser.add_argument("files", nargs="+", metavar="FILE", help="UTF-8; each is one document; - is standard input")
-    parser.add_argument("--vocab-size", type=int, required=True, metavar="N", help="bytes, special tokens and merges")
-    parser.add_argument("-o", dest="folder", type=Path, required=True, metavar="DIR", help="created if needed")
+    parser.add_argument("files", nargs="+", metavar="FILE", help="a text in UTF-8, one document; - for standard input")
+    parser.add_argument(
+        "--vocab-size", type=int, required=True, metavar="N", help="entries: bytes, special tokens and merges"
+    )
+    parser.add_argument(
+        "-o", dest="folder", type=Path, required=True, metavar="DIR", help="output directory, created if needed"
+    )
     parser.add_argument("--special", action="append", default=[], metavar="TEXT", help="a special token; repeatable")
-    parser.add_argument("--pattern", default="gpt2", metavar="NAME_OR_REGEX", help="how text is split; default gpt2")
+    parser.add_argument("--pattern", default="gpt2", metavar="NAME_OR_REGEX", help="the split pattern; default gpt2")
     parser.add_argument(
         "--transition", type=int, metavar="N", help="SuperBPE: from this size on, merges cross word boundaries"
     )
     parser.add_argument(
         "--unit-pattern",
         metavar="REGEX",
-        help="SuperBPE: how text is split in the second stage and when encoding; see docs/superbpe.md",
+        help="SuperBPE: the pattern of the second stage and of encoding; see docs/superbpe.md",
     )
     parser.add_argument(
-        "--most-words", type=int, metavar="N", help="SuperBPE: the most words that a token can have; default 4"
+        "--most-words", type=int, metavar="N", help="SuperBPE: the maximum number of words in a token; default 4"
     )
     parser.add_argument("--workers", type=int, default=1, metavar="N", help="processes for counting; default 1")
     for name, values in TRAINING_CONVENTIONS.items():
@@ -56,7 +60,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         action="append",
         choices=FORMATS,
         help="what to write: tokenizer.json, vocab.json with merges.txt, or ranks.tiktoken; repeatable; default: the "
-        "first two; the first only, if the pattern is not gpt2",
+        "first two, or only the first if the pattern is not gpt2",
     )
     parser.add_argument(
         "--errors", choices=("strict", "replace"), default="strict", help="what to do if a file is not UTF-8"
@@ -112,7 +116,9 @@ def _check_superbpe(options: argparse.Namespace, least: int) -> None:
     if options.transition is None:
         return
     if options.train_special != "boundary":
-        raise CommandError("--train-special text: SuperBPE has boundaries only; leave out one of both options")
+        raise CommandError(
+            "--train-special text: SuperBPE always treats special tokens as boundaries; remove one of the two options"
+        )
     if not least <= options.transition <= options.vocab_size:
         raise CommandError(f"--transition {options.transition}: must be from {least} to {options.vocab_size}")
     if options.most_words is not None and options.most_words < 1:

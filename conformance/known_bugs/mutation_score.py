@@ -79,18 +79,18 @@ def check_published(published: Matrix, workers: int | None = None) -> Iterator[s
             yield f"{bug.id}: has no row yet"
             continue
         if bug.varies != (bug.id in published.varying):
-            yield f"{bug.id}: whether its answers vary is not as published"
+            yield f"{bug.id}: the published matrix is incorrect about whether its answers vary"
         if not bug.varies:
             row = published.answers.get(bug.id, {})
             few = sorted(row)[number % max(1, len(row) // FEW) :: max(1, len(row) // FEW)]
             some = {case.id for place, case in enumerate(installed_spec().cases) if (place + number) % ONE_IN == 0}
             jobs.append((bug.id, {*few, *some, *new}, row))
     for bug_id in sorted({*published.properties} - {bug.id for bug in known_bugs()}):
-        yield f"{bug_id}: has a row, and is gone"
+        yield f"{bug_id}: has a row, but no longer exists"
     with _pool(workers) as pool:
         for (bug_id, asked, row), now in zip(jobs, pool.map(_some_answers, jobs), strict=True):
             if changed := sorted(case for case in asked if row.get(case) != now.get(case)):
-                yield f"{bug_id}: {len(changed)} answers are not the published ones, first that to {changed[0]}"
+                yield f"{bug_id}: {len(changed)} answers differ from the published ones, first for {changed[0]}"
 
 
 def diagnosed(found: Matrix) -> dict[str, list[Likeness]]:
@@ -204,10 +204,10 @@ def gaps(found: Matrix, spec: Spec, reasons: Mapping[str, str]) -> Iterator[str]
     catching = found.catching()
     for case in spec.cases:
         if not catching.get(case.id) and case.level == "must" and case.id not in reasons:
-            yield f"{case.id} catches no known bug: write the bug, or give a reason in {CASES_WITHOUT_BUG.name}"
+            yield f"{case.id} catches no known bug: add one, or give a reason in {CASES_WITHOUT_BUG.name}"
     for name in reasons:
         if catching.get(name) or name not in {case.id for case in spec.cases}:
-            yield f"{name} is listed in {CASES_WITHOUT_BUG.name}, and catches a known bug or does not exist: remove it"
+            yield f"{name} catches a known bug or does not exist: remove it from {CASES_WITHOUT_BUG.name}"
 
 
 def seeds(workers: int | None = None) -> Iterator[str]:
@@ -251,8 +251,8 @@ def totals(found: Matrix, spec: Spec, reasons: Mapping[str, str]) -> Iterator[st
     yield f"named when unknown           {figures.named} of {figures.bugs}; the others vary or need long inputs"
     yield f"its clause is shown first    {figures.shown} of {figures.bugs}; in the order of the spec {figures.first}"
     yield (
-        f"failures of other clauses    a median of {median(figures.unexplained):g} that no likely cause explains, "
-        f"of {median(figures.others):g} that depend on no other part"
+        f"failures of other clauses    median {median(figures.unexplained):g} that no likely cause explains, "
+        f"median {median(figures.others):g} that depend on no other part"
     )
     yield from _classes_blamed(found)
     yield f"cases that catch a bug       {caught} of {len(musts)} MUST; {len(reasons)} more have a reason"

@@ -227,16 +227,16 @@ def _lines(table: Table, pack: Pack, agreement: Agreement) -> list[str]:
     for reason, found in coverage["not_reached"].items():
         lines.append(f"  {found['count']:>7,} tokens: {reason}, such as {', '.join(found['examples'][:3])}")
     met = pattern["alternatives"]
-    others = "; with the others, every text tried has the same ids" if pattern["not_told_apart"] else ""
-    detected = f"{pattern['told_apart']} of {pattern['mutants']} mistakes in it detected"
+    others = "; with the others, all texts that were tried have the same ids" if pattern["not_told_apart"] else ""
+    detected = f"{pattern['told_apart']} of {pattern['mutants']} mistakes in the pattern detected"
     lines.append(f"pattern   {met['met']} of {met['all']} alternatives matched, {detected}{others}")
     silent = [name for name, count in wrong.items() if not count]
-    others = f"; no text found for this table exposes {', '.join(silent)}" if silent else ""
-    detected = f"{len(wrong) - len(silent)} of {len(wrong)} wrong ways to merge detected"
+    others = f"; no text was found that exposes {', '.join(silent)}" if silent else ""
+    detected = f"{len(wrong) - len(silent)} of {len(wrong)} incorrect ways to merge detected"
     return [*lines, f"encoders  {detected}{others}", *agreement.lines()]
 
 
 def _share(what: str, counts: Mapping[str, int]) -> str:
     possible = counts["all"] - counts["impossible"]
-    share = f"{100 * counts['reached'] / possible:.2f} % of those possible" if possible else "none is possible"
+    share = f"{100 * counts['reached'] / possible:.2f} % of the possible ones" if possible else "none is possible"
     return f"{what:10}{counts['reached']:>9,} of {counts['all']:,} reached, {share}"

@@ -69,15 +69,15 @@ def grouped(parts: Sequence[T], size: int) -> Iterator[Sequence[T]]:
 WRONG = {
     "longest-match": ("longest-match", "takes the longest token from the left"),
     "fewest-tokens": ("fewest-tokens", "takes the fewest tokens that spell the text"),
-    "greedy-left-to-right": ("leftmost-first", "merges the leftmost pair of the list"),
-    "highest-rank-first": ("latest-first", "merges the pair of the highest rank"),
-    "longest-result-first": ("longest-first", "merges the pair of the longest result"),
+    "greedy-left-to-right": ("leftmost-first", "merges the leftmost pair in the list"),
+    "highest-rank-first": ("latest-first", "merges the pair with the highest rank"),
+    "longest-result-first": ("longest-first", "merges the pair with the longest result"),
     "rank-from-id": ("by-id", "merges the pair whose result has the lowest id"),
     "rightmost-of-equals": ("rightmost-of-equals", "merges the last of equal pairs"),
-    "single-pass": ("single-pass", "goes over the text once"),
-    "initial-pairs-only": ("never-again", "does not look at the pairs that a merge makes"),
-    "rank-from-bytes": ("by-bytes", "merges where the concatenation is a token"),
-    "whole-pre-token-first": ("whole-first", "takes a pre-token whole that merges do not build"),
+    "single-pass": ("single-pass", "makes one pass over the text"),
+    "initial-pairs-only": ("never-again", "ignores the pairs that a merge creates"),
+    "rank-from-bytes": ("by-bytes", "merges two tokens if their concatenation is a token"),
+    "whole-pre-token-first": ("whole-first", "emits a whole pre-token that merges do not build"),
 }
 """Id of a known bug → its name in the ids of a pack's cases, and what it does, as the end of a sentence."""
 WORDS = 48

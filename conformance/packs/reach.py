@@ -30,7 +30,7 @@ CONTINUATION = bytes(range(0x80, 0xC0))
 NO_UTF8 = "no UTF-8 text contains their bytes"
 NOT_BUILT = "the merges do not build them from their bytes"
 UNSETTLED = "one of their characters has another class in another version of Unicode"
-NOT_FOUND = "no text was found that has them"
+NOT_FOUND = "no text was found that contains them"
 IMPOSSIBLE = (NO_UTF8, NOT_BUILT, UNSETTLED)
 
 

@@ -91,12 +91,12 @@ class Given:
 
 def options(parser: argparse.ArgumentParser) -> None:
     """Add options for what the files of a model do not contain."""
-    parser.add_argument("--pattern", metavar="NAME_OR_REGEX", help="how text is split, if the files do not say it")
+    parser.add_argument("--pattern", metavar="NAME_OR_REGEX", help="the split pattern, if the files do not contain it")
     parser.add_argument(
         "--special",
         action="append",
         metavar="TEXT[=ID]",
-        help="a special token, if the files do not name it; repeatable",
+        help="a special token that the files do not name; repeatable",
     )
 
 
@@ -208,7 +208,7 @@ def _pair(vocab_file: Path, merges_file: Path, given: Given) -> Table:
             f"read as special tokens because no merge builds them: {_some(special)}; use --special to change that",
         )
     if name != "gpt2" and given.pattern is None:
-        notes += ("these files do not say how text is split; GPT-2's pattern is used; use --pattern to change that",)
+        notes += ("these files do not contain the split pattern, so GPT-2's is used; use --pattern to change that",)
     return Table(Model(vocab, merges, special, "gpt2", name), "vocab.json and merges.txt", sources, notes)
 
 

@@ -138,7 +138,7 @@ def _reason(engine: Engine, model: Model, case: Mapping[str, Any]) -> str | None
     """Return the known reason why an engine differs in a case, or None."""
     for text in texts_of(case["input"]) if engine.package == "tiktoken" else ():
         if _ambiguous(text, model.special_tokens or ()):
-            return "where two special tokens begin at one position, it chooses by hash order"
+            return "if two special tokens begin at one position, it chooses by hash order"
         if _unmatched(text, model):
             return "it drops text that the pattern does not match"
     return None

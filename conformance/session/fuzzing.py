@@ -61,9 +61,9 @@ class Fuzzing:
         if not 0 < minutes <= LONGEST:
             raise pytest.UsageError(f"--bpe-fuzz {minutes:g}: must be more than 0 and at most {LONGEST} minutes")
         if config.getoption("--bpe-spec") or config.getoption("--bpe-pack"):
-            raise pytest.UsageError("--bpe-fuzz tests the properties; leave --bpe-spec and --bpe-pack out")
+            raise pytest.UsageError("--bpe-fuzz tests only the properties; remove --bpe-spec and --bpe-pack")
         if config.getoption("numprocesses", None):
-            raise pytest.UsageError("--bpe-fuzz runs in one process; leave -n out")
+            raise pytest.UsageError("--bpe-fuzz runs in one process; remove -n")
         return cls(minutes, (one.search for one in properties), lambda text: _past_capture(config, text))
 
     @contextlib.contextmanager

@@ -38,7 +38,7 @@ of a stream is a message to a program."""
 MANY_CHUNKS = 1_000
 
 MOST_LATE = 3
-"""After so many cases of one operation without an answer in time, further tests of it get a tenth of the limit."""
+"""After this many cases of one operation without an answer in time, its further tests get a tenth of the limit."""
 SHORTEST_LIMIT = 1.0
 """In seconds."""
 MUCH_LONGER = 3
@@ -221,8 +221,8 @@ class BpeItem(pytest.Item):
         if slow and limit > SHORTEST_LIMIT:
             implementation.limit = max(SHORTEST_LIMIT, limit / 10)
             implementation.note(
-                f"{MOST_LATE} cases of {slow[0]} had no answer within {limit:g} s; "
-                f"further tests of it get {implementation.limit:g} s"
+                f"{MOST_LATE} {slow[0]} cases took longer than {limit:g} s; "
+                f"further {slow[0]} tests get {implementation.limit:g} s"
             )
         try:
             yield

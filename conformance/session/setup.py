@@ -62,7 +62,7 @@ class Setup:
         if (seed or 0) < 0:
             raise pytest.UsageError(f"--bpe-seed {seed}: must be 0 or more")
         if directory and seed is not None:
-            raise pytest.UsageError("--bpe-seed draws examples for the suite's own spec; leave --bpe-spec out")
+            raise pytest.UsageError("--bpe-seed draws examples for the suite's own specification; remove --bpe-spec")
         self.earlier_programs = leftovers.programs()
         self.implementation = implementation = _implementation(config)
         self.command = Command(
@@ -102,7 +102,7 @@ def _with_pack(spec: Spec, config: pytest.Config) -> Spec:
     if not directory:
         return spec
     if config.getoption("--bpe-spec") or config.getoption("--bpe-seed") is not None:
-        raise pytest.UsageError("--bpe-pack runs the cases of the pack alone; leave --bpe-spec and --bpe-seed out")
+        raise pytest.UsageError("--bpe-pack runs only the cases of the pack; remove --bpe-spec and --bpe-seed")
     from ..packs.loading import load_cases
 
     cases = load_cases(Path(directory), spec.clauses)

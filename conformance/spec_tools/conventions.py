@@ -132,11 +132,11 @@ class Report:
         """One line for each convention whose declared value is incorrect, or that no known value fits."""
         for finding in self.findings:
             says = self.declared.get(finding.name, CONVENTIONS[finding.name][0])
-            stated = f"{says} is declared" if finding.name in self.declared else f"the default, {says}, applies"
+            stated = f"{says} is declared" if finding.name in self.declared else f"the default is {says}"
             if finding.broken:
-                yield f"{finding.name}: {stated}, but no value that can be declared fits"
+                yield f"{finding.name}: {stated}, but the tokenizer follows no known value"
             elif finding.value not in (None, says) and (finding.name, says) != ("tie_break", "unspecified"):
-                yield f"{finding.name}: {stated}, but it is {finding.value}"
+                yield f"{finding.name}: {stated}, but the tokenizer follows {finding.value}"
 
     @property
     def lines(self) -> Iterator[str]:
@@ -148,19 +148,19 @@ class Report:
         literal = ", ".join(f'"{name}": "{value}"' for name, value in to_declare.items())
         contradictions = list(self.contradictions)
         if any(finding.broken for finding in self.findings):
-            yield "no declaration describes it"
+            yield "no declaration describes this tokenizer"
         elif not self.found:
-            yield "no convention can be determined from what it supports"
+            yield "the tokenizer supports too little to determine a convention"
         elif to_declare:
             yield f"declare: conventions = {{{literal}}}"
         else:
-            yield "nothing to declare: it follows the defaults"
+            yield "nothing to declare: the tokenizer follows the defaults"
         if contradictions:
             yield from (f"CONTRADICTION {line}" for line in contradictions)
         elif self.found:
             yield "the declaration is correct"
             if self.declared.get("tie_break") == "unspecified" != self.found.get("tie_break", "unspecified"):
-                yield f"declare tie_break {self.found['tie_break']} instead of unspecified for an exact test"
+                yield f"for an exact test, declare tie_break {self.found['tie_break']} instead of unspecified"
 
     @property
     def status(self) -> int:
@@ -186,7 +186,7 @@ def probe(implementation: Implementation) -> Report:
         findings += [tie_break, *_numbering(implementation, byte_order_of_ties), _train_special(implementation)]
     else:
         of_training = [name for name in CONVENTIONS if name != "lookup"]
-        findings += [Finding(name, None, "it does not support train") for name in of_training]
+        findings += [Finding(name, None, "the tokenizer does not support train") for name in of_training]
     findings.sort(key=lambda finding: list(CONVENTIONS).index(finding.name))
     return Report(implementation.name, implementation.declared, findings)
 
@@ -231,7 +231,7 @@ def _tie_break(implementation: Implementation) -> tuple[Finding, str | None]:
         wrong = not_a_maximum(one, trained[one])
         if wrong:
             return Finding("tie_break", None, wrong, broken=True), None
-    shown = "; ".join(dict.fromkeys(f"{failed[key]}, not {key}" for key in TRAINING_KEYS))
+    shown = "; ".join(dict.fromkeys(f"{failed[key]}, which excludes {key}" for key in TRAINING_KEYS))
     return Finding("tie_break", "unspecified", f"each merge has the highest count; {shown}{note}"), None
 
 
@@ -251,7 +251,7 @@ def _evidence(found: str, trained: Mapping[Probe, Sequence[Merge]]) -> Iterator[
         if excluded:
             left = [key for key in left if key not in excluded]
             until = max(first_difference(expected, merges) for expected in excluded.values())
-            yield f"{one.line(merges, until)}, not {', '.join(excluded)}"
+            yield f"{one.line(merges, until)}, which excludes {', '.join(excluded)}"
 
 
 def not_a_maximum(one: Probe, merges: Sequence[Merge]) -> str:
@@ -266,7 +266,7 @@ def not_a_maximum(one: Probe, merges: Sequence[Merge]) -> str:
             return f"{given}; the highest is {most}: {best}" if step < one.merges else f"{given}; one too many"
         words = [textbook.replace(word, pair) for word in words]
     if len(merges) < one.merges:
-        return f"{show.text_line(one.text)}: {len(merges)} merges of {one.merges}, although pairs remain"
+        return f"{show.text_line(one.text)}: {len(merges)} of {one.merges} merges, although pairs remain"
     return ""
 
 
@@ -279,7 +279,7 @@ def _numbering(implementation: Implementation, byte_order_of_ties: str | None) -
         fault, special = f"training with special tokens: {answer}", []
         answer = _ask(implementation, lambda: implementation.train("abab\ncd", 258, []))
     if not isinstance(answer, Trained):
-        yield Finding("byte_order", byte_order_of_ties, "by its ties; " * bool(byte_order_of_ties) + str(answer))
+        yield Finding("byte_order", byte_order_of_ties, "from the ties; " * bool(byte_order_of_ties) + str(answer))
         yield Finding("id_layout", None, str(answer))
         return
     fitting = [
@@ -302,10 +302,10 @@ def _byte_order(trained: Trained, orders: Sequence[str], of_ties: str | None) ->
     shown = ", ".join(f"{show.token(byte)} has id {index.get(byte, 'none')}" for byte in (b" ", b"!"))
     if of_ties and found != [of_ties]:
         order = found[0] if found else "neither"
-        return Finding("byte_order", of_ties, f"by its ties; its ids are in {order} order: {shown}")
+        return Finding("byte_order", of_ties, f"from the ties; the ids are in {order} order: {shown}")
     if found:
         return Finding("byte_order", found[0], shown)
-    return Finding("byte_order", None, f"ids in neither order: {shown}", broken=True)
+    return Finding("byte_order", None, f"the ids are in neither order: {shown}", broken=True)
 
 
 def _layout(trained: Trained, special: Sequence[str], layouts: Sequence[str], fault: str) -> Finding:
@@ -319,7 +319,7 @@ def _layout(trained: Trained, special: Sequence[str], layouts: Sequence[str], fa
         ranges = []
         for name, tokens in groups.items():
             at = sorted(ids[token] for token in tokens if token in ids)
-            lost = f", {len(tokens) - len(at)} without" if len(at) < len(tokens) else ""
+            lost = f", {len(tokens) - len(at)} without an id" if len(at) < len(tokens) else ""
             ranges += [f"{name} {at[0]} to {at[-1]}{lost}" if at else f"{name} none"] if tokens else []
         return Finding("id_layout", None, f"the ids are {'; '.join(ranges)}", broken=True)
     if len(layouts) > 1:
@@ -334,10 +334,10 @@ def _layout(trained: Trained, special: Sequence[str], layouts: Sequence[str], fa
 
 def _lookup(implementation: Implementation) -> Finding:
     if "encode" not in implementation.capabilities:
-        return Finding("lookup", None, "it does not support encode")
+        return Finding("lookup", None, "the tokenizer does not support encode")
     if implementation.fixed_model is not None:
         return Finding(
-            "lookup", None, f"it has only the model {implementation.fixed_model}, on which both give the same"
+            "lookup", None, f"the only model is {implementation.fixed_model}, with which both values give the same ids"
         )
     model = read_model(_LOOKUP_MODEL)
     kinds = {kind: textbook.with_conventions(lookup=kind)(*model.fresh()) for kind in CONVENTIONS["lookup"]}

@@ -196,7 +196,7 @@ def _result(case: Case, expect: Mapping[str, Any]) -> str:
         return f"{code(tokens(found))}{ids}"
     return {
         "lossless": "tokens whose bytes are the text",
-        "lazy": "the first id before all chunks are read",
+        "lazy": "the first id before all chunks have been read",
         "table": "files from which the same table is read",
         "stored": "the ids of GPT-2",
     }.get(next(iter(expect)), "")

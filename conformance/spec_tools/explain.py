@@ -43,10 +43,10 @@ LONG = 600
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments."""
-    parser.add_argument("id", help="of a case, a clause or a property, or the name of a section")
+    parser.add_argument("id", help="the id of a case, a clause or a property, or the name of a section")
     parser.add_argument("--tie-break", metavar="NAME", help="replay a training under another convention")
     parser.add_argument("--lookup", metavar="NAME", help="replay an encoding under another convention")
-    parser.add_argument("--all", action="store_true", help="shorten nothing")
+    parser.add_argument("--all", action="store_true", help="show everything in full")
     spec_argument(parser)
 
 
@@ -392,7 +392,7 @@ def _replay(case: Case, view: View) -> Iterator[str]:
         yield from _replayed(replay.decoding(case.model, case.input["ids"], view.cut))
         return
     if view.lookup == "bytes" and not case.model.ranks_by_bytes:
-        raise CommandError(f"{case.id}: --lookup bytes needs unique tokens with ids in merge order; leave it out")
+        raise CommandError(f"{case.id}: --lookup bytes needs unique tokens with ids in merge order; remove it")
     if "disallowed" in case.expect.values():
         yield "  replay: none, the tokenizer rejects the text before it encodes anything"
         return

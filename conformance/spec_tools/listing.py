@@ -36,7 +36,7 @@ def run(options: argparse.Namespace) -> int:
     given = {name: [value] if (value := getattr(options, name)) is not None else [] for name in FILTERS}
     if options.summary and any(given.values()):
         name = next(name for name in FILTERS if given[name])
-        raise CommandError(f"--summary counts the whole spec; leave --{name} out")
+        raise CommandError(f"--summary counts the whole specification; remove --{name}")
     selection = Selection(
         clauses=given["clause"], sections=given["section"], levels=given["level"], operations=given["op"]
     )

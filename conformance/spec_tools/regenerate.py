@@ -41,9 +41,9 @@ def run(options: argparse.Namespace) -> int:
     outcome = regenerate(options.spec, options.check)
     differences, refusals = outcome.differences, outcome.refusals
     print_lines([*outcome.notes, *differences, *refusals])
-    verb = "differ" if options.check else "were updated"
+    verb = "incorrect" if options.check else "updated"
     print_lines([f"{len(differences)} {verb}" if differences else "every computed value is the oracle's"])
-    print_lines([f"{len(refusals)} refused"] if refusals else [])
+    print_lines([f"{len(refusals)} not written"] if refusals else [])
     print_lines([outcome.agreement])
     return 1 if refusals or (differences and options.check) else 0
 
@@ -71,8 +71,8 @@ class Outcome:
         """One line: how many values have how many witnesses besides the oracle."""
         counts = ", ".join(f"{count} by {marks}" for marks, count in sorted(self.witnessed.items()))
         total = sum(self.witnessed.values())
-        rules = f"cases that state a rule instead: {self.rules}"
-        return f"of {total} values, confirmed by how many besides the oracle: {counts or 'none'}; {rules}"
+        rules = f"cases with a rule instead: {self.rules}"
+        return f"{total} values, confirmed by this many witnesses: {counts or 'none'}; {rules}"
 
 
 def regenerate(folder: Path = FOLDER, check: bool = False, witnesses: Sequence[Witness] | None = None) -> Outcome:
@@ -98,7 +98,7 @@ def regenerate(folder: Path = FOLDER, check: bool = False, witnesses: Sequence[W
         computed |= superbpe_files()
     for file, text in computed.items():
         if not file.exists() or file.read_bytes().decode("utf-8") != text:
-            outcome.differences.append(f"{file.name} differs from what the spec and the oracle give")
+            outcome.differences.append(f"{file.name} is not as the specification and the oracle give it")
             if not check:
                 write_text(file, text)
     return outcome

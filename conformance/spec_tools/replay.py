@@ -207,7 +207,7 @@ def _merging(piece: str, rank: Rank, model: Model, lookup: str, cut: Cut) -> Ite
     try:
         word = textbook.atoms(piece)
     except UnicodeEncodeError:
-        yield "contains a lone surrogate, which UTF-8 cannot encode: nothing to replay"
+        yield "contains a lone surrogate, which UTF-8 cannot encode; there is nothing to replay"
         return
     whole = b"".join(word)
     if lookup == "bytes" and len(word) > 1 and rank(b"", whole) is not None:

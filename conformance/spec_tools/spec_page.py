@@ -56,7 +56,7 @@ def render(spec: Spec) -> str:
     named = [name for name in PLACE.findall(chapters) if name.isupper()]
     if sorted(named) != sorted(spec.clauses):
         wrong = {*spec.clauses} ^ {*named} or {name for name in named if named.count(name) > 1}
-        raise SpecError(f"{CHAPTERS.name}: not exactly once there and in the clauses: {', '.join(sorted(wrong))}")
+        raise SpecError(f"{CHAPTERS.name}: each clause must have exactly one placeholder: {', '.join(sorted(wrong))}")
     page = PLACE.sub(lambda match: _part(match[1], spec, chapters), chapters)
     return HEAD + re.sub(r"\n{3,}", "\n\n", page)
 

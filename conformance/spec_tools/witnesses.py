@@ -269,5 +269,5 @@ def present(witnesses: Iterable[Witness]) -> tuple[list[Witness], list[str]]:
         if why is None:
             here.append(witness)
         else:
-            lines.append(f"{witness.name} is not asked: {why}; its recorded marks are kept")
+            lines.append(f"{witness.name} is skipped: {why}; its recorded marks stay")
     return here, lines

@@ -26,7 +26,9 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         "-o", dest="folder", type=Path, required=True, metavar="DIR", help="the output directory; created if needed"
     )
     parser.add_argument(
-        "--all", action="store_true", help="also test those that the project lists; installs their packages"
+        "--all",
+        action="store_true",
+        help="also test every implementation that the project lists; installs their packages",
     )
     parser.add_argument(
         "--only", action="append", metavar="NAME", help="also test this implementation of that list; repeatable"
@@ -35,7 +37,11 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         "--environments", type=Path, metavar="DIR", help="where to install packages; default: DIR/packages"
     )
     parser.add_argument(
-        "--jobs", type=int, metavar="N", default=os.cpu_count() or 1, help="how many to test at the same time"
+        "--jobs",
+        type=int,
+        metavar="N",
+        default=os.cpu_count() or 1,
+        help="the number of implementations to test at the same time",
     )
     parser.add_argument("--isolate", action="store_true", help="run every adapter with --bpe-isolate")
 
@@ -51,7 +57,9 @@ def run(options: argparse.Namespace) -> int:
         asked += [listed[name] for name in options.only or listed]
         environments = Environments(options.environments or options.folder / "packages")
     if not asked and not tested:
-        raise CommandError("name an implementation or a report, or give --all for those that the project lists")
+        raise CommandError(
+            "name an implementation or a report, or use --all for every implementation that the project lists"
+        )
     names = [one.name for one in asked]
     if duplicate := next((name for name in names if names.count(name) > 1), None):
         raise CommandError(f"{duplicate} is named more than once; name each implementation once")

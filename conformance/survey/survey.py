@@ -97,7 +97,7 @@ class Survey:
         options = [*self.options, *one.options]
         if one.pack:
             if self.environments is None:
-                raise CommandError(f"{one.name} needs a pack of {one.pack}, and none is given")
+                raise CommandError(f"{one.name} needs a pack of {one.pack}, but there is none")
             options += ["--bpe-pack", str(self.environments.pack(one.pack))]
         file.unlink(missing_ok=True)
         message = ""

@@ -16,7 +16,7 @@ from .show import counted
 MOST_EXAMPLES = 4
 """How many causes are shown with their smallest failing case."""
 SHARED = (
-    "Look for what calls or instances share: a cache, a class attribute, a default argument that is a list; in "
+    "Look for state that calls or instances share: a cache, a class attribute, a list as a default argument; in "
     "JavaScript, the lastIndex of a regular expression with the flag g."
 )
 RULES = {"tie_break": "TRAIN-TIE-1", "lookup": "MERGE-LOOKUP-1", "train_special": "TRAIN-SPECIAL-1"}
@@ -57,7 +57,7 @@ def lines(result: RunResult, examples: bool = True) -> Iterator[tuple[str, str]]
     diagnosis = result.diagnosis
     total = counted(len(diagnosis.failing), "warning" if diagnosis.warnings else "failure")
     if diagnosis.passes_alone:
-        yield f"{diagnosis.passes_alone} passes alone, in a new process: earlier calls or instances change answers.", ""
+        yield f"{diagnosis.passes_alone} passes alone, in a new process: earlier calls change later answers.", ""
         yield from ((line, "") for line in _row("fix", SHARED))
         yield "  rule       ERROR-STATE-1: bpe-conformance explain ERROR-STATE-1", ""
         yield "", ""
@@ -83,7 +83,7 @@ def _described(cause: Cause, command: Command) -> Iterator[str]:
                 yield from _row("or", f"{bug.sentence} {bug.fix}")
         case ConventionCause():
             place = command.declares_in
-            yield f"  The answers are correct under this convention. Declare it in {place}, if you intend it:"
+            yield f"  The answers are correct under this convention. If you intend it, declare it in {place}:"
             yield from _row("declare", conventions(cause))
             yield from _row("check", f"bpe-conformance conventions {shlex.quote(command.adapter)}")
         case ErrorCause(_, place):
@@ -132,7 +132,7 @@ def advice(result: RunResult) -> str:
     if isinstance(first, ConventionCause) and not others:
         return (
             f"{len(first.tests)} of {counted(len(diagnosis.failing), 'failure')} agree with {_values(first)}: "
-            f"if that is intended, declare `{conventions(first)}`"
+            f"if you intend this, declare `{conventions(first)}`"
         )
     names = "; ".join(map(name, diagnosis.causes))
     return f"{_explained(result)}: {names}; start with `{result.command.rerun(example(first, result).test)}`"
@@ -184,6 +184,6 @@ def _wrong_and_right(cause: Cause, shown: Outcome, command: Command) -> Iterator
         rule = RULES.get(cause.conventions[0][0]) or (shown.clause.id if shown.clause else "the rule")
         declaration = f"{conventions(cause)} in {command.declares_in}"
         code = DEFAULT_IN_CODE.get(cause.conventions[0][0], "")
-        yield f"Fix: declare {declaration} if you intend it; if not, do as {rule} says{code}."
+        yield f"Fix: declare {declaration} if you intend it; if not, follow {rule}{code}."
     elif cause.place:
-        yield f"Fix: the error is raised in {cause.place}"
+        yield f"Fix: look at {cause.place}, which raises the error"

@@ -172,7 +172,7 @@ def describe(outcome: Outcome, command: Command, diagnosis: Diagnosis | None = N
     rerun = command.rerun_corpus(outcome.test) if is_corpus else command.rerun(outcome.test)
     rerun = command.rerun_case(Path(outcome.file)) if outcome.file else rerun
     if outcome.stale:
-        fact = f"It is listed as a known failure ({outcome.reason}), and passes. Remove it from the list."
+        fact = f"It is listed as a known failure ({outcome.reason}), but it passes. Remove it from the list."
         return Failure(outcome.test, label, clause, fact, rerun=rerun)
     found = outcome.mismatch
     if found is None:

@@ -25,8 +25,8 @@ NO_METHOD = "the tokenizer has no "
 METHODS = ("train", "encode", "decode", "encode_iterable", "encode_batch", "decode_bytes", "save", "from_files")
 REASONS = {name: f"{NO_METHOD}{name}" for name in METHODS} | {
     "allowed_special": "encode has no parameter allowed_special",
-    "special tokens": "the constructor refuses special tokens",
-    "special tokens in train": "train refuses special tokens",
+    "special tokens": "the constructor rejects special tokens",
+    "special tokens in train": "train rejects special tokens",
     "shared memory": "the suite cannot change objects in another process",
     "new process": "Python's hash seed and locale do not apply to a program",
 }
@@ -114,7 +114,7 @@ def write(terminal: Any, result: RunResult) -> None:
         _paragraph(
             terminal,
             "out of date",
-            f"listed as known failures, but passing: {', '.join(stale)}; remove them from the list",
+            f"listed as known failures, but these pass: {', '.join(stale)}; remove them from the list",
         )
     warnings = Counter(one.clause.id for one in outcomes if one.state == "warning" and one.clause)
     if warnings:
@@ -162,8 +162,8 @@ def _notes(result: RunResult) -> Iterator[str]:
     model = result.tested.model
     if model is not None and not result.tested_outcomes:
         yield (
-            f"the attribute model, {model[:LONGEST_NAME]!a}, names a fixed vocabulary, and no case has it. "
-            "Rename the attribute if the class takes any vocabulary; --bpe-pack tests a vocabulary of your own"
+            f"the attribute model, {model[:LONGEST_NAME]!a}, names a fixed vocabulary that no case uses. "
+            "Rename the attribute if the class takes any vocabulary; use --bpe-pack to test a vocabulary of your own"
         )
 
 
@@ -221,7 +221,7 @@ def _narrowed(result: RunResult) -> str:
     kinds = list(dict.fromkeys(result.command.selecting[::2]))
     if result.outcomes or result.missing or len(kinds) < 2:
         return ""
-    return f": no test matches {' and '.join(kinds)} together; drop all but one"
+    return f": no test matches {' and '.join(kinds)} together; use only one of them"
 
 
 def _kept(one: tally.Verdict) -> int:

@@ -67,11 +67,11 @@ METHODS = {
 }
 """Operation → the method of the adapter protocol."""
 REASONS = {
-    "disallowed": "the text holds a disallowed special token",
+    "disallowed": "the text contains a disallowed special token",
     "size": "the vocabulary size is too small",
     "special": "the special tokens are not valid",
-    "surrogate": "the text holds a lone surrogate",
-    "table": "the vocabulary and merges do not fit together",
+    "surrogate": "the text contains a lone surrogate",
+    "table": "the vocabulary and the merges do not fit together",
     "unknown-id": "the vocabulary does not have the id",
 }
 """Reason of an error → why it must be raised."""
@@ -87,9 +87,9 @@ FILES: dict[str, dict[Any, str]] = {
         "sorted": "the keys of vocab.json are sorted",
         "ids": "the keys of vocab.json are in order of id",
     },
-    "ascii": {False: "vocab.json holds literal non-ASCII", True: "vocab.json escapes non-ASCII"},
+    "ascii": {False: "vocab.json has unescaped non-ASCII characters", True: "vocab.json escapes non-ASCII characters"},
     "json_style": {
-        "spaced": "vocab.json is written as Python writes JSON",
+        "spaced": "vocab.json has the format of Python's json module",
         "compact": "vocab.json has no spaces between keys and values",
         "escaped": "vocab.json has escapes with upper-case digits, and \\/ for a slash",
     },
@@ -139,7 +139,7 @@ def _several(texts: Sequence[str], what: str) -> str:
 
 
 def setting(asked: Question, needed: Sequence[int], width: int) -> Iterator[tuple[str, str]]:
-    """Yield (label, text) rows: what the tokenizer was built from, as far as it is relevant.
+    """Yield (label, text) rows: the relevant arguments with which the tokenizer was built.
 
     Args:
         asked: the question.
@@ -242,7 +242,7 @@ def _differs(mismatch: Mismatch) -> str:
             return _training_fact(where)
         case VocabDivergence(missing, surplus):
             parts = [f"without {', '.join(map(show.token, missing[:3]))}"] if missing else []
-            parts += [f"with a surplus {', '.join(map(show.token, surplus[:3]))}"] if surplus else []
+            parts += [f"with an extra {', '.join(map(show.token, surplus[:3]))}"] if surplus else []
             return f"returned a vocabulary {' and '.join(parts)}"
         case EntryDivergence():
             return f"{'wrote' if saved else 'returned'} a vocabulary {_entry_fact(where)}"
@@ -304,7 +304,7 @@ def _cause_fact(cause: EncodingCause) -> str:
         case WholeTokenCut(pre_token):
             return f"split the pre-token {_text(pre_token)}, which is a token (lookup: bytes)"
         case NotAResult(token):
-            return f"returned {show.token(token)}, which no merge gives here"
+            return f"returned {show.token(token)}, which no merge produces here"
         case WrongMerge(used, available):
             if used is None:
                 return "left out a merge"
@@ -317,10 +317,10 @@ def _training_fact(where: TrainingDivergence) -> str:
     if where.got is None:
         return f"stopped before {step}, {_with_count(where.expected, where.expected_count)}"
     if where.expected is None:
-        return f"learned a surplus {step}, {_with_count(where.got, where.got_count)}"
+        return f"learned an extra {step}, {_with_count(where.got, where.got_count)}"
     if where.is_tie:
         chosen, right = show.joined(where.got), show.joined(where.expected)
-        return f"chose {chosen} as {step} instead of {right}: a tie, both have count {where.got_count}"
+        return f"chose {chosen} as {step} instead of {right} (tied at count {where.got_count})"
     chosen, right = _with_count(where.got, where.got_count), _with_count(where.expected, where.expected_count)
     return f"chose {chosen} as {step} instead of {right}"
 
@@ -334,20 +334,20 @@ def _saved_fact(where: TrainingDivergence) -> str:
     if where.got is None:
         return f"left out {rank}, {show.joined(where.expected) if where.expected else 'none'}"
     if where.expected is None:
-        return f"wrote a surplus merge of rank {where.step}, {show.joined(where.got)}"
+        return f"wrote an extra merge of rank {where.step}, {show.joined(where.got)}"
     return f"wrote {show.joined(where.got)} as {rank} instead of {show.joined(where.expected)}"
 
 
 def _entry_fact(where: EntryDivergence) -> str:
     if where.expected is None:
-        return f"with a surplus id {where.id}, {_entry(where.got)}"
+        return f"with an extra id {where.id}, {_entry(where.got)}"
     if where.got is None:
         return f"without the id {where.id}, {_entry(where.expected)}"
     return f"in which id {where.id} is {_entry(where.got)} instead of {_entry(where.expected)}"
 
 
 def _entry(token: bytes | None) -> str:
-    return show.token(token) if token is not None else "no token"
+    return show.token(token) if token is not None else "missing"
 
 
 def _text_fact(mismatch: Mismatch, character: int) -> str:
@@ -380,7 +380,7 @@ def pointer(where: EncodingDivergence) -> str:
         case SpecialToken(token):
             return f"the special token {show.token(token)} is not here"
         case NotAResult(token):
-            return f"no merge gives {show.token(token)} here"
+            return f"no merge produces {show.token(token)} here"
         case WrongId(_, expected, got):
             return f"id {got} instead of {expected}"
         case UnknownId(index):
@@ -407,7 +407,7 @@ def training_pointer(mismatch: Mismatch, where: TrainingDivergence) -> str:
     if where.expected is None:
         return f"merge {where.step + 1}: training ends before it"
     if where.is_tie:
-        return f"merge {where.step + 1}: a tie, both pairs have count {where.got_count}"
+        return f"merge {where.step + 1}: both pairs have count {where.got_count}"
     right = f"{show.joined(where.expected)} has count {where.expected_count}"
     got = f"; {show.joined(where.got)} has count {where.got_count}" if where.got is not None else ""
     return f"merge {where.step + 1}: {right}{got}"
@@ -438,9 +438,9 @@ def acceptable(value: Acceptable, mismatch: Mismatch) -> str:
             where = mismatch.divergence
             if isinstance(where, TrainingDivergence) and where.expected is not None:
                 return f"a pair of count {where.expected_count}, such as {show.joined(where.expected)}"
-            return f"at most {merges} merges, each a pair of the highest count"
+            return f"at most {merges} merges, each a pair with the highest count"
         case Unchanged():
-            return "the same, and nothing else changed"
+            return "the same answer, and no other change"
         case found:
             return _value(found, mismatch)
 
@@ -480,14 +480,14 @@ def dependence(found: Dependence) -> str:
     text = _text(found.text)
     match found.kind:
         case "construct":
-            return "the constructor, which raises an error or changes the vocabulary; fix that first"
+            return "the constructor, which raises an error or changes the vocabulary; fix the constructor first"
         case "encode":
-            return f"encode, which gives the same incorrect answer for {text}; fix that first"
+            return f"encode, which gives the same incorrect answer for {text}; fix encode first"
         case "segment":
-            return f"encode, which is incorrect for {text} alone, too; fix that first"
+            return f"encode, which is also incorrect for {text} alone; fix encode first"
         case "pre-tokens":
             return "splitting: each pre-token alone is encoded correctly, so the text is split incorrectly (SPLIT)"
         case "segments":
-            return "special tokens: each segment between them alone is encoded correctly (SPECIAL)"
+            return "special tokens: each segment between special tokens alone is encoded correctly (SPECIAL)"
         case _:
-            return "another failure: the same question fails without the disturbance"
+            return "another failure: the same call is already incorrect by itself"

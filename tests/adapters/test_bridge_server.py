@@ -261,7 +261,7 @@ def test_a_start_that_raises_shows_type_and_position(tmp_path):
         "class Meta(type):\n    @property\n    def model(cls): raise ValueError('no\\nmodel')\n"
         "class Raising(metaclass=Meta): pass\n"
     )
-    head = "the adapter, in a process of its own,"
+    head = "the adapter, in a separate process,"
     with pytest.raises(AdapterError) as caught:
         isolated("raising:Raising")
     assert str(caught.value) == f"{head} raised ValueError: no model ({tmp_path / 'raising.py'}:3)"

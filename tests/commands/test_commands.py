@@ -239,13 +239,17 @@ def test_input_is_read_in_parts_of_any_size(
         (["encode", "gpt2", "text", "-o", "."], b"", ".: is a directory; name a file"),
         (["encode", "gpt3"], b"", "gpt3: there is no such file; built-in names are gpt2, cl100k, o200k"),
         (["encode", "gpt2", "--workers", "0"], b"", "--workers 0: must be at least 1"),
-        (["encode", "gpt2", "text", "text"], b"", "several files, URLs and --shard-size need a directory; add -o DIR"),
+        (
+            ["encode", "gpt2", "text", "text"],
+            b"",
+            "several files, URLs and --shard-size need an output directory; add -o DIR",
+        ),
         (
             ["encode", "gpt2", "a", "b", "-o", "x", "--as", "text"],
             b"",
             "--as text: arrays in a directory are ",
         ),
-        (["encode", "gpt2", "-", "b", "-o", "x"], b"", "standard input cannot be one of several files"),
+        (["encode", "gpt2", "-", "b", "-o", "x"], b"", "standard input cannot be one of several inputs"),
         (["encode", "gpt2", "text", "-o", "x", "--shard-size", "0"], b"", "shard_size is 0; it must be at least 1"),
         (["encode", "gpt2", "text", "b", "-o", "text"], b"", "text: cannot be written: File exists"),
         (["encode", "gpt2", "--as", "jsonl"], b'"a"\n7\n', "standard input:2: '7' is not a JSON string"),
@@ -469,7 +473,7 @@ def test_compare_rejects_incomparable_tokenizers(capsys: pytest.CaptureFixture[s
     )
     assert refused(capsys, "compare", "reference", "textbook", "--corpus", "none").startswith("none: there is no text")
     message = refused(capsys, "compare", "compared:Fixed", "reference", "--corpus", "text", "--table", "gpt2")
-    assert message == "compared:Fixed: has only the model other; leave --table gpt2 out"
+    assert message == "compared:Fixed: has only the model other; remove --table gpt2"
 
 
 def test_messages_show_readable_sizes() -> None:

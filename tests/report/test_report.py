@@ -74,7 +74,7 @@ def test_each_part_of_a_failure_is_a_member() -> None:
         ],
         "rule": spec().clauses["MERGE-ORDER-1"].statement,
         "bugs": ["greedy"],
-        "depends_on": "encode, which gives the same incorrect answer for 'abc'; fix that first",
+        "depends_on": "encode, which gives the same incorrect answer for 'abc'; fix encode first",
         "conventions": "",
         "case": "clause: X\n",
         "reproduce": (
@@ -116,7 +116,7 @@ def test_a_stale_known_failure_is_marked() -> None:
     (one,) = made(outcome(state="failed", mismatch=None, stale=True, reason="see issue 7"))["results"]
     assert one["stale"] is True
     assert one["reason"] == "see issue 7"
-    assert one["failure"]["fact"].endswith("and passes. Remove it from the list.")
+    assert one["failure"]["fact"].endswith("but it passes. Remove it from the list.")
 
 
 def test_the_example_of_a_bug_belongs_to_its_clause() -> None:

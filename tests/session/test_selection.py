@@ -21,7 +21,11 @@ from bpe_conformance.session.items import spread
         ),
         ("textbook", ("--bpe-case", "quite-other"), "no case or property 'quite-other'; bpe-conformance list"),
         ("textbook", ("--bpe-clause", "MERGE-ODER-1"), "no clause 'MERGE-ODER-1'; did you mean MERGE-ORDER-1"),
-        ("textbook", ("--bpe-seed", "7"), "--bpe-seed draws examples for the suite's own spec; leave --bpe-spec out"),
+        (
+            "textbook",
+            ("--bpe-seed", "7"),
+            "--bpe-seed draws examples for the suite's own specification; remove --bpe-spec",
+        ),
         ("textbook", ("--bpe-section", "MERG"), "no section 'MERG'; did you mean MERGE?"),
         ("textbook", ("--bpe-spec", "nowhere"), "nowhere: there is no directory cases/ here"),
         ("textbook", ("--bpe-known-failures", "none.yaml"), "none.yaml: cannot be read"),
@@ -95,7 +99,7 @@ def test_options_without_common_items_are_rejected(project: Project) -> None:
     result = project.judge("reference", "--bpe-case", "merge-priority", "--bpe-section", "FILE")
     assert result.ret == pytest.ExitCode.NO_TESTS_COLLECTED
     result.stdout.fnmatch_lines(
-        ["nothing was tested: no test matches --bpe-section and --bpe-case together; drop all but one"]
+        ["nothing was tested: no test matches --bpe-section and --bpe-case together; use only one of them"]
     )
 
 
@@ -141,7 +145,7 @@ def test_an_adapter_without_the_suite_is_refused(pytester: pytest.Pytester) -> N
     pytester.makepyfile(test_own="def test_own(): pass")
     result = pytester.runpytest_inprocess("--adapter", "textbook")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
-    result.stderr.fnmatch_lines(["ERROR: --adapter is given, but the suite is not named; write: pytest conformance *"])
+    result.stderr.fnmatch_lines(["ERROR: --adapter needs the name of the suite; write: pytest conformance *"])
 
 
 def test_searches_are_spread_among_the_cases_for_workers() -> None:

@@ -94,7 +94,7 @@ def test_a_search_for_causes_that_fails_hides_no_failure(project: Project, monke
     result.stdout.fnmatch_lines(
         [
             "FAILED merge-priority*",
-            "note * the suite itself failed while it looked for causes*",
+            "note * the suite itself failed while it searched for causes*",
             "*test_states.py:*: ZeroDivisionError: for the test",
             "verdict *FAIL: 2 of *",
         ]
@@ -162,7 +162,7 @@ def test_after_three_time_outs_further_cases_of_the_operation_get_less_time(
     printed = result.stdout.str()
     assert printed.count("gave no answer within 0.4 s") == items.MOST_LATE
     assert "gave no answer within 0.05 s" in printed
-    assert "3 cases of encode had no answer within 0.4 s; further tests of it get 0.05 s" in printed
+    assert "3 encode cases took longer than 0.4 s; further encode tests get 0.05 s" in printed
 
 
 def test_the_shorter_limit_applies_to_properties_of_the_operation(
@@ -197,7 +197,7 @@ def test_a_failure_that_passes_alone_is_reported(adapter: str, project: Project)
     result = project.judge(adapter, "--bpe-section", "MERGE", "--bpe-section", "BYTES", alone=True)
     alone = "* passes alone, in a new process"
     result.stdout.fnmatch_lines(
-        [f"{alone}: earlier calls or instances change answers.", f"next {alone}. Look for what calls or instances*"]
+        [f"{alone}: earlier calls change later answers.", f"next {alone}. Look for state that calls or instances*"]
     )
     wrong = project.judge("mine:Greedy", "--bpe-section", "MERGE", alone=True)
     assert "passes alone" not in wrong.stdout.str()
@@ -238,7 +238,7 @@ def test_unlisted_failures_and_listed_passes_both_fail(project: Project) -> None
     assert result.ret == pytest.ExitCode.TESTS_FAILED
     result.stdout.fnmatch_lines(
         [
-            "out of date   listed as known failures, but passing: merge-priority; remove them*",
+            "out of date   listed as known failures, but these pass: merge-priority; remove them*",
         ]
     )
     # Rewriting updates the tests that ran and keeps the others.

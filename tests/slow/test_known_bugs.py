@@ -146,7 +146,7 @@ def test_an_outdated_matrix_is_reported(published: Matrix, monkeypatch: pytest.M
     assert list(mutation_score.check_published(Matrix(answers, {}, properties), workers=1)) == [
         "tie-first-seen: has no row yet",
         "tie-set-order: whether its answers vary is not as published",
-        "gone: has a row, and is gone",
+        "gone: has a row, but no longer exists",
         f"decoded-to-nfc: 1 answers are not the published ones, first that to {changed}",
     ]
 

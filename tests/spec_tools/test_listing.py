@@ -53,7 +53,7 @@ def test_the_summary_adds_up(spec: Spec) -> None:
 
 def test_a_summary_has_no_filters(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["list", "--summary", "--level", "must"]) == 2
-    assert capsys.readouterr().err == "bpe-conformance: --summary counts the whole spec; leave --level out\n"
+    assert capsys.readouterr().err == "bpe-conformance: --summary counts the whole specification; remove --level\n"
 
 
 def test_wrong_usage_gives_one_line_error(capsys: pytest.CaptureFixture[str]) -> None:

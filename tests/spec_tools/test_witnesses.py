@@ -162,7 +162,7 @@ def test_only_values_and_marks_are_written(spec):
     assert outcome.witnessed == {1: 3, 2: 1}
     assert outcome.rules == 1
     assert outcome.agreement == (
-        "of 4 values, confirmed by how many besides the oracle: 3 by 1, 1 by 2; cases that state a rule instead: 1"
+        "4 values, confirmed by this many witnesses: 3 by 1, 1 by 2; cases with a rule instead: 1"
     )
 
 
@@ -297,8 +297,8 @@ def test_an_absent_witness_keeps_its_mark(spec, absent):
     assert outcome.differences == outcome.refusals == []
     assert contents(spec) == before
     assert outcome.notes == [
-        f"honest is not asked: regex {importlib.metadata.version('regex')} is installed, not {absent.version}; "
-        "its recorded marks are kept"
+        f"honest is skipped: regex {importlib.metadata.version('regex')} is installed, not {absent.version}; "
+        "its recorded marks stay"
     ]
     assert outcome.witnessed == {1: 3, 2: 1}
 

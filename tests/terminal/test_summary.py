@@ -190,9 +190,9 @@ def test_a_constructor_that_accepts_what_it_should_refuse_gets_a_warning(project
     result = project.judge("lax:T", "--bpe-case", "error-byte")
     result.stdout.fnmatch_lines(
         [
-            "The constructor raised no error, although the vocabulary and merges do not fit together.",
+            "The constructor raised no error, although the vocabulary and the merges do not fit together.",
             "  merges     none",
             "  lacks      the vocabulary has no 'a'",
-            "  expected   an error, because the vocabulary and merges do not fit together",
+            "  expected   an error, because the vocabulary and the merges do not fit together",
         ]
     )

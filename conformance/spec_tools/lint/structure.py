@@ -121,7 +121,7 @@ def _statement_keyword(context: Context) -> Iterator[Finding]:
         found = KEYWORD.search(clause.statement)
         keyword = found.group().lower() if found else "unspecified"
         if keyword != clause.level:
-            message = f"{clause.id} is {clause.level}, its statement {keyword}; write the keyword of its level"
+            message = f"{clause.id} is {clause.level}, but its statement {keyword}; use the keyword of the level"
             yield at_clause(context, clause, message)
 
 
