@@ -1,4 +1,4 @@
-"""Adapters: what `--adapter` may name, adapters of packages, and the JSON-lines protocol of `cmd:` programs."""
+"""Adapters: what `--adapter` can name, adapters for packages, and the JSON-lines protocol of `cmd:` programs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Loads adapters by name, or raises an error of one line that says what is wrong."""
+"""Loads adapters by name, or raises a one-line error that says what is wrong."""
 
 from __future__ import annotations
 

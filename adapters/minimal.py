@@ -1,4 +1,4 @@
-"""A short tokenizer that conforms as an encoder and a decoder, in one file to copy."""
+"""A short tokenizer that conforms as an encoder and a decoder, in a single file that users can copy."""
 
 from __future__ import annotations
 

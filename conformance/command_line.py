@@ -1,4 +1,4 @@
-"""Shared by the commands: output that every terminal can show, and the option `--spec`."""
+"""Helpers for the commands: output that every terminal can show, and the option `--spec`."""
 
 from __future__ import annotations
 

@@ -1,11 +1,11 @@
 """The adapter protocol as types: the methods of a tokenizer that the suite can test.
 
-An adapter is a class or a function that builds tokenizers. Only `Adapter` is required, with `Encoder`, `Decoder` or
-both as its tokenizers; or `Trainer` alone. Each other protocol is optional: implement it to support it. A method that
-raises `NotImplementedError` in a first small call counts as not implemented. Everything is passed by position, and as
-a fresh copy, except `allowed_special` and `disallowed_special`.
+An adapter is a class, or a function that returns tokenizers. It needs only `Adapter`, whose tokenizers implement
+`Encoder`, `Decoder` or both; or only `Trainer`. Each other protocol is optional: implement it to support it. A method
+that raises `NotImplementedError` in a first small call counts as not implemented. The suite passes arguments by
+position, and as fresh copies; it passes `allowed_special` and `disallowed_special` by name.
 
-To have mypy or pyright check a class of yours, assign it to a variable of each type that it should satisfy:
+To have mypy or pyright check your class, assign it to a variable of each type that it should satisfy:
 
     from bpe_conformance.protocol import Adapter, Tokenizer, Trainer
 

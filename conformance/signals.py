@@ -1,4 +1,4 @@
-"""Makes signals that end a command raise an exception, so that no temporary file and no process is left."""
+"""Makes signals that end a command raise an exception, so that the command can clean up files and processes."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Writes the pages of the manual that come from data, into docs/generated/, which is not in the repository.
+"""Generates pages of the manual from data, into docs/generated/, which is not in the repository.
 
-They are the specification by chapter, the atlas of bugs, the commands, the Python API, and copies of the documents at
-the top level. `python docs/generate.py` also renews the tables of docs/options.md.
+These pages are the specification by chapter, the atlas of bugs, the commands, the Python API, and copies of the
+documents at the top level. `python docs/generate.py` also updates the tables in docs/options.md.
 """
 
 from __future__ import annotations
@@ -71,13 +71,13 @@ TITLES = {
 ATLAS = """\
 # Atlas of bugs
 
-If you are about to write a byte-level BPE tokenizer, read this page first: it is the most useful one of the manual. It
-shows {count} mistakes that people make, each with the reason why they make it, the fix, and the smallest test that
-shows it: what a correct tokenizer gives (`expected`) above what this one gives (`got`). Many were seen in published
-packages, issues and courses; the others are one step from such a bug.
+If you are about to write a byte-level BPE tokenizer, read this page first: it is the most useful page of the manual. It
+shows {count} mistakes that people make. For each mistake, it gives the reason why people make it, the fix, and the
+smallest test that shows it, with the correct answer (`expected`) and the incorrect one (`got`). Many of these mistakes
+were seen in published packages, issues and courses; the others are one step from such a bug.
 
-The suite recognizes each of them by its answers. A run of `pytest conformance` that fails in the same way names the bug
-and its fix.
+The suite recognizes each mistake by its answers. If a run of `pytest conformance` fails in the same way, it names the
+bug and the fix.
 
 """
 

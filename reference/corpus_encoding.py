@@ -1,7 +1,7 @@
 """Encodes many files into a directory of arrays, with processes or any executor.
 
-Each job writes arrays and returns only their numbers of ids. So no ids are sent to the caller, and complete
-arrays remain if the run is stopped: the next run resumes it (see `array_directory`).
+Each job writes arrays and returns only their numbers of ids, so no job sends ids to the caller. If the run is stopped,
+complete arrays remain, and the next run resumes it (see `array_directory`).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Runs jobs in other processes: results keep the order of the jobs, errors have one line, all processes end."""
+"""Runs jobs in other processes. Results keep the order of the jobs, errors are one line, and all processes end."""
 
 from __future__ import annotations
 

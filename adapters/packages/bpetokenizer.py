@@ -1,4 +1,4 @@
-"""bpetokenizer as an adapter: a pure Python tokenizer and trainer in the manner of minbpe."""
+"""bpetokenizer as an adapter: a pure Python tokenizer and trainer in the style of minbpe."""
 
 from __future__ import annotations
 

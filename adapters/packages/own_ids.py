@@ -1,7 +1,7 @@
 """Adapts packages that number tokens themselves: bytes by their values, merge n as 256 + n, then all others.
 
-Their merges are a mapping from pairs of such ids. They cannot represent other ids, such as GPT-2's, so the adapter
-renumbers the vocabulary for them and translates ids in both directions.
+The merges of these packages are a mapping from pairs of such ids. The packages cannot represent other ids, such as
+GPT-2's, so the adapter renumbers the vocabulary and translates ids in both directions.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Finds out whether another part of the implementation causes a wrong answer, by asking that part alone."""
+"""Determines whether another part of the implementation causes an incorrect answer, by testing that part alone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests encodings: the ids of a text, of several texts, of chunks, and how much of these is held back."""
+"""Tests encodings: the ids of a text, of several texts and of chunks, and how much text a stream holds back."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Asks a tokenizer a question."""
+"""Makes the call that a question describes, and returns the answer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Training on prose: the oracle learns hundreds of merges, too many for a case, and a file stores them."""
+"""Training on prose: the oracle learns hundreds of merges, which are too many for a case, so a file stores them."""
 
 from __future__ import annotations
 

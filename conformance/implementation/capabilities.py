@@ -1,4 +1,4 @@
-"""Finds out what an implementation supports, by probes: small calls whose answers are not tested."""
+"""Detects what an implementation supports, with probes: small calls whose answers the suite does not test."""
 
 from __future__ import annotations
 

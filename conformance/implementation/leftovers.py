@@ -1,4 +1,4 @@
-"""Ends threads and processes that an implementation leaves, so that the run can end."""
+"""Ends threads and processes that an implementation leaves running, so that the run can end."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Limits what an implementation writes: on the disk, in memory and on the screen."""
+"""Limits the output of an implementation: on disk, in memory and on the screen."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One tokenizer of an implementation: every answer is rebuilt from exact builtins before anything compares it."""
+"""A proxy for one tokenizer of an implementation, which rebuilds every answer from exact builtins."""
 
 from __future__ import annotations
 

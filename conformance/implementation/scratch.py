@@ -1,4 +1,4 @@
-"""Temporary directories for an implementation, which are removed whatever it does to them."""
+"""Temporary directories for an implementation. The suite removes them, whatever the implementation does to them."""
 
 from __future__ import annotations
 

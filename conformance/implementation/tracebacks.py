@@ -1,4 +1,4 @@
-"""The frames of an implementation in a traceback, without the suite's own."""
+"""Extracts the frames of an implementation from a traceback, without the suite's own frames."""
 
 from __future__ import annotations
 

@@ -1,11 +1,12 @@
 """Known bugs: a library of incorrect tokenizers, each a few lines over the textbook.
 
-They measure the suite, which must catch each of them, and they diagnose failures: an implementation that gives the same
-wrong answers as a known bug probably has that bug. A bug is here because it was seen in a repository, a package, an
-issue or a course, because it is one step from such a bug, or because people make that mistake by accident.
+Known bugs measure the suite, which must catch each of them. They also diagnose failures: an implementation that gives
+the same incorrect answers as a known bug probably has that bug. A bug is in the library because someone saw it in a
+repository, a package, an issue or a course, because it is one step from such a bug, or because people make that mistake
+by accident.
 
-`bugs.yaml` lists them with the texts that users read; a run of the suite needs no more. Each section is a module of
-tokenizers: a class for each bug, or a line of `add_variants` for bugs that differ in one expression.
+`bugs.yaml` lists the bugs with the texts that users read; a run of the suite needs only this file. Each section is a
+module of tokenizers: a class for each bug, or a line of `add_variants` for bugs that differ in one expression.
 """
 
 from __future__ import annotations

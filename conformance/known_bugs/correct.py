@@ -1,7 +1,7 @@
 """Correct tokenizers in small steps: a known bug is a subclass that overrides one step.
 
-`Trainer` only trains; `Encoder` does the rest. Both take each step from the textbook, so that a known bug differs from
-the oracle in the bug alone.
+`Trainer` only trains; `Encoder` does the rest. Both take each step from the textbook, so a known bug differs from the
+oracle only in the bug.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Computes what the known bugs of training answer under declared conventions.
 
-The published matrix has their answers under the default ones. Those under others are computed when a run needs them.
+The published matrix has the answers under the default conventions. A run computes the others when it needs them.
 """
 
 from __future__ import annotations

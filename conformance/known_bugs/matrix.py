@@ -1,4 +1,4 @@
-"""The matrix of golden cases × known bugs: which case each bug fails, and with which answer."""
+"""The matrix of golden cases × known bugs: which cases each bug fails, and with which answers."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Properties about state: one state machine makes tokenizers and calls their methods, in any order.
 
-It compares each answer with the oracle's. If they differ, a new tokenizer is asked the same question alone. If that
-answer is wrong too, no earlier step is at fault, and the mismatch depends on another failure.
+The state machine compares each answer with the oracle's. If they differ, it makes the same call on a new tokenizer. If
+that answer is incorrect too, no earlier step is at fault, and the mismatch depends on another failure.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""What the state machine asks: tables, texts, trainings, and calls that an implementation may refuse.
+"""The inputs of the state machine: tables, texts, trainings, and calls that an implementation may reject.
 
-Letters, tables and special tokens differ from those with which capabilities are probed.
+Letters, tables and special tokens differ from those in the probes of capabilities.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Properties about length: one table of operations, patterns and sizes, up to the buffers of real programs.
 
-A long question repeats a short part whose ids do not depend on what is around it, so its answer is known. Sizes rise.
-An implementation that is wrong at the smallest size is wrong without the length. One that is slow is asked less, and a
-note says so.
+A long input repeats a short part whose ids do not depend on its neighbours, so the expected answer is known. Sizes
+increase. If an implementation is incorrect at the smallest size, the length is not the cause. If an implementation is
+slow, the suite tests fewer sizes, and a note says so.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The steps of the state machine: tokenizers are built, trained, loaded and saved, and asked in any order."""
+"""The steps of the state machine: it builds, trains, loads, saves and calls tokenizers, in any order."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
 """Hypothesis strategies for texts, tables, special tokens, corpora and chunkings.
 
-An example is drawn in few choices, which are cheap and shrink well: bytes, each of which is mapped to a piece of text,
-and a number, which chooses a table. At most one choice is of each kind: Hypothesis would vary an example by copying one
-to the other, rather than draw a new one. No strategy draws an empty text or list: an example that fails only because it
-is empty hides other faults.
+An example needs few choices, which are cheap and shrink well: bytes, each of which stands for a piece of text, and a
+number, which chooses a table. An example has at most one choice of each kind, because Hypothesis would otherwise vary
+an example by copying one choice to the other. No strategy draws an empty text or list, because an example that fails
+only because it is empty hides other faults.
 """
 
 from __future__ import annotations

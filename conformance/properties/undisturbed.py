@@ -1,4 +1,4 @@
-"""The answer of a tokenizer that is asked nothing else: the control for the properties about state."""
+"""The answer of a tokenizer that gets no other call: the control for the properties about state."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Tools for the spec: regenerate, lint, list, explain, export, and the probe of conventions."""
+"""Tools for the specification: regenerate, lint, list, explain, export, and the probes of conventions."""

@@ -1,4 +1,5 @@
-"""Runs the suite over several implementations, and puts their reports on one page: implementations × clauses.
+"""Runs the suite on several implementations, and puts their reports on one page: implementations × clauses.
 
-`implementations.yaml` lists those that the project tests, `findings.yaml` what differs in them, and why.
+`implementations.yaml` lists the implementations that the project tests. `findings.yaml` lists their differences and the
+reasons.
 """

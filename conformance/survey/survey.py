@@ -1,4 +1,4 @@
-"""Runs the suite over several implementations, each in its own process, and writes the page."""
+"""Runs the suite on several implementations, each in its own process, and writes the page."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Encodes long texts as the plain path does, but each distinct piece once, and all new pieces together."""
+"""Encodes long texts like the plain path, but encodes each distinct piece once, and all new pieces together."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Makes golden cases for tests, and judges the answers of adapters to them."""
+"""Makes golden cases for tests, and tests the answers of adapters to them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`bpe-conformance survey` tests several implementations and writes one page."""
+"""`bpe-conformance matrix` tests several implementations and writes one page."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Runs the suite repeatedly in different environments: `python tests/soak/run.py --minutes 60`.
 
-Each run is in a process of its own and writes a report; all reports of one adapter have to be equal but for times
-(those with `--bpe-isolate` among themselves: some properties need the memory of the suite's own process).
-Between the runs the fuzzers take turns, and at the end the memory of one long-lived process is looked at.
+Each run is a separate process and writes a report. All reports of one adapter must be equal except for times; reports
+with `--bpe-isolate` are compared only with one another, because some properties need the suite's own process. The
+fuzzers run between these runs, and at the end the script measures the memory of one long-lived process.
 """
 
 from __future__ import annotations

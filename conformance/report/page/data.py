@@ -1,4 +1,4 @@
-"""The data for the script: the results in few characters, with each text once."""
+"""The data for the script: the results in compact form, with each text once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a rule is, the spec that it checks, and its findings."""
+"""A lint rule, the specification that it checks, and its findings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the scripts share. It needs nothing but Python: copy it together with a script."""
+"""Code that the scripts share. It needs only Python: copy it together with a script."""
 
 import json
 import multiprocessing
