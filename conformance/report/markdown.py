@@ -28,7 +28,7 @@ def text(document: Document) -> str:
 
 
 def table(documents: Sequence[Document], findings: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    """Yield the lines of a table: implementations × classes of conformance, with the number of findings in each."""
+    """Yield the lines of a table: implementations × conformance classes, with the number of findings in each."""
     yield from _rows(
         ["implementation", "version", *CLASSES, "conventions declared, model", *(["findings"] if findings else [])],
         (
@@ -85,14 +85,14 @@ def matrix(
     lines = ["# Implementations of byte-level BPE, tested", ""]
     lines += [
         f"bpe-conformance {', '.join(f'{version} (spec {spec})' for version, spec in suites)}; "
-        f"{' to '.join(dict.fromkeys([days[0], days[-1]])) if days else 'no runs'}. A cell says how many of "
-        "the tested MUST tests fail; `-` is skipped, or not tested.",
+        f"{' to '.join(dict.fromkeys([days[0], days[-1]])) if days else 'no runs'}. A cell shows how many of "
+        "the MUST tests failed; `-` means skipped or not tested.",
         "",
-        "Findings: **bug**, an incorrect answer; **limit**, a value that a format cannot hold; **convention**, a "
-        "documented difference; **advice**, a SHOULD that is not followed; **open**, not decided. Each script needs "
-        "only the package that it tests, and `shared.py` or `shared.mjs` beside it. It prints the answers beside the "
-        "expected ones, and exits with status 1 while they differ. **no finding**: a clause that fails and has no "
-        "entry.",
+        "Findings: **bug**, an incorrect answer; **limit**, a value that a format cannot represent; **convention**, a "
+        "documented difference; **advice**, a SHOULD that the package does not follow; **open**, not decided; **no "
+        "finding**, a clause that fails and has no entry. Each script needs only the package that it tests, and "
+        "`shared.py` or `shared.mjs` in the same directory. It prints the actual and the expected answers, and exits "
+        "with status 1 as long as they differ.",
         "",
         *table(documents, findings),
     ]
@@ -186,7 +186,7 @@ def _causes(one: Document) -> Iterator[str]:
                 for bug in cause["bugs"][:NAMES]:
                     yield f"\n{_prose(bug['sentence'])} **Fix:** {_prose(bug['fix'])} Rule: {_plain(bug['clause'])}."
             case "convention":
-                yield "\nThe answers are correct under this convention. If that is intended, declare it in the class:"
+                yield "\nThe answers are correct under this convention. If you intend it, declare it in the class:"
                 yield f"\n{_code(cause['declare'])}"
             case "error":
                 yield f"\nRaised in {_code(cause['place'])}." if cause["place"] else ""
@@ -196,7 +196,7 @@ def _causes(one: Document) -> Iterator[str]:
         yield f"\nNo known cause explains the other {len(one['unexplained'])}."
     if one["passes_alone"]:
         yield (
-            f"\n{_plain(one['passes_alone'])} passes alone, in a new process: earlier calls or instances change "
+            f"\n{_plain(one['passes_alone'])} passes alone, in a new process: earlier calls change later "
             "answers (ERROR-STATE-1)."
         )
 

@@ -40,6 +40,6 @@ def write(file: Path, failures: Mapping[str, str]) -> None:
     Raises:
         OSError: if it cannot be written.
     """
-    head = "# Known failures: id: reason. A listed case that passes fails the run, so that the list only shrinks."
+    head = "# Known failures, `id: reason`. A listed test that passes fails the run: remove it from the list."
     lines = (f"{key}: {write_flow(reason)}" for key, reason in sorted(failures.items()))
     write_text(file, "\n".join([head, *lines, ""]))

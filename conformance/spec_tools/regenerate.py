@@ -41,8 +41,8 @@ def run(options: argparse.Namespace) -> int:
     outcome = regenerate(options.spec, options.check)
     differences, refusals = outcome.differences, outcome.refusals
     print_lines([*outcome.notes, *differences, *refusals])
-    verb = "incorrect" if options.check else "updated"
-    print_lines([f"{len(differences)} {verb}" if differences else "every computed value is the oracle's"])
+    counted = f"{len(differences)} {'out of date' if options.check else 'updated'}"
+    print_lines([counted if differences else "every computed value is the oracle's"])
     print_lines([f"{len(refusals)} not written"] if refusals else [])
     print_lines([outcome.agreement])
     return 1 if refusals or (differences and options.check) else 0
@@ -98,7 +98,7 @@ def regenerate(folder: Path = FOLDER, check: bool = False, witnesses: Sequence[W
         computed |= superbpe_files()
     for file, text in computed.items():
         if not file.exists() or file.read_bytes().decode("utf-8") != text:
-            outcome.differences.append(f"{file.name} is not as the specification and the oracle give it")
+            outcome.differences.append(f"{file.name} is out of date")
             if not check:
                 write_text(file, text)
     return outcome

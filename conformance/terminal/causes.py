@@ -83,7 +83,8 @@ def _described(cause: Cause, command: Command) -> Iterator[str]:
                 yield from _row("or", f"{bug.sentence} {bug.fix}")
         case ConventionCause():
             place = command.declares_in
-            yield f"  The answers are correct under this convention. If you intend it, declare it in {place}:"
+            text = f"The answers are correct under this convention. If you intend it, declare it in {place}:"
+            yield from textwrap.wrap(text, WIDTH, initial_indent="  ", subsequent_indent="  ")
             yield from _row("declare", conventions(cause))
             yield from _row("check", f"bpe-conformance conventions {shlex.quote(command.adapter)}")
         case ErrorCause(_, place):

@@ -464,7 +464,7 @@ def _value(value: Answer, mismatch: Mismatch) -> str:
                     return f"id {index} is {_entry(vocab.get(index))}"
                 case VocabDivergence():
                     return f"a vocabulary of {len(vocab)} tokens"
-            return f"merges {' '.join(show.ranked(merges))}"
+            return f"merges {' '.join(show.ranked(merges))}" if merges else "no merges"
         case Accepted():
             return "no error"
         case Measure(amount):

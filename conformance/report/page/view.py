@@ -113,11 +113,11 @@ class Implementation:
         return run["part"] or ("some tests selected" if run["selected"] else "")
 
     def verdict(self, name: str) -> Row | None:
-        """Return the verdict for a class of conformance."""
+        """Return the verdict for a conformance class."""
         return next((one for one in self.document["verdicts"] if one["class"] == name), None)
 
     def untested(self, name: str) -> str:
-        """Return why there is no verdict on a class of conformance: skipped, or not tested."""
+        """Return why there is no verdict on a conformance class: skipped, or not tested."""
         states = {one["state"] for one in self.document["results"] if one["class"] == name}
         return "skipped" if states == {"skipped"} else "not tested"
 
