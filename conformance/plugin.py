@@ -43,7 +43,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--bpe-seed",
         metavar="N",
         type=int,
-        help="test the properties on more and other examples, which depend only on N",
+        help="test the properties on more and different examples, which depend only on N",
     )
     what.addoption(
         "--bpe-fuzz",

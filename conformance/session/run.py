@@ -179,7 +179,9 @@ class Run(Setup):
         except Exception as error:
             file, line, *_ = traceback.extract_tb(error.__traceback__)[-1]
             place = f"{Path(file).name}:{line}: {describe(error)}"
-            self.implementation.note(f"the suite itself failed while it looked for causes; please report it: {place}")
+            self.implementation.note(
+                f"the suite itself failed while it searched for causes; please report this: {place}"
+            )
             return Diagnosis((), tuple(one.test for one in self._in_order() if one.state == "failed"))
 
     def _count_undisturbed(self) -> bool:

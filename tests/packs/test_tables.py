@@ -65,7 +65,7 @@ def test_every_form_of_a_table_gives_the_same_model(tmp_path: Path) -> None:
 
 def test_a_directory_is_read_by_the_file_that_holds_the_pattern(tmp_path: Path) -> None:
     gpt2.write(tmp_path, ABC.vocab, ABC.merges)
-    assert "GPT-2's pattern is used" in read_table([str(tmp_path)], Given()).notes[-1]
+    assert "so GPT-2's is used" in read_table([str(tmp_path)], Given()).notes[-1]
     assert len(read_table([str(tmp_path)], Given(pattern="gpt2")).notes) == 1
     huggingface.write(tmp_path / "tokenizer.json", replace(ABC, pattern="cl100k"))
     table = read_table([str(tmp_path)], Given())
