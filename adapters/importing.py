@@ -96,8 +96,8 @@ def path_hint(name: str, attribute: str = "") -> str:
     if parts and all(part.isidentifier() for part in parts):
         return f"{message}: write {one_line('.'.join(parts) + suffix)}"
     if not path.stem.isidentifier():
-        return f"{message}, and {path.stem!a} is none that can be imported: rename the file"
-    return f"{message}: run from the directory that holds it, and write {one_line(path.stem + suffix)}"
+        return f"{message}, and {path.stem!a} cannot be the name of a module: rename the file"
+    return f"{message}: run from the directory that contains it, and write {one_line(path.stem + suffix)}"
 
 
 def _import_failed(name: str, error: BaseException, here: str) -> str:
@@ -107,13 +107,13 @@ def _import_failed(name: str, error: BaseException, here: str) -> str:
         if parent and parent in sys.modules and not hasattr(sys.modules[parent], "__path__"):
             return f"there is no module {name!a}: {parent} is a module, not a package; write {parent}:NAME"
         return (
-            f"there is no module {error.name or name!a}; looked in {one_line(here)} and in what is installed "
-            f"in {one_line(sys.prefix)}; run from the directory that holds it, or install it"
+            f"there is no module {error.name or name!a}; looked in {one_line(here)} and in the packages "
+            f"installed in {one_line(sys.prefix)}; run from the directory that contains it, or install it"
         )
     at = f" ({one_line(place)})" if place else ""
     if isinstance(error, SystemExit):
         code = one_line(repr(error.code))
-        return f"importing {name} called sys.exit({code}){at}; move that under if __name__ == '__main__'"
+        return f"importing {name} called sys.exit({code}){at}; move this call under if __name__ == '__main__'"
     return f"importing {name} failed: {type(error).__name__}: {one_line(str(error))}{at}"
 
 

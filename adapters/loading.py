@@ -102,11 +102,11 @@ def program_arguments(spec: str) -> list[str]:
         AdapterError: if it names none.
     """
     if not spec.startswith("cmd:"):
-        raise AdapterError(f'{spec!a} is no program; write "cmd:PROGRAM ARGS", as in "cmd:node tok.js"')
+        raise AdapterError(f'{spec!a} does not name a program; write "cmd:PROGRAM ARGS", as in "cmd:node tok.js"')
     try:
         argv = shlex.split(spec.removeprefix("cmd:"), posix=os.name == "posix")
     except ValueError as error:
-        raise AdapterError(f"{spec!a}: {error}; quote as in a shell") from None
+        raise AdapterError(f"{spec!a}: {error}; quote the words as in a shell") from None
     if not argv:
         raise AdapterError('"cmd:" names no program; write "cmd:PROGRAM ARGS", as in "cmd:node tok.js"')
     return argv
@@ -136,7 +136,7 @@ def _module_hint(spec: str) -> str:
     for module, attribute in ((spec, "Class"), spec.rpartition(".")[::2]):
         file = Path(*module.split("."))
         if module and (file.with_suffix(".py").is_file() or (file / "__init__.py").is_file()):
-            return f"for a class or function in {module} write {one_line(f'{module}:{attribute}')}"
+            return f"for a class or function in {module}, write {one_line(f'{module}:{attribute}')}"
     return ""
 
 
@@ -147,10 +147,10 @@ def _unknown_name(spec: str) -> str:
     if hint:
         return f"there is no adapter {spec!a}; {hint}"
     listed = ", ".join(list(BUILT_IN)[:_LISTED])
-    known = f"{listed} and {len(BUILT_IN) - _LISTED} more, most of them named as their package is"
+    known = f"{listed} and {len(BUILT_IN) - _LISTED} more, most of them named after their packages"
     close = difflib.get_close_matches(spec, BUILT_IN, n=3)
     if close:
         return f"there is no adapter {spec!a}; did you mean {' or '.join(map(repr, close))}? Built in: {known}"
     module, _, attribute = spec.rpartition(".")
     form = f"{module}:{attribute}" if module and module.replace(".", "").isidentifier() else "pkg.module:Class"
-    return f"there is no adapter {spec!a}; for a class of yours write {form}; built in: {known}"
+    return f"there is no adapter {spec!a}; for your own class, write {form}; built in: {known}"

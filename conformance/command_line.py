@@ -83,12 +83,14 @@ def check_replaced(target: Path, what: str, manifest: str, kind: str) -> None:
         ours = {target / name for name in (manifest, *document["files"]) if document["kind"] == kind}
     anew = "name a directory that does not exist"
     if not ours or target.is_symlink():
-        raise CommandError(f"{target} exists and is no earlier {what}; {anew}")
+        raise CommandError(f"{target} exists and is not an earlier {what}; {anew}")
     folders = {folder for file in ours for folder in file.parents}
     for place, inner, names in os.walk(target):
         for path in sorted(Path(place, name) for name in (*inner, *names)):
             if path.is_symlink() or path not in (folders if path.is_dir() else ours):
-                raise CommandError(f"{target} holds {path.relative_to(target)}, which no {what} wrote; {anew}")
+                raise CommandError(
+                    f"{target} contains {path.relative_to(target)}, which is not part of the {what}; {anew}"
+                )
 
 
 def spec_argument(parser: argparse.ArgumentParser) -> None:

@@ -96,7 +96,7 @@ def check(spec: str, time_limit: float = 10.0, start_limit: float = 60.0) -> Ite
         for step in _steps():
             missing = [name for name in step.needs if name not in program.capabilities]
             if missing or (program.fixed and step.tables):
-                why = f"{missing[0]} is not announced" if missing else "the program has a fixed vocabulary"
+                why = f"the program does not announce {missing[0]}" if missing else "the program has a fixed vocabulary"
                 yield Outcome(step.title, "skip", (why,))
                 continue
             outcome, hung = _try(step, program)
@@ -129,7 +129,7 @@ def _steps() -> Iterator[Step]:
     yield Step("start: one reply, on one line", (), _handshake)
     for name in ("protocol", "name", "version", "language", "capabilities", "conventions", "model"):
         yield Step(f"start: {name}", (), partial(_field, name=name))
-    yield Step("an unknown operation is not_claimed", (), _unknown_operation)
+    yield Step("an unknown operation gives not_claimed", (), _unknown_operation)
     yield Step("a request of 1 MB in one line", (), lambda program: program.ask("no_such_operation", text=LONG))
     yield Step("load: a table, with special tokens and with null", (), _load)
     yield Step("encode: ASCII", ("encode",), lambda program: program.encode("abc bc"))
@@ -318,7 +318,11 @@ def _several_models(program: Program) -> None:
         raise Breach(got, "a model exists until the suite unloads it", "store models under their numbers")
     if first == second or other == before:
         got = f"{before} from model {first}, with merges; {other} from model {second}, without merges"
-        raise Breach(got, "each load makes a new model, and each request names a model", "look it up by `model`")
+        raise Breach(
+            got,
+            "each load makes a new model, and each request names a model",
+            "look the model up by the number in `model`",
+        )
 
 
 def _feed(program: Program, stream: int, text: str) -> list[int]:
@@ -469,11 +473,13 @@ def _again(program: Program) -> None:
     if any(announced(hello) != announced(program.hello) for hello, _, _ in seen):
         got = f"{excerpt(str(seen[1][0]))} after {excerpt(str(program.hello))}"
         raise Breach(
-            got, "a restarted program announces the same as before", "announce no times, process ids and so on"
+            got,
+            "a restarted program announces the same as before",
+            "announce nothing that changes, such as a time or a process id",
         )
     if seen[0][1:] != seen[1][1:]:
         raise Breach(
-            "other ids or another table than before the restart",
+            "different ids or a different table than before the restart",
             "a restarted program gives the same answers, because the suite recreates the models in use",
             "seed random numbers; sort sets",
         )

@@ -280,7 +280,7 @@ class Client:
             return False
         line = self.process.replies.get()
         if line is not None:
-            raise self._fail(ProtocolError, operation, f"{excerpt(line)} answers no request", *ONE_REPLY)
+            raise self._fail(ProtocolError, operation, f"{excerpt(line)} is not a reply to a request", *ONE_REPLY)
         return True
 
     def _send_later(self) -> None:
@@ -310,7 +310,7 @@ class Client:
             raise self._fail(CrashError, operation, _ENDED, *_TO_THE_END)
         self._trace("<", line)
         if len(line) > answers.LONGEST_LINE:
-            rule, got = "a line has at most 64 MB", f"a line longer than {answers.LONGEST_LINE} bytes"
+            rule, got = "a line is at most 64 MB long", f"a line longer than {answers.LONGEST_LINE} bytes"
             raise self._fail(ProtocolError, operation, got, rule, "write shorter replies")
         try:
             reply = wire.parse(line)
@@ -350,7 +350,7 @@ class Client:
 def _refusal(error: RemoteError | NotImplementedError) -> str:
     """Return the line for an error in reply to start; for an AdapterError its message suffices."""
     if not isinstance(error, RemoteError):
-        return f"the adapter, in a separate process, supports nothing: {one_line(str(error))}"
+        return f"the adapter, in a separate process, supports no method: {one_line(str(error))}"
     if error.type in (AdapterError.__name__, AdapterUnavailable.__name__):
         return error.message
     place = f" ({one_line(error.place)})" if error.place else ""

@@ -273,10 +273,10 @@ def _undisturbed(operation: Callable[[Mapping[str, Any]], Any], request: Mapping
     finally:
         if (now := _directory()) != directory != "":
             os.chdir(directory)
-            changed = f"the current directory was changed to {now}"
+            changed = f"the tokenizer changed the current directory to {now}"
         if (now := locale.setlocale(locale.LC_ALL)) != language:
             locale.setlocale(locale.LC_ALL, language)
-            changed = f"the locale was changed to {now}"
+            changed = f"the tokenizer changed the locale to {now}"
     if changed:
         raise Disturbance(f"{changed}; leave it as it is")
     return result
@@ -371,7 +371,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         metavar="GIB",
         type=float,
         default=GIBIBYTES,
-        help="GiB of memory that it may allocate; default 4, 0 for no limit",
+        help="the memory limit in GiB; default 4, 0 for no limit",
     )
     options = parser.parse_args(arguments)
     if options.memory > 0:

@@ -26,7 +26,7 @@ def dump(message: Mapping[str, Any]) -> bytes:
     """
     line = json.dumps(message, allow_nan=False, separators=(",", ":")).encode("ascii") + b"\n"
     if len(line) > answers.LONGEST_LINE:
-        raise ValueError(f"a message of {len(line)} bytes does not fit a line of {answers.LONGEST_LINE}")
+        raise ValueError(f"the message has {len(line)} bytes; a line may have at most {answers.LONGEST_LINE}")
     return line
 
 
@@ -104,7 +104,7 @@ def read_table(value: Any) -> tuple[dict[int, bytes], list[Merge]]:
     except MalformedAnswer:
         raise
     except (KeyError, TypeError, ValueError) as error:
-        raise MalformedAnswer(f"no vocab and merges: {type(error).__name__}: {error}") from None
+        raise MalformedAnswer(f"expected vocab and merges: {type(error).__name__}: {error}") from None
     if len(vocab) < len(value["vocab"]):
         raise MalformedAnswer("vocab has a repeated id")
     return vocab, merges

@@ -47,7 +47,9 @@ class OwnIds:
         self.pairs: dict[IntPair, int] = {}
         for rank, (left, right) in enumerate(merges):
             if left not in own or right not in own:
-                raise ValueError(f"no pair of ids represents {left!r} and {right!r}: nothing makes one of them")
+                raise ValueError(
+                    f"no pair of ids represents {left!r} and {right!r}: no byte or merge produces one of them"
+                )
             if (own[left], own[right]) in self.pairs:
                 raise ValueError(f"a mapping of pairs cannot hold {left!r} and {right!r} twice")
             self.pairs[own[left], own[right]] = 256 + rank

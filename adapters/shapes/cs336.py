@@ -36,7 +36,7 @@ def cs336(module_name: str) -> object:
     trains = callable(run_train_bpe) and is_written(run_train_bpe, f"{module_name}:run_train_bpe")
     if not trains and not _builds(get_tokenizer):
         there = [name for name in ("get_tokenizer", "run_train_bpe") if callable(getattr(module, name, None))]
-        both = "both raise NotImplementedError; fill in one of them" if there[1:] else "raises NotImplementedError"
+        both = "both raise NotImplementedError; implement at least one" if there[1:] else "raises NotImplementedError"
         raise AdapterError(f"{module_name}: {' and '.join(there)} {both}")
 
     def make(vocab: Any, merges: Any, special_tokens: Sequence[str] | None = None) -> Any:

@@ -128,7 +128,9 @@ def _numbered(merges: Sequence[Merge], tokens: Set[bytes]) -> tuple[dict[Pair, i
     pairs: dict[Pair, int] = {}
     for left, right in merges:
         if left not in ids or right not in ids:
-            raise ValueError(f"minbpe cannot hold these merges: no earlier merge makes the parts of {left!r} {right!r}")
+            raise ValueError(
+                f"minbpe cannot represent these merges: no earlier merge produces the parts of {left!r} {right!r}"
+            )
         index = pairs.setdefault((ids[left], ids[right]), 256 + len(pairs))
         vocab[index] = left + right
         ids.setdefault(left + right, index)

@@ -201,8 +201,8 @@ def _decoded(one: Tokenizer, source: IO[bytes], options: argparse.Namespace) -> 
             yield one.decode_bytes(ids)
         except ValueError:
             index = next(index for index, id_ in enumerate(ids) if id_ not in one.vocab)
-            where = f"{streams.shown(options.file)}: the id {ids[index]}, number {known + index} from 0"
-            raise CommandError(f"{where}, is not in the vocabulary") from None
+            where = f"{streams.shown(options.file)}: the id {ids[index]} at index {known + index}"
+            raise CommandError(f"{where} is not in the vocabulary") from None
         known += len(ids)
 
 
@@ -231,7 +231,7 @@ def _written(data: Iterable[bytes], name: str) -> Iterator[list[int]]:
         for word in words:
             if not word.isdigit() or word[LONGEST:]:
                 shown = word[:40].decode("utf-8", "replace")
-                raise CommandError(f"{streams.shown(name)}: {shown!a}, number {known} from 0, is not an id")
+                raise CommandError(f"{streams.shown(name)}: {shown!a} at index {known} is not an id")
             known += 1
         yield list(map(int, words))
 

@@ -36,9 +36,7 @@ def settle(factory: Factory) -> frozenset[str]:
     if not found & {"train", "encode", "decode"}:
         if prober.constructor_refuses:
             raise LoadError(f"{factory.name} cannot be tested: its constructor raises NotImplementedError")
-        raise LoadError(
-            f"{factory.name} offers none of train, encode and decode; give it the methods of the adapter protocol"
-        )
+        raise LoadError(f"{factory.name} supports none of train, encode and decode; implement at least one of them")
     return found
 
 
@@ -82,7 +80,7 @@ class _Prober:
                 self.constructor_refuses = True
                 message = str(fault).partition("NotImplementedError: ")[2]
                 if message not in ("", NotImplementedError.__name__):
-                    self._factory.note(f"the constructor refuses: {message}")
+                    self._factory.note(f"the constructor raised NotImplementedError: {message}")
                 return []
             found = [name for name in _CALLS if callable(getattr(self._target, name, None))]
             return found if is_class else ["encode", "decode"]
@@ -213,7 +211,7 @@ def _train_fault(target: Any) -> str:
     """Return why `train` cannot be called as the protocol says, or ""."""
     if isinstance(target, type) and inspect.isfunction(inspect.getattr_static(target, "train", None)):
         return (
-            "train is a method of an instance; write "
+            "train is an instance method; write "
             "@classmethod def train(cls, text, vocab_size, special_tokens) -> Tokenizer"
             + (", or --adapter minbpe:MODULE:CLASS for a class like minbpe's" if _is_like_minbpe(target) else "")
         )

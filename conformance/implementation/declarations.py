@@ -52,7 +52,7 @@ def _own_pattern(name: str, declared: object) -> str:
     try:
         regex.compile(declared)
     except (regex.error, ValueError) as error:
-        raise LoadError(f"{name}: pattern is {declared!a}, which is no regular expression: {error}") from None
+        raise LoadError(f"{name}: pattern is {declared!a}, which is not a regular expression: {error}") from None
     if declared in GPT2_REWRITTEN:
         return "gpt2"
     return next((known for known, expression in PATTERNS.items() if declared == expression), declared)

@@ -48,11 +48,11 @@ def _restored_directory(before: str) -> Iterator[str]:
     after = _directory()
     if after == before or not before:
         return
-    changed = f"the current directory was changed to {after or 'one that is gone'}"
+    changed = f"the tokenizer changed the current directory to {after or 'one that no longer exists'}"
     try:
         os.chdir(before)
     except OSError as error:
-        yield f"{changed}, and the one before cannot be gone back to: {error}"
+        yield f"{changed}, and the suite cannot return to the earlier one: {error}"
     else:
         yield f"{changed}; leave it as it is"
 
@@ -73,7 +73,7 @@ def _restored_locale(before: Mapping[str, str]) -> Iterator[str]:
             locale.setlocale(getattr(locale, name), before[name])
     if changed:
         shown = ", ".join(f"{name} to {after.get(name)}" for name in changed)
-        yield f"the locale was changed ({shown}); leave it as it is"
+        yield f"the tokenizer changed the locale ({shown}); leave it as it is"
 
 
 def _handlers() -> dict[int, Any]:

@@ -92,7 +92,7 @@ class Factory:
         self.conventions = declarations.conventions(name, target)
         self.declared = {key: value for key, value in self.conventions.items() if value != DEFAULTS[key]}
         if not self.is_remote and not time_limit.is_available():
-            self.note("calls that do not end cannot be interrupted here; --bpe-isolate can end them")
+            self.note("the suite cannot interrupt a call that does not end here; use --bpe-isolate to end such calls")
 
     @property
     def title(self) -> str:

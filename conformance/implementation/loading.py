@@ -57,11 +57,11 @@ def load(
             return call("", Implementation, name, target, limit, spawn, stderr)
         except TimedOut as late:
             if is_program:
-                see = "bpe-conformance check-bridge shows what goes to and fro"
-                raise LoadError(f"{name}: the program gives {late} to start; {see}") from None
-            raise LoadError(f"{name}: importing it gives {late}") from None
+                see = "run bpe-conformance check-bridge to see the messages"
+                raise LoadError(f"{name}: the program gave {late} to start; {see}") from None
+            raise LoadError(f"{name}: importing it gave {late}") from None
         except Raised as raised:
             if isinstance(raised.error, AdapterError | LoadError):
                 raise LoadError(str(raised.error)) from None
             at = f" ({raised.where[-1].partition(' in ')[0]})" if raised.where else ""
-            raise LoadError(f"{name}: looking at it{raised}{at}") from None
+            raise LoadError(f"{name}: inspecting it{raised}{at}") from None

@@ -198,8 +198,8 @@ class Timer:
 
     def _end_process(self) -> NoReturn:
         line = (
-            f"\nbpe-conformance: {self._call} catches every time limit ({self._limit:g} s), so the run ends here. "
-            "Run with --bpe-isolate to end such calls and go on.\n"
+            f"\nbpe-conformance: {self._call} catches the exception of every time limit ({self._limit:g} s), "
+            "so the run ends here. Run with --bpe-isolate to end such calls and continue.\n"
         )
         with contextlib.suppress(OSError):
             os.write(self._stderr, line.encode("ascii", "backslashreplace"))

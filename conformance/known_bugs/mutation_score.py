@@ -197,10 +197,10 @@ def gaps(found: Matrix, spec: Spec, reasons: Mapping[str, str]) -> Iterator[str]
     by_property = {bug.id for bug in known_bugs() if found.properties.get(bug.id) and spec.clauses[bug.clause].uncased}
     for bug, answers in found.answers.items():
         if not answers and bug not in by_property:
-            yield f"{bug} is caught by no golden case: write one"
+            yield f"no golden case catches {bug}: write one"
     for bug, caught_by in found.varying.items():
         if not caught_by:
-            yield f"{bug} is caught by no golden case: write one"
+            yield f"no golden case catches {bug}: write one"
     catching = found.catching()
     for case in spec.cases:
         if not catching.get(case.id) and case.level == "must" and case.id not in reasons:
@@ -262,7 +262,7 @@ def _classes_blamed(found: Matrix) -> Iterator[str]:
     every = classes(found)
     fair = sum(one.failed <= one.wrong for one in every.values())
     several = [f"{bug} ({', '.join(sorted(one.wrong))})" for bug, one in every.items() if len(one.wrong) > 1]
-    yield f"fail no other class          {fair} of {len(every)} fail only classes in which they are wrong"
+    yield f"fail no other class          {fair} of {len(every)} fail only classes in which they are incorrect"
     for title, bugs in (
         ("wrong in several classes", several),
         ("blamed in other classes", [bug for bug, one in every.items() if not one.failed <= one.wrong]),

@@ -53,7 +53,7 @@ class Agreement:
             f"agrees    {name} {one['version']} ({one['lookup']} lookup) in {one['agrees']:,} cases"
             for name, one in self.asked.items()
         ]
-        lines += [f"not asked {name}: {why}" for name, why in self.not_asked.items()]
+        lines += [f"not run   {name}: {why}" for name, why in self.not_asked.items()]
         for reason in dict.fromkeys(one["reason"] for one in self.differs):
             cases = [one for one in self.differs if one["reason"] == reason]
             lines.append(f"differs   {cases[0]['engine']} in {len(cases)} cases: {reason}")

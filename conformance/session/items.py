@@ -292,7 +292,7 @@ class PropertyItem(BpeItem):
     def skip_reason(self) -> str | None:
         """Return the capability that the property needs and the implementation lacks, or None."""
         if self.run.fuzzing is not None and self.run.fuzzing.interrupted:
-            return "Ctrl-C ended the time of --bpe-fuzz"
+            return "Ctrl-C ended --bpe-fuzz early"
         return engine.skip_reason(self.tested, self.run.implementation)
 
     def question(self) -> Question:

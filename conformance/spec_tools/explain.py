@@ -407,7 +407,7 @@ def _training(case: Case, view: View) -> Iterator[str]:
     special = list(dict.fromkeys(read_text(token) for token in given["special_tokens"]))
     room = given["vocab_size"] - 256 - len(special)
     if room < 0:
-        yield f"256 bytes and {len(special)} special tokens are more than vocab_size allows: an error, and no step"
+        yield f"256 bytes and {len(special)} special tokens exceed vocab_size: training raises an error before any step"
         return
     rules = conventions_of(view.tie_break)
     boundaries, text = (special, ()) if rules["train_special"] == "boundary" else ((), special)

@@ -134,7 +134,7 @@ def _expectations(folder: Path, check: bool, everyone: Sequence[Witness], outcom
                 verb = "has no expected value" if not case.expect else f"expects {_short(case.expect)}"
                 line = f"{file.name}: {case.id} {verb}; the oracle gives {_short(value)}"
                 if case.by_hand:
-                    outcome.refusals.append(f"{line}; a person worked the value out; it is not written")
+                    outcome.refusals.append(f"{line}; the value is not written, because a person worked it out")
                     continue
                 changes[-1].append(line)
             marks = _marks(replace(case, expect=value), case, everyone, asked, disagreements, outcome)
@@ -156,7 +156,9 @@ def _expectations(folder: Path, check: bool, everyone: Sequence[Witness], outcom
         if check or text.encode("utf-8") == before:
             continue
         if file.read_bytes() != before:
-            outcome.refusals.append(f"{file.name} has changed since it was read and is not written; run it again")
+            outcome.refusals.append(
+                f"{file.name} is not written, because it has changed since it was read; run regenerate again"
+            )
             continue
         write_text(file, text)
     outcome.refusals += disagreements.stale(witness.name for witness in asked)

@@ -138,7 +138,7 @@ class Failure:
             rows.append(("fix", _wrapped(first.fix)))
         if self.case:
             fits = max(map(len, self.case.splitlines())) <= LONGEST_CASE
-            rows.append(("as a case", self.case if fits else "too long for a terminal; a report holds it"))
+            rows.append(("as a case", self.case if fits else "too long for a terminal; a report contains it"))
         if self.file:
             rows.append(("written to", self.file))
         commands = (("reproduce", self.reproduce), ("rerun", self.rerun), ("explain", self.explain))
@@ -222,7 +222,7 @@ def _first_sentences(rule: str) -> str:
 
 def _conventions(cause: ConventionCause) -> str:
     shown = " and ".join(f"{name}={value}" for name, value in cause.conventions)
-    return f"the answer is correct under {shown}; if that is intended, declare it"
+    return f"the answer is correct under {shown}; if you intend this, declare it"
 
 
 def _evidence(found: Mismatch, outcome: Outcome) -> Iterator[tuple[str, str]]:

@@ -272,7 +272,7 @@ def test_a_start_that_raises_shows_type_and_position(tmp_path):
     (tmp_path / "refusing.py").write_text(
         'import json; print(json.dumps({"seq": 1, "not_claimed": "no start"}), flush=True); input()'
     )
-    with pytest.raises(AdapterError, match=f"^{head} supports nothing: no start$"):
+    with pytest.raises(AdapterError, match=f"^{head} supports no method: no start$"):
         bridge([sys.executable, str(tmp_path / "refusing.py")])
 
 

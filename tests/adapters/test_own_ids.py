@@ -51,7 +51,7 @@ def test_adopted_ids_replace_those_of_bytes() -> None:
     [
         ({}, [], r"no id for b'\\x00'"),
         (build_vocab([]), [(b"a", b"b")], "no id for b'ab'"),
-        ({**build_vocab([]), 256: b"abc"}, [(b"ab", b"c")], "nothing makes"),
+        ({**build_vocab([]), 256: b"abc"}, [(b"ab", b"c")], "no byte or merge produces"),
         ({**build_vocab([]), 256: b"ab"}, [(b"a", b"b"), (b"a", b"b")], "twice"),
     ],
 )

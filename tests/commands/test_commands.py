@@ -255,9 +255,9 @@ def test_input_is_read_in_parts_of_any_size(
         (["encode", "gpt2", "--as", "jsonl"], b'"a"\n7\n', "standard input:2: '7' is not a JSON string"),
         (["encode", "gpt2", "--as", "jsonl"], b'"a', "standard input:1: not JSON: Unterminated string"),
         (["encode", "gpt2", "--as", "jsonl"], b'"\\ud800"', "standard input:1: the text contains a lone surrogate"),
-        (["decode", "gpt2"], b"1 2 50257", "standard input: the id 50257, number 2 from 0, is not in the vocabulary"),
-        (["decode", "gpt2"], b"1 -2", "standard input: '-2', number 1 from 0, is not an id"),
-        (["decode", "gpt2"], b"1" * 5000, "standard input: '1111111111111111111111111111111111111111', number 0"),
+        (["decode", "gpt2"], b"1 2 50257", "standard input: the id 50257 at index 2 is not in the vocabulary"),
+        (["decode", "gpt2"], b"1 -2", "standard input: '-2' at index 1 is not an id"),
+        (["decode", "gpt2"], b"1" * 5000, "standard input: '1111111111111111111111111111111111111111' at index 0"),
         (
             ["decode", "gpt2", "--as", "uint16"],
             b"\0\0\0",

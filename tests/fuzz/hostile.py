@@ -429,7 +429,7 @@ REPLIES: dict[str, Tried] = {
     "infinity": (b'{"seq": 1e999}', "the number '1e999' is too large"),
     "nan": (b'{"seq": NaN}', "NaN is not JSON"),
     "neither-result-nor-error": (b'{"seq": 1}', "start: the reply has no result, not_claimed or error"),
-    "another-protocol": (_reply(b'{"protocol": 2}'), "the reply does not say protocol 1"),
+    "another-protocol": (_reply(b'{"protocol": 2}'), "the reply does not announce protocol 1"),
     "no-capabilities": (_reply(b'{"protocol": 1}'), "the reply lacks capabilities (a list)"),
 }
 

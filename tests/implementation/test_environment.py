@@ -63,8 +63,8 @@ def test_a_change_fails_the_test_that_made_it(project: Project, options: tuple[s
     listed = (project.path / "known.yaml").read_text("utf-8").splitlines()[1:]
     assert {line.partition(":")[0] for line in listed} == FAILED
     output = " ".join(result.stdout.str().split())
-    assert "the current directory was changed to /; leave it as it is" in output
-    assert "the locale was changed" in output
+    assert "the tokenizer changed the current directory to /; leave it as it is" in output
+    assert "the tokenizer changed the locale" in output
 
 
 def environment_now() -> list[object]:
@@ -111,7 +111,7 @@ def test_the_directory_is_restored_after_an_exception(tmp_path: Path) -> None:
         os.chdir(tmp_path)
         raise KeyError
     assert Path.cwd() == before
-    assert changes == [f"the current directory was changed to {tmp_path}; leave it as it is"]
+    assert changes == [f"the tokenizer changed the current directory to {tmp_path}; leave it as it is"]
 
 
 @posix
@@ -123,12 +123,14 @@ def test_removed_directory_is_reported(tmp_path: Path, monkeypatch: pytest.Monke
     with environment.kept() as changes:
         os.chdir(gone)
         gone.rmdir()
-    assert changes == ["the current directory was changed to one that is gone; leave it as it is"]
+    assert changes == ["the tokenizer changed the current directory to one that no longer exists; leave it as it is"]
     with environment.kept() as changes:
         os.chdir(tmp_path)
         here.rmdir()
     (change,) = changes
-    assert change.startswith(f"the current directory was changed to {tmp_path}, and the one before cannot be ")
+    assert change.startswith(
+        f"the tokenizer changed the current directory to {tmp_path}, and the suite cannot return to "
+    )
     gone.mkdir()
     os.chdir(gone)
     gone.rmdir()
@@ -146,7 +148,9 @@ def test_the_locale_is_restored() -> None:
         locale.setlocale(locale.LC_CTYPE, other)
         now = locale.setlocale(locale.LC_CTYPE)
     assert locale.setlocale(locale.LC_CTYPE) == before
-    assert changes == ([f"the locale was changed (LC_CTYPE to {now}); leave it as it is"] if now != before else [])
+    assert changes == (
+        [f"the tokenizer changed the locale (LC_CTYPE to {now}); leave it as it is"] if now != before else []
+    )
 
 
 def _exists(name: str) -> bool:

@@ -128,12 +128,12 @@ class Unwritten:
         (5, "x is of type int; expected a class or a function"),
         (SimpleNamespace, "cannot be called as (vocab, merges, special_tokens)"),
         (LikeMinbpe, "x is a class like minbpe's; write --adapter minbpe:x"),
-        (type("Empty", (), {}), "x offers none of train, encode and decode"),
+        (type("Empty", (), {}), "x supports none of train, encode and decode"),
         (Unwritten, "x cannot be tested: its constructor raises NotImplementedError"),
         (type("A", (Right,), {"conventions": ["lookup"]}), "conventions is of type list; expected a mapping"),
         (type("A", (Right,), {"conventions": {"lookup": ["pair"]}}), "lookup is ['pair']; expected one of pair, bytes"),
         (type("A", (Right,), {"conventions": {"lookups": "pair"}}), "unknown convention 'lookups'"),
-        (type("A", (Right,), {"pattern": r"(\w+"}), "no regular expression: missing )"),
+        (type("A", (Right,), {"pattern": r"(\w+"}), "not a regular expression: missing )"),
         (type("A", (TrainOnly,), {"train": classmethod(lambda cls, text: None)}), "train cannot be called as"),
     ],
 )
@@ -477,7 +477,9 @@ def test_reason_of_a_refusing_constructor_is_noted() -> None:
 
         return type("Refusing", (Right,), {"__init__": refuse, "train": TrainOnly.train})
 
-    assert Implementation("x", refusing("no table is\ntaken")).notes == ["the constructor refuses: no table is"]
+    assert Implementation("x", refusing("no table is\ntaken")).notes == [
+        "the constructor raised NotImplementedError: no table is"
+    ]
     for reported in ("", "NotImplementedError"):
         assert Implementation("x", refusing(reported)).notes == []
 

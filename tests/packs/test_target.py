@@ -27,7 +27,7 @@ def linked(file: Path) -> None:
     file.symlink_to(file.rename(file.parent.with_name("elsewhere")))
 
 
-UNKNOWN = "exists and is no earlier pack"
+UNKNOWN = "exists and is not an earlier pack"
 KEPT: dict[str, tuple[str, Callable[[Path], object]]] = {
     "a file": (UNKNOWN, lambda out: out.write_text("mine")),
     "an empty directory": (UNKNOWN, lambda out: out.mkdir()),
@@ -35,9 +35,18 @@ KEPT: dict[str, tuple[str, Callable[[Path], object]]] = {
     "a link to a pack": (UNKNOWN, lambda out: out.symlink_to(pack(out.with_name("real")))),
     "another directory": (UNKNOWN, lambda out: (out / "deep").mkdir(parents=True)),
     "an export": (UNKNOWN, lambda out: main(["export", str(out), "--spec", SPEC])),
-    "a pack with another file": ("holds mine.txt, which no pack wrote", lambda out: (pack(out) / "mine.txt").touch()),
-    "a pack with a directory": ("holds mine, which no pack wrote", lambda out: (pack(out) / "mine").mkdir()),
-    "a pack with a link": ("holds cases.json, which no pack wrote", lambda out: linked(pack(out) / "cases.json")),
+    "a pack with another file": (
+        "contains mine.txt, which is not part of the pack",
+        lambda out: (pack(out) / "mine.txt").touch(),
+    ),
+    "a pack with a directory": (
+        "contains mine, which is not part of the pack",
+        lambda out: (pack(out) / "mine").mkdir(),
+    ),
+    "a pack with a link": (
+        "contains cases.json, which is not part of the pack",
+        lambda out: linked(pack(out) / "cases.json"),
+    ),
 }
 """What is where a pack should be written → why it is kept, and a function that makes it."""
 
@@ -80,4 +89,4 @@ def test_an_export_in_directories_is_replaced_and_another_directory_in_it_kept(
     assert main(words) == main(words) == 0
     (tmp_path / "out" / "cases" / "mine").mkdir()
     assert main(words) == 2
-    assert f"holds {Path('cases', 'mine')}, which no export wrote" in capsys.readouterr().err
+    assert f"contains {Path('cases', 'mine')}, which is not part of the export" in capsys.readouterr().err

@@ -191,7 +191,7 @@ FAULTS = {
     "print": ("one reply", "standard error"),
     "cp1252": ("decode: ids", "UTF-8"),
     "utf-16": ("one reply", "one JSON object"),
-    "twice": ("unknown operation", "nothing else, to standard output|repeats the request's seq"),
+    "twice": ("unknown operation", "to standard output, and nothing else|repeats the request's seq"),
     "seq": ("one reply", "repeats the request's seq"),
     "extra": ("one reply", "no other member"),
     "both": ("one reply", "no other member"),
@@ -208,26 +208,26 @@ FAULTS = {
     "strings": ("encode: ASCII", "list of integers"),
     "big": ("encode: ASCII", "list of integers"),
     "nul": ("U+0000", "until its input ends"),
-    "strict-members": ("unknown members", "ignored"),
+    "strict-members": ("unknown members", "ignores unknown members"),
     "choice": ("allowed_special", "list of integers"),
-    "batch": ("encode_batch", "empty ones"),
+    "batch": ("encode_batch", "empty texts"),
     "decode-list": ("decode: ids", "a string"),
     "upper": ("decode_bytes: ids", "lower-case hex"),
     "unknown-id-crash": ("unknown id", "until its input ends"),
     "raises": ("lone surrogates", "until its input ends"),
-    "one-model": ("several models", "until it is unloaded"),
-    "ignores-model": ("several models", "until it is unloaded|for"),
+    "one-model": ("several models", "until the suite unloads it"),
+    "ignores-model": ("several models", "until the suite unloads it|names a model"),
     "chunk": ("chunks", "chunkResult|ids"),
-    "one-stream": ("two streams", "each with a number"),
-    "mixed": ("two streams", "do not mix"),
+    "one-stream": ("two streams", "each with its own number"),
+    "mixed": ("two streams", "keeps streams apart"),
     "small-crash": ("too small", "until its input ends"),
     "hex-table": ("train", "hex"),
     "save": ("save", "merges.txt"),
-    "files": ("from_files", "answered with a result"),
-    "unload": ("table", "answered with a result"),
+    "files": ("from_files", "that the program announces, is a result"),
+    "unload": ("table", "that the program announces, is a result"),
     "unload-result": ("train", "null"),
-    "farewell": ("it ends", "nothing else, to standard output"),
-    "restart": ("restarted", "gives the same"),
+    "farewell": ("exits within", "to standard output, and nothing else"),
+    "restart": ("restarted", "gives the same answers"),
     "another": ("restarted", "announces the same"),
 }
 
@@ -254,7 +254,7 @@ def test_a_reply_that_is_not_flushed_is_recognized(program, monkeypatch):
     for fault, start_limit in (("no-flush", 60), ("reads-all", 0.7)):
         spec = f"cmd:{sys.executable} -S -E {program} {fault}"
         (outcome,) = check.check(spec, 0.7, start_limit)
-        assert "until its input was closed; then" in outcome.lines[1]
+        assert "until its input was closed, and then" in outcome.lines[1]
         assert "flush" in outcome.lines[3]
 
 
@@ -289,7 +289,7 @@ def test_program_must_exit_at_end_of_input(program, monkeypatch):
     monkeypatch.setattr(check, "LONG", "abc")
     monkeypatch.setattr(tested, "END_LIMIT", 0.2)
     failed = [outcome for outcome in run(program, "stays") if outcome.state == "FAIL"]
-    assert [outcome.title for outcome in failed] == ["it ends within 1 second when its input does"]
+    assert [outcome.title for outcome in failed] == ["the program exits within 1 second after its input ends"]
 
 
 @pytest.mark.parametrize(

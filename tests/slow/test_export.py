@@ -215,7 +215,7 @@ def test_only_an_earlier_export_is_replaced(tmp_path: Path) -> None:
     export(SMALL, target)
     assert (target / "cases" / "MERGE.json").exists()
     (target / "notes.txt").write_text("mine", "utf-8")
-    with pytest.raises(CommandError, match=r"holds notes\.txt, which no export wrote"):
+    with pytest.raises(CommandError, match=r"contains notes\.txt, which is not part of the export"):
         export(SMALL, target)
     assert (target / "notes.txt").read_text("utf-8") == "mine"
     assert [file.name for file in tmp_path.iterdir()] == ["out"]

@@ -193,7 +193,7 @@ def test_target_that_cannot_be_replaced_is_kept(here: Path) -> None:
         error_of(["encode", "table", "text", "-o", "loop"])
         == "loop: cannot be written: Too many levels of symbolic links"
     )
-    assert error_of(["export", "loop", "--spec", str(SPEC)]).startswith("loop exists and is no earlier export")
+    assert error_of(["export", "loop", "--spec", str(SPEC)]).startswith("loop exists and is not an earlier export")
     for call in (tokenizer().save, lambda name: tokenizer().encode_file("text", name)):
         for name in ("text/a", "loop", "loop/a"):
             with pytest.raises(ValueError, match=rf"^{name}\S*: cannot be written: (Not a|Too many|File exists)"):

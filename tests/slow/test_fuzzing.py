@@ -72,7 +72,7 @@ def test_ctrl_c_reports_what_was_found(project: Project) -> None:
     options = ("--bpe-fuzz", "9", "--bpe-section", "LAW")
     found = project.pytester.runpytest_inprocess("conformance", "--adapter", "interrupted:Tokenizer", *options)
     assert found.ret == pytest.ExitCode.TESTS_FAILED
-    found.stdout.fnmatch_lines(["FAILED law-encode *", "skipped * Ctrl-C ended the time of --bpe-fuzz (*"])
+    found.stdout.fnmatch_lines(["FAILED law-encode *", "skipped * Ctrl-C ended --bpe-fuzz early (*"])
 
 
 def test_a_second_ctrl_c_ends_the_run() -> None:

@@ -96,18 +96,16 @@ def test_a_bug_that_nothing_catches_and_a_case_that_catches_nothing_are_reported
     everything = {case.id: "00000000" for case in spec.cases}
     missed = Matrix({"missed": {}, "all": everything}, {"odd": ""}, {})
     assert list(mutation_score.gaps(missed, spec, {})) == [
-        "missed is caught by no golden case: write one",
-        "odd is caught by no golden case: write one",
+        "no golden case catches missed: write one",
+        "no golden case catches odd: write one",
     ]
     del everything[case]
     lines = list(mutation_score.gaps(Matrix({"all": everything}, {}, {}), spec, {}))
-    assert lines == [f"{case} catches no known bug: write the bug, or give a reason in cases_without_bug.yaml"]
+    assert lines == [f"{case} catches no known bug: add one, or give a reason in cases_without_bug.yaml"]
     assert list(mutation_score.gaps(Matrix({"all": everything}, {}, {}), spec, {case: "a reason"})) == []
     everything[case] = "00000000"
     lines = list(mutation_score.gaps(Matrix({"all": everything}, {}, {}), spec, {case: "a reason"}))
-    assert lines == [
-        f"{case} is listed in cases_without_bug.yaml, and catches a known bug or does not exist: remove it"
-    ]
+    assert lines == [f"{case} catches a known bug or does not exist: remove it from cases_without_bug.yaml"]
 
 
 ANSWERS = """
@@ -145,9 +143,9 @@ def test_an_outdated_matrix_is_reported(published: Matrix, monkeypatch: pytest.M
     monkeypatch.setattr(mutation_score, "cases_without_bug", lambda: every_case)
     assert list(mutation_score.check_published(Matrix(answers, {}, properties), workers=1)) == [
         "tie-first-seen: has no row yet",
-        "tie-set-order: whether its answers vary is not as published",
+        "tie-set-order: the published matrix is incorrect about whether its answers vary",
         "gone: has a row, but no longer exists",
-        f"decoded-to-nfc: 1 answers are not the published ones, first that to {changed}",
+        f"decoded-to-nfc: 1 answers differ from the published ones, first for {changed}",
     ]
 
 

@@ -106,7 +106,7 @@ def test_manifest_describes_the_pack(pack: Path, table: Path, toy: Model) -> Non
     assert agree["tokenizers"]["agrees"] == cases
     assert agree["tiktoken"]["agrees"] + len(manifest["engines"]["differ"]) == cases
     assert {one["reason"] for one in manifest["engines"]["differ"]} <= {
-        "where two special tokens begin at one position, it chooses by hash order"
+        "if two special tokens begin at one position, it chooses by hash order"
     }
     assert _document(pack, "cases.json")["cases"][0]["id"].startswith("toy-longest-match-")
 
@@ -300,4 +300,4 @@ def test_a_pack_and_a_seed_cannot_be_combined(project: Project, pack: Path) -> N
         "conformance", "--adapter", "textbook", f"--bpe-pack={pack}", "--bpe-seed=3"
     )
     assert result.ret == pytest.ExitCode.USAGE_ERROR
-    result.stderr.fnmatch_lines(["*--bpe-pack runs the cases of the pack alone*"])
+    result.stderr.fnmatch_lines(["*--bpe-pack runs only the cases of the pack*"])

@@ -105,7 +105,7 @@ def test_an_existing_target_of_an_export_is_checked(tmp_path: Path, capsys: pyte
     for text in ("[" * 20_000, '{"kind": "manifest", "files": 7}', '{"kind": "manifest", "kind": "x"}', "\x00"):
         (tmp_path / "manifest.json").write_text(text)
         assert main(["export", str(tmp_path)]) == 2
-        assert "exists and is no earlier export" in capsys.readouterr().err
+        assert "exists and is not an earlier export" in capsys.readouterr().err
 
 
 def test_the_two_files_of_gpt2_on_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

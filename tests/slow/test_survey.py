@@ -70,7 +70,7 @@ def test_the_command_also_accepts_reports(folder: Path, capsys: pytest.CaptureFi
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ([], "name an implementation or a report, or give --all"),
+        ([], "name an implementation or a report, or use --all for every implementation that the project lists"),
         (["absent.json"], "absent.json: No such file"),
         (["broken.json"], "broken.json:1: not JSON"),
         (["reference", "reference"], "reference is named more than once"),
@@ -121,7 +121,7 @@ def test_a_package_that_cannot_be_installed_is_a_problem_and_leaves_nothing(fold
 
 def test_a_pack_that_is_not_given_is_a_problem(folder: Path) -> None:
     tested = run(folder, Implementation("theirs", "textbook", pack="cl100k"))
-    assert "needs a pack of cl100k, and none is given" in tested["theirs"].line
+    assert "needs a pack of cl100k, but there is none" in tested["theirs"].line
 
 
 def test_the_lists_of_the_project_are_well_formed() -> None:

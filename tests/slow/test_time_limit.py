@@ -94,7 +94,7 @@ def test_code_that_catches_every_time_limit_ends_the_process_with_one_line() -> 
     ended = run(CAREFUL)
     assert ended.returncode == 1
     (line,) = ended.stderr.split("\n")[1:-1]
-    assert line.startswith("bpe-conformance: encode(...) catches every time limit (0.1 s)")
+    assert line.startswith("bpe-conformance: encode(...) catches the exception of every time limit (0.1 s)")
     assert "--bpe-isolate" in line
 
 

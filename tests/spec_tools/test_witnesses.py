@@ -196,7 +196,7 @@ def test_a_changed_value_by_hand_is_caught_and_never_overwritten(spec):
     changed = contents(spec)
     outcome = regenerate(spec, witnesses=[witness()])
     assert len(outcome.refusals) == 1
-    assert "a person worked the value out" in outcome.refusals[0]
+    assert "a person worked it out" in outcome.refusals[0]
     assert contents(spec) == changed
 
 
@@ -354,7 +354,9 @@ def test_a_file_that_has_changed_since_it_was_read_is_not_written(spec, monkeypa
 
     monkeypatch.setattr(module, "compute", compute)
     outcome = regenerate(spec, witnesses=[witness()])
-    assert outcome.refusals == ["encode.yaml has changed since it was read and is not written; run it again"]
+    assert outcome.refusals == [
+        "encode.yaml is not written, because it has changed since it was read; run regenerate again"
+    ]
     assert file.read_text() == CASES + "# edited\n"
 
 

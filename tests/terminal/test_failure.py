@@ -193,7 +193,7 @@ def judged(area: str) -> Failure:
     return describe(outcome(case, mismatch), COMMAND, DIAGNOSIS if area == "merge-order" else None)
 
 
-LOCALE = "the locale was changed; leave it as it is"
+LOCALE = "the tokenizer changed the locale; leave it as it is"
 FRAMES = ("mytok.py:7 in encode: return self._ranks[part]", f"mytok.py:9 in merge: {'x' * 90} + {'y' * 60}")
 
 

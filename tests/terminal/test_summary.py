@@ -177,7 +177,7 @@ def test_error_of_the_constructor_is_reported_first_and_last(project: Project) -
         "    def __init__(self, *_): raise NotImplementedError('no table')\n",
     )
     result = project.judge("refuses:T", "--bpe-section", "TRAIN")
-    reported = "the constructor refuses: no table"
+    reported = "the constructor raised NotImplementedError: no table"
     result.stdout.fnmatch_lines([f"bpe-conformance: {reported}", f"note          {reported}"])
 
 
