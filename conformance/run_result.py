@@ -20,7 +20,7 @@ class Command:
 
     Attributes:
         adapter: as `--adapter` named it.
-        options: those that decide the answer to a case.
+        options: those that decide the answer to a case, with their values; "" is the value of a flag.
         words: what names the suite.
         selecting: the options that selected a part of the suite.
         spellings: what it calls a pattern, as `Implementation.spellings`.
@@ -30,7 +30,7 @@ class Command:
     """
 
     adapter: str
-    options: tuple[str, ...] = ()
+    options: Mapping[str, str] = field(default_factory=dict)
     words: tuple[str, ...] = ("conformance",)
     selecting: tuple[str, ...] = ()
     spellings: Mapping[str, str] = field(default_factory=dict)
@@ -48,7 +48,8 @@ class Command:
     @property
     def base(self) -> str:
         """The command line without a selection."""
-        return shlex.join(["pytest", *self.words, "--adapter", self.adapter, *self.options])
+        options = [word for option, value in self.options.items() for word in ([option, value] if value else [option])]
+        return shlex.join(["pytest", *self.words, "--adapter", self.adapter, *options])
 
     def rerun(self, test: str) -> str:
         """Return the command line that runs exactly `test`."""
@@ -63,17 +64,14 @@ class Command:
         """Return the command line that explains `test`, or "": it does not read packs."""
         if "--bpe-pack" in self.options:
             return ""
-        at = self.options.index("--bpe-spec") + 1 if "--bpe-spec" in self.options else None
-        spec = [] if at is None else ["--spec", self.options[at]]
+        spec = ["--spec", self.options["--bpe-spec"]] if "--bpe-spec" in self.options else []
         return shlex.join(["bpe-conformance", "explain", test, *spec])
 
     def rerun_case(self, file: Path) -> str:
         """Return the command line that runs the case in a file of a spec's directory `cases`, named as its id."""
-        options = [*self.options]
-        if "--bpe-fuzz" in options:
-            at = options.index("--bpe-fuzz")
-            del options[at : at + 2]
-        return replace(self, options=(*options, "--bpe-spec", str(file.parents[1]))).rerun(file.stem)
+        searching = ("--bpe-fuzz", "--bpe-seed")
+        options = {option: value for option, value in self.options.items() if option not in searching}
+        return replace(self, options={**options, "--bpe-spec": str(file.parents[1])}).rerun(file.stem)
 
     @property
     def whole(self) -> str:
@@ -97,7 +95,7 @@ class Command:
     def trainer(self) -> tuple[str, str] | None:
         """Module and name of what trains: a class with `train`, or a function if `trains_from_file`."""
         if "--bpe-trainer" in self.options:
-            module, _, name = self.options[self.options.index("--bpe-trainer") + 1].partition(":")
+            module, _, name = self.options["--bpe-trainer"].partition(":")
             return _importable(module, name)
         if self.adapter.startswith("cs336:"):
             return _importable(self.adapter.removeprefix("cs336:"), "run_train_bpe")

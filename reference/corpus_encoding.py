@@ -104,7 +104,8 @@ def _identity(model: Model, settings: Settings, shard_size: int | None) -> dict[
     policy = settings.encoder.policy
     values = sorted(model.vocab.items()), model.merges, model.pattern, policy.allowed, policy.disallowed.tokens
     digest = hashlib.sha256(repr(values).encode("utf-8", "surrogatepass")).hexdigest()
-    return {"tokenizer": digest, "dtype": settings.encoder.dtype, "shard_size": str(shard_size)}
+    errors = "strict" if settings.strict else "replace"
+    return {"tokenizer": digest, "dtype": settings.encoder.dtype, "errors": errors, "shard_size": str(shard_size)}
 
 
 # Planning

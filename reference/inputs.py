@@ -31,14 +31,19 @@ def name_of(source: AnyPath) -> str:
 
 
 def state_of(name: str) -> FileState:
-    """Return the size of a file or URL and a number that changes with its content, the same on every machine.
+    """Return the size of a file or URL and a number that is the same on every machine.
+
+    The number changes with the content, except on file systems that know only names, such as HTTP.
 
     Raises:
-        ValueError: if it does not exist.
+        ValueError: if it does not exist, or its size is unknown.
     """
     if is_url(name):
         with _remote(name) as (system, path):
-            return FileState(system.info(path)["size"], int(system.ukey(path)[:15], 16), 0)
+            size = system.info(path)["size"]
+            if size is None:
+                raise ValueError("its server does not report its size")
+            return FileState(size, int(system.ukey(path)[:15], 16), 0)
     with one_line_errors(name):
         found = Path(name).stat()
     return FileState(found.st_size, found.st_mtime_ns, 0)

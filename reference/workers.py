@@ -159,7 +159,7 @@ def _clear_failures() -> Iterator[None]:
             f'`if __name__ == "__main__":`; use fewer workers'
         ) from None
     except Exception as error:
-        message = " ".join(f"{type(error).__name__}: {error}".split())
+        message = error.message if isinstance(error, _JobFailed) else _described(error)
         raise WorkerFailedError(f"a worker failed ({message})") from error
 
 
@@ -185,7 +185,7 @@ class _Processes:
         self._workers: list[_Worker] = []
         self._idle: list[_Worker] = []
         self._busy: dict[_Worker, int] = {}
-        self._answers: dict[int, Any] = {}
+        self._answers: dict[int, bytes] = {}
         self._submitted = 0
 
     def start(self, call: Callable[..., object]) -> None:
@@ -225,16 +225,16 @@ class _Processes:
         """
         while number not in self._answers:
             self._receive()
-        answer = self._answers.pop(number)
+        answer = pickle.loads(self._answers.pop(number))
         if isinstance(answer, _Failure):
-            raise answer.error from _RemoteTraceback(answer.traceback)
+            raise _JobFailed(*answer)
         return answer
 
     def _receive(self) -> None:
         ready = wait([worker.pipe for worker in self._busy])
         for worker in [one for one in self._busy if one.pipe in ready]:
             try:
-                self._answers[self._busy.pop(worker)] = worker.pipe.recv()
+                self._answers[self._busy.pop(worker)] = worker.pipe.recv_bytes()
             except (EOFError, OSError):
                 raise _death(worker) from None
             self._idle.append(worker)
@@ -283,17 +283,27 @@ def _send(pipe: Connection, value: object) -> None:
 
 
 class _Failure(NamedTuple):
-    """An error that a call raised, and its traceback."""
+    """What a call raised, as text, because some exceptions cannot be unpickled."""
 
-    error: Exception
+    message: str
     traceback: str
 
+    @classmethod
+    def of(cls, error: Exception) -> _Failure:
+        """Return the type, the message and the traceback of an error."""
+        return cls(_described(error), traceback.format_exc())
 
-class _RemoteTraceback(Exception):
-    """The cause of an error that was raised in another process; it shows the traceback of that process."""
 
-    def __str__(self) -> str:
-        return f"\n\n{self.args[0]}"
+class _JobFailed(Exception):
+    """A call raised an error in another process; this error shows the traceback of that process."""
+
+    def __init__(self, message: str, remote: str) -> None:
+        super().__init__(f"\n\n{remote}")
+        self.message = message
+
+
+def _described(error: Exception) -> str:
+    return " ".join(f"{type(error).__name__}: {error}".split())
 
 
 def _work(pipe: Connection, call: Callable[..., object]) -> None:
@@ -304,13 +314,13 @@ def _work(pipe: Connection, call: Callable[..., object]) -> None:
             try:
                 answer = call(*job)
             except Exception as error:
-                answer = _Failure(error, traceback.format_exc())
+                answer = _Failure.of(error)
             try:
                 _send(pipe, answer)
             except OSError:
                 raise
             except Exception as error:  # the answer cannot be pickled
-                _send(pipe, _Failure(TypeError(f"{type(error).__name__}: {error}"), ""))
+                _send(pipe, _Failure.of(error))
 
 
 STOPPING = {getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)}

@@ -154,7 +154,7 @@ def _judge_laziness(case: Case, model: Model, implementation: Implementation) ->
     def seen(index: int) -> None:
         nonlocal emitted, most
         most = max(most, read - emitted)
-        emitted += len(model.vocab.get(index, b""))
+        emitted += sum(byte & 0xC0 != 0x80 for byte in model.vocab.get(index, b""))  # the first bytes of characters
 
     text = "".join(chunks)
     longest = [

@@ -32,6 +32,7 @@ class Raised(CallFailed):
 
     Attributes:
         error: the exception.
+        message: the first line of its message, or "".
         where: lines of its traceback, without the suite's own frames.
         is_error: whether it is an ordinary exception. A `BaseException` is not an answer, and neither is a process that
             ended.
@@ -42,6 +43,7 @@ class Raised(CallFailed):
         self.where = tracebacks.frames(error) + tracebacks.remote(_attribute(error, "details"))
         self.is_error = issubclass(type(error), Exception) and not _attribute(error, "process_failed")
         self._kind = _attribute(error, "type") if type(error) is RemoteError else type_name(error)
+        self.message = _message(error)
         self._description = describe(error)
         super().__init__(f"{call} raised {self._description}")
 
@@ -103,16 +105,21 @@ def describe(error: BaseException) -> str:
 
     An exception that another process reports is described as that process would.
     """
-    name = type_name(error)
+    name, message = type_name(error), _message(error)
+    if message and type(error) is RemoteError:
+        return message.removesuffix(": ")
+    return f"{name}: {message}" if message else name
+
+
+def _message(error: BaseException) -> str:
+    """Return the first line of the message of `error`, or ""."""
     try:
-        message = str.__add__("", str(error)).strip().splitlines()
+        lines = str.__add__("", str(error)).strip().splitlines()
     except TimedOut:
         raise
     except BaseException:
-        message = ["(its message cannot be read)"]
-    if message and type(error) is RemoteError:
-        return message[0][:_LONGEST_MESSAGE].removesuffix(": ")
-    return f"{name}: {message[0][:_LONGEST_MESSAGE]}" if message else name
+        return "(its message cannot be read)"
+    return lines[0][:_LONGEST_MESSAGE] if lines else ""
 
 
 def _attribute(error: BaseException, name: str) -> str:

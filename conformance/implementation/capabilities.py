@@ -78,9 +78,8 @@ class _Prober:
         except (CallFailed, TimedOut) as fault:
             if isinstance(fault, Raised) and isinstance(fault.error, NotImplementedError):
                 self.constructor_refuses = True
-                message = str(fault).partition("NotImplementedError: ")[2]
-                if message not in ("", NotImplementedError.__name__):
-                    self._factory.note(f"the constructor raised NotImplementedError: {message}")
+                if fault.message not in ("", NotImplementedError.__name__):
+                    self._factory.note(f"the constructor raised NotImplementedError: {fault.message}")
                 return []
             found = [name for name in _CALLS if callable(getattr(self._target, name, None))]
             return found if is_class else ["encode", "decode"]

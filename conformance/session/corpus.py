@@ -22,10 +22,22 @@ TIMEOUT_FACTOR = 60
 
 @dataclass(frozen=True)
 class Corpus:
-    """Files to compare, under one name."""
+    """Files to compare.
 
-    id: str
+    Attributes:
+        name: the name of the file or of the directory.
+        files: the files.
+        number: counts the corpora of this name in a run, from 1.
+    """
+
+    name: str
     files: tuple[Path, ...]
+    number: int = 1
+
+    @property
+    def id(self) -> str:
+        """The id of the test; unique in a run."""
+        return f"corpus-{self.name}" + (f"-{self.number}" if self.number > 1 else "")
 
 
 def find(path: str) -> Corpus:
@@ -40,12 +52,12 @@ def find(path: str) -> Corpus:
     is_stdlib = path == "stdlib"
     root = Path(sysconfig.get_path("stdlib")) if is_stdlib else Path(path)
     if root.is_file():
-        return Corpus(ascii_only(f"corpus-{root.name}"), (root,))
+        return Corpus(ascii_only(root.name), (root,))
     files = [file for file in sorted(root.rglob("*.py" if is_stdlib else "*")) if file.is_file()]
     files = [file for file in files if not is_stdlib or "site-packages" not in file.parts]
     if not files:
         raise SpecError(f"{path}: there is no text here; name a file, a directory with files, or stdlib")
-    return Corpus(ascii_only(f"corpus-{path if is_stdlib else root.resolve().name}"), tuple(files))
+    return Corpus(ascii_only(path if is_stdlib else root.resolve().name), tuple(files))
 
 
 @lru_cache(maxsize=1)

@@ -133,6 +133,7 @@ def _past_capture(config: pytest.Config, text: str) -> None:
     manager: Any = config.pluginmanager.getplugin("capturemanager")
     terminal: Any = config.pluginmanager.getplugin("terminalreporter")
     with manager.global_and_fixture_disabled():
-        terminal.ensure_newline()
+        if terminal is not None:
+            terminal.ensure_newline()
         sys.stderr.write(text)
         sys.stderr.flush()

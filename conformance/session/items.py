@@ -157,7 +157,8 @@ class BpeItem(pytest.Item):
         return self._made("error", error=report.longreprtext)
 
     def _made(self, state: State, **fields: Any) -> Outcome:
-        return Outcome(self.name, self.kind, self.title, state, self.clause, self.conformance_class, **fields)
+        fields = {"clause": self.clause, **fields}
+        return Outcome(self.name, self.kind, self.title, state, conformance_class=self.conformance_class, **fields)
 
     def runtest(self) -> None:
         """Run the test, and keep its outcome."""
@@ -170,15 +171,19 @@ class BpeItem(pytest.Item):
         before = self.run.implementation.seconds
         with output.bounded(captured), environment.kept() as changes:
             found = self.test()
+        clause = self.clause
         if found is None and changes:
             found = engine.Found(Mismatch(self.question(), Expectation((Unchanged(),)), Changed(tuple(changes))))
-            self.clause = self.run.spec.clauses.get(UNDISTURBED, self.clause)
+            clause = self.run.spec.clauses.get(UNDISTURBED, clause)
         elif found is not None and found.mismatch.clause_id:
-            self.clause = self.run.spec.clauses[found.mismatch.clause_id]
-        state, reason = self._state(found)
-        fields: dict[str, Any] = {"reason": reason, "stale": found is None and state == "failed"}
+            clause = self.run.spec.clauses[found.mismatch.clause_id]
+        state, reason = self._state(found, clause)
+        fields: dict[str, Any] = {"clause": clause, "reason": reason, "stale": found is None and state == "failed"}
         if found is not None:
-            fields |= {**vars(found), "more": tuple(self._made("failed", **vars(one)) for one in found.more)}
+            fields |= {
+                **vars(found),
+                "more": tuple(self._made(state, clause=clause, **vars(one)) for one in found.more),
+            }
         self.outcome = self._made(state, seconds=round(self.run.implementation.seconds - before, 4), **fields)
         if state == "failed":
             self.run.implementation.stop_watchdog()  # as pytest does, for debuggers
@@ -186,7 +191,7 @@ class BpeItem(pytest.Item):
         if state in ("skipped", "known failure"):
             pytest.skip(reason if state == "skipped" else f"known failure: {reason}")
 
-    def _state(self, found: engine.Found | None) -> tuple[State, str]:
+    def _state(self, found: engine.Found | None, clause: Clause | None) -> tuple[State, str]:
         """Return the state of the test, and the reason for it or ""."""
         known = self.run.known_failures.get(self.name)
         if found is None:
@@ -197,7 +202,7 @@ class BpeItem(pytest.Item):
             return "skipped", "another failure prevents this test"
         if known is not None:
             return "known failure", known
-        level = self.clause.level if self.clause is not None else "must"
+        level = clause.level if clause is not None else "must"
         fails = level == "must" or (level == "should" and self.config.getoption("--bpe-strict"))
         return ("failed" if fails else "warning"), ""
 

@@ -67,7 +67,7 @@ class Setup:
         self.implementation = implementation = _implementation(config)
         self.command = Command(
             option("--adapter"),
-            tuple(_options(config)),
+            dict(_options(config)),
             ("--pyargs", "bpe_conformance") if config.option.pyargs else ("conformance",),
             tuple(_selecting(config)),
             implementation.spellings,
@@ -134,16 +134,16 @@ def _implementation(config: pytest.Config) -> Implementation:
             capture.read_global_capture()
 
 
-def _options(config: pytest.Config) -> Iterator[str]:
-    """Yield the options on which the answer to a case depends, to ask it again."""
+def _options(config: pytest.Config) -> Iterator[tuple[str, str]]:
+    """Yield the options on which the answer to a case depends, with their values; "" is the value of a flag."""
     names = ("--bpe-trainer", "--bpe-spec", "--bpe-pack", "--bpe-seed", "--bpe-fuzz", "--bpe-time-limit")
     for name in names:
         value = config.getoption(name)
         if value is not None and (name, value) != ("--bpe-time-limit", 10):
-            yield from (name, f"{value:g}" if isinstance(value, float) else str(value))
+            yield name, f"{value:g}" if isinstance(value, float) else str(value)
     for name in ("--bpe-isolate", "--bpe-strict", "--bpe-scale"):
         if config.getoption(name):
-            yield name
+            yield name, ""
 
 
 def _selecting(config: pytest.Config) -> Iterator[str]:
@@ -161,4 +161,8 @@ def _corpora(paths: Sequence[str]) -> list[Corpus]:
     from . import corpus
 
     corpus.check_engine()
-    return [corpus.find(path) for path in paths]
+    found: list[Corpus] = []
+    for one in map(corpus.find, paths):
+        same_name = sum(other.name == one.name for other in found)
+        found.append(replace(one, number=same_name + 1))
+    return found

@@ -24,12 +24,13 @@ class Progress:
     """
 
     def __init__(self, config: pytest.Config) -> None:
-        self._writer: Any = config.get_terminal_writer()
-        self._file: TextIO = self._writer._file
-        dots = config.option.verbose in (0, -1) and config.getoption("capture", "no") != "no"
-        self._is_on = dots and self._file.isatty() and os.environ.get("TERM", "dumb") != "dumb"
         self._started = self._drawn = time.monotonic()
-        self._is_shown = False
+        self._is_on = self._is_shown = False
+        if config.pluginmanager.hasplugin("terminalreporter"):
+            self._writer: Any = config.get_terminal_writer()
+            self._file: TextIO = self._writer._file
+            dots = config.option.verbose in (0, -1) and config.getoption("capture", "no") != "no"
+            self._is_on = dots and self._file.isatty() and os.environ.get("TERM", "dumb") != "dumb"
 
     def show(self, text: str, done: int, total: int) -> None:
         """Write which test runs and how many have run, if the run is a long one."""

@@ -62,7 +62,7 @@ def save(asked: Question, name: str, result: RunResult) -> str:
         return ""
     file = result.programs / f"{name}.py"
     try:
-        file.write_text(text, "ascii")
+        file.write_text(text, "utf-8")
     except OSError:
         return ""
     here = Path.cwd()

@@ -45,7 +45,7 @@ def failures(terminal: Any, result: RunResult, in_full: bool) -> None:
     if in_full:
         if len(result.diagnosis.failing) > 1 and not result.diagnosis.warnings:
             _causes(terminal, result, examples=False)
-        warnings = [one for one in result.outcomes if one.state == "warning"]
+        warnings = [one for each in result.outcomes if each.state == "warning" for one in (each, *each.more)]
         for title, found in (("failures", failed), ("warnings", warnings)):
             _in_full(terminal, title, [for_terminal(one, result, result.diagnosis) for one in found])
         return

@@ -86,6 +86,16 @@ def patient_stream(self: Any, chunks: Iterable[str]) -> Iterator[int]:
     yield from self.encode("".join(chunks))
 
 
+def lazy_at_first(self: Any, chunks: Iterable[str]) -> Iterator[int]:
+    held, read = "", 0
+    for chunk in chunks:
+        held, read = held + chunk, read + len(chunk)
+        if read < 20_000:
+            yield from self.encode(held)
+            held = ""
+    yield from self.encode(held)
+
+
 ENCODE = case("encode", PRIORITY, {"text": "abc"})
 ENCODE_SPECIAL = case("encode", SPECIAL, {"text": "ab<|e|>ab"})
 DECODE = case("decode", {}, {"ids": [226, 130, 172, 226]})
@@ -94,6 +104,7 @@ TRAIN_IDS = case("train", None, {"train": {**LOW["train"], "special_tokens": ["<
 CUT = case("stream", {"merges": [["b", "c"], ["'", "l"], ["'l", "l"]]}, {"text": "abc'll", "cut": "everywhere"})
 CHARACTERS = case("stream", {"merges": [["b", "c"]]}, {"text": "abc", "cut": "characters"})
 LAZY = case("stream", {}, {"repeat_chunks": ["ab cd ", 4000]}, {"lazy": True})
+LAZY_WIDE = case("stream", {}, {"repeat_chunks": ["\u65e5\u672c \u732b ", 9000]}, {"lazy": True})
 BATCH = case("batch", PRIORITY, {"texts": ["abc", "", "ab"]})
 SAVE = case("save", SPECIAL, {}, {"table": "same"})
 LOAD = case("load", PRIORITY, {"text": "abc", "newline": "crlf", "key_order": "reversed"})
@@ -140,6 +151,7 @@ SIZE = case("train", None, {"train": {**LOW["train"], "vocab_size": 255}}, {"err
         (CHARACTERS, like(encode_iterable=greedy_stream)),
         (LAZY, like(encode_iterable=patient_stream)),
         (LAZY, like(encode_iterable=fails)),
+        (LAZY_WIDE, like(encode_iterable=lazy_at_first)),
         (LAZY, like(encode_iterable=lambda self, chunks: [] if isinstance(chunks, list) else None)),
         (BATCH, like(encode_batch=lambda self, texts: [self.encode(text) for text in reversed(texts)])),
         (BATCH, like(encode_batch=lambda self, texts: [self.encode(text) for text in texts if text])),

@@ -471,15 +471,20 @@ def test_a_pattern_that_keywords_may_hide_is_noted() -> None:
 
 
 def test_reason_of_a_refusing_constructor_is_noted() -> None:
-    def refusing(reported: str) -> Any:
+    class OfTheirOwn(NotImplementedError):
+        pass
+
+    def refusing(reported: str, kind: type[Exception] = NotImplementedError) -> Any:
         def refuse(self: Any, vocab: Any, merges: Any, special_tokens: Any = None) -> NoReturn:
-            raise NotImplementedError(reported)
+            raise kind(reported)
 
         return type("Refusing", (Right,), {"__init__": refuse, "train": TrainOnly.train})
 
     assert Implementation("x", refusing("no table is\ntaken")).notes == [
         "the constructor raised NotImplementedError: no table is"
     ]
+    (note,) = Implementation("x", refusing("no table is taken", OfTheirOwn)).notes
+    assert note.endswith(": no table is taken")
     for reported in ("", "NotImplementedError"):
         assert Implementation("x", refusing(reported)).notes == []
 

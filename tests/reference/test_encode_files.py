@@ -240,6 +240,14 @@ def test_failing_file_does_not_stop_the_others(
     assert encoded(out) == {str(file): one.encode(text(file)) for file in files}
 
 
+def test_run_does_not_resume_one_with_other_errors(trained: Tokenizer, tmp_path: Path) -> None:
+    invalid, out = tmp_path / "invalid.txt", tmp_path / "out"
+    invalid.write_bytes(b"low\xff")
+    assert trained.encode_files([invalid], out, errors="replace").failures == []
+    with pytest.raises(ValueError, match="with other options"):
+        trained.encode_files([invalid], out, errors="strict")
+
+
 @pytest.mark.parametrize("workers", [1, 2])
 def test_file_that_changes_during_the_run_is_a_failure(
     workers: int, trained: Tokenizer, files: list[Path], tmp_path: Path
@@ -369,6 +377,16 @@ def test_fsspec_reads_urls(trained: Tokenizer, files: list[Path], tmp_path: Path
         stream.write(b"low")
     trained.encode_files(urls[:1], tmp_path / "out1")
     assert encoded(tmp_path / "out1")[urls[0]] == trained.encode("low")
+
+
+def test_url_of_unknown_size_is_a_failure(trained: Tokenizer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    fsspec = pytest.importorskip("fsspec")
+    with fsspec.open("memory://corpus/sized.txt", "wb") as stream:
+        stream.write(b"low")
+    system = type(fsspec.filesystem("memory"))
+    monkeypatch.setattr(system, "info", lambda self, path: {"name": path, "size": None, "type": "file"})
+    done = trained.encode_files(["memory://corpus/sized.txt"], tmp_path / "out")
+    assert done.failures == ["memory://corpus/sized.txt: cannot be read: its server does not report its size"]
 
 
 def test_url_without_fsspec_gives_one_line_error(

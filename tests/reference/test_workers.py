@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from bpe_conformance.reference.workers import in_order, in_processes
+from bpe_conformance.reference.workers import WorkerFailedError, in_order, in_processes
 
 
 def double(job: int) -> int:
@@ -119,8 +119,28 @@ def test_closing_kills_workers_that_are_sending() -> None:
 def test_error_in_a_job_has_its_traceback() -> None:
     with pytest.raises(RuntimeError, match=r"^a worker failed \(KeyError: 'x'\)$") as caught:
         list(in_processes(2, look_up, ["a", "x"]))
-    assert isinstance(caught.value.__cause__, KeyError)
-    assert "in look_up" in str(caught.value.__cause__.__cause__)
+    assert "in look_up" in str(caught.value.__cause__)
+
+
+class OfTwoParts(Exception):
+    """An exception that can be pickled, but not unpickled."""
+
+    def __init__(self, first: str, second: str) -> None:
+        super().__init__(f"{first} and {second}")
+
+
+def raise_of_two_parts(job: int) -> int:
+    if job == 1:
+        raise OfTwoParts("salt", "pepper")
+    return job
+
+
+def test_error_that_cannot_be_unpickled_fails_only_its_job() -> None:
+    def failed(job: int, error: WorkerFailedError) -> str:
+        return f"{job}: {error}"
+
+    results = list(in_processes(2, raise_of_two_parts, range(9), failed))
+    assert results == [0, "1: a worker failed (OfTwoParts: salt and pepper)", *range(2, 9)]
 
 
 @pytest.mark.parametrize("size", [1, 1 << 20])

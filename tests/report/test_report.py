@@ -183,7 +183,7 @@ def test_skipped_tests_are_counted_by_reason() -> None:
 
 
 def test_the_run_names_the_command_with_and_without_its_selection() -> None:
-    command = Command("x:Y", ("--bpe-strict",), selecting=("--bpe-section", "MERGE"))
+    command = Command("x:Y", {"--bpe-strict": ""}, selecting=("--bpe-section", "MERGE"))
     run = made(command=command, selected=True, part="MERGE", seed=3)["run"]
     assert run["command"] == "pytest conformance --adapter x:Y --bpe-strict --bpe-section MERGE"
     assert run["base"] == "pytest conformance --adapter x:Y --bpe-strict"

@@ -311,6 +311,21 @@ def test_a_separate_trainer_completes_a_class(project: Project) -> None:
     assert states(result)["train-low"] == "PASSED"
 
 
+def test_two_corpora_of_one_name_are_two_tests(project: Project) -> None:
+    project.write("one/x.txt", "hello world\n")
+    project.write("two/x.txt", ".\n")
+    result = project.judge("mine:Greedy", "--bpe-corpus", "one/x.txt", "--bpe-corpus", "two/x.txt", "-k", "corpus")
+    assert result.ret == pytest.ExitCode.TESTS_FAILED
+    result.stdout.fnmatch_lines(
+        ["FAILED corpus-x.txt", "corpus        corpus-x.txt: failed", "corpus        corpus-x.txt-2: equal"]
+    )
+
+
+def test_a_run_without_a_terminal_has_its_exit_status(project: Project) -> None:
+    assert project.judge("mine:Greedy", "-p", "no:terminal").ret == pytest.ExitCode.TESTS_FAILED
+    assert project.judge("textbook", "-p", "no:terminal").ret == pytest.ExitCode.OK
+
+
 def test_a_wrong_answer_on_real_text_is_a_failure(project: Project) -> None:
     project.write("book.txt", "hello world\n")
     result = project.judge("mine:Greedy", "--bpe-corpus", "book.txt", "-k", "corpus")

@@ -107,7 +107,8 @@ def failed(adapter: str, test: str, options: tuple[str, ...]) -> tuple[Mismatch,
         mismatch = judge(cases()[test], implementation)
     assert mismatch is not None
     spelled, fixed = implementation.spellings, implementation.fixed_model is not None
-    command = Command(adapter, options, (), (), spelled, fixed, implementation.returns_pair)
+    named = {options[0]: options[1]} if options else {}
+    command = Command(adapter, named, (), (), spelled, fixed, implementation.returns_pair)
     return mismatch, command
 
 
@@ -161,6 +162,18 @@ def test_a_failure_that_cannot_be_reproduced_has_no_command(project: Path) -> No
     training = Question("train", None, {"text": "a", "vocab_size": 257, "special_tokens": []})
     assert not reproduce.one_line(training, other)
     assert not reproduce.program(training, other)
+
+
+def test_a_program_can_import_a_module_whose_name_is_not_ascii(project: Path) -> None:
+    mismatch, command = failed(*FAILURES[0])
+    case = cases()[FAILURES[0][1]]
+    outcome = Outcome(case.id, "case", case.title, "failed", case.clause, case.conformance_class, mismatch)
+    (project / "t\u00f6k.py").write_text("from student import *\n", "utf-8")
+    command = replace(command, adapter=f"t\u00f6k:{command.adapter.partition(':')[2]}")
+    tested = run_result.Tested("", "", "", "", None, {}, frozenset())
+    assert reproduce.save(mismatch.asked, "x", RunResult(tested, command, {}, [outcome], programs=project))
+    done = subprocess.run([sys.executable, "x.py"], cwd=project, capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == str(printed(mismatch))
 
 
 def test_command_prints_the_saved_files(project: Path) -> None:

@@ -14,7 +14,7 @@ from ..document import Document, explained
 from .markup import visible
 
 CORPUS = "corpus"
-FINDINGS = ("bug", "limit", "convention", "open")
+FINDINGS = ("bug", "limit", "convention", "advice", "open")
 STATES = {
     "error": "e",
     "failed": "f",
