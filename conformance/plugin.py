@@ -87,7 +87,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help="read known failures from a YAML file of lines `id: reason`; an unlisted failure fails the run, and so "
         "does a listed test that passes",
     )
-    how.addoption("--bpe-write-known-failures", metavar="FILE", help="write the failures of this run as known failures")
+    how.addoption(
+        "--bpe-write-known-failures",
+        metavar="FILE",
+        help="write the failures of this run as known failures; keep the reasons, and the tests that do not run",
+    )
     how.addoption(
         "--bpe-report",
         metavar="PATH",

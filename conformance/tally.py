@@ -41,7 +41,7 @@ class Verdict:
         must: how many tests of a MUST ran; `failed`, `known` and `errors` of them did not pass.
         should: how many tests of a SHOULD ran; `broken` of them did not pass.
         stale: how many passed and are listed as known failures. That fails the run, but not the class.
-        elsewhere: how many tests of a MUST fail because of another class, and count there.
+        elsewhere: how many tests of a MUST fail only because another class is incorrect. They do not count.
     """
 
     name: str
@@ -72,7 +72,7 @@ class Verdict:
         else:
             text = f"PASS: {self.must - self.elsewhere} MUST tests pass"
         if self.elsewhere:
-            text += f"; {self.elsewhere} fail because of another class, and count there"
+            text += f"; {self.elsewhere} more fail only because another class is incorrect"
         text += f"; {self.broken} of {self.should} SHOULD tests fail" if self.broken else ""
         return text + (f"; {self.stale} that pass are listed as known failures" if self.stale else "")
 

@@ -10,6 +10,7 @@ import traceback
 SHOWN = 4
 """How many frames are shown, the innermost ones."""
 _LONGEST_LINE = 500
+_OUR_MODULE = "/protocol.mjs:"
 _PYTHON_FILE = re.compile('(?<=^File ")[^"]+')
 _PACKAGE = __name__.partition(".")[0]
 _UNDER_TEST = tuple(f"{_PACKAGE}.{name}" for name in ("adapters.packages", "known_bugs", "reference"))
@@ -37,14 +38,16 @@ def frames(error: BaseException) -> list[str]:
 
 
 def remote(text: str) -> list[str]:
-    """Return the innermost lines of a traceback, or of an error output, that another process wrote."""
+    """Return the innermost lines of a traceback, or of an error output, that another process wrote, innermost last."""
     lines = [line.strip() for line in text.splitlines() if line.strip(" ^~")]
     lines = [_PYTHON_FILE.sub(lambda found: as_imported(found[0]), line)[:_LONGEST_LINE] for line in lines]
-    innermost = next((index for index, line in enumerate(lines) if line.startswith("at ")), None)
-    if innermost is None:
+    first = next((index for index, line in enumerate(lines) if line.startswith("at ")), None)
+    if first is None:
         return lines[-SHOWN:]
-    first = max(innermost - 1, 0)  # JavaScript and Java name the error, then the innermost frame, then its callers
-    return lines[first : first + SHOWN]
+    error = lines[:first][-1:]  # JavaScript and Java name the error, then the innermost frame, then its callers
+    frames = [line.removeprefix("at ") for line in lines[first:] if line.startswith("at ")]
+    theirs = [line for line in frames if _OUR_MODULE not in line] or frames
+    return [*error, *reversed(theirs[: SHOWN - 1])]
 
 
 def as_imported(filename: str) -> str:

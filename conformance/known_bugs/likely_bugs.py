@@ -197,7 +197,12 @@ def _causes(
     clauses = {name: case.clause.id for name, case in golden.items()} | {bug.id: bug.clause for bug in bugs.values()}
     known = declared_bugs.with_trainings(matrix.read(), answers, [golden[one.test] for one in tested], declared)
     without_value = {one.test for one in tested if one.mismatch and isinstance(one.mismatch.answer, _NO_VALUE)}
-    likely = partial(ranked, answers, [one.test for one in tested], known, clauses, without_value=without_value)
+    raised = _with_same_error(failing)
+
+    def likely(tests: Collection[str]) -> list[Likeness]:
+        found = ranked(answers, [one.test for one in tested], known, clauses, tests, without_value)
+        return [one for one in found if not _is_part_of_an_error(one.cases, raised)]
+
     found = likely(left.keys() & golden)
     voted = _conventions([one for one in failing if one.test in golden], tested, golden, declared)
     for conventions, tests, against in voted:
@@ -384,14 +389,29 @@ def _value(case: Case, conventions: Mapping[str, str]) -> Mapping[str, object] |
 
 def same_errors(left: Sequence[Outcome], total: int) -> list[ErrorCause]:
     """Return the errors that many of the failures `left`, of `total`, raise, by type and line."""
+    return [
+        ErrorCause(error.message, error.traceback[-1] if error.traceback else "", tuple(tests))
+        for error, tests in sorted(_by_error(left), key=lambda alike: -len(alike[1]))
+        if len(tests) >= max(SAME_ERROR, SAME_ERROR_SHARE * total)
+    ]
+
+
+def _by_error(failing: Iterable[Outcome]) -> Collection[tuple[Refusal, list[str]]]:
+    """Return each error that a failure raises, by type and line, and the tests that raise it."""
     raised: dict[tuple[str, str], tuple[Refusal, list[str]]] = {}
-    for one in left:
+    for one in failing:
         answer = one.mismatch.answer if one.mismatch is not None else None
         if isinstance(answer, Refusal):
             key = answer.kind, answer.traceback[-1] if answer.traceback else answer.message
             raised.setdefault(key, (answer, []))[1].append(one.test)
-    return [
-        ErrorCause(error.message, error.traceback[-1] if error.traceback else "", tuple(tests))
-        for error, tests in sorted(raised.values(), key=lambda alike: -len(alike[1]))
-        if len(tests) >= max(SAME_ERROR, SAME_ERROR_SHARE * total)
-    ]
+    return raised.values()
+
+
+def _with_same_error(failing: Iterable[Outcome]) -> dict[str, Set[str]]:
+    """Return test → the tests that raise the same error, with the test itself."""
+    return {test: set(tests) for _, tests in _by_error(failing) for test in tests}
+
+
+def _is_part_of_an_error(cases: Set[str], raised: Mapping[str, Set[str]]) -> bool:
+    """Return whether most tests that raise the same error as the cases are not among them: the error is the cause."""
+    return all(case in raised and len(cases & raised[case]) < HALF * len(raised[case]) for case in cases)

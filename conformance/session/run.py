@@ -324,10 +324,11 @@ class Run(Setup):
         if not file:
             return
         tested = {name for name, one in self.outcomes.items() if one.state != "skipped"}
-        failures = {name: reason for name, reason in self.known_failures.items() if name not in tested}
+        reasons = {**self.listed_before, **self.known_failures}
+        failures = {name: reason for name, reason in reasons.items() if name not in tested}
         for one in self._in_order():
             if one.state in ("failed", "known failure") and one.clause is not None and not one.stale:
-                failures[one.test] = self.known_failures.get(one.test) or f"fails {one.clause.id}; not investigated yet"
+                failures[one.test] = reasons.get(one.test) or f"fails {one.clause.id}; not investigated yet"
         try:
             known_failures.write(Path(file), failures)
             self.implementation.note(f"{file} lists {counted(len(failures), 'known failure')} now")

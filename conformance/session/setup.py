@@ -47,6 +47,7 @@ class Setup:
         fuzzing: the time of `--bpe-fuzz`, or None.
         late: operation → how many of its cases had no answer in time.
         known_failures: test → reason.
+        listed_before: the entries of the file that `--bpe-write-known-failures` replaces.
     """
 
     def __init__(self, config: pytest.Config) -> None:
@@ -94,6 +95,7 @@ class Setup:
         if written and (Path(written).is_dir() or not Path(written).absolute().parent.is_dir()):
             raise SpecError(f"{written}: cannot write here: name a file in an existing directory")
         self.known_failures = known_failures.read(Path(listed), ids) if listed else {}
+        self.listed_before = known_failures.read(Path(written), ids) if written and Path(written).exists() else {}
 
 
 def _with_pack(spec: Spec, config: pytest.Config) -> Spec:

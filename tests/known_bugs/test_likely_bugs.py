@@ -230,6 +230,27 @@ def test_error_in_few_failures_is_not_a_cause() -> None:
     assert _raising(6, 61).causes == ()
 
 
+def test_a_bug_is_not_named_for_a_few_of_the_tests_that_raise_one_error() -> None:
+    (bug,) = [bug for bug in known_bugs() if bug.id == "empty-list-not-decoded"]
+    cases = [*_about(bug.clause), *[case for case in _cases() if case.op == "decode"][:40]]
+    cases = list({case.id: case for case in cases}.values())
+    row = read().answers[bug.id]
+
+    def causes(broken: Iterable[Case]) -> list[type]:
+        error = Refusal("TypeError", "TypeError: no decoder", ("tok.py:3 in decode: raise TypeError",))
+        failing = {case.id for case in broken}
+        return [
+            type(cause)
+            for cause in diagnose(
+                [_outcome(case, error) if case.id in failing else _outcome(case, None, "passed") for case in cases],
+                cases,
+            ).causes
+        ]
+
+    assert causes([case for case in cases if case.id in row]) == [BugCause]
+    assert causes([case for case in cases if case.op == "decode"]) == [ErrorCause]
+
+
 def test_warnings_are_explained_if_nothing_fails() -> None:
     cases = _cases()[:6]
     error = Refusal("ValueError", "ValueError: no", ("tok.py:3 in encode: raise",))

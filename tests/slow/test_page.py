@@ -259,7 +259,7 @@ def test_the_data_contain_each_text_once() -> None:
 
 
 def test_the_command_of_a_case_leaves_out_what_selected_a_part() -> None:
-    one = report(command=Command("x:Y", ("--bpe-strict",), selecting=("--bpe-section", "MERGE")))
+    one = report(command=Command("x:Y", {"--bpe-strict": ""}, selecting=("--bpe-section", "MERGE")))
     made = data(parsed(page.text([one])))
     assert made["implementations"][0]["command"] == "pytest conformance --adapter x:Y --bpe-strict"
 

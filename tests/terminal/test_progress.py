@@ -57,7 +57,10 @@ def made(monkeypatch: pytest.MonkeyPatch, verbose: int = 0, capture: str = "fd",
     writer = SimpleNamespace(_file=Terminal(), width_of_current_line=0)
     option = SimpleNamespace(verbose=verbose)
     config: Any = SimpleNamespace(
-        option=option, get_terminal_writer=lambda: writer, getoption=lambda name, default: capture
+        option=option,
+        pluginmanager=SimpleNamespace(hasplugin=lambda name: name == "terminalreporter"),
+        get_terminal_writer=lambda: writer,
+        getoption=lambda name, default: capture,
     )
     return progress.Progress(config), writer
 
