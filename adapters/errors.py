@@ -76,7 +76,7 @@ class ProtocolError(BridgeError):
 
 
 class RemoteError(RemoteFailure):
-    """The implementation raised an exception; its process goes on.
+    """The implementation raised an exception; its process continues.
 
     Attributes:
         type: the name of the exception's class, in the program's own language.

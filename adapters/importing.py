@@ -1,4 +1,4 @@
-"""Imports modules and finds the objects in them, or raises an error of one line that says what is wrong."""
+"""Imports modules and finds the objects in them, or raises a one-line error that says what is wrong."""
 
 from __future__ import annotations
 

@@ -66,7 +66,7 @@ BUILT_IN: dict[str, str] = {
 }
 """Short name → `module:attribute`."""
 SHAPES: dict[str, Callable[[str], object]] = {"cs336": cs336, "minbpe": minbpe, "encoding": encoding}
-"""Prefix → makes an adapter of what follows it."""
+"""Prefix → a function that makes an adapter from the words after the prefix."""
 _LISTED = 8
 _NAMES_ERROR = re.compile(r"[Ee]rror|Exception|panicked")
 _POSITION = re.compile(r"at |File ")

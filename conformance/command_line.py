@@ -49,7 +49,7 @@ def print_error(message: str) -> None:
 
 
 def discard(stream: TextIO) -> None:
-    """Discard what could not be written; otherwise the interpreter tries again when it exits, and complains."""
+    """Discard what could not be written; otherwise the interpreter tries again when it exits, and reports an error."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 

@@ -370,7 +370,7 @@ class TrainingDivergence:
 
 @dataclass(frozen=True)
 class VocabDivergence:
-    """Tokens that a vocabulary lacks, or has too often."""
+    """Tokens that a vocabulary lacks, and tokens that it must not have."""
 
     missing: tuple[bytes, ...]
     surplus: tuple[bytes, ...]
@@ -426,14 +426,14 @@ Divergence: TypeAlias = (
 
 @dataclass(frozen=True)
 class Dependence:
-    """Another part of the implementation gives the same wrong answer alone.
+    """Another part of the implementation gives the same incorrect answer alone.
 
     Attributes:
         kind: `construct`: the constructor raises an error, or changes entries of the vocabulary; `encode`: encode of
-            the whole text is wrong in the same way; `segment`: the text between special tokens is encoded wrong alone;
-            `pre-tokens`: each pre-token alone is encoded correctly, so the split is wrong; `segments`: each segment
-            alone is encoded correctly, so finding special tokens is wrong; `undisturbed`: the answer without the
-            disturbance is wrong already.
+            the whole text is incorrect in the same way; `segment`: encode of the text between special tokens is
+            incorrect; `pre-tokens`: encode of each pre-token is correct, so the split is incorrect; `segments`: encode
+            of each segment is correct, so the search for special tokens is incorrect; `undisturbed`: the answer without
+            the disturbance is already incorrect.
         text: the text that shows it.
     """
 
@@ -448,8 +448,8 @@ class Mismatch:
     Attributes:
         asked: the question.
         expected: what is correct.
-        answer: what came back.
-        divergence: where and why the two part.
+        answer: the actual answer.
+        divergence: where and why the two differ.
         depends_on: the other part that fails alone too.
         conventions: the smallest sets of (convention, value) pairs, not declared, under which the answer is correct.
         compared: the answer to the case as it is stored, with the default ids; None if that is `answer`.
@@ -479,10 +479,10 @@ class Outcome:
         test: its id.
         kind: `case`, `property` or `corpus`.
         title: what it tests, in one line.
-        state: what became of it.
+        state: passed, failed, and so on.
         clause: the rule that it tests; None for a corpus.
         conformance_class: the class whose verdict it counts in.
-        mismatch: the wrong answer; None if it passed, was skipped, or the suite itself failed.
+        mismatch: the incorrect answer; None if it passed, was skipped, or the suite itself failed.
         seconds: time spent inside the implementation, without the calls that only explain a failure or shrink it.
         reason: why it was skipped, or the reason in the list of known failures.
         stale: whether it is listed as a known failure and passes.
@@ -521,7 +521,7 @@ class Outcome:
 
     @property
     def fingerprint(self) -> str:
-        """Of the wrong answer, or ""."""
+        """The fingerprint of the incorrect answer, or ""."""
         return self.mismatch.fingerprint if self.mismatch else ""
 
     @property

@@ -108,7 +108,7 @@ class Command:
 
     @property
     def always_passed(self) -> list[str]:
-        """What is passed in place of special tokens where there are none."""
+        """The argument that is passed if there are no special tokens."""
         return ["None"] if self.adapter.startswith("cs336:") else []
 
 

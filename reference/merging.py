@@ -70,9 +70,9 @@ def merge_by_scan(word: Sequence[int], ranks: Ranks) -> list[int]:
 
 
 def merge_by_rank(word: Sequence[int], ranks: Ranks) -> list[int]:
-    """Merge rank by rank, all places of a rank from left to right, over a linked list: O(n log n).
+    """Merge rank by rank, all positions of a rank from left to right, over a linked list: O(n log n).
 
-    Where the table is out of order, a merge can create a pair of lower rank. Then one place is merged at a time.
+    Where the table is out of order, a merge can create a pair of lower rank. Then one position is merged at a time.
 
     >>> merge_by_rank([97, 98, 99], Ranks([(98, 99), (97, 98)], [256, 257]))
     [97, 256]
@@ -101,7 +101,7 @@ def merge_by_rank(word: Sequence[int], ranks: Ranks) -> list[int]:
             places = [here]
         (left, right), new = pair_of[rank], result_of[rank]
         for place in places:
-            # A place is out of date if its pair, or one beside it, has been merged since.
+            # A position is out of date if its pair, or one beside it, has been merged since.
             if tokens[place] == left and tokens[gone := following[place]] == right:
                 tokens[place] = new
                 tokens[gone] = None

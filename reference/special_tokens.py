@@ -101,12 +101,12 @@ class SpecialTokens:
         """Return the longest token with which `text` starts, or ""."""
         place = bisect_right(self._sorted, text)
         token = self._sorted[place - 1] if place else ""
-        # Between the wanted token and `text`, which starts with it, the sorted list has only tokens that do so, too.
+        # All tokens between the result and `text` in the sorted list start with the result, as `text` does.
         if not text.startswith(token):
             token = self._shorter[token]
         if text.startswith(token):
             return token
-        # The wanted token is in what both begin with: it is the first token that begins so, or in front of that one.
+        # The result is a prefix of what both start with: the first token that starts so, or `_shorter` of that one.
         size = bisect_left(range(1, len(token) + 1), True, key=lambda length: not text.startswith(token[:length]))
         first = self._sorted[bisect_left(self._sorted, text[:size])]
         return first if len(first) == size else self._shorter[first]

@@ -113,7 +113,7 @@ def _not_flushed(operation: str, late: bytes, process: Process) -> HangError:
 
 
 class Program:
-    """The program under test, which is started, and whose model is loaded, when needed.
+    """The program under test. It is started, and its model is loaded, when a step needs them.
 
     Attributes:
         hello: its answer to the first start.

@@ -114,7 +114,7 @@ class Server:
             result = operation(request) if request["op"] == "start" else _undisturbed(operation, request)
             return wire.dump({"seq": sequence, "result": result})
         except MemoryError as error:
-            self._spare.clear()  # a clause of its own, and first: no memory is left for a tuple of two classes
+            self._spare.clear()  # separate, and first: no memory is left for a tuple of two classes
             return self._out_of_memory(sequence, error)
         except NotImplementedError as error:
             return wire.dump({"seq": sequence, "not_claimed": str(error) or "NotImplementedError"})
@@ -261,10 +261,10 @@ class Server:
 
 
 def _undisturbed(operation: Callable[[Mapping[str, Any]], Any], request: Mapping[str, Any]) -> Any:
-    """Run the block, then restore the current directory and the locale.
+    """Perform an operation, then restore the current directory and the locale.
 
     Raises:
-        Disturbance: if one of them was changed.
+        Disturbance: if the operation changed one of them.
     """
     directory, language = _directory(), locale.setlocale(locale.LC_ALL)
     changed = ""

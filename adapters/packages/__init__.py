@@ -59,7 +59,7 @@ class Table(NamedTuple):
 
 @contextmanager
 def temporary_file(name: str, data: bytes) -> Iterator[str]:
-    """Yield the path of a file that holds `data` until the end of the block."""
+    """Yield the path of a file that contains `data` until the end of the block."""
     with tempfile.TemporaryDirectory(prefix="bpe-conformance-") as folder:
         path = Path(folder, name)
         path.write_bytes(data)

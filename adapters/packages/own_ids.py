@@ -23,7 +23,7 @@ class OwnIds:
     Attributes:
         vocab: id → bytes as given, plus missing special tokens at max(ids)+1, +2, ….
         pairs: pair of own ids → own id, in order of rank.
-        tokens: own id → bytes of all but the special tokens: bytes, merges, and tokens that no merge makes.
+        tokens: own id → bytes of all but the special tokens: bytes, merges, and tokens that no merge produces.
         special: special token → own id; these are the largest ids.
 
     Args:
@@ -32,8 +32,8 @@ class OwnIds:
         special_tokens: in any order.
 
     Raises:
-        ValueError: if the vocabulary lacks a byte or the result of a merge, or if a merge repeats or has a part that
-            nothing makes: a mapping of pairs cannot hold it.
+        ValueError: if the vocabulary lacks a byte or the result of a merge, or if a mapping of pairs cannot represent a
+            merge: it repeats, or no byte or merge produces one of its parts.
     """
 
     def __init__(

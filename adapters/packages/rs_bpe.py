@@ -26,7 +26,7 @@ class Cl100kTokenizer:
 
     def decode(self, ids: Sequence[int]) -> str:
         text: str | None = self._tokenizer.decode(list(ids))
-        if text is None:  # as for bytes that are not UTF-8
+        if text is None:  # for example for bytes that are not UTF-8
             raise ValueError("rs-bpe's decode returned None")
         return text
 

@@ -58,7 +58,7 @@ def write_tokenizer_json(
 
 
 def _unspelled(text: str) -> bytes | None:
-    """Return the bytes as which the format's spelling reads the text of a special token."""
+    """Return the bytes that the text of a special token spells in the byte map, or None if it spells none."""
     try:
         return unspell(text)
     except ValueError:

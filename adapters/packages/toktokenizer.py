@@ -16,7 +16,7 @@ toktokenizer = require("toktokenizer")
 class Tokenizer(OwnIdsTokenizer):
     """`toktokenizer.BPETokenizer`, loaded from a file in its own format.
 
-    It does not split the text. It assigns ids to special tokens itself, and these can be those of bytes.
+    It does not split the text. It assigns ids to special tokens itself, and they can equal the ids of bytes.
     """
 
     version = version("toktokenizer")

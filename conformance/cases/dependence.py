@@ -22,20 +22,20 @@ from .skipping import adapted
 
 MOST_PIECES = 16
 MOST_PARTS = 16
-"""The most parts of a stream that are looked for."""
+"""The most parts of a stream that the search finds."""
 LONGEST_IN_PARTS = 10_000
-"""In characters. Parts of longer streams are not looked for: the search encodes the text dozens of times."""
+"""In characters. Longer streams are not searched for parts, because the search encodes the text dozens of times."""
 AT_ENDS = 8
-"""How many ids at the end of a text a fault may change there alone."""
+"""The most ids that a fault changes only because they are at the end of a text."""
 
 
 def explained(case: Case, mismatch: Mismatch, implementation: Implementation) -> Mismatch:
-    """Return `mismatch`, with the part of the implementation that causes it, if that part is wrong on its own."""
+    """Return `mismatch`, with the part of the implementation that causes it, if that part alone is incorrect, too."""
     case = adapted(case, implementation) or case
     try:
         with implementation.time_limit(is_diagnosis=True):
             found = _dependence(case, mismatch, implementation)
-    except (CallFailed, TimedOut, ValueError):  # the textbook raises the last for tables and special tokens
+    except (CallFailed, TimedOut, ValueError):  # the textbook rejects a table or a special token
         return mismatch
     return mismatch if found is None else replace(mismatch, depends_on=found)
 
@@ -65,7 +65,7 @@ def _dependence(case: Case, mismatch: Mismatch, implementation: Implementation) 
 
 
 def _constructor_fails(case: Case, mismatch: Mismatch, implementation: Implementation) -> bool:
-    """Find out whether the constructor raised the error, or gave wrong ids to special tokens without entries."""
+    """Find out whether the constructor raised the error, or gave incorrect ids to special tokens without entries."""
     model = case.model
     assert model is not None
     try:
@@ -102,7 +102,7 @@ def _holds_what_it_saved(mismatch: Mismatch, model: Model, implementation: Imple
 
 
 def _of_batch(mismatch: Mismatch, model: Model, implementation: Implementation) -> Dependence | None:
-    """Find out whether `encode` alone gives the same error, or the same wrong rows, as the batch."""
+    """Find out whether `encode` alone gives the same error, or the same incorrect rows, as the batch."""
     texts = mismatch.asked.input["texts"]
     if not isinstance(mismatch.answer, Rows):
         alone = (_on_encode(text, model, implementation, mismatch.answer) for text in texts)
@@ -118,7 +118,7 @@ def _of_batch(mismatch: Mismatch, model: Model, implementation: Implementation) 
 
 
 def _on_encode(text: str, model: Model, implementation: Implementation, got: Answer) -> Dependence | None:
-    """Find out whether `encode` of the whole text gives the same wrong answer as a stream, a batch or files."""
+    """Find out whether `encode` of the whole text gives the same incorrect answer as a stream, a batch or files."""
     if "encode" not in implementation.capabilities:
         return None
     alone = _encoded(text, model, implementation)
@@ -126,7 +126,7 @@ def _on_encode(text: str, model: Model, implementation: Implementation, got: Ans
 
 
 def _on_parts(text: str, model: Model, implementation: Implementation, got: Answer) -> Dependence | None:
-    """Find out whether `encode` gives a stream's wrong answer, part by part, though the stream cuts at correct places.
+    """Find out whether `encode` gives the incorrect ids of a stream, part by part, although the stream cuts correctly.
 
     The end of each part is found by bisection: `encode` of a longer text no longer gives the ids that come next. The
     last ids of a text are left out at first, because a fault can change them at any end.
@@ -167,7 +167,7 @@ def _on_parts(text: str, model: Model, implementation: Implementation, got: Answ
 
 
 def _on_pieces(text: str, section: str, model: Model, implementation: Implementation) -> Dependence | None:
-    """Find out whether the parts of a text, each encoded alone, have wrong ids, or all have the correct ones."""
+    """Find out whether the parts of a text, each encoded alone, have incorrect ids, or all have the correct ids."""
     if section == "SPLIT":
         return None
     right = oracle(model, implementation.conventions)

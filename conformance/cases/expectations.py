@@ -236,7 +236,7 @@ def encoded(model: Model, text: str, lookup: str, pattern: str, **chosen: Collec
     """Return tokens and ids of `text` by the oracle.
 
     Raises:
-        ValueError: if it holds what `chosen` disallows.
+        ValueError: if the text contains a token that `chosen` disallows.
     """
     tokenizer = oracle(model, {"lookup": lookup, "pattern": pattern})
     ids = tokenizer.encode(text, **chosen)

@@ -52,7 +52,7 @@ def skip_reason(case: Case, implementation: Implementation) -> str | None:
 
 OTHER_SPLIT = "GPT-2's split (another pattern is declared)"
 LONGEST_PRE_TOKEN = 2048
-"""Bytes. An encoder may refuse a longer one (LAW-LONG-2)."""
+"""In bytes. An encoder may reject a longer pre-token (LAW-LONG-2)."""
 ANY_SPLIT = ("SPLIT-DEFAULT-1", "SPLIT-FENCE-1", "SPLIT-LOSSLESS-1", "SPLIT-NAME-1")
 """The clauses of the section SPLIT that hold for every pattern."""
 

@@ -33,7 +33,7 @@ from . import divergence
 from .expectations import expression, question, read_merges, training_key, value_for
 
 MOST_COUNTED = 1_000_000
-"""Characters × entries of a training of which the pairs are counted again."""
+"""The largest training, in characters × entries, whose pairs are counted again."""
 
 
 def judge(case: Case, implementation: Implementation, stored: Case, tries_conventions: bool = True) -> Mismatch | None:

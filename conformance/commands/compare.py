@@ -44,7 +44,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 @dataclass
 class Side:
-    """One of the two.
+    """One of the two tokenizers.
 
     Attributes:
         implementation: the implementation.
@@ -68,7 +68,7 @@ class Side:
                 began = time.perf_counter()
                 ids = self.proxy.encode(text)
         except (CallFailed, TimedOut) as fault:
-            self.proxy = None  # if it runs in a process of its own, that may have ended; a new one starts
+            self.proxy = None  # its process may have ended; the next call starts a new one
             return str(fault)
         self.seconds += time.perf_counter() - began
         self.tokens += len(ids)
@@ -129,7 +129,7 @@ def _side(one: Implementation, other: Implementation, options: argparse.Namespac
 
 
 def _supports(one: Implementation, pattern: str) -> bool:
-    """Whether it supports a pattern: one without a name, if it takes others as regular expressions."""
+    """Return whether a tokenizer supports a pattern. A pattern without a name is passed as a regular expression."""
     names = {"gpt2", *(capability.removeprefix("pattern:") for capability in one.capabilities)}
     if pattern.startswith(OWN) and any(one.spellings.get(name) == PATTERNS.get(name, "") for name in names):
         one.spellings[pattern] = PATTERNS[pattern]

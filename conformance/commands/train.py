@@ -128,7 +128,7 @@ def _check_superbpe(options: argparse.Namespace, least: int) -> None:
 
 
 def _rehearse(options: argparse.Namespace, formats: Iterable[str]) -> None:
-    """Check that the result can be written, with a model without merges."""
+    """Check the options and the output directory before training: make the files of a model without merges."""
     special = SpecialTokens(options.special).tokens
     tokens = [bytes([byte]) for byte in range(256)] + [one.encode("utf-8") for one in special]
     if options.vocab_size < len(tokens):

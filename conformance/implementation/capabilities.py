@@ -23,7 +23,7 @@ _WITH_SPECIAL = read_model({"merges": [["a", "b"]], "special_tokens": ["<|e|>"],
 def settle(factory: Factory) -> frozenset[str]:
     """Return the capabilities of an implementation; its spellings of patterns and its notes are added to the factory.
 
-    They are, of the methods of the protocol, those that it has and that do not raise `NotImplementedError`;
+    The capabilities are: each method of the protocol that exists and does not raise `NotImplementedError`;
     `allowed_special`, if `encode` has the parameters `allowed_special` and `disallowed_special`; `special` and
     `train-special`, if the constructor and `train` accept special tokens; `pattern:NAME` and `train-pattern:NAME` for
     each pattern other than GPT-2's; `shared memory`, if it runs in this process.
@@ -174,7 +174,7 @@ class _Prober:
         return self._factory.build(model).encode("xab") == [120, 256]
 
     def _trains_with(self, pattern: str) -> bool:
-        """Return whether a pair is learned: a wrong one shows in the tests, not as a missing capability."""
+        """Return whether training learns a pair, even an incorrect one: the tests report that."""
         return bool(self._factory.train("ab ab ab", 257, [], pattern).merges)
 
 
@@ -195,7 +195,7 @@ _CALLS: dict[str, Callable[[TokenizerProxy], object]] = {
 
 
 def _is_like_minbpe(target: Any) -> bool:
-    """Whether it is a class whose instances train, encode and decode, and start without a table."""
+    """Return whether `target` is a class without constructor arguments whose instances train, encode and decode."""
     if not isinstance(target, type) or not all(callable(getattr(target, name, None)) for name in ("encode", "decode")):
         return False
     try:

@@ -21,8 +21,8 @@ def kept() -> Iterator[list[str]]:
     Environment variables that it adds stay, because it may set them in its first call and need them later.
 
     Yields:
-        A list. After the block it holds a line for each change that the spec forbids (ERROR-STATE-3): of the current
-        directory and of the locale.
+        A list. After the block it contains a line for each change of the current directory or the locale, which
+        ERROR-STATE-3 forbids.
     """
     changes: list[str] = []
     directory, categories, variables, handlers = _directory(), _locale(), dict(os.environ), _handlers()

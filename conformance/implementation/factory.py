@@ -35,7 +35,7 @@ class Trained:
     proxy: TokenizerProxy | None = field(default=None, compare=False)
 
     def tokenizer(self) -> TokenizerProxy | None:
-        """Return the tokenizer if it encodes; one in another process has to be asked."""
+        """Return the tokenizer if it encodes. Only a call shows this for a tokenizer in another process."""
         if self.proxy is None or not self.proxy.has("encode"):
             return None
         try:
@@ -141,9 +141,8 @@ class Factory:
     def time_limit(self, timeout_factor: float = 1, is_diagnosis: bool = False) -> Iterator[Clock]:
         """Limit the calls within the block to `timeout_factor` times the limit of a case; only calls count.
 
-        An infinite one around many others prepares the process once for all of them.
-
-        If an implementation in another process does not run, it is started first, which costs no time either.
+        An infinite limit around many others prepares the process once for all of them. If an implementation in another
+        process is not running, it is started first, which does not count either.
 
         Args:
             timeout_factor: as above.
@@ -173,7 +172,7 @@ class Factory:
         self.target.client.time_limit = remaining
 
     def call(self, what: str, function: Callable[..., T], /, *arguments: Any, **keywords: Any) -> T:
-        """Call the implementation as `calls.call` does; outside any finite time limit, within that of one case.
+        """Call the implementation as `calls.call` does. Outside any finite time limit, the limit of one case applies.
 
         Raises:
             CallFailed: as `calls.call` raises it.
@@ -211,7 +210,7 @@ class Factory:
         return TokenizerProxy(self.call(what, self.target, *arguments, **keywords), self.call)
 
     def note(self, line: str) -> None:
-        """Add a line to the notes, unless they have it already."""
+        """Add a line to the notes, unless they contain it."""
         if line not in self.notes:
             self.notes.append(line)
 

@@ -71,7 +71,7 @@ class Implementation(Factory):
 
     @contextlib.contextmanager
     def kept_watchdog(self) -> Iterator[None]:
-        """Keep the watchdog between tests within the block: its thread takes longer to start and end than most tests.
+        """Keep the watchdog running between tests: its thread takes longer to start and end than most tests.
 
         `stop_watchdog` stops it before something else takes long.
         """

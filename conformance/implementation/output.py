@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from bpe_conformance.fixtures.one_line import ascii_only
 
 KEPT = 64 * 1024
-"""Bytes that are kept of what one item writes to its standard output, and of its standard error."""
+"""The most bytes that are kept of the standard output of one item, and of its standard error."""
 LARGEST_FILE = 1 << 30
-"""Bytes that a file may grow to meanwhile."""
+"""The most bytes of a file that the implementation writes."""
 CUT = b"\n... the rest is cut\n"
 
 
@@ -35,13 +35,13 @@ def bounded(captured: bool) -> Iterator[None]:
 
 
 def shown(text: str) -> str:
-    """Return captured output without characters that a terminal obeys, or that a page or an XML file refuses."""
+    """Return captured output without characters that control a terminal, or that HTML and XML do not allow."""
     return ascii_only(text.replace("\t", "    ")[: KEPT + len(CUT)])[: KEPT + len(CUT)]
 
 
 @contextlib.contextmanager
 def _file_size_limit() -> Iterator[None]:
-    """Let no write go beyond `LARGEST_FILE` (POSIX): a flood into a captured stream would fill the disk."""
+    """Limit files to `LARGEST_FILE` (POSIX): endless output into a captured stream would fill the disk."""
     try:
         import resource
     except ImportError:

@@ -37,7 +37,7 @@ class TokenizerProxy:
         return self._call(name, hasattr, self.instance, name)
 
     def returned(self, method: str, *arguments: Any, **keywords: Any) -> Any:
-        """Return the object itself that a method returns, for tests of what happens to it. Its type may be wrong."""
+        """Return the object itself that a method returns, for tests that change it. It can have any type."""
         return self._call(f"{method}(...)", lambda: getattr(self.instance, method)(*arguments, **keywords))
 
     def encode(self, text: str) -> list[int]:
@@ -105,7 +105,7 @@ class TokenizerProxy:
         self._call("encode_iterable(...)", read)
 
     def streams_in_turn(self, *many: Iterable[str]) -> list[list[int]]:
-        """Return the ids of several streams, of which one id each is read in turn."""
+        """Return the ids of several streams, which are read in turn, one id at a time."""
 
         def read() -> list[list[int]]:
             streams = [self._begin(chunks) for chunks in many]

@@ -57,7 +57,7 @@ class Clock:
     Attributes:
         limit: seconds that all calls together may take, or infinity.
         seconds: seconds that they have taken so far.
-        judged: those of them without the calls of a diagnosis.
+        judged: the same without the calls of a diagnosis.
         is_diagnosis: whether the calls from now on only explain a failure.
         longest_call: seconds that the longest of the completed calls took.
         last_call: seconds that the latest call took.
@@ -89,12 +89,12 @@ class Clock:
 
     @property
     def _tightest(self) -> Clock:
-        """This clock or, if less time is left there, one of those around it."""
+        """The clock with the least time left: this one, or one of those around it."""
         outer = self._outer._tightest if self._outer is not None else self
         return self if self.limit - self.seconds <= outer.limit - outer.seconds else outer
 
     def run(self, what: str, function: Callable[[], T]) -> T:
-        """Call `function` and charge the time; within another call, which is charged already, only call it.
+        """Call `function` and charge the time. A call within another call is not charged again.
 
         Raises:
             TimedOut: if no time is left, before the call or after it, whatever it returned or raised.
@@ -139,7 +139,7 @@ class Timer:
 
     Attributes:
         running: whether a call is running.
-        keeps_watchdog: whether the watchdog stays between calls that follow soon. It must be closed then.
+        keeps_watchdog: whether the watchdog keeps running between calls in quick succession. `close` must then end it.
     """
 
     def __init__(self, stderr: int = 2) -> None:
@@ -215,7 +215,7 @@ class Timer:
             self._watched = now
 
     def rest(self) -> None:
-        """Cancel the watchdog, unless it is to be kept and was started a moment ago."""
+        """Cancel the watchdog, unless `keeps_watchdog` is set and it was started a moment ago."""
         if not self.keeps_watchdog or time.monotonic() - self._watched > _WATCHDOG_KEPT:
             self.close()
 

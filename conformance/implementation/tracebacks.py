@@ -31,7 +31,7 @@ def frames(error: BaseException) -> list[str]:
     try:
         found = zip(traceback.walk_tb(error.__traceback__), traceback.extract_tb(error.__traceback__), strict=True)
         theirs = [summary for (live, _), summary in found if not is_ours(str(live.f_globals.get("__name__")))]
-    except BaseException:  # an exception of the implementation may raise anything when it is read
+    except BaseException:  # reading an exception of the implementation can raise anything
         return []
     lines = [f"{as_imported(one.filename)}:{one.lineno} in {one.name}: {one.line or ''}" for one in theirs[-SHOWN:]]
     return [line[:_LONGEST_LINE] for line in lines]

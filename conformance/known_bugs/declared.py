@@ -18,9 +18,9 @@ from .correct import Trainer
 from .matrix import Matrix
 
 FEW = 8
-"""The number of failures that each bug is asked first."""
+"""The number of failures on which each bug is tested first."""
 MOST_BUGS = 5
-"""The number of bugs that are asked everything: those with most equal answers to the few."""
+"""The number of bugs that are then tested on all failures: those with the most equal answers so far."""
 
 
 def target(bug: KnownBug, declared: Mapping[str, str]) -> type:

@@ -21,13 +21,13 @@ from . import known_bugs, matrix
 from .matrix import Matrix
 
 MUCH = 0.3
-"""The share of the failures not yet explained with which a bug need not be followed to its end."""
+"""A bug that explains at least this share of the remaining failures is a cause if `FEWEST` holds, too."""
 FEWEST = 0.6
-"""The least share of its cases that such a bug must answer as the implementation does."""
+"""The least share of its cases in which the implementation must give the same answer as such a bug."""
 THOROUGH = 0.9
-"""Of any other bug, the least share of its cases that must fail: a second fault changes answers, and corrects few."""
+"""The least share of the cases of any other bug that must fail: a second fault changes answers, but corrects few."""
 HALF = 0.5
-"""The least share of its cases that such a bug must answer as the implementation does, or all of its own clause."""
+"""The least share of its cases in which the answers must be equal, unless all cases of its clause agree."""
 SMALL = 0.05
 """A bug that explains a smaller share of all failures may match by chance: nearly all of its answers must match."""
 FEWEST_FOR_CONVENTION = 2
@@ -35,10 +35,10 @@ FEWEST_FOR_CONVENTION = 2
 FEW = 3
 """A bug with fewer cases matches by chance: all must match, one of them of the clause that it breaks."""
 OPEN_TIES = 0.3
-"""The least share of the cases about ties that a trainer fails whose ties are open."""
+"""A trainer whose ties are open fails at least this share of the cases about ties."""
 MOST = 5
 MOST_REPLAYED = 60
-"""The number of golden cases that follow from others and that the likely bugs are asked."""
+"""The most golden cases, of those that follow from other failures, on which the likely bugs are tested."""
 ORACLE = {
     "train": "train",
     "encode": "encode",

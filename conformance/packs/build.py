@@ -86,7 +86,7 @@ class Pack:
     Attributes:
         cases: as in the file.
         coverage: how much of the vocabulary and the merges they reach, how many mistakes in the pattern they detect,
-            and how many words each wrong encoder encodes incorrectly; as in the manifest.
+            and how many words each incorrect encoder gets wrong; as in the manifest.
     """
 
     cases: list[Json]

@@ -1,4 +1,4 @@
-"""Cases of encoding: words that wrong encoders fail, texts that wrong patterns split differently, and more."""
+"""Cases of encoding: words that incorrect encoders fail, texts that incorrect patterns split differently, and more."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ WRONG = {
 }
 """Id of a known bug → its name in the ids of a pack's cases, and what it does, as the end of a sentence."""
 WORDS = 48
-"""The largest number of words for each wrong encoder."""
+"""The largest number of words for each incorrect encoder."""
 ALONE = 6
 """How many of them, the shortest ones, are separate cases."""
 CANDIDATES = 2000
@@ -99,7 +99,7 @@ def tokens(reach: Reach, draw: Draw) -> Iterator[Draft]:
 
 
 def words(reach: Reach, draw: Draw) -> tuple[list[Draft], dict[str, int]]:
-    """Return cases that wrong encoders fail, and the number of words found for each encoder."""
+    """Return cases that incorrect encoders fail, and the number of words found for each encoder."""
     bugs = {bug.id: bug for bug in known_bugs() if bug.id in WRONG}
     active = _encoders(reach.model, bugs.values())
     found: dict[str, list[str]] = {bug: [] for bug in WRONG}

@@ -24,7 +24,7 @@ from ..terminal.show import counted
 
 DATABASE = Path(".hypothesis", "examples")
 DIRECTORY = Path("bpe-fuzz")
-"""Both in the current directory."""
+"""Hypothesis's database and the counterexamples, both relative to the current directory."""
 LONGEST = 7 * 24 * 60
 EVERY = 0.5
 """Seconds between two updates of the progress line."""

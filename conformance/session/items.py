@@ -40,12 +40,12 @@ MANY_CHUNKS = 1_000
 MOST_LATE = 3
 """After this many cases of one operation without an answer in time, its further tests get a tenth of the limit."""
 SHORTEST_LIMIT = 1.0
-"""In seconds."""
+"""The shortest time limit, in seconds."""
 MUCH_LONGER = 3
-"""A call that takes so many times longer than the others of a test does more than to start processes, as they do."""
+"""If the last call takes this many times longer than every other call, starting processes is not the reason."""
 
 UNDISTURBED = "ERROR-STATE-3"
-"""The clause on the surroundings, which every item tests."""
+"""The clause about the state of the process, which every item tests."""
 
 
 class TestFailed(Exception):
@@ -106,9 +106,9 @@ class Suite(pytest.Directory):
 
 
 def spread(groups: Sequence[Sequence[T]], many: Sequence[T]) -> Iterator[T]:
-    """Yield all, the groups at equal distances among the many, since xdist gives each worker one part of the list.
+    """Yield all items, with the groups at equal distances, because pytest-xdist gives each worker one part of the list.
 
-    The properties of a group share what takes long, which then one worker does.
+    The properties of a group share a long computation, which only one worker then makes.
     """
     units: Sequence[tuple[float, Sequence[T]]] = [
         *((place / len(groups), group) for place, group in enumerate(groups)),
@@ -125,7 +125,7 @@ def run_of(config: pytest.Config) -> Setup:
 
 
 class BpeItem(pytest.Item):
-    """Common to all items: running, the states other than passed and failed, and the outcome.
+    """The base class of all items: it runs the test, and determines the state and the outcome.
 
     Attributes:
         untestable: why the test is skipped although it ran, or "".
@@ -215,7 +215,7 @@ class BpeItem(pytest.Item):
         raise NotImplementedError
 
     def test(self) -> engine.Found | None:
-        """Ask the implementation, and return the wrong answer, or None."""
+        """Ask the implementation, and return the incorrect answer, or None."""
         raise NotImplementedError
 
     @contextlib.contextmanager
@@ -238,7 +238,7 @@ class BpeItem(pytest.Item):
         """Show the text of the failure without a traceback; for an error of the suite itself, its position."""
         if isinstance(excinfo.value, TestFailed) and self.outcome is not None:
             return str(describe_failure(self.outcome, self.run.command))
-        frames = traceback.extract_tb(excinfo.tb)  # no values: an implementation's own may do anything when shown
+        frames = traceback.extract_tb(excinfo.tb)  # no values: showing an object of the implementation can run any code
         ours = next((place for place, frame in enumerate(frames) if frame.filename == __file__), 0)
         return f"{''.join(traceback.format_list(frames[ours:]))}{describe(excinfo.value)}"
 
@@ -301,7 +301,7 @@ class PropertyItem(BpeItem):
         return engine.skip_reason(self.tested, self.run.implementation)
 
     def question(self) -> Question:
-        """Return that a property is tested: its examples are many."""
+        """Return a question that stands for all examples of the property."""
         return Question("property", None, {}, self.title)
 
     def test(self) -> engine.Found | None:
@@ -315,7 +315,7 @@ class PropertyItem(BpeItem):
 
 
 class CorpusItem(BpeItem):
-    """One file or directory, encoded with GPT-2's table by the implementation and by tiktoken. No part of a verdict."""
+    """One file or directory, encoded with GPT-2's table by the implementation and by tiktoken. Verdicts exclude it."""
 
     kind = "corpus"
 
@@ -335,11 +335,11 @@ class CorpusItem(BpeItem):
         return None if implementation.fixed_model in (None, "gpt2") else "GPT-2's table"
 
     def question(self) -> Question:
-        """Return that the texts of a corpus are encoded."""
+        """Return a question that stands for all texts of the corpus."""
         return Question("encode", None, {"text": self.corpus.id})
 
     def test(self) -> engine.Found | None:
-        """Compare."""
+        """Compare the ids with those of tiktoken."""
         from .corpus import compare
 
         mismatch = compare(self.corpus, self.run.implementation)

@@ -42,7 +42,7 @@ _WITHOUT_TIES = (
     ("abc\nabc\nabc\nab\nab\nbc\nzy\nzy", 3),
     ("zab\nzab\nzab\nabc\nabc\nxy", 3),
 )
-"""Texts without ties. A merge changes the pairs beside it, so that a trainer that keeps old counts goes wrong."""
+"""Texts without ties. A merge changes the pairs beside it, so a trainer that keeps old counts fails."""
 _GENERATED = 24
 _SPECIAL_TEXTS = (
     ("abc\nabc\nabc\nab\nzy\nzy", "abc"),
@@ -52,7 +52,7 @@ _SPECIAL_TEXTS = (
 """Texts with a special token. A pair in it is the most frequent in the whole text, and rare outside of it."""
 _LOOKUP_MODEL = {"merges": [["b", "c"], ["a", "b"], ["ab", "c"], ["e", "f"], ["d", "e"]]}
 _LOOKUP_TEXTS = ("abc", "xabc", "def")
-"""In the last, both kinds give the same ids, and an encoder that ignores ranks gives others."""
+"""For the last text, both values give the same ids, and an encoder that ignores ranks gives different ones."""
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:

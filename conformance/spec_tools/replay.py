@@ -37,7 +37,7 @@ class Cut:
 
 
 def quoted(text: str) -> str:
-    r"""Return a text in ASCII with quotes, and runs of spaces as a number: a line may be folded in them.
+    r"""Return a text in ASCII with quotes, and runs of spaces as a number, because wrapping a line can lose spaces.
 
     >>> quoted("a€"), quoted("a b" + " " * 32)
     ("'a\\u20ac'", "'a b'+<20>*32")

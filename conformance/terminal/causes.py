@@ -22,9 +22,9 @@ SHARED = (
 RULES = {"tie_break": "TRAIN-TIE-1", "lookup": "MERGE-LOOKUP-1", "train_special": "TRAIN-SPECIAL-1"}
 """Convention → the clause that defines its default."""
 DEFAULT_IN_CODE = {"tie_break": ": best = max(counts, key=lambda pair: (counts[pair], pair))"}
-"""Convention → what a cause adds to the rule."""
+"""Convention → the code of its default, which is shown after the rule."""
 GOLDEN = 1_000_000
-"""How much the size of a property's example is increased, because a golden case is easier to read."""
+"""Added to the size of a property's example, because a golden case is easier to read."""
 
 
 def conventions(cause: ConventionCause) -> str:
@@ -174,7 +174,7 @@ def _next(text: str) -> list[str]:
 
 
 def _wrong_and_right(cause: Cause, shown: Outcome, command: Command) -> Iterator[str]:
-    """Yield the fault, and what to change."""
+    """Yield what the code does, and what to change."""
     if isinstance(cause, BugCause):
         yield cause.bugs[0].sentence
         yield f"Fix: {cause.bugs[0].fix}"

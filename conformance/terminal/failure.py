@@ -1,4 +1,4 @@
-"""The text of one failure: the fact, tokens aligned, the rule, the likely bug, and the commands that ask again."""
+"""The text of one failure: the fact, tokens aligned, the rule, the likely bug, and commands that repeat the call."""
 
 from __future__ import annotations
 
@@ -253,7 +253,7 @@ def _ranks(found: Mismatch) -> list[int]:
 
 
 def _compared(found: Mismatch) -> Iterator[tuple[str, str]]:
-    """Yield the correct answer above the wrong one, aligned, or nothing if they cannot be aligned."""
+    """Yield the correct answer above the incorrect one, aligned, or nothing if they cannot be aligned."""
     answer, where, model = found.answer, found.divergence, found.asked.model
     right: Any = wording.expected_of(found, type(answer))
     match answer:

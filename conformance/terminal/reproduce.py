@@ -1,4 +1,4 @@
-"""Writes plain Python that asks the implementation the same question without the suite."""
+"""Writes plain Python that repeats a call of the implementation without the suite."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ LONGEST = 400
 
 
 def one_line(asked: Question, command: Command) -> str:
-    """Return a shell command that asks the same in plain Python, or "" if it is too long."""
+    """Return a shell command that repeats the call in plain Python, or "" if it is too long."""
     head, call = _imported(command, asked), _call(asked, command)
     if not head or not call or asked.operation in ("save", "load"):
         return ""
@@ -35,7 +35,7 @@ def one_line(asked: Question, command: Command) -> str:
 
 
 def program(asked: Question, command: Command) -> str:
-    """Return a short program that asks the same, or "" if there is none."""
+    """Return a short program that repeats the call, or "" if there is none."""
     head, call = _imported(command, asked), _call(asked, command)
     if not head or not call or _is_unknown_table(asked.model, command):
         return ""
@@ -56,7 +56,7 @@ def program(asked: Question, command: Command) -> str:
 
 
 def save(asked: Question, name: str, result: RunResult) -> str:
-    """Write the program that asks the same, and return the command that runs it, or "" if there is none."""
+    """Write the program that repeats the call, and return the command that runs it, or "" if there is none."""
     text = program(asked, result.command)
     if not text or result.programs is None:
         return ""
