@@ -1,10 +1,10 @@
-// A whole byte-level BPE tokenizer that speaks the protocol of ../PROTOCOL.md: trainer, encoder, decoder, streams and
-// files. It shares nothing with the rest of this project, needs a JDK (17 or newer), and no build:
+// A complete byte-level BPE tokenizer that follows the protocol of ../PROTOCOL.md: trainer, encoder, decoder, streams
+// and files. It shares no code with the rest of this project. It needs a JDK (17 or newer) but no build:
 //
 //     pytest conformance --adapter "cmd:java adapters/languages/Example.java"
 //
 // Below: the tokenizer, its trainer, its stream, its files; then the protocol; then JSON, which Java lacks.
-// A token is kept as a string with one char, 00 to FF, for each byte. Such strings compare as their bytes do.
+// A token is a string with one char, 00 to FF, for each byte. Such strings sort in the order of their bytes.
 
 import static java.nio.charset.StandardCharsets.ISO_8859_1;
 import static java.nio.charset.StandardCharsets.UTF_8;
@@ -51,7 +51,7 @@ public class Example {
         return Pattern.compile(pattern == null ? GPT2 : pattern, Pattern.UNICODE_CHARACTER_CLASS | Pattern.UNIX_LINES);
     }
 
-    /** Text → token. `String.getBytes` would write "?" for a lone surrogate; an encoder refuses it. */
+    /** Text → token. `String.getBytes` would write "?" for a lone surrogate; an encoder rejects it. */
     static String bytesOf(CharSequence text) {
         try {
             return ISO_8859_1.decode(UTF_8.newEncoder().encode(CharBuffer.wrap(text))).toString();
@@ -60,7 +60,7 @@ public class Example {
         }
     }
 
-    /** Bytes → text, one U+FFFD for each maximal subpart. `new String` gives but one for the bytes of a surrogate. */
+    /** Bytes → text, one U+FFFD for each maximal subpart. `new String` gives only one for the bytes of a surrogate. */
     static String textOf(String bytes) {
         StringBuilder text = new StringBuilder();
         for (int here = 0; here < bytes.length(); ) {
@@ -81,7 +81,7 @@ public class Example {
         return text.toString();
     }
 
-    /** The pre-tokens of a text, in order; what the pattern does not match is one too. */
+    /** The pre-tokens of a text, in order; text that the pattern does not match is a pre-token, too. */
     static List<String> split(String text, Pattern pattern) {
         List<String> pieces = new ArrayList<>();
         int end = 0;
@@ -95,7 +95,7 @@ public class Example {
         return pieces;
     }
 
-    /** The special token at one place of a text, the longest first; null if there is none. */
+    /** The longest special token at a position of a text; null if there is none. */
     static String specialAt(String text, int here, List<String> longestFirst) {
         for (String token : longestFirst) if (text.startsWith(token, here)) return token;
         return null;
@@ -162,7 +162,7 @@ public class Example {
             for (String piece : split(text, pattern)) for (String token : merge(bytesOf(piece))) found.add(id(token));
         }
 
-        /** Merge the adjacent pair of the lowest rank, the leftmost of equals, until none is left. */
+        /** Merge the adjacent pair of the lowest rank, the leftmost one on a tie, until none is left. */
         List<String> merge(String bytes) {
             List<String> word = atoms(bytes);
             while (true) {
@@ -196,7 +196,7 @@ public class Example {
         return word;
     }
 
-    /** Learn merges: the most frequent pair, the lexicographically greatest of equals, counted anew at every step. */
+    /** Learn merges: the most frequent pair, the lexicographically greatest on a tie. Count again at every step. */
     static Tokenizer train(String text, int vocabSize, List<String> specialTokens, String pattern) {
         LinkedHashSet<String> names = new LinkedHashSet<>(specialTokens);
         int wanted = vocabSize - 256 - names.size();
@@ -248,8 +248,8 @@ public class Example {
     }
 
     /**
-     * Encodes a text that comes in chunks. A special token may still be incomplete at the end of what is held; before
-     * that place, GPT-2's pattern always begins a pre-token at a single space between two other characters.
+     * Encodes a text in chunks. A special token can be incomplete at the end of the held-back text. Before that
+     * position, GPT-2's pattern always starts a pre-token at a single space between two other characters.
      */
     static class Stream {
         final Tokenizer tokenizer;
@@ -271,7 +271,7 @@ public class Example {
             return tokenizer.encode(held);
         }
 
-        /** Return where the held text can be cut: after a special token, or before such a space. */
+        /** Return where the held-back text can be cut: after a special token, or before such a space. */
         int settled() {
             int certain = 0;
             while (certain < held.length() && !mayGrow(certain)) certain++;
@@ -304,7 +304,7 @@ public class Example {
         static final Pattern WHITE = Pattern.compile("\\s", Pattern.UNICODE_CHARACTER_CLASS);
     }
 
-    /** GPT-2's files spell each byte as one character: 68 of them, those that cannot be seen, as U+0100 and on. */
+    /** GPT-2's files spell each byte as one character: 68 of them, the invisible ones, as U+0100 and following. */
     static class Gpt2Files {
         static final char[] SPELLING = new char[256];
         static final Map<Character, Character> BYTE = new HashMap<>();
@@ -384,7 +384,7 @@ public class Example {
         return new String(HexFormat.of().parseHex((String) hex), ISO_8859_1);
     }
 
-    /** A text is a string, or its code points where it holds surrogates. */
+    /** A text is a string, or its code points if it contains surrogates. */
     static String text(Object value) {
         if (value instanceof String string) return string;
         StringBuilder text = new StringBuilder();

@@ -1,4 +1,4 @@
-// The npm package ai-tokenizer. Without a model it takes any table that ranks can hold; it has cl100k and o200k:
+// The npm package ai-tokenizer. Without a model it takes any table that ranks can represent. It ships cl100k and o200k:
 //
 //     pytest conformance --adapter "cmd:node adapters/languages/ai_tokenizer.mjs"
 import { ENCODINGS, GPT2, installed, modelNamed, ranksOf, spelled, versionOf } from "./npm.mjs";

@@ -1,11 +1,11 @@
-// A small byte-level BPE tokenizer behind the plumbing of protocol.mjs. No package is needed:
+// A small byte-level BPE tokenizer that uses protocol.mjs. It needs no package:
 //
 //     pytest conformance --adapter "cmd:node adapters/languages/example.mjs"
 //
-// A token is kept as the hex of its bytes, as the protocol spells it: "6162" is "ab".
+// A token is a string with the hex of its bytes, as in the protocol: "6162" is "ab".
 import { fromHex, serve, toHex, utf8 } from "./protocol.mjs";
 
-// GPT-2's pattern. JavaScript's \s is another set (it holds U+FEFF and lacks U+0085), so the property is named.
+// GPT-2's pattern. JavaScript's \s is a different set (with U+FEFF, without U+0085), so the pattern names the property.
 const SPLIT =
   /'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\p{White_Space}\p{L}\p{N}]+|\p{White_Space}+(?!\P{White_Space})|\p{White_Space}+/gu;
 

@@ -1,4 +1,4 @@
-// The npm packages gpt-3-encoder and gpt3-tokenizer, which have GPT-2's table and no other:
+// The npm packages gpt-3-encoder and gpt3-tokenizer, which have only GPT-2's table:
 //
 //     pytest conformance --adapter "cmd:node adapters/languages/gpt3.mjs gpt-3-encoder"
 //     pytest conformance --adapter "cmd:node adapters/languages/gpt3.mjs gpt3-tokenizer"

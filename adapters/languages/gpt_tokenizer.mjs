@@ -1,4 +1,4 @@
-// The npm package gpt-tokenizer. Without a model its core takes any table that ranks can hold:
+// The npm package gpt-tokenizer. Without a model, its core takes any table that ranks can represent:
 //
 //     pytest conformance --adapter "cmd:node adapters/languages/gpt_tokenizer.mjs"
 //     pytest conformance --adapter "cmd:node adapters/languages/gpt_tokenizer.mjs gpt2"
@@ -7,7 +7,7 @@ import { serve } from "./protocol.mjs";
 
 const model = modelNamed();
 
-/** A fixed vocabulary, by the package's public functions. */
+/** A fixed vocabulary, through the package's public functions. */
 class Fixed {
   constructor(encoding) {
     this.encoding = encoding;
@@ -22,7 +22,7 @@ class Fixed {
   }
 }
 
-/** A table from outside, by the class behind those functions. */
+/** Any table, through the class that these functions use. */
 class Core {
   constructor(core, special, table) {
     this.core = core;

@@ -1,4 +1,5 @@
-// The npm package @huggingface/tokenizers, the tokenizers of Transformers.js, over a tokenizer.json made of each table:
+// The npm package @huggingface/tokenizers, the tokenizers of Transformers.js. The adapter writes each table as a
+// tokenizer.json:
 //
 //     pytest conformance --adapter "cmd:node adapters/languages/huggingface.mjs"
 import { installed, versionOf } from "./npm.mjs";
@@ -6,7 +7,7 @@ import { fromHex, serve, toHex } from "./protocol.mjs";
 
 const NAME = "@huggingface/tokenizers";
 
-// GPT-2's spelling of bytes: 68 of them, those that cannot be seen, as U+0100 and on.
+// GPT-2's spelling of bytes: 68 of them, the invisible ones, as U+0100 and following.
 const SPELLING = [];
 for (let byte = 0, next = 0x100; byte < 256; byte++) {
   const plain = (byte > 0x20 && byte < 0x7f) || (byte > 0xa0 && byte !== 0xad);
@@ -16,7 +17,7 @@ const spell = (token) => Array.from(fromHex(token), (byte) => SPELLING[byte]).jo
 
 const byteLevel = (use_regex) => ({ type: "ByteLevel", add_prefix_space: false, trim_offsets: false, use_regex });
 
-// A tokenizer.json is written for Oniguruma, where {1,3}+ is not possessive but repeats the interval.
+// A tokenizer.json uses the syntax of Oniguruma, in which {1,3}+ is not possessive but repeats the interval.
 const oniguruma = (pattern) =>
   pattern.replace(/((?:\\[pP]\{\w+\}|\[(?:\\.|[^\]\\])*\]|\\?.)\{\d+(?:,\d*)?\})\+/g, "(?>$1)");
 

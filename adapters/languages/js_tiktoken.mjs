@@ -1,4 +1,4 @@
-// The npm package js-tiktoken. Without a model it takes any table that ranks can hold:
+// The npm package js-tiktoken. Without a model, it takes any table that ranks can represent:
 //
 //     pytest conformance --adapter "cmd:node adapters/languages/js_tiktoken.mjs"
 //     pytest conformance --adapter "cmd:node adapters/languages/js_tiktoken.mjs gpt2"

@@ -1,4 +1,4 @@
-// What the adapters around npm packages share: where packages are looked for, and tables in tiktoken's form.
+// Code that the adapters for npm packages share: the search for packages, and tables in tiktoken's form.
 import { existsSync, readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
@@ -11,7 +11,7 @@ export const GPT2 = String.raw`'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\
 /** The suite's name of a model → the packages' name of the encoding. */
 export const ENCODINGS = { gpt2: "gpt2", cl100k: "cl100k_base", o200k: "o200k_base" };
 
-/** Return the model that the command line names: one of ENCODINGS, or null where tables come from outside. */
+/** Return the model that the command line names: one of ENCODINGS, or null if the suite passes the tables. */
 export function modelNamed() {
   const model = process.argv[2] ?? null;
   if (model === null || model in ENCODINGS) return model;
@@ -21,7 +21,7 @@ export function modelNamed() {
 
 const require = createRequire(join(process.cwd(), "package.json"));
 
-/** Return what `find` gives for a name, or throw one line that says what to install. */
+/** Return the result of `find` for a name, or throw a one-line error that says what to install. */
 function located(find, name) {
   try {
     return find(name);
@@ -31,7 +31,7 @@ function located(find, name) {
   }
 }
 
-/** Return a package of the current folder's node_modules, or of NODE_PATH. */
+/** Return a package from node_modules in the current directory, or from NODE_PATH. */
 export const installed = (name) => located(require, name);
 
 /** Return the version of an installed package, which need not export its package.json. */
@@ -47,7 +47,7 @@ export function versionOf(name) {
 
 /**
  * Return a table in tiktoken's form, which has no merges: a token's id is its rank.
- * `ordinary` holds pairs of hex and id, `special` text → id; a special token that the vocabulary lacks gets the next id.
+ * `ordinary` has pairs of hex and id; `special` maps text to id. A special token without an entry gets the next id.
  */
 export function ranksOf({ vocab, merges, special_tokens }) {
   const ids = new Map(vocab.map(([id, token]) => [token, id]));
@@ -71,7 +71,7 @@ export function ranksOf({ vocab, merges, special_tokens }) {
   return { ordinary: ordinary.map(([id, token]) => [token, id]), special, table: { vocab: [...tokens], merges } };
 }
 
-/** A token as packages hold it that look tokens up as text: a string, or a list of bytes where these are no text. */
+/** A token in the form of packages that look tokens up as text: a string, or a list of bytes that are not UTF-8. */
 export function spelled(token) {
   const bytes = fromHex(token);
   const text = utf8(bytes);

@@ -1,18 +1,19 @@
-// The plumbing of the adapter protocol (../PROTOCOL.md) for JavaScript. An adapter calls `serve` with a function that
-// returns what there is to know:
+// Implements the wire protocol (../PROTOCOL.md) for JavaScript. An adapter calls `serve` with a function that describes
+// the tokenizer:
 //
 //     serve(() => ({
 //       name: "my tokenizer", version: "1.0",
 //       offers: ["encode", "decode"],            // the capabilities; `serve` adds surrogates
-//       conventions: {}, model: null,            // may be left out
+//       conventions: {}, model: null,            // optional
 //       load: ({ vocab, merges, special_tokens, pattern }) => new Tokenizer(...),
 //     }));
 //
-// `vocab` holds pairs of id and token, `merges` pairs of tokens; a token is the lower-case hex of its bytes. A tokenizer
-// may have: encode(text, {allowed_special, disallowed_special}) → ids, where the second argument is left out unless the
-// request has these members, encode_batch(texts), decode(ids) → text, decode_bytes(ids) → Uint8Array or hex,
-// table() → {vocab, merges}, stream() → {feed(text) → ids, close() → ids}, save(folder), free(). Each may be async, and
-// what it throws becomes a reply. `train(request)` and `from_files(request)` are beside `load` and return a tokenizer.
+// `vocab` has pairs of id and token, `merges` has pairs of tokens; a token is the lower-case hex of its bytes. A
+// tokenizer can have: encode(text, {allowed_special, disallowed_special}) → ids, with the second argument only if the
+// request has these members, encode_batch(texts), decode(ids) → text, decode_bytes(ids) → Uint8Array or hex, table() →
+// {vocab, merges}, stream() → {feed(text) → ids, close() → ids}, save(folder), free(). Each can be async, and an error
+// that it throws becomes a reply. `train(request)` and `from_files(request)` are members like `load` and return a
+// tokenizer.
 import { Console } from "node:console";
 import { createInterface } from "node:readline";
 
@@ -22,7 +23,7 @@ export const fromHex = (hex) => Uint8Array.from(Buffer.from(hex, "hex"));
 /** Bytes → text. A TextDecoder strips a leading U+FEFF unless ignoreBOM is true. */
 export const utf8 = (bytes) => new TextDecoder("utf-8", { ignoreBOM: true }).decode(bytes);
 
-// A JavaScript string may hold surrogates, so text that comes as code points is a string like any other.
+// A JavaScript string can contain surrogates, so a text that arrives as code points is a string like any other.
 const readText = (text) => (typeof text === "string" ? text : text.code_points.map((c) => String.fromCodePoint(c)).join(""));
 const readTexts = (texts) => texts?.map(readText) ?? null;
 const readChoice = (choice) =>
@@ -115,7 +116,7 @@ function server(open) {
 
 const ascii = (json) => json.replace(/[\u007f-\uffff]/g, (c) => "\\u" + c.charCodeAt(0).toString(16).padStart(4, "0"));
 
-/** Answer requests until the input ends. `open` is called in the handshake, so that what it throws is an answer. */
+/** Answer requests until the input ends. It calls `open` in the handshake, so that an error becomes a reply. */
 export async function serve(open) {
   globalThis.console = new Console(process.stderr, process.stderr); // standard output is the protocol's
   const operations = new Map(Object.entries(server(open)));

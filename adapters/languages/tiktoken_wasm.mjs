@@ -1,4 +1,5 @@
-// The npm package tiktoken: OpenAI's engine as WebAssembly. Without a model it takes any table that ranks can hold:
+// The npm package tiktoken: OpenAI's engine as WebAssembly. Without a model, it takes any table that ranks can
+// represent:
 //
 //     pytest conformance --adapter "cmd:node adapters/languages/tiktoken_wasm.mjs"
 //     pytest conformance --adapter "cmd:node adapters/languages/tiktoken_wasm.mjs gpt2"
@@ -18,7 +19,7 @@ class Tokenizer {
   }
 
   decode_bytes(ids) {
-    // A Uint32Array would turn -1 into 4294967295 by itself; its values are checked here as a typed caller would.
+    // A Uint32Array would silently turn -1 into 4294967295, so the adapter checks the values, as a typed caller would.
     if (ids.some((id) => id < 0)) throw new RangeError("a negative id");
     return this.encoding.decode(Uint32Array.from(ids));
   }

@@ -39,7 +39,7 @@
   const prose = (words) => words.split(/`([^`]+)`/).map((part, place) => (place % 2 ? make("code", {}, part) : part));
   const glyph = (letter) => make("span", { class: `g ${letter}`, "aria-hidden": "true" });
 
-  // The hash holds everything: the filters, and what the details show.
+  // The hash has the whole state: the filters, and what the details show.
 
   const read = () => Object.fromEntries(new URLSearchParams(location.hash.slice(1)));
   function hash(wanted) {
@@ -110,7 +110,7 @@
     form.querySelector("button").hidden = !FILTERS.some((name) => wanted[name]);
   }
 
-  /** Name in a row the cases that were searched for. */
+  /** List in a row the cases that match the search. */
   function name(row, hits, wanted) {
     row.element.querySelector(".hits")?.remove();
     if (!hits.length) return;
@@ -173,7 +173,7 @@
     else dialog.scrollTop = 0;
   }
 
-  /** The cases of a clause; those of one implementation by their states, what fails first, without those not tested. */
+  /** The cases of a clause; for one implementation, those that were tested, failures first. */
   function inOrder(place, only, wanted) {
     if (only < 0) return casesOf[place];
     const order = Object.keys(data.states);
@@ -280,7 +280,7 @@
     if (event.target === dialog) leave();
   });
 
-  // Links are hashes; those to details keep the filters, and Close takes back what opened them.
+  // Links are hashes. Links to details keep the filters, and Close undoes the link that opened the details.
 
   document.addEventListener("click", (event) => {
     const link = event.target.closest("a[href*='=']");
@@ -302,7 +302,7 @@
   window.addEventListener("popstate", show);
   window.addEventListener("hashchange", show);
 
-  // One stop of the tab key for the table; the arrows go from cell to cell.
+  // The tab key stops once in the table; the arrow keys go from cell to cell.
 
   const stops = [...table.querySelectorAll("a")];
   stops.forEach((link) => (link.tabIndex = -1));

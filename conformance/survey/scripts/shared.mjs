@@ -1,4 +1,4 @@
-// What the scripts share. Copy it together with a script.
+// Code that the scripts share. Copy it together with a script.
 export const GPT2 = String.raw`'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+`;
 
 /** Print the answer of `call` and the expected one; the process exits with 1 if an answer differed. */
