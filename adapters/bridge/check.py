@@ -96,7 +96,7 @@ def check(spec: str, time_limit: float = 10.0, start_limit: float = 60.0) -> Ite
         for step in _steps():
             missing = [name for name in step.needs if name not in program.capabilities]
             if missing or (program.fixed and step.tables):
-                why = f"the program does not announce {missing[0]}" if missing else "the program has a fixed vocabulary"
+                why = f"{missing[0]} is not announced" if missing else "the program has a fixed vocabulary"
                 yield Outcome(step.title, "skip", (why,))
                 continue
             outcome, hung = _try(step, program)

@@ -154,7 +154,13 @@ FAULTS = (
         module=OF_ENVIRONMENT,
     ),
     Fault("directory-reported", ENVIRONMENT, 'yield f"{changed}; leave it as it is"', "return", "folder"),
-    Fault("locale-reported", ENVIRONMENT, '        yield f"the locale was', '        f"the locale was', "locale"),
+    Fault(
+        "locale-reported",
+        ENVIRONMENT,
+        '        yield f"the tokenizer changed',
+        '        f"the tokenizer changed',
+        "locale",
+    ),
     Fault(
         "folders-gone",
         "implementation/scratch.py",

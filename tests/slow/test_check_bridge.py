@@ -298,10 +298,10 @@ def test_program_must_exit_at_end_of_input(program, monkeypatch):
         ("bom", "comes back as 'ab'"),
         ("long", "too long"),
         ("unknown-id-empty", "not an error; the suite tests this"),
-        ("status", "with status 3"),
+        ("status", "the exit status is 3"),
         ("allows", "a disallowed special token gives no error; the suite tests this"),
         ("refuses", "the tokenizer raised an error: NUL; the suite tests this"),
-        ("no-ids", "refused: nothing to decode"),
+        ("no-ids", "raised an error: nothing to decode"),
         ("no-special", "special tokens are not supported"),
     ],
 )

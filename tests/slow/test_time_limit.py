@@ -288,6 +288,6 @@ def test_late_answer_is_a_time_out_where_nothing_can_interrupt() -> None:
         return implementation.notes
 
     (note,) = in_a_thread(ask)
-    assert "cannot be interrupted" in note
+    assert "cannot interrupt a call that does not end" in note
     assert "--bpe-isolate" in note
     assert Implementation("x", Tokenizer).notes == []
