@@ -168,6 +168,12 @@ class Question:
     input: Mapping[str, Any]
     context: str = ""
 
+    @property
+    def table(self) -> Model:
+        """The model, of a question to a tokenizer."""
+        assert self.model is not None
+        return self.model
+
 
 @dataclass(frozen=True)
 class AnyError:

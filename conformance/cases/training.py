@@ -54,7 +54,7 @@ def judge(case: Case, implementation: Implementation, stored: Case, tries_conven
     except (CallFailed, TimedOut) as failed:
         refused = isinstance(failed.answer, Refusal) and any(isinstance(one, AnyError) for one in acceptable)
         return None if refused else Mismatch(asked, expected, failed.answer)
-    answer = Table(trained.vocab, tuple(trained.merges))
+    answer = trained.table
     if not given.values:
         return Mismatch(asked, expected, answer)
     where = given.divergence(answer)

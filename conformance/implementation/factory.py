@@ -15,6 +15,7 @@ from bpe_conformance.fixtures import Merge, Model
 from bpe_conformance.fixtures.answers import rebuild_merges, rebuild_vocab, type_name
 from bpe_conformance.fixtures.conventions import DEFAULTS
 
+from ..outcome import Table
 from . import declarations, time_limit
 from .calls import CallFailed, Malformed, Raised, call
 from .declarations import LoadError
@@ -33,6 +34,11 @@ class Trained:
     vocab: dict[int, bytes]
     merges: list[Merge]
     proxy: TokenizerProxy | None = field(default=None, compare=False)
+
+    @property
+    def table(self) -> Table:
+        """The vocabulary and the merges."""
+        return Table(self.vocab, tuple(self.merges))
 
     def tokenizer(self) -> TokenizerProxy | None:
         """Return the tokenizer if it encodes. Only a call shows this for a tokenizer in another process."""

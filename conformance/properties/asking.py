@@ -16,7 +16,7 @@ from ..cases.dependence import explained
 from ..cases.expectations import compute, conventions_of, expression, oracle, training_key, under
 from ..cases.judging import judge
 from ..cases.operations import OPERATIONS
-from ..implementation.calls import CallFailed, TimedOut
+from ..implementation.calls import answered
 from ..implementation.implementation import Implementation
 from ..implementation.proxy import TokenizerProxy
 from ..outcome import (
@@ -46,10 +46,7 @@ CALLERS_SPECIALS = "the caller's special_tokens changed"
 def contained(implementation: Implementation, ask: Callable[[], Answer], timeout_factor: int = 1) -> Answer:
     """Return the answer. If the implementation raises or takes too long, return that as a value."""
     with implementation.time_limit(timeout_factor):
-        try:
-            return ask()
-        except (CallFailed, TimedOut) as failed:
-            return failed.answer
+        return answered(ask)
 
 
 class Instance:
@@ -88,14 +85,8 @@ class Instance:
 def ask(implementation: Implementation, question: Question, timeout_factor: int = 1) -> Answer:
     """Return the answer of a new tokenizer, or of a training."""
     if question.operation == "train":
-        return contained(implementation, lambda: _trained(implementation, question), timeout_factor)
-    assert question.model is not None
-    return Instance(implementation, question.model, timeout_factor).ask(question)
-
-
-def _trained(implementation: Implementation, question: Question) -> Table:
-    trained = implementation.train(**question.input)
-    return Table(trained.vocab, tuple(trained.merges))
+        return contained(implementation, lambda: implementation.train(**question.input).table, timeout_factor)
+    return Instance(implementation, question.table, timeout_factor).ask(question)
 
 
 def correct_answer(question: Question, conventions: Mapping[str, str]) -> Answer | AnyError | HighestCount:
@@ -103,8 +94,7 @@ def correct_answer(question: Question, conventions: Mapping[str, str]) -> Answer
     given = question.input
     if question.operation == "train":
         return _correct_training(given, conventions)
-    assert question.model is not None
-    right = oracle(question.model, conventions)
+    right = oracle(question.table, conventions)
     match question.operation:
         case "encode":
             return Ids(tuple(right.encode(given["text"])))
@@ -154,7 +144,11 @@ def equals_oracle(implementation: Implementation, question: Question, clause_id:
         question: what to ask a new tokenizer.
         clause_id: the clause that the case belongs to.
     """
-    case = under(as_case(question, clause_id), implementation.conventions)
+    return judged(implementation, under(as_case(question, clause_id), implementation.conventions))
+
+
+def judged(implementation: Implementation, case: Case) -> Mismatch | None:
+    """Test a golden case, and find out what a failure depends on."""
     with implementation.time_limit():
         mismatch = judge(case, implementation)
     return None if mismatch is None else explained(case, mismatch, implementation)

@@ -7,7 +7,7 @@ property covers; `bpe-conformance list --summary` prints it.
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from itertools import product
@@ -17,10 +17,10 @@ from bpe_conformance.reference import textbook
 
 from ..cases.expectations import oracle
 from ..implementation.implementation import Implementation
-from ..outcome import Expectation, Ids, Mismatch, Question
+from ..outcome import Answer, Expectation, Ids, Mismatch, Question
 from . import strategies
 from .asking import Instance, ask, correct_answer, equals_oracle, is_correct
-from .engine import Property, fixed
+from .engine import Fixed, Property, Verdicts
 
 BLOCK, FEW = 96, 48
 """How many pairs one encoding, and one training, tests: few, because simple tokenizers are quadratic."""
@@ -69,31 +69,27 @@ def pairs_of_bytes() -> Mapping[str, Mapping[Merge, str]]:
     alone = [chr(code) for code in range(0x80, 0x800) if not chr(code).isspace() and chr(code) != "\x85"]
     threes = [(lead, tail) for lead, tail in product(range(0xE0, 0xF0), tails) if _allowed(lead, tail)]
     fours = [(lead, tail) for lead, tail in product(range(0xF0, 0xF5), tails) if _allowed(lead, tail)]
-    alone += [bytes([*pair, 0xA5]).decode() for pair in threes] + [
-        bytes([*pair, 0xA5, 0xA5]).decode() for pair in fours
-    ]
+    alone += [bytes([*pair, 0xA5]).decode() for pair in threes]
+    alone += [bytes([*pair, 0xA5, 0xA5]).decode() for pair in fours]
 
-    def beside(first: Callable[[str], Iterable[str]], second: Callable[[str], Iterable[str]]) -> dict[Merge, str]:
+    starts = {name: found.values() for name, found in firsts.items()}
+    ends = {name: found.values() for name, found in lasts.items()}
+
+    def beside(first: Mapping[str, Iterable[str]], second: Mapping[str, Iterable[str]]) -> dict[Merge, str]:
         found: dict[Merge, str] = {}
         for name in firsts:
-            for one, other in product(first(name), second(name)):
+            for one, other in product(first[name], second[name]):
                 found.setdefault((one.encode()[-1:], other.encode()[:1]), one + other)
         return found
 
-    def starts(name: str) -> Iterable[str]:
-        return firsts[name].values()
-
-    def ends(name: str) -> Iterable[str]:
-        return lasts[name].values()
-
     after_space = {
-        (b" ", char.encode()[:1]): f" {char}" for name in firsts for char in (*ascii_of[name], *starts(name))
+        (b" ", char.encode()[:1]): f" {char}" for name in firsts for char in (*ascii_of[name], *starts[name])
     }
     return {
-        "ASCII, ASCII": beside(ascii_of.__getitem__, ascii_of.__getitem__),
+        "ASCII, ASCII": beside(ascii_of, ascii_of),
         "space, any first byte": after_space,
-        "ASCII, first byte": beside(ascii_of.__getitem__, starts),
-        "last byte, ASCII": beside(ends, ascii_of.__getitem__),
+        "ASCII, first byte": beside(ascii_of, starts),
+        "last byte, ASCII": beside(ends, ascii_of),
         "last byte, first byte": beside(ends, starts),
         "first byte, second byte": {(char.encode()[:1], char.encode()[1:2]): char for char in alone},
         "second byte, third byte": {
@@ -128,13 +124,11 @@ def gaps() -> Iterator[str]:
     for name, pairs in pairs_of_bytes().items():
         for block in _blocks(pairs):
             question, right = encoding(block)
-            assert question.model is not None
-            if tuple(oracle(question.model).encode(question.input["text"])) != right.ids:
+            if tuple(oracle(question.table).encode(question.input["text"])) != right.ids:
                 yield f"{name}: not every pair of {block[0][0]} to {block[-1][0]} is merged"
     for word in ends_of_ranges():
         question, right = encoding_of_ranges([word])
-        assert question.model is not None
-        if textbook.split(word) != [word] or tuple(oracle(question.model).encode(f"\n{word}")) != right.ids:
+        if textbook.split(word) != [word] or tuple(oracle(question.table).encode(f"\n{word}")) != right.ids:
             yield f"{word!a}: is not one pre-token"
     for pair, word in pairs_of_characters().items():
         if word not in textbook.split(f"\n{word}") or b"".join(pair) not in word.encode():
@@ -149,22 +143,43 @@ def _blocks(pairs: Mapping[Merge, str], size: int = BLOCK) -> Iterator[list[tupl
     yield from (items[start : start + size] for start in range(0, len(items), size))
 
 
+def _together(
+    implementation: Implementation,
+    clause_id: str,
+    question: Question,
+    alone: Iterable[Question],
+    right: Answer | None = None,
+) -> Verdicts:
+    """Ask about many inputs at once. If the answer is incorrect, ask about each alone.
+
+    Args:
+        implementation: the implementation under test.
+        clause_id: the clause that the case belongs to.
+        question: the question about all inputs.
+        alone: the questions about each of them.
+        right: the correct answer if no other split is declared. Default: the oracle's.
+    """
+    if right is None or implementation.conventions["pattern"] != "gpt2":
+        expected = correct_answer(question, implementation.conventions)
+    else:
+        expected = right
+    if not is_correct(ask(implementation, question), expected):
+        yield from (equals_oracle(implementation, one, clause_id) for one in (*alone, question))
+
+
 def _training(words: Iterable[str]) -> Question:
     text = "\n".join(words)
     merges = text.count("\n") + 1
     return Question("train", None, {"text": text, "vocab_size": 256 + merges, "special_tokens": []})
 
 
-def _trains_pairs(implementation: Implementation) -> Mismatch | None:
+@Fixed("law-train-pairs", "LAW-TRAIN-1", ("train",))
+def trains_pairs(implementation: Implementation) -> Verdicts:
     """Every pair of printable ASCII characters that can be in one pre-token is learned and merged."""
     for block in _blocks(pairs_of_characters(), FEW):
-        question = _training(word for _, word in block)
-        answer = ask(implementation, question)
-        right = correct_answer(question, implementation.conventions)
-        if not is_correct(answer, right):
-            alone = (equals_oracle(implementation, _training([word]), "LAW-TRAIN-1") for _, word in block)
-            return next(filter(None, alone), None) or equals_oracle(implementation, question, "LAW-TRAIN-1")
-    return None
+        words = [word for _, word in block]
+        alone = (_training([word]) for word in words)
+        yield from _together(implementation, "LAW-TRAIN-1", _training(words), alone)
 
 
 def encoding(pairs: Iterable[tuple[Merge, str]]) -> tuple[Question, Ids]:
@@ -178,24 +193,18 @@ def encoding(pairs: Iterable[tuple[Merge, str]]) -> tuple[Question, Ids]:
     return Question("encode", model, {"text": "".join(f"\n{word}" for _, word in items)}), Ids(tuple(ids))
 
 
-def correct(question: Question, right: Ids, implementation: Implementation) -> object:
-    """Return the answer: `right`, unless another split is declared."""
-    declared = implementation.conventions["pattern"] != "gpt2"
-    return correct_answer(question, implementation.conventions) if declared else right
-
-
-def _encodes_pairs(implementation: Implementation) -> Mismatch | None:
+@Fixed("law-encode-pairs", "LAW-ENCODE-1", ("encode",))
+def encodes_pairs(implementation: Implementation) -> Verdicts:
     """Every pair of bytes that UTF-8 allows within a pre-token is merged."""
     for pairs in pairs_of_bytes().values():
         for block in _blocks(pairs):
             question, right = encoding(block)
-            if ask(implementation, question) != correct(question, right, implementation):
-                alone = (equals_oracle(implementation, encoding([one])[0], "LAW-ENCODE-1") for one in block)
-                return next(filter(None, alone), None) or equals_oracle(implementation, question, "LAW-ENCODE-1")
-    return None
+            alone = (encoding([one])[0] for one in block)
+            yield from _together(implementation, "LAW-ENCODE-1", question, alone, right)
 
 
-def _keys(implementation: Implementation) -> Mismatch | None:
+@Fixed("law-encode-keys", "MERGE-PAIR-1", ("encode",))
+def keys(implementation: Implementation) -> Verdicts:
     """Of three equal ASCII characters, the first two are merged, although (one, two of them) is a merge, too."""
     chars = [*map(chr, range(0x80))]
     merges = [pair for char in chars for pair in ((char.encode(), char.encode()), (char.encode(), 2 * char.encode()))]
@@ -203,11 +212,8 @@ def _keys(implementation: Implementation) -> Mismatch | None:
     texts = ["\n".join(char * 3 for char in ASCII), *(char * 3 for char in chars if char not in ASCII)]
     for text in texts:
         question = Question("encode", model, {"text": text})
-        if ask(implementation, question) != correct_answer(question, implementation.conventions):
-            parts = (replace(question, input={"text": part}) for part in text.split("\n") if part)
-            alone = (equals_oracle(implementation, part, "MERGE-PAIR-1") for part in parts)
-            return next(filter(None, alone), None) or equals_oracle(implementation, question, "MERGE-PAIR-1")
-    return None
+        alone = (replace(question, input={"text": part}) for part in text.split("\n") if part)
+        yield from _together(implementation, "MERGE-PAIR-1", question, alone)
 
 
 RANGES = {"L": "a", "N": "1", "other": "."}
@@ -233,16 +239,15 @@ def encoding_of_ranges(words: Iterable[str]) -> tuple[Question, Ids]:
     return Question("encode", strategies.with_ids(pairs), {"text": text}), Ids(tuple(ids))
 
 
-def _ranges(implementation: Implementation) -> Mismatch | None:
+@Fixed("law-split-ranges", "SPLIT-UNICODE-1", ("encode",))
+def ranges(implementation: Implementation) -> Verdicts:
     """The first and the last character of every range of letters, of numbers and of others is in its class."""
     words = ends_of_ranges()
     for start in range(0, len(words), BLOCK):
         block = words[start : start + BLOCK]
         question, right = encoding_of_ranges(block)
-        if ask(implementation, question) != correct(question, right, implementation):
-            alone = (equals_oracle(implementation, encoding_of_ranges([one])[0], "SPLIT-UNICODE-1") for one in block)
-            return next(filter(None, alone), None) or equals_oracle(implementation, question, "SPLIT-UNICODE-1")
-    return None
+        alone = (encoding_of_ranges([one])[0] for one in block)
+        yield from _together(implementation, "SPLIT-UNICODE-1", question, alone, right)
 
 
 MODEL = read_model(
@@ -251,25 +256,20 @@ MODEL = read_model(
 TEXTS = tuple((part * LONGEST)[:LONGEST] for part in (MIXED, "abc"))
 
 
-def _first_wrong(implementation: Implementation, questions: Iterable[Question], clause: str) -> Mismatch | None:
-    instance = Instance(implementation, MODEL)
-    for question in questions:
-        right = correct_answer(question, implementation.conventions)
-        if instance.ask(question) != right:
-            found = equals_oracle(implementation, question, clause)
-            return found or Mismatch(question, Expectation((right,)), instance.ask(question))
-    return None
-
-
-def _lengths(implementation: Implementation) -> Mismatch | None:
+@Fixed("law-encode-lengths", "LAW-ENCODE-1", ("encode",))
+def lengths(implementation: Implementation) -> Verdicts:
     """A text, and a pre-token, of every length up to 128 characters gives the correct ids."""
-    questions = (
-        Question("encode", MODEL, {"text": text[:length]}) for text in TEXTS for length in range(1, LONGEST + 1)
-    )
-    return _first_wrong(implementation, questions, "LAW-ENCODE-1")
+    instance = Instance(implementation, MODEL)
+    for text, length in product(TEXTS, range(1, LONGEST + 1)):
+        question = Question("encode", MODEL, {"text": text[:length]})
+        answer, right = instance.ask(question), correct_answer(question, implementation.conventions)
+        if answer != right:
+            found = equals_oracle(implementation, question, "LAW-ENCODE-1")
+            yield found or Mismatch(question, Expectation((right,)), answer)
 
 
-def _cuts(implementation: Implementation) -> Mismatch | None:
+@Fixed("law-stream-cuts", "LAW-STREAM-1", ("encode_iterable",))
+def cuts(implementation: Implementation) -> Verdicts:
     """A stream gives the same ids wherever one text is cut in two, or if runs of white space come in characters."""
     text = TEXTS[0]
     right = Ids(tuple(oracle(MODEL, implementation.conventions).encode(text)))
@@ -277,12 +277,11 @@ def _cuts(implementation: Implementation) -> Mismatch | None:
     for cut in range(LONGEST + 1):
         question = Question("stream", MODEL, {"chunks": [text[:cut], text[cut:]]})
         if instance.ask(question) != right:
-            return equals_oracle(implementation, question, "LAW-STREAM-1")
+            yield equals_oracle(implementation, question, "LAW-STREAM-1")
+            return
     runs = Question("stream", _pairs_of_blanks(), {"chunks": [*"".join(STREAM)]})
-    if ask(implementation, runs) == correct_answer(runs, implementation.conventions):
-        return None
-    alone = (equals_oracle(implementation, replace(runs, input={"chunks": [*run]}), "LAW-STREAM-1") for run in STREAM)
-    return next(filter(None, alone), None) or equals_oracle(implementation, runs, "LAW-STREAM-1")
+    alone = (replace(runs, input={"chunks": [*run]}) for run in STREAM)
+    yield from _together(implementation, "LAW-STREAM-1", runs, alone)
 
 
 BLANKS = " \t\n\r\u00a0\u3000"
@@ -305,11 +304,4 @@ def _pairs_of_blanks() -> Model:
     return strategies.with_ids([*merges])
 
 
-PROPERTIES: tuple[Property, ...] = (
-    fixed("law-train-pairs", "LAW-TRAIN-1", "trainer", ("train",), _trains_pairs),
-    fixed("law-encode-pairs", "LAW-ENCODE-1", "encoder", ("encode",), _encodes_pairs),
-    fixed("law-encode-keys", "MERGE-PAIR-1", "encoder", ("encode",), _keys),
-    fixed("law-split-ranges", "SPLIT-UNICODE-1", "encoder", ("encode",), _ranges),
-    fixed("law-encode-lengths", "LAW-ENCODE-1", "encoder", ("encode",), _lengths),
-    fixed("law-stream-cuts", "LAW-STREAM-1", "streaming", ("encode_iterable",), _cuts),
-)
+PROPERTIES: tuple[Property, ...] = (trains_pairs, encodes_pairs, keys, ranges, lengths, cuts)

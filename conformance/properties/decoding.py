@@ -2,24 +2,14 @@
 
 from __future__ import annotations
 
-from ..implementation.implementation import Implementation
-from ..outcome import Mismatch, Question
 from . import strategies
-from .asking import equals_oracle
-from .engine import Property, drawn
-
-
-def _any_ids(implementation: Implementation, question: Question) -> Mismatch | None:
-    """Any ids decode to their bytes, and these to text, with U+FFFD for what is not UTF-8."""
-    return equals_oracle(implementation, question, "DECODE-UTF8-1")
-
-
-def _text(implementation: Implementation, question: Question) -> Mismatch | None:
-    """The correct ids of a text decode to it."""
-    return equals_oracle(implementation, question, "LAW-ROUNDTRIP-1")
-
+from .engine import Drawn, Property
 
 PROPERTIES: tuple[Property, ...] = (
-    drawn("law-round-trip", "LAW-ROUNDTRIP-1", "decoder", ("decode",), strategies.encoded_texts, _text, 36),
-    drawn("law-decode", "DECODE-UTF8-1", "decoder", ("decode",), strategies.decodings, _any_ids, 60),
+    Drawn("law-round-trip", "LAW-ROUNDTRIP-1", ("decode",), strategies.encoded_texts, 36).agree(
+        "The correct ids of a text decode to it."
+    ),
+    Drawn("law-decode", "DECODE-UTF8-1", ("decode",), strategies.decodings, 60).agree(
+        "Any ids decode to their bytes, and these to text, with U+FFFD for what is not UTF-8."
+    ),
 )

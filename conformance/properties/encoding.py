@@ -10,20 +10,15 @@ from ..implementation.factory import constructor_arguments
 from ..implementation.implementation import Implementation
 from ..outcome import Answer, Changed, Expectation, Fault, Ids, Mismatch, Question, Refusal, Text, Unchanged
 from . import strategies
-from .asking import Instance, equals_oracle
-from .engine import Property, drawn
+from .asking import Instance
+from .engine import Drawn, Property, Verdicts
 from .undisturbed import accept
 
 
-def _merges(implementation: Implementation, question: Question) -> Mismatch | None:
-    """`encode` gives the ids that the merges determine, one merge at a time, on a table with ids in any order."""
-    return equals_oracle(implementation, question, "LAW-ENCODE-1")
-
-
-def _arguments(implementation: Implementation, question: Question) -> Mismatch | None:
+@Drawn("law-arguments", "LAW-PURE-1", ("encode", "shared memory"), strategies.mixed_encodings, 10)
+def arguments(implementation: Implementation, question: Question) -> Verdicts:
     """The constructor, `encode` and `decode` change none of the caller's lists, sets and mappings."""
-    model, text = question.model, question.input["text"]
-    assert model is not None
+    model, text = question.table, question.input["text"]
     names = ("vocab", "merges", "special_tokens")
     given, before = (dict(zip(names, constructor_arguments(model, {})[0], strict=False)) for _ in range(2))
     instance = Instance(implementation, partial(implementation.build_from, list(given.values())))
@@ -49,21 +44,14 @@ def _arguments(implementation: Implementation, question: Question) -> Mismatch |
         changed = tuple(f"the caller's {name} changed" for name, was in before.items() if given[name] != was)
         if changed:
             asked = replace(asked, context="with lists that the caller keeps")
-            return Mismatch(asked, Expectation((Unchanged(),)), Changed(changed))
+            yield Mismatch(asked, Expectation((Unchanged(),)), Changed(changed))
         if isinstance(answer, Refusal | Fault):
-            return None  # for other properties to find
-    return None
+            return  # for other properties to find
 
 
 PROPERTIES: tuple[Property, ...] = (
-    drawn("law-encode", "LAW-ENCODE-1", "encoder", ("encode",), strategies.encodings, _merges, 60),
-    drawn(
-        "law-arguments",
-        "LAW-PURE-1",
-        "encoder",
-        ("encode", "shared memory"),
-        strategies.mixed_encodings,
-        _arguments,
-        10,
+    Drawn("law-encode", "LAW-ENCODE-1", ("encode",), strategies.encodings, 60).agree(
+        "`encode` gives the ids that the merges determine, one merge at a time, on a table with ids in any order."
     ),
+    arguments,
 )

@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TypeVar
+from typing import Generic, TypeVar
 
 from hypothesis import HealthCheck, Phase, Verbosity, given, settings
 from hypothesis import seed as seeded
@@ -23,8 +23,8 @@ from bpe_conformance.fixtures.spec import Clause
 
 from ..implementation.implementation import Implementation
 from ..implementation.time_limit import Clock
-from ..outcome import TIMED_OUT, Fault, Mismatch, Refusal
-from .asking import as_yaml
+from ..outcome import TIMED_OUT, Fault, Mismatch, Question, Refusal
+from .asking import as_yaml, equals_oracle
 
 Example = TypeVar("Example")
 MOST_SHRINKS = 400
@@ -84,6 +84,17 @@ class Found:
     more: tuple[Found, ...] = ()
 
 
+CLASS_OF_METHOD = {
+    "encode": "encoder",
+    "decode": "decoder",
+    "encode_iterable": "streaming",
+    "encode_batch": "batch",
+    "train": "trainer",
+    "from_files": "files",
+    "save": "files",
+}
+
+
 @dataclass(frozen=True)
 class Property:
     """A property that holds for every input.
@@ -91,8 +102,8 @@ class Property:
     Attributes:
         id: permanent; unique among properties and cases.
         clause_id: the clause that states it.
-        conformance_class: the class whose verdict it counts in.
-        needs: the capabilities without which it is skipped; `pattern` is any pattern other than GPT-2's.
+        needs: the capabilities without which it is skipped; `pattern` is any pattern other than GPT-2's. The first is
+            the method that it tests.
         run: searches for an example that breaks it.
         asks: what it tests, in one sentence.
         any_model: whether it can be asked of an implementation that has GPT-2's model only.
@@ -102,7 +113,6 @@ class Property:
 
     id: str
     clause_id: str
-    conformance_class: str
     needs: tuple[str, ...]
     run: Callable[[Implementation, Effort], Found | None]
     asks: str = ""
@@ -115,6 +125,11 @@ class Property:
         """The clause that states it."""
         assert self.bound is not None
         return self.bound
+
+    @property
+    def conformance_class(self) -> str:
+        """The class whose verdict it counts in."""
+        return CLASS_OF_METHOD[self.needs[0]]
 
     @property
     def shares(self) -> str:
@@ -135,52 +150,82 @@ def skip_reason(property_: Property, implementation: Implementation) -> str | No
     return None
 
 
-def drawn(
-    id_: str,
-    clause_id: str,
-    conformance_class: str,
-    needs: tuple[str, ...],
-    strategy: Callable[[Implementation], SearchStrategy[Example]],
-    test: Callable[[Implementation, Example], Mismatch | None],
-    examples: int = 50,
-) -> Property:
-    """Return a property that is tested on drawn examples.
+Verdicts = Iterator[Mismatch | None]
+"""What a test yields: None for each correct answer. The first incorrect one ends the test."""
 
-    Args:
-        id_: its id.
+
+@dataclass(frozen=True)
+class Drawn(Generic[Example]):
+    """Makes a property of a test of drawn examples. A decorator; the docstring of the test says what it asks.
+
+    Attributes:
+        id: its id.
         clause_id: the clause that states it.
-        conformance_class: the class whose verdict it counts in.
-        needs: the capabilities without which it is skipped.
+        needs: the capabilities without which it is skipped, first the method that it tests.
         strategy: returns the strategy for an implementation.
-        test: returns the wrong answer to an example, or None. Its docstring says what it asks.
         examples: how many are drawn in a default run.
     """
 
-    def run(implementation: Implementation, effort: Effort) -> Found | None:
-        search = Search(id_, implementation, effort)
-        search.over(strategy(implementation), test, examples)
-        return search.found(clause_id)
+    id: str
+    clause_id: str
+    needs: tuple[str, ...]
+    strategy: Callable[[Implementation], SearchStrategy[Example]]
+    examples: int = 50
 
-    return Property(id_, clause_id, conformance_class, needs, run, _first_paragraph(test), search=id_)
+    def __call__(self, test: Callable[[Implementation, Example], Verdicts]) -> Property:
+        """Return the property that each example passes the test."""
+
+        def run(implementation: Implementation, effort: Effort) -> Found | None:
+            search, strategy = Search(self.id, implementation, effort), self.strategy(implementation)
+            search.over(strategy, lambda example: first(test(implementation, example)), self.examples)
+            return search.found(self.clause_id)
+
+        return Property(self.id, self.clause_id, self.needs, run, first_paragraph(test), search=self.id)
+
+    def agree(self: Drawn[Question], asks: str) -> Property:
+        """Return the property that each drawn question is answered as the oracle answers it.
+
+        Args:
+            asks: what it asks, in one sentence.
+        """
+
+        def test(implementation: Implementation, question: Question) -> Verdicts:
+            yield equals_oracle(implementation, question, self.clause_id)
+
+        return replace(self(test), asks=asks)
 
 
-def fixed(
-    id_: str,
-    clause_id: str,
-    conformance_class: str,
-    needs: tuple[str, ...],
-    test: Callable[[Implementation], Mismatch | None],
-) -> Property:
-    """Return a property that draws no examples: it asks the same questions each time."""
+@dataclass(frozen=True)
+class Fixed:
+    """Makes a property of a test that asks the same questions each time. A decorator, as `Drawn`.
 
-    def run(implementation: Implementation, effort: Effort) -> Found | None:
-        mismatch = test(implementation)
-        return None if mismatch is None else Found(mismatch)
+    Attributes:
+        id: its id.
+        clause_id: the clause that states it.
+        needs: the capabilities without which it is skipped, first the method that it tests.
+    """
 
-    return Property(id_, clause_id, conformance_class, needs, run, _first_paragraph(test))
+    id: str
+    clause_id: str
+    needs: tuple[str, ...]
+
+    def __call__(self, test: Callable[[Implementation], Verdicts]) -> Property:
+        """Return the property that an implementation passes the test."""
+
+        def run(implementation: Implementation, effort: Effort) -> Found | None:
+            mismatch = first(test(implementation))
+            return None if mismatch is None else Found(mismatch)
+
+        return Property(self.id, self.clause_id, self.needs, run, first_paragraph(test))
 
 
-def _first_paragraph(test: Callable[..., object]) -> str:
+def first(verdicts: Verdicts) -> Mismatch | None:
+    """Return the first incorrect answer, or None."""
+    return next(filter(None, verdicts), None)
+
+
+def first_paragraph(test: Callable[..., object]) -> str:
+    """Return the first paragraph of a docstring as one line."""
     return " ".join((test.__doc__ or "").partition("\n\n")[0].split())
 
 
@@ -216,14 +261,14 @@ class Search:
     def over(
         self,
         strategy: SearchStrategy[Example],
-        test: Callable[[Implementation, Example], Mismatch | None],
+        test: Callable[[Example], Mismatch | None],
         examples: int,
     ) -> None:
         """Search among the examples of a strategy."""
 
         def execute(example: Example) -> None:
             self.begin()
-            self.judge(test(self._implementation, example))
+            self.judge(test(example))
 
         execute.__name__ = self._id.replace("-", "_")  # part of the key in the database
         self.repeat(lambda chosen, number: chosen(seeded(number)(given(strategy)(execute)))(), examples, several=True)
@@ -254,7 +299,7 @@ class Search:
     def _keep(self) -> None:
         """Keep a counterexample, and stop looking for others of its kind, which would hide those of other kinds."""
         if self._failed is not None:
-            self._found.append(self._made(self._failed))
+            self._found.append(Found(self._failed, self.examples))
             self._kinds.add(_kind(self._failed))
             self._failed, self._shrinks = None, 0
 
@@ -300,17 +345,14 @@ class Search:
     def found(self, clause_id: str) -> Found | None:
         """Return the smallest example found: if possible, one that depends on no other failure."""
         mismatch = self._failed or (None if self._found else self._dependent)
-        found = [*self._found, *([self._made(mismatch)] if mismatch is not None else [])]
+        found = [*self._found, *([Found(mismatch, self.examples)] if mismatch is not None else [])]
         if not found:
             return None
-        first, *more = (replace(one, case=self._case(one.mismatch, clause_id)) for one in found)
-        return replace(first, more=tuple(more))
-
-    def _case(self, mismatch: Mismatch, clause_id: str) -> str:
-        return as_yaml(mismatch.asked, mismatch.clause_id or clause_id, f"{self._id}-found")
-
-    def _made(self, mismatch: Mismatch) -> Found:
-        return Found(mismatch, self.examples)
+        smallest, *more = (
+            replace(one, case=as_yaml(one.mismatch.asked, one.mismatch.clause_id or clause_id, f"{self._id}-found"))
+            for one in found
+        )
+        return replace(smallest, more=tuple(more))
 
     @property
     def _is_late(self) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from itertools import product
@@ -29,11 +29,23 @@ from ..outcome import (
     Unchanged,
 )
 from . import strategies
-from .asking import CALLERS_SPECIALS, OTHER_PROCESSES, ask, contained, correct_answer, equals_oracle, undisturbed
-from .engine import Property, drawn, fixed
+from .asking import (
+    CALLERS_SPECIALS,
+    OTHER_PROCESSES,
+    Instance,
+    ask,
+    contained,
+    correct_answer,
+    equals_oracle,
+    undisturbed,
+)
+from .engine import Drawn, Fixed, Property, Verdicts
 from .scale_inputs import long_tokens
 from .strategies import Questions
+from .undisturbed import load
 
+LOADING = ("from_files", "encode")
+SAVING = ("save", "from_files", "encode")
 PLAIN_SPECIALS = [token for token in strategies.SPECIALS if all("!" <= char <= "~" for char in token)]
 """The spelling of other special tokens in files is open (FILE-SPECIAL-2)."""
 
@@ -50,70 +62,53 @@ def _loadings(implementation: Implementation) -> Questions:
     return st.builds(build, questions, st.integers(0, len(options) - 1).map(options.__getitem__))
 
 
-def _loaded(implementation: Implementation, question: Question) -> Mismatch | None:
-    """A tokenizer that is loaded from files encodes according to its table."""
-    return equals_oracle(implementation, question, "FILE-LOAD-1")
-
-
-def _saved(implementation: Implementation, question: Question) -> Mismatch | None:
+@Drawn("law-save", "LAW-SAVE-1", SAVING, strategies.mixed_encodings, 20)
+def saved(implementation: Implementation, question: Question) -> Verdicts:
     """A tokenizer that is saved and loaded encodes as before."""
-    model = question.model
-    assert model is not None
-
-    special = None if model.special_tokens is None else list(model.special_tokens)
-
-    def again() -> Answer:
-        tokenizer = _saved_and_loaded(implementation, implementation.build(model), special)
-        return Ids(tuple(tokenizer.encode(question.input["text"])))
-
+    model = question.table
+    special = model.fresh()[2]
     asked = replace(question, context="after save and from_files")
-    answer = contained(implementation, again)
-    if special is not None and tuple(special) != model.special_tokens:
-        return Mismatch(asked, Expectation((Unchanged(),)), Changed((CALLERS_SPECIALS,)))
-    return undisturbed(implementation, asked, answer)
+    answer = Instance(implementation, partial(_saved_and_loaded, implementation, model, special)).ask(asked)
+    if special != model.fresh()[2]:
+        yield Mismatch(asked, Expectation((Unchanged(),)), Changed((CALLERS_SPECIALS,)))
+    yield undisturbed(implementation, asked, answer)
 
 
-def _saved_and_loaded(
-    implementation: Implementation, tokenizer: TokenizerProxy, special: Sequence[str] | None
-) -> TokenizerProxy:
+def _saved_and_loaded(implementation: Implementation, model: Model, special: list[str] | None) -> TokenizerProxy:
     with scratch_folder() as folder:
-        tokenizer.save(folder)
-        return implementation.from_files(*_files(folder), special)
-
-
-def _files(folder: Path) -> tuple[Path, Path]:
-    return folder / "vocab.json", folder / "merges.txt"
+        implementation.build(model).save(folder)
+        return load(implementation, folder, special)
 
 
 LONG_ENTRY = 1_024
 """Letters of the longest token."""
 
 
-def _long_entries(implementation: Implementation) -> Mismatch | None:
+@Fixed("law-load-long", "FILE-LOAD-1", LOADING)
+def long_entries(implementation: Implementation) -> Verdicts:
     """Keys of `vocab.json` and lines of `merges.txt` of more than 1,000 characters are read whole."""
     question, right = long_tokens(LONG_ENTRY)
-    model = question.model
-    assert model is not None
 
-    def load() -> Answer:
+    def make() -> TokenizerProxy:
         with scratch_folder() as folder:
-            tokenizer = implementation.from_files(*gpt2_files.write(model, folder), None)
-        return Ids(tuple(tokenizer.encode(question.input["text"])))
+            return implementation.from_files(*gpt2_files.write(question.table, folder), None)
 
-    asked = replace(question, context="loaded from files")
-    answer = contained(implementation, load)
-    if answer == right:
-        return None
-    is_right = ask(implementation, replace(asked, context="")) == right
-    dependence = None if is_right else Dependence("encode", question.input["text"])
-    return Mismatch(asked, Expectation((right,)), answer, depends_on=dependence)
+    answer = Instance(implementation, make).ask(question)
+    if answer != right:
+        dependence = None if ask(implementation, question) == right else Dependence("encode", question.input["text"])
+        asked = replace(question, context="loaded from files")
+        yield Mismatch(asked, Expectation((right,)), answer, depends_on=dependence)
 
 
+ASCII_MERGES: tuple[Merge, ...] = ((b"a", b"b"), (b"1", b"2"))
+OTHER_MERGES: tuple[Merge, ...] = ((b"b", b"c"), (b"2", b"3"))
+MORE_MERGES: tuple[Merge, ...] = ((b"c", b"d"), (b"b", b"cd"), (b"a", b"b"), (b"2", b"3"), (b"1", b"23"))
 NAMES = ("plain", "a b", "v1.0", "c.json [d] (e) {0} %41&#$f")
 """Names of directories and files. Code that takes a path apart, or fills it into a command, fails for some of them."""
 
 
-def _names(implementation: Implementation) -> Mismatch | None:
+@Fixed("law-file-names", "FILE-LOAD-1", LOADING)
+def names(implementation: Implementation) -> Verdicts:
     """Files of any names, in directories of any names, are loaded, and files are saved in these directories."""
     model = strategies.with_ids(ASCII_MERGES)
     question = Question("encode", model, {"text": "ab 1234"})
@@ -126,17 +121,15 @@ def _names(implementation: Implementation) -> Mismatch | None:
         ways.append(("FILE-SAVE-1", "saved in a directory", partial(_save_into, implementation)))
     for name, (clause, how, write) in product(NAMES, ways):
 
-        def load(name: str = name, write: Callable[..., tuple[Path, Path]] = write) -> Answer:
+        def make(name: str = name, write: Callable[..., tuple[Path, Path]] = write) -> TokenizerProxy:
             with scratch_folder() as folder:
-                loaded = implementation.from_files(*write(model, folder, name), None)
-            return Ids(tuple(loaded.encode("ab 1234")))
+                return implementation.from_files(*write(model, folder, name), None)
 
-        answer = contained(implementation, load)
+        answer = Instance(implementation, make).ask(question)
         if answer != right:
             depends = Dependence("undisturbed") if name == NAMES[0] and write is not _write_apart else None
             asked = replace(question, context=f"{how} {name!r}")
-            return Mismatch(asked, Expectation((right,)), answer, depends_on=depends, clause_id=clause)
-    return None
+            yield Mismatch(asked, Expectation((right,)), answer, depends_on=depends, clause_id=clause)
 
 
 def _write_into(model: Model, folder: Path, name: str) -> tuple[Path, Path]:
@@ -154,43 +147,42 @@ def _write_apart(model: Model, folder: Path, name: str) -> tuple[Path, Path]:
 def _save_into(implementation: Implementation, model: Model, folder: Path, name: str) -> tuple[Path, Path]:
     (folder / name).mkdir()
     implementation.build(model).save(folder / name)
-    return _files(folder / name)
+    return folder / name / "vocab.json", folder / name / "merges.txt"
 
 
-def _new_ids(implementation: Implementation) -> Mismatch | None:
+@Fixed("law-saved-numbers", "FILE-SAVE-1", (*SAVING, "special"))
+def new_ids(implementation: Implementation) -> Verdicts:
     """`save` keeps the ids of special tokens, even if they are listed in another order later."""
     special = ("<a>", "<b>", "<c>")
     model = replace(strategies.with_ids(ASCII_MERGES), special_tokens=special)
     question = Question("encode", model, {"text": "x<a>y<b>z<c>"})
     before = ask(implementation, question)
     if isinstance(before, Refusal):
-        return None  # it may require an entry for each
-
-    def again() -> Answer:
-        loaded = _saved_and_loaded(implementation, implementation.build(model), special[::-1])
-        return Ids(tuple(loaded.encode(question.input["text"])))
-
-    answer = contained(implementation, again)
+        return  # it may require an entry for each
+    again = Instance(implementation, lambda: _saved_and_loaded(implementation, model, [*special[::-1]]))
+    answer = again.ask(question)
     if answer == before:
-        return None
-    asked = replace(question, context="after save and from_files with the special tokens in reverse order")
+        return
     depends = None
     if equals_oracle(implementation, question, "SPECIAL-ABSENT-2") is not None:
         depends = Dependence("undisturbed")
-    elif isinstance(before, Ids) and not _encodes_by_entries(implementation, model, question, before):
+    elif isinstance(before, Ids) and not _encodes_by_entries(implementation, question, before):
         depends = Dependence("encode", question.input["text"])
-    return Mismatch(asked, Expectation((before,), "encode before save"), answer, depends_on=depends)
+    asked = replace(question, context="after save and from_files with the special tokens in reverse order")
+    yield Mismatch(asked, Expectation((before,), "encode before save"), answer, depends_on=depends)
 
 
-def _encodes_by_entries(implementation: Implementation, model: Model, question: Question, before: Ids) -> bool:
+def _encodes_by_entries(implementation: Implementation, question: Question, before: Ids) -> bool:
     """Return whether a tokenizer that is built from the saved table, with the list reversed, gives the same ids."""
+    model = question.table
     special = model.special_tokens or ()
     entries = dict(zip(before.ids[1::2], (token.encode() for token in special), strict=False))
     saved = replace(model, vocab={**model.vocab, **entries}, special_tokens=special[::-1])
     return ask(implementation, replace(question, model=saved)) == before
 
 
-def _saved_over(implementation: Implementation) -> Mismatch | None:
+@Fixed("law-saved-over", "LAW-SAVE-1", SAVING)
+def saved_over(implementation: Implementation) -> Verdicts:
     """`save` replaces the files of a tokenizer that was saved into the directory and loaded before."""
     few, many, as_few = map(strategies.with_ids, (ASCII_MERGES, MORE_MERGES, OTHER_MERGES))
     for first, second in ((few, many), (many, few), (few, as_few)):
@@ -206,23 +198,18 @@ def _saved_over(implementation: Implementation) -> Mismatch | None:
                         if place:
                             return Accepted()  # it may refuse a directory that is in use
                         raise
-                    loaded = implementation.from_files(*_files(folder), None)
+                    loaded = load(implementation, folder, None)
                 return Ids(tuple(loaded.encode("abcd 1234")))
 
         answer = contained(implementation, partial(again, first, second))
         if answer not in (right, Accepted()):
             alone = contained(implementation, partial(again, second))
             dependence = None if alone == right else Dependence("undisturbed")
-            return Mismatch(question, Expectation((right,)), answer, depends_on=dependence)
-    return None
+            yield Mismatch(question, Expectation((right,)), answer, depends_on=dependence)
 
 
-ASCII_MERGES: tuple[Merge, ...] = ((b"a", b"b"), (b"1", b"2"))
-OTHER_MERGES: tuple[Merge, ...] = ((b"b", b"c"), (b"2", b"3"))
-MORE_MERGES: tuple[Merge, ...] = ((b"c", b"d"), (b"b", b"cd"), (b"a", b"b"), (b"2", b"3"), (b"1", b"23"))
-
-
-def _ascii_locale(implementation: Implementation) -> Mismatch | None:
+@Fixed("law-saved-elsewhere", "FILE-SAVE-1", (*SAVING, "new process"))
+def ascii_locale(implementation: Implementation) -> Verdicts:
     """Files are written and read as UTF-8 in a locale whose encoding is ASCII."""
     special = ["<|é|>"] if "special" in implementation.capabilities else None
     merges = (*ASCII_MERGES, (b"\xc3", b"\xa9"))
@@ -234,29 +221,26 @@ def _ascii_locale(implementation: Implementation) -> Mismatch | None:
             with other.time_limit():
                 built = other.build(model)
         except (CallFailed, TimedOut):
-            return None  # it does not start there
+            return  # it does not start there
         places = ((other, "and loaded there"), (implementation, "and loaded in the default locale"))
         for place, context in places:
 
-            def again(place: Implementation = place) -> Answer:
+            def make(place: Implementation = place) -> TokenizerProxy:
                 built.save(folder)
-                tokenizer = place.from_files(*_files(folder), model.special_tokens)
-                return Ids(tuple(tokenizer.encode(question.input["text"])))
+                return load(place, folder, model.fresh()[2])
 
             asked = replace(question, context=f"saved in the locale C, {context}")
-            found = undisturbed(implementation, asked, contained(implementation, again))
-            if found is not None:
-                return found
-    return None
+            yield undisturbed(implementation, asked, Instance(implementation, make).ask(question))
 
 
-SAVING = ("save", "from_files", "encode")
 PROPERTIES: tuple[Property, ...] = (
-    drawn("law-load", "FILE-LOAD-1", "files", ("from_files", "encode"), _loadings, _loaded, 20),
-    fixed("law-load-long", "FILE-LOAD-1", "files", ("from_files", "encode"), _long_entries),
-    fixed("law-file-names", "FILE-LOAD-1", "files", ("from_files", "encode"), _names),
-    drawn("law-save", "LAW-SAVE-1", "files", SAVING, strategies.mixed_encodings, _saved, 20),
-    fixed("law-saved-numbers", "FILE-SAVE-1", "files", (*SAVING, "special"), _new_ids),
-    fixed("law-saved-over", "LAW-SAVE-1", "files", SAVING, _saved_over),
-    fixed("law-saved-elsewhere", "FILE-SAVE-1", "files", (*SAVING, "new process"), _ascii_locale),
+    Drawn("law-load", "FILE-LOAD-1", LOADING, _loadings, 20).agree(
+        "A tokenizer that is loaded from files encodes according to its table."
+    ),
+    long_entries,
+    names,
+    saved,
+    new_ids,
+    saved_over,
+    ascii_locale,
 )

@@ -24,7 +24,7 @@ from bpe_conformance.fixtures.spec import CLASS_OF_OP
 from ..implementation.implementation import Implementation
 from ..outcome import Acceptable, Answer, Dependence, Expectation, Ids, Mismatch, Question, Refusal, Rows
 from .asking import Instance, ask, fault_of, is_correct
-from .engine import Effort, Found, Property, Search, fixed
+from .engine import Effort, Fixed, Found, Property, Search, Verdicts
 from .lifecycle_inputs import EVERY_MERGE, SPACED, origins
 from .state_machine import ASKING, MAKING, Machine, Stage
 from .undisturbed import Origin, Undisturbed
@@ -193,15 +193,17 @@ def _explore(id_: str, implementation: Implementation, effort: Effort) -> Found 
     return runs[key].get(id_)
 
 
-def _encode_together(implementation: Implementation) -> Mismatch | None:
+@Fixed("law-tables", "LAW-WAYS-1", ("encode",))
+def encode_together(implementation: Implementation) -> Verdicts:
     """Tokenizers with different tables and special tokens, all alive, each encode by their own table."""
-    return _together(implementation, "encode", {"text": EVERY_MERGE})
+    yield _together(implementation, "encode", {"text": EVERY_MERGE})
 
 
-def _stream_together(implementation: Implementation) -> Mismatch | None:
+@Fixed("law-tables-stream", "LAW-WAYS-1", ("encode_iterable",))
+def stream_together(implementation: Implementation) -> Verdicts:
     """Tokenizers with different tables and special tokens, all alive, each encode a stream by their own table."""
     cut = len(EVERY_MERGE) - len(SPACED) // 2
-    return _together(implementation, "stream", {"chunks": [EVERY_MERGE[:cut], EVERY_MERGE[cut:]]})
+    yield _together(implementation, "stream", {"chunks": [EVERY_MERGE[:cut], EVERY_MERGE[cut:]]})
 
 
 def _together(implementation: Implementation, operation: str, given: Mapping[str, Any]) -> Mismatch | None:
@@ -225,38 +227,27 @@ def _together(implementation: Implementation, operation: str, given: Mapping[str
     return dependent
 
 
-_TABLE: tuple[tuple[str, str, str, tuple[str, ...], str], ...] = (
-    ("law-history", "MERGE-STATE-1", "encoder", (), "texts after others that are nearly alike"),
-    ("law-instances", "ERROR-STATE-1", "encoder", (), "texts while other tokenizers live"),
-    ("law-lists", "ERROR-STATE-1", "encoder", ("shared memory",), "texts after the caller changed returned lists"),
-    ("law-unaliased", "ERROR-STATE-2", "encoder", ("shared memory",), "texts after the caller emptied the table"),
-    ("law-after-error", "ERROR-AFTER-1", "encoder", (), "texts after calls that were refused"),
-    ("law-decode-history", "LAW-PURE-1", "decoder", ("decode",), "ids after others, also in a list that grows"),
-    ("law-stream-history", "LAW-PURE-1", "streaming", ("encode_iterable",), "streams while others are open"),
-    ("law-batch-history", "LAW-PURE-1", "batch", ("encode_batch",), "batches after others"),
-    ("law-train-history", "LAW-REPLAY-1", "trainer", ("train",), "trainings after others"),
-    ("law-trained-ways", "LAW-WAYS-1", "trainer", ("train",), "each method of a tokenizer that was trained"),
-    ("law-loaded-ways", "LAW-WAYS-1", "files", ("from_files", "encode"), "each method of one that was loaded"),
-    ("law-files-again", "LAW-SAVE-1", "files", ("from_files", "encode"), "one that was saved where others were"),
+_SEARCHED: tuple[tuple[str, str, tuple[str, ...], str], ...] = (
+    ("law-history", "MERGE-STATE-1", ("encode",), "texts after others that are nearly alike"),
+    ("law-instances", "ERROR-STATE-1", ("encode",), "texts while other tokenizers live"),
+    ("law-lists", "ERROR-STATE-1", ("encode", "shared memory"), "texts after the caller changed returned lists"),
+    ("law-unaliased", "ERROR-STATE-2", ("encode", "shared memory"), "texts after the caller emptied the table"),
+    ("law-after-error", "ERROR-AFTER-1", ("encode",), "texts after calls that were refused"),
+    ("law-decode-history", "LAW-PURE-1", ("decode",), "ids after others, also in a list that grows"),
+    ("law-stream-history", "LAW-PURE-1", ("encode_iterable",), "streams while others are open"),
+    ("law-batch-history", "LAW-PURE-1", ("encode_batch",), "batches after others"),
+    ("law-train-history", "LAW-REPLAY-1", ("train",), "trainings after others"),
+    ("law-trained-ways", "LAW-WAYS-1", ("train",), "each method of a tokenizer that was trained"),
+    ("law-loaded-ways", "LAW-WAYS-1", ("from_files", "encode"), "each method of one that was loaded"),
+    ("law-files-again", "LAW-SAVE-1", ("from_files", "encode"), "one that was saved where others were"),
 )
-_SEARCHED: tuple[Property, ...] = tuple(
-    Property(
-        id_,
-        clause,
-        class_,
-        needs or ("encode",),
-        partial(_explore, id_),
-        f"The state machine asks for {asks}.",
-        search="law-history",
+_BY_ID = {
+    id_: Property(
+        *(id_, clause, needs, partial(_explore, id_), f"The state machine asks for {asks}."), search="law-history"
     )
-    for id_, clause, class_, needs, asks in _TABLE
-)
-_BY_ID = {one.id: one for one in _SEARCHED}
-PROPERTIES: tuple[Property, ...] = (
-    fixed("law-tables", "LAW-WAYS-1", "encoder", ("encode",), _encode_together),
-    fixed("law-tables-stream", "LAW-WAYS-1", "streaming", ("encode_iterable",), _stream_together),
-    *_SEARCHED,
-)
+    for id_, clause, needs, asks in _SEARCHED
+}
+PROPERTIES: tuple[Property, ...] = (encode_together, stream_together, *_BY_ID.values())
 _HISTORY_OF = {
     "encoder": "law-history",
     "decoder": "law-decode-history",

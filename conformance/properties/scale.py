@@ -353,9 +353,8 @@ def _divergence(question: Question, right: Answer, answer: Answer) -> Divergence
     """Return the position at which two long answers differ."""
     match right, answer:
         case Ids(expected), Ids(got):
-            assert question.model is not None
             at = first_difference(expected, got)
-            byte = sum(len(question.model.vocab[index]) for index in expected[:at])
+            byte = sum(len(question.table.vocab[index]) for index in expected[:at])
             return EncodingDivergence(at, byte)
         case Rows(expected_rows), Rows(got_rows):
             row = first_difference(expected_rows, got_rows)
@@ -389,24 +388,22 @@ def _growth(implementation: Implementation, effort: Effort) -> Found | None:
 def _rows(
     id_: str,
     clause: str,
-    class_: str,
     needs: tuple[str, ...],
     rows: Callable[[Implementation, Effort], Iterator[Row]],
     any_model: bool = True,
 ) -> Property:
-    return Property(id_, clause, class_, needs, partial(_run, id_, rows), rows.__doc__ or "", any_model)
+    return Property(id_, clause, needs, partial(_run, id_, rows), rows.__doc__ or "", any_model)
 
 
-BATCH, STREAM = ("encode_batch",), ("encode_iterable",)
 PROPERTIES: tuple[Property, ...] = (
-    _rows("law-long-texts", "LAW-LONG-1", "encoder", ("encode",), _long_texts),
-    _rows("law-long-runs", "LAW-LONG-2", "encoder", ("encode",), _long_runs, any_model=False),
-    _rows("law-large-table", "LAW-ENCODE-1", "encoder", ("encode",), _large_tables, any_model=False),
-    _rows("law-long-streams", "LAW-LONG-1", "streaming", STREAM, _long_streams),
-    _rows("law-large-batches", "LAW-LONG-1", "batch", BATCH, _large_batches),
-    _rows("law-long-batches", "LAW-LONG-1", "batch", BATCH, _long_batches),
-    _rows("law-long-decoding", "LAW-LONG-1", "decoder", ("decode",), _long_decodings),
-    _rows("law-train-large", "TRAIN-STABLE-1", "trainer", ("train",), large_trainings, any_model=False),
+    _rows("law-long-texts", "LAW-LONG-1", ("encode",), _long_texts),
+    _rows("law-long-runs", "LAW-LONG-2", ("encode",), _long_runs, any_model=False),
+    _rows("law-large-table", "LAW-ENCODE-1", ("encode",), _large_tables, any_model=False),
+    _rows("law-long-streams", "LAW-LONG-1", ("encode_iterable",), _long_streams),
+    _rows("law-large-batches", "LAW-LONG-1", ("encode_batch",), _large_batches),
+    _rows("law-long-batches", "LAW-LONG-1", ("encode_batch",), _long_batches),
+    _rows("law-long-decoding", "LAW-LONG-1", ("decode",), _long_decodings),
+    _rows("law-train-large", "TRAIN-STABLE-1", ("train",), large_trainings, any_model=False),
 )
-GROWTH = Property(*("law-growth", "SCALE-ENCODE-1", "encoder", ("encode",), _growth, _growth.__doc__ or ""))
+GROWTH = Property("law-growth", "SCALE-ENCODE-1", ("encode",), _growth, _growth.__doc__ or "")
 """Measured with `--bpe-scale` only."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from itertools import product
 
 from hypothesis import strategies as st
@@ -11,29 +11,14 @@ from hypothesis import strategies as st
 from bpe_conformance.fixtures import Merge, Model
 
 from ..implementation.implementation import Implementation
-from ..outcome import Mismatch, Question
+from ..outcome import Question
 from . import strategies
-from .asking import equals_oracle
-from .engine import Property, drawn
+from .engine import Drawn, Property
 from .strategies import Questions
-
-
-def _of_default_pattern(implementation: Implementation) -> Questions:
-    return strategies.splits(implementation, ["gpt2"])
 
 
 def _of_other_patterns(implementation: Implementation) -> Questions:
     return strategies.splits(implementation, strategies.patterns(implementation)[1:])
-
-
-def _by_default(implementation: Implementation, question: Question) -> Mismatch | None:
-    """A text is split by GPT-2's pattern."""
-    return equals_oracle(implementation, question, "SPLIT-DEFAULT-1")
-
-
-def _by_name(implementation: Implementation, question: Question) -> Mismatch | None:
-    """A text is split by the pattern that is passed."""
-    return equals_oracle(implementation, question, "SPLIT-NAME-1")
 
 
 PROBES = "1{0}Aa{0}..{0}\t{0}\t\t"
@@ -64,13 +49,14 @@ def _characters(implementation: Implementation) -> Questions:
     return st.builds(build, st.sampled_from(names), strategies.some_characters())
 
 
-def _by_class(implementation: Implementation, question: Question) -> Mismatch | None:
-    """Characters of all scripts and categories, beside letters, digits, signs and white space, are split by class."""
-    return equals_oracle(implementation, question, "SPLIT-UNICODE-1")
-
-
 PROPERTIES: tuple[Property, ...] = (
-    drawn("law-split", "SPLIT-DEFAULT-1", "encoder", ("encode",), _of_default_pattern, _by_default, 60),
-    drawn("law-encode-pattern", "SPLIT-NAME-1", "encoder", ("encode", "pattern"), _of_other_patterns, _by_name, 150),
-    drawn("law-split-classes", "SPLIT-UNICODE-1", "encoder", ("encode",), _characters, _by_class, 25),
+    Drawn("law-split", "SPLIT-DEFAULT-1", ("encode",), partial(strategies.splits, names=["gpt2"]), 60).agree(
+        "A text is split by GPT-2's pattern."
+    ),
+    Drawn("law-encode-pattern", "SPLIT-NAME-1", ("encode", "pattern"), _of_other_patterns, 150).agree(
+        "A text is split by the pattern that is passed."
+    ),
+    Drawn("law-split-classes", "SPLIT-UNICODE-1", ("encode",), _characters, 25).agree(
+        "Characters of all scripts and categories, beside letters, digits, signs and white space, are split by class."
+    ),
 )

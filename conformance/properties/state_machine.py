@@ -271,10 +271,11 @@ class Machine(RuleBasedStateMachine):
         origin = replace(tokenizer.origin, made="saved")
         if origin.model.pattern != "gpt2" or not self.has(tokenizer, "save"):
             return
+        special = origin.model.fresh()[2]
         answer = self.attempt(  # to refuse a directory that is in use is correct
             f"{tokenizer.name}.save(directory)", lambda: tokenizer.proxy.save(self.folder)
         )
-        if answer == Accepted() and self.add(origin, partial(load, self.implementation, self.folder, origin.model)):
+        if answer == Accepted() and self.add(origin, partial(load, self.implementation, self.folder, special)):
             self.ask_loaded(text)
 
     def ask_loaded(self, text: str) -> None:

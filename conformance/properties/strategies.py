@@ -289,8 +289,8 @@ def mixed_encodings(implementation: Implementation, known: Sequence[str] = SPECI
     return st.one_of(plain, special_encodings(implementation, known)) if _has_special(implementation) else plain
 
 
-def allowed_encodings(implementation: Implementation, disallowed: bool) -> Questions:
-    """A text with special tokens, some of them allowed, some disallowed.
+def allowed_encodings(implementation: Implementation, disallowed: bool = False) -> Questions:
+    """A text with special tokens, some of them allowed and, if `disallowed`, some disallowed.
 
     No special token begins with another: which one is found if the longer one is not allowed is open
     (SPECIAL-ALLOWED-2).
@@ -335,8 +335,7 @@ def encoded_texts(implementation: Implementation) -> Questions:
     """The correct ids of a text, to decode."""
 
     def ids_of(asked: Question) -> Question:
-        assert asked.model is not None
-        ids = oracle(asked.model, implementation.conventions).encode(asked.input["text"])
+        ids = oracle(asked.table, implementation.conventions).encode(asked.input["text"])
         return Question("decode", asked.model, {"ids": ids})
 
     return mixed_encodings(implementation).map(ids_of)
@@ -424,10 +423,11 @@ def trainings(implementation: Implementation, special: bool = False, names: Sequ
 
     Args:
         implementation: for which.
-        special: whether special tokens are listed.
+        special: whether special tokens are listed, if `train` takes them.
         names: the patterns to train with.
     """
-    sets: list[tuple[str, ...]] = [(), *special_sets()] if special else [()]
+    listed = special_sets() if special and "train-special" in implementation.capabilities else []
+    sets: list[tuple[str, ...]] = [(), *listed]
 
     def build(chosen: tuple[tuple[str, ...], str], data: bytes, number: int) -> Question:
         listed, name = chosen

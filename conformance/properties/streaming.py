@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -10,15 +10,10 @@ from ..implementation.implementation import Implementation
 from ..implementation.proxy import TokenizerProxy
 from ..outcome import Answer, AnyError, Expectation, Ids, Mismatch, Question, Rows
 from . import strategies
-from .asking import Instance, equals_oracle, undisturbed
-from .engine import Property, drawn
+from .asking import Instance, undisturbed
+from .engine import Drawn, Property, Verdicts
 
-
-def _chunks(implementation: Implementation, question: Question) -> Mismatch | None:
-    """A stream gives the ids of the whole text, wherever it is cut into chunks."""
-    return equals_oracle(implementation, question, "LAW-STREAM-1")
-
-
+NEEDS = ("encode_iterable",)
 OTHER_CHUNK = "ba, "
 """Streams that are read in turn must differ: those that share a buffer would be equal to those that do not."""
 
@@ -27,37 +22,29 @@ class _Interrupted(Exception):
     """The chunks of a stream cannot be read."""
 
 
-def _side_by_side(implementation: Implementation, question: Question) -> Mismatch | None:
+@Drawn("law-stream-apart", "LAW-STREAM-1", NEEDS, strategies.streams, 12)
+def side_by_side(implementation: Implementation, question: Question) -> Verdicts:
     """A stream that is left unread, one whose chunks fail, and others that are read in between do not affect it."""
     chunks = question.input["chunks"]
-    assert question.model is not None
-    tokenizer = Instance(implementation, question.model)
+    tokenizer = Instance(implementation, question.table)
 
-    def failing() -> Iterator[str]:
-        yield from chunks[: len(chunks) // 2 + 1]
-        raise _Interrupted
+    def compare(chunks: Sequence[str], context: str, answer: Answer | None = None) -> Mismatch | None:
+        asked = Question("stream", question.model, {"chunks": chunks}, context)
+        return undisturbed(implementation, asked, answer or tokenizer.ask(asked))
 
     tokenizer.call(lambda one: Ids(tuple(one.first_of_stream(iter(chunks)))))
-    found = _asked(implementation, tokenizer, question, "while another stream is left unread")
-    if found is not None:
-        return found
-    tokenizer.call(lambda one: Ids(tuple(one.stream(failing()))))
+    yield compare(chunks, "while another stream is left unread")
+    tokenizer.call(partial(_read, _failing(chunks[: len(chunks) // 2 + 1], _Interrupted())))
     texts = (list(chunks), [OTHER_CHUNK, *reversed(chunks)])
     for given in texts:
-        asked = replace(question, input={"chunks": given})
-        found = _asked(implementation, tokenizer, asked, "after a stream whose chunks raised an error")
-        if found is not None:
-            return found
+        yield compare(given, "after a stream whose chunks raised an error")
     answer = tokenizer.call(lambda one: Rows(tuple(map(tuple, one.streams_in_turn(*texts)))))
     rows = [Ids(row) for row in answer.rows] if isinstance(answer, Rows) else [answer] * len(texts)
     for given, row in zip(texts, rows, strict=True):
-        in_turn = Question("stream", question.model, {"chunks": given}, "while another stream is read in turn")
-        found = undisturbed(implementation, in_turn, row)
-        if found is not None:
-            return found
-    answer = tokenizer.call(lambda one: Ids(tuple(one.stream(_using(one, chunks)))))
-    between = replace(question, context="while its chunks are read by code that reads another stream")
-    return undisturbed(implementation, between, answer) if isinstance(answer, Ids) else None  # it may refuse that
+        yield compare(given, "while another stream is read in turn", row)
+    answer = tokenizer.call(lambda one: _read(_using(one, chunks), one))
+    if isinstance(answer, Ids):  # it may refuse that
+        yield compare(chunks, "while its chunks are read by code that reads another stream", answer)
 
 
 def _using(tokenizer: TokenizerProxy, chunks: Iterable[str]) -> Iterator[str]:
@@ -67,45 +54,32 @@ def _using(tokenizer: TokenizerProxy, chunks: Iterable[str]) -> Iterator[str]:
         tokenizer.stream([OTHER_CHUNK])
 
 
-def _error_of_chunks(implementation: Implementation, question: Question) -> Mismatch | None:
+@Drawn("law-stream-error", "STREAM-ERROR-1", (*NEEDS, "shared memory"), strategies.streams, 4)
+def error_of_chunks(implementation: Implementation, question: Question) -> Verdicts:
     """An error of the chunks reaches the caller: a stream does not end as if the text were complete."""
     chunks = question.input["chunks"]
-    assert question.model is not None
-    tokenizer = Instance(implementation, question.model)
+    tokenizer = Instance(implementation, question.table)
     for error in (_Interrupted(), OSError(), UnicodeDecodeError("utf-8", b"\xff", 0, 1, "invalid start byte")):
-
-        def failing(error: Exception = error) -> Iterator[str]:
-            yield from chunks[:-1]
-            raise error
-
-        answer = tokenizer.call(partial(_read, failing()))
+        answer = tokenizer.call(partial(_read, _failing(chunks[:-1], error)))
         if isinstance(answer, Ids):
             kind = "an error" if isinstance(error, _Interrupted) else type(error).__name__
             asked = replace(question, context=f"reading the last chunk raises {kind}")
-            return Mismatch(asked, Expectation((AnyError("the error of the chunks"),)), answer)
-    return None
+            yield Mismatch(asked, Expectation((AnyError("the error of the chunks"),)), answer)
+
+
+def _failing(chunks: Iterable[str], error: Exception) -> Iterator[str]:
+    yield from chunks
+    raise error
 
 
 def _read(chunks: Iterator[str], tokenizer: TokenizerProxy) -> Answer:
     return Ids(tuple(tokenizer.stream(chunks)))
 
 
-def _asked(implementation: Implementation, tokenizer: Instance, question: Question, context: str) -> Mismatch | None:
-    asked = Question("stream", question.model, question.input, context)
-    return undisturbed(implementation, asked, tokenizer.ask(asked))
-
-
-NEEDS = ("encode_iterable",)
 PROPERTIES: tuple[Property, ...] = (
-    drawn("law-stream", "LAW-STREAM-1", "streaming", NEEDS, strategies.streams, _chunks, 60),
-    drawn("law-stream-apart", "LAW-STREAM-1", "streaming", NEEDS, strategies.streams, _side_by_side, 12),
-    drawn(
-        "law-stream-error",
-        "STREAM-ERROR-1",
-        "streaming",
-        (*NEEDS, "shared memory"),
-        strategies.streams,
-        _error_of_chunks,
-        4,
+    Drawn("law-stream", "LAW-STREAM-1", NEEDS, strategies.streams, 60).agree(
+        "A stream gives the ids of the whole text, wherever it is cut into chunks."
     ),
+    side_by_side,
+    error_of_chunks,
 )

@@ -54,12 +54,11 @@ class Origin:
                 gpt2_files.write(self.model, folder)
             else:
                 (made or implementation.build(self.model)).save(folder)
-            return load(implementation, folder, self.model)
+            return load(implementation, folder, self.model.fresh()[2])
 
 
-def load(implementation: Implementation, folder: Path, model: Model) -> TokenizerProxy:
-    """Load what was saved into a directory."""
-    special = None if model.special_tokens is None else list(model.special_tokens)
+def load(implementation: Implementation, folder: Path, special: list[str] | None) -> TokenizerProxy:
+    """Load what was saved into a directory, with these special tokens."""
     return implementation.from_files(folder / "vocab.json", folder / "merges.txt", special)
 
 
@@ -143,4 +142,4 @@ def accept(tokenizer: TokenizerProxy) -> Answer:
 def train(implementation: Implementation, given: Mapping[str, Any]) -> tuple[Table, TokenizerProxy | None]:
     """Return the answer to a training, and the tokenizer if there is one."""
     trained = implementation.train(**given)
-    return Table(trained.vocab, tuple(trained.merges)), trained.tokenizer()
+    return trained.table, trained.tokenizer()

@@ -31,7 +31,7 @@ from bpe_conformance.outcome import (
 )
 from bpe_conformance.properties import decoding, encoding, engine, streaming
 from bpe_conformance.properties.asking import Instance, ask, undisturbed, write_model
-from bpe_conformance.properties.engine import Effort, Found, Property, drawn
+from bpe_conformance.properties.engine import Drawn, Effort, Found, Property, Verdicts
 
 ENCODE, STREAM, ROUND_TRIP = encoding.PROPERTIES[0], streaming.PROPERTIES[0], decoding.PROPERTIES[0]
 DEFAULT = Effort()
@@ -194,10 +194,10 @@ def test_a_tokenizer_that_cannot_be_built_answers_with_its_error() -> None:
 
 
 def test_an_error_of_the_suite_is_not_a_mismatch() -> None:
-    def test(implementation: Implementation, example: bool) -> Mismatch | None:
+    @Drawn("law-broken", "LAW-ENCODE-1", ("encode",), lambda implementation: st.booleans())
+    def one(implementation: Implementation, example: bool) -> Verdicts:
         raise LookupError("of the suite")
 
-    one = drawn("law-broken", "LAW-ENCODE-1", "encoder", (), lambda implementation: st.booleans(), test)
     with pytest.raises(LookupError, match="of the suite"):
         run(one, Whole)
 
