@@ -36,57 +36,63 @@ TIES = (9, 90, 700, 2_700)
 ABOVE_16_BITS = (1 << 16) // 14 + 4
 
 
+Alike = tuple[dict[str, Any], str]
+"""The input of a training, and a shorter text with the same result."""
+
+
 def large_trainings(implementation: Implementation, effort: Effort) -> Iterator[Row]:
     """Training on a long text gives the merges of a short one whose counts are in the same order."""
     if implementation.conventions["tie_break"] == "unspecified":
         return
-    for what, clause, sizes, pose in _table(implementation, effort):
-        yield Row(what, sizes, partial(pose, implementation), clause=clause)
-    long_word = partial(_long_word, implementation)
-    yield Row("a pre-token to train on", LONG_WORDS, long_word, may_refuse=True, clause="TRAIN-LENGTH-1")
 
+    def row(
+        what: str, clause: str, sizes: tuple[int, ...], make: Callable[[int], Alike], may_refuse: bool = False
+    ) -> Row:
+        def pose(size: int) -> Posed:
+            given, alike = make(size)
+            right = correct_answer(Question("train", None, {**given, "text": alike}), implementation.conventions)
+            assert isinstance(right, Table)
+            return Question("train", None, given), right
 
-Poser = Callable[[Implementation, int], Posed]
+        return Row(what, sizes, pose, may_refuse, clause)
 
-
-def _table(implementation: Implementation, effort: Effort) -> Iterator[tuple[str, str, tuple[int, ...], Poser]]:
-    """Yield what is long, the clause that an incorrect answer breaks, the sizes, and what poses one of them."""
     for more, fewer in ((" ab", " xy"), (" xy", " ab")):
         for by in (3, 10):  # counts of 8 and of 16 bits: both at their greatest, or one of them begins again
-            pose = partial(_counts, more=more, fewer=fewer, by=by)
+            make = partial(_counts, more=more, fewer=fewer, by=by)
             sizes = COUNTS if more == " ab" or effort.scale else COUNTS[:2]
-            yield f"{more!a} {by} times more than {fewer!a}", "TRAIN-WEIGHT-1", sizes, pose
+            yield row(f"{more!a} {by} times more than {fewer!a}", "TRAIN-WEIGHT-1", sizes, make)
     different = (*DIFFERENT_WORDS, *((70_000,) if effort.scale else ()))  # more than 16 bits count
-    yield "different pre-tokens to train on", "TRAIN-WEIGHT-1", different, _different_words
-    yield "a pair of equal letters", "TRAIN-WEIGHT-1", (80, ABOVE_16_BITS), _frequent_pair
-    yield "different words, to the last merge", "TRAIN-RECOUNT-1", (15, 150), _to_the_last_merge
+    yield row("different pre-tokens to train on", "TRAIN-WEIGHT-1", different, _different_words)
+    yield row("a pair of equal letters", "TRAIN-WEIGHT-1", (80, ABOVE_16_BITS), _frequent_pair)
+    yield row("different words, to the last merge", "TRAIN-RECOUNT-1", (15, 150), _to_the_last_merge)
     tie = "TRAIN-TIE-1" if implementation.conventions["tie_break"] == "lex-greater" else "TRAIN-TIE-2"
-    yield "pairs that occur once", tie, TIES, _tied_pairs
+    yield row("pairs that occur once", tie, TIES, _tied_pairs)
     parts: list[tuple[str, list[str]]] = [(MIXED, []), (BLANK_RUNS, [])]
     if "train-special" in implementation.capabilities:
-        yield "segments that differ", "TRAIN-WEIGHT-1", SEGMENTS, _segments
-        yield "special tokens that end in another", "TRAIN-SPECIAL-1", SEGMENTS, _overlapping_specials
-        yield "special tokens in a training text", "TRAIN-SPECIAL-1", MANY_SPECIALS, _many_specials
-        yield "a special token in a training text", "TRAIN-SPECIAL-1", LONG_SPECIALS, _long_special
+        yield row("segments that differ", "TRAIN-WEIGHT-1", SEGMENTS, _segments)
+        yield row("special tokens that end in another", "TRAIN-SPECIAL-1", SEGMENTS, _overlapping_specials)
+        yield row("special tokens in a training text", "TRAIN-SPECIAL-1", MANY_SPECIALS, _many_specials)
+        yield row("a special token in a training text", "TRAIN-SPECIAL-1", LONG_SPECIALS, _long_special)
         parts.append((WORDS + BLANKS + WORDS + SPECIAL, [SPECIAL]))
     for part, special in parts:
-        pose = partial(_repeated, part=part, special=special)
-        yield "a text to train on", "TRAIN-STABLE-1", with_more(effort), pose
+        make = partial(_repeated, part=part, special=special)
+        yield row("a text to train on", "TRAIN-STABLE-1", with_more(effort), make)
+    yield row("a pre-token to train on", "TRAIN-LENGTH-1", LONG_WORDS, _long_word, may_refuse=True)
 
 
-def _counts(implementation: Implementation, count: int, more: str, fewer: str, by: int) -> Posed:
+def _counts(count: int, more: str, fewer: str, by: int) -> Alike:
     """Pose training on two words that occur this often, and less often by a few."""
     given = {"text": fewer * max(1, count - by) + more * count, "vocab_size": 257, "special_tokens": []}
-    return _learned(implementation, given, fewer + more * 2)
+    return given, fewer + more * 2
 
 
-def _repeated(implementation: Implementation, size: int, part: str, special: list[str]) -> Posed:
+def _repeated(size: int, part: str, special: list[str]) -> Alike:
     """Pose training on a text of about this length that repeats a part."""
     given = {"text": part * max(3, size // len(part)), "vocab_size": 300, "special_tokens": special}
-    return _learned(implementation, given, part * 3)
+    return given, part * 3
 
 
-def _different_words(implementation: Implementation, count: int) -> Posed:
+def _different_words(count: int) -> Alike:
     """Pose training on this many words that occur once, which have a pair in common, and on one that occurs often.
 
     The pair of all words is a little more frequent than that of ` xy`. When it is merged, all words change.
@@ -98,26 +104,26 @@ def _different_words(implementation: Implementation, count: int) -> Posed:
         return " xy" * (count - count // 25 - 1) + "".join(words)
 
     given = {"text": text(count), "vocab_size": 260, "special_tokens": []}
-    return _learned(implementation, given, text(DIFFERENT_WORDS[0]))
+    return given, text(DIFFERENT_WORDS[0])
 
 
-def _to_the_last_merge(implementation: Implementation, count: int) -> Posed:
+def _to_the_last_merge(count: int) -> Alike:
     """Pose training on different words until no pair is left: most pairs of the last hundreds of merges occur once."""
     numbers = arbitrary_numbers()
     words = ("".join(ascii_lowercase[next(numbers) % 26] for _ in range(2 + next(numbers) % 8)) for _ in range(count))
     text = " ".join(words)
-    return _learned(implementation, {"text": text, "vocab_size": 2_256, "special_tokens": []}, text)
+    return {"text": text, "vocab_size": 2_256, "special_tokens": []}, text
 
 
-def _tied_pairs(implementation: Implementation, count: int) -> Posed:
+def _tied_pairs(count: int) -> Alike:
     """Pose training on this many pairs that occur once. The tie-break prefers one that is far from both ends."""
     letters = len(ascii_letters)
     pairs = (divmod(491 * at % letters**2, letters) for at in range(count))
     text = "\n".join(ascii_letters[left] + ascii_letters[right] for left, right in pairs)
-    return _learned(implementation, {"text": text, "vocab_size": 257, "special_tokens": []}, text)
+    return {"text": text, "vocab_size": 257, "special_tokens": []}, text
 
 
-def _segments(implementation: Implementation, count: int) -> Posed:
+def _segments(count: int) -> Alike:
     """Pose training on many segments. The first, the middle ones and the last each have a pair that the others lack."""
 
     def text(count: int) -> str:
@@ -125,55 +131,48 @@ def _segments(implementation: Implementation, count: int) -> Posed:
         return SPECIAL.join([most * " ab", *[" cd"] * count, most * " xy"])
 
     given = {"text": text(count), "vocab_size": 263, "special_tokens": [SPECIAL]}
-    return _learned(implementation, given, text(SEGMENTS[0]))
+    return given, text(SEGMENTS[0])
 
 
 OVERLAPPING = f"cd{SPECIAL}"
 
 
-def _overlapping_specials(implementation: Implementation, count: int) -> Posed:
+def _overlapping_specials(count: int) -> Alike:
     """Pose training on segments between special tokens that end in another one; their letters are not learned."""
 
     def text(count: int) -> str:
         return count * f" xy\n{OVERLAPPING}"
 
     given = {"text": text(count), "vocab_size": 270, "special_tokens": [SPECIAL, OVERLAPPING]}
-    return _learned(implementation, given, text(2))
+    return given, text(2)
 
 
-def _many_specials(implementation: Implementation, count: int) -> Posed:
+def _many_specials(count: int) -> Alike:
     """Pose training with this many special tokens. If one in the text is not cut out, its pairs are more frequent."""
     special = [f"<|{number}|>" for number in range(count)]
     text = " xy" + "".join(2 * special[at] for at in places_among(count))
-    return _learned(implementation, {"text": text, "vocab_size": 257 + count, "special_tokens": special}, text)
+    return {"text": text, "vocab_size": 257 + count, "special_tokens": special}, text
 
 
-def _long_special(implementation: Implementation, length: int) -> Posed:
+def _long_special(length: int) -> Alike:
     """Pose training on a special token of about this length, whose pairs would be the most frequent."""
     special = long_special(length)
     text = f" xy{special}" * 3
-    return _learned(implementation, {"text": text, "vocab_size": 258, "special_tokens": [special]}, text)
+    return {"text": text, "vocab_size": 258, "special_tokens": [special]}, text
 
 
-def _long_word(implementation: Implementation, size: int) -> Posed:
+def _long_word(size: int) -> Alike:
     """Pose training on a pre-token of this length. If a pair is lost at a cut, another one is as frequent."""
 
     def text(times: int) -> str:
         return " xy" * (times - 1) + " " + "abc" * times
 
     given = {"text": text(size // 3), "vocab_size": 260, "special_tokens": []}
-    return _learned(implementation, given, text(4))
+    return given, text(4)
 
 
-def _frequent_pair(implementation: Implementation, count: int) -> Posed:
+def _frequent_pair(count: int) -> Alike:
     """Pose training on two pairs. The more frequent one occurs 14 times in each of this many words."""
     fewer, more = " xy" * 1_000, " " + 15 * "a"
     given = {"text": fewer + more * count, "vocab_size": 257, "special_tokens": []}
-    return _learned(implementation, given, " xy" + more)
-
-
-def _learned(implementation: Implementation, given: dict[str, Any], alike: str) -> Posed:
-    """Return a training, and the result of the same training on another text, which is the same."""
-    right = correct_answer(Question("train", None, {**given, "text": alike}), implementation.conventions)
-    assert isinstance(right, Table)
-    return Question("train", None, given), right
+    return given, " xy" + more
