@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from bpe_conformance.fixtures import GPT2_BYTE_ORDER, Model, write_token
@@ -21,6 +22,7 @@ from ..implementation.implementation import Implementation
 from ..implementation.proxy import TokenizerProxy
 from ..outcome import (
     Acceptable,
+    Accepted,
     Answer,
     AnyError,
     Bytes,
@@ -87,6 +89,22 @@ def ask(implementation: Implementation, question: Question, timeout_factor: int 
     if question.operation == "train":
         return contained(implementation, lambda: implementation.train(**question.input).table, timeout_factor)
     return Instance(implementation, question.table, timeout_factor).ask(question)
+
+
+def accept(tokenizer: TokenizerProxy) -> Answer:
+    """Ask nothing: making the tokenizer is the question."""
+    return Accepted()
+
+
+def train(implementation: Implementation, given: Mapping[str, Any]) -> tuple[Table, TokenizerProxy | None]:
+    """Return the answer to a training, and the tokenizer if there is one."""
+    trained = implementation.train(**given)
+    return trained.table, trained.tokenizer()
+
+
+def load(implementation: Implementation, folder: Path, special: list[str] | None) -> TokenizerProxy:
+    """Load what was saved into a directory, with these special tokens."""
+    return implementation.from_files(folder / "vocab.json", folder / "merges.txt", special)
 
 
 def correct_answer(question: Question, conventions: Mapping[str, str]) -> Answer | AnyError | HighestCount:

@@ -10,9 +10,8 @@ from ..implementation.factory import constructor_arguments
 from ..implementation.implementation import Implementation
 from ..outcome import Answer, Changed, Expectation, Fault, Ids, Mismatch, Question, Refusal, Text, Unchanged
 from . import strategies
-from .asking import Instance
+from .asking import Instance, accept
 from .engine import Drawn, Property, Verdicts
-from .undisturbed import accept
 
 
 @Drawn("law-arguments", "LAW-PURE-1", ("encode", "shared memory"), strategies.mixed_encodings, 10)

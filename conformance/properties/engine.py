@@ -398,13 +398,12 @@ def seed_of(id_: str, effort: Effort, number: int = 0) -> int:
     return int.from_bytes(hashlib.sha256(key.encode("utf-8")).digest()[:8], "big")
 
 
-def settings_of(effort: Effort, examples: int, steps: int = 50) -> settings:
+def settings_of(effort: Effort, examples: int) -> settings:
     """Return complete Hypothesis settings, independent of the user's profile.
 
     Args:
         effort: how much to try.
         examples: how many.
-        steps: how many steps a state machine takes.
     """
     phases = (Phase.generate, Phase.shrink)
     return settings(
@@ -413,7 +412,6 @@ def settings_of(effort: Effort, examples: int, steps: int = 50) -> settings:
         database=DirectoryBasedExampleDatabase(effort.database) if effort.database else None,
         verbosity=Verbosity.quiet,
         phases=(Phase.reuse, *phases) if effort.database else phases,
-        stateful_step_count=steps,
         report_multiple_bugs=False,
         suppress_health_check=tuple(HealthCheck),
         deadline=None,

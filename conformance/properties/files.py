@@ -37,12 +37,12 @@ from .asking import (
     contained,
     correct_answer,
     equals_oracle,
+    load,
     undisturbed,
 )
 from .engine import Drawn, Fixed, Property, Verdicts
 from .scale_inputs import long_tokens
 from .strategies import Questions
-from .undisturbed import load
 
 LOADING = ("from_files", "encode")
 SAVING = ("save", "from_files", "encode")

@@ -6,16 +6,50 @@ Letters, tables and special tokens differ from those in the probes of capabiliti
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from hypothesis import strategies as st
 
-from bpe_conformance.fixtures import PATTERNS, read_model
+from bpe_conformance.fixtures import PATTERNS, Model, gpt2_files, read_model
 
 from ..implementation.implementation import Implementation
 from ..implementation.proxy import TokenizerProxy
-from .undisturbed import Origin
+from ..implementation.scratch import scratch_folder
+from .asking import load, train
+
+
+@dataclass(frozen=True)
+class Origin:
+    """How a tokenizer is made.
+
+    Attributes:
+        name: names its table; unique.
+        model: its vocabulary, merges, special tokens and pattern.
+        made: `built`, `trained`, `loaded`, or `saved`: saved and loaded.
+        training: what it was trained with.
+    """
+
+    name: str
+    model: Model
+    made: str = "built"
+    training: Mapping[str, Any] | None = None
+
+    def make(self, implementation: Implementation) -> TokenizerProxy:
+        """Make a tokenizer in this way."""
+        if self.training is None and self.made == "built":
+            return implementation.build(self.model)
+        made = None if self.training is None else train(implementation, self.training)[1]
+        if self.made == "trained":
+            assert made is not None
+            return made
+        with scratch_folder() as folder:
+            if self.made == "loaded":
+                gpt2_files.write(self.model, folder)
+            else:
+                (made or implementation.build(self.model)).save(folder)
+            return load(implementation, folder, self.model.fresh()[2])
+
 
 SPECIAL = "<|s|>"
 SPACED = "<| k l |>"

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial, wraps
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
@@ -19,7 +19,6 @@ from bpe_conformance.fixtures.answers import rebuild_ids
 from ..cases.operations import OPERATIONS
 from ..implementation.calls import CallFailed, TimedOut
 from ..implementation.factory import constructor_arguments
-from ..implementation.implementation import Implementation
 from ..implementation.proxy import TokenizerProxy
 from ..implementation.scratch import scratch_folder
 from ..outcome import (
@@ -36,7 +35,7 @@ from ..outcome import (
     Unchanged,
     fingerprint,
 )
-from .asking import CALLERS_SPECIALS, is_correct
+from .asking import CALLERS_SPECIALS, is_correct, load, train
 from .lifecycle_inputs import (
     CORPORA,
     EVERY_MERGE,
@@ -50,8 +49,9 @@ from .lifecycle_inputs import (
     TEXTS,
     TRAININGS,
     WITH_SPECIALS,
+    Origin,
 )
-from .undisturbed import Origin, Undisturbed, load, train
+from .undisturbed import Judge
 
 MOST_TOKENIZERS = 5
 LONGEST_CONTEXT = 12
@@ -62,47 +62,23 @@ MAKING = frozenset({"build", "load", "save", "train"})
 
 @dataclass(frozen=True)
 class Stage:
-    """Which steps the machine may take.
+    """A part of the run of the machine.
 
     Attributes:
-        steps: their names.
+        name: the property that an encoder breaks that is wrong in this stage and in none before it.
+        steps: the names of the steps that the machine may take.
+        examples: how many examples a default run draws.
     """
 
+    name: str
     steps: frozenset[str]
+    examples: int
 
     def is_possible(self, capabilities: Set[str]) -> bool:
         """Whether an implementation with these capabilities can be asked in this stage."""
         if self.steps & {"change_result", "clear_arguments"}:
             return {"encode", "shared memory"} <= capabilities
         return "train" in self.steps or bool({"encode", "decode"} & capabilities)
-
-
-class Judge(Protocol):
-    """What the machine shows each answer to.
-
-    Attributes:
-        implementation: the implementation under test.
-        origins: how tokenizers can be built.
-        undisturbed: gives the correct answers.
-    """
-
-    implementation: Implementation
-    origins: list[Origin]
-    undisturbed: Undisturbed
-
-    def judge(
-        self,
-        machine: Machine,
-        origin: Origin,
-        question: Question,
-        answer: Answer,
-        encode: Callable[[str], Answer] | None = None,
-        state: str = "",
-    ) -> None:
-        """Compare an answer with the correct one."""
-
-    def report_changed(self, mismatch: Mismatch) -> None:
-        """Take note that a list of the caller's was changed."""
 
 
 @dataclass
@@ -185,15 +161,14 @@ class Machine(RuleBasedStateMachine):
         self.streams: list[_Stream] = []
         self.made = 0
         self._returned: list[tuple[list[Any], list[Any], Question]] = []
-        self.has_refused = False
         self._steps: list[str] = []
         self._scratch = contextlib.ExitStack()
 
-    @property
-    def context(self) -> str:
-        """The steps before the last one, separated by semicolons."""
+    def asked(self, question: Question) -> Question:
+        """Return the question of the last step, with the steps before it as its context."""
         before = self._steps[:-1]
-        return "; ".join(["..."] * (len(before) > LONGEST_CONTEXT) + before[-LONGEST_CONTEXT:])
+        shown = ["..."] * (len(before) > LONGEST_CONTEXT) + before[-LONGEST_CONTEXT:]
+        return replace(question, context="; ".join(shown))
 
     @cached_property
     def folder(self) -> Path:
@@ -215,7 +190,7 @@ class Machine(RuleBasedStateMachine):
             answer = ask()
             return answer if isinstance(answer, Answer) else Accepted()
         except (CallFailed, TimedOut) as failed:
-            self.has_refused = True
+            self.lifecycle.has_refused = True
             return failed.answer
 
     # Making tokenizers
@@ -227,7 +202,7 @@ class Machine(RuleBasedStateMachine):
         name = f"t{self.made}"
         question = Question("construct" if origin.made == "built" else "load", origin.model, {})
         answer = self.attempt(f"{name} = {origin.made} {origin.name}", lambda: proxies.append(make()))
-        self.lifecycle.judge(self, origin, question, answer)
+        self.lifecycle.judge(origin, self.asked(question), answer)
         kept = [*self.tokenizers, *(_Tokenizer(name, origin, proxy, arguments=arguments) for proxy in proxies)]
         self.tokenizers = kept[-MOST_TOKENIZERS:]
         return bool(proxies)
@@ -308,7 +283,7 @@ class Machine(RuleBasedStateMachine):
         if self.implementation.conventions["tie_break"] == "unspecified":
             origin = replace(origin, name=f"{origin.name} {fingerprint(answer)}")
         else:
-            self.lifecycle.judge(self, origin, question, answer)
+            self.lifecycle.judge(origin, self.asked(question), answer)
             if not is_correct(answer, self.lifecycle.undisturbed.correct(origin, question)):
                 return
         if isinstance(answer, Table) and (proxy := proxies[0]) is not None:
@@ -357,7 +332,7 @@ class Machine(RuleBasedStateMachine):
             partial(_encode, tokenizer) if operation in ("batch", "stream") and self.has(tokenizer, "encode") else None
         )
         state = "law-unaliased" if tokenizer.is_cleared else state
-        self.lifecycle.judge(self, tokenizer.origin, question, answer, encode, state)
+        self.lifecycle.judge(tokenizer.origin, self.asked(question), answer, encode, state)
         for returned, before, earlier in self._returned:
             self.compare_lists(earlier, "a list that it had returned changed", returned, before)
         return is_correct(answer, self.lifecycle.undisturbed.correct(tokenizer.origin, question))
@@ -365,8 +340,8 @@ class Machine(RuleBasedStateMachine):
     def compare_lists(self, question: Question, what: str, now: Any, before: Any) -> None:
         """Compare a list of the caller with its earlier value."""
         if now != before:
-            asked = replace(question, context=self.context)
-            self.lifecycle.report_changed(Mismatch(asked, Expectation((Unchanged(),)), Changed((what,))))
+            mismatch = Mismatch(self.asked(question), Expectation((Unchanged(),)), Changed((what,)))
+            self.lifecycle.report_changed(mismatch)
 
     @_step("encode", which=NUMBERS, texts=TEXTS)
     def encode(self, which: int, texts: list[str]) -> None:
@@ -468,7 +443,7 @@ class Machine(RuleBasedStateMachine):
         right = self.lifecycle.undisturbed.correct(stream.origin, stream.question)
         if isinstance(answer, Ids) and isinstance(right, Ids) and len(answer.ids) == wanted:
             answer = Ids((*answer.ids, *right.ids[wanted:]))  # it goes on
-        self.lifecycle.judge(self, stream.origin, stream.question, answer)
+        self.lifecycle.judge(stream.origin, self.asked(stream.question), answer)
 
     # Errors, and lists that the caller changes
 

@@ -24,10 +24,10 @@ from .asking import (
     contained,
     correct_answer,
     equals_oracle,
+    train,
 )
 from .engine import Drawn, Fixed, Property, Verdicts
 from .strategies import Questions
-from .undisturbed import train
 
 TRAIN = ("train",)
 _with_special = partial(strategies.trainings, special=True)

@@ -4,62 +4,37 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
-from pathlib import Path
-from typing import Any
 
-from bpe_conformance.fixtures import Model, gpt2_files
+from bpe_conformance.fixtures.spec import CLASS_OF_OP
 
 from ..implementation.calls import CallFailed, TimedOut
 from ..implementation.implementation import Implementation
-from ..implementation.proxy import TokenizerProxy
-from ..implementation.scratch import scratch_folder
-from ..outcome import Acceptable, Accepted, Answer, Question, Table
-from .asking import Instance, contained, correct_answer, is_correct
+from ..outcome import Acceptable, Accepted, Answer, Dependence, Expectation, Ids, Mismatch, Question, Rows
+from .asking import Instance, accept, ask, contained, correct_answer, fault_of, is_correct, train
+from .engine import Found, Search
+from .lifecycle_inputs import Origin, origins
 
 MOST_PROCESSES = 3
 """New processes that are asked."""
 SLOW_START = 3.0
 """Seconds; an implementation that takes longer to start is started only once."""
-
-
-@dataclass(frozen=True)
-class Origin:
-    """How a tokenizer is made.
-
-    Attributes:
-        name: names its table; unique.
-        model: its vocabulary, merges, special tokens and pattern.
-        made: `built`, `trained`, `loaded`, or `saved`: saved and loaded.
-        training: what it was trained with.
-    """
-
-    name: str
-    model: Model
-    made: str = "built"
-    training: Mapping[str, Any] | None = None
-
-    def make(self, implementation: Implementation) -> TokenizerProxy:
-        """Make a tokenizer in this way."""
-        if self.training is None and self.made == "built":
-            return implementation.build(self.model)
-        made = None if self.training is None else train(implementation, self.training)[1]
-        if self.made == "trained":
-            assert made is not None
-            return made
-        with scratch_folder() as folder:
-            if self.made == "loaded":
-                gpt2_files.write(self.model, folder)
-            else:
-                (made or implementation.build(self.model)).save(folder)
-            return load(implementation, folder, self.model.fresh()[2])
-
-
-def load(implementation: Implementation, folder: Path, special: list[str] | None) -> TokenizerProxy:
-    """Load what was saved into a directory, with these special tokens."""
-    return implementation.from_files(folder / "vocab.json", folder / "merges.txt", special)
+SHARED = "after other tokenizers of this process were used; in a new process the answer is correct"
+HISTORIES = {
+    "encoder": "law-history",
+    "decoder": "law-decode-history",
+    "streaming": "law-stream-history",
+    "batch": "law-batch-history",
+    "trainer": "law-train-history",
+    "files": "law-files-again",
+}
+"""Conformance class → the property that earlier calls do not matter."""
+CLASS_OF_WAYS = {"law-trained-ways": "trainer", "law-loaded-ways": "files"}
+"""The property that a tokenizer is like one that is built, by how it was made → its conformance class."""
+_OF_SHOULDS = frozenset({"encode_allowed"})
+"""Operations that only a SHOULD asks for: an answer that is wrong in any case breaks no MUST."""
 
 
 class Undisturbed:
@@ -134,12 +109,110 @@ def _key(origin: Origin, question: Question) -> str:
     return f"{origin.name} {question.operation} {sorted(question.input.items())}"
 
 
-def accept(tokenizer: TokenizerProxy) -> Answer:
-    """Ask nothing: making the tokenizer is the question."""
-    return Accepted()
+class Judge:
+    """Compares each answer of the state machine with the correct one, and assigns an incorrect one to a property.
+
+    Args:
+        implementation: the implementation under test.
+
+    Attributes:
+        search: the search that is going on.
+        of_encoder: the property that an encoder breaks in this search.
+        has_refused: whether a call of this example was refused.
+        failed: the property that this example breaks, and how.
+        found: the properties that were found broken in earlier searches, and how.
+        dependent: the properties that another failure breaks, and how.
+    """
+
+    search: Search
+    of_encoder: str
+    has_refused: bool
+    failed: tuple[str, Mismatch] | None
+
+    def __init__(self, implementation: Implementation) -> None:
+        self.implementation = implementation
+        self.origins = origins(implementation)
+        self.undisturbed = Undisturbed(implementation)
+        self.found: dict[str, Found] = {}
+        self.dependent: dict[str, Found] = {}
+
+    def judge(
+        self,
+        origin: Origin,
+        question: Question,
+        answer: Answer,
+        encode: Callable[[str], Answer] | None = None,
+        state: str = "",
+    ) -> None:
+        """Compare an answer with the correct one.
+
+        Args:
+            origin: how the tokenizer was made.
+            question: what it was asked, and after which steps.
+            answer: what it answered.
+            encode: encodes a text with the same tokenizer. A batch or a stream that is wrong as it is depends on it.
+            state: the property that is broken if an earlier step is at fault, and a tokenizer that is built now is
+                correct. Default: by the operation.
+        """
+        right = self.undisturbed.correct(origin, question)
+        if is_correct(answer, right):
+            return
+        mismatch = Mismatch(question, Expectation((right,)), answer)
+        history = _history(question)
+        if state == "law-unaliased" and self.undisturbed.answers(origin, question):
+            self._fail(state, mismatch)
+        elif encode is not None and (text := _encoded_so(question, answer, encode)) is not None:
+            self._depends(history, mismatch, Dependence("encode", text))
+        elif self.undisturbed.answers(origin, question):
+            if not state or not self.undisturbed.answers_if_built(origin, question):
+                state = self.of_encoder if history == "law-history" else history
+            if state == "law-after-error" and not self.has_refused:
+                state = "law-history"
+            self._fail(state, mismatch)
+        elif self.undisturbed.answers_in_new_process(origin, question):
+            self.search.most_shrinks = 0  # what the tokenizers share outlives an example
+            shared = replace(mismatch, asked=replace(question, context=SHARED))
+            self._fail("law-instances" if history == "law-history" else history, shared)
+        elif origin.made != "built" and question.model and self.undisturbed.answers_if_built(origin, question):
+            self._fail("law-trained-ways" if origin.made == "trained" else "law-loaded-ways", mismatch)
+        elif history not in self.dependent and question.operation not in _OF_SHOULDS:
+            self._depends(history, mismatch, self._fault(question, right))
+
+    def report_changed(self, mismatch: Mismatch) -> None:
+        """End the example: a list of the caller's was changed."""
+        history = _history(mismatch.asked)
+        self._fail("law-lists" if history == "law-history" else history, mismatch)
+
+    def _fault(self, question: Question, right: Acceptable) -> Dependence:
+        if question.model is None:
+            return Dependence("undisturbed")
+        return fault_of(self.implementation, question, right, ask(self.implementation, question))
+
+    def _depends(self, name: str, mismatch: Mismatch, dependence: Dependence) -> None:
+        self.dependent.setdefault(name, Found(replace(mismatch, depends_on=dependence)))
+
+    def _fail(self, name: str, mismatch: Mismatch) -> None:
+        """End the example, unless a failure of the same class was found before."""
+        if _class_of(name) not in map(_class_of, self.found):
+            self.failed = name, mismatch
+            self.search.judge(mismatch)
 
 
-def train(implementation: Implementation, given: Mapping[str, Any]) -> tuple[Table, TokenizerProxy | None]:
-    """Return the answer to a training, and the tokenizer if there is one."""
-    trained = implementation.train(**given)
-    return trained.table, trained.tokenizer()
+def _history(question: Question) -> str:
+    return "law-decode-history" if question.operation == "decode_bytes" else HISTORIES[CLASS_OF_OP[question.operation]]
+
+
+def _class_of(name: str) -> str:
+    return CLASS_OF_WAYS.get(name) or next((class_ for class_, own in HISTORIES.items() if own == name), "encoder")
+
+
+def _encoded_so(question: Question, answer: Answer, encode: Callable[[str], Answer]) -> str | None:
+    """Return a text of a batch or a stream that `encode` gives the same ids, of all those that are wrong; or None."""
+    given = question.input
+    texts = given["texts"] if question.operation == "batch" else ["".join(given.get("chunks", ()))]
+    alone = [encode(text) for text in texts]
+    if question.operation == "batch":
+        same = answer == Rows(tuple(one.ids if isinstance(one, Ids) else () for one in alone))
+    else:
+        same = answer == alone[0]
+    return texts[-1] if same else None

@@ -216,8 +216,8 @@ def accused(implementation: Implementation, stages: Sequence[Any], effort: Effor
 
 def stage_of(property_id: str) -> list[Any]:
     """Return the stage that is named after a property, or that of tokenizers that live together."""
-    named = [stage for stage in STAGES if stage[0] == property_id]
-    return named or [stage for stage in STAGES if stage[0] == "law-instances"]
+    named = [stage for stage in STAGES if stage.name == property_id]
+    return named or [stage for stage in STAGES if stage.name == "law-instances"]
 
 
 def test_every_property_has_a_wrong_tokenizer() -> None:
@@ -290,7 +290,7 @@ def test_shared_state_of_a_process_is_found(property_id: str, monkeypatch: pytes
 
 @pytest.mark.parametrize("property_id", ["law-after-error", "law-lists", "law-unaliased"])
 def test_earlier_stages_report_nothing(property_id: str) -> None:
-    earlier = STAGES[: [name for name, *_ in STAGES].index(property_id)]
+    earlier = STAGES[: [stage.name for stage in STAGES].index(property_id)]
     assert not accused(Implementation("x", WRONG[property_id]), earlier, Effort(examples_factor=0.4))
 
 
@@ -356,8 +356,7 @@ def test_an_encoder_is_not_accused_of_an_error_that_it_did_not_raise() -> None:
                 )
             return [*cache[text]]
 
-    without_refusals = Stage(frozenset({"encode", "encode_allowed"}))
-    stages = [("law-after-error", without_refusals, 20)]
+    stages = [Stage("law-after-error", frozenset({"encode", "encode_allowed"}), 20)]
     assert accused(Implementation("x", CachesWithoutTheChoice), stages, Effort()) == {"law-history"}
 
 
