@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import accumulate, pairwise
 
@@ -27,6 +27,10 @@ from ..outcome import (
     first_difference,
 )
 from .expectations import expression
+
+Word = textbook.Word
+Rank = Callable[[Merge], "int | None"]
+"""Returns the rank of a pair, or None if it does not merge."""
 
 
 def encoding(
@@ -92,13 +96,9 @@ class _Encodings:
         """Byte offsets at which tokens of the given encoding begin or end."""
         return {0, *accumulate(len(self.model.vocab.get(index, b"")) for index in self.got)}
 
-    def mergeable(self, word: textbook.Word) -> list[tuple[int, int]]:
-        """Return the rank and the index of each adjacent pair that can merge."""
-        if self.ids is None:
-            ranks = self.model.ranks
-            return [(ranks[pair], i) for i, pair in enumerate(pairwise(word)) if pair in ranks]
-        joined = [left + right for left, right in pairwise(word)]
-        return [(self.ids[token], i) for i, token in enumerate(joined) if token in self.ids]
+    def rank(self, pair: Merge) -> int | None:
+        """Return the rank of a pair, or None if it does not merge."""
+        return self.model.ranks.get(pair) if self.ids is None else self.ids.get(pair[0] + pair[1])
 
 
 def _cause(both: _Encodings, splitting: bool) -> EncodingCause | None:
@@ -168,14 +168,20 @@ def _cut_token(both: _Encodings, tokens: Collection[bytes]) -> str | None:
 def _missed_merge(both: _Encodings, cuts: set[int]) -> Pair | None:
     """Return the first merge of the correct encoding that the given encoding divides."""
     for start, _, piece, special in both.pieces:
-        word = textbook.atoms(piece)
-        while not special and (found := both.mergeable(word)):
-            rank, here = min(found)
+        for word, rank, here, _ in () if special else merge_steps(textbook.atoms(piece), both.rank):
             middle = start + sum(map(len, word[: here + 1]))
             if middle in cuts:
                 return Pair((word[here], word[here + 1]), rank, middle - len(word[here]))
-            word = (*word[:here], word[here] + word[here + 1], *word[here + 2 :])
     return None
+
+
+def merge_steps(word: Word, rank: Rank) -> Iterator[tuple[Word, int, int, Word]]:
+    """Yield each step of the merging of a pre-token: the tokens, the rank and the index of a pair, the tokens after."""
+    while found := [(number, i) for i, pair in enumerate(pairwise(word)) if (number := rank(pair)) is not None]:
+        number, here = min(found)
+        after = (*word[:here], word[here] + word[here + 1], *word[here + 2 :])
+        yield word, number, here, after
+        word = after
 
 
 def training(words: list[textbook.Word], expected: Sequence[Merge], got: Sequence[Merge]) -> TrainingDivergence:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from functools import cache
-from itertools import pairwise, product
+from itertools import product
 from typing import Any
 
 from bpe_conformance.fixtures import PATTERNS, Merge, Model
@@ -12,6 +12,7 @@ from bpe_conformance.fixtures.characters import agreed
 from bpe_conformance.reference import textbook
 from bpe_conformance.reference.textbook import Word
 
+from ..cases.divergence import merge_steps
 from ..terminal import show
 from .draws import Draw
 
@@ -71,14 +72,9 @@ class Reach:
         ((b'abc',), [(b'b', b'c'), (b'a', b'bc')])
         """
         word = tuple(data[place : place + 1] for place in range(len(data)))
-        made: list[Merge] = []
-        while True:
-            found = [(self.ranks[pair], place) for place, pair in enumerate(pairwise(word)) if pair in self.ranks]
-            if not found:
-                return word, made
-            here = min(found)[1]
-            made.append((word[here], word[here + 1]))
-            word = (*word[:here], word[here] + word[here + 1], *word[here + 2 :])
+        steps = list(merge_steps(word, self.ranks.get))
+        made = [(before[here], before[here + 1]) for before, _, here, _ in steps]
+        return steps[-1][-1] if steps else word, made
 
     def text_for(self, token: bytes) -> str | None:
         """Return a text whose encoding contains `token`, or None if none was found."""

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import islice, pairwise
 
 from bpe_conformance.fixtures import PATTERNS, Merge, Model
 from bpe_conformance.reference import textbook
 
+from ..cases.divergence import Rank, Word, merge_steps
 from ..outcome import first_difference
 from ..terminal import show
 
-Word = textbook.Word
-Rank = Callable[[bytes, bytes], "int | None"]
 ROWS, STEPS, WORDS, PIECES, WINDOW, BESIDE = 8, 12, 8, 12, 14, 24
 
 
@@ -199,8 +198,8 @@ def _ranking(model: Model, lookup: str) -> Rank:
     if lookup == "bytes":
         special = {token.encode("utf-8") for token in model.special_tokens or ()}
         by_bytes = {token: index for index, token in model.vocab.items() if token not in special}
-        return lambda left, right: by_bytes.get(left + right)
-    return lambda left, right: model.ranks.get((left, right))
+        return lambda pair: by_bytes.get(pair[0] + pair[1])
+    return model.ranks.get
 
 
 def _merging(piece: str, rank: Rank, model: Model, lookup: str, cut: Cut) -> Iterator[str]:
@@ -210,39 +209,25 @@ def _merging(piece: str, rank: Rank, model: Model, lookup: str, cut: Cut) -> Ite
         yield "contains a lone surrogate, which UTF-8 cannot encode; there is nothing to replay"
         return
     whole = b"".join(word)
-    if lookup == "bytes" and len(word) > 1 and rank(b"", whole) is not None:
+    if lookup == "bytes" and len(word) > 1 and rank((b"", whole)) is not None:
         yield f"{_row(word, None)}   is in the vocabulary as a whole"
         word = (whole,)
     steps = list(merge_steps(word, rank))
     shown = cut(len(steps), STEPS)
-    for before, (number, here) in steps[:shown]:
+    for before, number, here, _ in steps[:shown]:
         chosen = (before[here], before[here + 1])
         reason = f"{pair(chosen)} of rank {number} merges{_others(before, rank, here)}"
         row = _row(before, here)
         yield from [f"{row:{BESIDE}}  {reason}"] if len(row) <= BESIDE else [row, f"    {reason}"]
     if shown < len(steps):
         yield f"... {len(steps) - shown} more merges (--all shows them)"
-    if steps:  # what is left after the last of them
-        before, (_, here) = steps[-1]
-        word = (*before[:here], before[here] + before[here + 1], *before[here + 2 :])
-    yield f"= {_with_ids(word, model, cut)}"
-
-
-def merge_steps(word: Word, rank: Rank) -> Iterator[tuple[Word, tuple[int, int]]]:
-    """Yield each state of a pre-token before a merge, with the rank and the index of the pair that merges."""
-    while True:
-        found = [(number, i) for i, two in enumerate(pairwise(word)) if (number := rank(*two)) is not None]
-        if not found:
-            return
-        number, here = min(found)
-        yield word, (number, here)
-        word = (*word[:here], word[here] + word[here + 1], *word[here + 2 :])
+    yield f"= {_with_ids(steps[-1][-1] if steps else word, model, cut)}"
 
 
 def _others(word: Word, rank: Rank, here: int) -> str:
     """Return the other pairs that have a rank, in text order."""
-    ranked = [(i, two, rank(*two)) for i, two in enumerate(pairwise(word)) if i != here]
-    rows = [f"{pair(two)} {number}" for _, two, number in ranked if number is not None]
+    ranked = [(two, rank(two)) for i, two in enumerate(pairwise(word)) if i != here]
+    rows = [f"{pair(two)} {number}" for two, number in ranked if number is not None]
     if not rows:
         return ""
     rows = list(dict.fromkeys(rows))
