@@ -28,9 +28,7 @@ from .operations import OPERATIONS
 
 def judge(case: Case, implementation: Implementation) -> Mismatch | None:
     """Return how the text differs from the expected one. If it does not, return how the bytes differ."""
-    assert case.model is not None
-    model = case.model
-    asked = question(case)
+    model, asked = case.table, question(case)
     ids: list[int] = case.input["ids"]
     acceptable = acceptable_answers(case.expect)
     texts = [one for one in acceptable if isinstance(one, Text)]

@@ -66,8 +66,7 @@ def _dependence(case: Case, mismatch: Mismatch, implementation: Implementation) 
 
 def _constructor_fails(case: Case, mismatch: Mismatch, implementation: Implementation) -> bool:
     """Find out whether the constructor raised the error, or gave incorrect ids to special tokens without entries."""
-    model = case.model
-    assert model is not None
+    model = case.table
     try:
         tokenizer = implementation.build(model)
     except (CallFailed, TimedOut) as failed:

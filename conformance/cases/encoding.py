@@ -62,8 +62,7 @@ def judge(
         asked: the question, if it is not the question of the case.
         build: returns the tokenizer, if it is not built from the model of the case.
     """
-    assert case.model is not None
-    model, lookup, asked = case.model, implementation.conventions["lookup"], asked or question(case)
+    model, lookup, asked = case.table, implementation.conventions["lookup"], asked or question(case)
     expect = value_for(case.expect, lookup)
     if expect is None:
         return None
@@ -100,8 +99,7 @@ def judge(
 
 def judge_allowed(case: Case, implementation: Implementation) -> Mismatch | None:
     """Return how the answer to an `encode_allowed` case differs from its expectation."""
-    assert case.model is not None
-    model, like = case.model, with_allowed(case)
+    model, like = case.table, with_allowed(case)
     found = judge(replace(case, model=like), implementation, question(case), lambda: implementation.build(model))
     if found is None or not isinstance(found.answer, Ids):
         return found
@@ -131,9 +129,8 @@ def judge_batch(case: Case, implementation: Implementation) -> Mismatch | None:
 
 def judge_stream(case: Case, implementation: Implementation) -> Mismatch | None:
     """Return how the ids of the first incorrect list of chunks differ, or else how much the stream holds back."""
-    assert case.model is not None
     if "lazy" in case.expect:
-        return _judge_laziness(case, case.model, implementation)
+        return _judge_laziness(case, case.table, implementation)
     for chunks in chunkings(case):
         found = judge(case, implementation, Question("stream", case.model, {"chunks": chunks}))
         if found is not None:

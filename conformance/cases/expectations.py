@@ -164,10 +164,9 @@ def with_allowed(case: Case) -> Model:
 
     Where nothing is disallowed, its tokenizer gives the same ids.
     """
-    assert case.model is not None
     allowed = choice(case)["allowed_special"]
-    found = (token for token in case.model.special_tokens or () if allowed == "all" or token in allowed)
-    return replace(case.model, special_tokens=tuple(found))
+    found = (token for token in case.table.special_tokens or () if allowed == "all" or token in allowed)
+    return replace(case.table, special_tokens=tuple(found))
 
 
 def expression(pattern: str, conventions: Mapping[str, str]) -> str:
@@ -216,20 +215,19 @@ def compute(
         if not any(token in given["text"] for token in given["special_tokens"]):
             keys = list(dict.fromkeys(key.removesuffix("/text") for key in keys))
         return _merged({key: _trained(case, key, pattern) for key in keys})
-    assert case.model is not None
     if case.op == "decode":
         return _decoded(case)
     if case.op == "batch":
         key = "pair" if "pair" in only else "bytes"
-        return {"batch": [encoded(case.model, text, key, pattern) for text in question(case).input["texts"]]}
+        return {"batch": [encoded(case.table, text, key, pattern) for text in question(case).input["texts"]]}
     text = whole_text(case)
-    keys = [key for key in LOOKUP_KEYS if key in only and (key == "pair" or case.model.ranks_by_bytes)]
+    keys = [key for key in LOOKUP_KEYS if key in only and (key == "pair" or case.table.ranks_by_bytes)]
     if case.op == "encode_allowed":
         try:
-            return _merged({key: encoded(case.model, text, key, pattern, **choice(case)) for key in keys})
+            return _merged({key: encoded(case.table, text, key, pattern, **choice(case)) for key in keys})
         except ValueError:
             return {"error": "disallowed"}
-    return _merged({key: encoded(case.model, text, key, pattern) for key in keys})
+    return _merged({key: encoded(case.table, text, key, pattern) for key in keys})
 
 
 def encoded(model: Model, text: str, lookup: str, pattern: str, **chosen: Collection[str]) -> dict[str, Any]:
@@ -244,8 +242,7 @@ def encoded(model: Model, text: str, lookup: str, pattern: str, **chosen: Collec
 
 
 def _decoded(case: Case) -> dict[str, Any]:
-    assert case.model is not None
-    tokenizer = oracle(case.model)
+    tokenizer = oracle(case.table)
     text, data = tokenizer.decode(case.input["ids"]), tokenizer.decode_bytes(case.input["ids"])
     return {"text": text} if text.encode("utf-8") == data else {"text": text, "bytes": write_token(data)}
 

@@ -25,8 +25,7 @@ from .expectations import question
 
 def judge_loading(case: Case, implementation: Implementation) -> Mismatch | None:
     """Return how the encoding of a tokenizer that was loaded from files differs."""
-    assert case.model is not None
-    model = case.model
+    model = case.table
     options = {key: value for key, value in case.input.items() if key != "text"}
     with scratch_folder() as folder:
         vocab, merges = gpt2_files.write(model, folder, **options)
@@ -39,8 +38,7 @@ def judge_loading(case: Case, implementation: Implementation) -> Mismatch | None
 
 def judge_saving(case: Case, implementation: Implementation) -> Mismatch | None:
     """Return how the table in the saved files differs from the table of the tokenizer."""
-    assert case.model is not None
-    model, asked = case.model, question(case)
+    model, asked = case.table, question(case)
     expected = Expectation((Table(dict(model.vocab), model.merges),))
     with scratch_folder() as folder:
         try:

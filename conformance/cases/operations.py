@@ -25,6 +25,4 @@ OPERATIONS: Mapping[str, Callable[[TokenizerProxy, Mapping[str, Any]], Answer]] 
 
 def ask(question: Question, implementation: Implementation) -> Answer:
     """Return the answer of a tokenizer that is built from the model of the question, or how the call failed."""
-    model = question.model
-    assert model is not None
-    return answered(lambda: OPERATIONS[question.operation](implementation.build(model), question.input))
+    return answered(lambda: OPERATIONS[question.operation](implementation.build(question.table), question.input))

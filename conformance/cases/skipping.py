@@ -42,10 +42,8 @@ def skip_reason(case: Case, implementation: Implementation) -> str | None:
         return f"{kind}:{case.pattern}"
     if adapted(case, implementation) is None:
         return "special tokens in train" if case.op == "train" else "special tokens"
-    if case.op != "train" and implementation.conventions["lookup"] == "bytes":
-        assert case.model is not None
-        if not case.model.ranks_by_bytes:
-            return "tables that a list of ranks cannot hold (lookup: bytes)"
+    if case.op != "train" and implementation.conventions["lookup"] == "bytes" and not case.table.ranks_by_bytes:
+        return "tables that a list of ranks cannot hold (lookup: bytes)"
     own = implementation.conventions["pattern"]
     return OTHER_SPLIT if own != "gpt2" and case.pattern == "gpt2" and _is_of_gpt2(case, own) else None
 
@@ -77,9 +75,8 @@ def _spells_tokens(expect: Mapping[str, Any]) -> bool:
 
 def _is_split_otherwise(case: Case, own: str) -> bool:
     """Return whether the ids of a case depend on the split."""
-    assert case.model is not None
-    named = [token for token in dict.fromkeys(case.model.special_tokens or ()) if token]
-    model, text = replace(case.model, special_tokens=tuple(named)), whole_text(case).encode("utf-8", "replace").decode()
+    named = [token for token in dict.fromkeys(case.table.special_tokens or ()) if token]
+    model, text = replace(case.table, special_tokens=tuple(named)), whole_text(case).encode("utf-8", "replace").decode()
     by_both = [oracle(model, {**DEFAULTS, "pattern": pattern}).encode(text) for pattern in ("gpt2", own)]
     return by_both[0] != by_both[1]
 

@@ -259,8 +259,7 @@ def _input(case: Case, view: View) -> Iterator[str]:
     if case.op == "train":
         yield from _training_input(given["train"], view)
     elif case.op == "decode":
-        assert case.model is not None
-        yield from _value(_ids(given["ids"], case.model.vocab, view), "ids")
+        yield from _value(_ids(given["ids"], case.table.vocab, view), "ids")
         if "sequence" in given:
             yield from _value(f"as a {given['sequence']}")
     elif case.op == "batch":
@@ -386,17 +385,16 @@ def _replay(case: Case, view: View) -> Iterator[str]:
         yield f"  replay, ties by {key}" + (", special tokens are ordinary text" if key != view.tie_break else "")
         yield from _replayed(_training(case, view))
         return
-    assert case.model is not None
     if case.op == "decode":
         yield "  replay"
-        yield from _replayed(replay.decoding(case.model, case.input["ids"], view.cut))
+        yield from _replayed(replay.decoding(case.table, case.input["ids"], view.cut))
         return
-    if view.lookup == "bytes" and not case.model.ranks_by_bytes:
+    if view.lookup == "bytes" and not case.table.ranks_by_bytes:
         raise CommandError(f"{case.id}: --lookup bytes needs unique tokens with ids in merge order; remove it")
     if "disallowed" in case.expect.values():
         yield "  replay: none, the tokenizer rejects the text before it encodes anything"
         return
-    model = with_allowed(case) if case.op == "encode_allowed" else case.model
+    model = with_allowed(case) if case.op == "encode_allowed" else case.table
     yield "  replay" if view.lookup == "pair" else "  replay, each pair ranked by the id of its concatenation"
     for text in texts_of(case):
         yield from _replayed(replay.encoding(model, text, view.lookup, view.cut))

@@ -69,16 +69,15 @@ class Witness:
         target = resolve(self.adapter)
         if case.op == "train":
             return _training(target, case, expect)
-        assert case.model is not None
-        if not _can_hold(case.model, key):
+        if not _can_hold(case.table, key):
             return None
         if case.op == "decode":
-            return _decoding(target, case, case.model, expect)
-        if key == "bytes" and any(_ambiguous(case.model, text) for text in texts_of(case)):
+            return _decoding(target, case, case.table, expect)
+        if key == "bytes" and any(_ambiguous(case.table, text) for text in texts_of(case)):
             return None
         if case.op == "encode_allowed":
-            return _choosing(target, case, case.model, expect)
-        return _encoding(target, case, case.model, expect)
+            return _choosing(target, case, case.table, expect)
+        return _encoding(target, case, case.table, expect)
 
 
 @dataclass(frozen=True)

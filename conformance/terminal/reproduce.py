@@ -46,12 +46,11 @@ def program(asked: Question, command: Command) -> str:
             lines += ['path = pathlib.Path(tempfile.mkdtemp(), "corpus.txt")']
             lines += [f"path.write_bytes({asked.input['text']!a}.encode())"]
         return "\n".join([*lines, call, ""])
-    assert asked.model is not None
     if asked.operation in ("save", "load"):
         lines = ["import pathlib", "import tempfile", *lines, "folder = pathlib.Path(tempfile.mkdtemp())"]
     if asked.operation == "load":
-        return "\n".join([*lines, *_loaded(asked, asked.model, call, command), ""])
-    lines += _model(asked.model, command)
+        return "\n".join([*lines, *_loaded(asked, asked.table, call, command), ""])
+    lines += _model(asked.table, command)
     return "\n".join([*lines, call.replace("TOKENIZER", "tokenizer"), ""])
 
 

@@ -390,8 +390,7 @@ def pointer(where: EncodingDivergence) -> str:
 
 def cut_inside(asked: Question, where: EncodingDivergence, right: Sequence[int]) -> str:
     """Return an addition to the note beside the caret if a chunk ends inside the correct token, or ""."""
-    assert asked.model is not None
-    token = asked.model.vocab.get(right[where.token], b"") if where.token < len(right) else b""
+    token = asked.table.vocab.get(right[where.token], b"") if where.token < len(right) else b""
     end = 0
     for number, chunk in enumerate(asked.input["chunks"], 1):
         end += len(chunk.encode("utf-8", "surrogatepass"))
