@@ -7,29 +7,16 @@ from dataclasses import replace
 from typing import Any
 
 from bpe_conformance.fixtures.conventions import DEFAULTS
-from bpe_conformance.fixtures.spec import Case
+from bpe_conformance.fixtures.spec import CAPABILITY_OF_OP, Case
 from bpe_conformance.reference import textbook
 
 from ..implementation.implementation import Implementation
 from .expectations import expression, is_computed, oracle, question, texts_of, whole_text
 
-NEEDS = {
-    "train": "train",
-    "encode": "encode",
-    "encode_allowed": "allowed_special",
-    "construct": "encode",
-    "decode": "decode",
-    "stream": "encode_iterable",
-    "batch": "encode_batch",
-    "save": "save",
-    "load": "from_files",
-}
-"""Operation → the capability that it needs."""
-
 
 def skip_reason(case: Case, implementation: Implementation) -> str | None:
     """Return the capability that the case needs and the implementation lacks, or None."""
-    needs = NEEDS[case.op]
+    needs = CAPABILITY_OF_OP[case.op]
     if needs not in implementation.capabilities:
         return needs
     if case.op == "load" and "encode" not in implementation.capabilities:

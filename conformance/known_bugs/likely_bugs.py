@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from bpe_conformance.fixtures.conventions import DEFAULTS
-from bpe_conformance.fixtures.spec import Case
+from bpe_conformance.fixtures.spec import CAPABILITY_OF_OP, Case
 
 from ..cases.expectations import training_key, value_for
 from ..cases.training import is_correct_up_to_ties
@@ -39,16 +39,8 @@ OPEN_TIES = 0.3
 MOST = 5
 MOST_REPLAYED = 60
 """The most golden cases, of those that follow from other failures, on which the likely bugs are tested."""
-ORACLE = {
-    "train": "train",
-    "encode": "encode",
-    "encode_allowed": "allowed_special",
-    "decode": "decode",
-    "decode_bytes": "decode_bytes",
-    "stream": "encode_iterable",
-    "batch": "encode_batch",
-}
-"""Operation that the oracle answers → the capability that it needs."""
+ANSWERED = CAPABILITY_OF_OP.keys() - {"construct", "save", "load"}
+"""The operations that the oracle answers."""
 _NO_VALUE = (Refusal, Fault, Accepted)
 SAME_ERROR = 5
 SAME_ERROR_SHARE = 0.1
@@ -287,7 +279,7 @@ def _explained(others: Iterable[Outcome], explains: Callable[[Mismatch], bool]) 
 def _is_correct_under(changed: Mapping[str, str], conventions: Mapping[str, str], mismatch: Mismatch) -> bool:
     """Return whether an answer is correct under conventions, some of which differ from the declared ones."""
     asked, answer = mismatch.asked, mismatch.answer
-    if asked.operation not in ORACLE or asked.context or isinstance(answer, Refusal | Fault):
+    if asked.operation not in ANSWERED or asked.context or isinstance(answer, Refusal | Fault):
         return False
     if ("lookup" in changed) == (asked.operation == "train") or (asked.model is None) != (asked.operation == "train"):
         return False
@@ -332,11 +324,11 @@ def _without_special(asked: Question) -> Question | None:
 
 def _takes(bug: Implementation, asked: Question) -> bool:
     """Whether a known bug can be asked a question, and quickly."""
-    if asked.operation not in ORACLE or (asked.model is not None and asked.model.is_large):
+    if asked.operation not in ANSWERED or (asked.model is not None and asked.model.is_large):
         return False
     pattern = asked.model.pattern if asked.model is not None else asked.input.get("pattern", "gpt2")
     kind = "train-pattern" if asked.operation == "train" else "pattern"
-    needed = {ORACLE[asked.operation], *([f"{kind}:{pattern}"] if pattern != "gpt2" else [])}
+    needed = {CAPABILITY_OF_OP[asked.operation], *([f"{kind}:{pattern}"] if pattern != "gpt2" else [])}
     return needed <= bug.capabilities
 
 

@@ -19,7 +19,7 @@ from hypothesis.errors import Flaky, HypothesisException
 from hypothesis.internal.conjecture.providers import HypothesisProvider
 from hypothesis.strategies import SearchStrategy
 
-from bpe_conformance.fixtures.spec import Clause
+from bpe_conformance.fixtures.spec import CAPABILITY_OF_OP, CLASS_OF_OP, Clause
 
 from ..implementation.implementation import Implementation
 from ..implementation.time_limit import Clock
@@ -34,6 +34,7 @@ FUZZ_ROUND = 500
 MOST_FOUND = 5
 """A search with a deadline ends after so many counterexamples of different kinds."""
 SEEDED_FACTOR = 8
+CLASS_OF_METHOD = {CAPABILITY_OF_OP[op]: class_ for op, class_ in CLASS_OF_OP.items()}
 
 
 @dataclass(frozen=True)
@@ -82,17 +83,6 @@ class Found:
     case: str = ""
     file: str = ""
     more: tuple[Found, ...] = ()
-
-
-CLASS_OF_METHOD = {
-    "encode": "encoder",
-    "decode": "decoder",
-    "encode_iterable": "streaming",
-    "encode_batch": "batch",
-    "train": "trainer",
-    "from_files": "files",
-    "save": "files",
-}
 
 
 @dataclass(frozen=True)

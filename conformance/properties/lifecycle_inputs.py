@@ -12,6 +12,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from bpe_conformance.fixtures import PATTERNS, Model, gpt2_files, read_model
+from bpe_conformance.fixtures.spec import CAPABILITY_OF_OP
 
 from ..implementation.implementation import Implementation
 from ..implementation.proxy import TokenizerProxy
@@ -141,7 +142,7 @@ REFUSED: tuple[tuple[str, str, Callable[[TokenizerProxy, list[int]], object]], .
     ("encode_iterable", "a lone surrogate", lambda one, ids: one.stream(iter(["klm", _BAD]))),
     ("encode_iterable", "an iterator that raises an error", lambda one, ids: one.stream(_failing())),
 )
-METHOD_OF = {"stream": "encode_iterable", "batch": "encode_batch", "encode_allowed": "encode"}
+METHODS = {**CAPABILITY_OF_OP, "encode_allowed": "encode"}
 
 
 def origins(implementation: Implementation, in_files: bool = True) -> list[Origin]:

@@ -39,7 +39,7 @@ from .asking import CALLERS_SPECIALS, is_correct, load, train
 from .lifecycle_inputs import (
     CORPORA,
     EVERY_MERGE,
-    METHOD_OF,
+    METHODS,
     NUMBERS,
     ONE_TEXT,
     REFUSED,
@@ -321,7 +321,7 @@ class Machine(RuleBasedStateMachine):
             how: asks it. Default: as a new tokenizer is asked.
             state: as for `judge`.
         """
-        method = METHOD_OF.get(operation, operation)
+        method = METHODS[operation]
         if not self.has(tokenizer, method):
             return True
         question = Question(operation, tokenizer.origin.model, given)

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, TypeVar
 
 from bpe_conformance.fixtures import Merge, Model
+from bpe_conformance.fixtures.spec import CAPABILITY_OF_OP
 from bpe_conformance.reference import textbook
 
 from ..outcome import (
@@ -53,18 +54,7 @@ from ..outcome import (
 from . import show
 
 T = TypeVar("T")
-METHODS = {
-    "encode": "encode",
-    "encode_allowed": "encode",
-    "load": "encode",
-    "construct": "the constructor",
-    "decode": "decode",
-    "decode_bytes": "decode_bytes",
-    "stream": "encode_iterable",
-    "batch": "encode_batch",
-    "save": "save",
-    "train": "train",
-}
+METHODS = {**CAPABILITY_OF_OP, "encode_allowed": "encode", "load": "encode", "construct": "the constructor"}
 """Operation → the method of the adapter protocol."""
 REASONS = {
     "disallowed": "the text contains a disallowed special token",
