@@ -17,6 +17,8 @@ from ..outcome import (
     NotAResult,
     Pair,
     PreTokenCut,
+    RowDivergence,
+    Rows,
     SpecialToken,
     TextDivergence,
     TrainingDivergence,
@@ -195,6 +197,13 @@ def training(words: list[textbook.Word], expected: Sequence[Merge], got: Sequenc
     return TrainingDivergence(
         step, right, counts.get(right, 0) if right else 0, chosen, counts.get(chosen, 0) if chosen else 0
     )
+
+
+def rows(expected: Rows, got: Rows) -> RowDivergence:
+    """Return the first row of a batch that differs, and the token at which it does."""
+    row = first_difference(expected.rows, got.rows)
+    both = row < min(len(expected.rows), len(got.rows))
+    return RowDivergence(row, first_difference(expected.rows[row], got.rows[row]) if both else 0)
 
 
 def decoding(data: bytes, expected: str, got: str) -> TextDivergence:

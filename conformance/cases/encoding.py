@@ -26,10 +26,8 @@ from ..outcome import (
     NewIds,
     Question,
     Refusal,
-    RowDivergence,
     Rows,
     SpecialToken,
-    first_difference,
 )
 from . import divergence
 from .expectations import (
@@ -119,12 +117,8 @@ def judge_batch(case: Case, implementation: Implementation) -> Mismatch | None:
     answer = ask(asked, implementation)
     if answer == expected:
         return None
-    if not isinstance(answer, Rows):
-        return Mismatch(asked, Expectation((expected,)), answer)
-    row = first_difference(expected.rows, answer.rows)
-    both = row < min(len(expected.rows), len(answer.rows))
-    token = first_difference(expected.rows[row], answer.rows[row]) if both else 0
-    return Mismatch(asked, Expectation((expected,)), answer, RowDivergence(row, token))
+    where = divergence.rows(expected, answer) if isinstance(answer, Rows) else None
+    return Mismatch(asked, Expectation((expected,)), answer, where)
 
 
 def judge_stream(case: Case, implementation: Implementation) -> Mismatch | None:

@@ -16,6 +16,7 @@ from functools import partial
 from bpe_conformance.fixtures import Model, read_model
 from bpe_conformance.reference import textbook
 
+from ..cases import divergence
 from ..cases.expectations import expression, oracle
 from ..implementation.implementation import Implementation
 from ..outcome import (
@@ -34,7 +35,6 @@ from ..outcome import (
     Mismatch,
     Question,
     Refusal,
-    RowDivergence,
     Rows,
     Text,
     TextDivergence,
@@ -356,10 +356,8 @@ def _divergence(question: Question, right: Answer, answer: Answer) -> Divergence
             at = first_difference(expected, got)
             byte = sum(len(question.table.vocab[index]) for index in expected[:at])
             return EncodingDivergence(at, byte)
-        case Rows(expected_rows), Rows(got_rows):
-            row = first_difference(expected_rows, got_rows)
-            inside = row < min(len(expected_rows), len(got_rows))
-            return RowDivergence(row, first_difference(expected_rows[row], got_rows[row]) if inside else 0)
+        case Rows(), Rows():
+            return divergence.rows(right, answer)
         case Text(expected_text), Text(got_text):
             return TextDivergence(first_difference(expected_text, got_text))
         case Bytes(expected_data), Bytes(got_data):
