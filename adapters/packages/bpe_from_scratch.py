@@ -14,12 +14,9 @@ bpe_from_scratch = require("bpe_from_scratch", "bpe-from-scratch")
 class Tokenizer(OwnIdsTokenizer):
     """`bpe_from_scratch.ByteLevelBPE`, loaded from a file in its own format. It does not support special tokens."""
 
+    engine = bpe_from_scratch.ByteLevelBPE
     version = bpe_from_scratch.__version__
     takes_pattern = False
-
-    @classmethod
-    def blank(cls, pattern: str) -> Any:
-        return bpe_from_scratch.ByteLevelBPE()
 
     @classmethod
     def filled(cls, table: OwnIds, pattern: str) -> Any:
@@ -28,7 +25,7 @@ class Tokenizer(OwnIdsTokenizer):
             "merges": {f"{left},{right}": index for (left, right), index in table.pairs.items()},
             "vocab": {str(index): list(token) for index, token in table.tokens.items()},
         }
-        tokenizer = cls.blank(pattern)
+        tokenizer = cls.engine()
         with temporary_file("table.json", json.dumps(document).encode()) as path:
             tokenizer.load(path)
         return tokenizer

@@ -13,16 +13,13 @@ bpetokenizer = require("bpetokenizer")
 class Tokenizer(OwnIdsTokenizer):
     """`bpetokenizer.BPETokenizer`."""
 
+    engine = bpetokenizer.BPETokenizer
     version = bpetokenizer.__version__
     conventions = {"tie_break": "first-seen"}
     encode_arguments = {"special_tokens": "all"}
 
     @classmethod
-    def blank(cls, pattern: str) -> Any:
-        return bpetokenizer.BPETokenizer(pattern)
-
-    @classmethod
     def filled(cls, table: OwnIds, pattern: str) -> Any:
-        tokenizer = bpetokenizer.BPETokenizer(pattern, table.special)
+        tokenizer = cls.engine(pattern, table.special)
         tokenizer.merges, tokenizer.vocab = table.pairs, table.tokens
         return tokenizer

@@ -14,13 +14,10 @@ bytetok = require("bytetok")
 class Tokenizer(OwnIdsTokenizer):
     """`bytetok.RegexTokenizer`, which raises a TrainingError if there are special tokens and no merges."""
 
+    engine = bytetok.RegexTokenizer
     version = bytetok.__version__
     conventions = {"tie_break": "unspecified"}
     train_arguments = {"show_progress": False}
-
-    @classmethod
-    def blank(cls, pattern: str) -> Any:
-        return bytetok.RegexTokenizer(pattern)
 
     @classmethod
     def register(cls, tokenizer: Any, special_tokens: dict[str, int]) -> None:

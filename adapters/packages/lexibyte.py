@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from importlib.metadata import version
-from typing import Any
 
 from . import require
 from .own_ids import OwnIdsTokenizer
@@ -14,10 +13,7 @@ lexibyte = require("lexibyte")
 class Tokenizer(OwnIdsTokenizer):
     """`lexibyte.LexiByteTokenizer`. Its `encode` does not match registered special tokens."""
 
+    engine = lexibyte.LexiByteTokenizer
     version = version("lexibyte")
     conventions = {"tie_break": "first-seen"}
     takes_pattern = False
-
-    @classmethod
-    def blank(cls, pattern: str) -> Any:
-        return lexibyte.LexiByteTokenizer()

@@ -98,6 +98,7 @@ class OwnIdsTokenizer:
         ValueError: if the package cannot represent the table (`OwnIds`).
     """
 
+    engine: ClassVar[Any]
     version: ClassVar[str]
     conventions: ClassVar[Mapping[str, str]] = {}
     takes_pattern: ClassVar[bool] = True
@@ -134,7 +135,7 @@ class OwnIdsTokenizer:
     @classmethod
     def blank(cls, pattern: str) -> Any:
         """Return a tokenizer of the package without merges."""
-        raise NotImplementedError
+        return cls.engine(pattern) if cls.takes_pattern else cls.engine()
 
     @classmethod
     def filled(cls, table: OwnIds, pattern: str) -> Any:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from importlib.metadata import version
-from typing import Any
 
 from . import require
 from .own_ids import OwnIdsTokenizer
@@ -14,10 +13,7 @@ turbobpe = require("turbobpe")
 class Tokenizer(OwnIdsTokenizer):
     """`turbobpe.RegexTokenizer`."""
 
+    engine = turbobpe.RegexTokenizer
     version = version("turbobpe")
     conventions = {"tie_break": "unspecified"}
     encode_arguments = {"allowed_special": "all"}
-
-    @classmethod
-    def blank(cls, pattern: str) -> Any:
-        return turbobpe.RegexTokenizer(pattern)
