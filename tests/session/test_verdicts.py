@@ -132,7 +132,7 @@ def test_dependent_failure_counts_with_its_cause() -> None:
     encode = outcome(some("encode"), wrong("encode"))
     found = {one.name: one for one in verdicts([stream, encode])}
     assert (found["streaming"].word, found["streaming"].elsewhere) == ("pass", 1)
-    assert "0 MUST tests pass; 1 fail because of another class" in found["streaming"].sentence
+    assert "0 MUST tests pass; 1 more fail only because another class is incorrect" in found["streaming"].sentence
     assert found["encoder"].word == "fail"
 
 
