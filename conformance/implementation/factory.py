@@ -42,9 +42,11 @@ class Trained:
 
     def tokenizer(self) -> TokenizerProxy | None:
         """Return the tokenizer if it encodes. Only a call shows this for a tokenizer in another process."""
-        if self.proxy is None or not self.proxy.has("encode"):
+        if self.proxy is None:
             return None
         try:
+            if not self.proxy.has("encode"):
+                return None
             self.proxy.encode("")
         except Raised as raised:
             if isinstance(raised.error, NotImplementedError):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import codecs
 import os
 import shutil
+import sys
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
@@ -14,6 +15,7 @@ import pytest
 from helpers.wrong_tokenizers import SharesSpecialsOfOneSpelling, StreamsWithTheLatestSpecials, Whole
 
 from bpe_conformance.adapters.bridge.remote import isolated
+from bpe_conformance.adapters.loading import resolve
 from bpe_conformance.cases.judging import judge
 from bpe_conformance.fixtures.spec import installed_spec
 from bpe_conformance.implementation.implementation import Implementation
@@ -227,6 +229,19 @@ def test_every_property_has_a_wrong_tokenizer() -> None:
 def test_a_correct_tokenizer_passes() -> None:
     assert Lifecycle(Implementation("x", Whole), Effort(examples_factor=0.4)).run() == {}
     assert all(one.run(Implementation("x", Whole), QUICK) is None for one in PROPERTIES if one.id in TOGETHER)
+
+
+@pytest.mark.parametrize("get_tokenizer", ["", "def get_tokenizer(*_):\n    raise NotImplementedError\n"])
+def test_a_cs336_module_needs_no_tokenizer(get_tokenizer: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    source = (
+        "from bpe_conformance.reference import Tokenizer\n\n\ndef run_train_bpe(path, vocab_size, special_tokens):\n"
+    )
+    source += "    trained = Tokenizer.train(path.read_bytes().decode(), vocab_size, special_tokens)\n"
+    source += f"    return trained.vocab, trained.merges\n\n\n{get_tokenizer}"
+    (tmp_path / "homework.py").write_text(source, encoding="utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "homework", raising=False)
+    assert Lifecycle(Implementation("x", resolve("cs336:homework")), QUICK).run() == {}
 
 
 def test_a_tokenizer_that_refuses_some_tables_may_live_with_others() -> None:
