@@ -89,7 +89,7 @@ def known(name: str, names: Iterable[str], what: str, listed: bool = False, see:
         names: what exists.
         what: what a name is, in the singular.
         listed: whether the error lists all names if none is near.
-        see: what shows all names, where the error does not.
+        see: a command or a file that shows the names, for the error.
 
     Raises:
         SelectionError: if not; one line that names the nearest, in any case and from any part of a name.
@@ -109,5 +109,5 @@ def known(name: str, names: Iterable[str], what: str, listed: bool = False, see:
     if near:
         fix = f"did you mean {' or '.join(by_lower[one] for one in near)}?"
     else:
-        fix = f"choose one of {', '.join(every)}" if listed else f"{see} shows all of them"
+        fix = f"choose one of {', '.join(every)}" if listed else f"see {see}"
     raise SelectionError(f"there is no {what} {name!a}; {fix}")

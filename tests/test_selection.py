@@ -15,8 +15,8 @@ NAMES = ("MERGE-ORDER-1", "MERGE-LEFT-1", "TRAIN-TIE-1")
         ("merge-order-1", "there is no clause 'merge-order-1'; did you mean MERGE-ORDER-1?"),
         ("tie", "there is no clause 'tie'; did you mean TRAIN-TIE-1?"),
         ("train", "there is no clause 'train'; did you mean TRAIN-TIE-1?"),
-        ("", "there is no clause ''; LIST shows all of them"),
-        ("qqq\n", "there is no clause 'qqq\\n'; LIST shows all of them"),
+        ("", "there is no clause ''; see LIST"),
+        ("qqq\n", "there is no clause 'qqq\\n'; see LIST"),
     ],
 )
 def test_an_unknown_name_gets_suggestions(name: str, message: str) -> None:

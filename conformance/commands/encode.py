@@ -37,7 +37,7 @@ def encode_arguments(parser: argparse.ArgumentParser) -> None:
         nargs="*",
         metavar="FILE",
         help="a text in UTF-8; default standard input; the ids of several files, or of URLs if fsspec is installed, "
-        "become arrays (.npy) in the directory DIR; an array that is already complete is skipped",
+        "become arrays (.npy) in the directory of -o; an array that is already complete is skipped",
     )
     _output_arguments(parser, "FILE_OR_DIR")
     parser.add_argument(
@@ -73,7 +73,9 @@ def _tokenizer(options: argparse.Namespace) -> Tokenizer:
 
 
 def _output_arguments(parser: argparse.ArgumentParser, target: str) -> None:
-    parser.add_argument("-o", dest="target", default=streams.STANDARD, metavar=target, help="default standard output")
+    parser.add_argument(
+        "-o", dest="target", default=streams.STANDARD, metavar=target, help="the output; default standard output"
+    )
     parser.add_argument(
         "--as",
         dest="form",

@@ -25,6 +25,13 @@ from .bars import bars
 FORMATS = ("huggingface", "gpt2", "tiktoken")
 TABLES = ("tokenizer.json", "vocab.json", "merges.txt", "ranks.tiktoken")
 SUPERBPE = ("unit_pattern", "most_words")
+MEANINGS = {
+    "tie_break": "which of the most frequent pairs is merged",
+    "byte_order": "the order of the ids of the bytes",
+    "id_layout": "the order in which bytes, special tokens and merges get ids",
+    "train_special": "whether special tokens in the text are boundaries or ordinary text",
+}
+"""Convention → its meaning, for the help."""
 SAMPLE = 10_000_000
 """Bytes of the first file that are encoded to report the bytes per token."""
 
@@ -54,7 +61,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--workers", type=int, default=1, metavar="N", help="processes for counting; default 1")
     for name, values in TRAINING_CONVENTIONS.items():
         option = f"--{name.replace('_', '-')}"
-        parser.add_argument(option, choices=values, default=values[0], help=f"default {values[0]}")
+        parser.add_argument(option, choices=values, default=values[0], help=f"{MEANINGS[name]}; default {values[0]}")
     parser.add_argument(
         "--format",
         action="append",

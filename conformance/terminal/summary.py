@@ -100,7 +100,8 @@ def _hidden(hidden: Sequence[Outcome]) -> Iterator[str]:
         more = f" and {len(found) - 1} more" if len(found) > 1 else ""
         yield f"  {clause:<22} {found[0].test}{more}{'; follows from another failure' if found[0].depends else ''}"
     if rest := list(by_clause.values())[MOST_CLAUSES:]:
-        yield f"  and {sum(map(len, rest))} of {counted(len(rest), 'more clause')}"
+        failures = counted(sum(map(len, rest)), "failure")
+        yield f"  and {failures} of {counted(len(rest), 'more clause')}"
 
 
 def write(terminal: Any, result: RunResult) -> None:
@@ -119,10 +120,10 @@ def write(terminal: Any, result: RunResult) -> None:
     warnings = Counter(one.clause.id for one in outcomes if one.state == "warning" and one.clause)
     if warnings:
         failing = any(one.state == "failed" for one in outcomes)
-        named = "" if failing else ": " + ", ".join(f"{clause} {count}" for clause, count in warnings.items())
-        option = "-v in place of -q" if terminal.verbosity < 0 else "-v"
+        named = "" if failing else f" ({', '.join(f'{clause} {count}' for clause, count in warnings.items())})"
+        option = "-v instead of -q" if terminal.verbosity < 0 else "-v"
         found = counted(warnings.total(), "SHOULD test")
-        _paragraph(terminal, "warnings", f"{found} failed; {option} shows them{named}")
+        _paragraph(terminal, "warnings", f"{found} failed{named}; {option} shows them")
     for one in outcomes:
         if one.kind == "corpus":
             terminal.write_line(f"corpus        {one.test}: {'equal' if one.state == 'passed' else one.state}")

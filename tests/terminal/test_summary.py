@@ -167,7 +167,7 @@ def test_warnings_name_the_option_that_shows_them(project: Project) -> None:
     (normal,) = lines(project.judge("mine:FromTheRight", "--bpe-case", "style-left"), "warnings ")
     (quiet,) = lines(project.judge("mine:FromTheRight", "--bpe-case", "style-left", "-q"), "warnings ")
     assert "; -v shows" in normal
-    assert "; -v in place of -q shows" in quiet
+    assert "; -v instead of -q shows" in quiet
 
 
 def test_error_of_the_constructor_is_reported_first_and_last(project: Project) -> None:
