@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from bpe_conformance.fixtures import PATTERNS, Merge
 from bpe_conformance.fixtures.signature import takes
-from bpe_conformance.reference.special_tokens import token_ids
 
 from ..errors import AdapterError, one_line
 from ..importing import load
-
-Pair = tuple[int, int]
+from ..packages.own_ids import OwnIds
 
 
 class MinbpeTokenizer:
@@ -20,13 +18,12 @@ class MinbpeTokenizer:
 
     Args:
         inner: an object with `merges` (pair of ids → id) and `vocab` (id → bytes).
-        outside: id of the object → id in the caller's vocabulary; empty if they are the same.
+        table: the caller's vocabulary and merges in these numbers; None if it was trained.
     """
 
-    def __init__(self, inner: Any, outside: Mapping[int, int] | None = None) -> None:
+    def __init__(self, inner: Any, table: OwnIds | None = None) -> None:
         self._inner = inner
-        self._outside = dict(outside or {})
-        self._inside = {theirs: own for own, theirs in self._outside.items()}
+        self._table = table
 
     @property
     def merges(self) -> list[Merge]:
@@ -38,22 +35,22 @@ class MinbpeTokenizer:
     @property
     def vocab(self) -> dict[int, bytes]:
         """Id → bytes, including special tokens."""
+        if self._table is not None:
+            return self._table.vocab
         named = getattr(self._inner, "special_tokens", None)
         special = named if isinstance(named, Mapping) else {}
         entries = {**self._inner.vocab, **{index: token.encode("utf-8") for token, index in special.items()}}
-        return {self._outside.get(index, index): bytes(token) for index, token in entries.items()}
+        return {index: bytes(token) for index, token in entries.items()}
 
     def encode(self, text: str) -> list[int]:
         """Return the ids of `text`."""
         named = {"allowed_special": "all"} if takes(self._inner.encode, "allowed_special") else {}
         ids: Iterable[int] = self._inner.encode(text, **named)
-        return [self._outside[index] for index in ids] if self._outside else list(ids)
+        return list(ids) if self._table is None else self._table.outside(ids)
 
     def decode(self, ids: Sequence[int]) -> str:
-        """Return the text of `ids`; -1 replaces ids that the object does not have."""
-        if self._outside:
-            ids = [self._inside.get(index, -1) for index in ids]
-        text: str = self._inner.decode(list(ids))
+        """Return the text of `ids`."""
+        text: str = self._inner.decode(list(ids) if self._table is None else self._table.inside(ids))
         return text
 
 
@@ -89,20 +86,19 @@ def minbpe(spec: str) -> object:
         special_tokens: Sequence[str] | None = None,
         pattern: str | None = None,
     ) -> MinbpeTokenizer:
-        inner = blank(pattern)
-        special = list(dict.fromkeys(special_tokens or ()))
-        if special and not hasattr(inner, "register_special_tokens"):
+        inner, table = blank(pattern), OwnIds(vocab, merges, special_tokens)
+        if table.special and not hasattr(inner, "register_special_tokens"):
             raise NotImplementedError(f"{cls.__name__} has no register_special_tokens")
-        pairs, entries = _numbered(merges, set(vocab.values()) - {token.encode("utf-8") for token in special})
         try:
-            inner.merges, inner.vocab = pairs, entries
+            inner.merges, inner.vocab = table.pairs, table.tokens
         except AttributeError as error:
             raise NotImplementedError(
                 f"minbpe: {cls.__name__} does not allow setting `vocab` and `merges`, so encoding is not tested "
                 f"({one_line(str(error))})"
             ) from None
-        tokens = {**inner.vocab, **_register(inner, special)}
-        return MinbpeTokenizer(inner, _outside(tokens, vocab, special))
+        if table.special:
+            inner.register_special_tokens(table.special)
+        return MinbpeTokenizer(inner, table)
 
     def train(text: str, vocab_size: int, special_tokens: Sequence[str], pattern: str | None = None) -> MinbpeTokenizer:
         if special_tokens:
@@ -119,37 +115,3 @@ def minbpe(spec: str) -> object:
     if not splits and isinstance(declared := getattr(cls, "pattern", None), str):
         adapter.pattern = declared
     return adapter
-
-
-def _numbered(merges: Sequence[Merge], tokens: Set[bytes]) -> tuple[dict[Pair, int], dict[int, bytes]]:
-    """Return merges and vocabulary with the ids of the class; tokens that no merge makes come last."""
-    vocab = {byte: bytes([byte]) for byte in range(256)}
-    ids = {token: index for index, token in vocab.items()}
-    pairs: dict[Pair, int] = {}
-    for left, right in merges:
-        if left not in ids or right not in ids:
-            raise ValueError(
-                f"minbpe cannot represent these merges: no earlier merge produces the parts of {left!r} {right!r}"
-            )
-        index = pairs.setdefault((ids[left], ids[right]), 256 + len(pairs))
-        vocab[index] = left + right
-        ids.setdefault(left + right, index)
-    return pairs, {**vocab, **dict(enumerate(sorted(tokens - set(ids)), start=max(vocab) + 1))}
-
-
-def _register(inner: Any, special_tokens: Sequence[str]) -> dict[int, bytes]:
-    """Register special tokens after all others and return them with their ids."""
-    first = max(inner.vocab) + 1
-    if not special_tokens:
-        return {}
-    inner.register_special_tokens({token: first + number for number, token in enumerate(special_tokens)})
-    return {first + number: token.encode("utf-8") for number, token in enumerate(special_tokens)}
-
-
-def _outside(tokens: Mapping[int, bytes], vocab: Mapping[int, bytes], special_tokens: Sequence[str]) -> dict[int, int]:
-    """Return id of the class → id in `vocab`; special tokens that are not in it get max(ids)+1, +2, …."""
-    ids = token_ids(vocab, special_tokens)
-    absent = [token for token in tokens.values() if token not in ids]
-    if absent:
-        raise ValueError(f"the vocabulary has no {absent[0]!r}")
-    return {index: ids[token] for index, token in tokens.items()}
