@@ -174,7 +174,7 @@ def test_minbpe_class_with_read_only_vocabulary_only_trains() -> None:
 def test_minbpe_adapter_rejects_what_the_class_cannot_represent() -> None:
     adapter = resolve("minbpe:minbpe_like:Basic")
     assert callable(adapter)
-    with pytest.raises(ValueError, match="nothing makes one of them"):
+    with pytest.raises(ValueError, match="no byte or merge produces one of them"):
         adapter({}, [(b"ab", b"c")])
     with pytest.raises(ValueError, match="has no"):
         adapter({}, [])
