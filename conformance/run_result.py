@@ -39,13 +39,6 @@ class Command:
     corpora: tuple[str, ...] = ()
 
     @property
-    def declares_in(self) -> str:
-        """Where the implementation declares its conventions."""
-        if self.adapter.startswith("cs336:"):
-            return f"the module {self.adapter.removeprefix('cs336:')}"
-        return "the reply to start" if self.adapter.startswith("cmd:") else "the class"
-
-    @property
     def base(self) -> str:
         """The command line without a selection."""
         options = [word for option, value in self.options.items() for word in ([option, value] if value else [option])]

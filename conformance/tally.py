@@ -61,25 +61,10 @@ class Verdict:
             return "fail"
         return "error" if self.errors else "pass"
 
-    @property
-    def sentence(self) -> str:
-        """The verdict as a sentence."""
-        if self.word == "error":
-            return f"ERROR: the suite itself failed in {self.errors} of {self.must} MUST tests; please report it"
-        if self.word == "fail":
-            text = f"FAIL: {self.failed + self.known} of {self.must} MUST tests fail"
-            text += f" ({self.known} of them known)" if self.known else ""
-        else:
-            text = f"PASS: {self.must - self.elsewhere} MUST tests pass"
-        if self.elsewhere:
-            text += f"; {self.elsewhere} more fail only because another class is incorrect"
-        text += f"; {self.broken} of {self.should} SHOULD tests fail" if self.broken else ""
-        return text + (f"; {self.stale} that pass are listed as known failures" if self.stale else "")
-
     def plain(self) -> dict[str, Any]:
         """Return it as plain values."""
         own = asdict(self)
-        return {"class": own.pop("name"), "verdict": self.word, "sentence": self.sentence, **own}
+        return {"class": own.pop("name"), "verdict": self.word, **own}
 
 
 def sections(outcomes: Iterable[Outcome]) -> list[Section]:

@@ -34,13 +34,16 @@ class Raised(CallFailed):
         error: the exception.
         message: the first line of its message, or "".
         where: lines of its traceback, without the suite's own frames.
+        place: file:line of the innermost of them, or "".
         is_error: whether it is an ordinary exception. A `BaseException` is not an answer, and neither is a process that
             ended.
     """
 
     def __init__(self, call: str, error: BaseException) -> None:
         self.error = error
-        self.where = tracebacks.frames(error) + tracebacks.remote(_attribute(error, "details"))
+        frames = tracebacks.frames(error)
+        self.where = [str(frame) for frame in frames] + tracebacks.remote(_attribute(error, "details"))
+        self.place = frames[-1].place if frames else error.place if isinstance(error, RemoteError) else ""
         self.is_error = issubclass(type(error), Exception) and not _attribute(error, "process_failed")
         self._kind = _attribute(error, "type") if type(error) is RemoteError else type_name(error)
         self.message = _message(error)

@@ -63,5 +63,5 @@ def load(
         except Raised as raised:
             if isinstance(raised.error, AdapterError | LoadError):
                 raise LoadError(str(raised.error)) from None
-            at = f" ({raised.where[-1].partition(' in ')[0]})" if raised.where else ""
+            at = f" ({raised.place})" if raised.place else ""
             raise LoadError(f"{name}: inspecting it{raised}{at}") from None

@@ -48,7 +48,7 @@ class TimedOut(BaseException):
     @property
     def answer(self) -> Fault:
         """The same as a value, with the implementation's frames in which the call was interrupted."""
-        return Fault(TIMED_OUT, str(self), self._where or tuple(tracebacks.frames(self)))
+        return Fault(TIMED_OUT, str(self), self._where or tuple(map(str, tracebacks.frames(self))))
 
 
 class Clock:

@@ -6,6 +6,7 @@ import os
 import re
 import sys
 import traceback
+from typing import NamedTuple
 
 SHOWN = 4
 """How many frames are shown, the innermost ones."""
@@ -26,15 +27,25 @@ def _is_part(module: str, package: str) -> bool:
     return module == package or module.startswith(f"{package}.")
 
 
-def frames(error: BaseException) -> list[str]:
-    """Return a line for each of the innermost frames that are not the suite's own: file, line, function, source."""
+class Frame(NamedTuple):
+    """A frame of a traceback; `place` is file:line."""
+
+    place: str
+    function: str
+    source: str
+
+    def __str__(self) -> str:
+        return f"{self.place} in {self.function}: {self.source}"[:_LONGEST_LINE]
+
+
+def frames(error: BaseException) -> list[Frame]:
+    """Return the innermost frames that are not the suite's own, innermost last."""
     try:
         found = zip(traceback.walk_tb(error.__traceback__), traceback.extract_tb(error.__traceback__), strict=True)
         theirs = [summary for (live, _), summary in found if not is_ours(str(live.f_globals.get("__name__")))]
     except BaseException:  # reading an exception of the implementation can raise anything
         return []
-    lines = [f"{as_imported(one.filename)}:{one.lineno} in {one.name}: {one.line or ''}" for one in theirs[-SHOWN:]]
-    return [line[:_LONGEST_LINE] for line in lines]
+    return [Frame(f"{as_imported(one.filename)}:{one.lineno}", one.name, one.line or "") for one in theirs[-SHOWN:]]
 
 
 def remote(text: str) -> list[str]:

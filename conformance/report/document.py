@@ -20,7 +20,7 @@ from bpe_conformance.fixtures.strict_json import parse_json
 from .. import __version__, tally
 from ..outcome import Outcome
 from ..run_result import BugCause, Cause, ConventionCause, ErrorCause, RunResult
-from ..terminal import causes
+from ..terminal import causes, wording
 from ..terminal.failure import Failure, describe
 from ..terminal.summary import skipped
 
@@ -67,7 +67,7 @@ def build(result: RunResult) -> Document:
             "part": ascii_only(result.part),
             "exit": result.exit_status,
         },
-        "verdicts": [one.plain() for one in tally.verdicts(result.outcomes)],
+        "verdicts": [{**one.plain(), "sentence": wording.verdict(one)} for one in tally.verdicts(result.outcomes)],
         "sections": [asdict(one) for one in tally.sections(result.outcomes)],
         "skipped": [
             {"count": count, "reason": ascii_only(reason)}
@@ -76,7 +76,7 @@ def build(result: RunResult) -> Document:
         "causes": [_visible(_cause(one, result)) for one in result.diagnosis.causes],
         "unexplained": list(result.diagnosis.unexplained),
         "passes_alone": result.diagnosis.passes_alone,
-        "next": ascii_only(causes.advice(result)),
+        "next": ascii_only(_next(result)),
         "clauses": [
             {name: getattr(clause, name) for name in ("id", "section", "level", "statement", "rationale")}
             for clause in result.clauses.values()
@@ -84,6 +84,12 @@ def build(result: RunResult) -> Document:
         ],
         "results": [_result(one, result) for one in result.outcomes],
     }
+
+
+def _next(result: RunResult) -> str:
+    """Return the next step, with code between backticks, or ""."""
+    text, code = causes.advice(result)
+    return f"{text} `{code}`" if text else ""
 
 
 def _visible(value: Any) -> Any:

@@ -19,7 +19,8 @@ SCRIPTS = "../conformance/survey/scripts"
 """The directory of the scripts that show findings, as a link from `docs/matrix.md`."""
 
 MARKUP = str.maketrans({**{char: f"\\{char}" for char in "\\`*_[]#|"}, "<": "&lt;", ">": "&gt;", "&": "&amp;"})
-MARKS = {"pass": "✅ pass", "fail": "❌ fail", "error": "⚠️ error"}
+SIGNS = {"pass": "✅", "fail": "❌", "error": "⚠️"}
+MARKS = {verdict: f"{sign} {verdict}" for verdict, sign in SIGNS.items()}
 
 
 def text(document: Document) -> str:
@@ -136,7 +137,7 @@ def _lines(one: Document) -> Iterator[str]:
     yield f"# {_code(adapter['name'])}{version}"
     yield ""
     for verdict in one["verdicts"]:
-        yield f"- **{verdict['class']}** {MARKS[verdict['verdict']]}: {verdict['sentence'].partition(': ')[2]}{part}"
+        yield f"- **{verdict['class']}** {SIGNS[verdict['verdict']]} {verdict['sentence']}{part}"
     if not one["verdicts"]:
         yield "- nothing was tested"
     if not run["complete"] or run["missing"]:

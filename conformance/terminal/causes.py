@@ -82,7 +82,7 @@ def _described(cause: Cause, command: Command) -> Iterator[str]:
             for bug in others[: NAMES - 1]:
                 yield from _row("or", f"{bug.sentence} {bug.fix}")
         case ConventionCause():
-            place = command.declares_in
+            place = _declaring(command)
             text = f"The answers are correct under this convention. If you intend it, declare it in {place}:"
             yield from textwrap.wrap(text, WIDTH, initial_indent="  ", subsequent_indent="  ")
             yield from _row("declare", conventions(cause))
@@ -90,6 +90,13 @@ def _described(cause: Cause, command: Command) -> Iterator[str]:
         case ErrorCause(_, place):
             if place:
                 yield from _row("raised in", place)
+
+
+def _declaring(command: Command) -> str:
+    """Return where an implementation declares its conventions."""
+    if command.adapter.startswith("cs336:"):
+        return f"the module {command.adapter.removeprefix('cs336:')}"
+    return "the reply to start" if command.adapter.startswith("cmd:") else "the class"
 
 
 def _row(label: str, text: str) -> list[str]:
@@ -122,21 +129,19 @@ def difficulty(outcome: Outcome) -> tuple[bool, int]:
     return outcome.depends, size
 
 
-def advice(result: RunResult) -> str:
-    """Return the next step in one line, with code between backticks, or ""."""
+def advice(result: RunResult) -> tuple[str, str]:
+    """Return the next step: what to do, and the command or the declaration; both are "" if there is none."""
     diagnosis = result.diagnosis
     if not diagnosis.failing or diagnosis.warnings:
-        return ""
+        return "", ""
     if not diagnosis.causes:
-        return f"start with `{result.command.rerun(_smallest(diagnosis.failing, result).test)}`"
+        return "start with", result.command.rerun(_smallest(diagnosis.failing, result).test)
     first, *others = diagnosis.causes
     if isinstance(first, ConventionCause) and not others:
-        return (
-            f"{len(first.tests)} of {counted(len(diagnosis.failing), 'failure')} agree with {_values(first)}: "
-            f"if you intend this, declare `{conventions(first)}`"
-        )
+        agree = f"{len(first.tests)} of {counted(len(diagnosis.failing), 'failure')} agree with {_values(first)}"
+        return f"{agree}: if you intend this, declare", conventions(first)
     names = "; ".join(map(name, diagnosis.causes))
-    return f"{_explained(result)}: {names}; start with `{result.command.rerun(example(first, result).test)}`"
+    return f"{_explained(result)}: {names}; start with", result.command.rerun(example(first, result).test)
 
 
 def _explained(result: RunResult) -> str:
@@ -148,24 +153,24 @@ def _explained(result: RunResult) -> str:
 
 def steps(result: RunResult) -> Iterator[str]:
     """Yield the last lines of a run: each cause, what to change, and the command that shows it."""
-    line = advice(result).replace("`", "")
+    text, code = advice(result)
     causes = result.diagnosis.causes
-    if not line or len(result.tested_outcomes) == 1:
+    if not text or len(result.tested_outcomes) == 1:
         return
     if alone := result.diagnosis.passes_alone:
         yield from _next(f"{alone} passes alone, in a new process. {SHARED}")
     if not causes:
-        yield f"next          {line}"
+        yield f"next          {text} {code}"
         return
     if isinstance(causes[0], ConventionCause) and not causes[1:]:
-        yield from _next(line)
+        yield from _next(f"{text} {code}")
         return
     yield f"next          {_explained(result)}{'. Fix one, and run again:' if causes[1:] else ':'}"
     for number, cause in enumerate(causes, 1):
         first = example(cause, result)
         yield f"  {number}. {name(cause)} ({counted(len(cause.tests), 'failure')})"
-        for text in _wrong_and_right(cause, first, result.command):
-            yield from textwrap.wrap(text, WIDTH, initial_indent="     ", subsequent_indent="       ")
+        for line in _wrong_and_right(cause, first, result.command):
+            yield from textwrap.wrap(line, WIDTH, initial_indent="     ", subsequent_indent="       ")
         yield f"     {result.command.rerun(first.test)}"
 
 
@@ -183,7 +188,7 @@ def _wrong_and_right(cause: Cause, shown: Outcome, command: Command) -> Iterator
         yield wording.fact(shown.mismatch)
     if isinstance(cause, ConventionCause):
         rule = RULES.get(cause.conventions[0][0]) or (shown.clause.id if shown.clause else "the rule")
-        declaration = f"{conventions(cause)} in {command.declares_in}"
+        declaration = f"{conventions(cause)} in {_declaring(command)}"
         code = DEFAULT_IN_CODE.get(cause.conventions[0][0], "")
         yield f"Fix: declare {declaration} if you intend it; if not, follow {rule}{code}."
     elif cause.place:

@@ -12,7 +12,7 @@ from bpe_conformance.fixtures.one_line import ascii_only
 from .. import __version__, tally
 from ..outcome import Outcome
 from ..run_result import RunResult
-from . import causes
+from . import causes, wording
 from .failure import STYLES, WIDTH, Failure, for_terminal
 from .show import counted
 
@@ -240,4 +240,4 @@ def _verdicts(terminal: Any, result: RunResult) -> None:
         _paragraph(terminal, "verdict", f"PASS: {', '.join(named)}{part}", green=True)
     for one in found:
         if one.word != "pass":
-            _paragraph(terminal, "verdict", f"{one.name:<10} {one.sentence}{part}", red=True)
+            _paragraph(terminal, "verdict", f"{one.name:<10} {wording.verdict(one)}{part}", red=True)

@@ -51,6 +51,7 @@ from ..outcome import (
     WrongMerge,
     first_difference,
 )
+from ..tally import Verdict
 from . import show
 
 T = TypeVar("T")
@@ -480,3 +481,18 @@ def dependence(found: Dependence) -> str:
             return "special tokens: each segment between special tokens alone is encoded correctly (SPECIAL)"
         case _:
             return "another failure: the same call is already incorrect by itself"
+
+
+def verdict(one: Verdict) -> str:
+    """Return the verdict of a conformance class as a sentence."""
+    if one.word == "error":
+        return f"ERROR: the suite itself failed in {one.errors} of {one.must} MUST tests; please report it"
+    if one.word == "fail":
+        text = f"FAIL: {one.failed + one.known} of {one.must} MUST tests fail"
+        text += f" ({one.known} of them known)" if one.known else ""
+    else:
+        text = f"PASS: {one.must - one.elsewhere} MUST tests pass"
+    if one.elsewhere:
+        text += f"; {one.elsewhere} more fail only because another class is incorrect"
+    text += f"; {one.broken} of {one.should} SHOULD tests fail" if one.broken else ""
+    return text + (f"; {one.stale} that pass are listed as known failures" if one.stale else "")

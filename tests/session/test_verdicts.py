@@ -18,6 +18,7 @@ from bpe_conformance.known_bugs.correct import Encoder
 from bpe_conformance.outcome import AnyError, Dependence, Expectation, Ids, Mismatch, Outcome, Question, State
 from bpe_conformance.reference import textbook
 from bpe_conformance.tally import verdicts
+from bpe_conformance.terminal import wording
 
 SPEC = installed_spec()
 SAMPLE = [case for case in SPEC.cases if not case.id.startswith("stream-lazy")][::9] + [
@@ -132,7 +133,9 @@ def test_dependent_failure_counts_with_its_cause() -> None:
     encode = outcome(some("encode"), wrong("encode"))
     found = {one.name: one for one in verdicts([stream, encode])}
     assert (found["streaming"].word, found["streaming"].elsewhere) == ("pass", 1)
-    assert "0 MUST tests pass; 1 more fail only because another class is incorrect" in found["streaming"].sentence
+    assert "0 MUST tests pass; 1 more fail only because another class is incorrect" in wording.verdict(
+        found["streaming"]
+    )
     assert found["encoder"].word == "fail"
 
 
