@@ -80,7 +80,7 @@ def engine_table() -> str:
     """Return the text of `engine_differences.yaml`, from the engines that are installed."""
     versions = "".join(f'  {engine}: "{version(engine)}"\n' for engine in ENGINES)
     head = (
-        "# The code points of Unicode 12 that one engine counts in a class and another does not, in hexadecimal.\n"
+        "# The code points of Unicode 12 that some engines, but not all, put into a class, in hexadecimal.\n"
         "# No case contains them, because correct tokenizers differ on them (SPLIT-UNICODE-2).\n"
         "# Written by `python tests/unicode_tables.py PYTHON3.8`.\n"
     )
