@@ -160,7 +160,7 @@ class Question:
         model: what the tokenizer is built from; None for `train`.
         input: the arguments as Python values: `text`, `ids`, `texts`, `chunks`, `allowed_special`,
             `disallowed_special`, `vocab_size`, `special_tokens`, `pattern`, `sequence`.
-        context: in what situation it was asked, where that matters: "after 1,000 other texts". "" otherwise.
+        context: the situation of the call if it matters, for example "after 1,000 other texts"; else "".
     """
 
     operation: str
@@ -494,7 +494,7 @@ class Outcome:
         stale: whether it is listed as a known failure and passes.
         examples: how many examples a property tried, the failing one included.
         case: a property's counterexample as a golden case in YAML, or "".
-        file: the file that holds this case, or "".
+        file: the file with this case, or "".
         more: the same with counterexamples of other kinds.
         error: the traceback of an error of the suite itself.
     """

@@ -119,9 +119,9 @@ class Tested:
         version: its own, or "".
         language: what it is written in, or "" where that is not known.
         model: the only vocabulary that it has, or None.
-        conventions: those that it declares beside the defaults.
+        conventions: those that it declares, other than the defaults.
         capabilities: what it supports.
-        notes: what the suite reports beside the outcomes.
+        notes: what the suite reports in addition to the outcomes.
     """
 
     spec: str
@@ -224,7 +224,7 @@ class RunResult:
         expected: how many tests were collected.
         complete: whether the run came to its end.
         part: what was selected and how much of it ran; "" is the whole suite.
-        options: how it was asked for.
+        options: the options of the run.
         exit_status: pytest's.
         spec: the directory of the spec.
         unwritten: a line for each file that could not be written.

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 LONG = 50
 """From this number of bytes on, merging rank by rank is faster than the scan (measured)."""
 CACHE_SIZE = 1 << 16
-"""The most pre-tokens that the cache holds."""
+"""The most pre-tokens in the cache."""
 SINGLE_BYTES = tuple(bytes([byte]) for byte in range(256))
 
 

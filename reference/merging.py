@@ -101,7 +101,7 @@ def merge_by_rank(word: Sequence[int], ranks: Ranks) -> list[int]:
             places = [here]
         (left, right), new = pair_of[rank], result_of[rank]
         for place in places:
-            # A position is out of date if its pair, or one beside it, has been merged since.
+            # A position is out of date if its pair, or one next to it, has been merged since.
             if tokens[place] == left and tokens[gone := following[place]] == right:
                 tokens[place] = new
                 tokens[gone] = None

@@ -424,7 +424,7 @@ class Tokenizer:
         """Write `vocab.json` and `merges.txt`, GPT-2's format, which has neither special tokens nor a pattern.
 
         Raises:
-            ValueError: if two ids have the same bytes, which the format cannot hold.
+            ValueError: if two ids have the same bytes, which the format cannot represent.
         """
         gpt2.write(folder, self.vocab, self.merges)
 

@@ -99,7 +99,7 @@ def read_table(value: Any) -> tuple[dict[int, bytes], list[Merge]]:
         MalformedAnswer: if the value is anything else, or an id is repeated.
     """
     try:
-        vocab = {answers.rebuild_id("vocab", index, "holds"): read_bytes(token) for index, token in value["vocab"]}
+        vocab = {answers.rebuild_id("vocab", index, "contains"): read_bytes(token) for index, token in value["vocab"]}
         merges = [(read_bytes(left), read_bytes(right)) for left, right in value["merges"]]
     except MalformedAnswer:
         raise

@@ -27,7 +27,7 @@ class Tokenizer:
 
     Raises:
         ValueError: if a special token equals another token's spelling in the byte map, so that a vocab.json
-            cannot hold both.
+            cannot represent both.
     """
 
     version = tokenizers.__version__
@@ -55,7 +55,7 @@ class Tokenizer:
         for token, index in {token: index for index, token in reversed(dict(vocab).items())}.items():
             spelling = self._plain.get(token) or spell(token)
             if spelling in spelled:
-                raise ValueError(f"a vocab.json cannot hold both tokens that are spelled {spelling!a}")
+                raise ValueError(f"a vocab.json cannot represent both tokens that are spelled {spelling!a}")
             spelled[spelling] = index
         pairs = [(spell(left), spell(right)) for left, right in merges]
         self._tokenizer = _tokenizer(

@@ -51,7 +51,7 @@ class OwnIds:
                     f"no pair of ids represents {left!r} and {right!r}: no byte or merge produces one of them"
                 )
             if (own[left], own[right]) in self.pairs:
-                raise ValueError(f"a mapping of pairs cannot hold {left!r} and {right!r} twice")
+                raise ValueError(f"a mapping of pairs cannot contain {left!r} and {right!r} twice")
             self.pairs[own[left], own[right]] = 256 + rank
         tokens = [bytes([byte]) for byte in range(256)] + [left + right for left, right in merges]
         for token in tokens:

@@ -23,7 +23,7 @@ COMPUTED = ("merges", "tokens", "text", "batch", "by_convention")
 
 
 def training_key(conventions: Mapping[str, str]) -> str:
-    """Return the key under which a training case holds the value for these conventions."""
+    """Return the key under which a training case has the value for these conventions."""
     tie_break = conventions["tie_break"]
     order = "/gpt2" if (tie_break, conventions["byte_order"]) == ("smaller-ids", "gpt2") else ""
     return tie_break + order + ("/text" if conventions["train_special"] == "text" else "")
@@ -90,7 +90,7 @@ def _acceptable(value: Mapping[str, Any]) -> Acceptable:
 
 
 def expected_ids(expect: Mapping[str, Any]) -> list[int]:
-    """Return the ids that an encoding expectation holds, from the file of stored ids if it names one."""
+    """Return the ids of an encoding expectation, from the file of stored ids if it names one."""
     if "stored" in expect:
         found: list[int] = _stored()[expect["stored"]]["ids"]
         return found

@@ -30,7 +30,7 @@ def skip_reason(case: Case, implementation: Implementation) -> str | None:
     if adapted(case, implementation) is None:
         return "special tokens in train" if case.op == "train" else "special tokens"
     if case.op != "train" and implementation.conventions["lookup"] == "bytes" and not case.table.ranks_by_bytes:
-        return "tables that a list of ranks cannot hold (lookup: bytes)"
+        return "tables that a list of ranks cannot represent (lookup: bytes)"
     own = implementation.conventions["pattern"]
     return OTHER_SPLIT if own != "gpt2" and case.pattern == "gpt2" and _is_of_gpt2(case, own) else None
 

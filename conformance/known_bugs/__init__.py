@@ -32,7 +32,7 @@ class KnownBug:
         sentence: what it does, and why people write it.
         fix: what to change, in at most two lines.
         evidence: where it, or a bug one step away, was seen: repository, package, issue or course; "" if nowhere yet.
-        also: the conformance classes that it breaks beside that of its clause's cases.
+        also: the conformance classes that it breaks in addition to that of its clause's cases.
         varies: whether its answers depend on the process: the hash seed, the locale, the current directory, the time.
     """
 

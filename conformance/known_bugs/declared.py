@@ -41,7 +41,7 @@ def with_trainings(
 
     Args:
         published: the matrix under the default conventions.
-        answers: golden case that does not hold → fingerprint of the answer.
+        answers: golden case that did not pass → fingerprint of the answer.
         tested: the golden cases that were tested.
         declared: the value of every convention of the implementation.
     """

@@ -66,7 +66,7 @@ def ranked(
     """Return the cause that explains most failures, then the cause that explains most of the rest, and so on.
 
     Args:
-        answers: golden case that does not hold → fingerprint of the answer.
+        answers: golden case that did not pass → fingerprint of the answer.
         judged: every golden case that was judged.
         matrix: the known bugs' answers.
         clauses: known bug → the clause that it breaks first; and case → its clause.
@@ -315,7 +315,7 @@ def _depended_on(asked: Question, depends: Dependence) -> Question | None:
 
 
 def _without_special(asked: Question) -> Question | None:
-    """Return the question without special tokens, if the text to encode holds none of them."""
+    """Return the question without special tokens, if the text to encode contains none of them."""
     named = (asked.model and asked.model.special_tokens) or ()
     if asked.operation != "encode" or not named or any(token in asked.input["text"] for token in named):
         return None
@@ -323,7 +323,7 @@ def _without_special(asked: Question) -> Question | None:
 
 
 def _takes(bug: Implementation, asked: Question) -> bool:
-    """Whether a known bug can be asked a question, and quickly."""
+    """Return whether a known bug can answer a question, and quickly."""
     if asked.operation not in ANSWERED or (asked.model is not None and asked.model.is_large):
         return False
     pattern = asked.model.pattern if asked.model is not None else asked.input.get("pattern", "gpt2")

@@ -165,7 +165,7 @@ def _read(words: Sequence[str], given: Given) -> Table:
 
 
 def _folder(folder: Path, given: Given) -> Table:
-    if (folder / "tokenizer.json").is_file():  # the only one of them that holds the pattern
+    if (folder / "tokenizer.json").is_file():  # the only one of them that contains the pattern
         return _file(folder / "tokenizer.json", given)
     for names in PAIRS:
         if all((folder / name).is_file() for name in names):

@@ -43,7 +43,7 @@ def write(result: RunResult, paths: list[Path]) -> list[str]:
         try:
             built = document.build(result) if built is None else built
             writing.write(built, file)
-        except Exception as error:  # whatever goes wrong here, the run is done and is shown
+        except Exception as error:  # the run is complete, and its results are shown, whatever fails here
             problems.append(unwritten(file, "the report", error))
     return problems
 

@@ -42,7 +42,7 @@ _WITHOUT_TIES = (
     ("abc\nabc\nabc\nab\nab\nbc\nzy\nzy", 3),
     ("zab\nzab\nzab\nabc\nabc\nxy", 3),
 )
-"""Texts without ties. A merge changes the pairs beside it, so a trainer that keeps old counts fails."""
+"""Texts without ties. A merge changes the pairs next to it, so a trainer that keeps old counts fails."""
 _GENERATED = 24
 _SPECIAL_TEXTS = (
     ("abc\nabc\nabc\nab\nzy\nzy", "abc"),

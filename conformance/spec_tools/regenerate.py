@@ -55,7 +55,7 @@ class Outcome:
     Attributes:
         differences: one line for each value or file that differed and, unless it was a check, was written.
         refusals: one line for each value or file that was not written: a witness disagrees, or the file has changed.
-        notes: one line for each witness that was not asked.
+        notes: one line for each witness that did not run.
         witnessed: number of marks in `agrees` → how many computed values have so many.
         rules: how many cases state a rule instead of a value.
     """
@@ -174,7 +174,7 @@ def _marks(
 ) -> tuple[str, ...] | None:
     """Return the witnesses that agree with `case`, or None if one disagrees and no reason is recorded.
 
-    A witness that is not asked keeps its mark as long as the value does not change.
+    A witness that does not run keeps its mark as long as the value does not change.
     """
     marks = [HAND] if case.by_hand else []
     refused = False

@@ -31,7 +31,7 @@ class Witness:
     Attributes:
         name: as in `agrees`.
         package: its distribution.
-        version: the only version that is asked.
+        version: the only version that is used.
         adapter: short name or `module:Class` of its adapter.
         asked: operation of a case → the convention whose value the witness computes.
         upstream: repository and file of the code that it runs.
@@ -45,7 +45,7 @@ class Witness:
     upstream: str
 
     def absent(self) -> str | None:
-        """Return why this witness cannot be asked here, or None."""
+        """Return why this witness cannot run here, or None."""
         try:
             installed = importlib.metadata.version(self.package)
         except importlib.metadata.PackageNotFoundError:
@@ -261,7 +261,7 @@ def _takes_special_tokens(target: Any) -> bool:
 
 
 def present(witnesses: Iterable[Witness]) -> tuple[list[Witness], list[str]]:
-    """Return the witnesses that can be asked, and a line for each of the others."""
+    """Return the witnesses that can run here, and a line for each of the others."""
     here, lines = [], []
     for witness in witnesses:
         why = witness.absent()

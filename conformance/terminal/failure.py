@@ -77,7 +77,7 @@ class Failure:
         depends_on: the other part of the implementation that is at fault, or "".
         conventions: what to declare, if the answer is correct under other conventions, or "".
         case: a golden case in YAML that fails in the same way, or "".
-        file: the file that holds this case, or "".
+        file: the file with this case, or "".
         reproduce: Python without the suite, or "".
         rerun: the command that runs this test alone.
         explain: the command that explains it, or "".

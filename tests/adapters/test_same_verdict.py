@@ -248,7 +248,7 @@ ILLEGAL = {
         training(lambda trained: ({token: index for index, token in trained.vocab.items()}, trained.merges)),
         "odd: vocab maps bytes to int; expected int to bytes",
     ),
-    "pairs of ids": (training(lambda trained: (trained.vocab, [(97, 98)])), "odd: merges holds pairs of int; "),
+    "pairs of ids": (training(lambda trained: (trained.vocab, [(97, 98)])), "odd: merges contains pairs of int; "),
     "no rows": (
         type("Odd", (Right,), {"encode_batch": lambda self, texts: [None for _ in texts]}),
         "odd: encode_batch returned a row of type None; expected list[int]",

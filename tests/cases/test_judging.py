@@ -303,7 +303,7 @@ def test_lookup_follows_the_convention() -> None:
     no_ranks = case("encode", {**LOOKUP, "merge_ids": [258, 257, 256]}, {"text": "xabc"})
     assert (
         skip_reason(no_ranks, Implementation("x", by_bytes))
-        == "tables that a list of ranks cannot hold (lookup: bytes)"
+        == "tables that a list of ranks cannot represent (lookup: bytes)"
     )
 
 

@@ -311,7 +311,7 @@ MODEL: dict[str, Tried] = {
         b"title: x\nspecial_tokens: [{repeat: [{repeat: [{repeat: [a, 1000000]}, 1000000]}, 1000000]}]",
         "the text is longer than 1048576 characters",
     ),
-    "shows-too-much": (b'title: x\nshows: ["' + b"ab" * 50_000 + b'"]', "shows holds more than 4096 bytes"),
+    "shows-too-much": (b'title: x\nshows: ["' + b"ab" * 50_000 + b'"]', "shows has more than 4096 bytes"),
     "id-too-large": (
         b'title: x\nextra: [[4294967296, "x"]]',
         "the id 4294967296 of b'x' is not in 0 to 4294967295",

@@ -21,7 +21,7 @@ def text(documents: Sequence[Document], findings: Sequence[Mapping[str, Any]] = 
 
     Args:
         documents: the reports, in the order in which they are shown.
-        findings: what is known about implementations beside the results. Each has `adapter` (one name, or several,
+        findings: facts about implementations in addition to the results. Each has `adapter` (one name, or several,
             separated by commas), `verdict` (bug, limit, convention, advice or open), and any of `package`, `clause`,
             `input`, `expected`, `got`, `why` and `source`. Those of implementations without a report are left out.
     """

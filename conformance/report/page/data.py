@@ -41,9 +41,9 @@ class Texts(dict[str, int]):
 
 
 def text(page: Page) -> str:
-    """Return the JSON that the page holds, safe inside a script element.
+    """Return the JSON that the page contains, safe inside a script element.
 
-    `texts` is a list that the other numbers point into; a row is a label and such a number. `cases` holds id, clause
+    `texts` is a list that the other numbers point into; a row is a label and such a number. `cases` has id, clause
     (its place), title, kind and rows for the input and the expected answer. Each of `implementations` has `states`, a
     letter for each case; `failures`, which gives for the place of a case that did not pass its fact, the rows of its
     evidence, further rows, and known bugs; and `reasons`, why which cases were skipped.
