@@ -87,8 +87,8 @@ FAULTS = (
     Fault(
         "errors-read-safely",
         CALLS,
-        '    except BaseException:\n        message = ["',
-        '    except ZeroDivisionError:\n        message = ["',
+        '    except BaseException:\n        return "(its message',
+        '    except ZeroDivisionError:\n        return "(its message',
         "odderror",
     ),
     Fault(
