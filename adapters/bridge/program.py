@@ -226,7 +226,7 @@ def shaped(reply: Reply, shape: str) -> Any:
         Breach: if the reply has no result or the result has another form.
     """
     if reply.kind != "result":
-        rule = "the reply to load, and to every operation that the program announces, is a result"
+        rule = "the reply to load, to unload, and to every operation that the program announces, is a result"
         raise breach(reply, rule, "fix the failure, or do not announce the capability")
     fault = misshapen(reply.value, shape)
     if fault:

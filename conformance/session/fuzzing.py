@@ -91,7 +91,7 @@ class Fuzzing:
             found = replace(self._written(found), more=tuple(map(self._written, found.more)))
             self._found += 1 + len(found.more)
         if self._examples:
-            self._line(f"{one.search}: {self._examples:,} examples{self._so_far()}", last=True)
+            self._line(f"{one.search}: {counted(self._examples, 'example')}{self._so_far()}", last=True)
         self._examples = 0
         return found
 
@@ -105,7 +105,7 @@ class Fuzzing:
         now = time.monotonic()
         if now - self._shown > EVERY and self._is_live:
             self._shown = now
-            self._line(f"{name}: {examples:,} examples{self._so_far()}")
+            self._line(f"{name}: {counted(examples, 'example')}{self._so_far()}")
         return self.interrupted
 
     def _so_far(self) -> str:

@@ -1,5 +1,6 @@
-"""Removes defences of the suite, one at a time, to see which tests notice: `python tests/hostile/planted.py [NAME
-...]`.
+"""Removes defences of the suite, one at a time, to see which tests notice.
+
+    python tests/hostile/planted.py [NAME ...]
 
 Each fault is planted in a copy of the package. tests/hostile/run.py must report the attacks that it lets through, or
 the named tests must fail; otherwise the exit status is 1.

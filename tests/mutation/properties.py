@@ -7,9 +7,9 @@ golden case and no other property catches. A property that catches no bug alone 
 a tokenizer; the tests have an incorrect tokenizer for it.
 
 Then come the bugs that fail a class in which they are not wrong. A failure counts as in a run of the suite: it breaks a
-MUST, and depends on nothing else. The published matrix says in which classes a bug is wrong. `bpe-conformance
-known-bugs` prints the same number for golden cases. This takes eight seconds a bug. Bugs whose answers vary are left
-out, because the matrix has one case of each.
+MUST, and depends on nothing else. The published matrix says in which classes a bug is wrong, and the command
+`bpe-conformance known-bugs` prints the same number for golden cases. This takes eight seconds for each bug. The script
+leaves out the bugs whose answers vary, because the matrix has one case of each.
 """
 
 from __future__ import annotations
