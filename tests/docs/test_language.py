@@ -1,4 +1,7 @@
-"""Documents, docstrings, comments, messages, clauses and names of tests contain no banned phrase."""
+"""Documents, docstrings, comments, messages, clauses and names of tests contain no banned phrase.
+
+Documents have all code in fences: a tool that wraps paragraphs joins the lines of code that is only indented.
+"""
 
 from __future__ import annotations
 
@@ -38,6 +41,7 @@ ANY = re.compile("|".join(phrase.pattern for phrase in BANNED), re.IGNORECASE)
 PRODUCT = ("conformance", "reference", "adapters", "fixtures", "docs")
 TEXTS = ("statement", "rationale", "uncased", "intro", "title", "note", "sentence", "fix", "reason", "about", "finding")
 """Keys of YAML that hold English; the others hold data, names of packages and quotations."""
+LIST = ("- ", "* ", *(f"{number}. " for number in range(1, 100)))
 HERE = Path(__file__)
 
 
@@ -118,3 +122,35 @@ def test_banned_finds_phrases(text: str) -> None:
 )
 def test_banned_ignores_other_words(text: str) -> None:
     assert banned(text) == []
+
+
+def indented_code(text: str) -> Iterator[int]:
+    """Yield the numbers of the lines that begin a code block by their indentation."""
+    is_fenced = in_list = False
+    before = ""
+    for number, line in enumerate(text.splitlines(), 1):
+        if line.lstrip().startswith("```"):
+            is_fenced = not is_fenced
+        elif not is_fenced and line:
+            in_list = line.startswith(LIST) or (in_list and line.startswith(" "))
+            if line.startswith("    ") and not before and not in_list:
+                yield number
+        before = line
+
+
+def test_code_is_in_fences() -> None:
+    found = {file.relative_to(ROOT).as_posix(): list(indented_code(file.read_text("utf-8"))) for file in documents()}
+    assert {name: lines for name, lines in found.items() if lines} == {}
+
+
+@pytest.mark.parametrize(
+    ("text", "lines"),
+    [
+        ("One:\n\n    pip install x\n    x --all\n", [3]),
+        ("One:\n\n```sh\n\n    x\n```\n", []),
+        ("- one\n\n    more of it\n\nTwo:\n\n    x\n", [7]),
+        ("One\n    goes on.\n", []),
+    ],
+)
+def test_indented_code_is_found(text: str, lines: list[int]) -> None:
+    assert list(indented_code(text)) == lines
