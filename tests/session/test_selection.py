@@ -19,7 +19,7 @@ from bpe_conformance.session.items import spread
             ("--bpe-case", "merge-priorty"),
             "no case or property 'merge-priorty'; did you mean merge-priority",
         ),
-        ("textbook", ("--bpe-case", "quite-other"), "no case or property 'quite-other'; bpe-conformance list"),
+        ("textbook", ("--bpe-case", "quite-other"), "no case or property 'quite-other'; see bpe-conformance list"),
         ("textbook", ("--bpe-clause", "MERGE-ODER-1"), "no clause 'MERGE-ODER-1'; did you mean MERGE-ORDER-1"),
         (
             "textbook",

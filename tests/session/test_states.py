@@ -257,7 +257,12 @@ def test_warnings_fail_only_when_strict(project: Project) -> None:
     result = project.judge("mine:FromTheRight", "-v")
     assert result.ret == pytest.ExitCode.OK
     assert states(result)["style-left"] == "WARNING"
-    result.stdout.fnmatch_lines(["WARNING style-left ?MERGE-STYLE-1, SHOULD?", "warnings      1 SHOULD test failed; *"])
+    result.stdout.fnmatch_lines(
+        [
+            "WARNING style-left ?MERGE-STYLE-1, SHOULD?",
+            "warnings      1 SHOULD test failed (MERGE-STYLE-1 1); -v shows them",
+        ]
+    )
     strict = project.judge("mine:FromTheRight", "--bpe-strict")
     assert strict.ret == pytest.ExitCode.TESTS_FAILED
     strict.stdout.fnmatch_lines(["FAILED style-left ?MERGE-STYLE-1, SHOULD?", "*--bpe-strict --bpe-case style-left"])
