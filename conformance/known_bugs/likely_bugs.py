@@ -62,6 +62,7 @@ def ranked(
     clauses: Mapping[str, str],
     failures: Collection[str] | None = None,
     without_value: Collection[str] = (),
+    errors: Iterable[Set[str]] = (),
 ) -> list[Likeness]:
     """Return the cause that explains most failures, then the cause that explains most of the rest, and so on.
 
@@ -72,11 +73,15 @@ def ranked(
         clauses: known bug → the clause that it breaks first; and case → its clause.
         failures: those of `answers` that are to be explained; None is all. The others are evidence only.
         without_value: those of `answers` that are only an error, or the lack of one. Many causes have these in common.
+        errors: those of `answers` that raise one error, for each error. If a bug matches only one error, and answers
+            `FEW` other cases of that error correctly, the error has another cause.
     """
     asked = set(judged)
     alike = {bug: row for bug, row in matrix.answers.items() if not row.items().isdisjoint(answers.items())}
     known = [_Compared.of(bug, row, answers, asked, clauses) for bug, row in alike.items()]
     known = [one for one in known if one.own & one.same or not one.same.issubset(without_value)]
+    for error in errors:
+        known = [one for one in known if not (one.same <= error and len(error - alike[one.bug].keys()) >= FEW)]
     left = set(answers if failures is None else failures)
     total = len(left)
     found: list[Likeness] = []
@@ -189,12 +194,10 @@ def _causes(
     clauses = {name: case.clause.id for name, case in golden.items()} | {bug.id: bug.clause for bug in bugs.values()}
     known = declared_bugs.with_trainings(matrix.read(), answers, [golden[one.test] for one in tested], declared)
     without_value = {one.test for one in tested if one.mismatch and isinstance(one.mismatch.answer, _NO_VALUE)}
-    raised = _with_same_error(failing)
-
-    def likely(tests: Collection[str]) -> list[Likeness]:
-        found = ranked(answers, [one.test for one in tested], known, clauses, tests, without_value)
-        return [one for one in found if not _is_part_of_an_error(one.cases, raised)]
-
+    errors = [{one.test for one in alike} for alike in _by_error(one for one in tested if one.test in answers)]
+    likely = partial(
+        ranked, answers, [one.test for one in tested], known, clauses, without_value=without_value, errors=errors
+    )
     found = likely(left.keys() & golden)
     voted = _conventions([one for one in failing if one.test in golden], tested, golden, declared)
     for conventions, tests, against in voted:
@@ -381,29 +384,26 @@ def _value(case: Case, conventions: Mapping[str, str]) -> Mapping[str, object] |
 
 def same_errors(left: Sequence[Outcome], total: int) -> list[ErrorCause]:
     """Return the errors that many of the failures `left`, of `total`, raise, by type and line."""
-    return [
-        ErrorCause(error.message, error.traceback[-1] if error.traceback else "", tuple(tests))
-        for error, tests in sorted(_by_error(left), key=lambda alike: -len(alike[1]))
-        if len(tests) >= max(SAME_ERROR, SAME_ERROR_SHARE * total)
-    ]
+    many = [alike for alike in _by_error(left) if len(alike) >= max(SAME_ERROR, SAME_ERROR_SHARE * total)]
+    causes = []
+    for alike in sorted(many, key=len, reverse=True):
+        error = _error(alike[0])
+        assert error is not None
+        place = error.traceback[-1] if error.traceback else ""
+        causes.append(ErrorCause(error.message, place, tuple(one.test for one in alike)))
+    return causes
 
 
-def _by_error(failing: Iterable[Outcome]) -> Collection[tuple[Refusal, list[str]]]:
-    """Return each error that a failure raises, by type and line, and the tests that raise it."""
-    raised: dict[tuple[str, str], tuple[Refusal, list[str]]] = {}
-    for one in failing:
-        answer = one.mismatch.answer if one.mismatch is not None else None
-        if isinstance(answer, Refusal):
-            key = answer.kind, answer.traceback[-1] if answer.traceback else answer.message
-            raised.setdefault(key, (answer, []))[1].append(one.test)
-    return raised.values()
+def _by_error(outcomes: Iterable[Outcome]) -> Collection[list[Outcome]]:
+    """Group the outcomes that raise an error, by its type and line or, if no line is known, its message."""
+    groups: dict[tuple[str, str], list[Outcome]] = {}
+    for one in outcomes:
+        if (error := _error(one)) is not None:
+            place = error.traceback[-1] if error.traceback else error.message
+            groups.setdefault((error.kind, place), []).append(one)
+    return groups.values()
 
 
-def _with_same_error(failing: Iterable[Outcome]) -> dict[str, Set[str]]:
-    """Return test → the tests that raise the same error, with the test itself."""
-    return {test: set(tests) for _, tests in _by_error(failing) for test in tests}
-
-
-def _is_part_of_an_error(cases: Set[str], raised: Mapping[str, Set[str]]) -> bool:
-    """Return whether most tests that raise the same error as the cases are not among them: the error is the cause."""
-    return all(case in raised and len(cases & raised[case]) < HALF * len(raised[case]) for case in cases)
+def _error(outcome: Outcome) -> Refusal | None:
+    answer = outcome.mismatch.answer if outcome.mismatch is not None else None
+    return answer if isinstance(answer, Refusal) else None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import pytest
@@ -175,6 +175,14 @@ def test_three_bugs_in_one_tokenizer_are_reported() -> None:
     clauses = {**{case.id: case.clause.id for case in _cases()}, **{bug.id: bug.clause for bug in known_bugs()}}
     reported = {bug for one in ranked({**others, **both}, judged, read(), clauses) for bug in one.bugs}
     assert {"one-replacement-per-byte", "tie-right-first"} <= reported
+
+
+def test_an_error_that_is_also_raised_where_a_bug_is_correct_has_another_cause() -> None:
+    answers = dict.fromkeys(CASES[:24], "1")
+    find = partial(ranked, answers, CASES, _matrix(MANY), {"wide": "W", "c0": "W"}, without_value=answers)
+    assert [one.bugs for one in find(errors=[set(CASES[:22])])] == [("wide",)]
+    assert find(errors=[set(CASES[:24])]) == []
+    assert [one.bugs for one in find(errors=[set(CASES[:10]), set(CASES[10:24])])] == [("wide",)]
 
 
 def test_matrix_round_trips(tmp_path: Any) -> None:
