@@ -52,7 +52,6 @@ from .scale_inputs import (
     MANY_SPECIALS,
     MORE_SIZES,
     ORDERED,
-    SEVENS,
     Posed,
     RepeatedText,
     Row,
@@ -66,6 +65,7 @@ from .scale_inputs import (
     long_tokens,
     mixed_merges,
     places_among,
+    sevens,
     with_more,
 )
 from .scale_training import large_trainings
@@ -110,7 +110,8 @@ def _long_runs(implementation: Implementation, effort: Effort) -> Iterator[Row]:
     """One long pre-token gives the ids that the merges give for the whole of it."""
     right = partial(oracle, conventions=implementation.conventions)
     for what, model, part, sizes in (
-        ("letters", SEVENS, "abcdefg", RUN_SIZES),
+        ("letters", sevens(LETTERS[:7]), LETTERS[:7], RUN_SIZES),
+        ("signs", sevens("!#$%&*+"), "!#$%&*+", RUN_SIZES[:3]),
         ("one letter", DOUBLED, "a", RUN_SIZES[:4]),
         ("white space", BLANK, "\t \n", RUN_SIZES[:5]),
         ("the byte 00", DOUBLED, "\0", RUN_SIZES[:3]),

@@ -109,13 +109,19 @@ UNSPACED = read_model({"merges": [["'", "l"], ["'l", "l"], ["a", "b"], [{"hex": 
 """A text without white space that is cut after a pre-token or a full stop has other ids."""
 ORDERED = read_model({"merges": [["b", "c"], ["a", "b"], ["ab", "c"]]})
 """In a run of abc, (b,c) is merged first: the longest tokens are wrong."""
-SEVENS = read_model(
-    {"merges": [["f", "g"], ["b", "c"], ["d", "e"], ["de", "fg"], ["a", "bc"], ["abc", "defg"], ["a", "b"], ["c", "d"]]}
-)
-"""In a run of abcdefg, each token has seven letters. A run that is cut at any other position has other ids."""
 DOUBLED = read_model({"merges": [["a", "a"]]})
 """A run of an odd length is merged from the left: its last letter stays alone."""
 BLANK = read_model({"merges": [["\t", " "], ["\t ", "\n"]]})
+
+
+def sevens(part: str) -> Model:
+    """Return a table in which each token of a run of these seven characters is the whole part.
+
+    A run that is cut at any other position has other ids.
+    """
+    a, b, c, d, e, f, g = part
+    pairs = ((f, g), (b, c), (d, e), (d + e, f + g), (a, b + c), (a + b + c, d + e + f + g), (a, b), (c, d))
+    return strategies.with_ids([(left.encode(), right.encode()) for left, right in pairs])
 
 
 @cache

@@ -8,6 +8,7 @@ from itertools import islice
 from typing import Any
 
 import pytest
+import regex
 from right_tokenizers.linked import Tokenizer as Linked
 
 from bpe_conformance.cases.expectations import oracle
@@ -225,6 +226,17 @@ class PreTokensCutAt65536Bytes(Encoder):
         return [self.ids[token] for part in parts for token in self.merge(part)]
 
 
+class SignRunsCut(Encoder):
+    """Its pattern limits runs of signs: `[^\\s\\p{L}\\p{N}]{1,255}`."""
+
+    def split(self, segment: str) -> list[str]:
+        return [
+            part
+            for pre_token in super().split(segment)
+            for part in regex.findall(r"[\s\p{L}\p{N}]+|[^\s\p{L}\p{N}]{1,255}", pre_token)
+        ]
+
+
 class LineEndsTranslated(Tokenizer):
     def decode(self, ids: Any) -> str:
         text = super().decode(ids)
@@ -250,6 +262,7 @@ def test_every_known_bug_with_long_inputs_is_caught(bug: str) -> None:
         ("law-long-texts", CutsAtSpaces),
         ("law-long-texts", CutsAtLineFeeds),
         ("law-long-runs", PreTokensCutAt65536Bytes),
+        ("law-long-runs", SignRunsCut),
         ("law-large-table", FindsShortSpecials),
         ("law-long-streams", WaitsForShortSpecials),
         ("law-large-table", NumbersSpecialsIn8Bits),
