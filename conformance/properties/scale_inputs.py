@@ -119,9 +119,10 @@ def sevens(part: str) -> Model:
 
     A run that is cut at any other position has other ids.
     """
-    a, b, c, d, e, f, g = part
-    pairs = ((f, g), (b, c), (d, e), (d + e, f + g), (a, b + c), (a + b + c, d + e + f + g), (a, b), (c, d))
-    return strategies.with_ids([(left.encode(), right.encode()) for left, right in pairs])
+    a, b, c, d, e, f, g = (character.encode() for character in part)
+    return strategies.with_ids(
+        [(f, g), (b, c), (d, e), (d + e, f + g), (a, b + c), (a + b + c, d + e + f + g), (a, b), (c, d)]
+    )
 
 
 @cache
