@@ -215,22 +215,21 @@ def ascii_locale(implementation: Implementation) -> Verdicts:
     merges = (*ASCII_MERGES, (b"\xc3", b"\xa9"))
     model = strategies.with_ids(merges, special=special)
     question = Question("encode", model, {"text": f"ab 1234{''.join(special or ())}é"})
-    with scratch_folder() as folder:
-        try:
-            other = implementation.elsewhere(OTHER_PROCESSES[1])
-            with other.time_limit():
-                built = other.build(model)
-        except (CallFailed, TimedOut):
-            return  # it does not start there
-        places = ((other, "and loaded there"), (implementation, "and loaded in the default locale"))
-        for place, context in places:
+    try:
+        other = implementation.elsewhere(OTHER_PROCESSES[1])
+        with other.time_limit():
+            built = other.build(model)
+    except (CallFailed, TimedOut):
+        return  # it does not start there
+    for place, context in ((other, "and loaded there"), (implementation, "and loaded in the default locale")):
 
-            def make(place: Implementation = place) -> TokenizerProxy:
+        def make(place: Implementation = place) -> TokenizerProxy:
+            with scratch_folder() as folder:
                 built.save(folder)
                 return load(place, folder, model.fresh()[2])
 
-            asked = replace(question, context=f"saved in the locale C, {context}")
-            yield undisturbed(implementation, asked, Instance(implementation, make).ask(question))
+        asked = replace(question, context=f"saved in the locale C, {context}")
+        yield undisturbed(implementation, asked, Instance(implementation, make).ask(question))
 
 
 PROPERTIES: tuple[Property, ...] = (

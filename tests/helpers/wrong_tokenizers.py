@@ -159,6 +159,33 @@ class TrainsInTurn(Whole):
         return textbook.with_conventions(tie_break=tie_break).train(text, vocab_size, special_tokens, pattern)
 
 
+class RemovesRepeatsFromTheCallersList(Whole):
+    @classmethod
+    def train(cls, text: str, vocab_size: int, special_tokens: Any, pattern: str | None = None) -> Any:
+        special_tokens[:] = dict.fromkeys(special_tokens)
+        return super().train(text, vocab_size, special_tokens, pattern)
+
+
+class KeepsTheSpecialsOfARefusedTraining(Whole):
+    special: ClassVar[list[str]] = []
+
+    @classmethod
+    def train(cls, text: str, vocab_size: int, special_tokens: Any, pattern: str | None = None) -> Any:
+        cls.special.extend(special_tokens)
+        trained = super().train(text, vocab_size, list(cls.special), pattern)
+        cls.special.clear()
+        return trained
+
+
+class RefusesDirectoriesInUse(Whole):
+    """Is correct: what `save` does with a directory that holds files is open."""
+
+    def save(self, folder: str) -> None:
+        if any(Path(folder).iterdir()):
+            raise FileExistsError(folder)
+        super().save(folder)
+
+
 class ForgetsMerges(Whole):
     """Returns a tokenizer from `train` that has no merges yet."""
 

@@ -49,6 +49,8 @@ WRONG: list[tuple[str, Any]] = [
     ("law-train-special", "special-tokens-not-cut"),
     ("law-train-pattern", wrong.TrainsByDefaultPattern),
     ("law-train-again", wrong.TrainsInTurn),
+    ("law-train-again", wrong.RemovesRepeatsFromTheCallersList),
+    ("law-train-again", wrong.KeepsTheSpecialsOfARefusedTraining),
     ("law-train-encode", wrong.ForgetsMerges),
     ("law-train-long", wrong.TrainsAtMost200),
     ("law-stream", "chunks-encoded-alone"),
@@ -94,14 +96,25 @@ def test_a_path_that_is_taken_apart_is_named_with_its_clause(target: type, claus
     assert (one.mismatch.clause_id, one.mismatch.asked.context) == (clause, context)
 
 
-def test_save_may_refuse_a_directory_that_is_in_use() -> None:
-    class Refuses(wrong.Whole):
-        def save(self, folder: str) -> None:
-            if any(Path(folder).iterdir()):
-                raise FileExistsError(folder)
-            super().save(folder)
+def test_save_may_refuse_a_directory_that_is_in_use(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert found("law-saved-over", wrong.RefusesDirectoriesInUse) is None
+    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[1]))
+    with spawning(wrong.RefusesDirectoriesInUse) as implementation:
+        assert PROPERTIES["law-saved-elsewhere"].run(implementation, QUICK) is None
 
-    assert found("law-saved-over", Refuses) is None
+
+@pytest.mark.parametrize(
+    ("target", "clause"),
+    [
+        (wrong.TrainsInTurn, "TRAIN-STABLE-1"),
+        (wrong.KeepsTheSpecialsOfARefusedTraining, "TRAIN-STABLE-1"),
+        (wrong.RemovesRepeatsFromTheCallersList, "ERROR-STATE-1"),
+    ],
+)
+def test_a_training_that_is_not_repeatable_breaks_the_clause_about_that(target: type, clause: str) -> None:
+    one = found("law-train-again", target)
+    assert one is not None
+    assert one.mismatch.clause_id == clause
 
 
 def test_a_stream_may_refuse_chunks_from_code_that_uses_the_tokenizer() -> None:
