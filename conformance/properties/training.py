@@ -48,22 +48,38 @@ def pattern(implementation: Implementation, question: Question) -> Verdicts:
     yield mismatch
 
 
+REFUSED_SIZE = 100
+"""A vocab_size that a trainer should reject."""
+
+
 @Drawn("law-train-again", "LAW-REPLAY-1", TRAIN, _with_special, 8)
 def again(implementation: Implementation, question: Question) -> Verdicts:
-    """Training does not change the caller's list of special tokens, and repeating it gives the same result."""
-    given = question.input
-    special = list(given["special_tokens"])
+    """Training does not change the caller's list of special tokens, and repeating it gives the same result.
 
-    first = contained(
-        implementation, lambda: implementation.train_from(given["text"], given["vocab_size"], special).table
-    )
-    if special != given["special_tokens"]:
-        asked = replace(question, context="with a list that the caller keeps")
-        yield Mismatch(asked, Expectation((Unchanged(),)), Changed((CALLERS_SPECIALS,)))
-    second = ask(implementation, question)
-    if second != first:
-        asked = replace(question, context="a second time")
-        yield Mismatch(asked, Expectation((first,), "the first training"), second)
+    The list is also passed with a repeated token. The training is also repeated after one with too small a size.
+    """
+    given, special = question.input, question.input["special_tokens"]
+    for listed in ([*special, *special[:1]], special):
+        passed = list(listed)
+
+        def train_it(passed: list[str] = passed) -> Answer:
+            return implementation.train_from(given["text"], given["vocab_size"], passed).table
+
+        first = contained(implementation, train_it)
+        if passed != listed:
+            asked = replace(question, input={**given, "special_tokens": listed})
+            asked = replace(asked, context="with a list that the caller keeps")
+            changed = Changed((CALLERS_SPECIALS,))
+            yield Mismatch(asked, Expectation((Unchanged(),)), changed, clause_id="ERROR-STATE-1")
+    expected = Expectation((first,), "the first training")
+    other = ["<|other|>"] if "train-special" in implementation.capabilities else []
+    refused = {"text": given["text"], "vocab_size": REFUSED_SIZE, "special_tokens": other}
+    for context in ("a second time", f"after a training with vocab_size={REFUSED_SIZE}"):
+        if context != "a second time":
+            ask(implementation, Question("train", None, refused))
+        answer = ask(implementation, question)
+        if answer != first:
+            yield Mismatch(replace(question, context=context), expected, answer, clause_id="TRAIN-STABLE-1")
 
 
 def _by_any_pattern(implementation: Implementation) -> Questions:

@@ -157,7 +157,8 @@ class Judge:
         right = self.undisturbed.correct(origin, question)
         if is_correct(answer, right):
             return
-        mismatch = Mismatch(question, Expectation((right,)), answer)
+        clause = "TRAIN-STABLE-1" if question.operation == "train" else ""
+        mismatch = Mismatch(question, Expectation((right,)), answer, clause_id=clause)
         history = _history(question)
         if state == "law-unaliased" and self.undisturbed.answers(origin, question):
             self._fail(state, mismatch)
