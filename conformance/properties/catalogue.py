@@ -23,18 +23,10 @@ from . import (
 )
 from .engine import Property
 
-PROPERTIES: tuple[Property, ...] = (
-    *encoding.PROPERTIES,
-    *splitting.PROPERTIES,
-    *special_tokens.PROPERTIES,
-    *decoding.PROPERTIES,
-    *training.PROPERTIES,
-    *streaming.PROPERTIES,
-    *batch.PROPERTIES,
-    *files.PROPERTIES,
-    *complete.PROPERTIES,
-    *lifecycle.PROPERTIES,
-    *scale.PROPERTIES,
+SECTIONS = (encoding, splitting, special_tokens, decoding, training, streaming, batch, files)
+"""The modules with the properties of one section of the spec."""
+PROPERTIES: tuple[Property, ...] = tuple(
+    one for module in (*SECTIONS, complete, lifecycle, scale) for one in module.PROPERTIES
 )
 
 

@@ -149,9 +149,7 @@ class Drawn(Generic[Example]):
     """Makes a property of a test of drawn examples. A decorator; the docstring of the test says what it asks.
 
     Attributes:
-        id: its id.
-        clause_id: the clause that states it.
-        needs: the capabilities without which it is skipped, first the method that it tests.
+        id, clause_id, needs: those of the property.
         strategy: returns the strategy for an implementation.
         examples: how many are drawn in a default run.
     """
@@ -187,13 +185,7 @@ class Drawn(Generic[Example]):
 
 @dataclass(frozen=True)
 class Fixed:
-    """Makes a property of a test that asks the same questions each time. A decorator, as `Drawn`.
-
-    Attributes:
-        id: its id.
-        clause_id: the clause that states it.
-        needs: the capabilities without which it is skipped, first the method that it tests.
-    """
+    """Makes a property of a test that asks the same questions each time. A decorator, as `Drawn`."""
 
     id: str
     clause_id: str

@@ -18,14 +18,13 @@ from bpe_conformance.implementation.implementation import Implementation
 from bpe_conformance.known_bugs import known_bugs
 from bpe_conformance.known_bugs.likely_bugs import diagnose
 from bpe_conformance.outcome import Changed, Outcome
-from bpe_conformance.properties import batch, decoding, encoding, files, special_tokens, splitting, streaming, training
-from bpe_conformance.properties.catalogue import bind
+from bpe_conformance.properties import streaming, training
+from bpe_conformance.properties.catalogue import SECTIONS, bind
 from bpe_conformance.properties.engine import Effort, Found, skip_reason
 from bpe_conformance.reference import textbook
 from bpe_conformance.run_result import Command
 from bpe_conformance.terminal.failure import describe
 
-SECTIONS = (encoding, splitting, special_tokens, decoding, training, streaming, batch, files)
 PROPERTIES = {one.id: one for section in SECTIONS for one in section.PROPERTIES}
 BUGS = {bug.id: bug.target for bug in known_bugs()}
 QUICK = Effort(examples_factor=0.3)
