@@ -203,8 +203,7 @@ def contents(table: Table, pack: Pack, agreement: Agreement, seed: int) -> dict[
 
 
 def _special(model: Model) -> dict[str, int]:
-    ids = {token: index for index, token in model.vocab.items()}
-    return {text: ids[text.encode("utf-8")] for text in model.special_tokens or ()}
+    return {text: model.ids[text.encode("utf-8")] for text in model.special_tokens or ()}
 
 
 def _table(model: Model) -> Json:

@@ -198,8 +198,8 @@ def _pair(vocab_file: Path, merges_file: Path, given: Given) -> Table:
     vocab = gpt2.read_vocab(vocab_file)
     merges = tuple(gpt2.read_merges(merges_file, vocab))
     sources = {file.name: _sha256(read_regular(file)) for file in (vocab_file, merges_file)}
-    learned = {*(left + right for left, right in merges), *(bytes([byte]) for byte in range(256))}
-    left_over = [token.decode("utf-8", "replace") for token in vocab.values() if token not in learned]
+    model = Model(vocab, merges)
+    left_over = [token.decode("utf-8", "replace") for token in vocab.values() if token not in model.learned]
     special = tuple(text for text in left_over if _LIKE_SPECIAL.fullmatch(text))
     name = "gpt2" if GPT2_SHA256 in sources.values() else vocab_file.parent.resolve().name
     notes: tuple[str, ...] = ()
@@ -209,7 +209,7 @@ def _pair(vocab_file: Path, merges_file: Path, given: Given) -> Table:
         )
     if name != "gpt2" and given.pattern is None:
         notes += ("these files do not contain the split pattern, so GPT-2's is used; use --pattern to change that",)
-    return Table(Model(vocab, merges, special, "gpt2", name), "vocab.json and merges.txt", sources, notes)
+    return Table(replace(model, special_tokens=special, name=name), "vocab.json and merges.txt", sources, notes)
 
 
 def _ranks(file: Path, given: Given) -> Table:
@@ -251,10 +251,10 @@ def _overridden(table: Table, given: Given) -> Table:
             )
         model = replace(model, pattern=named(given.pattern))
     if given.special is not None:
-        vocab, ids = dict(model.vocab), {token: index for index, token in reversed(list(model.vocab.items()))}
+        vocab = dict(model.vocab)
         for text, index in given.special.items():
             token = text.encode("utf-8")
-            index = ids.get(token) if index is None else index
+            index = model.ids.get(token) if index is None else index
             if index is None:
                 raise CommandError(f"--special {text!a}: not in the vocabulary; add its id: --special TEXT=ID")
             if vocab.setdefault(index, token) != token:
@@ -274,14 +274,12 @@ def _checked(table: Table, where: str) -> Table:
         raise CommandError(
             f"{where}: {error}; a pack needs all bytes and all parts of merges in the vocabulary"
         ) from None
-    tokens = {token: index for index, token in reversed(list(model.vocab.items()))}
-    if len(tokens) != len(model.vocab):
-        twice = next(index for index, token in model.vocab.items() if tokens[token] != index)
-        both = f"{tokens[model.vocab[twice]]} and {twice}"
+    if len(model.ids) != len(model.vocab):
+        twice = next(index for index, token in model.vocab.items() if model.ids[token] != index)
+        both = f"{model.ids[model.vocab[twice]]} and {twice}"
         raise CommandError(f"{where}: the ids {both} both belong to {model.vocab[twice]!r}; the encoding is ambiguous")
-    learned = {*(left + right for left, right in model.merges), *(bytes([byte]) for byte in range(256))}
     for text in model.special_tokens or ():
-        if text.encode("utf-8") in learned:
+        if text.encode("utf-8") in model.learned:
             raise CommandError(
                 f"{where}: the special token {text!a} is an ordinary token too; the encoding is ambiguous"
             )

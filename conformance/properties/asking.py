@@ -241,8 +241,7 @@ def write_model(model: Model) -> str | dict[str, Any] | None:
     """Return a model in the form of the YAML, or None if the order of its byte ids has no name there."""
     if model.name:
         return model.name
-    ids = {token: index for index, token in model.vocab.items()}
-    byte_ids = [ids.get(bytes([byte]), -1) for byte in range(256)]
+    byte_ids = [model.ids.get(bytes([byte]), -1) for byte in range(256)]
     orders: dict[Any, Sequence[int]] = {"raw": range(256), "reversed": range(255, -1, -1)}
     orders["gpt2"] = [GPT2_BYTE_ORDER.index(byte) for byte in range(256)]
     orders.setdefault(byte_ids[0], range(byte_ids[0], byte_ids[0] + 256))
@@ -252,7 +251,7 @@ def write_model(model: Model) -> str | dict[str, Any] | None:
     written: dict[str, Any] = {"merges": [[write_token(left), write_token(right)] for left, right in model.merges]}
     if order != "raw":
         written["byte_ids"] = order
-    merge_ids = [ids[left + right] for left, right in model.merges]
+    merge_ids = [model.ids[left + right] for left, right in model.merges]
     first_free = max(byte_ids) + 1
     if merge_ids != list(range(first_free, first_free + len(merge_ids))):
         written["merge_ids"] = merge_ids

@@ -152,12 +152,13 @@ def _large_tables(implementation: Implementation, effort: Effort) -> Iterator[Ro
     def pose(merges: int) -> Posed:
         model = tables[merges]
         known = small if implementation.conventions["pattern"] == "gpt2" else model
-        ids = {token: index for index, token in known.vocab.items()}
         words = ["".join(LETTERS[7_919 * at >> 3 * place & 7] for place in range(6)) for at in range(60)]
         text = ".".join(words)
         words = textbook.split(text, expression("gpt2", implementation.conventions))
         merged = [textbook.merge_by_pair(textbook.atoms(word), known.ranks) for word in words]
-        return Question("encode", model, {"text": text}), Ids(tuple(ids[token] for word in merged for token in word))
+        return Question("encode", model, {"text": text}), Ids(
+            tuple(known.ids[token] for word in merged for token in word)
+        )
 
     if implementation.conventions["lookup"] == "pair":
         yield Row("a table", tuple(tables), pose)
@@ -170,9 +171,10 @@ def _many_specials(count: int) -> Posed:
     """Pose a table of this many special tokens, and a text of some of them. The last one contains the one before."""
     special = [*(f"<|{number}|>" for number in range(count - 2)), "| k", "[| k]"]
     model = strategies.with_ids((), special=special)
-    ids = {token: index for index, token in model.vocab.items()}
     chosen = [special[at] for at in places_among(count)]
-    return Question("encode", model, {"text": "".join(chosen)}), Ids(tuple(ids[token.encode()] for token in chosen))
+    return Question("encode", model, {"text": "".join(chosen)}), Ids(
+        tuple(model.ids[token.encode()] for token in chosen)
+    )
 
 
 def _long_special(length: int) -> Posed:
@@ -239,11 +241,10 @@ def _long_batches(implementation: Implementation, effort: Effort) -> Iterator[Ro
 def _long_decodings(implementation: Implementation, effort: Effort) -> Iterator[Row]:
     """Many ids, several of them for each character, decode to the text."""
     (text, *_), sizes = Texts(implementation).mixed, with_more(effort)
-    ids = {token: index for index, token in text.model.vocab.items()}
 
     def pose(size: int) -> Posed:
         data = ("a" + "\U0001f98a" * (size // 4)).encode("utf-8") + b"\xe2\x82"
-        given = {"ids": [ids[bytes([byte])] for byte in data]}
+        given = {"ids": [text.model.ids[bytes([byte])] for byte in data]}
         return Question("decode", text.model, given), Text(data.decode("utf-8", "replace"))
 
     def pose_token(size: int) -> Posed:

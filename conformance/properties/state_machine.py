@@ -397,8 +397,7 @@ class Machine(RuleBasedStateMachine):
         model = tokenizer.origin.model
         right = self.lifecycle.undisturbed.correct(tokenizer.origin, Question("encode", model, {"text": text}))
         assert isinstance(right, Ids)
-        by_token = {token: index for index, token in model.vocab.items()}
-        return [*right.ids, *(by_token[bytes([byte])] for byte in TAILS[(tail or 0) % len(TAILS)])]
+        return [*right.ids, *(model.ids[bytes([byte])] for byte in TAILS[(tail or 0) % len(TAILS)])]
 
     @_step("encode_batch", which=NUMBERS, texts=TEXTS)
     def batch(self, which: int, texts: list[str]) -> None:

@@ -323,10 +323,9 @@ def decodings(implementation: Implementation) -> Questions:
 
     def build(data: bytes, number: int) -> Question:
         model = table(DECODED, number, implementation)
-        ids = {token: index for index, token in model.vocab.items()}
         singles = dict.fromkeys([*BYTES_FIRST, *range(256)])
         order = [*(left + right for left, right in model.merges), *(bytes([byte]) for byte in singles)]
-        return Question("decode", model, {"ids": [ids[order[byte % len(order)]] for byte in data]})
+        return Question("decode", model, {"ids": [model.ids[order[byte % len(order)]] for byte in data]})
 
     return st.builds(build, some_bytes(16), tables)
 

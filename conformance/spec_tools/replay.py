@@ -248,8 +248,7 @@ def _row(word: Word, here: int | None) -> str:
 
 
 def _with_ids(word: Word, model: Model, cut: Cut) -> str:
-    ids = {token: index for index, token in reversed(list(model.vocab.items()))}
-    return cut.joined([f"{ids.get(token, 'no id')} {shown_token(token)}" for token in word], PIECES)
+    return cut.joined([f"{model.ids.get(token, 'no id')} {shown_token(token)}" for token in word], PIECES)
 
 
 # Decoding

@@ -144,11 +144,10 @@ def _can_hold(model: Model, key: str) -> bool:
     if model.is_gpt2:
         return True
     entries = set(model.vocab.values())
-    learned = {*(left + right for left, right in model.merges), *(bytes([byte]) for byte in range(256))}
-    if len(entries) != len(model.vocab) or not learned <= entries:
+    if len(entries) != len(model.vocab) or not model.learned <= entries:
         return False
     special = {token.encode("utf-8", "surrogatepass") for token in model.special_tokens or ()}
-    if special & learned:
+    if special & model.learned:
         return False
     return key == "pair" or (special <= entries and model.ranks_by_bytes)
 
