@@ -345,10 +345,10 @@ def test_a_trained_tokenizer_without_time_left_has_no_further_methods() -> None:
         @property
         def encode_iterable(self) -> Any:
             if self.merges:
-                time.sleep(0.1)
+                time.sleep(0.4)
             return super().encode_iterable
 
-    implementation = Implementation("x", Slow, limit=0.05)
+    implementation = Implementation("x", Slow, limit=0.2)
     found = Lifecycle(implementation, QUICK, stage_of("law-instances")).run()
     assert {one.mismatch.asked.operation for one in found.values()} <= {"stream"}
 
