@@ -64,6 +64,19 @@ def cut_special(text: str, special_tokens: Iterable[str]) -> list[tuple[str, boo
     return segments
 
 
+def pieces(text: str, special_tokens: Iterable[str], pattern: str) -> list[tuple[str, bool]]:
+    """Return the pre-tokens and special tokens of `text`, in order, and whether each is a special token.
+
+    >>> pieces("a b<|e|>c", ["<|e|>"], PATTERNS["gpt2"])
+    [('a', False), (' b', False), ('<|e|>', True), ('c', False)]
+    """
+    return [
+        (piece, special)
+        for segment, special in cut_special(text, special_tokens)
+        for piece in ([segment] if special else split(segment, pattern))
+    ]
+
+
 def atoms(pre_token: str) -> Word:
     r"""Return the bytes of a pre-token, each as one atom.
 
@@ -123,8 +136,7 @@ def choose(counts: Mapping[Merge, int], tie_break: str, ids: Mapping[bytes, int]
 
 def corpus(text: str, special_tokens: Iterable[str], pattern: str) -> list[Word]:
     """Return every pre-token of `text` as atoms, in text order. Special tokens are boundaries and are left out."""
-    segments = [segment for segment, special in cut_special(text, special_tokens) if not special]
-    return [atoms(pre_token) for segment in segments for pre_token in split(segment, pattern)]
+    return [atoms(piece) for piece, special in pieces(text, special_tokens, pattern) if not special]
 
 
 def byte_ids(byte_order: str) -> dict[bytes, int]:
@@ -300,12 +312,8 @@ class Tokenizer:
     def tokens(self, text: str, special_tokens: Iterable[str] | None = None) -> list[bytes]:
         """Return the tokens of `text`, as bytes. Only `special_tokens` are recognized; None means all of them."""
         tokens: list[bytes] = []
-        for segment, special in cut_special(text, self._special if special_tokens is None else special_tokens):
-            if special:
-                tokens.append(segment.encode("utf-8"))
-            else:
-                for pre_token in split(segment, self.pattern):
-                    tokens += self._merge(atoms(pre_token))
+        for piece, special in pieces(text, self._special if special_tokens is None else special_tokens, self.pattern):
+            tokens += [piece.encode("utf-8")] if special else self._merge(atoms(piece))
         return tokens
 
     def _merge(self, word: Word) -> Word:

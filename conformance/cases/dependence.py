@@ -139,11 +139,8 @@ def _on_parts(text: str, model: Model, implementation: Implementation, got: Answ
     if not isinstance(got, Ids) or model.is_large or len(text) > LONGEST_IN_PARTS:
         return None
     right = oracle(model, implementation.conventions)
-    segments = textbook.cut_special(text, model.special_tokens or ())
-    pieces = [
-        piece for one, special in segments for piece in ([one] if special else textbook.split(one, right.pattern))
-    ]
-    ends, parts = list(accumulate(map(len, pieces))), list[str]()
+    pieces = textbook.pieces(text, model.special_tokens or (), right.pattern)
+    ends, parts = list(accumulate(len(piece) for piece, _ in pieces)), list[str]()
 
     def fits(end: int, but: int) -> bool:
         tokenizer, more = implementation.build(model), [*parts, text[done:end]]

@@ -87,10 +87,9 @@ class _Encodings:
         """Pre-tokens and special tokens: the bytes at which each begins and ends, and whether it is a special token."""
         pieces: list[tuple[int, int, str, bool]] = []
         end = 0
-        for segment, special in textbook.cut_special(self.text, self.model.special_tokens or ()):
-            for piece in [segment] if special else textbook.split(segment, self.pattern):
-                start, end = end, end + len(piece.encode("utf-8", "surrogatepass"))
-                pieces.append((start, end, piece, special))
+        for piece, special in textbook.pieces(self.text, self.model.special_tokens or (), self.pattern):
+            start, end = end, end + len(piece.encode("utf-8", "surrogatepass"))
+            pieces.append((start, end, piece, special))
         return pieces
 
     @cached_property

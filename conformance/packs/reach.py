@@ -50,8 +50,8 @@ class Reach:
     def pre_tokens(self, text: str) -> list[str]:
         """Return the pre-tokens of a text, without special tokens."""
         pattern = PATTERNS[self.model.pattern]
-        segments = textbook.cut_special(text, self.model.special_tokens or ())
-        return [piece for part, special in segments if not special for piece in textbook.split(part, pattern)]
+        pieces = textbook.pieces(text, self.model.special_tokens or (), pattern)
+        return [piece for piece, special in pieces if not special]
 
     def merged(self, pre_token: str) -> Word:
         """Return the tokens of a pre-token."""
