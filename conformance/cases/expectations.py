@@ -214,9 +214,9 @@ def compute(
         keys = [key for key in (*TRAINING_KEYS, *TEXT_KEYS) if key in only]
         if not any(token in given["text"] for token in given["special_tokens"]):
             keys = list(dict.fromkeys(key.removesuffix("/text") for key in keys))
-        return _merged({key: _trained(case, key, pattern) for key in keys})
+        return merged({key: _trained(case, key, pattern) for key in keys})
     if case.op == "decode":
-        return _decoded(case)
+        return decoded(oracle(case.table), case.input["ids"])
     if case.op == "batch":
         key = "pair" if "pair" in only else "bytes"
         return {"batch": [encoded(case.table, text, key, pattern) for text in question(case).input["texts"]]}
@@ -224,10 +224,10 @@ def compute(
     keys = [key for key in LOOKUP_KEYS if key in only and (key == "pair" or case.table.ranks_by_bytes)]
     if case.op == "encode_allowed":
         try:
-            return _merged({key: encoded(case.table, text, key, pattern, **choice(case)) for key in keys})
+            return merged({key: encoded(case.table, text, key, pattern, **choice(case)) for key in keys})
         except ValueError:
             return {"error": "disallowed"}
-    return _merged({key: encoded(case.table, text, key, pattern) for key in keys})
+    return merged({key: encoded(case.table, text, key, pattern) for key in keys})
 
 
 def encoded(model: Model, text: str, lookup: str, pattern: str, **chosen: Collection[str]) -> dict[str, Any]:
@@ -241,9 +241,9 @@ def encoded(model: Model, text: str, lookup: str, pattern: str, **chosen: Collec
     return {"tokens": [write_token(tokenizer.vocab[index]) for index in ids], "ids": ids}
 
 
-def _decoded(case: Case) -> dict[str, Any]:
-    tokenizer = oracle(case.table)
-    text, data = tokenizer.decode(case.input["ids"]), tokenizer.decode_bytes(case.input["ids"])
+def decoded(tokenizer: textbook.Tokenizer, ids: Sequence[int]) -> dict[str, Any]:
+    """Return the text of `ids` by the oracle, and their bytes if they are not UTF-8."""
+    text, data = tokenizer.decode(ids), tokenizer.decode_bytes(ids)
     return {"text": text} if text.encode("utf-8") == data else {"text": text, "bytes": write_token(data)}
 
 
@@ -259,7 +259,7 @@ def _trained(case: Case, key: str, pattern: str) -> dict[str, Any]:
     return value
 
 
-def _merged(values: dict[str, dict[str, Any]]) -> dict[str, Any]:
+def merged(values: dict[str, dict[str, Any]]) -> dict[str, Any]:
     """Return the one value that all keys have, or all values; those of `TEXT_KEYS` only if one of them differs."""
     plain = {key: value for key, value in values.items() if key not in TEXT_KEYS}
     if all(plain.get(key.removesuffix("/text")) == value for key, value in values.items()):

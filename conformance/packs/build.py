@@ -11,14 +11,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from bpe_conformance.fixtures import PATTERNS, Model, write_token
+from bpe_conformance.fixtures import PATTERNS, Model
 from bpe_conformance.fixtures.flow import write_json
 from bpe_conformance.fixtures.saving import write_folder
 from bpe_conformance.fixtures.spec import FOLDER
 from bpe_conformance.reference import textbook
 
 from .. import __version__
-from ..cases.expectations import LOOKUP_KEYS
+from ..cases.expectations import LOOKUP_KEYS, decoded, merged
 from ..command_error import CommandError
 from ..command_line import check_replaced, print_lines
 from . import encoding_cases, other_cases, tables
@@ -154,17 +154,15 @@ class Oracle:
     def expect(self, draft: Draft) -> Json | None:
         """Return the expectation of a case, or None for a batch on which the lookups differ."""
         if draft.op == "decode":
-            tokenizer = self._by_lookup["pair"]
-            text, data = tokenizer.decode(draft.input["ids"]), tokenizer.decode_bytes(draft.input["ids"])
-            return {"text": text} if text.encode("utf-8") == data else {"text": text, "bytes": write_token(data)}
-        texts = texts_of(draft.input)
-        found = {key: [one.encode(text) for text in texts] for key, one in self._by_lookup.items()}
-        same = all(ids == found["pair"] for ids in found.values())
+            return decoded(self._by_lookup["pair"], draft.input["ids"])
+        rows = {
+            key: [{"ids": tokenizer.encode(text)} for text in texts_of(draft.input)]
+            for key, tokenizer in self._by_lookup.items()
+        }
         if draft.op == "batch":
-            return {"batch": [{"ids": ids} for ids in found["pair"]]} if same else None
-        if same:
-            return {"ids": found["pair"][0]}
-        return {"by_convention": {key: {"ids": ids[0]} for key, ids in found.items()}}
+            expect = merged({key: {"batch": batch} for key, batch in rows.items()})
+            return None if "by_convention" in expect else expect
+        return merged({key: row for key, [row] in rows.items()})
 
 
 # The files
