@@ -11,9 +11,9 @@ from itertools import pairwise
 import regex
 
 from bpe_conformance.fixtures import PATTERNS
+from bpe_conformance.fixtures.characters import has_surrogate
 from bpe_conformance.fixtures.expression import compile_expression
 from bpe_conformance.fixtures.one_line import shortened
-from bpe_conformance.fixtures.strict_json import SURROGATE
 
 from ..command_error import CommandError
 
@@ -36,7 +36,7 @@ def named(pattern: str) -> str:
     for name, text in PATTERNS.items():
         if text == pattern:
             return name
-    if SURROGATE.search(pattern):
+    if has_surrogate(pattern):
         raise CommandError(f"the pattern {shortened(pattern)} contains a lone surrogate")
     try:
         compile_expression(pattern)

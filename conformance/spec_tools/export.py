@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from bpe_conformance.fixtures import PATTERNS, Merge, Model, gpt2_files, read_text, read_token
+from bpe_conformance.fixtures.characters import has_surrogate
 from bpe_conformance.fixtures.conventions import CONVENTIONS
 from bpe_conformance.fixtures.flow import write_json
 from bpe_conformance.fixtures.saving import write_folder
@@ -186,7 +187,7 @@ def _text(text: str) -> str | Json:
     >>> _text("a"), _text(chr(0xD800))
     ('a', {'code_points': [55296]})
     """
-    if any(0xD800 <= ord(char) < 0xE000 for char in text):
+    if has_surrogate(text):
         return {"code_points": [ord(char) for char in text]}
     return text
 

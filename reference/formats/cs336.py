@@ -19,9 +19,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NoReturn
 
 from bpe_conformance.fixtures import Merge, Model
+from bpe_conformance.fixtures.characters import has_surrogate
 from bpe_conformance.fixtures.one_line import shortened
 from bpe_conformance.fixtures.regular_file import read_regular
-from bpe_conformance.fixtures.strict_json import SURROGATE, parse_json
+from bpe_conformance.fixtures.strict_json import parse_json
 
 from .files import AnyPath, one_line_errors
 from .gpt2 import HEADER, read_id, read_key
@@ -90,7 +91,7 @@ def read(
         special_tokens, where = found["special_tokens"]
         if not isinstance(special_tokens, (list, tuple)) or not all(isinstance(text, str) for text in special_tokens):
             raise ValueError(f"{where}: special_tokens is {type(special_tokens).__name__}, not a list of strings")
-        if odd := next(filter(SURROGATE.search, special_tokens), None):
+        if odd := next(filter(has_surrogate, special_tokens), None):
             raise ValueError(f"{where}: the special token {shortened(odd)} contains a lone surrogate")
     return Model(vocab, merges, None if special_tokens is None else tuple(special_tokens), pattern)
 

@@ -15,8 +15,9 @@ from itertools import product
 from typing import Any
 
 from bpe_conformance.fixtures import PATTERNS, Model, spell
+from bpe_conformance.fixtures.characters import has_surrogate
 from bpe_conformance.fixtures.one_line import shortened
-from bpe_conformance.fixtures.strict_json import SURROGATE, parse_json
+from bpe_conformance.fixtures.strict_json import parse_json
 
 from ..special_tokens import straddles
 from .files import AnyPath, read_utf8, write_utf8
@@ -101,7 +102,7 @@ def _added_tokens(document: Mapping[str, Any], where: str) -> dict[str, int]:
         text = token.get("content")
         if not isinstance(text, str) or not text or "id" not in token:
             raise ValueError(f"{here}: expected a non-empty content and an id")
-        if SURROGATE.search(text):
+        if has_surrogate(text):
             raise ValueError(f"{here}: {shortened(text)} contains a lone surrogate")
         if text in added:
             raise ValueError(f"{here}: {shortened(text)} is a duplicate")
