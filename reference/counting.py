@@ -16,7 +16,7 @@ from .fences import has_fence
 from .patterns import pre_tokenize, resolve
 from .progress import Progress, silent
 from .special_tokens import SpecialTokens
-from .workers import batches, in_order, in_processes
+from .workers import batches, in_order, in_processes, worker_count
 
 Source: TypeAlias = "str | os.PathLike[str] | Iterable[str | os.PathLike[str]]"
 
@@ -60,12 +60,10 @@ def count_pre_tokens(
     >>> count_pre_tokens("low low<|e|> low", ["<|e|>"])
     Counter({b' low': 2, b'low': 1})
     """
-    if workers is not None and workers < 1:
-        raise ValueError(f"workers is {workers}; it must be at least 1")
+    width = worker_count(workers, executor)
     tokens = SpecialTokens(special_tokens).tokens
     compiled = resolve(pattern)
     count = partial(count_job, special_tokens=tokens, pattern=pattern)
-    width = workers or ((os.cpu_count() or 1) if executor else 1)
     jobs, total = _plan(source, Cuts.of(width, tokens, compiled))
     files: dict[str, FileState] = {}
     jobs = _noted(jobs, files)

@@ -21,6 +21,7 @@ from .special_token_policy import Keywords, SpecialTokenPolicy, parse_policy
 from .special_tokens import SpecialTokens, token_ids
 from .text_encoder import TextEncoder
 from .trainer import learn
+from .workers import worker_count
 
 if TYPE_CHECKING:
     import numpy as np
@@ -272,10 +273,9 @@ class Tokenizer:
         """
         from .file_encoding import FileEncoder, encode_file  # it loads NumPy
 
-        if workers is not None and workers < 1:
-            raise ValueError(f"workers is {workers}; it must be at least 1")
+        width = worker_count(workers)
         encoder = FileEncoder.of(*self._with_policy(allowed_special, disallowed_special), bits)
-        return encode_file(encoder, source, target, workers or 1, progress or silent)
+        return encode_file(encoder, source, target, width, progress or silent)
 
     def encode_files(
         self,
@@ -325,12 +325,11 @@ class Tokenizer:
             raise ValueError(f"sources is a {type(sources).__name__}; give a list of paths")
         if errors not in ("replace", "strict"):
             raise ValueError(f"errors is {errors!a}; give 'replace' or 'strict'")
-        for name, number in (("workers", workers), ("shard_size", shard_size)):
-            if number is not None and number < 1:
-                raise ValueError(f"{name} is {number}; it must be at least 1")
+        width = worker_count(workers, executor)
+        if shard_size is not None and shard_size < 1:
+            raise ValueError(f"shard_size is {shard_size}; it must be at least 1")
         encoder = FileEncoder.of(*self._with_policy(allowed_special, disallowed_special), bits)
         settings = Settings(encoder, errors == "strict", str(Path(directory).absolute()))
-        width = workers or ((os.cpu_count() or 1) if executor else 1)
         return encode_files(
             self.model, settings, list(sources), directory, shard_size, width, executor, progress or silent
         )

@@ -24,6 +24,19 @@ Result = TypeVar("Result")
 Handle = TypeVar("Handle")
 
 
+def worker_count(workers: int | None, executor: Executor | None = None) -> int:
+    """Return the number of workers: by default 1 or, with an `executor`, the number of processors.
+
+    Raises:
+        ValueError: if `workers` is less than 1.
+    """
+    if workers is None:
+        return 1 if executor is None else os.cpu_count() or 1
+    if workers < 1:
+        raise ValueError(f"workers is {workers}; it must be at least 1")
+    return workers
+
+
 def batches(items: Iterable[Job], size: Callable[[Job], int], least: int) -> Iterator[list[Job]]:
     """Yield the items in lists: each holds many small items or a large one, of at least the size `least` together."""
     batch: list[Job] = []

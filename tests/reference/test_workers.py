@@ -16,7 +16,16 @@ from typing import Any
 
 import pytest
 
-from bpe_conformance.reference.workers import WorkerFailedError, in_order, in_processes
+from bpe_conformance.reference.workers import WorkerFailedError, in_order, in_processes, worker_count
+
+
+def test_without_a_number_an_executor_has_a_worker_for_each_processor(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "cpu_count", lambda: 3)
+    with ThreadPoolExecutor(1) as executor:
+        assert [worker_count(None), worker_count(None, executor)] == [1, 3]
+        assert [worker_count(2), worker_count(2, executor)] == [2, 2]
+        with pytest.raises(ValueError, match="workers is 0; it must be at least 1"):
+            worker_count(0, executor)
 
 
 def double(job: int) -> int:
