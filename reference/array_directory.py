@@ -18,8 +18,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from bpe_conformance.fixtures.saving import AnyPath
+
 from .chunks import FileChunk, FileState
-from .formats.files import AnyPath, one_line_errors, replacing
+from .formats.files import one_line_errors, replacing
 
 INDEX = "index.jsonl"
 FIELDS = ("source", "start", "end", "size", "modified", "ids")

@@ -20,12 +20,13 @@ from typing import NamedTuple
 import numpy as np
 
 from bpe_conformance.fixtures import Model
+from bpe_conformance.fixtures.saving import AnyPath
 
 from . import file_encoding
 from .array_directory import HEADER, Array, ArrayDirectory, header
 from .chunks import Cuts, FileChunk
 from .file_encoding import FileEncoder
-from .formats.files import AnyPath, replacing
+from .formats.files import replacing
 from .inputs import check_utf8, is_url, local, name_of, state_of
 from .progress import Progress
 from .workers import WorkerFailedError, batches, in_order, in_processes

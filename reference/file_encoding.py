@@ -14,8 +14,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from bpe_conformance.fixtures.saving import AnyPath
+
 from .chunks import Cuts, FileChunk, check_size, check_unchanged
-from .formats.files import AnyPath, one_line_errors, replacing
+from .formats.files import one_line_errors, replacing
 from .progress import Progress
 from .special_token_policy import SpecialTokenPolicy
 from .text_encoder import TextEncoder

@@ -10,8 +10,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from bpe_conformance.fixtures.saving import AnyPath
+
 from .chunks import FileChunk, FileState
-from .formats.files import AnyPath, one_line_errors
+from .formats.files import one_line_errors
 
 BUFFER = 1 << 20
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from functools import lru_cache
 
 import regex
 
 from bpe_conformance.fixtures import PATTERNS
-from bpe_conformance.fixtures.expression import compile_expression
+from bpe_conformance.fixtures.expression import compile_expression, is_name
 
 DEFAULT_PATTERN = "gpt2"
 _NAMES = ", ".join(PATTERNS)
@@ -31,7 +30,7 @@ def resolve(pattern: str | None = None) -> regex.Pattern[str]:
     '[\\s\\S]+'
     """
     name = DEFAULT_PATTERN if pattern is None else pattern
-    if name not in PATTERNS and re.fullmatch(r"[\w-]*", name):
+    if name not in PATTERNS and is_name(name):
         raise ValueError(f"there is no pattern {name!a}; give a regular expression or one of {_NAMES}")
     return compile_expression(PATTERNS.get(name, name))
 

@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, TypeVar
 
 from bpe_conformance.fixtures import Merge, Model
+from bpe_conformance.fixtures.saving import AnyPath
 
 from .conventions import build_vocab, complete
 from .counting import Source, count_pre_tokens
 from .encoder import SINGLE_BYTES, Encoder
 from .formats import engines, gpt2
-from .formats.files import AnyPath
 from .patterns import DEFAULT_PATTERN, resolve
 from .progress import Progress, silent
 from .special_token_policy import Keywords, SpecialTokenPolicy, parse_policy

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from bpe_conformance.fixtures import PATTERNS, Model, gpt2_model
 from bpe_conformance.fixtures.answers import LARGEST_ID
+from bpe_conformance.fixtures.expression import is_name
 from bpe_conformance.fixtures.models import FOLDER, GPT2_SHA256
 from bpe_conformance.fixtures.one_line import shortened
 from bpe_conformance.fixtures.regular_file import read_regular
@@ -245,7 +246,7 @@ def _overridden(table: Table, given: Given) -> Table:
     if given.name is not None:
         model = replace(model, name=given.name)
     if given.pattern is not None:
-        if given.pattern not in PATTERNS and re.fullmatch(r"[\w-]*", given.pattern):
+        if given.pattern not in PATTERNS and is_name(given.pattern):
             raise CommandError(
                 f"there is no pattern {given.pattern!a}; give an expression, or one of {', '.join(PATTERNS)}"
             )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -10,8 +9,7 @@ from typing import BinaryIO
 
 from bpe_conformance.fixtures import saving
 from bpe_conformance.fixtures.regular_file import read_regular
-
-AnyPath = str | os.PathLike[str]
+from bpe_conformance.fixtures.saving import AnyPath
 
 
 def read_utf8(path: AnyPath) -> str:

@@ -17,10 +17,11 @@ from typing import Any
 from bpe_conformance.fixtures import PATTERNS, Model, spell
 from bpe_conformance.fixtures.characters import has_surrogate
 from bpe_conformance.fixtures.one_line import shortened
+from bpe_conformance.fixtures.saving import AnyPath
 from bpe_conformance.fixtures.strict_json import parse_json
 
 from ..special_tokens import straddles
-from .files import AnyPath, read_utf8, write_utf8
+from .files import read_utf8, write_utf8
 from .gpt2 import merges_of_pairs, read_id, read_key, spelled_vocab, vocab_of_entries
 
 _REGEXES = {

@@ -12,8 +12,9 @@ from heapq import heappop, heappush
 
 from bpe_conformance.fixtures import Merge, Model
 from bpe_conformance.fixtures.one_line import shortened
+from bpe_conformance.fixtures.saving import AnyPath
 
-from .files import AnyPath, read_lines, write_utf8
+from .files import read_lines, write_utf8
 from .gpt2 import read_id
 
 
