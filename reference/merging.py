@@ -84,7 +84,6 @@ def merge_by_rank(word: Sequence[int], ranks: Ranks) -> list[int]:
     places_of: defaultdict[int | None, list[int]] = defaultdict(list)
     for place, rank in enumerate(map(rank_of, pairwise(word))):
         places_of[rank].append(place)
-    places_of.pop(None, None)
     first = sorted([rank for rank in places_of if rank is not None], reverse=True)
     later: list[int] = []
     add: Callable[[list[int], int], None] = list.append if ranks.in_order else heappush

@@ -190,18 +190,26 @@ def long_tokens(size: int) -> Posed:
     return Question("encode", doubling(size), {"text": "a" * size}), Ids(tuple(ids))
 
 
+APART = ("abc", "de", "fgh", "ij")
+"""Letters that no merge joins with others, so that one text tests several tables."""
+
+
 @cache
-def mixed_merges() -> Model:
-    """Return a table of 60 merges of `abc` in an arbitrary order, in which many pairs compete for each token."""
-    tokens, merges = [b"a", b"b", b"c"], list[Merge]()
-    for number in arbitrary_numbers():
-        left, right = tokens[number % len(tokens)], tokens[number // 128 % len(tokens)]
-        if len(left + right) < 9 and left + right not in tokens:
-            tokens.append(left + right)
-            merges.append((left, right))
-        if len(merges) == 60:
-            break
-    return strategies.with_ids(merges)
+def mixed_merges(ids_in_order: bool) -> Model:
+    """Return a table of 40 merges for each of `APART`, in which many pairs compete for each token.
+
+    The merges are in an arbitrary order. So are the ids, unless they have to be in the order of the merges.
+    """
+    numbers, merges = arbitrary_numbers(), list[Merge]()
+    for letters in APART:
+        tokens = [letter.encode() for letter in letters]
+        while len(tokens) < 40 + len(letters):
+            number = next(numbers)
+            left, right = tokens[number % len(tokens)], tokens[number // 128 % len(tokens)]
+            if len(left + right) < 9 and left + right not in tokens:
+                tokens.append(left + right)
+                merges.append((left, right))
+    return strategies.with_ids(merges, strategies.Layout() if ids_in_order else strategies.Layout(2, 0, 3, 11))
 
 
 def arbitrary_numbers() -> Iterator[int]:
@@ -212,14 +220,18 @@ def arbitrary_numbers() -> Iterator[int]:
         yield number >> 15
 
 
-BLOCKS, BLOCK = 40, 59
+BLOCKS, BLOCK = 80, 29
 
 
 @cache
 def irregular_blocks() -> tuple[str, ...]:
-    """Return blocks of letters `abc` that do not repeat a part; each ends in `x`, which merges with nothing."""
-    drawn = (number % 3 for number in arbitrary_numbers())
-    return tuple("".join("abc"[next(drawn)] for _ in range(BLOCK)) + "x" for _ in range(BLOCKS))
+    """Return blocks of the letters of `mixed_merges` that do not repeat a part.
+
+    Each block ends in `x`, which merges with nothing.
+    """
+    drawn = arbitrary_numbers()
+    chosen = (APART[number % len(APART)] for number in range(BLOCKS))
+    return tuple("".join(letters[next(drawn) % len(letters)] for _ in range(BLOCK)) + "x" for letters in chosen)
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from heapq import heapify, heappop, heappush
+from heapq import heappop, heappush
 from itertools import islice
 from typing import Any
 
@@ -172,35 +172,85 @@ class LosesAnIdOfAFullCache(Tokenizer):
         return ids[:-1] if len(text) > 500_000 and len(set(textbook.split(text))) > 65_536 else ids
 
 
-class StaleEntriesInLongWords(Encoder):
-    """Merges at a place of which the heap says too low a rank, if the word is long."""
+PairOfIds = tuple[int, int]
+
+
+class HeapInLongWords(Encoder):
+    """Merges long words with a heap of pairs of ids. It is correct."""
+
+    least = 50
+
+    def key(self, pair: PairOfIds) -> int:
+        return self.rank_of[pair]
+
+    def merged(self, queued: PairOfIds, now: PairOfIds) -> PairOfIds | None:
+        """Return the pair to merge at a place, or None if the entry of the heap is out of date."""
+        return queued if now == queued else None
 
     def encode_pre_token(self, pre_token: str) -> list[int]:
-        if len(pre_token) <= 2_000:
+        if len(pre_token) < self.least:
             return super().encode_pre_token(pre_token)
-        parts: list[bytes | None] = [bytes([one]) for one in pre_token.encode()]
-        after, before = list(range(1, len(parts) + 1)), list(range(-1, len(parts) - 1))
+        ids = self.ids
+        self.rank_of = {(ids[left], ids[right]): rank for (left, right), rank in self.ranks.items()}
+        tokens = [ids[byte] for byte in self.atoms(pre_token)]
+        before, after = list(range(-1, len(tokens))), list(range(1, len(tokens) + 1))
+        heap: list[tuple[int, int, PairOfIds]] = []
+        swallowed = set[int]()
 
-        def rank(place: int) -> int | None:
-            right = after[place] if place >= 0 else len(parts)
-            return None if right == len(parts) else self.ranks.get((parts[place], parts[right]))  # type: ignore[arg-type]
+        def pair_at(place: int) -> PairOfIds:
+            return (tokens[place], tokens[after[place]]) if place >= 0 and after[place] < len(tokens) else (-1, -1)
 
-        heap = [(found, place) for place in range(len(parts)) if (found := rank(place)) is not None]
-        heapify(heap)
+        def queue(place: int) -> None:
+            if (pair := pair_at(place)) in self.rank_of:
+                heappush(heap, (self.key(pair), place, pair))
+
+        for place in range(len(tokens)):
+            queue(place)
         while heap:
-            _, place = heappop(heap)
-            if parts[place] is None or rank(place) is None:
+            _, place, queued = heappop(heap)
+            pair = None if place in swallowed else self.merged(queued, pair_at(place))
+            if pair is None:
                 continue
-            right = after[place]
-            parts[place], parts[right] = (parts[place] or b"") + (parts[right] or b""), None
-            after[place] = after[right]
-            if after[place] < len(parts):
-                before[after[place]] = place
-            for changed in (before[place], place):
-                if (found := rank(changed)) is not None:
-                    heappush(heap, (found, changed))
-        known = {token: index for index, token in self.vocab.items()}
-        return [known[part] for part in parts if part is not None]
+            swallowed.add(after[place])
+            left, right = self.merges[self.rank_of[pair]]
+            tokens[place] = ids[left + right]
+            after[place] = after[after[place]]
+            before[after[place]] = place
+            queue(before[place])
+            queue(place)
+        return [index for place, index in enumerate(tokens) if place not in swallowed]
+
+
+class StaleEntriesInLongWords(HeapInLongWords):
+    """Merges at a place of which the heap says too low a rank."""
+
+    least = 2_000
+
+    def merged(self, queued: PairOfIds, now: PairOfIds) -> PairOfIds | None:
+        return now if now in self.rank_of else None
+
+
+class GrownTokensInLongWords(HeapInLongWords):
+    """Takes a token whose id is too great for one that has grown."""
+
+    def merged(self, queued: PairOfIds, now: PairOfIds) -> PairOfIds | None:
+        return queued if now[0] == queued[0] and 0 <= now[1] <= queued[1] else None
+
+
+class RightTokensInLongWords(HeapInLongWords):
+    """Looks at the right token only."""
+
+    def merged(self, queued: PairOfIds, now: PairOfIds) -> PairOfIds | None:
+        return queued if now[1] == queued[1] else None
+
+
+class IdsForRanksInLongWords(HeapInLongWords):
+    """Merges in the order of ids. Golden cases find it, unless words have to be longer."""
+
+    least = 4_096
+
+    def key(self, pair: PairOfIds) -> int:
+        return self.ids[b"".join(self.merges[self.rank_of[pair]])]
 
 
 class FindsShortSpecials(Encoder):
@@ -276,6 +326,9 @@ def test_every_known_bug_with_long_inputs_is_caught(bug: str) -> None:
         ("law-long-decoding", LineEndsTranslated),
         ("law-long-texts", LosesAnIdOfAFullCache),
         ("law-long-runs", StaleEntriesInLongWords),
+        ("law-long-runs", GrownTokensInLongWords),
+        ("law-long-runs", RightTokensInLongWords),
+        ("law-long-runs", IdsForRanksInLongWords),
     ],
 )
 def test_tokenizer_that_is_wrong_for_long_input_fails(property_id: str, target: type) -> None:
@@ -283,6 +336,10 @@ def test_tokenizer_that_is_wrong_for_long_input_fails(property_id: str, target: 
     assert found is not None
     assert found.mismatch.depends_on is None
     assert "size" in found.mismatch.asked.context
+
+
+def test_a_correct_heap_in_long_words_passes() -> None:
+    assert run("law-long-runs", HeapInLongWords) is None
 
 
 def test_every_row_names_a_clause_of_a_must_and_grows_by_steps() -> None:
