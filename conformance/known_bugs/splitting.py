@@ -64,6 +64,7 @@ add_variants(
         "SpacesApart": _by(GPT2.replace(" ?", "")),
         "AnyWhiteSpaceBeforeWords": _by(GPT2.replace(" ?", r"\s?")),
         "LookaheadMissing": _by(GPT2.replace(r"\s+(?!\S)|", "")),
+        "OnlySpacesGivenBack": _by(GPT2.replace(r"\s+(?!\S)", r"\s+$|\s+(?= \S)")),
         "WhiteSpaceOneByOne": _by(GPT2.replace(r"\s+(?!\S)|\s+", r"\s+$|\s")),
         "LineBreaksApart": _by(GPT2.replace(r"|\s+(?!\S)", r"|\s*[\r\n]+|\s+(?!\S)")),
         "FindallWithGroup": _by(GPT2.replace(CONTRACTIONS, "('(?:s|t|re|ve|m|ll|d))"), findall=True),
