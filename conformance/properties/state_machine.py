@@ -165,8 +165,12 @@ class Machine(RuleBasedStateMachine):
         self._scratch = contextlib.ExitStack()
 
     def asked(self, question: Question) -> Question:
-        """Return the question of the last step, with the steps before it as its context."""
-        before = self._steps[:-1]
+        """Return the question of the last step, with the steps before it as its context.
+
+        Equal steps in a row are one, with their number.
+        """
+        runs = [(step, len([*equal])) for step, equal in itertools.groupby(self._steps[:-1])]
+        before = [step if count == 1 else f"{step} {count} times" for step, count in runs]
         shown = ["..."] * (len(before) > LONGEST_CONTEXT) + before[-LONGEST_CONTEXT:]
         return replace(question, context="; ".join(shown))
 

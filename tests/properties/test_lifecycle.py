@@ -8,6 +8,7 @@ import shutil
 import sys
 import time
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -273,6 +274,13 @@ def test_batch_rows_that_share_a_list_break_only_the_clause_on_shared_lists() ->
     assert accused(implementation, stage_of("law-history")) == {"law-batch-history"}
     assert all(judge(case, implementation) is None for case in installed_spec().cases if case.op == "batch")
     assert next(one.clause_id for one in PROPERTIES if one.id == "law-batch-history") == "LAW-PURE-1"
+
+
+def test_equal_steps_in_a_row_are_shown_once() -> None:
+    found = Lifecycle(Implementation("x", HandsItsListOut), QUICK, stage_of("law-lists")).run()["law-lists"]
+    steps = found.mismatch.asked.context.split("; ")
+    assert any(step.endswith(" times") for step in steps)
+    assert all(one != other for one, other in pairwise(steps))
 
 
 @pytest.mark.parametrize("target", [KeepsOneListForNoIds, KeepsOneListForASpecialToken])
