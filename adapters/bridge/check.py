@@ -26,6 +26,7 @@ TEXTS = {
     "line ends inside the text": "a\nb\r\nc\rd\x85e\u2028f\u2029",
     "quotes and backslashes": 'a"b\\u0041\\n/\\',
 }
+WHOLE_TEXT = {"pattern": "[\\s\\S]+"}
 LONG = "abc " * (1 << 18)
 LONGEST_LIMIT = 86400.0
 """The longest time limit for a reply, in seconds."""
@@ -36,7 +37,7 @@ _MOST_HANGS = 3
 
 
 @dataclass(frozen=True)
-class Outcome:
+class StepResult:
     """The result of one step.
 
     Attributes:
@@ -59,9 +60,6 @@ class Outcome:
         yield from (f"      {line}" for line in self.lines)
 
 
-WHOLE = {"pattern": "[\\s\\S]+"}
-
-
 @dataclass(frozen=True)
 class Step:
     """One step of the check.
@@ -79,7 +77,7 @@ class Step:
     tables: bool = False
 
 
-def check(spec: str, time_limit: float = 10.0, start_limit: float = 60.0) -> Iterator[Outcome]:
+def check(spec: str, time_limit: float = 10.0, start_limit: float = 60.0) -> Iterator[StepResult]:
     """Run the steps and yield the result of each.
 
     Args:
@@ -97,21 +95,21 @@ def check(spec: str, time_limit: float = 10.0, start_limit: float = 60.0) -> Ite
             missing = [name for name in step.needs if name not in program.capabilities]
             if missing or (program.fixed and step.tables):
                 why = f"{missing[0]} is not announced" if missing else "the program has a fixed vocabulary"
-                yield Outcome(step.title, "skip", (why,))
+                yield StepResult(step.title, "skip", (why,))
                 continue
-            outcome, hung = _try(step, program)
-            yield outcome
+            result, hung = _try(step, program)
+            yield result
             hangs += hung
-            if outcome.state == "FAIL" and not program.hello:
+            if result.state == "FAIL" and not program.hello:
                 return
             if hangs == _MOST_HANGS:
-                yield Outcome(f"stopped after {_MOST_HANGS} steps without an answer", "FAIL")
+                yield StepResult(f"stopped after {_MOST_HANGS} steps without an answer", "FAIL")
                 return
     finally:
         program.client.close()
 
 
-def _try(step: Step, program: Program) -> tuple[Outcome, bool]:
+def _try(step: Step, program: Program) -> tuple[StepResult, bool]:
     """Return the result of a step and whether the program hung."""
     try:
         note = step.run(program)
@@ -121,8 +119,8 @@ def _try(step: Step, program: Program) -> tuple[Outcome, bool]:
         lines = [f"{name:7}{value}" for name, value in rows if value]
         if isinstance(error, BridgeError) and not isinstance(error, ProtocolError):
             lines += [f"{'stderr':7}{excerpt(line)}" for line in error.stderr.splitlines()[-5:]]
-        return Outcome(step.title, "FAIL", tuple(lines)), isinstance(error, HangError)
-    return Outcome(step.title, "note", (note,)) if isinstance(note, str) else Outcome(step.title, "ok"), False
+        return StepResult(step.title, "FAIL", tuple(lines)), isinstance(error, HangError)
+    return StepResult(step.title, "note", (note,)) if isinstance(note, str) else StepResult(step.title, "ok"), False
 
 
 def _steps() -> Iterator[Step]:
@@ -147,13 +145,13 @@ def _steps() -> Iterator[Step]:
     yield Step("decode: the encoded text comes back", ("encode", "decode"), _round_trip)
     yield Step("several models at once", ("encode",), _several_models, tables=True)
     yield Step(
-        "load: a pattern", ("pattern",), lambda program: program.encode("a b", program.load(MODEL, None, **WHOLE))
+        "load: a pattern", ("pattern",), lambda program: program.encode("a b", program.load(MODEL, None, **WHOLE_TEXT))
     )
     yield Step("encode_iterable: chunks, an empty chunk, no chunks", ("encode_iterable",), _stream)
     yield Step("encode_iterable: two streams at once, and other requests between", ("encode_iterable",), _two_streams)
     yield Step("encode_iterable: closed before the text is complete", ("encode_iterable",), _cut_stream)
     yield Step("train", ("train",), _train)
-    yield Step("train: a pattern", ("train", "train_pattern"), lambda program: _trained(program, **WHOLE))
+    yield Step("train: a pattern", ("train", "train_pattern"), lambda program: _trained(program, **WHOLE_TEXT))
     yield Step("train: the program survives a vocabulary size that is too small", ("train",), _train_too_small)
     yield Step("table", (), _table)
     yield Step("save: vocab.json and merges.txt", ("save",), _save)
@@ -485,9 +483,9 @@ def _again(program: Program) -> None:
         )
 
 
-def tally(outcomes: Sequence[Outcome], spec: str) -> Iterator[str]:
+def tally(results: Sequence[StepResult], spec: str) -> Iterator[str]:
     """Yield the last lines: the counts and the next step."""
-    count = {state: sum(one.state == state for one in outcomes) for state in ("ok", "note", "FAIL", "skip")}
+    count = {state: sum(one.state == state for one in results) for state in ("ok", "note", "FAIL", "skip")}
     yield ", ".join(f"{number} {state}" for state, number in count.items() if number)
     if not count["FAIL"]:
         yield f'the program speaks the protocol; now test the tokenizer: pytest conformance --adapter "{excerpt(spec)}"'

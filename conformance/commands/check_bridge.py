@@ -18,15 +18,15 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Print the outcome of each step; the status is 1 if a rule is broken."""
+    """Print the result of each step; the status is 1 if a rule is broken."""
     if not 0 < options.time_limit <= check.LONGEST_LIMIT:
         raise CommandError(f"--time-limit {options.time_limit:g}: must be above 0 seconds and at most a day")
-    outcomes = []
+    results = []
     try:
-        for outcome in check.check(options.adapter, options.time_limit):
-            outcomes.append(outcome)
-            print_lines(outcome.text, flush=True)
+        for result in check.check(options.adapter, options.time_limit):
+            results.append(result)
+            print_lines(result.text, flush=True)
     except AdapterError as error:
         raise CommandError(str(error)) from None
-    print_lines(check.tally(outcomes, options.adapter))
-    return 1 if any(outcome.state == "FAIL" for outcome in outcomes) else 0
+    print_lines(check.tally(results, options.adapter))
+    return 1 if any(result.state == "FAIL" for result in results) else 0

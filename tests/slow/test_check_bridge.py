@@ -172,11 +172,11 @@ def program(tmp_path_factory):
     return file
 
 
-def steps(program: Path, fault: str, limit: float = 20.0) -> Iterator[check.Outcome]:
+def steps(program: Path, fault: str, limit: float = 20.0) -> Iterator[check.StepResult]:
     return check.check(f"cmd:{sys.executable} -S -E {program} {fault}", limit, 20.0)
 
 
-def run(program: Path, fault: str, limit: float = 20.0) -> list[check.Outcome]:
+def run(program: Path, fault: str, limit: float = 20.0) -> list[check.StepResult]:
     return list(steps(program, fault, limit))
 
 
