@@ -135,6 +135,7 @@ class TextEncoder:
             kind = BulkEncoder if has_fence(self.compiled) else SplitEncoder
             bulk = kind(self.encoder, self.special, self._special_ids, self.compiled)
         yield bulk
+        # After an exception, this line does not run: the caches may be incomplete, so the next call makes new ones.
         self._idle[:] = [bulk]
 
     def _as_list(self, ids: Integers) -> list[int]:

@@ -175,7 +175,7 @@ def _spelled(ids: Sequence[int], model: Model, tokenizer: TokenizerProxy) -> byt
     return b"".join(parts)
 
 
-def _is_accepted(acceptable: object, model: Model, text: str, answer: Answer, spelled: bytes) -> bool:
+def _is_accepted(acceptable: Acceptable, model: Model, text: str, answer: Answer, spelled: bytes) -> bool:
     match acceptable, answer:
         case AnyError(), Refusal():
             return True

@@ -169,7 +169,7 @@ class Factory:
                 with contextlib.suppress(Exception):  # the first call tries it again
                     self.target.client.start()
         is_outermost = time_limit.current() is None
-        seconds = self.limit and self.limit * timeout_factor
+        seconds = self.limit * timeout_factor
         with time_limit.time_limit(seconds, self._timer, before, grace, is_diagnosis) as clock:
             try:
                 yield clock

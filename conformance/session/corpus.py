@@ -86,7 +86,10 @@ def check_engine() -> None:
 
 
 def blocks(file: Path) -> Iterator[str]:
-    """Yield a file in blocks that end at a line end; invalid UTF-8 is replaced, newlines are not translated."""
+    """Read a file, and yield its text in blocks that end at a line end.
+
+    Invalid UTF-8 is replaced, newlines are not translated.
+    """
     text = file.read_bytes().decode("utf-8", "replace")
     start = 0
     while start < len(text):
