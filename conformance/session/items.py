@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import base64
 import contextlib
-import io
 import math
-import pickle
 import traceback
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Iterator, Sequence, Set
 from itertools import chain
 from operator import itemgetter
 from pathlib import Path
@@ -17,7 +14,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import pytest
 
-from bpe_conformance.fixtures.models import Model
 from bpe_conformance.fixtures.spec import CLASS_OF_OP, Case, Clause
 
 from ..cases import dependence, expectations, judging, skipping
@@ -50,41 +46,6 @@ UNDISTURBED = "ERROR-STATE-3"
 
 class TestFailed(Exception):
     """A test did not pass."""
-
-
-class _Pickler(pickle.Pickler):
-    """Pickles the tables of named models by name, because each takes megabytes."""
-
-    def __init__(self, file: io.BytesIO, models: Mapping[str, Model]) -> None:
-        super().__init__(file)
-        self._names = {id(part): name for name, model in models.items() for part in (model.vocab, model.merges)}
-
-    def persistent_id(self, value: object) -> tuple[str, bool] | None:
-        name = self._names.get(id(value)) if isinstance(value, Mapping | tuple) else None
-        return None if name is None else (name, isinstance(value, Mapping))
-
-
-class _Unpickler(pickle.Unpickler):
-    def __init__(self, file: io.BytesIO, models: Mapping[str, Model]) -> None:
-        super().__init__(file)
-        self._models = models
-
-    def persistent_load(self, part: tuple[str, bool]) -> object:
-        name, is_vocab = part
-        return self._models[name].vocab if is_vocab else self._models[name].merges
-
-
-def pack(outcome: Outcome, models: Mapping[str, Model]) -> str:
-    """Return an outcome as text for another process; `models` are those that have a name."""
-    file = io.BytesIO()
-    _Pickler(file, models).dump(outcome)
-    return base64.b64encode(file.getvalue()).decode("ascii")
-
-
-def unpack(text: str, models: Mapping[str, Model]) -> Outcome:
-    """Return the outcome from the text that `pack` made."""
-    found: Outcome = _Unpickler(io.BytesIO(base64.b64decode(text)), models).load()
-    return found
 
 
 class Suite(pytest.Directory):

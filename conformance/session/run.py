@@ -31,8 +31,9 @@ from ..terminal.failure import describe as describe_failure
 from ..terminal.progress import Progress
 from ..terminal.show import counted
 from . import known_failures, reporting
-from .items import BpeItem, pack, unpack
+from .items import BpeItem
 from .setup import Setup
+from .transfer import pack, unpack
 
 LETTERS = {"passed": ".", "failed": "F", "warning": "w", "known failure": "k", "error": "E", "skipped": ""}
 """State → the letter that pytest prints. Hundreds of tests may be skipped: they print none."""
