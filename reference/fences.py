@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING
 
 import regex
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-    Integers: TypeAlias = npt.NDArray[Any]
+    from .bulk.arrays import Integers
 
 FENCED_PATTERNS = frozenset({"gpt2", "cl100k", "cl100k-2023", "o200k", "llama3", "qwen2", "triads"})
 """Names of the patterns that start a pre-token at every fence."""

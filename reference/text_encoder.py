@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import regex
 
@@ -21,9 +21,8 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
+    from .bulk.arrays import Integers
     from .bulk.encoding import BulkEncoder
-
-    Integers = npt.NDArray[Any]
 
 
 class TextEncoder:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -14,12 +13,11 @@ from ..encoder import Encoder
 from ..merging import Pair, Ranks
 from ..patterns import pre_tokenize
 from ..special_tokens import SpecialTokens
-from .arrays import appended, runs
+from .arrays import Flags, Integers, appended, runs
 from .merging import BulkRanks
 from .pieces import BLOCK, Block, PieceTable, apart, blocks, split_each, starts_apart
 from .splitting import Starts, starts_for
 
-Integers = npt.NDArray[Any]
 Ids = npt.NDArray[np.uint32]
 
 CACHE_SIZE = 1 << 22
@@ -150,7 +148,7 @@ class SplitEncoder(BulkEncoder):
 
     def _forget(self) -> None:
         super()._forget()
-        self._ids[0] = self._ranks.wall
+        self._ids[0] = self._ranks.barrier_id
 
     def _blocks(self, documents: Iterable[str]) -> Iterator[tuple[Ids, Integers]]:
         pre_tokens: list[bytes] = []
@@ -187,14 +185,14 @@ class SplitEncoder(BulkEncoder):
         numbers = self._table.number(apart(pre_tokens))
         self._learn(self._table.pieces[self._known :])
         ids = runs(self._ids, self._first[numbers], self._size[numbers])
-        ids, sizes = self._second.merge_ids(np.append(self._second.wall, ids))
+        ids, sizes = self._second.merge_ids(np.append(self._second.barrier_id, ids))
         places = np.fromiter(special, np.int64, len(special))
         ids = np.insert(ids, np.cumsum(sizes)[places], list(special.values())) if special else ids
         sizes[places] = 1
         return ids.astype(np.uint32), np.append(0, np.cumsum(sizes))[np.array(ends, np.int64)]
 
 
-def _first_stage(ranks: Ranks, byte_ids: Sequence[int]) -> tuple[Ranks, npt.NDArray[np.bool_]]:
+def _first_stage(ranks: Ranks, byte_ids: Sequence[int]) -> tuple[Ranks, Flags]:
     """Return the merges before the first that adds a space after another byte, and which bytes they bring together.
 
     Return no merges if a later one creates a part of one of them.

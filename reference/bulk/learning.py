@@ -14,30 +14,24 @@ from heapq import heapify, heappop, heappush, heapreplace
 from typing import Any, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
 from bpe_conformance.fixtures import Merge
 
 from ..conventions import BYTE_ORDERS, TOKEN_KEYS
 from ..encoder import Encoder
 from ..progress import Progress, silent
-from .arrays import runs, starts_of_runs, with_room, without_overlap
+from .arrays import GONE, WALL, Integers, runs, starts_of_runs, with_room, without_overlap
 from .pieces import Block, PieceTable, apart, starts_apart
 
-Integers = npt.NDArray[Any]
 Entry: TypeAlias = "tuple[int, Any, Any, int]"
 """An entry of the heap: the negative count, the keys of both tokens, the number of the pair."""
 
-WALL = -1
-"""Takes the place of a token before the first word and after each word."""
-GONE = -2
-"""Takes the place of a token that a merge removed."""
 TOKEN_BITS, PLACE_BITS = 24, 32
 MOST = 64
 """The most merges in one step. Merge, side, token and position of a new pair are packed into 63 bits."""
 FRONTIER = 1024
 """The approximate number of pairs in the heap after its threshold is lowered."""
-BLOCK = 1 << 20
+BLOCK_BYTES = 1 << 20
 """The approximate number of bytes of words that are cut into pieces at once."""
 
 
@@ -379,6 +373,6 @@ def _blocks(words: Sequence[bytes]) -> Iterator[Block]:
     begin = size = 0
     for end, word in enumerate(words, start=1):
         size += len(word) + 1
-        if size >= BLOCK or end == len(words):
+        if size >= BLOCK_BYTES or end == len(words):
             yield apart(words[begin:end])
             begin, size = end, 0

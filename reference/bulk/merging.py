@@ -3,25 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from ..merging import Ranks, merge_by_rank
-from .arrays import FixedTable
-
-Integers = npt.NDArray[Any]
-Flags = npt.NDArray[np.bool_]
+from .arrays import BARRIER, GONE, FixedTable, Flags, Integers
 
 FEW, ROUND = 64, 128
 """A round that merges fewer than `FEW` pairs is slower than the plain path, and takes as long as that takes for `ROUND`
 tokens (measured)."""
-WALL = 0xFF
-"""A byte that UTF-8 never contains, between pre-tokens."""
 NO_RANK = 2**31 - 1
-GONE = -1
-"""Takes the place of an id that a merge removed."""
 
 
 class BulkRanks:
@@ -32,18 +23,18 @@ class BulkRanks:
         byte_ids: byte → id.
 
     Attributes:
-        wall: a number that is not an id; no merge crosses it.
+        barrier_id: takes the place of an id at a barrier, which no merge crosses; larger than the ids of merges.
     """
 
     def __init__(self, ranks: Ranks, byte_ids: Sequence[int]) -> None:
         self._plain = ranks
         self._result_of = np.array(ranks.result_of, np.int64)
-        self.wall = max(int(self._result_of.max(initial=0)), *byte_ids) + 1
-        self._id_of_byte = np.array([*byte_ids[:WALL], self.wall], np.int64)
+        self.barrier_id = max(int(self._result_of.max(initial=0)), *byte_ids) + 1
+        self._id_of_byte = np.array([*byte_ids[:BARRIER], self.barrier_id], np.int64)
         left, right = np.array(ranks.pair_of, np.int64).reshape(-1, 2).T
         pairs, first_rank = np.unique(self._key(left, right), return_index=True)
         self._pairs = FixedTable(pairs, first_rank, NO_RANK)
-        lowest = np.full(self.wall + 1, NO_RANK)
+        lowest = np.full(self.barrier_id + 1, NO_RANK)
         for side in left, right:
             np.minimum.at(lowest, side, np.arange(len(side)))
         self._lowest_after = lowest[self._result_of]
@@ -57,16 +48,15 @@ class BulkRanks:
         Returns:
             tuple: the ids of all pre-tokens in order, and the number of ids of each.
         """
-        wall = bytes([WALL])
-        data = np.frombuffer(wall.join([b"", *pre_tokens, b""]), np.uint8)
+        data = np.frombuffer(bytes([BARRIER]).join([b"", *pre_tokens, b""]), np.uint8)
         pairs = (data[:-1].astype(np.uint16) << 8) | data[1:]
         return self._merge(self._id_of_byte[data], np.append(self._rank_of_bytes[pairs], NO_RANK))
 
     def merge_ids(self, ids: Integers) -> tuple[Integers, Integers]:
-        """Merge runs of ids. A `wall` separates two runs, precedes the first and follows the last.
+        """Merge runs of ids. A `barrier_id` separates two runs, precedes the first and follows the last.
 
         Returns:
-            tuple: the ids without walls, and the number of ids of each run.
+            tuple: the ids without barriers, and the number of ids of each run.
         """
         return self._merge(ids.copy(), np.append(self._ranks(ids[:-1], ids[1:]), NO_RANK))
 
@@ -80,7 +70,7 @@ class BulkRanks:
         or if no pair is below the limit because a merge leads to one of lower rank.
         """
         size = len(ids)
-        run_at = np.cumsum(ids == self.wall)
+        run_at = np.cumsum(ids == self.barrier_id)
         following, preceding = np.arange(1, size + 1), np.arange(-1, size - 1)
         places = np.flatnonzero(rank_at != NO_RANK)
         slow = 1
@@ -111,15 +101,15 @@ class BulkRanks:
         merged = ids[ids != GONE]
         if len(places):
             merged = np.array(merge_by_rank(merged.tolist(), self._plain))
-        walls = np.flatnonzero(merged == self.wall)
-        return np.delete(merged, walls), np.diff(walls) - 1
+        barriers = np.flatnonzero(merged == self.barrier_id)
+        return np.delete(merged, barriers), np.diff(barriers) - 1
 
     def _ranks(self, left: Integers, right: Integers) -> Integers:
         """Return the rank of each pair of ids, `NO_RANK` for a pair that is not a merge."""
         return self._pairs.find(self._key(left, right))
 
     def _key(self, left: Integers, right: Integers) -> Integers:
-        keys: Integers = (left * (self.wall + 1) + right).view(np.uint64)
+        keys: Integers = (left * (self.barrier_id + 1) + right).view(np.uint64)
         return keys
 
 

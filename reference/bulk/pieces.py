@@ -10,19 +10,16 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import regex
 
 from .. import fences
 from ..patterns import pre_tokenize
 from ..special_tokens import SpecialTokens
-from .arrays import HashTable
-from .splitting import BARRIER, starts_for
-
-Integers = npt.NDArray[Any]
+from .arrays import BARRIER, Flags, HashTable, Integers
+from .splitting import starts_for
 
 BLOCK = 1 << 20
 """The approximate number of characters of a block: enough that NumPy calls cost little, and few enough that its arrays
@@ -89,7 +86,7 @@ def apart(words: Sequence[bytes]) -> Block:
     return Block(data + _BARRIERS, len(data), ())
 
 
-def starts_apart(inside: npt.NDArray[np.bool_], padded: bytes, size: int) -> Integers:
+def starts_apart(inside: Flags, padded: bytes, size: int) -> Integers:
     """Return the positions at which pieces start: between two bytes that no merge brings together.
 
     Args:

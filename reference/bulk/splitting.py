@@ -8,7 +8,6 @@ two exceptions: the last character of white space belongs to the word that follo
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -16,11 +15,10 @@ import regex
 
 from .. import fences
 from ..patterns import resolve
+from .arrays import BARRIER, Flags, Integers
 
 Bytes = npt.NDArray[np.uint8]
-Integers = npt.NDArray[Any]
 
-BARRIER = 0xFF
 OTHER, LETTER, NUMBER, SPACE, WHITE, END, UNKNOWN = range(7)
 """Classes of characters: those below `SPACE` form words, `SPACE` is U+0020, and `WHITE` is all other white space."""
 
@@ -127,7 +125,7 @@ def _classes_of(codes: Integers) -> Bytes:
     return found
 
 
-def _join_contractions(raw: Bytes, found: npt.NDArray[np.bool_]) -> None:
+def _join_contractions(raw: Bytes, found: Flags) -> None:
     """Make each contraction one pre-token, where a pre-token starts with its apostrophe."""
     size = len(found)
     quote = np.flatnonzero(raw[:size] == ord("'"))

@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 
 from bpe_conformance.fixtures import PATTERNS, gpt2_model
 from bpe_conformance.reference import Tokenizer, counting, dispatch, fences, superbpe
-from bpe_conformance.reference.bulk import encoding, learning, merging, pieces, splitting
+from bpe_conformance.reference.bulk import arrays, encoding, learning, merging, pieces, splitting
 from bpe_conformance.reference.bulk.arrays import FixedTable, HashTable
 from bpe_conformance.reference.bulk.encoding import BulkEncoder
 from bpe_conformance.reference.bulk.pieces import PieceTable, blocks
@@ -32,7 +32,7 @@ from bpe_conformance.reference.patterns import pre_tokenize, resolve
 from bpe_conformance.reference.special_tokens import SpecialTokens
 from bpe_conformance.reference.trainer import learn, learn_plainly
 
-BARRIER = bytes([splitting.BARRIER])
+BARRIER = bytes([arrays.BARRIER])
 WHITE = [" ", "  ", "\n", "\t", "\r\n", "\u00a0", "\u3000", "\u2028", "\u0085", "\x1c", "\u200b", "\u180e", "\ufeff"]
 WORDS = ["a", "s", "ll", "'", "''", "'s", "'ll", "'ve", "'S", "x's", "don't", "ſ", "é", "日本", "e\u0301", "²", "12345"]
 OTHERS = ["!", "...", "\x00", "\x7f", "\U0001f600", "\U0010ffff", "~", "_", "<|e|>", "<|e", "aa", "<a b>", " x", "b "]

@@ -23,7 +23,7 @@ from bpe_conformance.fixtures.conventions import TIE_BREAKS
 from bpe_conformance.fixtures.extension import SUPERBPE, load_extension
 from bpe_conformance.fixtures.spec import FOLDER, Case, installed_spec
 from bpe_conformance.reference import Tokenizer, superbpe, textbook
-from bpe_conformance.reference.bulk import learning
+from bpe_conformance.reference.bulk import arrays, learning
 from bpe_conformance.reference.conventions import TOKEN_KEYS
 from bpe_conformance.reference.counting import count_pre_tokens
 from bpe_conformance.reference.encoder import Encoder
@@ -194,18 +194,18 @@ def test_many_disallowed_pairs_do_not_stop_training(monkeypatch: pytest.MonkeyPa
 
 
 def test_words_are_cut_where_no_merge_reaches(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(learning, "BLOCK", 40)
+    monkeypatch.setattr(learning, "BLOCK_BYTES", 40)
     words = [*(TEXT[start : start + 97].encode() for start in range(0, 6000, 97)), b"x", b"o" * 200]
     merges = learn_plainly({b"the": 9, b" the": 9, b"oooo": 2, b" of": 3, b"of": 1}, 20)
     tokens = learning.tokens_after(words, merges, range(256))
     ids = {bytes([byte]): byte for byte in range(256)}
     ids |= {left + right: 256 + rank for rank, (left, right) in enumerate(merges)}
     encoder = Encoder(ids, merges)
-    expected = [learning.WALL]
+    expected = [arrays.WALL]
     for word in words:
-        expected += [*encoder.merge(word), learning.WALL]
+        expected += [*encoder.merge(word), arrays.WALL]
     assert tokens.tolist() == expected
-    assert learning.tokens_after([], merges, range(256)).tolist() == [learning.WALL]
+    assert learning.tokens_after([], merges, range(256)).tolist() == [arrays.WALL]
 
 
 # Formats.
