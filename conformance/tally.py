@@ -69,8 +69,8 @@ class Verdict:
 
 def sections(outcomes: Iterable[Outcome]) -> list[Section]:
     """Return the counts of each section that has an outcome, in the order of the spec."""
-    found = list(outcomes)
-    return [section(name, mine) for name in SECTIONS if (mine := [one for one in found if one.section == name])]
+    every = list(outcomes)
+    return [section(name, mine) for name in SECTIONS if (mine := [one for one in every if one.section == name])]
 
 
 def section(name: str, mine: Sequence[Outcome]) -> Section:
@@ -117,27 +117,28 @@ def verdicts(outcomes: Iterable[Outcome]) -> list[Verdict]:
     faulty = at_fault(tested)
     selected = {one.conformance_class for one in every if one.kind == "case"}
     supported = {one.conformance_class for one in tested if one.kind == "case"}
-    found = (_verdict(name, [one for one in tested if one.conformance_class == name], faulty) for name in CLASSES)
-    return [one for one in found if one.must and (one.name not in selected - supported or one.word != "pass")]
+    skipped = selected - supported
+    made = (_verdict(name, [one for one in tested if one.conformance_class == name], faulty) for name in CLASSES)
+    return [verdict for verdict in made if verdict.must and (verdict.name not in skipped or verdict.word != "pass")]
 
 
 def _verdict(name: str, tested: list[Outcome], faulty: Collection[str]) -> Verdict:
-    musts = [one for one in tested if one.level == "must"]
-    shoulds = [one for one in tested if one.level == "should"]
+    musts = [outcome for outcome in tested if outcome.level == "must"]
+    shoulds = [outcome for outcome in tested if outcome.level == "should"]
     elsewhere = {
-        one.test
-        for one in musts
-        if one.state in ("failed", "known failure")
-        and not one.stale
-        and one.class_at_fault != name
-        and one.class_at_fault in faulty
+        outcome.test
+        for outcome in musts
+        if outcome.state in ("failed", "known failure")
+        and not outcome.stale
+        and outcome.class_at_fault != name
+        and outcome.class_at_fault in faulty
     }
 
     def count(state: str) -> int:
-        return sum(one.state == state and not one.stale and one.test not in elsewhere for one in musts)
+        return sum(outcome.state == state and not outcome.stale and outcome.test not in elsewhere for outcome in musts)
 
-    broken = sum(one.state != "passed" and not one.stale for one in shoulds)
-    stale = sum(one.stale for one in [*musts, *shoulds])
+    broken = sum(outcome.state != "passed" and not outcome.stale for outcome in shoulds)
+    stale = sum(outcome.stale for outcome in [*musts, *shoulds])
     return Verdict(
         name,
         len(musts),

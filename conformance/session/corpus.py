@@ -111,8 +111,8 @@ def compare(corpus: Corpus, implementation: Implementation) -> Mismatch | None:
             if answer != expected:
                 where = None
                 if isinstance(answer, Ids):
-                    place = first_difference(expected.ids, answer.ids)
-                    before = sum(len(model.vocab[index]) for index in expected.ids[:place])
-                    where = EncodingDivergence(place, before)
+                    first = first_difference(expected.ids, answer.ids)
+                    before = sum(len(model.vocab[index]) for index in expected.ids[:first])
+                    where = EncodingDivergence(first, before)
                 return Mismatch(asked, Expectation((expected,), "tiktoken"), answer, where)
     return None

@@ -56,8 +56,8 @@ class Suite(pytest.Directory):
         run = run_of(self.config)
         cases: list[pytest.Item] = [CaseItem.from_parent(self, name=case.id, case=case) for case in run.cases]
         groups: defaultdict[str, list[pytest.Item]] = defaultdict(list)
-        for one in run.properties:
-            groups[one.shares].append(PropertyItem.from_parent(self, name=one.id, tested=one))
+        for tested in run.properties:
+            groups[tested.shares].append(PropertyItem.from_parent(self, name=tested.id, tested=tested))
         if hasattr(self.config, "workerinput"):
             yield from spread([*groups.values()], cases)
         else:
@@ -72,8 +72,8 @@ def spread(groups: Sequence[Sequence[T]], many: Sequence[T]) -> Iterator[T]:
     The properties of a group share a long computation, which only one worker then makes.
     """
     units: Sequence[tuple[float, Sequence[T]]] = [
-        *((place / len(groups), group) for place, group in enumerate(groups)),
-        *((place / len(many), [item]) for place, item in enumerate(many)),
+        *((index / len(groups), group) for index, group in enumerate(groups)),
+        *((index / len(many), [item]) for index, item in enumerate(many)),
     ]
     for _, unit in sorted(units, key=itemgetter(0)):
         yield from unit
@@ -81,8 +81,8 @@ def spread(groups: Sequence[Sequence[T]], many: Sequence[T]) -> Iterator[T]:
 
 def run_of(config: pytest.Config) -> Setup:
     """Return this session's run."""
-    found: Setup = config.pluginmanager.getplugin("bpe-conformance-run")
-    return found
+    run: Setup = config.pluginmanager.getplugin("bpe-conformance-run")
+    return run
 
 
 class BpeItem(pytest.Item):
@@ -131,19 +131,19 @@ class BpeItem(pytest.Item):
         captured = self.config.getoption("capture", "no") == "fd"
         before = self.run.implementation.seconds
         with output.bounded(captured), environment.kept() as changes:
-            found = self.test()
+            failure = self.test()
         clause = self.clause
-        if found is None and changes:
-            found = engine.Found(Mismatch(self.question(), Expectation((Unchanged(),)), Changed(tuple(changes))))
+        if failure is None and changes:
+            failure = engine.Found(Mismatch(self.question(), Expectation((Unchanged(),)), Changed(tuple(changes))))
             clause = self.run.spec.clauses.get(UNDISTURBED, clause)
-        elif found is not None and found.mismatch.clause_id:
-            clause = self.run.spec.clauses[found.mismatch.clause_id]
-        state, reason = self._state(found, clause)
-        fields: dict[str, Any] = {"clause": clause, "reason": reason, "stale": found is None and state == "failed"}
-        if found is not None:
+        elif failure is not None and failure.mismatch.clause_id:
+            clause = self.run.spec.clauses[failure.mismatch.clause_id]
+        state, reason = self._state(failure, clause)
+        fields: dict[str, Any] = {"clause": clause, "reason": reason, "stale": failure is None and state == "failed"}
+        if failure is not None:
             fields |= {
-                **vars(found),
-                "more": tuple(self._made(state, clause=clause, **vars(one)) for one in found.more),
+                **vars(failure),
+                "more": tuple(self._made(state, clause=clause, **vars(other)) for other in failure.more),
             }
         self.outcome = self._made(state, seconds=round(self.run.implementation.seconds - before, 4), **fields)
         if state == "failed":
@@ -152,14 +152,14 @@ class BpeItem(pytest.Item):
         if state in ("skipped", "known failure"):
             pytest.skip(reason if state == "skipped" else f"known failure: {reason}")
 
-    def _state(self, found: engine.Found | None, clause: Clause | None) -> tuple[State, str]:
+    def _state(self, failure: engine.Found | None, clause: Clause | None) -> tuple[State, str]:
         """Return the state of the test, and the reason for it or ""."""
         known = self.run.known_failures.get(self.name)
-        if found is None:
+        if failure is None:
             return ("passed", "") if known is None else ("failed", known)
         if self.untestable and known is None:
             return "skipped", self.untestable
-        if found.mismatch.depends_on is not None and found.mismatch.depends_on.kind == "undisturbed":
+        if failure.mismatch.depends_on is not None and failure.mismatch.depends_on.kind == "undisturbed":
             return "skipped", "another failure prevents this test"
         if known is not None:
             return "known failure", known
@@ -200,7 +200,7 @@ class BpeItem(pytest.Item):
         if isinstance(excinfo.value, TestFailed) and self.outcome is not None:
             return str(describe_failure(self.outcome, self.run.command))
         frames = traceback.extract_tb(excinfo.tb)  # no values: showing an object of the implementation can run any code
-        ours = next((place for place, frame in enumerate(frames) if frame.filename == __file__), 0)
+        ours = next((index for index, frame in enumerate(frames) if frame.filename == __file__), 0)
         return f"{''.join(traceback.format_list(frames[ours:]))}{describe(excinfo.value)}"
 
 
@@ -271,8 +271,8 @@ class PropertyItem(BpeItem):
         effort = run.effort if run.fuzzing is None else run.fuzzing.effort(self.tested, run.effort)
         operations = {operation for operation, name in CLASS_OF_OP.items() if name == self.conformance_class}
         with self.shorter_limit(operations), run.implementation.time_limit(math.inf):
-            found = self.tested.run(run.implementation, effort)
-        return found if run.fuzzing is None else run.fuzzing.ended(self.tested, found)
+            failure = self.tested.run(run.implementation, effort)
+        return failure if run.fuzzing is None else run.fuzzing.ended(self.tested, failure)
 
 
 class CorpusItem(BpeItem):

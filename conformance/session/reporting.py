@@ -20,15 +20,15 @@ def targets(config: pytest.Config) -> list[Path]:
     Raises:
         pytest.UsageError: if one cannot be written, or its name has no known form.
     """
-    found = []
+    paths = []
     for given in config.getoption("--bpe-report") or ():
         path = config.invocation_params.dir / given
         try:
             writing.check(path, folder=given.endswith(("/", "\\")))
         except ReportError as error:
             raise pytest.UsageError(str(error)) from None
-        found.append(path)
-    return found
+        paths.append(path)
+    return paths
 
 
 def write(result: RunResult, paths: list[Path]) -> list[str]:

@@ -179,23 +179,27 @@ class Run(Setup):
             return diagnose(self._in_order(), self.spec.cases, self.implementation.conventions)
         except Exception as error:
             file, line, *_ = traceback.extract_tb(error.__traceback__)[-1]
-            place = f"{Path(file).name}:{line}: {describe(error)}"
+            position = f"{Path(file).name}:{line}: {describe(error)}"
             self.implementation.note(
-                f"the suite itself failed while it searched for causes; please report this: {place}"
+                f"the suite itself failed while it searched for causes; please report this: {position}"
             )
             return Diagnosis((), tuple(one.test for one in self._in_order() if one.state == "failed"))
 
     def _count_undisturbed(self) -> bool:
         """Count properties that were skipped because of another failure, if no such failure counts."""
         faulty = at_fault(self.outcomes.values())
-        found = [
-            one for one in self.outcomes.values() if one.depends and one.state == "skipped" and one.level == "must"
+        dependent = [
+            outcome
+            for outcome in self.outcomes.values()
+            if outcome.depends and outcome.state == "skipped" and outcome.level == "must"
         ]
-        alone = [one for one in found if one.class_at_fault not in faulty]
-        for one in alone:
-            known = self.known_failures.get(one.test)
-            self.outcomes[one.test] = replace(one, state="known failure" if known else "failed", reason=known or "")
-        failed = {one.test for one in alone if self.outcomes[one.test].state == "failed"}
+        alone = [outcome for outcome in dependent if outcome.class_at_fault not in faulty]
+        for outcome in alone:
+            known = self.known_failures.get(outcome.test)
+            self.outcomes[outcome.test] = replace(
+                outcome, state="known failure" if known else "failed", reason=known or ""
+            )
+        failed = {outcome.test for outcome in alone if self.outcomes[outcome.test].state == "failed"}
         self._move_to_failed(failed)
         return bool(failed)
 
@@ -224,8 +228,12 @@ class Run(Setup):
 
     def _passes_alone(self) -> str:
         """Test the first unexplained failure again in a new process: return its id if it passes there."""
-        found = {test: self.outcomes[test].mismatch for test in self.diagnosis.unexplained}
-        values = [test for test, one in found.items() if one is None or not isinstance(one.answer, Fault | Changed)]
+        mismatches = {test: self.outcomes[test].mismatch for test in self.diagnosis.unexplained}
+        values = [
+            test
+            for test, mismatch in mismatches.items()
+            if mismatch is None or not isinstance(mismatch.answer, Fault | Changed)
+        ]
         case = next((case for case in self.cases if case.id in values), None)
         if case is None or self.implementation.spawn is None or len(self.outcomes) < 2:
             return ""
@@ -262,18 +270,18 @@ class Run(Setup):
     def result(self, status: int, complete: bool = True) -> RunResult:
         """Return the run as a value."""
         option = self.config.getoption
-        one = self.implementation
+        implementation = self.implementation
         of_pack = (case.model.name for case in self.spec.cases if case.model is not None)
         return RunResult(
             Tested(
-                one.name,
-                one.title,
-                one.version,
-                one.language,
-                one.fixed_model,
-                dict(one.declared),
-                frozenset(one.capabilities),
-                tuple(sorted(one.notes)),
+                implementation.name,
+                implementation.title,
+                implementation.version,
+                implementation.language,
+                implementation.fixed_model,
+                dict(implementation.declared),
+                frozenset(implementation.capabilities),
+                tuple(sorted(implementation.notes)),
             ),
             self.command,
             self.spec.clauses,
@@ -324,12 +332,12 @@ class Run(Setup):
         file = self.config.getoption("--bpe-write-known-failures")
         if not file:
             return
-        tested = {name for name, one in self.outcomes.items() if one.state != "skipped"}
+        tested = {name for name, outcome in self.outcomes.items() if outcome.state != "skipped"}
         reasons = {**self.listed_before, **self.known_failures}
         failures = {name: reason for name, reason in reasons.items() if name not in tested}
-        for one in self._in_order():
-            if one.state in ("failed", "known failure") and one.clause is not None and not one.stale:
-                failures[one.test] = reasons.get(one.test) or f"fails {one.clause.id}; not investigated yet"
+        for outcome in self._in_order():
+            if outcome.state in ("failed", "known failure") and outcome.clause is not None and not outcome.stale:
+                failures[outcome.test] = reasons.get(outcome.test) or f"fails {outcome.clause.id}; not investigated yet"
         try:
             known_failures.write(Path(file), failures)
             self.implementation.note(f"{file} lists {counted(len(failures), 'known failure')} now")

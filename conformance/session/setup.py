@@ -163,8 +163,8 @@ def _corpora(paths: Sequence[str]) -> list[Corpus]:
     from . import corpus
 
     corpus.check_engine()
-    found: list[Corpus] = []
-    for one in map(corpus.find, paths):
-        same_name = sum(other.name == one.name for other in found)
-        found.append(replace(one, number=same_name + 1))
-    return found
+    corpora: list[Corpus] = []
+    for added in map(corpus.find, paths):
+        same_name = sum(other.name == added.name for other in corpora)
+        corpora.append(replace(added, number=same_name + 1))
+    return corpora

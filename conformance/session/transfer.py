@@ -43,5 +43,5 @@ def pack(outcome: Outcome, models: Mapping[str, Model]) -> str:
 
 def unpack(text: str, models: Mapping[str, Model]) -> Outcome:
     """Return the outcome from the text that `pack` made."""
-    found: Outcome = _Unpickler(io.BytesIO(base64.b64decode(text)), models).load()
-    return found
+    outcome: Outcome = _Unpickler(io.BytesIO(base64.b64decode(text)), models).load()
+    return outcome
