@@ -110,43 +110,45 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _sides(left: Implementation, right: Implementation, options: argparse.Namespace) -> tuple[Side, Side]:
-    for one in (left, right):
-        if "encode" not in one.capabilities:
-            raise CommandError(f"{one.name}: does not encode; name a tokenizer that does")
+    for implementation in (left, right):
+        if "encode" not in implementation.capabilities:
+            raise CommandError(f"{implementation.name}: does not encode; name a tokenizer that does")
     return _side(left, right, options), _side(right, left, options)
 
 
-def _side(one: Implementation, other: Implementation, options: argparse.Namespace) -> Side:
-    asked = options.table or one.fixed_model or other.fixed_model or "gpt2"
+def _side(implementation: Implementation, other: Implementation, options: argparse.Namespace) -> Side:
+    asked = options.table or implementation.fixed_model or other.fixed_model or "gpt2"
     model = tables.read_table([asked], tables.given(options)).model
-    if one.fixed_model not in (None, model.name):
-        raise CommandError(f"{one.name}: has only the model {one.fixed_model}; remove --table {asked}")
-    if one.fixed_model is None and not _supports(one, model.pattern):
+    if implementation.fixed_model not in (None, model.name):
+        raise CommandError(
+            f"{implementation.name}: has only the model {implementation.fixed_model}; remove --table {asked}"
+        )
+    if implementation.fixed_model is None and not _supports(implementation, model.pattern):
         is_own = model.pattern.startswith(OWN)
         name = "the regular expression of the table" if is_own else f"the pattern {model.pattern}"
-        raise CommandError(f"{one.name}: does not support {name}")
-    return Side(one, model)
+        raise CommandError(f"{implementation.name}: does not support {name}")
+    return Side(implementation, model)
 
 
-def _supports(one: Implementation, pattern: str) -> bool:
+def _supports(implementation: Implementation, pattern: str) -> bool:
     """Return whether a tokenizer supports a pattern. A pattern without a name is passed as a regular expression."""
-    names = {"gpt2", *(capability.removeprefix("pattern:") for capability in one.capabilities)}
-    if pattern.startswith(OWN) and any(one.spellings.get(name) == PATTERNS.get(name, "") for name in names):
-        one.spellings[pattern] = PATTERNS[pattern]
+    names = {"gpt2", *(capability.removeprefix("pattern:") for capability in implementation.capabilities)}
+    if pattern.startswith(OWN) and any(implementation.spellings.get(name) == PATTERNS.get(name, "") for name in names):
+        implementation.spellings[pattern] = PATTERNS[pattern]
         return True
     return pattern in names
 
 
-def _compare(file: Path, sides: tuple[Side, Side], found: Found, same: bool) -> None:
+def _compare(file: Path, sides: tuple[Side, Side], counts: Found, same: bool) -> None:
     line = 1
     for text in corpus.blocks(file):
         answers = [side.encode(text) for side in sides]
-        found.read += len(text.encode("utf-8"))
-        found.blocks += 1
+        counts.read += len(text.encode("utf-8"))
+        counts.blocks += 1
         if any(isinstance(answer, str) for answer in answers) or (same and answers[0] != answers[1]):
-            found.different += 1
-            if not found.first:
-                found.first = list(_difference(file, line, text, sides, answers))
+            counts.different += 1
+            if not counts.first:
+                counts.first = list(_difference(file, line, text, sides, answers))
         line += text.count("\n")
 
 
@@ -168,17 +170,17 @@ def _difference(
         yield f"  {side.implementation.title:<11} {show.ids(ids, side.model.vocab, index)}"
 
 
-def _lines(sides: tuple[Side, Side], found: Found, same: bool, files: int) -> Iterator[str]:
+def _lines(sides: tuple[Side, Side], counts: Found, same: bool, files: int) -> Iterator[str]:
     names = " and ".join(side.implementation.title for side in sides)
     served = sides[0].model.name if same else " and ".join(side.model.name for side in sides)
-    yield f"compared      {names} on {size(found.read)} in {show.counted(files, 'file')}, model {served}"
-    if same or found.different:
-        alike = "none" if not found.different else f"{found.different:,}"
-        yield f"different     {alike} of {show.counted(found.blocks, 'block')}"
+    yield f"compared      {names} on {size(counts.read)} in {show.counted(files, 'file')}, model {served}"
+    if same or counts.different:
+        alike = "none" if not counts.different else f"{counts.different:,}"
+        yield f"different     {alike} of {show.counted(counts.blocks, 'block')}"
     else:
         yield "different     the ids of different models are not compared"
-    yield from found.first
+    yield from counts.first
     if all(side.tokens for side in sides):
-        yield f"bytes/token   {' and '.join(f'{found.read / side.tokens:.3f}' for side in sides)}"
-    if found.read >= LONG_ENOUGH and all(side.seconds for side in sides):
-        yield f"speed         {' and '.join(f'{size(round(found.read / side.seconds))}/s' for side in sides)}"
+        yield f"bytes/token   {' and '.join(f'{counts.read / side.tokens:.3f}' for side in sides)}"
+    if counts.read >= LONG_ENOUGH and all(side.seconds for side in sides):
+        yield f"speed         {' and '.join(f'{size(round(counts.read / side.seconds))}/s' for side in sides)}"

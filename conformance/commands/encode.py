@@ -109,7 +109,7 @@ def encode_run(options: argparse.Namespace) -> int:
     return 0
 
 
-def _encode_files(one: Tokenizer, options: argparse.Namespace) -> int:
+def _encode_files(tokenizer: Tokenizer, options: argparse.Namespace) -> int:
     if options.target == streams.STANDARD:
         raise CommandError("several files, URLs and --shard-size need an output directory; add -o DIR")
     if options.form and options.form not in NUMBERS:
@@ -118,7 +118,7 @@ def _encode_files(one: Tokenizer, options: argparse.Namespace) -> int:
         raise CommandError("standard input cannot be one of several inputs; name only files")
     try:
         with bars("B") as progress:
-            done = one.encode_files(
+            done = tokenizer.encode_files(
                 options.files,
                 options.target,
                 shard_size=options.shard_size,
@@ -136,31 +136,31 @@ def _encode_files(one: Tokenizer, options: argparse.Namespace) -> int:
     return 2 if done.failures else 0
 
 
-def _encode_file(one: Tokenizer, options: argparse.Namespace) -> None:
+def _encode_file(tokenizer: Tokenizer, options: argparse.Namespace) -> None:
     if options.errors == "strict":
         streams.check_utf8(options.file)
     streams.check_target(options.target)
     try:
         with bars("B") as progress:
-            one.encode_file(
+            tokenizer.encode_file(
                 options.file, options.target, bits=BITS[options.form], workers=options.workers, progress=progress
             )
     except (ValueError, RuntimeError) as error:
         raise CommandError(str(error)) from None
 
 
-def _encoded(one: Tokenizer, decoded: Iterator[str], options: argparse.Namespace) -> Iterator[bytes]:
+def _encoded(tokenizer: Tokenizer, decoded: Iterator[str], options: argparse.Namespace) -> Iterator[bytes]:
     if options.form == "jsonl":
         for number, line in enumerate(_lines(decoded), start=1):
             value = _json(line, number, options.file)
             if not isinstance(value, str):
                 raise _malformed(options.file, number, f"{line[:40]!a} is not a JSON string")
             try:
-                yield f"{json.dumps(one.encode(value), separators=(',', ':'))}\n".encode("ascii")
+                yield f"{json.dumps(tokenizer.encode(value), separators=(',', ':'))}\n".encode("ascii")
             except UnicodeEncodeError:
                 raise _malformed(options.file, number, "the text contains a lone surrogate") from None
         return
-    ids = one.encode_iterable(decoded)
+    ids = tokenizer.encode_iterable(decoded)
     between = b""
     while some := list(islice(ids, BATCH)):
         if options.form == "text":
@@ -184,7 +184,7 @@ def decode_run(options: argparse.Namespace) -> int:
     return 0
 
 
-def _decoded(one: Tokenizer, source: IO[bytes], options: argparse.Namespace) -> Iterator[bytes]:
+def _decoded(tokenizer: Tokenizer, source: IO[bytes], options: argparse.Namespace) -> Iterator[bytes]:
     data = streams.chunks(source, options.file)
     if options.form == "jsonl":
         for number, line in enumerate(_lines(streams.decoded(data, options.file, "strict")), start=1):
@@ -192,7 +192,7 @@ def _decoded(one: Tokenizer, source: IO[bytes], options: argparse.Namespace) -> 
             if not isinstance(value, list) or not all(type(index) is int for index in value):
                 raise _malformed(options.file, number, f"{line[:40]!a} is not a JSON array of ids")
             try:
-                yield f"{json.dumps(one.decode(value), ensure_ascii=False)}\n".encode()
+                yield f"{json.dumps(tokenizer.decode(value), ensure_ascii=False)}\n".encode()
             except ValueError as error:
                 raise _malformed(options.file, number, str(error)) from None
         return
@@ -200,9 +200,9 @@ def _decoded(one: Tokenizer, source: IO[bytes], options: argparse.Namespace) -> 
     batches = _numbers(data, options) if options.form in NUMBERS else _written(data, options.file)
     for ids in batches:
         try:
-            yield one.decode_bytes(ids)
+            yield tokenizer.decode_bytes(ids)
         except ValueError:
-            index = next(index for index, id_ in enumerate(ids) if id_ not in one.vocab)
+            index = next(index for index, id_ in enumerate(ids) if id_ not in tokenizer.vocab)
             where = f"{streams.shown(options.file)}: the id {ids[index]} at index {known + index}"
             raise CommandError(f"{where} is not in the vocabulary") from None
         known += len(ids)

@@ -93,12 +93,12 @@ def check_published(published: Matrix, workers: int | None = None) -> Iterator[s
                 yield f"{bug_id}: {len(changed)} answers differ from the published ones, first for {changed[0]}"
 
 
-def diagnosed(found: Matrix) -> dict[str, list[Likeness]]:
+def diagnosed(matrix: Matrix) -> dict[str, list[Likeness]]:
     """Return known bug → the likely causes if it is run as an unknown implementation."""
     spec = installed_spec()
     clauses = {**{bug.id: bug.clause for bug in known_bugs()}, **{case.id: case.clause.id for case in spec.cases}}
     judged = [case.id for case in spec.cases]
-    return {bug: ranked(answers, judged, found, clauses) for bug, answers in found.answers.items() if answers}
+    return {bug: ranked(answers, judged, matrix, clauses) for bug, answers in matrix.answers.items() if answers}
 
 
 @dataclass(frozen=True)
@@ -122,17 +122,17 @@ class Blame:
     unexplained: tuple[int, ...]
 
 
-def blame(found: Matrix) -> Blame:
+def blame(matrix: Matrix) -> Blame:
     """Return the figures of the published matrix."""
     clause_of = {case.id: case.clause.id for case in installed_spec().cases}
     musts = {case.id for case in installed_spec().cases if case.level == "must"}
-    order = {clause: place for place, clause in enumerate(installed_spec().clauses)}
+    order = {clause: index for index, clause in enumerate(installed_spec().clauses)}
     own = {bug.id: bug.clause for bug in known_bugs()}
-    causes = diagnosed(found)
+    causes = diagnosed(matrix)
     shown = first = 0
     others, unexplained = [], []
     for bug, likely in causes.items():
-        failing = found.answers[bug]
+        failing = matrix.answers[bug]
         example = (
             next((own[one] for one in likely[0].bugs if own[one] in map(clause_of.get, likely[0].cases)), "")
             if likely
@@ -142,7 +142,7 @@ def blame(found: Matrix) -> Blame:
         least = min(musts.intersection(failing) or failing, key=lambda case: order[clause_of[case]])
         first += clause_of[least] == own[bug]
         apart = {case for case in musts.intersection(failing) if clause_of[case] != own[bug]}
-        apart -= found.dependent.get(bug, frozenset())
+        apart -= matrix.dependent.get(bug, frozenset())
         others.append(len(apart))
         unexplained.append(len(apart.difference(*(one.cases for one in likely))))
     named = sum(bool(likely) and bug in likely[0].bugs for bug, likely in causes.items())
@@ -162,18 +162,18 @@ class Classes:
     failed: frozenset[str]
 
 
-def classes(found: Matrix) -> dict[str, Classes]:
+def classes(matrix: Matrix) -> dict[str, Classes]:
     """Return the conformance classes of each known bug, from the published matrix."""
     musts = {case.id: case for case in installed_spec().cases if case.level == "must"}
-    return {bug.id: _classes(bug, found, musts) for bug in known_bugs()}
+    return {bug.id: _classes(bug, matrix, musts) for bug in known_bugs()}
 
 
-def _classes(bug: KnownBug, found: Matrix, musts: Mapping[str, Case]) -> Classes:
-    failing = musts.keys() & (found.answers.get(bug.id) or {found.varying.get(bug.id, "")})
+def _classes(bug: KnownBug, matrix: Matrix, musts: Mapping[str, Case]) -> Classes:
+    failing = musts.keys() & (matrix.answers.get(bug.id) or {matrix.varying.get(bug.id, "")})
     if not failing:
-        shown = {one.conformance_class for name, one in _bound().items() if name == found.properties.get(bug.id)}
+        shown = {one.conformance_class for name, one in _bound().items() if name == matrix.properties.get(bug.id)}
         return Classes(frozenset(shown), frozenset(shown))
-    dependent = found.dependent.get(bug.id, frozenset())
+    dependent = matrix.dependent.get(bug.id, frozenset())
     # what depends on another part depends on `encode` or on the constructor
     at_fault = {case for case in failing if case not in dependent or musts[case].conformance_class == "encoder"}
     failed = {musts[case].conformance_class for case in at_fault}
@@ -189,19 +189,19 @@ def cases_without_bug(file: Path = CASES_WITHOUT_BUG) -> dict[str, str]:
     return {case: one["reason"] for document in documents for one in document.value for case in one["cases"]}
 
 
-def gaps(found: Matrix, spec: Spec, reasons: Mapping[str, str]) -> Iterator[str]:
+def gaps(matrix: Matrix, spec: Spec, reasons: Mapping[str, str]) -> Iterator[str]:
     """Yield a line for each known bug that no golden case catches, and each case that catches none and has no reason.
 
     A property suffices for a bug of a clause without cases.
     """
-    by_property = {bug.id for bug in known_bugs() if found.properties.get(bug.id) and spec.clauses[bug.clause].uncased}
-    for bug, answers in found.answers.items():
+    by_property = {bug.id for bug in known_bugs() if matrix.properties.get(bug.id) and spec.clauses[bug.clause].uncased}
+    for bug, answers in matrix.answers.items():
         if not answers and bug not in by_property:
             yield f"no golden case catches {bug}: write one"
-    for bug, caught_by in found.varying.items():
+    for bug, caught_by in matrix.varying.items():
         if not caught_by:
             yield f"no golden case catches {bug}: write one"
-    catching = found.catching()
+    catching = matrix.catching()
     for case in spec.cases:
         if not catching.get(case.id) and case.level == "must" and case.id not in reasons:
             yield f"{case.id} catches no known bug: add one, or give a reason in {CASES_WITHOUT_BUG.name}"
@@ -217,49 +217,49 @@ def seeds(workers: int | None = None) -> Iterator[str]:
         yield f"caught by --bpe-seed {seed:<8} {sum(map(bool, caught.values()))} of {len(known_bugs())}"
 
 
-def listed(found: Matrix) -> Iterator[str]:
+def listed(matrix: Matrix) -> Iterator[str]:
     """Yield a line for each known bug: how many golden cases catch it, the first property, and what it does."""
     section = ""
     for bug in known_bugs():
         if bug.section != section:
             section = bug.section
             yield f"{section}"
-        caught = len(found.answers.get(bug.id, ()))
-        cases = f"{caught} case{'' if caught == 1 else 's'}" if bug.id in found.answers else "varies"
-        name = found.properties.get(bug.id) or "no property"
+        caught = len(matrix.answers.get(bug.id, ()))
+        cases = f"{caught} case{'' if caught == 1 else 's'}" if bug.id in matrix.answers else "varies"
+        name = matrix.properties.get(bug.id) or "no property"
         yield f"  {bug.id:<38}{cases:>10}, {name:<22}{bug.clause}"
         yield f"      {bug.sentence}"
     yield "properties"
-    first = Counter(found.properties.values())
-    only = Counter(found.properties[bug] for bug, answers in found.answers.items() if not answers)
+    first = Counter(matrix.properties.values())
+    only = Counter(matrix.properties[bug] for bug, answers in matrix.answers.items() if not answers)
     for one in _bound().values():
         more = f", of which {only[one.id]} by no golden case" if only[one.id] else ""
         yield f"  {one.id:<24}{one.clause_id:<22}first to catch {first[one.id]}{more}"
 
 
-def totals(found: Matrix, spec: Spec, reasons: Mapping[str, str]) -> Iterator[str]:
+def totals(matrix: Matrix, spec: Spec, reasons: Mapping[str, str]) -> Iterator[str]:
     """Yield the numbers: bugs caught by golden cases and by properties, cases that catch one, bugs named."""
     bugs = known_bugs()
-    golden = sum(bool(found.answers.get(bug.id) or found.varying.get(bug.id)) for bug in bugs)
-    properties = sum(bool(found.properties.get(bug.id)) for bug in bugs)
-    catching = found.catching()
+    golden = sum(bool(matrix.answers.get(bug.id) or matrix.varying.get(bug.id)) for bug in bugs)
+    properties = sum(bool(matrix.properties.get(bug.id)) for bug in bugs)
+    catching = matrix.catching()
     musts = [case.id for case in spec.cases if case.level == "must"]
     caught = sum(bool(catching.get(case)) for case in musts)
     yield f"caught by a golden case      {golden} of {len(bugs)} known bugs"
     yield f"caught by a property         {properties} of {len(bugs)}"
-    figures = blame(found)
+    figures = blame(matrix)
     yield f"named when unknown           {figures.named} of {figures.bugs}; the others vary or need long inputs"
     yield f"its clause is shown first    {figures.shown} of {figures.bugs}; in the order of the spec {figures.first}"
     yield (
         f"failures of other clauses    median {median(figures.unexplained):g} that no likely cause explains, "
         f"median {median(figures.others):g} that depend on no other part"
     )
-    yield from _classes_blamed(found)
+    yield from _classes_blamed(matrix)
     yield f"cases that catch a bug       {caught} of {len(musts)} MUST; {len(reasons)} more have a reason"
 
 
-def _classes_blamed(found: Matrix) -> Iterator[str]:
-    every = classes(found)
+def _classes_blamed(matrix: Matrix) -> Iterator[str]:
+    every = classes(matrix)
     fair = sum(one.failed <= one.wrong for one in every.values())
     several = [f"{bug} ({', '.join(sorted(one.wrong))})" for bug, one in every.items() if len(one.wrong) > 1]
     yield f"fail no other class          {fair} of {len(every)} fail only classes in which they are incorrect"

@@ -113,25 +113,25 @@ def _cause(cause: Cause, result: RunResult) -> dict[str, Any]:
             return {"kind": "error", **own, "message": message, "place": place}
 
 
-def _result(one: Outcome, result: RunResult) -> dict[str, Any]:
-    found: dict[str, Any] = {
-        "id": one.test,
-        "kind": one.kind,
-        "title": one.title if one.clause is not None else ascii_only(one.title),
-        "clause": one.clause.id if one.clause is not None else "",
-        "section": one.section,
-        "level": one.level,
-        "class": one.conformance_class,
-        "state": one.state,
-        "seconds": one.seconds,
+def _result(outcome: Outcome, result: RunResult) -> dict[str, Any]:
+    fields: dict[str, Any] = {
+        "id": outcome.test,
+        "kind": outcome.kind,
+        "title": outcome.title if outcome.clause is not None else ascii_only(outcome.title),
+        "clause": outcome.clause.id if outcome.clause is not None else "",
+        "section": outcome.section,
+        "level": outcome.level,
+        "class": outcome.conformance_class,
+        "state": outcome.state,
+        "seconds": outcome.seconds,
     }
-    if one.reason:
-        found["reason"] = _visible(one.reason)
-    if one.stale:
-        found["stale"] = True
-    if one.state not in ("passed", "skipped"):
-        found["failure"] = _failure(describe(one, result.command, result.diagnosis), one.fingerprint)
-    return found
+    if outcome.reason:
+        fields["reason"] = _visible(outcome.reason)
+    if outcome.stale:
+        fields["stale"] = True
+    if outcome.state not in ("passed", "skipped"):
+        fields["failure"] = _failure(describe(outcome, result.command, result.diagnosis), outcome.fingerprint)
+    return fields
 
 
 def _failure(failure: Failure, fingerprint: str) -> dict[str, Any]:

@@ -45,20 +45,20 @@ def table(documents: Sequence[Document], findings: Sequence[Mapping[str, Any]]) 
     )
 
 
-def _model(one: Document) -> str:
-    model, pack = one["adapter"]["model"], one["run"]["pack"]
+def _model(report: Document) -> str:
+    model, pack = report["adapter"]["model"], report["run"]["pack"]
     if not model and not pack:
         return ""
     return f"{_plain(model or pack)} only" + (", by a pack" if pack else "")
 
 
-def _count(one: Document, findings: Sequence[Mapping[str, Any]]) -> str:
-    name = one["adapter"]["name"]
-    mine = [found for found in findings if name in map(str.strip, found["adapter"].split(","))]
-    verdicts = sorted(found["verdict"] for found in mine)
+def _count(report: Document, findings: Sequence[Mapping[str, Any]]) -> str:
+    name = report["adapter"]["name"]
+    mine = [finding for finding in findings if name in map(str.strip, finding["adapter"].split(","))]
+    verdicts = sorted(finding["verdict"] for finding in mine)
     counts = [f"{n} {verdict}{'s' * (n > 1 and verdict != 'advice')}" for verdict, n in Counter(verdicts).items()]
-    clauses = {clause for found in mine for clause in (found["clause"], *found["also"])}
-    missing = sorted({result["clause"] for result in one["results"] if _counted(result)} - clauses)
+    clauses = {clause for finding in mine for clause in (finding["clause"], *finding["also"])}
+    missing = sorted({result["clause"] for result in report["results"] if _counted(result)} - clauses)
     without = f"**no finding**: {', '.join(missing)}" if missing else ""
     return "; ".join(filter(None, [", ".join(counts), without])) or "-"
 
@@ -122,34 +122,34 @@ def found(findings: Sequence[Mapping[str, Any]]) -> Iterator[str]:
         yield ""
 
 
-def _cell(one: Document, name: str) -> str:
-    for verdict in one["verdicts"]:
+def _cell(report: Document, name: str) -> str:
+    for verdict in report["verdicts"]:
         if verdict["class"] == name:
             off = verdict["failed"] + verdict["known"] + verdict["errors"]
             return MARKS[verdict["verdict"]] + (f" {off}/{verdict['must']}" if off else "")
     return "-"
 
 
-def _lines(one: Document) -> Iterator[str]:
-    adapter, run = one["adapter"], one["run"]
+def _lines(report: Document) -> Iterator[str]:
+    adapter, run = report["adapter"], report["run"]
     version = f" {_plain(adapter['version'])}" if adapter["version"] else ""
     part = f" (in part: {_plain(run['part'])})" if run["part"] else ""
     yield f"# {_code(adapter['name'])}{version}"
     yield ""
-    for verdict in one["verdicts"]:
+    for verdict in report["verdicts"]:
         yield f"- **{verdict['class']}** {SIGNS[verdict['verdict']]} {verdict['sentence']}{part}"
-    if not one["verdicts"]:
+    if not report["verdicts"]:
         yield "- nothing was tested"
     if not run["complete"] or run["missing"]:
         yield f"\n**The run is not complete**: {len(run['missing'])} results are missing."
-    if one["causes"]:
-        yield from _causes(one)
-    if one["next"]:
-        yield f"\n**Next:** {_prose(one['next'])}"
+    if report["causes"]:
+        yield from _causes(report)
+    if report["next"]:
+        yield f"\n**Next:** {_prose(report['next'])}"
     yield ""
-    yield f"Conventions: {_conventions(one) or 'the defaults'}."
-    if one["skipped"]:
-        shown = "; ".join(f"{each['count']} because {_plain(each['reason'])}" for each in one["skipped"])
+    yield f"Conventions: {_conventions(report) or 'the defaults'}."
+    if report["skipped"]:
+        shown = "; ".join(f"{each['count']} because {_plain(each['reason'])}" for each in report["skipped"])
         yield f"\nSkipped: {shown}."
     for note in adapter["notes"]:
         yield f"\nNote: {_plain(note)}"
@@ -163,25 +163,25 @@ def _lines(one: Document) -> Iterator[str]:
                 _kept(section["should"]),
                 *(str(section[name] or "-") for name in ("failed", "warnings", "known", "skipped")),
             ]
-            for section in one["sections"]
+            for section in report["sections"]
         ),
     )
     for state, title in ("failed", "Failures"), ("error", "Errors of the suite"), ("warning", "Warnings"):
-        if found := [result for result in one["results"] if result["state"] == state]:
+        if found := [result for result in report["results"] if result["state"] == state]:
             yield from _failures(found, title)
-    suite, platform = one["suite"], one["platform"]
+    suite, platform = report["suite"], report["platform"]
     yield ""
     yield (
         f"<sub>bpe-conformance {suite['version']}, spec {suite['spec']}, Hypothesis {suite['hypothesis']}, "
-        f"Python {platform['python']}, {platform['system']}, {one['created']}: {_code(run['command'])}</sub>"
+        f"Python {platform['python']}, {platform['system']}, {report['created']}: {_code(run['command'])}</sub>"
     )
 
 
-def _causes(one: Document) -> Iterator[str]:
-    results = {result["id"]: result for result in one["results"]}
+def _causes(report: Document) -> Iterator[str]:
+    results = {result["id"]: result for result in report["results"]}
     yield "\n## Likely causes"
-    for number, cause in enumerate(one["causes"], 1):
-        yield f"\n**{number}. {_plain(cause['name'])}** {explained(one, cause)}."
+    for number, cause in enumerate(report["causes"], 1):
+        yield f"\n**{number}. {_plain(cause['name'])}** {explained(report, cause)}."
         match cause["kind"]:
             case "bug":
                 for bug in cause["bugs"][:NAMES]:
@@ -193,22 +193,22 @@ def _causes(one: Document) -> Iterator[str]:
                 yield f"\nRaised in {_code(cause['place'])}." if cause["place"] else ""
         yield "\nThe smallest failing case:\n"
         yield from _block(results[cause["smallest"]]["failure"]["lines"])
-    if one["unexplained"]:
-        yield f"\nNo known cause explains the other {len(one['unexplained'])}."
-    if one["passes_alone"]:
+    if report["unexplained"]:
+        yield f"\nNo known cause explains the other {len(report['unexplained'])}."
+    if report["passes_alone"]:
         yield (
-            f"\n{_plain(one['passes_alone'])} passes alone, in a new process: earlier calls change later "
+            f"\n{_plain(report['passes_alone'])} passes alone, in a new process: earlier calls change later "
             "answers (ERROR-STATE-1)."
         )
 
 
-def _failures(found: Sequence[Mapping[str, Any]], title: str) -> Iterator[str]:
-    yield f"\n<details><summary>{title}: {len(found)}</summary>\n"
-    for result in found[:SHOWN]:
+def _failures(results: Sequence[Mapping[str, Any]], title: str) -> Iterator[str]:
+    yield f"\n<details><summary>{title}: {len(results)}</summary>\n"
+    for result in results[:SHOWN]:
         yield from _block(result["failure"]["lines"])
         yield ""
-    if len(found) > SHOWN:
-        yield f"... and {len(found) - SHOWN} more: {', '.join(_code(result['id']) for result in found[SHOWN:])}\n"
+    if len(results) > SHOWN:
+        yield f"... and {len(results) - SHOWN} more: {', '.join(_code(result['id']) for result in results[SHOWN:])}\n"
     yield "</details>"
 
 
@@ -218,8 +218,8 @@ def _block(lines: Sequence[str]) -> Iterator[str]:
     yield from (fence, *lines, fence)
 
 
-def _conventions(one: Document) -> str:
-    return ", ".join(_code(f"{key}={value}") for key, value in one["adapter"]["conventions"].items())
+def _conventions(report: Document) -> str:
+    return ", ".join(_code(f"{key}={value}") for key, value in report["adapter"]["conventions"].items())
 
 
 def _kept(counts: Mapping[str, int]) -> str:

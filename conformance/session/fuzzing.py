@@ -78,22 +78,22 @@ class Fuzzing:
         finally:
             signal.signal(signal.SIGINT, earlier)
 
-    def effort(self, one: Property, effort: Effort) -> Effort:
+    def effort(self, tested: Property, effort: Effort) -> Effort:
         """Return the effort for a property: its share of the time that is left."""
         self._until = self._until or time.monotonic() + self._seconds
         share = max(0.001, (self._until - time.monotonic()) / max(1, len(self._left)))
-        self._left.discard(one.search)
+        self._left.discard(tested.search)
         return replace(effort, deadline=share, database=DATABASE, watch=self._watch)
 
-    def ended(self, one: Property, found: Found | None) -> Found | None:
+    def ended(self, tested: Property, failure: Found | None) -> Found | None:
         """Write the counterexamples of a property as cases, print them, and return them with their files."""
-        if found is not None:
-            found = replace(self._written(found), more=tuple(map(self._written, found.more)))
-            self._found += 1 + len(found.more)
+        if failure is not None:
+            failure = replace(self._written(failure), more=tuple(map(self._written, failure.more)))
+            self._found += 1 + len(failure.more)
         if self._examples:
-            self._line(f"{one.search}: {counted(self._examples, 'example')}{self._so_far()}", last=True)
+            self._line(f"{tested.search}: {counted(self._examples, 'example')}{self._so_far()}", last=True)
         self._examples = 0
-        return found
+        return failure
 
     def _end(self, signum: int, frame: object) -> None:
         if self.interrupted:
@@ -116,17 +116,17 @@ class Fuzzing:
     def _line(self, text: str, last: bool = False) -> None:
         self._write(f"\r{text:<79}" + "\n" * last if self._is_live else f"{text}\n")
 
-    def _written(self, found: Found) -> Found:
-        if not found.case:
-            return found
-        name = found.case.partition("- id: ")[2].partition("\n")[0]
-        own = f"{name}-{hashlib.sha256(found.case.encode('utf-8')).hexdigest()[:8]}"
+    def _written(self, failure: Found) -> Found:
+        if not failure.case:
+            return failure
+        name = failure.case.partition("- id: ")[2].partition("\n")[0]
+        own = f"{name}-{hashlib.sha256(failure.case.encode('utf-8')).hexdigest()[:8]}"
         file = DIRECTORY / "cases" / f"{own}.yaml"
         file.parent.mkdir(parents=True, exist_ok=True)
         shutil.copytree(FOLDER / "clauses", DIRECTORY / "clauses", dirs_exist_ok=True)
-        case = found.case.replace(f"- id: {name}\n", f"- id: {own}\n", 1)
+        case = failure.case.replace(f"- id: {name}\n", f"- id: {own}\n", 1)
         write_text(file, f"{case}\n")
-        return replace(found, case=case, file=str(file))
+        return replace(failure, case=case, file=str(file))
 
 
 def _past_capture(config: pytest.Config, text: str) -> None:

@@ -243,30 +243,30 @@ def _first_failure(key: str, trained: Mapping[Probe, Sequence[Merge]]) -> str:
     return ""
 
 
-def _evidence(found: str, trained: Mapping[Probe, Sequence[Merge]]) -> Iterator[str]:
+def _evidence(rule: str, trained: Mapping[Probe, Sequence[Merge]]) -> Iterator[str]:
     """Yield the probes that exclude the other rules, each with the rules that it excludes first."""
-    left = [key for key in TRAINING_KEYS if key != found]
-    for one, merges in trained.items():
-        excluded = {key: one.expected(key) for key in left if one.expected(key) != merges}
+    left = [key for key in TRAINING_KEYS if key != rule]
+    for probe, merges in trained.items():
+        excluded = {key: probe.expected(key) for key in left if probe.expected(key) != merges}
         if excluded:
             left = [key for key in left if key not in excluded]
             until = max(first_difference(expected, merges) for expected in excluded.values())
-            yield f"{one.line(merges, until)}, which excludes {', '.join(excluded)}"
+            yield f"{probe.line(merges, until)}, which excludes {', '.join(excluded)}"
 
 
-def not_a_maximum(one: Probe, merges: Sequence[Merge]) -> str:
+def not_a_maximum(probe: Probe, merges: Sequence[Merge]) -> str:
     """Return the first step at which a training merged a pair without the highest count, or ""."""
-    words = textbook.corpus(one.text, (), one.split)
+    words = textbook.corpus(probe.text, (), probe.split)
     for step, pair in enumerate(merges):
         counts = textbook.count_pairs(words)
         most = max(counts.values(), default=0)
-        if step >= one.merges or counts[pair] < most:
+        if step >= probe.merges or counts[pair] < most:
             best = show.merges([other for other, count in counts.items() if count == most])
-            given = f"{show.text_line(one.text)}: merge {step + 1} is {show.pair(pair)} with count {counts[pair]}"
-            return f"{given}; the highest is {most}: {best}" if step < one.merges else f"{given}; one too many"
+            given = f"{show.text_line(probe.text)}: merge {step + 1} is {show.pair(pair)} with count {counts[pair]}"
+            return f"{given}; the highest is {most}: {best}" if step < probe.merges else f"{given}; one too many"
         words = [textbook.replace(word, pair) for word in words]
-    if len(merges) < one.merges:
-        return f"{show.text_line(one.text)}: {len(merges)} of {one.merges} merges, although pairs remain"
+    if len(merges) < probe.merges:
+        return f"{show.text_line(probe.text)}: {len(merges)} of {probe.merges} merges, although pairs remain"
     return ""
 
 

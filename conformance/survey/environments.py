@@ -35,22 +35,22 @@ class Environments:
         self.folder.mkdir(parents=True, exist_ok=True)
         self._lock = threading.RLock()
 
-    def variables(self, one: Implementation) -> dict[str, str]:
-        """Install the packages of `one`, and return the environment variables by which they are found.
+    def variables(self, implementation: Implementation) -> dict[str, str]:
+        """Install the packages of an implementation, and return the environment variables by which they are found.
 
         Raises:
             NotInstalledError: if that fails.
         """
         found = {}
         for name, kind, packages, install in (
-            ("PYTHONPATH", "pip", one.pip, self._pip),
-            ("NODE_PATH", "npm", one.npm, self._npm),
+            ("PYTHONPATH", "pip", implementation.pip, self._pip),
+            ("NODE_PATH", "npm", implementation.npm, self._npm),
         ):
             if packages:
-                place = self._made(kind, packages, install)
-                place = place / "node_modules" if kind == "npm" else place
+                directory = self._made(kind, packages, install)
+                directory = directory / "node_modules" if kind == "npm" else directory
                 before = os.environ.get(name)
-                found[name] = os.pathsep.join([str(place), *([before] if before else [])])
+                found[name] = os.pathsep.join([str(directory), *([before] if before else [])])
         return found
 
     def pack(self, model: str) -> Path:
@@ -84,16 +84,16 @@ class Environments:
         return place
 
     @staticmethod
-    def _pip(place: Path, packages: Sequence[str]) -> None:
+    def _pip(directory: Path, packages: Sequence[str]) -> None:
         command = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
-        _run([*command, "--only-binary", ":all:", "--target", str(place), *packages])
+        _run([*command, "--only-binary", ":all:", "--target", str(directory), *packages])
 
     @staticmethod
-    def _npm(place: Path, packages: Sequence[str]) -> None:
+    def _npm(directory: Path, packages: Sequence[str]) -> None:
         npm = shutil.which("npm")
         if npm is None:
             raise NotInstalledError("npm is not installed")
-        _run([npm, "install", "--silent", "--no-audit", "--no-fund", "--prefix", str(place), *packages])
+        _run([npm, "install", "--silent", "--no-audit", "--no-fund", "--prefix", str(directory), *packages])
 
 
 def _run(

@@ -85,41 +85,41 @@ class Survey:
         finally:
             pool.shutdown()
 
-    def _tested(self, one: Implementation, file: Path) -> Tested:
+    def _tested(self, implementation: Implementation, file: Path) -> Tested:
         try:
-            return Tested(one.name, self._report(one, file))
+            return Tested(implementation.name, self._report(implementation, file))
         except (NotInstalledError, ReportError, CommandError) as error:
-            return Tested(one.name, problem=str(error))
+            return Tested(implementation.name, problem=str(error))
 
-    def _report(self, one: Implementation, file: Path) -> Document:
-        variables = self.environments.variables(one) if self.environments is not None else {}
-        adapter = one.adapter.replace("{adapters}", ADAPTERS)
-        options = [*self.options, *one.options]
-        if one.pack:
+    def _report(self, implementation: Implementation, file: Path) -> Document:
+        variables = self.environments.variables(implementation) if self.environments is not None else {}
+        adapter = implementation.adapter.replace("{adapters}", ADAPTERS)
+        options = [*self.options, *implementation.options]
+        if implementation.pack:
             if self.environments is None:
-                raise CommandError(f"{one.name} needs a pack of {one.pack}, but there is none")
-            options += ["--bpe-pack", str(self.environments.pack(one.pack))]
+                raise CommandError(f"{implementation.name} needs a pack of {implementation.pack}, but there is none")
+            options += ["--bpe-pack", str(self.environments.pack(implementation.pack))]
         file.unlink(missing_ok=True)
         message = ""
-        for more in self._ways(one):
+        for more in self._ways(implementation):
             message = self._runs.pytest(adapter, [*options, *more, "--bpe-report", str(file)], variables)
             if file.exists():
-                return self._renamed(file, one)
+                return self._renamed(file, implementation)
             if message.startswith("ERROR: "):
                 break
         raise ReportError(message.removeprefix("ERROR: "))
 
     @staticmethod
-    def _ways(one: Implementation) -> list[tuple[str, ...]]:
+    def _ways(implementation: Implementation) -> list[tuple[str, ...]]:
         """Return the options to try: packages are isolated, other adapters only if their run wrote no report."""
-        if one.adapter.startswith("cmd:"):
+        if implementation.adapter.startswith("cmd:"):
             return [()]
-        return [("--bpe-isolate",)] if one.pip else [(), ("--bpe-isolate",)]
+        return [("--bpe-isolate",)] if implementation.pip else [(), ("--bpe-isolate",)]
 
-    def _renamed(self, file: Path, one: Implementation) -> Document:
+    def _renamed(self, file: Path, implementation: Implementation) -> Document:
         """Set the name, and replace the directories of this machine."""
         report = document.read(file)
-        report["adapter"] |= {"name": one.name, "spec": one.adapter}
+        report["adapter"] |= {"name": implementation.name, "spec": implementation.adapter}
         made = document.text(report).replace(ADAPTERS, "adapters")
         if self.environments is not None:
             made = made.replace(str(self.environments.folder), "packages")

@@ -225,26 +225,26 @@ def _conventions(cause: ConventionCause) -> str:
     return f"the answer is correct under {shown}; if you intend this, declare it"
 
 
-def _evidence(found: Mismatch, outcome: Outcome) -> Iterator[tuple[str, str]]:
-    yield from wording.setting(found.asked, _ranks(found), ROOM)
-    if found.expected.source:
-        yield "compared", f"with {found.expected.source}"
-    rows = list(_compared(found))
+def _evidence(mismatch: Mismatch, outcome: Outcome) -> Iterator[tuple[str, str]]:
+    yield from wording.setting(mismatch.asked, _ranks(mismatch), ROOM)
+    if mismatch.expected.source:
+        yield "compared", f"with {mismatch.expected.source}"
+    rows = list(_compared(mismatch))
     if not rows:
-        right = wording.expectation(found)
+        right = wording.expectation(mismatch)
         rows = [("expected", _wrapped(right))]
-        if not isinstance(found.answer, Refusal | Fault | Accepted):
-            rows.append(("got", _wrapped(wording.answer(found))))
+        if not isinstance(mismatch.answer, Refusal | Fault | Accepted):
+            rows.append(("got", _wrapped(wording.answer(mismatch))))
     yield from rows
-    if isinstance(found.answer, Refusal | Fault) and found.answer.traceback:
-        yield "raised in", "\n".join(_wrapped(line, indent="  ") for line in found.answer.traceback)
+    if isinstance(mismatch.answer, Refusal | Fault) and mismatch.answer.traceback:
+        yield "raised in", "\n".join(_wrapped(line, indent="  ") for line in mismatch.answer.traceback)
     if outcome.examples > 1:
         yield "found by", f"{outcome.examples:,} examples; this is the smallest that fails"
 
 
-def _ranks(found: Mismatch) -> list[int]:
+def _ranks(mismatch: Mismatch) -> list[int]:
     """Return the ranks that a failure is about."""
-    match found.divergence:
+    match mismatch.divergence:
         case EncodingDivergence(cause=WrongMerge(used, available)):
             return [one.rank for one in (used, available) if one is not None]
         case EncodingDivergence(cause=PreTokenCut(_, _, missing)):
@@ -252,28 +252,28 @@ def _ranks(found: Mismatch) -> list[int]:
     return []
 
 
-def _compared(found: Mismatch) -> Iterator[tuple[str, str]]:
+def _compared(mismatch: Mismatch) -> Iterator[tuple[str, str]]:
     """Yield the correct answer above the incorrect one, aligned, or nothing if they cannot be aligned."""
-    answer, where, model = found.answer, found.divergence, found.asked.model
-    right: Any = wording.expected_of(found, type(answer))
+    answer, where, model = mismatch.answer, mismatch.divergence, mismatch.asked.model
+    right: Any = wording.expected_of(mismatch, type(answer))
     match answer:
         case Ids(ids) if right is not None:
-            place = where.token if isinstance(where, EncodingDivergence) else first_difference(right.ids, ids)
-            note = wording.pointer(where) if isinstance(where, EncodingDivergence) else f"token {place}"
-            if isinstance(where, EncodingDivergence) and found.asked.operation == "stream":
-                note += wording.cut_inside(found.asked, where, right.ids)
-            yield from _tokens(right.ids, ids, place, model, note)
+            position = where.token if isinstance(where, EncodingDivergence) else first_difference(right.ids, ids)
+            note = wording.pointer(where) if isinstance(where, EncodingDivergence) else f"token {position}"
+            if isinstance(where, EncodingDivergence) and mismatch.asked.operation == "stream":
+                note += wording.cut_inside(mismatch.asked, where, right.ids)
+            yield from _tokens(right.ids, ids, position, model, note)
         case Rows(rows) if isinstance(where, RowDivergence) and where.row < min(len(rows), len(right.rows)):
-            yield "text", f"{show.text_line(found.asked.input['texts'][where.row], ROOM // 2)} (row {where.row})"
+            yield "text", f"{show.text_line(mismatch.asked.input['texts'][where.row], ROOM // 2)} (row {where.row})"
             note = f"row {where.row}, token {where.token}"
             yield from _tokens(right.rows[where.row], rows[where.row], where.token, model, note)
         case Table(vocab, merges) if right is not None and isinstance(where, TrainingDivergence | None):
             first, second = ([show.joined(merge) for merge in one] for one in (right.merges, merges))
             if where is not None:
-                yield from aligned(first, second, where.step, wording.training_pointer(found, where))
+                yield from aligned(first, second, where.step, wording.training_pointer(mismatch, where))
             elif first != second:
-                place = first_difference(right.merges, merges)
-                yield from aligned(first, second, place, f"merge {place}")
+                position = first_difference(right.merges, merges)
+                yield from aligned(first, second, position, f"merge {position}")
             else:
                 yield from _entries(right.vocab, vocab)
         case Text(text) if right is not None and isinstance(where, TextDivergence):
@@ -296,16 +296,16 @@ def _entries(right: Mapping[int, bytes], got: Mapping[int, bytes]) -> Iterator[t
 
 
 def _tokens(
-    right: Sequence[int], got: Sequence[int], place: int, model: Model | None, note: str
+    right: Sequence[int], got: Sequence[int], position: int, model: Model | None, note: str
 ) -> Iterator[tuple[str, str]]:
     first, second = ([wording.cell(index, model) for index in ids] for ids in (right, got))
-    yield from aligned(first, second, place, note, (right, got))
+    yield from aligned(first, second, position, note, (right, got))
 
 
 def aligned(
     right: Sequence[str],
     got: Sequence[str],
-    place: int,
+    position: int,
     note: str,
     ids: tuple[Sequence[int], Sequence[int]] | None = None,
     between: str = " | ",
@@ -315,13 +315,13 @@ def aligned(
     Args:
         right: the correct cells.
         got: those of the answer.
-        place: the index of the first that differs.
+        position: the index of the first that differs.
         note: what the caret says.
         ids: what is shown after the cells, if there is room.
         between: what separates two cells.
     """
     for before, most in WINDOWS:
-        start = max(0, place - before)
+        start = max(0, position - before)
         rows = [[_short(cell) for cell in cells[start : start + most]] for cells in (right, got)]
         widths = [max(len(row[i]) for row in rows if i < len(row)) for i in range(max(map(len, rows)))]
         head = f"...{between}" if start else ""
@@ -336,7 +336,7 @@ def aligned(
             lines = [f"{line:<{width}}   {number}" for line, number in zip(lines, numbers, strict=True)]
         if max(map(len, lines)) <= ROOM:
             break
-    here = place - start
+    here = position - start
     column = len(head) + sum(width + len(between) for width in widths[:here])
     yield "expected", lines[0].rstrip() or "none"
     yield "got", lines[1].rstrip() or "none"

@@ -46,8 +46,8 @@ def failures(terminal: Any, result: RunResult, in_full: bool) -> None:
         if len(result.diagnosis.failing) > 1 and not result.diagnosis.warnings:
             _causes(terminal, result, examples=False)
         warnings = [one for each in result.outcomes if each.state == "warning" for one in (each, *each.more)]
-        for title, found in (("failures", failed), ("warnings", warnings)):
-            _in_full(terminal, title, [for_terminal(one, result, result.diagnosis) for one in found])
+        for title, outcomes in (("failures", failed), ("warnings", warnings)):
+            _in_full(terminal, title, [for_terminal(one, result, result.diagnosis) for one in outcomes])
         return
     if not result.diagnosis.warnings:
         _causes(terminal, result, examples=True)
@@ -68,26 +68,26 @@ def _causes(terminal: Any, result: RunResult, examples: bool) -> None:
             terminal.write_line(ascii_only(line), **STYLES[style])
 
 
-def _in_full(terminal: Any, title: str, found: Sequence[Failure]) -> None:
-    if found:
+def _in_full(terminal: Any, title: str, shown: Sequence[Failure]) -> None:
+    if shown:
         terminal.write_sep("=", title, red=title != "warnings")
-    for one in found:
-        one.toterminal(terminal)
+    for failure in shown:
+        failure.toterminal(terminal)
         terminal.write_line("")
 
 
 def _of_different_clauses(outcomes: Iterable[Outcome]) -> list[Outcome]:
     """Return the outcomes: the easiest of each clause first, those that follow from others last."""
-    found = list(_by_clause(sorted(outcomes, key=causes.difficulty)).values())
-    ordered = [group[0] for group in found] + [one for group in found for one in group[1:]]
+    groups = list(_by_clause(sorted(outcomes, key=causes.difficulty)).values())
+    ordered = [group[0] for group in groups] + [one for group in groups for one in group[1:]]
     return sorted(ordered, key=lambda one: one.depends)
 
 
 def _by_clause(outcomes: Iterable[Outcome]) -> dict[str, list[Outcome]]:
-    found: dict[str, list[Outcome]] = {}
-    for one in outcomes:
-        found.setdefault(one.clause.id if one.clause else "corpus", []).append(one)
-    return found
+    groups: dict[str, list[Outcome]] = {}
+    for outcome in outcomes:
+        groups.setdefault(outcome.clause.id if outcome.clause else "corpus", []).append(outcome)
+    return groups
 
 
 def _hidden(hidden: Sequence[Outcome]) -> Iterator[str]:
@@ -96,9 +96,9 @@ def _hidden(hidden: Sequence[Outcome]) -> Iterator[str]:
         return
     by_clause = _by_clause(hidden)
     yield f"{counted(len(hidden), 'more failure')}; -v, --bpe-case ID and reports show them in full:"
-    for clause, found in list(by_clause.items())[:MOST_CLAUSES]:
-        more = f" and {len(found) - 1} more" if len(found) > 1 else ""
-        yield f"  {clause:<22} {found[0].test}{more}{'; follows from another failure' if found[0].depends else ''}"
+    for clause, group in list(by_clause.items())[:MOST_CLAUSES]:
+        more = f" and {len(group) - 1} more" if len(group) > 1 else ""
+        yield f"  {clause:<22} {group[0].test}{more}{'; follows from another failure' if group[0].depends else ''}"
     if rest := list(by_clause.values())[MOST_CLAUSES:]:
         failures = counted(sum(map(len, rest)), "failure")
         yield f"  and {failures} of {counted(len(rest), 'more clause')}"
@@ -207,13 +207,13 @@ def _sections(outcomes: Sequence[Outcome]) -> Iterator[str]:
         yield _row(tally.section("all", [one for one in outcomes if one.clause is not None]))
 
 
-def _row(one: tally.Section) -> str:
+def _row(section: tally.Section) -> str:
     def kept(level: tally.Kept) -> str:
         return f"{level.passed}/{level.tested}" if level.tested else "-"
 
     return (
-        f"{one.section:<10}{kept(one.must):>12}{kept(one.should):>12}{one.failed or '-':>10}{one.warnings or '-':>10}"
-        f"{one.known or '-':>8}{one.skipped or '-':>10}"
+        f"{section.section:<10}{kept(section.must):>12}{kept(section.should):>12}"
+        f"{section.failed or '-':>10}{section.warnings or '-':>10}{section.known or '-':>8}{section.skipped or '-':>10}"
     )
 
 
@@ -225,19 +225,19 @@ def _narrowed(result: RunResult) -> str:
     return f": no test matches {' and '.join(kinds)} together; use only one of them"
 
 
-def _kept(one: tally.Verdict) -> int:
-    return one.must - one.elsewhere
+def _kept(verdict: tally.Verdict) -> int:
+    return verdict.must - verdict.elsewhere
 
 
 def _verdicts(terminal: Any, result: RunResult) -> None:
     """Write a line for each class that fails, and one for all that pass."""
-    found = tally.verdicts(result.outcomes)
+    verdicts = tally.verdicts(result.outcomes)
     part = f" (in part: {ascii_only(result.part)})" if result.part else ""
-    passed = [one for one in found if one.word == "pass"]
+    passed = [one for one in verdicts if one.word == "pass"]
     if passed:
         first, *others = passed
         named = [f"{first.name} ({_kept(first)} MUST tests)", *(f"{one.name} ({_kept(one)})" for one in others)]
         _paragraph(terminal, "verdict", f"PASS: {', '.join(named)}{part}", green=True)
-    for one in found:
+    for one in verdicts:
         if one.word != "pass":
             _paragraph(terminal, "verdict", f"{one.name:<10} {wording.verdict(one)}{part}", red=True)

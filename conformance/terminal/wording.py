@@ -483,16 +483,16 @@ def dependence(found: Dependence) -> str:
             return "another failure: the same call is already incorrect by itself"
 
 
-def verdict(one: Verdict) -> str:
+def verdict(counts: Verdict) -> str:
     """Return the verdict of a conformance class as a sentence."""
-    if one.word == "error":
-        return f"ERROR: the suite itself failed in {one.errors} of {one.must} MUST tests; please report it"
-    if one.word == "fail":
-        text = f"FAIL: {one.failed + one.known} of {one.must} MUST tests fail"
-        text += f" ({one.known} of them known)" if one.known else ""
+    if counts.word == "error":
+        return f"ERROR: the suite itself failed in {counts.errors} of {counts.must} MUST tests; please report it"
+    if counts.word == "fail":
+        text = f"FAIL: {counts.failed + counts.known} of {counts.must} MUST tests fail"
+        text += f" ({counts.known} of them known)" if counts.known else ""
     else:
-        text = f"PASS: {one.must - one.elsewhere} MUST tests pass"
-    if one.elsewhere:
-        text += f"; {one.elsewhere} more fail only because another class is incorrect"
-    text += f"; {one.broken} of {one.should} SHOULD tests fail" if one.broken else ""
-    return text + (f"; {one.stale} that pass are listed as known failures" if one.stale else "")
+        text = f"PASS: {counts.must - counts.elsewhere} MUST tests pass"
+    if counts.elsewhere:
+        text += f"; {counts.elsewhere} more fail only because another class is incorrect"
+    text += f"; {counts.broken} of {counts.should} SHOULD tests fail" if counts.broken else ""
+    return text + (f"; {counts.stale} that pass are listed as known failures" if counts.stale else "")

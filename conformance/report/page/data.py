@@ -91,26 +91,26 @@ def _bugs(implementations: Sequence[Implementation]) -> dict[str, Any]:
 
 
 def _implementation(
-    one: Implementation, results: Results, cases: Sequence[tuple[str, str]], texts: Texts
+    implementation: Implementation, results: Results, cases: Sequence[tuple[str, str]], texts: Texts
 ) -> dict[str, Any]:
     failures: dict[int, list[Any]] = {}
     reasons: dict[str, list[int]] = {}
-    for place, key in enumerate(cases):
+    for index, key in enumerate(cases):
         result = results.get(key)
         if result is not None and result["state"] == "skipped":
-            reasons.setdefault(result.get("reason", ""), []).append(place)
+            reasons.setdefault(result.get("reason", ""), []).append(index)
         elif result is not None and "failure" in result:
             failure = result["failure"]
-            failures[place] = [
+            failures[index] = [
                 texts[failure["fact"]],
                 texts.rows(failure["evidence"]),
                 texts.rows(further(result)),
                 failure["bugs"],
             ]
     return {
-        "name": one.name,
-        "version": one.document["adapter"]["version"],
-        "command": one.document["run"]["base"],
+        "name": implementation.name,
+        "version": implementation.document["adapter"]["version"],
+        "command": implementation.document["run"]["base"],
         "states": "".join(STATES[results[key]["state"]] if key in results else STATES["not tested"] for key in cases),
         "failures": failures,
         "reasons": list(reasons.items()),
