@@ -147,9 +147,9 @@ class FileState(NamedTuple):
     number: int
 
     @classmethod
-    def of(cls, found: os.stat_result) -> FileState:
+    def of(cls, status: os.stat_result) -> FileState:
         """Return the state from the result of `stat`."""
-        return cls(found.st_size, found.st_mtime_ns, found.st_ino)
+        return cls(status.st_size, status.st_mtime_ns, status.st_ino)
 
 
 class FileChunk(NamedTuple):
@@ -173,14 +173,14 @@ class FileChunk(NamedTuple):
         return data.decode("utf-8", errors="replace")
 
 
-def check_size(path: str, planned: int, found: int) -> None:
+def check_size(path: str, planned: int, actual: int) -> None:
     """Check that a file still has the size with which its chunks were planned.
 
     Raises:
         ValueError: if it has not.
     """
-    if found != planned:
-        raise ValueError(f"{path}: changed from {planned} to {found} bytes while it was read; try again")
+    if actual != planned:
+        raise ValueError(f"{path}: changed from {planned} to {actual} bytes while it was read; try again")
 
 
 def check_unchanged(path: str, planned: FileState) -> None:

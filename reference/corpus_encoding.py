@@ -128,15 +128,15 @@ def _found(sources: Iterable[AnyPath]) -> tuple[list[FileChunk], dict[str, str]]
     return found, failures
 
 
-def _one_each(found: Iterable[FileChunk]) -> dict[Parts, str]:
+def _one_each(sources: Iterable[FileChunk]) -> dict[Parts, str]:
     """Return one array for each source, with its name."""
-    return {(one,): re.split(r"[/\\]", one.path.rstrip("/"))[-1] for one in found}
+    return {(source,): re.split(r"[/\\]", source.path.rstrip("/"))[-1] for source in sources}
 
 
-def _shards(found: Iterable[FileChunk], cuts: Cuts, size: int) -> dict[Parts, str]:
+def _shards(sources: Iterable[FileChunk], cuts: Cuts, size: int) -> dict[Parts, str]:
     """Return arrays of about `size` bytes of text: large files are cut, small ones share an array."""
     shards: list[list[FileChunk]] = [[]]
-    for source in found:
+    for source in sources:
         for part in _cut(source, cuts, min(size, file_encoding.CHUNK_SIZE)):
             if shards[-1] and _size((*shards[-1], part)) > size:
                 shards.append([])

@@ -125,11 +125,11 @@ def in_array(padded: bytes, size: int) -> npt.NDArray[np.bool_]:
     return found
 
 
-def _correct_beyond_ascii(raw: npt.NDArray[np.uint8], found: npt.NDArray[np.bool_]) -> None:
+def _correct_beyond_ascii(raw: npt.NDArray[np.uint8], is_fence: npt.NDArray[np.bool_]) -> None:
     """Remove the fences beside white space of several bytes, and add those before Chinese and Japanese punctuation."""
     import numpy as np
 
-    candidates = np.flatnonzero(found)
+    candidates = np.flatnonzero(is_fence)
     at_space = raw[candidates] == ord(" ")
     last, following = candidates - 2 + at_space, candidates + at_space  # of the visible characters on both sides
     wide = (raw[last] >= 0x80) | (raw[following] >= 0x80)
@@ -137,12 +137,12 @@ def _correct_beyond_ascii(raw: npt.NDArray[np.uint8], found: npt.NDArray[np.bool
     before, after = _three_bytes(raw, last - 2), _three_bytes(raw, following)
     two, three = ([_number(one) for one in _WIDE if len(one.encode("utf-8")) == size] for size in (2, 3))
     white = np.isin(before, three) | np.isin(before & 0xFFFF, two) | np.isin(after, three) | np.isin(after >> 8, two)
-    found[candidates[white]] = False
-    marks = np.flatnonzero((raw[: len(found)] == 0xE3) | (raw[: len(found)] == 0xEF))
+    is_fence[candidates[white]] = False
+    marks = np.flatnonzero((raw[: len(is_fence)] == 0xE3) | (raw[: len(is_fence)] == 0xEF))
     marks = marks[np.isin(_three_bytes(raw, marks), list(map(_number, _MARKS)))]
     before = _three_bytes(raw, marks - 3)  # for a mark at the beginning, these are the barriers at the end
     for low, high in _LETTERS:
-        found[marks[(before >= _number(low)) & (before <= _number(high))]] = True
+        is_fence[marks[(before >= _number(low)) & (before <= _number(high))]] = True
 
 
 def _number(character: str) -> int:

@@ -43,8 +43,8 @@ class SpecialTokenPolicy(NamedTuple):
             disallowed_special = frozenset(special_tokens).difference(allowed)
         return cls(allowed, SpecialTokens(sorted(disallowed_special)))
 
-    def check(self, text: str, name: str = "the text", place: int = 0) -> None:
-        """Check that a text, or the part of it that starts at `place`, contains no disallowed string.
+    def check(self, text: str, name: str = "the text", offset: int = 0) -> None:
+        """Check that a text, or the part of it that starts at `offset`, contains no disallowed string.
 
         Raises:
             ValueError: if it contains one; the message calls the text `name`.
@@ -52,7 +52,7 @@ class SpecialTokenPolicy(NamedTuple):
         if found := self.disallowed.find(text):
             start, end = found
             raise ValueError(
-                f"{name} contains {text[start:end]!a} at character {place + start}, which is disallowed; "
+                f"{name} contains {text[start:end]!a} at character {offset + start}, which is disallowed; "
                 "allow it with allowed_special, or encode it as plain text with disallowed_special=()"
             )
 
@@ -69,11 +69,11 @@ class SpecialTokenPolicy(NamedTuple):
         return self._check_parts(chunks, name) if self.disallowed.tokens else chunks
 
     def _check_parts(self, chunks: Iterable[str], name: str) -> Iterator[str]:
-        place = 0
+        offset = 0
         for text, _ in scan(chunks, self.disallowed):
-            self.check(text, name, place)
+            self.check(text, name, offset)
             yield text
-            place += len(text)
+            offset += len(text)
 
 
 def parse_policy(allowed_special: Collection[str] | None, disallowed_special: Collection[str] | None) -> Keywords:

@@ -49,16 +49,16 @@ def cut_special(text: str, special_tokens: Iterable[str]) -> list[tuple[str, boo
     """
     longest_first = sorted((token for token in special_tokens if token), key=len, reverse=True)
     segments: list[tuple[str, bool]] = []
-    start = here = 0
-    while here < len(text):
-        found = next((token for token in longest_first if text.startswith(token, here)), None)
-        if found is None:
-            here += 1
+    start = index = 0
+    while index < len(text):
+        match = next((token for token in longest_first if text.startswith(token, index)), None)
+        if match is None:
+            index += 1
             continue
-        if start < here:
-            segments.append((text[start:here], False))
-        segments.append((found, True))
-        start = here = here + len(found)
+        if start < index:
+            segments.append((text[start:index], False))
+        segments.append((match, True))
+        start = index = index + len(match)
     if start < len(text):
         segments.append((text[start:], False))
     return segments
@@ -102,14 +102,14 @@ def replace(word: Word, pair: Merge) -> Word:
     (b'aa', b'a')
     """
     out: list[bytes] = []
-    here = 0
-    while here < len(word):
-        if word[here : here + 2] == pair:
+    index = 0
+    while index < len(word):
+        if word[index : index + 2] == pair:
             out.append(pair[0] + pair[1])
-            here += 2
+            index += 2
         else:
-            out.append(word[here])
-            here += 1
+            out.append(word[index])
+            index += 1
     return tuple(out)
 
 
@@ -212,11 +212,11 @@ def merge_by_pair(word: Word, ranks: Mapping[Merge, int]) -> Word:
     (b'a', b'bc')
     """
     while True:
-        found = [(ranks[pair], i) for i, pair in enumerate(pairwise(word)) if pair in ranks]
-        if not found:
+        ranked = [(ranks[pair], i) for i, pair in enumerate(pairwise(word)) if pair in ranks]
+        if not ranked:
             return word
-        here = min(found)[1]
-        word = (*word[:here], word[here] + word[here + 1], *word[here + 2 :])
+        index = min(ranked)[1]
+        word = (*word[:index], word[index] + word[index + 1], *word[index + 2 :])
 
 
 def merge_by_bytes(word: Word, ranks: Mapping[bytes, int]) -> Word:
@@ -226,11 +226,11 @@ def merge_by_bytes(word: Word, ranks: Mapping[bytes, int]) -> Word:
         return (whole,)
     while True:
         joined = [left + right for left, right in pairwise(word)]
-        found = [(ranks[token], i) for i, token in enumerate(joined) if token in ranks]
-        if not found:
+        ranked = [(ranks[token], i) for i, token in enumerate(joined) if token in ranks]
+        if not ranked:
             return word
-        here = min(found)[1]
-        word = (*word[:here], joined[here], *word[here + 2 :])
+        index = min(ranked)[1]
+        word = (*word[:index], joined[index], *word[index + 2 :])
 
 
 class Tokenizer:

@@ -125,16 +125,16 @@ def _classes_of(codes: Integers) -> Bytes:
     return found
 
 
-def _join_contractions(raw: Bytes, found: Flags) -> None:
+def _join_contractions(raw: Bytes, is_start: Flags) -> None:
     """Make each contraction one pre-token, where a pre-token starts with its apostrophe."""
-    size = len(found)
+    size = len(is_start)
     quote = np.flatnonzero(raw[:size] == ord("'"))
-    quote = quote[found[quote]]
+    quote = quote[is_start[quote]]
     first, second = raw[quote + 1], raw[quote + 2]
     long = np.zeros(len(quote), bool)
     for one, two in (b"ll", b"ve", b"re"):
         long |= (first == one) & (second == two)
     short = _IS_SHORT_CONTRACTION[first]
-    found[quote[long | short] + 1] = False
+    is_start[quote[long | short] + 1] = False
     end = np.concatenate([quote[short] + 2, quote[long] + 3])
-    found[end[end < size]] = True
+    is_start[end[end < size]] = True

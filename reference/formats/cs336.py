@@ -277,14 +277,14 @@ def _bytes_of(tokens: Sequence[Any], where: str) -> list[bytes] | None:
     """Return tokens, each bytes or a list of integers, as bytes; None if all are strings."""
     if all(isinstance(token, str) for token in tokens):
         return None
-    found: list[bytes] = []
+    raw: list[bytes] = []
     for token in tokens:
         if isinstance(token, (list, tuple)) and all(type(byte) is int and 0 <= byte < 256 for byte in token):
             token = bytes(token)
         if not isinstance(token, bytes):
             raise ValueError(f"{where}: {_described(token)} instead of a token; expected bytes")
-        found.append(token)
-    return found
+        raw.append(token)
+    return raw
 
 
 def _described(value: object) -> str:

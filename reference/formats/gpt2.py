@@ -91,13 +91,13 @@ def read_merges(path: AnyPath, vocab: Mapping[int, bytes] | None = None) -> list
 
 
 def merges_of_pairs(
-    pairs: Iterable[Sequence[str]], place: Callable[[int], str], vocab: Mapping[int, bytes] | None = None
+    pairs: Iterable[Sequence[str]], position: Callable[[int], str], vocab: Mapping[int, bytes] | None = None
 ) -> Iterator[Merge]:
     """Yield the merges for pairs of spelled tokens.
 
     Args:
         pairs: sequences of two spelled tokens.
-        place: returns the position of a merge by its rank; error messages begin with it.
+        position: returns the position of a merge by its rank; error messages begin with it.
         vocab: as in `read_merges`.
 
     Raises:
@@ -112,14 +112,14 @@ def merges_of_pairs(
                 raise ValueError(f"{shortened(' '.join(parts))} is not a merge; expected two tokens and one space")
             left, right = merge = unspell(parts[0]), unspell(parts[1])
         except ValueError as error:
-            raise ValueError(f"{place(rank)}: {error}") from None
+            raise ValueError(f"{position(rank)}: {error}") from None
         if ranks.setdefault(merge, rank) != rank:
             twice = f"{shortened(' '.join(parts))} is a duplicate of merge {ranks[merge]}"
-            raise ValueError(f"{place(rank)}: {twice}")
+            raise ValueError(f"{position(rank)}: {twice}")
         if known is not None and not known.issuperset((left, right, left + right)):
             roles = {"left part": left, "right part": right, "result": left + right}
             role, token = next((role, token) for role, token in roles.items() if token not in known)
-            raise ValueError(f"{place(rank)}: the vocabulary lacks {shortened(token)}, the {role} of merge {rank}")
+            raise ValueError(f"{position(rank)}: the vocabulary lacks {shortened(token)}, the {role} of merge {rank}")
         yield merge
 
 

@@ -97,17 +97,17 @@ def _added_tokens(document: Mapping[str, Any], where: str) -> dict[str, int]:
     added: dict[str, int] = {}
     normalized: dict[str, bool] = {}
     for number, entry in enumerate(_list(document.get("added_tokens") or [], f"{where}: added_tokens")):
-        here = f"{where}: added_tokens[{number}]"
-        token = _mapping(entry, here)
-        _refuse(token, here, ("lstrip", "rstrip", "single_word"))
+        position = f"{where}: added_tokens[{number}]"
+        token = _mapping(entry, position)
+        _refuse(token, position, ("lstrip", "rstrip", "single_word"))
         text = token.get("content")
         if not isinstance(text, str) or not text or "id" not in token:
-            raise ValueError(f"{here}: expected a non-empty content and an id")
+            raise ValueError(f"{position}: expected a non-empty content and an id")
         if has_surrogate(text):
-            raise ValueError(f"{here}: {shortened(text)} contains a lone surrogate")
+            raise ValueError(f"{position}: {shortened(text)} contains a lone surrogate")
         if text in added:
-            raise ValueError(f"{here}: {shortened(text)} is a duplicate")
-        added[text] = read_id(token["id"], f"{here}: the id", text)
+            raise ValueError(f"{position}: {shortened(text)} is a duplicate")
+        added[text] = read_id(token["id"], f"{position}: the id", text)
         normalized[text] = bool(token.get("normalized"))
     _check_overlaps(normalized, f"{where}: added_tokens")
     return added
