@@ -119,11 +119,11 @@ def write(terminal: Any, result: RunResult) -> None:
         )
     warnings = Counter(one.clause.id for one in outcomes if one.state == "warning" and one.clause)
     if warnings:
-        failing = any(one.state == "failed" for one in outcomes)
-        named = "" if failing else f" ({', '.join(f'{clause} {count}' for clause, count in warnings.items())})"
+        named = [f"{clause} {count}" for clause, count in warnings.most_common(MOST_CLAUSES)]
+        named += [f"{len(warnings) - MOST_CLAUSES} more clauses"] * (len(warnings) > MOST_CLAUSES)
         option = "-v instead of -q" if terminal.verbosity < 0 else "-v"
         found = counted(warnings.total(), "SHOULD test")
-        _paragraph(terminal, "warnings", f"{found} failed{named}; {option} shows them")
+        _paragraph(terminal, "warnings", f"{found} failed ({', '.join(named)}); {option} shows them")
     for one in outcomes:
         if one.kind == "corpus":
             terminal.write_line(f"corpus        {one.test}: {'equal' if one.state == 'passed' else one.state}")
@@ -159,7 +159,7 @@ def _notes(result: RunResult) -> Iterator[str]:
     for note in sorted(result.tested.notes):
         alike.setdefault(note.partition(":")[0] if note.startswith("law-") else note, []).append(note)
     for first, *others in alike.values():
-        yield f"{first} (and {counted(len(others), 'more note')})" if others else first
+        yield f"{first} (a report lists {counted(len(others), 'more note')})" if others else first
     model = result.tested.model
     if model is not None and not result.tested_outcomes:
         yield (
@@ -199,9 +199,9 @@ def _reason(reason: str, capabilities: Collection[str]) -> str:
 
 
 def _sections(outcomes: Sequence[Outcome]) -> Iterator[str]:
-    """Yield a row for each section with failures, and one for all sections; nothing if no test failed."""
-    broken = [one for one in tally.sections(outcomes) if one.failed or one.known]
-    if broken:
+    """Yield a row for each section with failures or warnings, and one for all sections; nothing if no test failed."""
+    broken = [one for one in tally.sections(outcomes) if one.failed or one.known or one.warnings]
+    if any(one.failed or one.known for one in broken):
         yield f"{'section':<10}{'MUST':>12}{'SHOULD':>12}{'failed':>10}{'warning':>10}{'known':>8}{'skipped':>10}"
         yield from map(_row, broken)
         yield _row(tally.section("all", [one for one in outcomes if one.clause is not None]))
