@@ -271,7 +271,11 @@ def parser() -> argparse.ArgumentParser:
     for name, function in COMMANDS.items():
         command = commands.add_parser(name, help=function.__doc__, description=function.__doc__)
         command.add_argument(
-            "--text", type=Path, required=name != "growth", default=Path(), help="the directory that english.py wrote, or a file"
+            "--text",
+            type=Path,
+            required=name != "growth",
+            default=Path(),
+            help="the directory that english.py wrote, or a file",
         )
         command.add_argument("--megabytes", type=int, help="take so much of the text only")
         command.add_argument("--chart", metavar="DIR", type=Path, help="write charts there")
