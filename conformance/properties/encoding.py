@@ -39,6 +39,18 @@ def arguments(implementation: Implementation, question: Question) -> Verdicts:
             asked = Question("encode_allowed", model, chosen)
             yield asked, instance.call(lambda one: Ids(tuple(one.encode_allowed_itself(text, allowed, ()))))
 
+    if "special" in implementation.capabilities:
+        listed = replace(model, special_tokens=(*(model.special_tokens or ()), "<|new|>"))
+        passed, as_before = (constructor_arguments(listed, {})[0] for _ in range(2))
+        Instance(implementation, partial(implementation.build_from, passed)).call(accept)
+        changed = tuple(
+            f"the caller's {name} changed"
+            for name, now, was in zip(names, passed, as_before, strict=True)
+            if now != was
+        )
+        if changed:
+            asked = Question("construct", listed, {}, "with lists that the caller keeps")
+            return Mismatch(asked, Expectation((Unchanged(),)), Changed(changed))
     for asked, answer in calls():
         changed = tuple(f"the caller's {name} changed" for name, was in before.items() if given[name] != was)
         if changed:

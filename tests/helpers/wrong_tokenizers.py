@@ -52,6 +52,12 @@ class ReversesTheCallersMerges(Whole):
         merges.reverse()
 
 
+class AddsSpecialsToTheCallersVocab(Whole):
+    def __init__(self, vocab: Any, merges: Any, special_tokens: Any = None, pattern: str | None = None) -> None:
+        super().__init__(vocab, merges, special_tokens, pattern)
+        vocab.update(self.vocab)
+
+
 class KeepsOnlyAllowedTokensThatOccur(Whole):
     """Changes the caller's set."""
 

@@ -32,6 +32,7 @@ QUICK = Effort(examples_factor=0.3)
 WRONG: list[tuple[str, Any]] = [
     ("law-encode", "greedy-left-to-right"),
     ("law-arguments", wrong.ReversesTheCallersMerges),
+    ("law-arguments", wrong.AddsSpecialsToTheCallersVocab),
     ("law-arguments", wrong.KeepsOnlyAllowedTokensThatOccur),
     ("law-split", "contractions-of-any-case"),
     ("law-encode-pattern", "pattern-ignored"),
