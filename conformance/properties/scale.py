@@ -2,7 +2,8 @@
 
 A long input repeats a short part whose ids do not depend on its neighbours, so the expected answer is known. Sizes
 increase. If an implementation is incorrect at the smallest size, the length is not the cause. If an implementation is
-slow, the suite tests fewer sizes, and a note says so.
+slow, the suite tests fewer sizes, and a note says so. The tokenizer that answers the longest question of a row is asked
+a short one, too.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ from ..outcome import (
     first_difference,
 )
 from . import strategies
-from .asking import ask, correct_answer, fault_of, is_correct
+from .asking import Instance, ask, correct_answer, fault_of, is_correct
 from .engine import Effort, Found, Property
 from .scale_inputs import (
     BLANK,
@@ -302,9 +303,11 @@ def _first_wrong(id_: str, row: Row, implementation: Implementation, effort: Eff
             implementation.note(f"{id_}: {row.what}: size {size:,} and more would take too long")
             break
         question, right = row.pose(size)
-        answer, seconds = _timed(implementation, question)
+        instance = Instance(implementation, question.model, TIMEOUT_FACTOR) if question.model else None
+        answer, seconds = _timed(implementation, question, instance)
         took.append((size, seconds))
         if is_correct(answer, right):
+            longest = question, instance
             continue
         if number and isinstance(answer, Fault) and answer.kind == TIMED_OUT:
             implementation.note(f"{id_}: {row.what}: size {size:,}: {answer.message}")
@@ -319,7 +322,23 @@ def _first_wrong(id_: str, row: Row, implementation: Implementation, effort: Eff
         where = _divergence(question, right, answer)
         wrong = Mismatch(asked, Expectation((right,)), answer, where, dependence, clause_id=row.clause)
         return Found(wrong, number + 1)
+    else:
+        return _wrong_after_longest(row, *longest)
     return None
+
+
+def _wrong_after_longest(row: Row, longest: Question, instance: Instance | None) -> Found | None:
+    """Return a wrong answer to a short question of the tokenizer that answered the longest one."""
+    size = max((size for size in row.sizes if size <= LIMIT), default=row.sizes[0])
+    question, right = row.pose(size)
+    if instance is None or question.model is not longest.model:
+        return None
+    answer = instance.ask(question)
+    if is_correct(answer, right):
+        return None
+    asked = replace(question, context=f"{row.what}, size {size:,} after size {row.sizes[-1]:,}")
+    where = _divergence(question, right, answer)
+    return Found(Mismatch(asked, Expectation((right,)), answer, where, clause_id="LAW-PURE-1"), len(row.sizes) + 1)
 
 
 def _of_encode(implementation: Implementation, question: Question, right: Answer) -> Dependence | None:
@@ -337,11 +356,19 @@ def _of_encode(implementation: Implementation, question: Question, right: Answer
     return None if is_correct_alone else Dependence("encode", text)
 
 
-def _timed(implementation: Implementation, question: Question) -> tuple[Answer, float]:
-    """Return an answer and the seconds that it took, without most of the time of other processes."""
+def _timed(
+    implementation: Implementation, question: Question, instance: Instance | None = None
+) -> tuple[Answer, float]:
+    """Return an answer and the seconds that it took, without most of the time of other processes.
+
+    Args:
+        implementation: the implementation under test.
+        question: what to ask.
+        instance: which tokenizer to ask. Default: a new one.
+    """
     started = time.process_time()
     with implementation.time_limit(TIMEOUT_FACTOR) as clock:
-        answer = ask(implementation, question, TIMEOUT_FACTOR)
+        answer = instance.ask(question) if instance else ask(implementation, question, TIMEOUT_FACTOR)
     if implementation.is_remote:
         return answer, clock.seconds
     return answer, min(clock.seconds, max(time.process_time() - started, clock.seconds / MOST_PROCESSES))

@@ -287,10 +287,30 @@ class SignRunsCut(Encoder):
         ]
 
 
+class KeepsALongerText(Tokenizer):
+    """Reads a long text into a buffer, and the next one, if it is shorter, over its beginning."""
+
+    buffer = ""
+
+    def encode(self, text: str, **choice: Any) -> list[int]:
+        if len(text) > 16_384 or self.buffer:
+            self.buffer = text + self.buffer[len(text) :]
+        return super().encode(self.buffer or text, **choice)
+
+
 class LineEndsTranslated(Tokenizer):
     def decode(self, ids: Any) -> str:
         text = super().decode(ids)
         return text.replace("\r\n", "\n") if len(ids) > 8_192 else text
+
+
+@pytest.mark.parametrize("property_id", ["law-long-texts", "law-long-runs"])
+def test_state_that_a_long_text_leaves_is_found(property_id: str) -> None:
+    found = run(property_id, KeepsALongerText)
+    assert found is not None
+    assert found.mismatch.depends_on is None
+    assert found.mismatch.clause_id == "LAW-PURE-1"
+    assert "after size 70,000" in found.mismatch.asked.context
 
 
 @pytest.mark.parametrize("bug", LONG_BUGS)
@@ -398,7 +418,7 @@ def test_a_correct_tokenizer_passes_without_a_note(property_id: str, target: typ
 def test_a_slow_tokenizer_passes_with_a_note(monkeypatch: pytest.MonkeyPatch) -> None:
     ask = scale._timed
 
-    def slow(implementation: Implementation, question: Question) -> tuple[Any, float]:
+    def slow(implementation: Implementation, question: Question, instance: Any) -> tuple[Any, float]:
         return ask(implementation, question)[0], len(question.input["text"]) ** 2 * 1e-6
 
     monkeypatch.setattr(scale, "_timed", slow)
@@ -546,7 +566,7 @@ def test_a_constructor_that_is_slow_for_long_tokens_passes_with_a_note(
 ) -> None:
     ask = scale._timed
 
-    def slow(implementation: Implementation, question: Question) -> tuple[Any, float]:
+    def slow(implementation: Implementation, question: Question, instance: Any) -> tuple[Any, float]:
         assert question.model is not None
         longest = max(map(len, question.model.vocab.values()))
         assert longest < 10_000
