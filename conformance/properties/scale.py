@@ -172,13 +172,22 @@ def _large_tables(implementation: Implementation, effort: Effort) -> Iterator[Ro
 
 
 def _many_specials(count: int) -> Posed:
-    """Pose a table of this many special tokens, and a text of some of them. The last one contains the one before."""
-    special = [*(f"<|{number}|>" for number in range(count - 2)), "| k", "[| k]"]
+    """Pose a table of this many special tokens, and a text of some of them, every other one with a letter after it.
+
+    Many tokens begin with others: `<|109` with `<|10`. The rest begin with different characters. The last one contains
+    the one before.
+    """
+    first = "<[{(#@$%&\U0001f98a!?"
+    numbers = range(count - 2)
+    special = [f"<|{one}" if one % 3 else f"{first[one // 3 % len(first)]}{one}" for one in numbers]
+    special += ["| k", "[| k]"]
     model = strategies.with_ids((), special=special)
-    chosen = [special[at] for at in places_among(count)]
-    return Question("encode", model, {"text": "".join(chosen)}), Ids(
-        tuple(model.ids[token.encode()] for token in chosen)
-    )
+    text, right = "", list[int]()
+    for number, at in enumerate(places_among(count)):
+        after = "x" * (number % 2)
+        text += special[at] + after
+        right += [model.ids[special[at].encode()], *after.encode()]
+    return Question("encode", model, {"text": text}), Ids(tuple(right))
 
 
 def _long_special(length: int) -> Posed:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from heapq import heappop, heappush
 from itertools import islice
@@ -133,6 +134,25 @@ class CutsAtLineFeeds(CutsAtSpaces):
 class NumbersSpecialsIn8Bits(Encoder):
     def special_id(self, token: str) -> int:
         return super().special_id(self.special[self.special.index(token) & 0xFF])
+
+
+class LooksUpSpecialsInASortedList(Encoder):
+    """Of many special tokens, tries only the one that precedes the rest of the text."""
+
+    def cut(self, text: str) -> list[tuple[str, bool]]:
+        if len(self.special) < 100:
+            return super().cut(text)
+        known = ["", *sorted(self.special)]
+        segments, at = [("", False)], 0
+        while at < len(text):
+            token = known[bisect_right(known, text[at : at + 20]) - 1]
+            if token and text.startswith(token, at):
+                segments += [(token, True), ("", False)]
+                at += len(token)
+            else:
+                segments[-1] = (segments[-1][0] + text[at], False)
+                at += 1
+        return segments
 
 
 class CutsTokensWhenDecoding(Tokenizer):
@@ -336,6 +356,7 @@ def test_every_known_bug_with_long_inputs_is_caught(bug: str) -> None:
         ("law-large-table", FindsShortSpecials),
         ("law-long-streams", WaitsForShortSpecials),
         ("law-large-table", NumbersSpecialsIn8Bits),
+        ("law-large-table", LooksUpSpecialsInASortedList),
         ("law-long-streams", EndsAtAnEmptyBlock),
         ("law-long-batches", RowsCut),
         ("law-long-runs", CachesByTheFirst255Characters),
