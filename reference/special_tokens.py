@@ -107,7 +107,7 @@ class SpecialTokens:
         if text.startswith(token):
             return token
         # The result is a prefix of what both start with: the first token that starts so, or `_shorter` of that one.
-        size = bisect_left(range(1, len(token) + 1), True, key=lambda length: not text.startswith(token[:length]))
+        size = bisect_left(range(1, len(token)), True, key=lambda length: not text.startswith(token[:length]))
         first = self._sorted[bisect_left(self._sorted, text[:size])]
         return first if len(first) == size else self._shorter[first]
 
@@ -156,7 +156,7 @@ class SpecialTokens:
         2
         """
         size = len(text)
-        places = range(max(start, size - self._longest + 1), size)
+        places = range(max(start, size - self._longest), size)
         return next((place for place in places if text[place] in self._by_first and self._is_open(text[place:])), size)
 
     def _is_open(self, text: str) -> bool:

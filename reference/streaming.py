@@ -42,7 +42,7 @@ def parts(chunks: Iterable[str], special: SpecialTokens, compiled: regex.Pattern
         window = tail + text
         match = _LAST_FENCE.search(window) if has_fence else None
         cut = size - len(window) + fences.position(match) if match else 0
-        if cut > 0:
+        if cut:
             joined = "".join(held)
             certain += joined[:cut]
             held, size = [joined[cut:]], size - cut
