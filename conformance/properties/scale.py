@@ -172,7 +172,7 @@ def _large_tables(implementation: Implementation, effort: Effort) -> Iterator[Ro
 
 
 def _many_specials(count: int) -> Posed:
-    """Pose a table of this many special tokens, and a text of some of them, every other one with a letter after it.
+    """Pose a table of this many special tokens, and a text of some of them. What begins like one is between them.
 
     Many tokens begin with others: `<|109` with `<|10`. The rest begin with different characters. The last one contains
     the one before.
@@ -184,7 +184,7 @@ def _many_specials(count: int) -> Posed:
     model = strategies.with_ids((), special=special)
     text, right = "", list[int]()
     for number, at in enumerate(places_among(count)):
-        after = "x" * (number % 2)
+        after = "<|3<" * (number % 2)
         text += special[at] + after
         right += [model.ids[special[at].encode()], *after.encode()]
     return Question("encode", model, {"text": text}), Ids(tuple(right))
