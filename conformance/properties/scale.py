@@ -177,14 +177,14 @@ def _many_specials(count: int) -> Posed:
     Many tokens begin with others: `<|109` with `<|10`. The rest begin with different characters. The last one contains
     the one before.
     """
-    first = "<[{(#@$%&\U0001f98a!?"
+    first = "<[{(#@$%\U0001f98a&!?"
     numbers = range(count - 2)
-    special = [f"<|{one}" if one % 3 else f"{first[one // 3 % len(first)]}{one}" for one in numbers]
+    special = [f"<|{one}" if one % 4 else f"{first[one // 4 % len(first)]}{one}" for one in numbers]
     special += ["| k", "[| k]"]
     model = strategies.with_ids((), special=special)
     text, right = "", list[int]()
     for number, at in enumerate(places_among(count)):
-        after = "<|3<" * (number % 2)
+        after = "<|4<" * (number % 2)
         text += special[at] + after
         right += [model.ids[special[at].encode()], *after.encode()]
     return Question("encode", model, {"text": text}), Ids(tuple(right))
