@@ -43,14 +43,11 @@ def arguments(implementation: Implementation, question: Question) -> Verdicts:
         listed = replace(model, special_tokens=(*(model.special_tokens or ()), "<|new|>"))
         passed, as_before = (constructor_arguments(listed, {})[0] for _ in range(2))
         Instance(implementation, partial(implementation.build_from, passed)).call(accept)
-        changed = tuple(
-            f"the caller's {name} changed"
-            for name, now, was in zip(names, passed, as_before, strict=True)
-            if now != was
-        )
+        compared = zip(names, passed, as_before, strict=True)
+        changed = tuple(f"the caller's {name} changed" for name, now, was in compared if now != was)
         if changed:
             asked = Question("construct", listed, {}, "with lists that the caller keeps")
-            return Mismatch(asked, Expectation((Unchanged(),)), Changed(changed))
+            yield Mismatch(asked, Expectation((Unchanged(),)), Changed(changed), clause_id="ERROR-STATE-1")
     for asked, answer in calls():
         changed = tuple(f"the caller's {name} changed" for name, was in before.items() if given[name] != was)
         if changed:
