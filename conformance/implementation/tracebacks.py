@@ -12,6 +12,7 @@ SHOWN = 4
 """How many frames are shown, the innermost ones."""
 _LONGEST_LINE = 500
 _OUR_MODULE = "/protocol.mjs:"
+"""Marks the frames of the module that implements the protocol for JavaScript programs."""
 _PYTHON_FILE = re.compile('(?<=^File ")[^"]+')
 _PACKAGE = __name__.partition(".")[0]
 _UNDER_TEST = tuple(f"{_PACKAGE}.{name}" for name in ("adapters.packages", "known_bugs", "reference"))
@@ -56,8 +57,8 @@ def remote(text: str) -> list[str]:
     if first is None:
         return lines[-SHOWN:]
     error = lines[:first][-1:]  # JavaScript and Java name the error, then the innermost frame, then its callers
-    frames = [line.removeprefix("at ") for line in lines[first:] if line.startswith("at ")]
-    theirs = [line for line in frames if _OUR_MODULE not in line] or frames
+    innermost_first = [line.removeprefix("at ") for line in lines[first:] if line.startswith("at ")]
+    theirs = [line for line in innermost_first if _OUR_MODULE not in line] or innermost_first
     return [*error, *reversed(theirs[: SHOWN - 1])]
 
 
