@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -92,6 +93,24 @@ def section(name: str, mine: Sequence[Outcome]) -> Section:
         count("known failure"),
         count("skipped"),
     )
+
+
+def skipped(outcomes: Iterable[Outcome], capabilities: Collection[str]) -> dict[str, int]:
+    """Return what the skipped tests need and do not have → the number of tests, most frequent first.
+
+    Tests of `encode` need only `encode` if that is missing, and tests of patterns only `pattern` or `train-pattern` if
+    the implementation supports none.
+    """
+
+    def missing(need: str) -> str:
+        kind = need.partition(":")[0]
+        if "encode" not in capabilities and kind in ("allowed_special", "pattern"):
+            return "encode"
+        is_pattern = kind in ("pattern", "train-pattern")
+        return kind if is_pattern and not any(name.startswith(f"{kind}:") for name in capabilities) else need
+
+    counts = Counter(missing(one.reason) for one in outcomes if one.state == "skipped")
+    return dict(sorted(counts.items(), key=lambda item: (-item[1], item[0])))
 
 
 def at_fault(outcomes: Iterable[Outcome]) -> set[str]:

@@ -22,7 +22,6 @@ from ..outcome import Outcome
 from ..run_result import BugCause, Cause, ConventionCause, ErrorCause, RunResult
 from ..terminal import causes, wording
 from ..terminal.failure import Failure, describe
-from ..terminal.summary import skipped
 
 if TYPE_CHECKING:
     from jsonschema import Draft202012Validator
@@ -70,8 +69,8 @@ def build(result: RunResult) -> Document:
         "verdicts": [{**one.plain(), "sentence": wording.verdict(one)} for one in tally.verdicts(result.outcomes)],
         "sections": [asdict(one) for one in tally.sections(result.outcomes)],
         "skipped": [
-            {"count": count, "reason": ascii_only(reason)}
-            for count, reason in skipped(result.outcomes, result.tested.capabilities)
+            {"count": count, "reason": ascii_only(wording.why_skipped(need))}
+            for need, count in tally.skipped(result.outcomes, result.tested.capabilities).items()
         ],
         "causes": [_visible(_cause(one, result)) for one in result.diagnosis.causes],
         "unexplained": list(result.diagnosis.unexplained),

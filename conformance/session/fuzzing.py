@@ -19,6 +19,7 @@ import pytest
 from bpe_conformance.fixtures.saving import write_text
 from bpe_conformance.fixtures.spec import FOLDER
 
+from ..properties.asking import as_yaml
 from ..properties.engine import Effort, Found, Property
 from ..terminal.show import counted
 
@@ -88,7 +89,8 @@ class Fuzzing:
     def ended(self, tested: Property, failure: Found | None) -> Found | None:
         """Write the counterexamples of a property as cases, print them, and return them with their files."""
         if failure is not None:
-            failure = replace(self._written(failure), more=tuple(map(self._written, failure.more)))
+            more = tuple(_written(tested, other) for other in failure.more)
+            failure = replace(_written(tested, failure), more=more)
             self._found += 1 + len(failure.more)
         if self._examples:
             self._line(f"{tested.search}: {counted(self._examples, 'example')}{self._so_far()}", last=True)
@@ -116,17 +118,18 @@ class Fuzzing:
     def _line(self, text: str, last: bool = False) -> None:
         self._write(f"\r{text:<79}" + "\n" * last if self._is_live else f"{text}\n")
 
-    def _written(self, failure: Found) -> Found:
-        if not failure.case:
-            return failure
-        name = failure.case.partition("- id: ")[2].partition("\n")[0]
-        own = f"{name}-{hashlib.sha256(failure.case.encode('utf-8')).hexdigest()[:8]}"
-        file = DIRECTORY / "cases" / f"{own}.yaml"
-        file.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copytree(FOLDER / "clauses", DIRECTORY / "clauses", dirs_exist_ok=True)
-        case = failure.case.replace(f"- id: {name}\n", f"- id: {own}\n", 1)
-        write_text(file, f"{case}\n")
-        return replace(failure, case=case, file=str(file))
+
+def _written(tested: Property, failure: Found) -> Found:
+    """Write a counterexample as a case with an id of its own, and return it with its file."""
+    if not failure.case:
+        return failure
+    own = f"{tested.id}-found-{hashlib.sha256(failure.case.encode('utf-8')).hexdigest()[:8]}"
+    case = as_yaml(failure.mismatch.asked, failure.mismatch.clause_id or tested.clause_id, own)
+    file = DIRECTORY / "cases" / f"{own}.yaml"
+    file.parent.mkdir(parents=True, exist_ok=True)
+    shutil.copytree(FOLDER / "clauses", DIRECTORY / "clauses", dirs_exist_ok=True)
+    write_text(file, f"{case}\n")
+    return replace(failure, case=case, file=str(file))
 
 
 def _past_capture(config: pytest.Config, text: str) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import textwrap
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from bpe_conformance.fixtures.one_line import ascii_only
@@ -21,16 +21,6 @@ MOST_IN_FULL = 3
 MOST_CLAUSES = 12
 LONGEST_NAME = 60
 LABEL = 14
-NO_METHOD = "the tokenizer has no "
-METHODS = ("train", "encode", "decode", "encode_iterable", "encode_batch", "decode_bytes", "save", "from_files")
-REASONS = {name: f"{NO_METHOD}{name}" for name in METHODS} | {
-    "allowed_special": "encode has no parameter allowed_special",
-    "special tokens": "the constructor rejects special tokens",
-    "special tokens in train": "train rejects special tokens",
-    "shared memory": "the suite cannot change objects in another process",
-    "new process": "Python's hash seed and locale do not apply to a program",
-}
-"""Missing capability → why its tests are skipped."""
 
 
 def failures(terminal: Any, result: RunResult, in_full: bool) -> None:
@@ -127,8 +117,8 @@ def write(terminal: Any, result: RunResult) -> None:
     for one in outcomes:
         if one.kind == "corpus":
             terminal.write_line(f"corpus        {one.test}: {'equal' if one.state == 'passed' else one.state}")
-    if reasons := list(skipped(outcomes, result.tested.capabilities)):
-        _paragraph(terminal, "skipped", "; ".join(_grouped(reasons)))
+    if reasons := list(_skipped(result)):
+        _paragraph(terminal, "skipped", "; ".join(reasons))
     for note in _notes(result):
         _paragraph(terminal, "note", note, yellow=True)
     if result.tested.conventions:
@@ -168,34 +158,16 @@ def _notes(result: RunResult) -> Iterator[str]:
         )
 
 
-def skipped(outcomes: Iterable[Outcome], capabilities: Collection[str]) -> Iterator[tuple[int, str]]:
-    """Yield each reason for skipping with its count, most frequent first; unsupported patterns count as one."""
-    reasons = Counter(_reason(one.reason, capabilities) for one in outcomes if one.state == "skipped")
-    for reason, count in sorted(reasons.items(), key=lambda item: (-item[1], item[0])):
-        yield count, reason
-
-
-def _grouped(reasons: Iterable[tuple[int, str]]) -> Iterator[str]:
-    """Yield reasons with their counts; all methods that the class does not have are one reason."""
+def _skipped(result: RunResult) -> Iterator[str]:
+    """Yield each reason for skipping with its count, most frequent first; the methods that are missing are the last."""
     methods = []
-    for count, reason in reasons:
-        if reason.startswith(NO_METHOD):
-            methods.append(f"{reason.removeprefix(NO_METHOD)} ({count})")
+    for need, count in tally.skipped(result.outcomes, result.tested.capabilities).items():
+        if need in wording.PROTOCOL:
+            methods.append(f"{need} ({count})")
         else:
-            yield f"{reason} ({count})"
+            yield f"{wording.why_skipped(need)} ({count})"
     if methods:
-        yield f"{NO_METHOD}{', no '.join(methods)}"
-
-
-def _reason(reason: str, capabilities: Collection[str]) -> str:
-    if "encode" not in capabilities and reason.partition(":")[0] in ("allowed_special", "pattern"):
-        return REASONS["encode"]
-    for kind, method in ("pattern", "the constructor"), ("train-pattern", "train"):
-        if reason == kind or reason.startswith(f"{kind}:"):
-            if not any(name.startswith(f"{kind}:") for name in capabilities):
-                return f"{method} takes no pattern"
-            return f"{method} does not take the pattern {reason.partition(':')[2]}" if ":" in reason else reason
-    return REASONS.get(reason, reason)
+        yield f"the tokenizer has no {', no '.join(methods)}"
 
 
 def _sections(outcomes: Sequence[Outcome]) -> Iterator[str]:

@@ -57,6 +57,15 @@ from . import show
 T = TypeVar("T")
 METHODS = {**CAPABILITY_OF_OP, "encode_allowed": "encode", "load": "encode", "construct": "the constructor"}
 """Operation → the method of the adapter protocol."""
+PROTOCOL = ("train", "encode", "decode", "encode_iterable", "encode_batch", "decode_bytes", "save", "from_files")
+NEEDS = {
+    "allowed_special": "encode has no parameter allowed_special",
+    "special tokens": "the constructor rejects special tokens",
+    "special tokens in train": "train rejects special tokens",
+    "shared memory": "the suite cannot change objects in another process",
+    "new process": "Python's hash seed and locale do not apply to a program",
+}
+"""What a test needs → why the suite skips it if that is missing."""
 REASONS = {
     "disallowed": "the text contains a disallowed special token",
     "size": "the vocabulary size is too small",
@@ -481,6 +490,19 @@ def dependence(found: Dependence) -> str:
             return "special tokens: each segment between special tokens alone is encoded correctly (SPECIAL)"
         case _:
             return "another failure: the same call is already incorrect by itself"
+
+
+def why_skipped(need: str) -> str:
+    """Return why the suite skips the tests with this need. If it is no capability, it is the reason itself.
+
+    >>> why_skipped("save"), why_skipped("pattern:cl100k")
+    ('the tokenizer has no save', 'the constructor does not take the pattern cl100k')
+    """
+    kind, _, name = need.partition(":")
+    if kind in ("pattern", "train-pattern"):
+        method = "train" if kind == "train-pattern" else "the constructor"
+        return f"{method} does not take the pattern {name}" if name else f"{method} takes no pattern"
+    return f"the tokenizer has no {need}" if need in PROTOCOL else NEEDS.get(need, need)
 
 
 def verdict(counts: Verdict) -> str:

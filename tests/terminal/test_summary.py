@@ -10,9 +10,10 @@ from typing import NoReturn
 import pytest
 from helpers.project import SPEC, Project
 
+from bpe_conformance import tally
 from bpe_conformance.adapters import RemoteError
 from bpe_conformance.implementation.calls import Raised
-from bpe_conformance.terminal import summary
+from bpe_conformance.outcome import Outcome
 
 
 def lines(result: pytest.RunResult, *starts: str) -> list[str]:
@@ -158,9 +159,14 @@ def test_a_model_without_cases_is_noted(project: Project) -> None:
 
 
 def test_a_class_without_encode_is_not_said_to_lack_its_parameters() -> None:
-    assert summary._reason("allowed_special", {"train"}) == "the tokenizer has no encode"
-    assert summary._reason("pattern:cl100k", {"train"}) == "the tokenizer has no encode"
-    assert summary._reason("allowed_special", {"encode"}) == "encode has no parameter allowed_special"
+    def skipped(need: str, capability: str) -> dict[str, int]:
+        one = Outcome("x", "case", "x", "skipped", None, "encoder", reason=need)
+        return tally.skipped([one, one], {capability})
+
+    assert skipped("allowed_special", "train") == skipped("pattern:cl100k", "train") == {"encode": 2}
+    assert skipped("allowed_special", "encode") == {"allowed_special": 2}
+    assert skipped("pattern:cl100k", "encode") == {"pattern": 2}
+    assert skipped("pattern:cl100k", "pattern:o200k") == {"encode": 2}
 
 
 def test_warnings_name_the_option_that_shows_them(project: Project) -> None:
