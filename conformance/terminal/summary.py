@@ -144,10 +144,12 @@ def _paragraph(terminal: Any, label: str, text: str, **style: bool) -> None:
 
 
 def _notes(result: RunResult) -> Iterator[str]:
-    """Yield the notes; only the first, if several are about the same property."""
+    """Yield the notes; only the first, if several begin with the id of the same test."""
+    tests = {one.test for one in result.outcomes}
     alike: dict[str, list[str]] = {}
     for note in sorted(result.tested.notes):
-        alike.setdefault(note.partition(":")[0] if note.startswith("law-") else note, []).append(note)
+        about = note.partition(":")[0]
+        alike.setdefault(about if about in tests else note, []).append(note)
     for first, *others in alike.values():
         yield f"{first} (a report lists {counted(len(others), 'more note')})" if others else first
     model = result.tested.model
