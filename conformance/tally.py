@@ -71,18 +71,20 @@ class Verdict:
 def sections(outcomes: Iterable[Outcome]) -> list[Section]:
     """Return the counts of each section that has an outcome, in the order of the spec."""
     every = list(outcomes)
-    return [section(name, mine) for name in SECTIONS if (mine := [one for one in every if one.section == name])]
+    return [
+        section(name, mine) for name in SECTIONS if (mine := [outcome for outcome in every if outcome.section == name])
+    ]
 
 
 def section(name: str, mine: Sequence[Outcome]) -> Section:
     """Return the counts of these outcomes, under a name."""
 
     def kept(level: str) -> Kept:
-        tested = [one for one in mine if one.level == level and one.state != "skipped"]
-        return Kept(sum(one.state == "passed" or one.stale for one in tested), len(tested))
+        tested = [outcome for outcome in mine if outcome.level == level and outcome.state != "skipped"]
+        return Kept(sum(outcome.state == "passed" or outcome.stale for outcome in tested), len(tested))
 
     def count(*states: str) -> int:
-        return sum(one.state in states and not one.stale for one in mine)
+        return sum(outcome.state in states and not outcome.stale for outcome in mine)
 
     return Section(
         name,
@@ -109,7 +111,7 @@ def skipped(outcomes: Iterable[Outcome], capabilities: Collection[str]) -> dict[
         is_pattern = kind in ("pattern", "train-pattern")
         return kind if is_pattern and not any(name.startswith(f"{kind}:") for name in capabilities) else need
 
-    counts = Counter(missing(one.reason) for one in outcomes if one.state == "skipped")
+    counts = Counter(missing(outcome.reason) for outcome in outcomes if outcome.state == "skipped")
     return dict(sorted(counts.items(), key=lambda item: (-item[1], item[0])))
 
 
@@ -119,9 +121,11 @@ def at_fault(outcomes: Iterable[Outcome]) -> set[str]:
     What depends on one of these classes counts there. What depends on another class counts in its own, so that each
     failure counts.
     """
-    failed = (one for one in outcomes if one.state in ("failed", "known failure") and not one.stale)
+    failed = (outcome for outcome in outcomes if outcome.state in ("failed", "known failure") and not outcome.stale)
     return {
-        one.conformance_class for one in failed if one.level == "must" and one.class_at_fault == one.conformance_class
+        outcome.conformance_class
+        for outcome in failed
+        if outcome.level == "must" and outcome.class_at_fault == outcome.conformance_class
     }
 
 
@@ -132,12 +136,14 @@ def verdicts(outcomes: Iterable[Outcome]) -> list[Verdict]:
     too.
     """
     every = list(outcomes)
-    tested = [one for one in every if one.state != "skipped"]
+    tested = [outcome for outcome in every if outcome.state != "skipped"]
     faulty = at_fault(tested)
-    selected = {one.conformance_class for one in every if one.kind == "case"}
-    supported = {one.conformance_class for one in tested if one.kind == "case"}
+    selected = {outcome.conformance_class for outcome in every if outcome.kind == "case"}
+    supported = {outcome.conformance_class for outcome in tested if outcome.kind == "case"}
     skipped = selected - supported
-    made = (_verdict(name, [one for one in tested if one.conformance_class == name], faulty) for name in CLASSES)
+    made = (
+        _verdict(name, [outcome for outcome in tested if outcome.conformance_class == name], faulty) for name in CLASSES
+    )
     return [verdict for verdict in made if verdict.must and (verdict.name not in skipped or verdict.word != "pass")]
 
 

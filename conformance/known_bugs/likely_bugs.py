@@ -79,21 +79,21 @@ def ranked(
     asked = set(judged)
     alike = {bug: row for bug, row in matrix.answers.items() if not row.items().isdisjoint(answers.items())}
     known = [_Compared.of(bug, row, answers, asked, clauses) for bug, row in alike.items()]
-    known = [one for one in known if one.own & one.same or not one.same.issubset(without_value)]
+    known = [row for row in known if row.own & row.same or not row.same.issubset(without_value)]
     for error in errors:
-        known = [one for one in known if not (one.same <= error and len(error - alike[one.bug].keys()) >= FEW)]
+        known = [row for row in known if not (row.same <= error and len(error - alike[row.bug].keys()) >= FEW)]
     left = set(answers if failures is None else failures)
     total = len(left)
     found: list[Likeness] = []
     while left and len(found) < MOST:
-        scores = {one.bug: one.score(left) for one in known if one.explains(left, total)}
+        scores = {row.bug: row.score(left) for row in known if row.explains(left, total)}
         if not scores:
             break
         best = max(scores.values())
-        first, *others = [one for one in known if scores.get(one.bug) == best]
+        first, *others = [row for row in known if scores.get(row.bug) == best]
         cases = first.same.intersection(left)
-        equal = [first, *(one for one in others if one.same.intersection(left) == cases)]
-        found.append(Likeness(tuple(one.bug for one in equal), cases))
+        equal = [first, *(row for row in others if row.same.intersection(left) == cases)]
+        found.append(Likeness(tuple(row.bug for row in equal), cases))
         left -= cases
     return found
 
@@ -159,13 +159,13 @@ def diagnose(outcomes: Sequence[Outcome], cases: Iterable[Case], declared: Mappi
         declared: the value of every convention of the implementation.
     """
     golden = {case.id: case for case in cases}
-    tested = [one for one in outcomes if one.state != "skipped" and one.clause is not None]
+    tested = [outcome for outcome in outcomes if outcome.state != "skipped" and outcome.clause is not None]
     for state in ("failed", "warning"):
-        failing = [one for one in tested if one.state == state and one.mismatch is not None]
+        failing = [outcome for outcome in tested if outcome.state == state and outcome.mismatch is not None]
         if failing:
-            causes = _causes(failing, [one for one in tested if one.test in golden], golden, declared)
+            causes = _causes(failing, [outcome for outcome in tested if outcome.test in golden], golden, declared)
             causes.sort(key=lambda cause: -len(cause.tests))  # stable: a convention stays before a bug
-            return Diagnosis(tuple(causes), tuple(one.test for one in failing), state == "warning")
+            return Diagnosis(tuple(causes), tuple(outcome.test for outcome in failing), state == "warning")
     return Diagnosis()
 
 
@@ -181,7 +181,7 @@ def _causes(
     failing: Sequence[Outcome], tested: Sequence[Outcome], golden: Mapping[str, Case], declared: Mapping[str, str]
 ) -> list[Cause]:
     """Return conventions, then bugs, then errors. Each explains failures that none before it explains."""
-    left = {one.test: one for one in failing}
+    left = {outcome.test: outcome for outcome in failing}
     groups: list[_Group] = []
 
     def add(group: _Group) -> None:
@@ -189,22 +189,37 @@ def _causes(
         for test in group.tests:
             del left[test]
 
-    answers = {one.test: one.fingerprint for one in tested if one.state != "passed" and one.mismatch is not None}
+    answers = {
+        outcome.test: outcome.fingerprint
+        for outcome in tested
+        if outcome.state != "passed" and outcome.mismatch is not None
+    }
     bugs = {bug.id: bug for bug in known_bugs()}
     clauses = {name: case.clause.id for name, case in golden.items()} | {bug.id: bug.clause for bug in bugs.values()}
-    known = declared_bugs.with_trainings(matrix.read(), answers, [golden[one.test] for one in tested], declared)
-    without_value = {one.test for one in tested if one.mismatch and isinstance(one.mismatch.answer, _NO_VALUE)}
-    errors = [{one.test for one in alike} for alike in _by_error(one for one in tested if one.test in answers)]
+    known = declared_bugs.with_trainings(matrix.read(), answers, [golden[outcome.test] for outcome in tested], declared)
+    without_value = {
+        outcome.test for outcome in tested if outcome.mismatch and isinstance(outcome.mismatch.answer, _NO_VALUE)
+    }
+    errors = [
+        {outcome.test for outcome in alike}
+        for alike in _by_error(outcome for outcome in tested if outcome.test in answers)
+    ]
     likely = partial(
-        ranked, answers, [one.test for one in tested], known, clauses, without_value=without_value, errors=errors
+        ranked,
+        answers,
+        [outcome.test for outcome in tested],
+        known,
+        clauses,
+        without_value=without_value,
+        errors=errors,
     )
     found = likely(left.keys() & golden)
-    voted = _conventions([one for one in failing if one.test in golden], tested, golden, declared)
+    voted = _conventions([outcome for outcome in failing if outcome.test in golden], tested, golden, declared)
     for conventions, tests, against in voted:
         explains = partial(_is_correct_under, dict(conventions), {**declared, **dict(conventions)})
         every = {*tests, *_explained(left.values(), explains)} & left.keys()
         cases = every & golden.keys()
-        if every and not any(one.cases > cases or (against and one.cases >= cases) for one in found):
+        if every and not any(likeness.cases > cases or (against and likeness.cases >= cases) for likeness in found):
             add(_Group(ConventionCause(conventions, ()), every))
     for likeness in likely(left.keys() & golden) if groups else found:
         named = [bugs[bug] for bug in likeness.bugs]
@@ -215,14 +230,17 @@ def _causes(
     replayed = [(group, bugs[group.cause.bugs[0].id]) for group in groups if isinstance(group.cause, BugCause)]
     for replays in (_answers_alike, _answers_incorrectly):
         for group, bug in replayed:
-            others = [one for one in left.values() if one.test not in golden]
-            others += [one for one in left.values() if one.test in golden and one.depends][:MOST_REPLAYED]
+            others = [outcome for outcome in left.values() if outcome.test not in golden]
+            others += [outcome for outcome in left.values() if outcome.test in golden and outcome.depends][
+                :MOST_REPLAYED
+            ]
             follow = _explained(others, partial(replays, Implementation(bug.id, declared_bugs.target(bug, declared))))
             group.tests.update(follow)
             for test in follow:
                 del left[test]
     causes: list[Cause] = [
-        replace(group.cause, tests=tuple(one.test for one in failing if one.test in group.tests)) for group in groups
+        replace(group.cause, tests=tuple(outcome.test for outcome in failing if outcome.test in group.tests))
+        for group in groups
     ]
     return [*causes, *same_errors(list(left.values()), len(failing))]
 
@@ -242,12 +260,12 @@ def _with_open_ties(
     order of a dict that changes during training answers some cases as a bug does that takes the pair counted first.
     """
     others = {test for group in groups if not _is_about_ties(group.cause) for test in group.tests}
-    trainings = [one for one in failing if _is_training(one) and one.test not in others]
-    if declared["tie_break"] == "unspecified" or not any(one.test in left for one in trainings):
+    trainings = [outcome for outcome in failing if _is_training(outcome) and outcome.test not in others]
+    if declared["tie_break"] == "unspecified" or not any(outcome.test in left for outcome in trainings):
         return groups
-    fits: dict[str, bool | None] = {one.test: _fits_open_ties(one, declared) for one in trainings}
+    fits: dict[str, bool | None] = {outcome.test: _fits_open_ties(outcome, declared) for outcome in trainings}
     fitting = {test for test, fit in fits.items() if fit}
-    ties = {one.test for one in tested if one.clause is not None and one.clause.id == "TRAIN-TIE-1"}
+    ties = {outcome.test for outcome in tested if outcome.clause is not None and outcome.clause.id == "TRAIN-TIE-1"}
     if len(fitting & ties) < OPEN_TIES * len(ties):
         return groups
     new = len(fitting & left.keys())
@@ -265,18 +283,22 @@ def _is_about_ties(cause: BugCause | ConventionCause) -> bool:
     return isinstance(cause, BugCause) or [name for name, _ in cause.conventions] == ["tie_break"]
 
 
-def _is_training(one: Outcome) -> bool:
-    return one.mismatch is not None and one.mismatch.asked.operation == "train" and not one.mismatch.asked.context
+def _is_training(outcome: Outcome) -> bool:
+    return (
+        outcome.mismatch is not None
+        and outcome.mismatch.asked.operation == "train"
+        and not outcome.mismatch.asked.context
+    )
 
 
-def _fits_open_ties(one: Outcome, declared: Mapping[str, str]) -> bool | None:
-    assert one.mismatch is not None
-    assert one.clause is not None
-    return is_correct_up_to_ties(as_case(one.mismatch.asked, one.clause.id), one.mismatch, declared)
+def _fits_open_ties(outcome: Outcome, declared: Mapping[str, str]) -> bool | None:
+    assert outcome.mismatch is not None
+    assert outcome.clause is not None
+    return is_correct_up_to_ties(as_case(outcome.mismatch.asked, outcome.clause.id), outcome.mismatch, declared)
 
 
 def _explained(others: Iterable[Outcome], explains: Callable[[Mismatch], bool]) -> list[str]:
-    return [one.test for one in others if one.mismatch is not None and explains(one.mismatch)]
+    return [outcome.test for outcome in others if outcome.mismatch is not None and explains(outcome.mismatch)]
 
 
 def _is_correct_under(changed: Mapping[str, str], conventions: Mapping[str, str], mismatch: Mismatch) -> bool:
@@ -346,15 +368,15 @@ def _conventions(
     the expected one, and those that pass although it asks for another answer.
     """
     votes: Counter[tuple[tuple[str, str], ...]] = Counter()
-    for one in failing:
-        assert one.mismatch is not None
-        votes.update(one.mismatch.conventions)
-    left = {one.test for one in failing}
+    for outcome in failing:
+        assert outcome.mismatch is not None
+        votes.update(outcome.mismatch.conventions)
+    left = {outcome.test for outcome in failing}
     for conventions, _ in sorted(votes.items(), key=lambda item: (-item[1], len(item[0]), item[0])):
         tests = [
-            one.test
-            for one in failing
-            if one.test in left and one.mismatch is not None and conventions in one.mismatch.conventions
+            outcome.test
+            for outcome in failing
+            if outcome.test in left and outcome.mismatch is not None and conventions in outcome.mismatch.conventions
         ]
         against = _against(conventions, declared, tested, golden)
         if len(tests) >= FEWEST_FOR_CONVENTION and len(tests) > against:
@@ -370,9 +392,9 @@ def _against(
 ) -> int:
     """Return how many tests that pass would fail under these conventions."""
     against = 0
-    for one in tested:
-        case = golden[one.test]
-        if one.state == "passed" and "by_convention" in case.expect:
+    for outcome in tested:
+        case = golden[outcome.test]
+        if outcome.state == "passed" and "by_convention" in case.expect:
             values = [_value(case, conventions) for conventions in (declared, {**declared, **dict(changed)})]
             against += None not in values and values[0] != values[1]
     return against
@@ -390,17 +412,17 @@ def same_errors(left: Sequence[Outcome], total: int) -> list[ErrorCause]:
         error = _error(alike[0])
         assert error is not None
         place = error.traceback[-1] if error.traceback else ""
-        causes.append(ErrorCause(error.message, place, tuple(one.test for one in alike)))
+        causes.append(ErrorCause(error.message, place, tuple(outcome.test for outcome in alike)))
     return causes
 
 
 def _by_error(outcomes: Iterable[Outcome]) -> Collection[list[Outcome]]:
     """Group the outcomes that raise an error, by its type and line or, if no line is known, its message."""
     groups: dict[tuple[str, str], list[Outcome]] = {}
-    for one in outcomes:
-        if (error := _error(one)) is not None:
+    for outcome in outcomes:
+        if (error := _error(outcome)) is not None:
             place = error.traceback[-1] if error.traceback else error.message
-            groups.setdefault((error.kind, place), []).append(one)
+            groups.setdefault((error.kind, place), []).append(outcome)
     return groups.values()
 
 

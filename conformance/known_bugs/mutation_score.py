@@ -134,7 +134,7 @@ def blame(matrix: Matrix) -> Blame:
     for bug, likely in causes.items():
         failing = matrix.answers[bug]
         example = (
-            next((own[one] for one in likely[0].bugs if own[one] in map(clause_of.get, likely[0].cases)), "")
+            next((own[name] for name in likely[0].bugs if own[name] in map(clause_of.get, likely[0].cases)), "")
             if likely
             else ""
         )
@@ -144,7 +144,7 @@ def blame(matrix: Matrix) -> Blame:
         apart = {case for case in musts.intersection(failing) if clause_of[case] != own[bug]}
         apart -= matrix.dependent.get(bug, frozenset())
         others.append(len(apart))
-        unexplained.append(len(apart.difference(*(one.cases for one in likely))))
+        unexplained.append(len(apart.difference(*(likeness.cases for likeness in likely))))
     named = sum(bool(likely) and bug in likely[0].bugs for bug, likely in causes.items())
     return Blame(len(causes), named, shown, first, tuple(others), tuple(unexplained))
 
@@ -171,7 +171,9 @@ def classes(matrix: Matrix) -> dict[str, Classes]:
 def _classes(bug: KnownBug, matrix: Matrix, musts: Mapping[str, Case]) -> Classes:
     failing = musts.keys() & (matrix.answers.get(bug.id) or {matrix.varying.get(bug.id, "")})
     if not failing:
-        shown = {one.conformance_class for name, one in _bound().items() if name == matrix.properties.get(bug.id)}
+        shown = {
+            property_.conformance_class for name, property_ in _bound().items() if name == matrix.properties.get(bug.id)
+        }
         return Classes(frozenset(shown), frozenset(shown))
     dependent = matrix.dependent.get(bug.id, frozenset())
     # what depends on another part depends on `encode` or on the constructor
@@ -186,7 +188,7 @@ def _classes(bug: KnownBug, matrix: Matrix, musts: Mapping[str, Case]) -> Classe
 def cases_without_bug(file: Path = CASES_WITHOUT_BUG) -> dict[str, str]:
     """Return the golden cases that are kept although they catch no known bug, each with the reason."""
     documents = list(read_documents(file))
-    return {case: one["reason"] for document in documents for one in document.value for case in one["cases"]}
+    return {case: entry["reason"] for document in documents for entry in document.value for case in entry["cases"]}
 
 
 def gaps(matrix: Matrix, spec: Spec, reasons: Mapping[str, str]) -> Iterator[str]:
@@ -232,9 +234,9 @@ def listed(matrix: Matrix) -> Iterator[str]:
     yield "properties"
     first = Counter(matrix.properties.values())
     only = Counter(matrix.properties[bug] for bug, answers in matrix.answers.items() if not answers)
-    for one in _bound().values():
-        more = f", of which {only[one.id]} by no golden case" if only[one.id] else ""
-        yield f"  {one.id:<24}{one.clause_id:<22}first to catch {first[one.id]}{more}"
+    for property_ in _bound().values():
+        more = f", of which {only[property_.id]} by no golden case" if only[property_.id] else ""
+        yield f"  {property_.id:<24}{property_.clause_id:<22}first to catch {first[property_.id]}{more}"
 
 
 def totals(matrix: Matrix, spec: Spec, reasons: Mapping[str, str]) -> Iterator[str]:
@@ -260,12 +262,14 @@ def totals(matrix: Matrix, spec: Spec, reasons: Mapping[str, str]) -> Iterator[s
 
 def _classes_blamed(matrix: Matrix) -> Iterator[str]:
     every = classes(matrix)
-    fair = sum(one.failed <= one.wrong for one in every.values())
-    several = [f"{bug} ({', '.join(sorted(one.wrong))})" for bug, one in every.items() if len(one.wrong) > 1]
+    fair = sum(verdict.failed <= verdict.wrong for verdict in every.values())
+    several = [
+        f"{bug} ({', '.join(sorted(verdict.wrong))})" for bug, verdict in every.items() if len(verdict.wrong) > 1
+    ]
     yield f"fail no other class          {fair} of {len(every)} fail only classes in which they are incorrect"
     for title, bugs in (
         ("wrong in several classes", several),
-        ("blamed in other classes", [bug for bug, one in every.items() if not one.failed <= one.wrong]),
+        ("blamed in other classes", [bug for bug, verdict in every.items() if not verdict.failed <= verdict.wrong]),
     ):
         if bugs:
             yield f"{title:<29}{'; '.join(bugs)}"
@@ -276,11 +280,11 @@ def _classes_blamed(matrix: Matrix) -> Iterator[str]:
 
 @lru_cache(maxsize=1)
 def _bound() -> dict[str, Property]:
-    return {one.id: one for one in bind(installed_spec().clauses)}
+    return {property_.id: property_ for property_ in bind(installed_spec().clauses)}
 
 
 def _implementation(bug: str) -> Implementation:
-    target = next(one.target for one in known_bugs() if one.id == bug)
+    target = next(known.target for known in known_bugs() if known.id == bug)
     return Implementation(bug, target)
 
 
@@ -289,21 +293,21 @@ def _answers(bug: str, only: Collection[str] | None = None) -> tuple[Answers, se
     implementation = _implementation(bug)
     cases = {case.id: case for case in installed_spec().cases if only is None or case.id in only}
     found = _mismatches(cases.values(), implementation)
-    explained = {name: dependence.explained(cases[name], one, implementation) for name, one in found.items()}
+    explained = {name: dependence.explained(cases[name], mismatch, implementation) for name, mismatch in found.items()}
     return (
-        {name: one.fingerprint for name, one in found.items()},
-        {name for name, one in explained.items() if one.depends_on is not None},
+        {name: mismatch.fingerprint for name, mismatch in found.items()},
+        {name for name, mismatch in explained.items() if mismatch.depends_on is not None},
     )
 
 
 def _some_answers(job: tuple[str, Collection[str], Answers]) -> Answers:
     cases = [case for case in installed_spec().cases if case.id in job[1]]
-    return {case: one.fingerprint for case, one in _mismatches(cases, _implementation(job[0])).items()}
+    return {case: mismatch.fingerprint for case, mismatch in _mismatches(cases, _implementation(job[0])).items()}
 
 
 def _mismatches(cases: Iterable[Case], implementation: Implementation) -> dict[str, Mismatch]:
     found = {case.id: mismatch for case in cases if (mismatch := _judged(case, implementation)) is not None}
-    return {case: one for case, one in found.items() if not _timed_out(one)}
+    return {case: mismatch for case, mismatch in found.items() if not _timed_out(mismatch)}
 
 
 def _timed_out(mismatch: Mismatch) -> bool:
@@ -319,8 +323,8 @@ def _judged(case: Case, implementation: Implementation) -> Mismatch | None:
 
 def _property(bug: str, seed: int | None = None) -> str:
     implementation = _implementation(bug)
-    tested = (one for one in _bound().values() if not property_skip_reason(one, implementation))
-    return next((one.id for one in tested if _breaks(one, implementation, seed)), "")
+    tested = (property_ for property_ in _bound().values() if not property_skip_reason(property_, implementation))
+    return next((property_.id for property_ in tested if _breaks(property_, implementation, seed)), "")
 
 
 def _breaks(tested: Property, implementation: Implementation, seed: int | None) -> bool:

@@ -42,7 +42,7 @@ class ReportError(ValueError):
 
 def build(result: RunResult) -> Document:
     """Return the document of a run."""
-    named = {one.clause.id for one in result.outcomes if one.clause is not None}
+    named = {outcome.clause.id for outcome in result.outcomes if outcome.clause is not None}
     tested = result.tested
     return {
         "format": FORMAT,
@@ -66,13 +66,15 @@ def build(result: RunResult) -> Document:
             "part": ascii_only(result.part),
             "exit": result.exit_status,
         },
-        "verdicts": [{**one.plain(), "sentence": wording.verdict(one)} for one in tally.verdicts(result.outcomes)],
-        "sections": [asdict(one) for one in tally.sections(result.outcomes)],
+        "verdicts": [
+            {**verdict.plain(), "sentence": wording.verdict(verdict)} for verdict in tally.verdicts(result.outcomes)
+        ],
+        "sections": [asdict(section) for section in tally.sections(result.outcomes)],
         "skipped": [
             {"count": count, "reason": ascii_only(wording.why_skipped(need))}
             for need, count in tally.skipped(result.outcomes, result.tested.capabilities).items()
         ],
-        "causes": [_visible(_cause(one, result)) for one in result.diagnosis.causes],
+        "causes": [_visible(_cause(cause, result)) for cause in result.diagnosis.causes],
         "unexplained": list(result.diagnosis.unexplained),
         "passes_alone": result.diagnosis.passes_alone,
         "next": ascii_only(_next(result)),
@@ -81,7 +83,7 @@ def build(result: RunResult) -> Document:
             for clause in result.clauses.values()
             if clause.id in named
         ],
-        "results": [_result(one, result) for one in result.outcomes],
+        "results": [_result(outcome, result) for outcome in result.outcomes],
     }
 
 
@@ -105,7 +107,7 @@ def _cause(cause: Cause, result: RunResult) -> dict[str, Any]:
     own = {"name": causes.name(cause), "tests": list(cause.tests), "smallest": causes.example(cause, result).test}
     match cause:
         case BugCause(bugs):
-            return {"kind": "bug", **own, "bugs": [asdict(one) for one in bugs]}
+            return {"kind": "bug", **own, "bugs": [asdict(bug) for bug in bugs]}
         case ConventionCause(pairs):
             return {"kind": "convention", **own, "conventions": dict(pairs), "declare": causes.conventions(cause)}
         case ErrorCause(message, place):
@@ -161,8 +163,8 @@ def spec_fingerprint(directory: Path) -> str:
 
 def explained(document: Document, cause: Mapping[str, Any]) -> str:
     """Return how much a cause explains, in words: "explains 3 of 4 failures"."""
-    total = sum(len(one["tests"]) for one in document["causes"]) + len(document["unexplained"])
-    warnings = all(one["state"] == "warning" for one in document["results"] if one["id"] in cause["tests"])
+    total = sum(len(cause["tests"]) for cause in document["causes"]) + len(document["unexplained"])
+    warnings = all(result["state"] == "warning" for result in document["results"] if result["id"] in cause["tests"])
     return f"explains {len(cause['tests'])} of {total} {'warning' if warnings else 'failure'}{'s' * (total != 1)}"
 
 
@@ -195,7 +197,7 @@ def read(file: Path) -> Document:
     if wrong is not None:
         where = ".".join(map(str, wrong.absolute_path)) or "document"
         raise ReportError(f"{file}: {one_line(f'{where}: {wrong.message}')}")
-    failed = {one["id"] for one in document["results"] if "failure" in one}
+    failed = {result["id"] for result in document["results"] if "failure" in result}
     for number, cause in enumerate(document["causes"]):
         if cause["smallest"] not in failed:
             shown = one_line(ascii(cause["smallest"]))[:80]

@@ -34,13 +34,13 @@ def table(documents: Sequence[Document], findings: Sequence[Mapping[str, Any]]) 
         ["implementation", "version", *CLASSES, "conventions declared, model", *(["findings"] if findings else [])],
         (
             [
-                _code(one["adapter"]["name"]),
-                _plain(one["adapter"]["version"]) or "-",
-                *(_cell(one, name) for name in CLASSES),
-                ", ".join(filter(None, [_conventions(one), _model(one)])) or "-",
-                *([_count(one, findings)] if findings else []),
+                _code(document["adapter"]["name"]),
+                _plain(document["adapter"]["version"]) or "-",
+                *(_cell(document, name) for name in CLASSES),
+                ", ".join(filter(None, [_conventions(document), _model(document)])) or "-",
+                *([_count(document, findings)] if findings else []),
             ]
-            for one in documents
+            for document in documents
         ),
     )
 
@@ -81,8 +81,8 @@ def matrix(
         findings: plain mappings with adapter, package, clause, verdict, input, expected, got, why, source, also (the
             clauses that fail for the same reason) and script (the file that shows it, or "").
     """
-    suites = sorted({(one["suite"]["version"], one["suite"]["spec"]) for one in documents})
-    days = sorted({one["created"][:10] for one in documents})
+    suites = sorted({(document["suite"]["version"], document["suite"]["spec"]) for document in documents})
+    days = sorted({document["created"][:10] for document in documents})
     lines = ["# Implementations of byte-level BPE, tested", ""]
     lines += [
         f"bpe-conformance {', '.join(f'{version} (spec {spec})' for version, spec in suites)}; "
@@ -106,18 +106,18 @@ def matrix(
 
 def found(findings: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     """Yield the lines of a list of findings, by implementation."""
-    for adapter in dict.fromkeys(one["adapter"] for one in findings):
-        mine = [one for one in findings if one["adapter"] == adapter]
-        packages = ", ".join(dict.fromkeys(_plain(one["package"]) for one in mine))
+    for adapter in dict.fromkeys(finding["adapter"] for finding in findings):
+        mine = [finding for finding in findings if finding["adapter"] == adapter]
+        packages = ", ".join(dict.fromkeys(_plain(finding["package"]) for finding in mine))
         yield f"### {_plain(adapter)} ({packages})"
         yield ""
-        for one in mine:
-            source = f" ({_plain(one['source'])})" if one["source"] else ""
-            source += f" Also: {', '.join(one['also'])}." if one["also"] else ""
-            source += f" [Script]({SCRIPTS}/{one['script']})" if one["script"] else ""
+        for finding in mine:
+            source = f" ({_plain(finding['source'])})" if finding["source"] else ""
+            source += f" Also: {', '.join(finding['also'])}." if finding["also"] else ""
+            source += f" [Script]({SCRIPTS}/{finding['script']})" if finding["script"] else ""
             yield (
-                f"- **{one['verdict']}** {one['clause']}: {_code(one['input'])} gives {_code(one['got'])}, "
-                f"expected {_code(one['expected'])}. {_plain(one['why'])}{source}"
+                f"- **{finding['verdict']}** {finding['clause']}: {_code(finding['input'])} gives "
+                f"{_code(finding['got'])}, expected {_code(finding['expected'])}. {_plain(finding['why'])}{source}"
             )
         yield ""
 

@@ -68,7 +68,7 @@ class Run(Setup):
     def sections(self) -> dict[str, str]:
         """Test → the section of its clause."""
         entries: list[Entry] = [*self.cases, *self.properties]
-        return {one.id: one.clause.section for one in entries}
+        return {entry.id: entry.clause.section for entry in entries}
 
     # pytest hooks
 
@@ -160,7 +160,7 @@ class Run(Setup):
         self.missing = () if stopped else tuple(sorted(self.expected - set(self.outcomes)))
         if self.missing or self._count_undisturbed():
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
-        elif status == pytest.ExitCode.OK and all(one.state == "skipped" for one in self.outcomes.values()):
+        elif status == pytest.ExitCode.OK and all(outcome.state == "skipped" for outcome in self.outcomes.values()):
             session.exitstatus = pytest.ExitCode.NO_TESTS_COLLECTED
         self.diagnosis = self._diagnosed()
         self.diagnosis = replace(self.diagnosis, passes_alone=self._passes_alone())
@@ -183,7 +183,7 @@ class Run(Setup):
             self.implementation.note(
                 f"the suite itself failed while it searched for causes; please report this: {position}"
             )
-            return Diagnosis((), tuple(one.test for one in self._in_order() if one.state == "failed"))
+            return Diagnosis((), tuple(outcome.test for outcome in self._in_order() if outcome.state == "failed"))
 
     def _count_undisturbed(self) -> bool:
         """Count properties that were skipped because of another failure, if no such failure counts."""
@@ -208,8 +208,8 @@ class Run(Setup):
         if (terminal := self.config.pluginmanager.getplugin("terminalreporter")) is None or not tests:
             return
         skipped = terminal.stats.get("skipped", [])
-        moved = [one for one in skipped if _test_of(one) in tests]
-        terminal.stats["skipped"] = [one for one in skipped if one not in moved]
+        moved = [report for report in skipped if _test_of(report) in tests]
+        terminal.stats["skipped"] = [report for report in skipped if report not in moved]
         terminal.stats.setdefault("failed", []).extend(moved)
 
     def _take_over_failures(self) -> None:
@@ -217,7 +217,7 @@ class Run(Setup):
         terminal = self.config.pluginmanager.getplugin("terminalreporter")
         if terminal is None:
             return
-        failed = [one for category in ("failed", "error") for one in terminal.stats.get(category, [])]
+        failed = [report for category in ("failed", "error") for report in terminal.stats.get(category, [])]
         for report in failed:
             if hasattr(report, "bpe"):
                 report.longrepr = describe_failure(self.outcomes[_test_of(report)], self.command, self.diagnosis)
@@ -307,7 +307,7 @@ class Run(Setup):
     def _programs(self) -> Path | None:
         """Return a directory of pytest's cache, if anything failed."""
         cache = getattr(self.config, "cache", None)
-        if cache is None or all(one.mismatch is None for one in self.outcomes.values()):
+        if cache is None or all(outcome.mismatch is None for outcome in self.outcomes.values()):
             return None
         try:
             return Path(cache.mkdir("bpe-conformance"))

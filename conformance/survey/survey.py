@@ -42,8 +42,9 @@ class Tested:
         if self.report is None:
             return f"{self.name:<28} NOT TESTED: {self.problem}"
         verdicts = [
-            f"{one['class']} {one['verdict']}" + (f" {broken}/{one['must']}" if (broken := _broken(one)) else "")
-            for one in self.report["verdicts"]
+            f"{verdict['class']} {verdict['verdict']}"
+            + (f" {broken}/{verdict['must']}" if (broken := _broken(verdict)) else "")
+            for verdict in self.report["verdicts"]
         ]
         return f"{self.name:<28} {self.report['adapter']['version']:<12} {', '.join(verdicts) or 'nothing was tested'}"
 
@@ -73,7 +74,7 @@ class Survey:
         """Yield each implementation as its run ends."""
         reports = self.folder / "reports"
         reports.mkdir(parents=True, exist_ok=True)
-        files = [reports / f"{name}.json" for name in _file_names([one.name for one in asked])]
+        files = [reports / f"{name}.json" for name in _file_names([implementation.name for implementation in asked])]
         pool = ThreadPoolExecutor(max_workers=self.jobs)
         try:
             for done in as_completed([pool.submit(self._tested, *row) for row in zip(asked, files, strict=True)]):
@@ -182,9 +183,9 @@ def _file_names(names: Sequence[str]) -> list[str]:
     found: list[str] = []
     for name in names:
         first = re.sub(r"[^A-Za-z0-9._-]+", "-", name)[:80].strip("-.") or "report"
-        taken = {one.lower() for one in found}
+        taken = {name.lower() for name in found}
         further = (f"{first}-{number}" for number in count(2))
-        found.append(next(one for one in chain([first], further) if one.lower() not in taken))
+        found.append(next(name for name in chain([first], further) if name.lower() not in taken))
     return found
 
 
@@ -196,10 +197,12 @@ def write(folder: Path, tested: Sequence[Tested]) -> list[Path]:
     """
     from ..report import markdown, page
 
-    reports = [one.report for one in tested if one.report is not None]
+    reports = [implementation.report for implementation in tested if implementation.report is not None]
     names = {report["adapter"]["name"] for report in reports}
-    found = [one.plain() for one in findings() if names & set(one.adapters)]
-    problems = {one.name: one.problem for one in tested if one.report is None}
+    found = [finding.plain() for finding in findings() if names & set(finding.adapters)]
+    problems = {
+        implementation.name: implementation.problem for implementation in tested if implementation.report is None
+    }
     files = {
         folder / "index.html": page.text(reports, found),
         folder / "matrix.md": markdown.matrix(reports, found, problems),

@@ -31,22 +31,26 @@ def failures(terminal: Any, result: RunResult, in_full: bool) -> None:
         result: the run.
         in_full: whether to show every failure and warning; otherwise one of each cause, and a few without a cause.
     """
-    failed = [one for each in result.outcomes if each.state in ("failed", "error") for one in (each, *each.more)]
+    failed = [
+        outcome for each in result.outcomes if each.state in ("failed", "error") for outcome in (each, *each.more)
+    ]
     if in_full:
         if len(result.diagnosis.failing) > 1 and not result.diagnosis.warnings:
             _causes(terminal, result, examples=False)
-        warnings = [one for each in result.outcomes if each.state == "warning" for one in (each, *each.more)]
+        warnings = [outcome for each in result.outcomes if each.state == "warning" for outcome in (each, *each.more)]
         for title, outcomes in (("failures", failed), ("warnings", warnings)):
-            _in_full(terminal, title, [for_terminal(one, result, result.diagnosis) for one in outcomes])
+            _in_full(terminal, title, [for_terminal(outcome, result, result.diagnosis) for outcome in outcomes])
         return
     if not result.diagnosis.warnings:
         _causes(terminal, result, examples=True)
-    others = _of_different_clauses(one for one in failed if not one.stale and not result.diagnosis.cause_of(one.test))
-    roots = [one for one in others if not one.depends] or ([] if result.diagnosis.causes else others)
+    others = _of_different_clauses(
+        outcome for outcome in failed if not outcome.stale and not result.diagnosis.cause_of(outcome.test)
+    )
+    roots = [outcome for outcome in others if not outcome.depends] or ([] if result.diagnosis.causes else others)
     shown = roots[: max(1, MOST_IN_FULL - len(result.diagnosis.causes))]
     title = "failures without a likely cause" if result.diagnosis.causes else "failures"
-    _in_full(terminal, title, [for_terminal(one, result).brief() for one in shown])
-    for line in _hidden([one for one in others if one not in shown]):
+    _in_full(terminal, title, [for_terminal(outcome, result).brief() for outcome in shown])
+    for line in _hidden([outcome for outcome in others if outcome not in shown]):
         terminal.write_line(line)
 
 
@@ -69,8 +73,8 @@ def _in_full(terminal: Any, title: str, shown: Sequence[Failure]) -> None:
 def _of_different_clauses(outcomes: Iterable[Outcome]) -> list[Outcome]:
     """Return the outcomes: the easiest of each clause first, those that follow from others last."""
     groups = list(_by_clause(sorted(outcomes, key=causes.difficulty)).values())
-    ordered = [group[0] for group in groups] + [one for group in groups for one in group[1:]]
-    return sorted(ordered, key=lambda one: one.depends)
+    ordered = [group[0] for group in groups] + [outcome for group in groups for outcome in group[1:]]
+    return sorted(ordered, key=lambda outcome: outcome.depends)
 
 
 def _by_clause(outcomes: Iterable[Outcome]) -> dict[str, list[Outcome]]:
@@ -100,23 +104,25 @@ def write(terminal: Any, result: RunResult) -> None:
     terminal.write_sep("=", f"bpe-conformance {__version__}: {ascii_only(result.tested.spec)}")
     for line in _sections(outcomes):
         terminal.write_line(line)
-    stale = [one.test for one in outcomes if one.stale]
+    stale = [outcome.test for outcome in outcomes if outcome.stale]
     if stale:
         _paragraph(
             terminal,
             "out of date",
             f"listed as known failures, but these pass: {', '.join(stale)}; remove them from the list",
         )
-    warnings = Counter(one.clause.id for one in outcomes if one.state == "warning" and one.clause)
+    warnings = Counter(outcome.clause.id for outcome in outcomes if outcome.state == "warning" and outcome.clause)
     if warnings:
         named = [f"{clause} {count}" for clause, count in warnings.most_common(MOST_CLAUSES)]
         named += [f"{len(warnings) - MOST_CLAUSES} more clauses"] * (len(warnings) > MOST_CLAUSES)
         option = "-v instead of -q" if terminal.verbosity < 0 else "-v"
         found = counted(warnings.total(), "SHOULD test")
         _paragraph(terminal, "warnings", f"{found} failed ({', '.join(named)}); {option} shows them")
-    for one in outcomes:
-        if one.kind == "corpus":
-            terminal.write_line(f"corpus        {one.test}: {'equal' if one.state == 'passed' else one.state}")
+    for outcome in outcomes:
+        if outcome.kind == "corpus":
+            terminal.write_line(
+                f"corpus        {outcome.test}: {'equal' if outcome.state == 'passed' else outcome.state}"
+            )
     if reasons := list(_skipped(result)):
         _paragraph(terminal, "skipped", "; ".join(reasons))
     for note in _notes(result):
@@ -145,7 +151,7 @@ def _paragraph(terminal: Any, label: str, text: str, **style: bool) -> None:
 
 def _notes(result: RunResult) -> Iterator[str]:
     """Yield the notes; only the first, if several begin with the id of the same test."""
-    tests = {one.test for one in result.outcomes}
+    tests = {outcome.test for outcome in result.outcomes}
     alike: dict[str, list[str]] = {}
     for note in sorted(result.tested.notes):
         about = note.partition(":")[0]
@@ -174,11 +180,11 @@ def _skipped(result: RunResult) -> Iterator[str]:
 
 def _sections(outcomes: Sequence[Outcome]) -> Iterator[str]:
     """Yield a row for each section with failures or warnings, and one for all sections; nothing if no test failed."""
-    broken = [one for one in tally.sections(outcomes) if one.failed or one.known or one.warnings]
-    if any(one.failed or one.known for one in broken):
+    broken = [section for section in tally.sections(outcomes) if section.failed or section.known or section.warnings]
+    if any(section.failed or section.known for section in broken):
         yield f"{'section':<10}{'MUST':>12}{'SHOULD':>12}{'failed':>10}{'warning':>10}{'known':>8}{'skipped':>10}"
         yield from map(_row, broken)
-        yield _row(tally.section("all", [one for one in outcomes if one.clause is not None]))
+        yield _row(tally.section("all", [outcome for outcome in outcomes if outcome.clause is not None]))
 
 
 def _row(section: tally.Section) -> str:
@@ -207,11 +213,14 @@ def _verdicts(terminal: Any, result: RunResult) -> None:
     """Write a line for each class that fails, and one for all that pass."""
     verdicts = tally.verdicts(result.outcomes)
     part = f" (in part: {ascii_only(result.part)})" if result.part else ""
-    passed = [one for one in verdicts if one.word == "pass"]
+    passed = [verdict for verdict in verdicts if verdict.word == "pass"]
     if passed:
         first, *others = passed
-        named = [f"{first.name} ({_kept(first)} MUST tests)", *(f"{one.name} ({_kept(one)})" for one in others)]
+        named = [
+            f"{first.name} ({_kept(first)} MUST tests)",
+            *(f"{verdict.name} ({_kept(verdict)})" for verdict in others),
+        ]
         _paragraph(terminal, "verdict", f"PASS: {', '.join(named)}{part}", green=True)
-    for one in verdicts:
-        if one.word != "pass":
-            _paragraph(terminal, "verdict", f"{one.name:<10} {wording.verdict(one)}{part}", red=True)
+    for verdict in verdicts:
+        if verdict.word != "pass":
+            _paragraph(terminal, "verdict", f"{verdict.name:<10} {wording.verdict(verdict)}{part}", red=True)

@@ -160,12 +160,12 @@ def setting(asked: Question, needed: Sequence[int], width: int) -> Iterator[tupl
     if model.special_tokens:
         shown = [_text(token) for token in model.special_tokens[:8]]
         shown += [f"{len(model.special_tokens) - 8:,} more"] * (len(model.special_tokens) > 8)
-        yield "special", show.packed([*(f"{one}," for one in shown[:-1]), shown[-1]], width, " ")
+        yield "special", show.packed([*(f"{token}," for token in shown[:-1]), shown[-1]], width, " ")
     if model.special_tokens and "text" in asked.input and asked.operation == "encode":
         segments = textbook.cut_special(asked.input["text"], model.special_tokens)
         shown = [f"special {segment!a}" if is_special else _text(segment) for segment, is_special in segments]
         if 1 < len(shown) <= MOST_CHUNKS:
-            yield "segments", show.packed([*(f"{one} |" for one in shown[:-1]), shown[-1]], width, " ")
+            yield "segments", show.packed([*(f"{segment} |" for segment in shown[:-1]), shown[-1]], width, " ")
     if model.pattern != "gpt2":
         yield "pattern", model.pattern
     files = [_file(name, value) for name, value in asked.input.items() if name in FILES]
@@ -174,7 +174,7 @@ def setting(asked: Question, needed: Sequence[int], width: int) -> Iterator[tupl
     ids = asked.input.get("ids", ()) if asked.operation in ("decode", "decode_bytes") else ()
     if ids:
         cells = [cell(index, model) for index in ids[:MOST_TOKENS]] + ["..."] * (len(ids) > MOST_TOKENS)
-        yield "tokens", show.packed([*(f"{one} |" for one in cells[:-1]), cells[-1]], width, " ")
+        yield "tokens", show.packed([*(f"{cell} |" for cell in cells[:-1]), cells[-1]], width, " ")
 
 
 def _missing(model: Model) -> list[bytes]:
@@ -219,7 +219,9 @@ def _did(mismatch: Mismatch) -> str:
 
 
 def _must_raise(mismatch: Mismatch) -> str:
-    reasons = [one.reason for one in mismatch.expected.alternatives if isinstance(one, AnyError)]
+    reasons = [
+        alternative.reason for alternative in mismatch.expected.alternatives if isinstance(alternative, AnyError)
+    ]
     if not reasons:
         return ""
     if len(reasons) < len(mismatch.expected.alternatives):
@@ -261,7 +263,7 @@ def _differs(mismatch: Mismatch) -> str:
 
 def expected_of(mismatch: Mismatch, kind: type[T]) -> T | None:
     """Return the first correct answer of this kind, if there is one."""
-    return next((one for one in mismatch.expected.alternatives if isinstance(one, kind)), None)
+    return next((alternative for alternative in mismatch.expected.alternatives if isinstance(alternative, kind)), None)
 
 
 def _rows_fact(answer: Rows, right: Rows, row: int) -> str:
@@ -414,7 +416,7 @@ def training_pointer(mismatch: Mismatch, where: TrainingDivergence) -> str:
 
 def expectation(mismatch: Mismatch) -> str:
     """Return the correct answer in one line."""
-    return ", or ".join(acceptable(one, mismatch) for one in mismatch.expected.alternatives)
+    return ", or ".join(acceptable(alternative, mismatch) for alternative in mismatch.expected.alternatives)
 
 
 def answer(mismatch: Mismatch) -> str:

@@ -95,7 +95,7 @@ class Implementation:
     @property
     def causes(self) -> Iterator[Row]:
         """Yield the likely causes, each with what it explains, the bugs to show, and its smallest failing test."""
-        results = {one["id"]: one for one in self.document["results"]}
+        results = {result["id"]: result for result in self.document["results"]}
         for cause in self.document["causes"]:
             yield {
                 **cause,
@@ -114,11 +114,11 @@ class Implementation:
 
     def verdict(self, name: str) -> Row | None:
         """Return the verdict for a conformance class."""
-        return next((one for one in self.document["verdicts"] if one["class"] == name), None)
+        return next((verdict for verdict in self.document["verdicts"] if verdict["class"] == name), None)
 
     def untested(self, name: str) -> str:
         """Return why there is no verdict on a conformance class: skipped, or not tested."""
-        states = {one["state"] for one in self.document["results"] if one["class"] == name}
+        states = {result["state"] for result in self.document["results"] if result["class"] == name}
         return "skipped" if states == {"skipped"} else "not tested"
 
     @property
@@ -132,14 +132,14 @@ class Implementation:
     def broken(self) -> Iterator[tuple[str, list[Row]]]:
         """Yield each state other than passed, with its results."""
         for state in BROKEN:
-            found = [one for one in self.document["results"] if one["state"] == state]
+            found = [result for result in self.document["results"] if result["state"] == state]
             if found:
                 yield state, found
 
     @property
     def found(self) -> list[tuple[str, int]]:
         """How many findings there are of each verdict."""
-        counts = Counter(str(one.get("verdict")) for one in self.findings)
+        counts = Counter(str(finding.get("verdict")) for finding in self.findings)
         return [(name, counts[name]) for name in (*FINDINGS, *sorted(counts.keys() - set(FINDINGS))) if counts[name]]
 
 
@@ -192,12 +192,12 @@ class Page:
     @property
     def findings(self) -> bool:
         """Whether there are findings."""
-        return any(one.findings for one in self.implementations)
+        return any(implementation.findings for implementation in self.implementations)
 
     @property
     def levels(self) -> list[str]:
         """The levels that clauses have."""
-        return [level for level in LEVELS if any(one["level"] == level for one in self.clauses)]
+        return [level for level in LEVELS if any(clause["level"] == level for clause in self.clauses)]
 
     @property
     def clauses(self) -> list[Row]:
@@ -207,14 +207,17 @@ class Page:
 
 def page(documents: Sequence[Document], findings: Sequence[Row]) -> Page:
     """Return the contents of the page for `documents` and `findings`."""
-    implementations = _implementations([visible(one) for one in documents], [visible(dict(one)) for one in findings])
-    suites = {(one.document["suite"]["version"], one.document["suite"]["spec"]) for one in implementations}
+    documents = [visible(document) for document in documents]
+    implementations = _implementations(documents, [visible(dict(finding)) for finding in findings])
+    suites = {(document["suite"]["version"], document["suite"]["spec"]) for document in documents}
     states: list[Mapping[str, Counter[str]]] = []
     clauses: dict[str, Row] = {}
-    for one in implementations:
-        clauses |= {clause["id"]: clause for clause in one.document["clauses"] if clause["id"] not in clauses}
+    for implementation in implementations:
+        clauses |= {
+            clause["id"]: clause for clause in implementation.document["clauses"] if clause["id"] not in clauses
+        }
         mine: dict[str, Counter[str]] = defaultdict(Counter)
-        for result in one.document["results"]:
+        for result in implementation.document["results"]:
             name = clause_of(result)
             mine[name][result["state"]] += 1
             clauses.setdefault(name, _without_clause(name, result))
@@ -222,9 +225,9 @@ def page(documents: Sequence[Document], findings: Sequence[Row]) -> Page:
     return Page(
         implementations=implementations,
         sections=list(_sections(clauses, states)),
-        created=max((one.document["created"] for one in implementations), default=""),
+        created=max((document["created"] for document in documents), default=""),
         suites=[{"version": version, "spec": spec} for version, spec in sorted(suites)],
-        cases=len({one["id"] for each in implementations for one in each.document["results"]}),
+        cases=len({result["id"] for document in documents for result in document["results"]}),
         legend=[(STATES[state], state, words) for state, words in LEGEND.items()],
     )
 
@@ -242,24 +245,24 @@ def _without_clause(name: str, result: Row) -> Row:
 def _sections(clauses: Mapping[str, Row], states: Sequence[Mapping[str, Counter[str]]]) -> Iterator[SectionRows]:
     titles = {section.name: section.title for section in installed_spec().sections}
     order = {clause: place for place, clause in enumerate(installed_spec().clauses)}
-    ordered = sorted(clauses, key=lambda one: order.get(one, len(order)))
+    ordered = sorted(clauses, key=lambda clause: order.get(clause, len(order)))
     found = {clause["section"] for clause in clauses.values()}
     for name in [*(known for known in SECTIONS if known in found), *sorted(found - set(SECTIONS))]:
-        mine = [one for one in ordered if clauses[one]["section"] == name]
+        mine = [clause for clause in ordered if clauses[clause]["section"] == name]
         yield SectionRows(
             name=name,
             title=titles.get(name, "Real text" if name == CORPUS else ""),
-            clauses=[ClauseRow(clauses[one], [Cell(each[one]) for each in states]) for one in mine],
-            cells=[Cell(sum((each[one] for one in mine), Counter[str]())) for each in states],
+            clauses=[ClauseRow(clauses[clause], [Cell(each[clause]) for each in states]) for clause in mine],
+            cells=[Cell(sum((each[clause] for clause in mine), Counter[str]())) for each in states],
         )
 
 
 def _implementations(documents: Sequence[Document], findings: Sequence[Row]) -> list[Implementation]:
     found: list[Implementation] = []
-    for one in documents:
-        name = one["adapter"]["name"]
+    for document in documents:
+        name = document["adapter"]["name"]
         mine = [BLANK | dict(each) for each in findings if name in map(str.strip, each["adapter"].split(","))]
-        found.append(Implementation(_unique(one, {each.name for each in found}), one, mine))
+        found.append(Implementation(_unique(document, {each.name for each in found}), document, mine))
     return found
 
 
