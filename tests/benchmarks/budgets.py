@@ -65,6 +65,14 @@ class Naive(Tokenizer):
         return made
 '''
 
+NO_TESTS = '''"""A pytest plugin: the tests of the suite do nothing, so the run takes the time of pytest and its workers."""
+
+
+def pytest_collection_modifyitems(items):
+    for item in items:
+        item.test = lambda: None
+'''
+
 
 class Budget(NamedTuple):
     """One run of the suite.
@@ -86,7 +94,8 @@ class Budget(NamedTuple):
 
 BUDGETS: Mapping[str, Budget] = {
     "reference": Budget(8, "--adapter reference"),
-    "reference-n2": Budget(5, "--adapter reference -n 2", processes=2),
+    "reference-n2": Budget(6, "--adapter reference -n 2", processes=2),
+    "no-tests-n2": Budget(3.5, "--adapter reference -n 2 -p no_tests", processes=2),
     "repaired-class": Budget(20, "--adapter repaired:Tokenizer"),
     "naive-trainer": Budget(30, "--adapter naive:Naive"),
     "javascript": Budget(
@@ -112,12 +121,13 @@ def workload() -> float:
 
 
 def write_adapters(folder: Path) -> None:
-    """Write the first and the repaired class of docs/from-zero.md, and one with a naive trainer."""
+    """Write the first and the repaired class of docs/from-zero.md, one with a naive trainer, and the plugin."""
     page = (ROOT / "docs" / "from-zero.md").read_text("utf-8")
     first, repair = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
     head, _, tail = first.partition("    def merge(self, parts):\n")
     repaired = head + repair.partition("\n")[2] + "\n    def decode" + tail.partition("    def decode")[2]
-    for name, text in (("broken", first), ("repaired", repaired), ("naive", repaired + NAIVE)):
+    modules = {"broken": first, "repaired": repaired, "naive": repaired + NAIVE, "no_tests": NO_TESTS}
+    for name, text in modules.items():
         (folder / f"{name}.py").write_text(text, encoding="utf-8")
 
 
