@@ -495,7 +495,7 @@ def dependence(found: Dependence) -> str:
 
 
 def why_skipped(need: str) -> str:
-    """Return why the suite skips the tests with this need. If it is no capability, it is the reason itself.
+    """Return why the suite skips the tests that need this; a need that is not a capability is the reason itself.
 
     >>> why_skipped("save"), why_skipped("pattern:cl100k")
     ('the tokenizer has no save', 'the constructor does not take the pattern cl100k')

@@ -65,7 +65,7 @@ class Naive(Tokenizer):
         return made
 '''
 
-NO_TESTS = '''"""A pytest plugin: the tests of the suite do nothing, so the run takes the time of pytest and its workers."""
+NO_TESTS = '''"""A pytest plugin: the tests of the suite do nothing. The time is that of pytest and its workers."""
 
 
 def pytest_collection_modifyitems(items):
