@@ -249,9 +249,9 @@ class RunResult:
     @cached_property
     def by_test(self) -> dict[str, Outcome]:
         """Test → its outcome."""
-        return {one.test: one for one in self.outcomes}
+        return {outcome.test: outcome for outcome in self.outcomes}
 
     @property
     def tested_outcomes(self) -> list[Outcome]:
         """Those that were not skipped."""
-        return [one for one in self.outcomes if one.state != "skipped"]
+        return [outcome for outcome in self.outcomes if outcome.state != "skipped"]

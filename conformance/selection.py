@@ -101,13 +101,15 @@ def known(name: str, names: Iterable[str], what: str, listed: bool = False, see:
     every = list(names)
     if name in every:
         return
-    by_lower = {one.lower(): one for one in every}
-    near = [one for one in by_lower if name and one.startswith(f"{name.lower()}-")][:SUGGESTIONS]
-    near += [one for one in difflib.get_close_matches(name.lower(), by_lower, SUGGESTIONS) if one not in near]
+    by_lower = {known.lower(): known for known in every}
+    near = [known for known in by_lower if name and known.startswith(f"{name.lower()}-")][:SUGGESTIONS]
+    near += [known for known in difflib.get_close_matches(name.lower(), by_lower, SUGGESTIONS) if known not in near]
     near = near[:SUGGESTIONS]
-    near += [one for one in by_lower if name and name.lower() in one and one not in near][: SUGGESTIONS - len(near)]
+    near += [known for known in by_lower if name and name.lower() in known and known not in near][
+        : SUGGESTIONS - len(near)
+    ]
     if near:
-        fix = f"did you mean {' or '.join(by_lower[one] for one in near)}?"
+        fix = f"did you mean {' or '.join(by_lower[lower] for lower in near)}?"
     else:
         fix = f"choose one of {', '.join(every)}" if listed else f"see {see}"
     raise SelectionError(f"there is no {what} {name!a}; {fix}")

@@ -485,7 +485,7 @@ def _again(program: Program) -> None:
 
 def tally(results: Sequence[StepResult], spec: str) -> Iterator[str]:
     """Yield the last lines: the counts and the next step."""
-    count = {state: sum(one.state == state for one in results) for state in ("ok", "note", "FAIL", "skip")}
+    count = {state: sum(result.state == state for result in results) for state in ("ok", "note", "FAIL", "skip")}
     yield ", ".join(f"{number} {state}" for state, number in count.items() if number)
     if not count["FAIL"]:
         yield f'the program speaks the protocol; now test the tokenizer: pytest conformance --adapter "{excerpt(spec)}"'

@@ -31,7 +31,7 @@ def judge(case: Case, implementation: Implementation) -> Mismatch | None:
     model, asked = case.table, question(case)
     ids: list[int] = case.input["ids"]
     acceptable = acceptable_answers(case.expect)
-    texts = [one for one in acceptable if isinstance(one, Text)]
+    texts = [alternative for alternative in acceptable if isinstance(alternative, Text)]
     expected = Expectation(acceptable)
     tokenizer: TokenizerProxy | None = None
     answer: Answer

@@ -53,7 +53,9 @@ def _dependence(case: Case, mismatch: Mismatch, implementation: Implementation) 
         return None
     if case.op == "batch":
         return _of_batch(mismatch, model, implementation)
-    if case.op == "encode_allowed" and not any(isinstance(one, Ids) for one in mismatch.expected.alternatives):
+    if case.op == "encode_allowed" and not any(
+        isinstance(alternative, Ids) for alternative in mismatch.expected.alternatives
+    ):
         return None  # `encode` of the same text has ids
     text = whole_text(case)
     if case.op in ("stream", "load", "encode_allowed"):

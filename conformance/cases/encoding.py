@@ -78,12 +78,12 @@ def judge(
         answer = failed.answer
 
     def is_correct(alternatives: Iterable[Acceptable]) -> bool:
-        return any(_is_accepted(one, model, text, answer, spelled) for one in alternatives)
+        return any(_is_accepted(alternative, model, text, answer, spelled) for alternative in alternatives)
 
     if is_correct(acceptable):
         return None
     where = None
-    plain = next((one for one in acceptable if isinstance(one, Ids)), None)
+    plain = next((alternative for alternative in acceptable if isinstance(alternative, Ids)), None)
     if plain is not None and isinstance(answer, Ids) and not has_surrogate(text):
         splitting = case.clause.section == "SPLIT"
         where = divergence.encoding(model, text, plain.ids, answer.ids, splitting, implementation.conventions)
@@ -105,7 +105,7 @@ def judge_allowed(case: Case, implementation: Implementation) -> Mismatch | None
     others = {token.encode("utf-8") for token in {*(model.special_tokens or ())}.difference(like.special_tokens or ())}
     for number, index in enumerate(found.answer.ids):
         if model.vocab.get(index) in others:
-            byte = sum(len(model.vocab.get(one, b"")) for one in found.answer.ids[:number])
+            byte = sum(len(model.vocab.get(earlier, b"")) for earlier in found.answer.ids[:number])
             cause = SpecialToken(model.vocab[index], missed=False, allowed=False)
             return replace(found, divergence=EncodingDivergence(number, byte, cause))
     return found

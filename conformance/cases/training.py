@@ -52,7 +52,9 @@ def judge(case: Case, implementation: Implementation, stored: Case, tries_conven
     try:
         trained = implementation.train(given.text, given.vocab_size, given.special_tokens, given.pattern)
     except (CallFailed, TimedOut) as failed:
-        refused = isinstance(failed.answer, Refusal) and any(isinstance(one, AnyError) for one in acceptable)
+        refused = isinstance(failed.answer, Refusal) and any(
+            isinstance(alternative, AnyError) for alternative in acceptable
+        )
         return None if refused else Mismatch(asked, expected, failed.answer)
     answer = trained.table
     if not given.values:
@@ -80,7 +82,7 @@ def is_correct_up_to_ties(case: Case, mismatch: Mismatch, conventions: Mapping[s
     """
     up_to_ties = {**conventions, "tie_break": "unspecified"}
     given, answer = _Training(case, up_to_ties, **{"pattern": "gpt2", **mismatch.asked.input}), mismatch.answer
-    if any(isinstance(one, AnyError) for one in mismatch.expected.alternatives):
+    if any(isinstance(alternative, AnyError) for alternative in mismatch.expected.alternatives):
         return False
     if len(given.text) * given.vocab_size > MOST_COUNTED:
         return None
@@ -124,12 +126,12 @@ class _Training:
     def values(self) -> list[list[Merge] | None]:
         """The accepted lists of merges, or None if the case stores none for these conventions."""
         key = training_key(self.conventions)
-        found = [value_for(one, key) for one in self.alternatives if "error" not in one]
+        found = [value_for(alternative, key) for alternative in self.alternatives if "error" not in alternative]
         return [read_merges(value["merges"]) if value else None for value in found]
 
     def acceptable(self) -> tuple[Acceptable, ...]:
         """Return the correct results."""
-        errors = [AnyError(one["error"]) for one in self.alternatives if "error" in one]
+        errors = [AnyError(alternative["error"]) for alternative in self.alternatives if "error" in alternative]
         return (*errors, *map(self._table, self.values))
 
     def _table(self, merges: list[Merge] | None) -> Acceptable:
@@ -205,5 +207,5 @@ def _highest_counts(words: list[textbook.Word], most_merges: int, merges: Sequen
 
 
 def _first_entry(expected: Mapping[int, bytes], got: Mapping[int, bytes]) -> EntryDivergence | None:
-    index = min((one for one in {*expected, *got} if expected.get(one) != got.get(one)), default=None)
+    index = min((index for index in {*expected, *got} if expected.get(index) != got.get(index)), default=None)
     return None if index is None else EntryDivergence(index, expected.get(index), got.get(index))

@@ -82,7 +82,9 @@ def run(options: argparse.Namespace) -> int:
     try:
         _rehearse(options, formats)
         sources = [_source(name, options.errors) for name in options.files]
-        read = sum(one.stat().st_size if isinstance(one, Path) else len(one.encode("utf-8")) for one in sources)
+        read = sum(
+            source.stat().st_size if isinstance(source, Path) else len(source.encode("utf-8")) for source in sources
+        )
         with bars("") as progress:
             trained = _trained(sources, options, progress)
         seconds = time.perf_counter() - began
@@ -137,7 +139,7 @@ def _check_superbpe(options: argparse.Namespace, least: int) -> None:
 def _rehearse(options: argparse.Namespace, formats: Iterable[str]) -> None:
     """Check the options and the output directory before training: make the files of a model without merges."""
     special = SpecialTokens(options.special).tokens
-    tokens = [bytes([byte]) for byte in range(256)] + [one.encode("utf-8") for one in special]
+    tokens = [bytes([byte]) for byte in range(256)] + [token.encode("utf-8") for token in special]
     if options.vocab_size < len(tokens):
         raise CommandError(
             f"--vocab-size {options.vocab_size}: must be at least {len(tokens)}, for bytes and special tokens"
@@ -151,7 +153,7 @@ def _rehearse(options: argparse.Namespace, formats: Iterable[str]) -> None:
     files = _rendered(Model(dict(enumerate(tokens)), (), special, _encoding_pattern(options)), formats)
     for name in files:
         streams.check_other(options.files, options.folder / name)
-    for name in (one for one in TABLES if one not in files and (options.folder / one).exists()):
+    for name in (table for table in TABLES if table not in files and (options.folder / table).exists()):
         raise CommandError(f"{options.folder / name}: belongs to an earlier tokenizer; delete it, or add its --format")
     check_folder(options.folder)
 

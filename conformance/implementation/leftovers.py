@@ -67,7 +67,9 @@ def end_process(status: int) -> None:
     Such processes are killed. Where there is no SIGALRM, nothing is done.
     """
     children = multiprocessing.active_children()
-    is_waiting = children or any(not one.daemon for one in threading.enumerate() if one is not threading.main_thread())
+    is_waiting = children or any(
+        not thread.daemon for thread in threading.enumerate() if thread is not threading.main_thread()
+    )
     if not is_waiting or not time_limit.is_available():
         return
 

@@ -46,7 +46,10 @@ def frames(error: BaseException) -> list[Frame]:
         theirs = [summary for (live, _), summary in found if not is_ours(str(live.f_globals.get("__name__")))]
     except BaseException:  # reading an exception of the implementation can raise anything
         return []
-    return [Frame(f"{as_imported(one.filename)}:{one.lineno}", one.name, one.line or "") for one in theirs[-SHOWN:]]
+    return [
+        Frame(f"{as_imported(frame.filename)}:{frame.lineno}", frame.name, frame.line or "")
+        for frame in theirs[-SHOWN:]
+    ]
 
 
 def remote(text: str) -> list[str]:

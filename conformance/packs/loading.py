@@ -134,7 +134,7 @@ def _fits(value: Any, shape: Any) -> bool:
             of one for each, a constant, or a check.
     """
     if isinstance(shape, tuple):
-        return any(_fits(value, one) for one in shape)
+        return any(_fits(value, option) for option in shape)
     if isinstance(shape, dict):
         same = isinstance(value, dict) and value.keys() == shape.keys()
         return same and all(_fits(value[name], one) for name, one in shape.items())
@@ -144,7 +144,7 @@ def _fits(value: Any, shape: Any) -> bool:
         return False
     if len(shape) > 1:
         return len(value) == len(shape) and all(map(_fits, value, shape))
-    return all(map(shape[0], value)) if callable(shape[0]) else all(_fits(one, shape[0]) for one in value)
+    return all(map(shape[0], value)) if callable(shape[0]) else all(_fits(item, shape[0]) for item in value)
 
 
 def _is_id(value: object) -> bool:

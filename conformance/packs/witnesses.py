@@ -54,8 +54,8 @@ class Agreement:
             for name, one in self.asked.items()
         ]
         lines += [f"not run   {name}: {why}" for name, why in self.not_asked.items()]
-        for reason in dict.fromkeys(one["reason"] for one in self.differs):
-            cases = [one for one in self.differs if one["reason"] == reason]
+        for reason in dict.fromkeys(row["reason"] for row in self.differs):
+            cases = [row for row in self.differs if row["reason"] == reason]
             lines.append(f"differs   {cases[0]['engine']} in {len(cases)} cases: {reason}")
         return lines
 

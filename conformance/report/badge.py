@@ -15,8 +15,8 @@ LABEL = "byte-level BPE"
 def text(document: Document) -> str:
     """Return the badge of one run: its classes that pass, then those that fail."""
     verdicts = document["verdicts"]
-    passed = [one["class"] for one in verdicts if one["verdict"] == "pass"]
-    failed = [one["class"] for one in verdicts if one["verdict"] != "pass"]
+    passed = [verdict["class"] for verdict in verdicts if verdict["verdict"] == "pass"]
+    failed = [verdict["class"] for verdict in verdicts if verdict["verdict"] != "pass"]
     parts = [f"{', '.join(names)} {verdict}" for verdict, names in (("fail", failed), ("pass", passed)) if names]
     run = document["run"]
     unfit = run["selected"] or run["part"] or not run["complete"] or run["missing"]

@@ -65,7 +65,7 @@ class Fuzzing:
             raise pytest.UsageError("--bpe-fuzz tests only the properties; remove --bpe-spec and --bpe-pack")
         if config.getoption("numprocesses", None):
             raise pytest.UsageError("--bpe-fuzz runs in one process; remove -n")
-        return cls(minutes, (one.search for one in properties), lambda text: _past_capture(config, text))
+        return cls(minutes, (property_.search for property_ in properties), lambda text: _past_capture(config, text))
 
     @contextlib.contextmanager
     def ended_by_ctrl_c(self) -> Iterator[None]:

@@ -183,7 +183,10 @@ class BpeItem(pytest.Item):
     def shorter_limit(self, operations: Set[str]) -> Iterator[None]:
         """Shorten the time limit within the block if many cases of one of these operations had no answer in time."""
         implementation, late = self.run.implementation, self.run.late
-        limit, slow = implementation.limit, sorted(one for one in operations if late[one] >= MOST_LATE)
+        limit, slow = (
+            implementation.limit,
+            sorted(operation for operation in operations if late[operation] >= MOST_LATE),
+        )
         if slow and limit > SHORTEST_LIMIT:
             implementation.limit = max(SHORTEST_LIMIT, limit / 10)
             implementation.note(

@@ -80,15 +80,19 @@ class Setup:
         properties = [] if is_other_spec else bind_properties(self.spec.clauses, option("--bpe-scale"))
         self.corpora = _corpora(self.command.corpora)
         order = {clause: place for place, clause in enumerate(self.spec.clauses)}
-        ids = {*(case.id for case in self.spec.cases), *(one.id for one in properties)}
+        ids = {*(case.id for case in self.spec.cases), *(property_.id for property_ in properties)}
         selection = Selection(option("--bpe-case") or (), option("--bpe-clause") or (), option("--bpe-section") or ())
         selection.check(ids, order)
         self.cases = sorted(filter(selection.matches, self.spec.cases), key=lambda case: order[case.clause.id])
         self.properties = list(filter(selection.matches, properties))
-        tested = [one for one in self.properties if one.search and skip_reason(one, implementation) is None]
+        tested = [
+            property_
+            for property_ in self.properties
+            if property_.search and skip_reason(property_, implementation) is None
+        ]
         self.fuzzing = Fuzzing.of(config, tested)
         if self.fuzzing is not None:
-            self.cases, self.properties = [], [one for one in self.properties if one.search]
+            self.cases, self.properties = [], [property_ for property_ in self.properties if property_.search]
         self.effort = replace(Effort.of_seed(seed), scale=option("--bpe-scale"))
         self.late: Counter[str] = Counter()
         listed, written = option("--bpe-known-failures"), option("--bpe-write-known-failures")

@@ -170,7 +170,7 @@ def _raw(case: Case) -> Mapping[str, Any]:
 
 def _result(case: Case, expect: Mapping[str, Any]) -> str:
     if "any_of" in expect:
-        return ", or ".join(_result(case, one) for one in expect["any_of"])
+        return ", or ".join(_result(case, alternative) for alternative in expect["any_of"])
     if "by_convention" in expect:
         keys: dict[str, list[str]] = {}
         for key, one in expect["by_convention"].items():

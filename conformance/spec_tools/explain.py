@@ -98,9 +98,9 @@ def explain(spec: Spec, name: str, view: View | None = None) -> Iterator[str]:
     """
     cases = {case.id: case for case in spec.cases}
     sections = {section.name: section for section in spec.sections}
-    properties = {one.id: one for one in PROPERTIES if one.clause_id in spec.clauses}
+    properties = {property_.id: property_ for property_ in PROPERTIES if property_.clause_id in spec.clauses}
     every = (*spec.clauses, *sections, *properties, *cases)
-    name = {one.lower(): one for one in every}.get(name.lower(), name)
+    name = {known.lower(): known for known in every}.get(name.lower(), name)
     known(name, every, "case, clause, section or property")
     if name in cases:
         return _case(cases[name], view or View())
@@ -171,7 +171,7 @@ def _replayed(lines: Iterable[str]) -> Iterator[str]:
 def _section(section: Section, spec: Spec) -> Iterator[str]:
     ids = {clause.id for clause in section.clauses}
     counts = Counter(case.clause.id for case in spec.cases if case.clause.id in ids)
-    properties = sum(one.clause_id in ids for one in PROPERTIES)
+    properties = sum(property_.clause_id in ids for property_ in PROPERTIES)
     totals = (_count(len(ids), "clause"), _count(counts.total(), "case"), _count(properties, "property"))
     yield from _headline(f"{section.name}. {section.title}", ", ".join(totals))
     yield from _prose(section.intro)
@@ -209,7 +209,7 @@ def _clause(clause: Clause, spec: Spec) -> Iterator[str]:
     if clause.uncased:
         yield from _prose(clause.uncased, "no case")
     cases = [case for case in spec.cases if case.clause.id == clause.id]
-    properties = [one.id for one in PROPERTIES if one.clause_id == clause.id]
+    properties = [property_.id for property_ in PROPERTIES if property_.clause_id == clause.id]
     if properties:
         yield from _prose(", ".join(properties), "properties")
     if cases:
@@ -221,13 +221,13 @@ def _clause(clause: Clause, spec: Spec) -> Iterator[str]:
             yield from [line] if len(line) <= _width() else [f"    {case.id}", f"        {case.title}"]
 
 
-def _property(one: Property, spec: Spec) -> Iterator[str]:
-    clause = spec.clauses[one.clause_id]
-    yield from _headline(one.id, f"{clause.id} ({clause.level.upper()}), {one.conformance_class}")
+def _property(property_: Property, spec: Spec) -> Iterator[str]:
+    clause = spec.clauses[property_.clause_id]
+    yield from _headline(property_.id, f"{clause.id} ({clause.level.upper()}), {property_.conformance_class}")
     yield from _head(clause)
-    yield from _prose(one.asks, "asks")
-    yield from _prose(", ".join(one.needs), "needs")
-    yield from _prose(f"pytest conformance --adapter mypkg:Tokenizer --bpe-case {one.id}", "try it")
+    yield from _prose(property_.asks, "asks")
+    yield from _prose(", ".join(property_.needs), "needs")
+    yield from _prose(f"pytest conformance --adapter mypkg:Tokenizer --bpe-case {property_.id}", "try it")
 
 
 # A case

@@ -102,9 +102,14 @@ def _clauses(spec: Spec) -> Json:
         for part in spec.sections
     ]
     laws = [
-        {"id": one.id, "clause": one.clause_id, "class": one.conformance_class, "needs": list(one.needs)}
-        for one in PROPERTIES
-        if one.clause_id in spec.clauses
+        {
+            "id": property_.id,
+            "clause": property_.clause_id,
+            "class": property_.conformance_class,
+            "needs": list(property_.needs),
+        }
+        for property_ in PROPERTIES
+        if property_.clause_id in spec.clauses
     ]
     return {"kind": "clauses", "sections": sections, "laws": laws}
 
@@ -230,11 +235,11 @@ def _files(case: Case) -> Json:
 
 def _expect(expect: Mapping[str, Any], case: Case) -> Json:
     if "any_of" in expect:
-        return {"any_of": [_expect(one, case) for one in expect["any_of"]]}
+        return {"any_of": [_expect(alternative, case) for alternative in expect["any_of"]]}
     keys = (*TRAINING_KEYS, *TEXT_KEYS) if case.op == "train" else LOOKUP_KEYS
     if "by_convention" in expect:
         values = {key: value_for(expect, key) for key in keys}
-        return {"by_convention": {key: _value(one, case) for key, one in values.items() if one is not None}}
+        return {"by_convention": {key: _value(value, case) for key, value in values.items() if value is not None}}
     value = _value(expect, case)
     if "merges" in value:
         return {"by_convention": dict.fromkeys(keys, value)}

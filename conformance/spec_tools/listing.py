@@ -84,7 +84,7 @@ def _counts(section: Section, spec: Spec) -> list[int]:
         *(cases[level] for level in LEVELS),
         len(own),
         sum("by_convention" in case.expect for case in own),
-        sum(one.clause_id in ids for one in PROPERTIES),
+        sum(property_.clause_id in ids for property_ in PROPERTIES),
     ]
 
 

@@ -51,7 +51,7 @@ def run(options: argparse.Namespace) -> int:
     asked, tested = survey.named(options.words)
     environments = None
     if options.all or options.only:
-        listed = {one.name: one for one in implementations()}
+        listed = {implementation.name: implementation for implementation in implementations()}
         for name in options.only or ():
             known(name, listed, "implementation", see="conformance/survey/implementations.yaml")
         asked += [listed[name] for name in options.only or listed]
@@ -60,7 +60,7 @@ def run(options: argparse.Namespace) -> int:
         raise CommandError(
             "name an implementation or a report, or use --all for every implementation that the project lists"
         )
-    names = [one.name for one in asked]
+    names = [implementation.name for implementation in asked]
     if duplicate := next((name for name in names if names.count(name) > 1), None):
         raise CommandError(f"{duplicate} is named more than once; name each implementation once")
     if options.jobs < 1:
@@ -68,10 +68,10 @@ def run(options: argparse.Namespace) -> int:
     further = ["--bpe-isolate"] if options.isolate else []
     folder = options.folder.absolute()
     plan = survey.Survey(folder, environments, options.jobs, further)
-    for one in plan.run(asked):
-        print_lines([one.line], flush=True)
-        tested.append(one)
-    order = {one.name: position for position, one in enumerate(asked)}
-    tested.sort(key=lambda one: order.get(one.name, -1))
+    for implementation in plan.run(asked):
+        print_lines([implementation.line], flush=True)
+        tested.append(implementation)
+    order = {implementation.name: position for position, implementation in enumerate(asked)}
+    tested.sort(key=lambda implementation: order.get(implementation.name, -1))
     print_lines(f"wrote {options.folder / file.name}" for file in survey.write(folder, tested))
-    return 1 if any(one.report is None for one in tested) else 0
+    return 1 if any(implementation.report is None for implementation in tested) else 0

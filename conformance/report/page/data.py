@@ -56,7 +56,7 @@ def text(page: Page) -> str:
     cases = sorted(dict.fromkeys(key for one in results for key in one), key=lambda key: places[key[0]])
     names = {case for _, case in cases}
     is_installed = spec_fingerprint(FOLDER) in {suite["spec"] for suite in page.suites}
-    known = {one.id: _case_rows(one) for one in installed_spec().cases if is_installed and one.id in names}
+    known = {case.id: _case_rows(case) for case in installed_spec().cases if is_installed and case.id in names}
     first = {key: one[key] for one in reversed(results) for key in one}
     made = {
         "states": {letter: state for state, letter in STATES.items()},

@@ -20,7 +20,7 @@ PROSE = ("statement", "rationale", "uncased")
 ELSEWHERE = "real-text-"
 KEYWORD = re.compile(r"\b(MUST|SHOULD|MAY)\b")
 BINDING = ("must", "should")
-WITH_PROPERTY = frozenset(one.clause_id for one in PROPERTIES)
+WITH_PROPERTY = frozenset(property_.clause_id for property_ in PROPERTIES)
 
 
 @rule("models-pinned", "models/SHA256SUMS has one line for each model file, with its sha256", before_loading=True)
