@@ -20,7 +20,7 @@ from . import declarations, time_limit
 from .calls import CallFailed, Malformed, Raised, call
 from .declarations import LoadError
 from .proxy import TokenizerProxy
-from .time_limit import Clock, Timer
+from .time_limit import Clock, TimedOut, Timer
 
 T = TypeVar("T")
 _REMOTE_GRACE = 1.0
@@ -92,7 +92,7 @@ class Factory:
         self.spellings: dict[str, str] = {}
         self.returns_pair = False
         self._timer = Timer(stderr)
-        self._large: dict[str, TokenizerProxy | CallFailed] = {}
+        self._large: dict[str, tuple[TokenizerProxy | CallFailed | TimedOut, float]] = {}
         if not callable(target):
             raise LoadError(f"{name} is of type {type_name(target)}; expected a class or a function")
         model = getattr(target, "model", None)
@@ -190,20 +190,26 @@ class Factory:
             return call(what, function, *arguments, **keywords)
 
     def build(self, model: Model) -> TokenizerProxy:
-        """Return a tokenizer for `model`, built from fresh copies. For a large table, it is built only once.
+        """Return a tokenizer for `model`, built from fresh copies.
+
+        For a large table, it is built only once. After a `TimedOut`, the constructor is called again only if it may
+        take longer than before.
 
         Raises:
             CallFailed: if the constructor raises.
+            TimedOut: if it exceeds the time limit.
         """
         if not model.is_large:
             return self._build(model)
-        if model.name not in self._large:
+        seconds = self.remaining if self.budget < math.inf else self.limit
+        built, tried = self._large.get(model.name, (None, 0.0))
+        if built is None or (isinstance(built, TimedOut) and seconds > tried):
             try:
-                self._large[model.name] = self._build(model)
-            except CallFailed as fault:
-                self._large[model.name] = fault
-        built = self._large[model.name]
-        if isinstance(built, CallFailed):
+                built = self._build(model)
+            except (CallFailed, TimedOut) as failed:
+                built = failed
+            self._large[model.name] = built, seconds
+        if isinstance(built, (CallFailed, TimedOut)):
             raise built
         return built
 

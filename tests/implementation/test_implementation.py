@@ -104,6 +104,29 @@ def test_fixed_model_is_built_without_arguments() -> None:
     assert implementation.build(gpt2_model()) is implementation.build(gpt2_model())
 
 
+def test_a_constructor_that_timed_out_is_called_again_only_with_more_time() -> None:
+    calls: list[float] = []
+
+    class Endless(Right):
+        def __init__(self, vocab: Any, merges: Any, special_tokens: Any = None) -> None:
+            if len(merges) > 1000:
+                calls.append(factor)
+                for _ in itertools.count():
+                    pass
+            super().__init__(vocab, merges, special_tokens)
+
+    implementation = Implementation("x", Endless, 0.3)
+    answers = []
+    for factor in (1, 1, 0.5, 2, 2):
+        with implementation.time_limit(factor), pytest.raises(TimedOut) as caught:
+            implementation.build(gpt2_model())
+        answers.append(caught.value.answer)
+    assert calls == [1, 2]
+    assert [answer.message for answer in answers] == 3 * ["no answer within 0.3 s"] + 2 * ["no answer within 0.6 s"]
+    assert answers[0].traceback
+    assert (answers[0], answers[3]) == (answers[2], answers[4])
+
+
 class LikeMinbpe:
     def train(self, text: str, vocab_size: int, verbose: bool = False) -> None: ...
 
