@@ -123,8 +123,7 @@ def test_a_constructor_that_timed_out_is_called_again_only_with_more_time() -> N
         answers.append(caught.value.answer)
     assert calls == [1, 2]
     assert [answer.message for answer in answers] == 3 * ["no answer within 0.3 s"] + 2 * ["no answer within 0.6 s"]
-    assert answers[0].traceback
-    assert (answers[0], answers[3]) == (answers[2], answers[4])
+    assert all("Endless" in answer.traceback[-1] or "__init__" in answer.traceback[-1] for answer in answers)
 
 
 class LikeMinbpe:
