@@ -85,6 +85,8 @@ TIMEOUT_FACTOR = 6
 MOST_PROCESSES = 8
 """At most this many processes compete for the machine."""
 SHORTEST, MOST_GROWTH = 0.02, 23
+LEAST_SECONDS, MOST_POWER = 0.001, 3
+"""A time-out is excused if the seconds for the size before, at least the first, could grow so with this power."""
 """Growth is measured from a length that takes at least the first, in seconds; eight times that takes `8**1.5` of it."""
 
 # The table
@@ -319,8 +321,10 @@ def _first_wrong(id_: str, row: Row, implementation: Implementation, effort: Eff
             longest = question, instance
             continue
         if number and isinstance(answer, Fault) and answer.kind == TIMED_OUT:
-            implementation.note(f"{id_}: {row.what}: size {size:,}: {answer.message}")
-            break
+            (before, seconds), most = took[-2], implementation.limit * TIMEOUT_FACTOR
+            if max(seconds, LEAST_SECONDS) * (size / before) ** MOST_POWER > most:
+                implementation.note(f"{id_}: {row.what}: size {size:,}: {answer.message}")
+                break
         if row.may_refuse and isinstance(answer, Refusal) and size > LIMIT:
             implementation.note(f"{id_}: {row.what}: the implementation refuses size {size:,}: {answer.message}")
             break

@@ -18,7 +18,7 @@ from bpe_conformance.fixtures.spec import installed_spec
 from bpe_conformance.implementation.implementation import Implementation
 from bpe_conformance.known_bugs import known_bugs
 from bpe_conformance.known_bugs.correct import Encoder
-from bpe_conformance.outcome import Ids, Measure, Question
+from bpe_conformance.outcome import TIMED_OUT, Fault, Ids, Measure, Question
 from bpe_conformance.properties import scale
 from bpe_conformance.properties.engine import Effort, Found, skip_reason
 from bpe_conformance.properties.scale_inputs import Texts
@@ -458,6 +458,22 @@ def test_a_tokenizer_that_does_not_answer_in_time_passes_with_a_note() -> None:
     implementation = Implementation("x", Hangs, limit=0.02)
     assert PROPERTIES["law-long-texts"].run(implementation, Effort()) is None
     assert any("no answer within" in note for note in implementation.notes)
+
+
+@pytest.mark.parametrize(("limit", "passes"), [(0.1, True), (10, False)])
+def test_a_time_out_fails_if_a_cube_of_the_size_fits_in_the_limit(
+    limit: float, passes: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ask = scale._timed
+
+    def timed(implementation: Implementation, question: Question, instance: Any) -> tuple[Any, float]:
+        if len(question.input["text"]) > 2_000:
+            return Fault(TIMED_OUT, ""), 6 * limit
+        return ask(implementation, question, instance)[0], 0.05
+
+    monkeypatch.setattr(scale, "_timed", timed)
+    found = PROPERTIES["law-long-texts"].run(Implementation("x", Tokenizer, limit=limit), Effort())
+    assert (found is None) is passes
 
 
 @pytest.mark.parametrize(("limit", "passes"), [(2_048, True), (2_000, False)])
