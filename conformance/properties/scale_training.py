@@ -33,6 +33,7 @@ DIFFERENT_WORDS = (60, 1_000, 11_000)
 LONG_WORDS = (*LESS, 70_000)
 SEGMENTS = (9, 1_009, 8_009)
 TIES = (9, 90, 700, 2_700)
+LEARNED_SPECIAL = (60, 6_000)
 ABOVE_16_BITS = (1 << 16) // 14 + 4
 
 
@@ -73,6 +74,8 @@ def large_trainings(implementation: Implementation, effort: Effort) -> Iterator[
         yield row("special tokens that end in another", "TRAIN-SPECIAL-1", SEGMENTS, _overlapping_specials)
         yield row("special tokens in a training text", "TRAIN-SPECIAL-1", MANY_SPECIALS, _many_specials)
         yield row("a special token in a training text", "TRAIN-SPECIAL-1", LONG_SPECIALS, _long_special)
+        if implementation.conventions["train_special"] == "text":
+            yield row("words and a special token that is learned", tie, LEARNED_SPECIAL, _learned_special)
         parts.append((WORDS + BLANKS + WORDS + SPECIAL, [SPECIAL]))
     for part, special in parts:
         make = partial(_repeated, part=part, special=special)
@@ -159,6 +162,20 @@ def _long_special(length: int) -> Alike:
     special = long_special(length)
     text = f" xy{special}" * 3
     return {"text": text, "vocab_size": 258, "special_tokens": [special]}, text
+
+
+def _learned_special(count: int) -> Alike:
+    """Pose training on this many different words, and on a special token that the second merge creates.
+
+    The special token has a smaller id than the result of the first merge, which decides a tie between their pairs.
+    """
+
+    def text(count: int) -> str:
+        rest = ("".join("ghijklmn"[7_919 * at >> 3 * place & 7] for place in range(6)) for at in range(count))
+        return "\n".join(["xyz", "abc"] * count + ["xy", "xy", "ab", *rest])
+
+    given = {"text": text(count), "vocab_size": 260, "special_tokens": ["ab"]}
+    return given, text(LEARNED_SPECIAL[0])
 
 
 def _long_word(size: int) -> Alike:

@@ -22,7 +22,7 @@ from bpe_conformance.outcome import TIMED_OUT, Fault, Ids, Measure, Question
 from bpe_conformance.properties import scale
 from bpe_conformance.properties.engine import Effort, Found, skip_reason
 from bpe_conformance.properties.scale_inputs import Texts
-from bpe_conformance.reference import Tokenizer, textbook
+from bpe_conformance.reference import Tokenizer, conventional, textbook
 
 PROPERTIES = {one.id: one for one in scale.PROPERTIES}
 LONG_BUGS = {bug.id: bug for bug in known_bugs() if bug.long}
@@ -389,6 +389,23 @@ def test_every_row_names_a_clause_of_a_must_and_grows_by_steps() -> None:
         for row in one.run.args[1](implementation, Effort()):  # type: ignore[attr-defined]
             assert not row.clause or clauses[row.clause].level == "must"
             assert list(row.sizes) == sorted(row.sizes)
+
+
+class NumbersALearnedSpecialLast(conventional(tie_break="smaller-ids", train_special="text")):  # type: ignore[misc]
+    """Beyond a size, a special token that a merge creates has the id of that merge in ties."""
+
+    @classmethod
+    def train(cls, text: str, vocab_size: int, special_tokens: Any) -> Any:
+        trained = super().train(text, vocab_size, special_tokens)
+        if len(text) < 10_000 or special_tokens != ["ab"]:
+            return trained
+        return trained.vocab, super().train(text, 256 + len(trained.merges), []).merges
+
+
+@pytest.mark.parametrize("target", [NumbersALearnedSpecialLast, NumbersALearnedSpecialLast.__base__])
+def test_a_learned_special_token_keeps_its_id_in_a_long_training_text(target: Any) -> None:
+    found = run("law-train-large", target)
+    assert (found is None) is (target is not NumbersALearnedSpecialLast)
 
 
 class LosesAnIdAfter100000Words(Tokenizer):
