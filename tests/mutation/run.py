@@ -226,6 +226,9 @@ def main() -> int:
     asked = options.modules or MODULES
     found = [mutant for module in asked for mutant in mutants(module, known["unreached"].get(module, ()))]
     listed = {tuple(mutant) for entry in known["equivalent"] for mutant in entry.get("mutants", ())}
+    for name in sorted(listed - {mutant[:5] for mutant in found}):
+        if name[0] in asked:
+            print(f"listed, but there is no such mutant: {json.dumps(name)}")
     lines = {tuple(line) for entry in known["equivalent"] for line in entry.get("lines", ())}
     listed |= {mutant[:5] for mutant in found if (mutant.module, mutant.function, mutant.was) in lines}
     spec = installed_spec()
