@@ -45,6 +45,7 @@ from . import strategies
 from .asking import Instance, ask, correct_answer, fault_of, is_correct
 from .engine import Effort, Found, Property
 from .scale_inputs import (
+    BESIDE,
     BLANK,
     DOUBLED,
     LESS,
@@ -52,11 +53,14 @@ from .scale_inputs import (
     LONG_SPECIALS,
     MANY_SPECIALS,
     MORE_SIZES,
+    NARROW,
     ORDERED,
+    WIDE,
     Posed,
     RepeatedText,
     Row,
     Texts,
+    chain,
     doubling,
     irregular_blocks,
     large_table,
@@ -75,6 +79,7 @@ RUN_SIZES = (30, 500, 2_040, 8_000, 30_000, 70_000)
 """Some encoders merge pre-tokens of 50 bytes or more by another algorithm."""
 DIFFERENT = (10, 1_000, 11_000, 70_000)
 """More pre-tokens than many caches hold: 10,000 or 65,536."""
+DIFFERENT_MERGES = (30, 300, 1_100)
 MOST_BY_ORACLE = 1_100
 """The greatest size that the oracle answers, if a pattern other than GPT-2's is declared."""
 LIMIT = 2_048
@@ -139,6 +144,7 @@ def _long_runs(implementation: Implementation, effort: Effort) -> Iterator[Row]:
 
     yield Row("a pre-token that does not repeat", with_more(effort, RUN_SIZES), pose_irregular, may_refuse=True)
     yield Row("a pre-token of long tokens", (*RUN_SIZES[::2], RUN_SIZES[-1]), long_tokens, may_refuse=True)
+    yield Row("a pre-token of different merges", DIFFERENT_MERGES, chain, may_refuse=True, clause="MERGE-FULL-1")
     yield Row("pre-tokens that differ in one letter", RUN_SIZES[:4], _alike, may_refuse=True)
 
 
@@ -159,6 +165,12 @@ def _large_tables(implementation: Implementation, effort: Effort) -> Iterator[Ro
         model = tables[merges]
         known = small if implementation.conventions["pattern"] == "gpt2" else model
         words = ["".join(LETTERS[7_919 * at >> 3 * place & 7] for place in range(6)) for at in range(60)]
+        words += [
+            (left + right).decode()
+            for one in BESIDE
+            for word in (WIDE, NARROW)
+            for left, right in ((one, word), (word, one))
+        ]
         text = ".".join(words)
         words = textbook.split(text, expression("gpt2", implementation.conventions))
         merged = [textbook.merge_by_pair(textbook.atoms(word), known.ranks) for word in words]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
-from itertools import pairwise, product
+from itertools import islice, pairwise, product
 from string import ascii_letters
 
 from bpe_conformance.fixtures import Merge, Model, read_model, write_token
@@ -148,23 +148,38 @@ def doubling(size: int) -> Model:
 
 
 LETTERS = "abcdefgh"
+WIDE, NARROW = b"cch", b"Rq"
+"""Tokens of the large table. Their ids, 65,943 and 407, are equal in their lowest 16 bits."""
+BESIDE = (b"b", b"c", b"FX", b"ht")
+"""Tokens that the large table merges with `WIDE`, and not with `NARROW`."""
 
 
 @cache
 def large_table() -> Model:
-    """Return a table of all pairs of bytes, in an arbitrary order, and of 512 longer tokens: 66,048 merges."""
+    """Return a table of all pairs of bytes, in an arbitrary order, and of 520 longer tokens: 66,056 merges.
+
+    The last merges have a part whose id needs more than 16 bits, on the right or on the left.
+    """
     one = [bytes([byte]) for byte in range(256)]
     pairs = [(one[pair >> 8], one[pair & 255]) for pair in (40_503 * number & 0xFFFF for number in range(65_536))]
-    merges = [*pairs, *((_join(pair), _join(third)) for *pair, third in product(LETTERS, repeat=3))]
+    merges = [*pairs, *((_join(pair), _join(third)) for *pair, third in product(LETTERS, repeat=3)), *_wide_merges()]
     tokens = [*one, *(left + right for left, right in merges)]
     return Model(dict(enumerate(tokens)), tuple(merges))
 
 
+def _wide_merges() -> list[Merge]:
+    return [*((token, WIDE) for token in BESIDE), *((WIDE, token) for token in BESIDE)]
+
+
 @cache
 def larger_table() -> Model:
-    """Return the same table with a merge for each three letters of both cases: 206,144 merges."""
+    """Return the same table with a merge for nearly each three letters of both cases: 205,996 merges.
+
+    The exceptions are those that begin with `NARROW` or one of `BESIDE`.
+    """
     large = large_table()
     merges = ((_join(pair), _join(third)) for *pair, third in product(ascii_letters, repeat=3))
+    merges = (pair for pair in merges if pair[0] not in (NARROW, *BESIDE))
     more = [pair for pair in merges if not {*pair[0].decode(), *pair[1].decode()} <= {*LETTERS}]
     vocab = {**large.vocab, **{256 + rank: left + right for rank, (left, right) in enumerate(more, len(large.merges))}}
     return Model(vocab, (*large.merges, *more))
@@ -175,6 +190,7 @@ def letters_of_large_table() -> Model:
     """Return the same table with the merges of eight letters only, under the same ids."""
     large = large_table()
     kept = {_join(letters) for size in (2, 3) for letters in product(LETTERS, repeat=size)}
+    kept |= {NARROW, *BESIDE, *(left + right for left, right in _wide_merges())}
     merges = tuple(pair for pair in large.merges if pair[0] + pair[1] in kept)
     return Model({at: token for at, token in large.vocab.items() if at < 256 or token in kept}, merges)
 
@@ -188,6 +204,14 @@ def long_tokens(size: int) -> Posed:
     steps = [step for step in reversed(range(17)) if size >> step & 1]
     ids = [255 + step if step else ord("a") for step in steps]
     return Question("encode", doubling(size), {"text": "a" * size}), Ids(tuple(ids))
+
+
+def chain(size: int) -> Posed:
+    """Pose a pre-token in which each merge adds a letter to the first one, so that it has as many different merges."""
+    letters = islice(arbitrary_numbers(), size - 1)
+    text = "z" + "".join(LETTERS[number % len(LETTERS)] for number in letters)
+    merges = [(text[:end].encode("ascii"), text[end].encode("ascii")) for end in range(1, size)]
+    return Question("encode", strategies.with_ids(merges), {"text": text}), Ids((254 + size,))
 
 
 APART = ("abc", "de", "fgh", "ij")

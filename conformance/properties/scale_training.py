@@ -65,7 +65,7 @@ def large_trainings(implementation: Implementation, effort: Effort) -> Iterator[
     different = (*DIFFERENT_WORDS, *((70_000,) if effort.scale else ()))  # more than 16 bits count
     yield row("different pre-tokens to train on", "TRAIN-WEIGHT-1", different, _different_words)
     yield row("a pair of equal letters", "TRAIN-WEIGHT-1", (80, ABOVE_16_BITS), _frequent_pair)
-    yield row("different words, to the last merge", "TRAIN-RECOUNT-1", (15, 150), _to_the_last_merge)
+    yield row("different words, to the last merge", "LAW-TRAIN-1", (15, 290), _to_the_last_merge)
     tie = "TRAIN-TIE-1" if implementation.conventions["tie_break"] == "lex-greater" else "TRAIN-TIE-2"
     yield row("pairs that occur once", tie, TIES, _tied_pairs)
     parts: list[tuple[str, list[str]]] = [(MIXED, []), (BLANK_RUNS, [])]
@@ -111,7 +111,10 @@ def _different_words(count: int) -> Alike:
 
 
 def _to_the_last_merge(count: int) -> Alike:
-    """Pose training on different words until no pair is left: most pairs of the last hundreds of merges occur once."""
+    """Pose training on different words until no pair is left: most pairs of the last hundreds of merges occur once.
+
+    The words of the larger size have more than 1,000 merges.
+    """
     numbers = arbitrary_numbers()
     words = ("".join(ascii_lowercase[next(numbers) % 26] for _ in range(2 + next(numbers) % 8)) for _ in range(count))
     text = " ".join(words)
