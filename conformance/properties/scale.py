@@ -354,9 +354,11 @@ def _first_wrong(id_: str, row: Row, implementation: Implementation, effort: Eff
 
 def _wrong_after_longest(row: Row, longest: Question, instance: Instance | None) -> Found | None:
     """Return a wrong answer to a short question of the tokenizer that answered the longest one."""
+    if instance is None:
+        return None
     size = max((size for size in row.sizes if size <= LIMIT), default=row.sizes[0])
     question, right = row.pose(size)
-    if instance is None or question.model is not longest.model:
+    if question.model is not longest.model:
         return None
     answer = instance.ask(question)
     if is_correct(answer, right):

@@ -58,16 +58,17 @@ def large_trainings(implementation: Implementation, effort: Effort) -> Iterator[
         return Row(what, sizes, pose, may_refuse, clause)
 
     for more, fewer in ((" ab", " xy"), (" xy", " ab")):
-        for by in (3, 10):  # counts of 8 and of 16 bits: both at their greatest, or one of them begins again
-            make = partial(_counts, more=more, fewer=fewer, by=by)
+        for divisor in (1, 2):  # both counts are beyond 8 or 16 bits, signed or not, or only the greater one is
+            what = f"{more!a} 3 times more than {fewer!a}" if divisor == 1 else f"{more!a} twice as often as {fewer!a}"
+            make = partial(_counts, more=more, fewer=fewer, divisor=divisor)
             sizes = COUNTS if more == " ab" or effort.scale else COUNTS[:2]
-            yield row(f"{more!a} {by} times more than {fewer!a}", "TRAIN-WEIGHT-1", sizes, make)
+            yield row(what, "TRAIN-WEIGHT-1", sizes, make)
     different = (*DIFFERENT_WORDS, *((70_000,) if effort.scale else ()))  # more than 16 bits count
     yield row("different pre-tokens to train on", "TRAIN-WEIGHT-1", different, _different_words)
     yield row("a pair of equal letters", "TRAIN-WEIGHT-1", (80, ABOVE_16_BITS), _frequent_pair)
-    yield row("different words, to the last merge", "LAW-TRAIN-1", (15, 290), _to_the_last_merge)
     tie = "TRAIN-TIE-1" if implementation.conventions["tie_break"] == "lex-greater" else "TRAIN-TIE-2"
     yield row("pairs that occur once", tie, TIES, _tied_pairs)
+    yield row("different words, to the last merge", "LAW-TRAIN-1", (15, 280), _to_the_last_merge)
     parts: list[tuple[str, list[str]]] = [(MIXED, []), (BLANK_RUNS, [])]
     if "train-special" in implementation.capabilities:
         yield row("segments that differ", "TRAIN-WEIGHT-1", SEGMENTS, _segments)
@@ -83,9 +84,9 @@ def large_trainings(implementation: Implementation, effort: Effort) -> Iterator[
     yield row("a pre-token to train on", "TRAIN-LENGTH-1", LONG_WORDS, _long_word, may_refuse=True)
 
 
-def _counts(count: int, more: str, fewer: str, by: int) -> Alike:
-    """Pose training on two words that occur this often, and less often by a few."""
-    given = {"text": fewer * max(1, count - by) + more * count, "vocab_size": 257, "special_tokens": []}
+def _counts(count: int, more: str, fewer: str, divisor: int) -> Alike:
+    """Pose training on two words: one occurs this often, and the other, less often by 3, or by more than half."""
+    given = {"text": fewer * max(1, count // divisor - 3) + more * count, "vocab_size": 257, "special_tokens": []}
     return given, fewer + more * 2
 
 

@@ -36,6 +36,14 @@ class CountsWrapAt16Bits(CountsWrap):
     bits = 16
 
 
+class CountsIn16SignedBits(Trainer):
+    """A word that occurs 32,768 times has a negative count."""
+
+    def words(self, text: str, special: list[str], pattern: str) -> Words:
+        words = super().words(text, special, pattern)
+        return [(word, (count + 0x8000) % 0x10000 - 0x8000) for word, count in words]
+
+
 class TrainsOnBlocks(Trainer):
     def cut(self, text: str, special: list[str]) -> list[str]:
         blocks = [text[start : start + 65_536] for start in range(0, len(text), 65_536)]
@@ -162,6 +170,7 @@ class CutsAtTheFirstSpecialToken(Trainer):
         ("TRAIN-WEIGHT-1", CountsWrap),
         ("TRAIN-WEIGHT-1", CountsStop),
         ("TRAIN-WEIGHT-1", CountsWrapAt16Bits),
+        ("TRAIN-WEIGHT-1", CountsIn16SignedBits),
         ("TRAIN-WEIGHT-1", WordsCountedTo65535),
         ("TRAIN-WEIGHT-1", PairCountsWrap),
         ("TRAIN-WEIGHT-1", TakesTheGreaterCount),
