@@ -21,7 +21,7 @@ ARRAYS_FROM = {
     "count": 1 << 14,  # characters of text; there is nothing to prepare
     "learn": 1 << 15,  # bytes of distinct pre-tokens; a step costs the same for one occurrence as for hundreds
     "encode": 1 << 12,  # characters of text
-    "merge": 1500,  # bytes of a pre-token
+    "merge": 500,  # bytes of a pre-token
 }
 """Operation → the size of the smallest input for which it uses arrays."""
 PREPARED_FROM = 1 << 15

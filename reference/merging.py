@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cached_property
 from heapq import heappop, heappush
 from itertools import pairwise
 from typing import Any
@@ -13,6 +14,8 @@ from bpe_conformance.fixtures import Merge
 NO_RANK = 1 << 62
 
 Pair = tuple[int, int]
+Step = tuple[int, int, int, dict[int, int], dict[int, int]]
+"""A pair to merge, its result, and the ranks of the result's own pairs: by the id before it, and by the id after it."""
 
 
 class Ranks:
@@ -38,6 +41,24 @@ class Ranks:
             parts.update(pair)
             if result in parts:
                 self.in_order = False
+
+    def __reduce__(self) -> tuple[type[Ranks], tuple[Sequence[Pair], Sequence[int]]]:
+        """Pickle only the arguments."""
+        return Ranks, (self.pair_of, self.result_of)
+
+    @cached_property
+    def steps(self) -> list[Step]:
+        """Rank → what merging its pair takes. Tuples and small mappings are faster than one mapping of all pairs."""
+        with_left: dict[int, dict[int, int]] = {}
+        with_right: dict[int, dict[int, int]] = {}
+        for (left, right), rank in self.rank_of.items():
+            with_left.setdefault(left, {})[right] = rank
+            with_right.setdefault(right, {})[left] = rank
+        none: dict[int, int] = {}
+        return [
+            (*pair, result, with_right.get(result, none), with_left.get(result, none))
+            for pair, result in zip(self.pair_of, self.result_of, strict=False)
+        ]
 
     @classmethod
     def of(cls, merges: Iterable[Merge], ids: Mapping[bytes, int]) -> Ranks:
@@ -69,49 +90,56 @@ def merge_by_scan(word: Sequence[int], ranks: Ranks) -> list[int]:
     return tokens
 
 
-def merge_by_rank(word: Sequence[int], ranks: Ranks) -> list[int]:
+def merge_by_rank(
+    word: Sequence[int], ranks: Ranks, found: Iterable[tuple[int, int | None]] | None = None
+) -> list[int]:
     """Merge rank by rank, all positions of a rank from left to right, over a linked list: O(n log n).
 
     Where the table is out of order, a merge can create a pair of lower rank. Then one position is merged at a time.
 
+    Args:
+        word: the ids.
+        ranks: the merges.
+        found: the position and the rank of each pair of adjacent ids, from left to right, if the caller knows them. The
+            rank of a pair that is no merge is None; such a pair may be left out.
+
     >>> merge_by_rank([97, 98, 99], Ranks([(98, 99), (97, 98)], [256, 257]))
     [97, 256]
     """
-    rank_of, pair_of, result_of, size = ranks.rank_of.get, ranks.pair_of, ranks.result_of, len(word)
+    steps, size = ranks.steps, len(word)
     tokens: list[Any] = [*word, None]  # the last one, which is also the one before the first, is in no pair
     preceding = list(range(-1, size))
     following = [*preceding[2:], size]
     places_of: defaultdict[int | None, list[int]] = defaultdict(list)
-    for place, rank in enumerate(map(rank_of, pairwise(word))):
+    for place, rank in enumerate(map(ranks.rank_of.get, pairwise(word))) if found is None else found:
         places_of[rank].append(place)
     first = sorted([rank for rank in places_of if rank is not None], reverse=True)
     later: list[int] = []
     add: Callable[[list[int], int], None] = list.append if ranks.in_order else heappush
     while first or later:
-        rank = heappop(later) if later and (not first or later[0] < first[-1]) else first.pop()
-        places = places_of.pop(rank)
-        if ranks.in_order:
-            places.sort()
-        else:
-            here = heappop(places)
-            if places:
-                places_of[rank] = places
-                heappush(later, rank)
-            places = [here]
-        (left, right), new = pair_of[rank], result_of[rank]
+        lowest = heappop(later) if later and (not first or later[0] < first[-1]) else first.pop()
+        places = places_of.pop(lowest)
+        if len(places) > 1:
+            if ranks.in_order:
+                places.sort()
+            else:
+                here = heappop(places)
+                places_of[lowest] = places
+                heappush(later, lowest)
+                places = [here]
+        left, right, new, rank_after, rank_before = steps[lowest]
         for place in places:
             # A position is out of date if its pair, or one next to it, has been merged since.
             if tokens[place] == left and tokens[gone := following[place]] == right:
                 tokens[place] = new
                 tokens[gone] = None
-                before = preceding[place]
-                after = following[place] = following[gone]
+                following[place] = after = following[gone]
                 preceding[after] = place
-                if (created := rank_of((new, tokens[after]))) is not None:
+                if rank_before and (created := rank_before.get(tokens[after])) is not None:
                     if created not in places_of:
                         heappush(later, created)
                     add(places_of[created], place)
-                if (created := rank_of((tokens[before], new))) is not None:
+                if rank_after and (created := rank_after.get(tokens[before := preceding[place]])) is not None:
                     if created not in places_of:
                         heappush(later, created)
                     add(places_of[created], before)

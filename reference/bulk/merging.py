@@ -9,9 +9,9 @@ import numpy as np
 from ..merging import Ranks, merge_by_rank
 from .arrays import BARRIER, GONE, FixedTable, Flags, Integers
 
-FEW, ROUND = 64, 128
-"""A round that merges fewer than `FEW` pairs is slower than the plain path, and takes as long as that takes for `ROUND`
-tokens (measured)."""
+FEW, ROUND = 100, 1500
+"""A round that merges fewer than `FEW` pairs is slower than the plain path. A merge may have one such round for each
+`ROUND` ids (measured)."""
 NO_RANK = 2**31 - 1
 
 
@@ -73,17 +73,17 @@ class BulkRanks:
         run_at = np.cumsum(ids == self.barrier_id)
         following, preceding = np.arange(1, size + 1), np.arange(-1, size - 1)
         places = np.flatnonzero(rank_at != NO_RANK)
-        slow = 1
-        while len(places) and slow * ROUND <= size:
+        slow = 0
+        while len(places):
             ranks, runs = rank_at[places], run_at[places]
             limit = np.full(run_at[-1] + 1, NO_RANK)
             np.minimum.at(limit, runs, self._lowest_after[ranks])
             wins = _wins_against_neighbours(ranks, following[places[:-1]] == places[1:])
             wins &= ranks < limit[runs]
             here = places[wins]
-            if not len(here):
-                break
             slow += len(here) < FEW
+            if not len(here) or slow * ROUND > size:
+                break
             gone = following[here]
             before, after = preceding[here], following[gone]
             ids[here] = self._result_of[ranks[wins]]
@@ -98,9 +98,11 @@ class BulkRanks:
             places = places[rank_at[places] != NO_RANK]
             if len(fresh):
                 places.sort(kind="stable")
-        merged = ids[ids != GONE]
+        kept = ids != GONE
+        merged = ids[kept]
         if len(places):
-            merged = np.array(merge_by_rank(merged.tolist(), self._plain))
+            found = zip((np.cumsum(kept) - 1)[places].tolist(), rank_at[places].tolist(), strict=True)
+            merged = np.array(merge_by_rank(merged.tolist(), self._plain, found))
         barriers = np.flatnonzero(merged == self.barrier_id)
         return np.delete(merged, barriers), np.diff(barriers) - 1
 
