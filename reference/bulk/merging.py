@@ -41,6 +41,13 @@ class BulkRanks:
         """Rank → the lowest rank of any merge that has its result as a part: the lowest rank to which it can lead."""
         self._rank_of_bytes = self._ranks(self._id_of_byte[:, None], self._id_of_byte).ravel()
         """256 × first byte + second byte → the rank of the pair."""
+        byte_of = np.zeros(self.barrier_id + 1, np.int64)
+        byte_of[byte_ids] = np.arange(256)
+        self._parts = np.ones(1 << 16, bool)
+        """256 × first byte + second byte → whether no merge has a left part that ends with the first byte and a right
+        part that begins with the second. What precedes and what follows such bytes is merged independently."""
+        last, first = byte_of[self._outermost(right)[left]], byte_of[self._outermost(left)[right]]
+        self._parts[(last << 8) | first] = False
 
     def merge(self, pre_tokens: Sequence[bytes]) -> tuple[Integers, Integers]:
         """Merge the bytes of all `pre_tokens`, which are UTF-8.
@@ -50,7 +57,8 @@ class BulkRanks:
         """
         data = np.frombuffer(bytes([BARRIER]).join([b"", *pre_tokens, b""]), np.uint8)
         pairs = (data[:-1].astype(np.uint16) << 8) | data[1:]
-        return self._merge(self._id_of_byte[data], np.append(self._rank_of_bytes[pairs], NO_RANK))
+        run_at = np.append(0, np.cumsum(self._parts[pairs]))
+        return self._merge(self._id_of_byte[data], np.append(self._rank_of_bytes[pairs], NO_RANK), run_at)
 
     def merge_ids(self, ids: Integers) -> tuple[Integers, Integers]:
         """Merge runs of ids. A `barrier_id` separates two runs, precedes the first and follows the last.
@@ -58,10 +66,16 @@ class BulkRanks:
         Returns:
             tuple: the ids without barriers, and the number of ids of each run.
         """
-        return self._merge(ids.copy(), np.append(self._ranks(ids[:-1], ids[1:]), NO_RANK))
+        run_at = np.cumsum(ids == self.barrier_id)
+        return self._merge(ids.copy(), np.append(self._ranks(ids[:-1], ids[1:]), NO_RANK), run_at)
 
-    def _merge(self, ids: Integers, rank_at: Integers) -> tuple[Integers, Integers]:
-        """Merge runs of ids, given the rank of the pair that starts at each position. Change both arrays.
+    def _merge(self, ids: Integers, rank_at: Integers, run_at: Integers) -> tuple[Integers, Integers]:
+        """Merge runs of ids.
+
+        Args:
+            ids: the ids and barriers; changed.
+            rank_at: position → the rank of the pair that starts there; changed.
+            run_at: position → the number of its run. No merge crosses the boundary of two runs.
 
         In each round, the limit of a run is the lowest rank to which a merge of any of its current pairs can lead. No
         later merge creates a pair below the limit, so a pair below it competes only with its neighbours: the lower rank
@@ -70,7 +84,6 @@ class BulkRanks:
         or if no pair is below the limit because a merge leads to one of lower rank.
         """
         size = len(ids)
-        run_at = np.cumsum(ids == self.barrier_id)
         following, preceding = np.arange(1, size + 1), np.arange(-1, size - 1)
         places = np.flatnonzero(rank_at != NO_RANK)
         slow = 0
@@ -106,6 +119,14 @@ class BulkRanks:
         barriers = np.flatnonzero(merged == self.barrier_id)
         return np.delete(merged, barriers), np.diff(barriers) - 1
 
+    def _outermost(self, part: Integers) -> Integers:
+        """Return id → the byte's id that is the first or the last part of the token, given one of the parts by rank."""
+        outer = np.arange(self.barrier_id + 1)
+        outer[self._result_of[: len(part)]] = part
+        while (outer != outer[outer]).any():
+            outer = outer[outer]
+        return outer
+
     def _ranks(self, left: Integers, right: Integers) -> Integers:
         """Return the rank of each pair of ids, `NO_RANK` for a pair that is not a merge."""
         return self._pairs.find(self._key(left, right))
@@ -127,8 +148,8 @@ def _wins_against_neighbours(ranks: Integers, overlaps: Flags) -> Flags:
     """
     left, right = ranks[:-1], ranks[1:]
     wins = np.ones(len(ranks), bool)
-    wins[1:][overlaps & (left < right)] = False
-    wins[:-1][overlaps & (left > right)] = False
+    wins[1:] &= ~(overlaps & (left < right))
+    wins[:-1] &= ~(overlaps & (left > right))
     equal = overlaps & (left == right)
     if equal.any():
         # In a run of equal pairs, every other one comes first if the run itself does.
