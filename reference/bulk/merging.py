@@ -114,7 +114,7 @@ class BulkRanks:
         kept = ids != GONE
         merged = ids[kept]
         if len(places):
-            found = zip((np.cumsum(kept) - 1)[places].tolist(), rank_at[places].tolist(), strict=True)
+            found = zip((np.cumsum(kept) - 1)[places].tolist(), ranks.tolist(), strict=True)
             merged = np.array(merge_by_rank(merged.tolist(), self._plain, found))
         barriers = np.flatnonzero(merged == self.barrier_id)
         return np.delete(merged, barriers), np.diff(barriers) - 1
@@ -154,6 +154,8 @@ def _wins_against_neighbours(ranks: Integers, overlaps: Flags) -> Flags:
     if equal.any():
         # In a run of equal pairs, every other one comes first if the run itself does.
         index = np.arange(len(ranks))
-        begin = np.maximum.accumulate(np.where(np.append(False, equal), 0, index))
-        wins &= wins[begin] & ((index - begin) % 2 == 0)
+        begin = index.copy()
+        begin[1:] *= ~equal
+        begin = np.maximum.accumulate(begin)
+        wins &= wins[begin] & ((index - begin) & 1 == 0)
     return wins
