@@ -43,11 +43,11 @@ class BulkRanks:
         """256 × first byte + second byte → the rank of the pair."""
         byte_of = np.zeros(self.barrier_id + 1, np.int64)
         byte_of[byte_ids] = np.arange(256)
-        self._parts = np.ones(1 << 16, bool)
+        self._ends_run = np.ones(1 << 16, bool)
         """256 × first byte + second byte → whether no merge has a left part that ends with the first byte and a right
         part that begins with the second. What precedes and what follows such bytes is merged independently."""
         last, first = byte_of[self._outermost(right)[left]], byte_of[self._outermost(left)[right]]
-        self._parts[(last << 8) | first] = False
+        self._ends_run[(last << 8) | first] = False
 
     def merge(self, pre_tokens: Sequence[bytes]) -> tuple[Integers, Integers]:
         """Merge the bytes of all `pre_tokens`, which are UTF-8.
@@ -57,7 +57,7 @@ class BulkRanks:
         """
         data = np.frombuffer(bytes([BARRIER]).join([b"", *pre_tokens, b""]), np.uint8)
         pairs = (data[:-1].astype(np.uint16) << 8) | data[1:]
-        run_at = np.append(0, np.cumsum(self._parts[pairs]))
+        run_at = np.append(0, np.cumsum(self._ends_run[pairs]))
         return self._merge(self._id_of_byte[data], np.append(self._rank_of_bytes[pairs], NO_RANK), run_at)
 
     def merge_ids(self, ids: Integers) -> tuple[Integers, Integers]:
