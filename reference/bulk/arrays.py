@@ -59,6 +59,20 @@ def without_overlap(overlaps: Flags) -> Flags:
     return kept
 
 
+def stable_order(keys: Integers) -> Integers:
+    """Return the order that sorts `keys`, uint32; equal keys keep their order.
+
+    NumPy sorts numbers of 16 bits by radix, several times as fast as wider ones.
+
+    >>> stable_order(np.array([1 << 20, 5, 5], np.uint32)).tolist()
+    [1, 2, 0]
+    """
+    low, high = keys.astype(np.uint16), (keys >> np.uint32(16)).astype(np.uint16)
+    order = np.argsort(low, kind="stable")
+    sorted_order: Integers = order[np.argsort(high[order], kind="stable")]
+    return sorted_order
+
+
 def with_room(array: Integers, used: int, fresh: int) -> Integers:
     """Return `array`, or a larger copy, with room for `fresh` items after the first `used`.
 

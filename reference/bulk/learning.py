@@ -20,13 +20,13 @@ from bpe_conformance.fixtures import Merge
 from ..conventions import BYTE_ORDERS, TOKEN_KEYS
 from ..encoder import Encoder
 from ..progress import Progress, silent
-from .arrays import GONE, WALL, Integers, runs, starts_of_runs, with_room, without_overlap
+from .arrays import GONE, WALL, Integers, runs, stable_order, starts_of_runs, with_room, without_overlap
 from .pieces import Block, PieceTable, apart, starts_apart
 
 Entry: TypeAlias = "tuple[int, Any, Any, int]"
 """An entry of the heap: the negative count, the keys of both tokens, the number of the pair."""
 
-TOKEN_BITS, PLACE_BITS = 24, 32
+TOKEN_BITS = 24
 MOST = 64
 """The most merges in one step. Merge, side, token and position of a new pair are packed into 63 bits."""
 FRONTIER = 1024
@@ -39,8 +39,7 @@ class Corpus:
     """The words as flat arrays, and numbered pairs of adjacent tokens.
 
     Args:
-        tokens: the tokens of the words, with a wall before the first word and after each word. The corpus changes the
-            array.
+        tokens: the tokens of the words, with a wall before the first word and after each word.
         weights: the number of occurrences of each word.
 
     Attributes:
@@ -52,28 +51,24 @@ class Corpus:
     """
 
     def __init__(self, tokens: Integers, weights: Sequence[int]) -> None:
+        places, starts = _places_by_pair(tokens)  # first, because it needs much memory for a short time
         size = len(tokens)
-        self.token = tokens
+        # The values of a position are next to each other: a step reads all of them, at positions far apart.
+        self.token, self.following, self.preceding, self.pair_at = np.empty((size, 4), np.int32).T
+        self.token[:] = tokens
+        self.following[:] = np.arange(1, size + 1, dtype=np.int32)
+        self.preceding[:] = np.arange(-1, size - 1, dtype=np.int32)
+        self.pair_at[:] = -1
         sizes = np.diff(np.flatnonzero(tokens == WALL), append=size)
         self.weight = np.repeat(np.array([*weights, 0], np.int64), sizes)
-        self.following = np.arange(1, size + 1, dtype=np.int32)
-        self.preceding = np.arange(-1, size - 1, dtype=np.int32)
-        self.pair_at = np.full(size, -1, np.int32)
         self.pairs = 0
         self.count, self.left, self.right = (np.empty(0, np.int64) for _ in range(3))
         # The positions of a pair when it was created. It never gets others, because no later merge creates the same
-        # pair.
-        self._places, self._placed = np.empty(0, np.int32), 0
+        # pair. There are at most `size` at first, and each of fewer than `size` merged occurrences adds at most two.
+        self._places, self._placed = np.empty(3 * size, np.int32), 0
         self._first, self._end = np.empty(0, np.int64), np.empty(0, np.int64)
-        here = np.flatnonzero((self.token[:-1] >= 0) & (self.token[1:] >= 0))
-        kinds = int(tokens.max(initial=0)) + 1
-        # The narrower the type, the faster the sort.
-        left, right = (tokens[places].astype(np.min_scalar_type(kinds**2 - 1)) for places in (here, here + 1))
-        key = left * left.dtype.type(kinds) + right
-        order = np.argsort(key, kind="stable")
-        here = here[order]
-        starts = starts_of_runs(key[order])
-        self._number(tokens[here[starts]], tokens[here[starts] + 1], here, starts)
+        first = places[starts]
+        self._number(tokens[first], tokens[first + 1], places, starts, sums(self.weight[places], starts))
 
     def occurrences(self, numbers: Sequence[int]) -> tuple[Integers, Integers]:
         """Return the positions of the pairs, by pair and without overlap, and the index in `numbers` of each."""
@@ -98,12 +93,13 @@ class Corpus:
     def _sides(self, here: Integers, which: Integers, before: Integers, after: Integers) -> NewPairs:
         left, right = self.token[before], self.token[after]
         has_left, has_right = left >= 0, right >= 0
-        step = which.astype(np.int64) << (TOKEN_BITS + 1)
-        on_left = ((step[has_left] | left[has_left]) << PLACE_BITS) | before[has_left]
-        on_right = ((step[has_right] | (1 << TOKEN_BITS) | right[has_right]) << PLACE_BITS) | here[has_right]
-        packed = np.concatenate([on_left, on_right])
-        packed.sort()
-        return NewPairs(packed, self.weight)
+        step = which << (TOKEN_BITS + 1)
+        on_left = step[has_left] | left[has_left]
+        on_right = step[has_right] | (1 << TOKEN_BITS) | right[has_right]
+        key = np.concatenate([on_left, on_right]).astype(np.uint32)
+        places = np.concatenate([before[has_left], here[has_right]]).astype(np.intp)
+        order = stable_order(key)
+        return NewPairs(key[order], places[order], self.weight)
 
     def merge(self, numbers: Sequence[int], here: Integers, which: Integers, new: NewPairs, first_id: int) -> Integers:
         """Merge pairs at their occurrences and number the pairs that this creates.
@@ -141,16 +137,17 @@ class Corpus:
         created = new.which + first_id
         left = np.where(new.on_right, created, new.neighbour)
         right = np.where(new.on_right, new.neighbour, created)
-        return self._number(left, right, new.places, new.starts)
+        return self._number(left, right, new.places, new.starts, new.counts)
 
-    def _number(self, left: Integers, right: Integers, places: Integers, starts: Integers) -> Integers:
+    def _number(
+        self, left: Integers, right: Integers, places: Integers, starts: Integers, counts: Integers
+    ) -> Integers:
         """Number new pairs; the positions of pair i are `places[starts[i]:starts[i + 1]]`."""
         numbers = np.arange(self.pairs, self.pairs + len(starts))
         for name in ("count", "left", "right", "_first", "_end"):
             setattr(self, name, with_room(getattr(self, name), self.pairs, len(starts)))
-        self._places = with_room(self._places, self._placed, len(places))
         self.pairs += len(starts)
-        self.count[numbers] = sums(self.weight[places], starts)
+        self.count[numbers] = counts
         self.left[numbers], self.right[numbers] = left, right
         self._first[numbers] = starts + self._placed
         self._end[numbers] = np.append(starts[1:], len(places)) + self._placed
@@ -158,6 +155,17 @@ class Corpus:
         self._placed += len(places)
         self.pair_at[places] = np.repeat(numbers, self._end[numbers] - self._first[numbers])
         return numbers
+
+
+def _places_by_pair(tokens: Integers) -> tuple[Integers, Integers]:
+    """Return the positions at which pairs start, grouped by pair, and the index in them at which each group starts."""
+    places = np.flatnonzero((tokens[:-1] >= 0) & (tokens[1:] >= 0)).astype(np.int32)
+    kinds = int(tokens.max(initial=0)) + 1
+    # The narrower the type, the faster the sort.
+    left, right = (tokens[here].astype(np.min_scalar_type(kinds**2 - 1)) for here in (places, places + 1))
+    key = left * left.dtype.type(kinds) + right
+    order = np.argsort(key, kind="stable")
+    return places[order], starts_of_runs(key[order])
 
 
 class NewPairs:
@@ -172,12 +180,11 @@ class NewPairs:
         counts: pair → number of occurrences.
     """
 
-    def __init__(self, packed: Integers, weight: Integers) -> None:
-        self._packed, self._weight = packed, weight
-        self.places = packed & ((1 << PLACE_BITS) - 1)
-        key = packed >> PLACE_BITS
+    def __init__(self, key: Integers, places: Integers, weight: Integers) -> None:
+        self._key, self._weight = key, weight
+        self.places = places
         self.starts = starts_of_runs(key)
-        key = key[self.starts]
+        key = key[self.starts].astype(np.int64)
         self.neighbour = key & ((1 << TOKEN_BITS) - 1)
         self.on_right = (key >> TOKEN_BITS) & 1 == 1
         self.which = key >> (TOKEN_BITS + 1)
@@ -185,8 +192,8 @@ class NewPairs:
 
     def of_first(self, merges: int) -> NewPairs:
         """Return the pairs that the first `merges` merges create."""
-        end = np.searchsorted(self._packed, merges << (TOKEN_BITS + 1 + PLACE_BITS))
-        return NewPairs(self._packed[:end], self._weight)
+        end = np.searchsorted(self._key, np.uint32(merges << (TOKEN_BITS + 1)))
+        return NewPairs(self._key[:end], self.places[:end], self._weight)
 
 
 def sums(values: Integers, starts: Integers) -> Integers:
@@ -285,8 +292,8 @@ def learn(
     tokens += [left + right for left, right in merges]
     keys = [key(index, token) for index, token in enumerate(tokens)]
     words = [word for word in counts if len(word) > 1]
-    start = tokens_after(words, merges, order) if merges else bytes_as_tokens(words, order)
-    corpus = Corpus(start, [counts[word] for word in words])
+    weights = [count for word, count in counts.items() if len(word) > 1]
+    corpus = Corpus(tokens_after(words, merges, order) if merges else bytes_as_tokens(words, order), weights)
     frontier = Frontier(corpus, keys, lambda left, right: allows is None or allows(tokens[left] + tokens[right]))
     learned: list[Merge] = []
     most = 1
@@ -335,7 +342,7 @@ def bytes_as_tokens(words: Sequence[bytes], order: Sequence[int]) -> Integers:
     """
     sizes = np.fromiter(map(len, words), np.int64, len(words))
     flat = np.argsort(order).astype(np.uint8)[np.frombuffer(b"".join(words), np.uint8)]
-    tokens = np.full(len(flat) + len(words) + 1, WALL, np.int32)
+    tokens = np.full(len(flat) + len(words) + 1, WALL, np.int16)
     tokens[np.arange(len(flat)) + np.repeat(np.arange(1, len(words) + 1), sizes)] = flat
     return tokens
 
