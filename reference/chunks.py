@@ -69,13 +69,19 @@ def text_boundaries(text: str, chunks: int, delimiters: Sequence[str], use_fence
     def find_next(start: int) -> int:
         return _first(special, use_fences, text, start)
 
-    return _snap(len(text), chunks if delimiters or use_fences else 1, find_next)
+    return _snap(0, len(text), chunks if delimiters or use_fences else 1, find_next)
 
 
 def file_boundaries(
-    file: BinaryIO, chunks: int, delimiters: Sequence[str], use_fences: bool = False, window: int | None = None
+    file: BinaryIO,
+    chunks: int,
+    delimiters: Sequence[str],
+    use_fences: bool = False,
+    window: int | None = None,
+    start: int = 0,
+    end: int | None = None,
 ) -> list[int]:
-    """Return the byte offsets at which to cut a file, from 0 to its size.
+    """Return the byte offsets at which to cut a file, or a part of it, from `start` to `end`.
 
     A chunk starts with the first byte of a character, after a complete one. So the chunks, decoded separately, give the
     text of the whole file, even if it is not UTF-8: the same bytes are replaced.
@@ -86,6 +92,8 @@ def file_boundaries(
         delimiters: safe delimiters.
         use_fences: whether to cut at fences as well. Without fences and delimiters, the file stays whole.
         window: the number of bytes to search at once; None means `WINDOW`.
+        start: 0, or an offset at which the file can be cut.
+        end: an offset at which the file can be cut; None means its size.
 
     >>> import io
     >>> file_boundaries(io.BytesIO(b"aaa|b|cc"), 2, ["|"], window=1)
@@ -113,7 +121,7 @@ def file_boundaries(
             start += window
         return size
 
-    return _snap(size, chunks if delimiters or use_fences else 1, find_next)
+    return _snap(start, size if end is None else end, chunks if delimiters or use_fences else 1, find_next)
 
 
 def _size(text: str) -> int:
@@ -127,13 +135,13 @@ def _first(special: SpecialTokens, use_fences: bool, text: str, start: int) -> i
     return found[0] if found else end
 
 
-def _snap(size: int, chunks: int, find_next: Callable[[int], int]) -> list[int]:
-    cuts = [0]
+def _snap(start: int, end: int, chunks: int, find_next: Callable[[int], int]) -> list[int]:
+    cuts = [start]
     for number in range(1, chunks):
-        even = size * number // chunks
+        even = start + (end - start) * number // chunks
         if even > cuts[-1]:
             cuts.append(find_next(even))
-    return list(dict.fromkeys([*cuts, size]))
+    return list(dict.fromkeys([*cuts, end]))
 
 
 # Chunks
@@ -248,3 +256,20 @@ class Cuts(NamedTuple):
                 cuts = file_boundaries(file, chunks, self.delimiters, self.fences)
         absolute = str(Path(name).absolute())
         return [FileChunk(absolute, start, end, found) for start, end in pairwise(cuts)]
+
+    def within(self, chunk: FileChunk, largest: int) -> list[FileChunk]:
+        """Cut a chunk of a file into smaller ones.
+
+        Args:
+            chunk: a chunk that these cuts made.
+            largest: the most bytes of a smaller chunk, approximately.
+
+        Raises:
+            ValueError: if the file cannot be read.
+        """
+        many = -(-(chunk.end - chunk.start) // largest)
+        if many < 2:
+            return [chunk]
+        with one_line_errors(chunk.path), Path(chunk.path).open("rb") as file:
+            places = file_boundaries(file, many, self.delimiters, self.fences, start=chunk.start, end=chunk.end)
+        return [chunk._replace(start=start, end=end) for start, end in pairwise(places)]

@@ -22,6 +22,8 @@ Source: TypeAlias = "str | os.PathLike[str] | Iterable[str | os.PathLike[str]]"
 
 BATCH_SIZE = 1 << 22
 """A job counts small documents until they have at least this many characters or bytes."""
+PART_SIZE = 1 << 22
+"""A job holds about this many bytes of a file in memory at once."""
 
 Job = list["str | FileChunk"]
 
@@ -92,9 +94,10 @@ def _noted(jobs: Iterable[Job], files: dict[str, FileState]) -> Iterator[Job]:
 
 def count_job(job: Job, special_tokens: Sequence[str], pattern: str | None) -> Counter[bytes]:
     """Count the pre-tokens of a few documents or parts of documents, in a worker or in this process."""
-    special, compiled = _special_tokens(tuple(special_tokens)), resolve(pattern)
-    texts = [document if isinstance(document, str) else document.read() for document in job]
-    if sum(map(len, texts)) >= ARRAYS_FROM["count"] and has_fence(compiled):
+    tokens, compiled = tuple(special_tokens), resolve(pattern)
+    special = _special_tokens(tokens)
+    texts = _texts(job, _cuts(tokens, pattern))
+    if sum(map(_size, job)) >= ARRAYS_FROM["count"] and has_fence(compiled):
         from .bulk.pieces import count  # it loads NumPy
 
         return count(texts, special, compiled)
@@ -110,6 +113,21 @@ def count_job(job: Job, special_tokens: Sequence[str], pattern: str | None) -> C
 def _special_tokens(tokens: tuple[str, ...]) -> SpecialTokens:
     """Return the special tokens of the previous job if they are the same: there can be thousands to prepare."""
     return SpecialTokens(tokens)
+
+
+@lru_cache(maxsize=1)
+def _cuts(tokens: tuple[str, ...], pattern: str | None) -> Cuts:
+    """Return the cuts of the previous job if they are the same."""
+    return Cuts.of(1, tokens, resolve(pattern))
+
+
+def _texts(job: Job, cuts: Cuts) -> Iterator[str]:
+    """Yield the texts of a job; a large chunk of a file is read and decoded in parts."""
+    for document in job:
+        if isinstance(document, str):
+            yield document
+        else:
+            yield from (part.read() for part in cuts.within(document, PART_SIZE))
 
 
 def _plan(source: Source, cuts: Cuts) -> tuple[Iterable[Job], int]:

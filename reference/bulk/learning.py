@@ -28,7 +28,7 @@ Entry: TypeAlias = "tuple[int, Any, Any, int]"
 
 TOKEN_BITS = 24
 MOST = 64
-"""The most merges in one step. Merge, side, token and position of a new pair are packed into 63 bits."""
+"""The most merges in one step. Merge, side and token of a new pair are packed into 32 bits."""
 FRONTIER = 1024
 """The approximate number of pairs in the heap after its threshold is lowered."""
 BLOCK_BYTES = 1 << 20

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import regex
 
-from bpe_conformance.reference.chunks import file_boundaries, safe_delimiters, text_boundaries
+from bpe_conformance.reference.chunks import Cuts, file_boundaries, safe_delimiters, text_boundaries
 from bpe_conformance.reference.counting import count_job, count_pre_tokens
 from bpe_conformance.reference.fences import FENCED_PATTERNS, are_safe_from
 from bpe_conformance.reference.patterns import pre_tokenize, resolve
@@ -216,6 +216,10 @@ def test_counts_of_chunks_add_up_to_those_of_the_whole(special: list[str], tmp_p
         cuts = text_boundaries(text, chunks, delimiters)
         assert added_up([text[a:b] for a, b in pairwise(cuts)], special) == whole
         assert count_pre_tokens(file, special) == whole
+        cut = Cuts.of(2, special, resolve(None))
+        smaller = [part for chunk in cut.of_file(file, 12) for part in cut.within(chunk, draw.randrange(1, 9))]
+        assert [part.start for part in smaller[1:]] == [part.end for part in smaller[:-1]]
+        assert list(added_up([part.read() for part in smaller], special).items()) == list(whole.items())
 
 
 def added_up(texts: list[str], special: list[str]) -> Counter[bytes]:

@@ -480,3 +480,9 @@ def test_threads_share_a_tokenizer(gpt2: Tokenizer) -> None:
     texts = [f"the quick {number} brown fox " * (LONG // 20) for number in range(8)]
     with ThreadPoolExecutor(4) as pool:
         assert list(pool.map(gpt2.encode, texts)) == [plain(gpt2, text) for text in texts]
+
+
+@given(st.lists(st.integers(0, 2**32 - 1) | st.sampled_from([5, 5 << 16, 65541, 2**32 - 1])))
+def test_stable_order_sorts_as_python_does(keys: list[int]) -> None:
+    expected = sorted(range(len(keys)), key=keys.__getitem__)
+    assert arrays.stable_order(np.array(keys, np.uint32)).tolist() == expected

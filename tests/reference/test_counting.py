@@ -27,6 +27,7 @@ def text() -> str:
 def small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(chunks, "CHUNK_SIZE", 5000)
     monkeypatch.setattr(counting, "BATCH_SIZE", 3000)
+    monkeypatch.setattr(counting, "PART_SIZE", 1000)
 
 
 def oracle(texts: list[str], special: list[str]) -> Counter[bytes]:
@@ -95,6 +96,22 @@ def test_file_newlines_and_bom_are_kept(tmp_path: Path) -> None:
     assert count_pre_tokens(file) == oracle(["\ufeffa\r\nb\ufffd"], [])
     file.write_bytes(b"")
     assert count_pre_tokens(file) == count_pre_tokens("") == count_pre_tokens([]) == {}
+
+
+def test_large_file_is_read_in_parts(text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "a.txt"
+    file.write_bytes(text.encode())
+    sizes: list[int] = []
+    read = chunks.FileChunk.read
+
+    def recorded(chunk: chunks.FileChunk) -> str:
+        sizes.append(chunk.end - chunk.start)
+        return read(chunk)
+
+    monkeypatch.setattr(chunks.FileChunk, "read", recorded)
+    count_pre_tokens(file, ["<|e|>"])
+    assert sum(sizes) == file.stat().st_size
+    assert max(sizes) < 2 * counting.PART_SIZE
 
 
 def test_progress_counts_chunks(text: str, tmp_path: Path) -> None:
