@@ -101,13 +101,12 @@ def known(name: str, names: Iterable[str], what: str, listed: bool = False, see:
     every = list(names)
     if name in every:
         return
-    by_lower = {known.lower(): known for known in every}
-    near = [known for known in by_lower if name and known.startswith(f"{name.lower()}-")][:SUGGESTIONS]
-    near += [known for known in difflib.get_close_matches(name.lower(), by_lower, SUGGESTIONS) if known not in near]
+    by_lower = {one.lower(): one for one in every}
+    near = [lower for lower in by_lower if name and lower.startswith(f"{name.lower()}-")][:SUGGESTIONS]
+    near += [lower for lower in difflib.get_close_matches(name.lower(), by_lower, SUGGESTIONS) if lower not in near]
     near = near[:SUGGESTIONS]
-    near += [known for known in by_lower if name and name.lower() in known and known not in near][
-        : SUGGESTIONS - len(near)
-    ]
+    others = (lower for lower in by_lower if name and name.lower() in lower and lower not in near)
+    near += [*others][: SUGGESTIONS - len(near)]
     if near:
         fix = f"did you mean {' or '.join(by_lower[lower] for lower in near)}?"
     else:

@@ -140,11 +140,11 @@ def verdicts(outcomes: Iterable[Outcome]) -> list[Verdict]:
     faulty = at_fault(tested)
     selected = {outcome.conformance_class for outcome in every if outcome.kind == "case"}
     supported = {outcome.conformance_class for outcome in tested if outcome.kind == "case"}
-    skipped = selected - supported
+    untested = selected - supported
     made = (
         _verdict(name, [outcome for outcome in tested if outcome.conformance_class == name], faulty) for name in CLASSES
     )
-    return [verdict for verdict in made if verdict.must and (verdict.name not in skipped or verdict.word != "pass")]
+    return [verdict for verdict in made if verdict.must and (verdict.name not in untested or verdict.word != "pass")]
 
 
 def _verdict(name: str, tested: list[Outcome], faulty: Collection[str]) -> Verdict:

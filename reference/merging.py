@@ -127,7 +127,7 @@ def merge_by_rank(
                 places_of[lowest] = places
                 heappush(later, lowest)
                 places = [here]
-        left, right, new, rank_after, rank_before = steps[lowest]
+        left, right, new, by_before, by_after = steps[lowest]
         for place in places:
             # A position is out of date if its pair, or one next to it, has been merged since.
             if tokens[place] == left and tokens[gone := following[place]] == right:
@@ -135,11 +135,11 @@ def merge_by_rank(
                 tokens[gone] = None
                 following[place] = after = following[gone]
                 preceding[after] = place
-                if rank_before and (created := rank_before.get(tokens[after])) is not None:
+                if by_after and (created := by_after.get(tokens[after])) is not None:
                     if created not in places_of:
                         heappush(later, created)
                     add(places_of[created], place)
-                if rank_after and (created := rank_after.get(tokens[before := preceding[place]])) is not None:
+                if by_before and (created := by_before.get(tokens[before := preceding[place]])) is not None:
                     if created not in places_of:
                         heappush(later, created)
                     add(places_of[created], before)

@@ -206,10 +206,14 @@ class Factory:
         if built is None or (isinstance(built, TimedOut) and seconds > tried):
             try:
                 built = self._build(model)
-            except (CallFailed, TimedOut) as failed:
+            except CallFailed as failed:
                 built = failed
+            except TimedOut as late:  # its traceback would keep everything alive that the constructor has made
+                built = TimedOut(late.seconds, late.call, late.answer.traceback)
             self._large[model.name] = built, seconds
-        if isinstance(built, (CallFailed, TimedOut)):
+        if isinstance(built, TimedOut):
+            raise TimedOut(built.seconds, built.call, built.answer.traceback)
+        if isinstance(built, CallFailed):
             raise built
         return built
 

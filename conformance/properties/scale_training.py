@@ -59,7 +59,8 @@ def large_trainings(implementation: Implementation, effort: Effort) -> Iterator[
 
     for more, fewer in ((" ab", " xy"), (" xy", " ab")):
         for divisor in (1, 2):  # both counts are beyond 8 or 16 bits, signed or not, or only the greater one is
-            what = f"{more!a} 3 times more than {fewer!a}" if divisor == 1 else f"{more!a} twice as often as {fewer!a}"
+            how = "three more times than" if divisor == 1 else "more than twice as often as"
+            what = f"{more!a} {how} {fewer!a}"
             make = partial(_counts, more=more, fewer=fewer, divisor=divisor)
             sizes = COUNTS if more == " ab" or effort.scale else COUNTS[:2]
             yield row(what, "TRAIN-WEIGHT-1", sizes, make)

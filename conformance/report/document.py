@@ -163,7 +163,7 @@ def spec_fingerprint(directory: Path) -> str:
 
 def explained(document: Document, cause: Mapping[str, Any]) -> str:
     """Return how much a cause explains, in words: "explains 3 of 4 failures"."""
-    total = sum(len(cause["tests"]) for cause in document["causes"]) + len(document["unexplained"])
+    total = sum(len(each["tests"]) for each in document["causes"]) + len(document["unexplained"])
     warnings = all(result["state"] == "warning" for result in document["results"] if result["id"] in cause["tests"])
     return f"explains {len(cause['tests'])} of {total} {'warning' if warnings else 'failure'}{'s' * (total != 1)}"
 

@@ -183,10 +183,8 @@ class BpeItem(pytest.Item):
     def shorter_limit(self, operations: Set[str]) -> Iterator[None]:
         """Shorten the time limit within the block if many cases of one of these operations had no answer in time."""
         implementation, late = self.run.implementation, self.run.late
-        limit, slow = (
-            implementation.limit,
-            sorted(operation for operation in operations if late[operation] >= MOST_LATE),
-        )
+        limit = implementation.limit
+        slow = sorted(operation for operation in operations if late[operation] >= MOST_LATE)
         if slow and limit > SHORTEST_LIMIT:
             implementation.limit = max(SHORTEST_LIMIT, limit / 10)
             implementation.note(

@@ -183,9 +183,9 @@ def _file_names(names: Sequence[str]) -> list[str]:
     found: list[str] = []
     for name in names:
         first = re.sub(r"[^A-Za-z0-9._-]+", "-", name)[:80].strip("-.") or "report"
-        taken = {name.lower() for name in found}
+        taken = {other.lower() for other in found}
         further = (f"{first}-{number}" for number in count(2))
-        found.append(next(name for name in chain([first], further) if name.lower() not in taken))
+        found.append(next(free for free in chain([first], further) if free.lower() not in taken))
     return found
 
 

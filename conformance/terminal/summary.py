@@ -167,7 +167,7 @@ def _notes(result: RunResult) -> Iterator[str]:
 
 
 def _skipped(result: RunResult) -> Iterator[str]:
-    """Yield each reason for skipping with its count, most frequent first; the methods that are missing are the last."""
+    """Yield each reason for skipping with its count, most frequent first; missing methods come last."""
     methods = []
     for need, count in tally.skipped(result.outcomes, result.tested.capabilities).items():
         if need in wording.PROTOCOL:

@@ -10,7 +10,7 @@ from ..merging import Ranks, merge_by_rank
 from .arrays import BARRIER, GONE, FixedTable, Flags, Integers
 
 FEW, ROUND = 100, 1500
-"""A round that merges fewer than `FEW` pairs is slower than the plain path. A merge may have one such round for each
+"""A round that merges fewer than `FEW` pairs is slower than the plain path. One call may make one such round for each
 `ROUND` ids (measured)."""
 NO_RANK = 2**31 - 1
 

@@ -456,8 +456,9 @@ def test_a_correct_tokenizer_passes_without_a_note(property_id: str, target: typ
 def test_a_slow_tokenizer_passes_with_a_note(monkeypatch: pytest.MonkeyPatch) -> None:
     ask = scale._timed
 
-    def slow(implementation: Implementation, question: Question, instance: Any) -> tuple[Any, float]:
-        return ask(implementation, question)[0], len(question.input["text"]) ** 2 * 1e-6
+    def slow(implementation: Implementation, question: Question, instance: Any) -> tuple[Any, float, float]:
+        seconds = len(question.input["text"]) ** 2 * 1e-6
+        return ask(implementation, question)[0], seconds, seconds
 
     monkeypatch.setattr(scale, "_timed", slow)
     implementation = Implementation("x", LONG_BUGS["long-texts-in-blocks"].target)
@@ -477,16 +478,18 @@ def test_a_tokenizer_that_does_not_answer_in_time_passes_with_a_note() -> None:
     assert any("no answer within" in note for note in implementation.notes)
 
 
-@pytest.mark.parametrize(("limit", "passes"), [(0.1, True), (10, False)])
+@pytest.mark.parametrize(
+    ("limit", "waited", "passes"), [(0.1, 0.05, True), (10, 0.05, False), (10, 10.0, True)], ids=str
+)
 def test_a_time_out_fails_if_a_cube_of_the_size_fits_in_the_limit(
-    limit: float, passes: bool, monkeypatch: pytest.MonkeyPatch
+    limit: float, waited: float, passes: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ask = scale._timed
 
-    def timed(implementation: Implementation, question: Question, instance: Any) -> tuple[Any, float]:
+    def timed(implementation: Implementation, question: Question, instance: Any) -> tuple[Any, float, float]:
         if len(question.input["text"]) > 2_000:
-            return Fault(TIMED_OUT, ""), 6 * limit
-        return ask(implementation, question, instance)[0], 0.05
+            return Fault(TIMED_OUT, ""), 6 * limit, 6 * limit
+        return ask(implementation, question, instance)[0], 0.05, waited
 
     monkeypatch.setattr(scale, "_timed", timed)
     found = PROPERTIES["law-long-texts"].run(Implementation("x", Tokenizer, limit=limit), Effort())
@@ -604,8 +607,9 @@ def test_the_time_for_a_size_is_predicted_from_smaller_sizes(
 
 @pytest.mark.parametrize(("power", "passes"), [(1.0, True), (1.4, True), (2.0, False)])
 def test_growth_of_time_is_measured(monkeypatch: pytest.MonkeyPatch, power: float, passes: bool) -> None:
-    def timed(implementation: Implementation, question: Question) -> tuple[Any, float]:
-        return Ids(()), (len(question.input["text"]) / 1_000) ** power
+    def timed(implementation: Implementation, question: Question) -> tuple[Any, float, float]:
+        seconds = (len(question.input["text"]) / 1_000) ** power
+        return Ids(()), seconds, seconds
 
     monkeypatch.setattr(scale, "_timed", timed)
     found = scale.GROWTH.run(Implementation("x", Tokenizer), Effort(scale=True))
@@ -620,11 +624,11 @@ def test_a_constructor_that_is_slow_for_long_tokens_passes_with_a_note(
 ) -> None:
     ask = scale._timed
 
-    def slow(implementation: Implementation, question: Question, instance: Any) -> tuple[Any, float]:
+    def slow(implementation: Implementation, question: Question, instance: Any) -> tuple[Any, float, float]:
         assert question.model is not None
         longest = max(map(len, question.model.vocab.values()))
         assert longest < 10_000
-        return ask(implementation, question)[0], longest**2 * 1e-6
+        return ask(implementation, question)[0], longest**2 * 1e-6, longest**2 * 1e-6
 
     monkeypatch.setattr(scale, "_timed", slow)
     implementation = Implementation("x", Tokenizer)
