@@ -22,7 +22,9 @@ from .formats.files import one_line_errors
 from .special_tokens import SpecialTokens
 
 CHUNK_SIZE = 1 << 25
-"""The most characters or bytes of a chunk, approximately."""
+"""The most characters of a chunk of a text, approximately."""
+FILE_CHUNK_SIZE = 1 << 27
+"""The most bytes of a chunk of a file, approximately: more than of a text, because a worker reads it in parts."""
 WINDOW = 1 << 15
 """How many bytes of a file are searched at once."""
 
@@ -225,7 +227,7 @@ class Cuts(NamedTuple):
 
     def _many(self, size: int, largest: int) -> int:
         """Return the number of chunks: the same for each worker, but 1 if the document is not worth a process."""
-        return 1 if 8 * size < largest else self.width * max(1, -(-size // (largest * self.width)))
+        return 1 if 8 * size < min(largest, CHUNK_SIZE) else self.width * max(1, -(-size // (largest * self.width)))
 
     def of_text(self, text: str) -> Iterator[str]:
         """Yield the chunks of a text."""
@@ -238,7 +240,7 @@ class Cuts(NamedTuple):
 
         Args:
             path: the file.
-            largest: the most bytes of a chunk, approximately; None is `CHUNK_SIZE`.
+            largest: the most bytes of a chunk, approximately; None is `FILE_CHUNK_SIZE`.
 
         Raises:
             ValueError: if the file cannot be read.
@@ -252,7 +254,7 @@ class Cuts(NamedTuple):
                 found = FileState.of(os.fstat(file.fileno()))
                 if not found.size and file.read(1):
                     raise ValueError(f"{name}: cannot be read: the system does not report its size")
-                chunks = self._many(found.size, largest or CHUNK_SIZE)
+                chunks = self._many(found.size, largest or FILE_CHUNK_SIZE)
                 cuts = file_boundaries(file, chunks, self.delimiters, self.fences)
         absolute = str(Path(name).absolute())
         return [FileChunk(absolute, start, end, found) for start, end in pairwise(cuts)]

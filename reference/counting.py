@@ -72,6 +72,8 @@ def count_pre_tokens(
     if executor is not None:
         results = in_order(executor, count, jobs, 4 * width)
     elif width > 1:
+        if has_fence(compiled):
+            from .bulk import pieces  # noqa: F401  # forked workers then need not load NumPy
         results = in_processes(width, count, jobs)
     else:
         results = (count(job) for job in jobs)

@@ -69,7 +69,7 @@ def stable_order(keys: Integers) -> Integers:
     """
     low, high = keys.astype(np.uint16), (keys >> np.uint32(16)).astype(np.uint16)
     order = np.argsort(low, kind="stable")
-    sorted_order: Integers = order[np.argsort(high[order], kind="stable")]
+    sorted_order: Integers = order.take(np.argsort(high.take(order), kind="stable"))
     return sorted_order
 
 
@@ -123,8 +123,9 @@ class HashTable:
     def find(self, head: Integers, tail: Integers) -> Integers:
         """Return the number of each key, -1 for a missing key."""
         slot = self._slots(head, tail)
-        numbers = self._number[slot]
-        asked = np.flatnonzero(((self._head[slot] != head) | (self._tail[slot] != tail)) & (numbers != _VACANT))
+        numbers = self._number.take(slot)
+        other = (self._head.take(slot) != head) | (self._tail.take(slot) != tail)
+        asked = np.flatnonzero(other & (numbers != _VACANT))
         while len(asked):
             slot[asked] = (slot[asked] + 1) & (len(self._number) - 1)
             at = slot[asked]

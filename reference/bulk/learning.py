@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from heapq import heapify, heappop, heappush, heapreplace
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -20,12 +20,15 @@ from bpe_conformance.fixtures import Merge
 from ..conventions import BYTE_ORDERS, TOKEN_KEYS
 from ..encoder import Encoder
 from ..progress import Progress, silent
-from .arrays import GONE, WALL, Integers, runs, stable_order, starts_of_runs, with_room, without_overlap
+from .arrays import WALL, Integers, runs, stable_order, starts_of_runs, with_room, without_overlap
 from .pieces import Block, PieceTable, apart, starts_apart
 
 Entry: TypeAlias = "tuple[int, Any, Any, int]"
 """An entry of the heap: the negative count, the keys of both tokens, the number of the pair."""
 
+TOKEN, FOLLOWING, PRECEDING, PAIR = range(4)
+"""What a corpus holds for each position: the token (`WALL` between words), the positions of the next and the previous
+token, and the number of the pair that starts there (-1 for none)."""
 TOKEN_BITS = 24
 MOST = 64
 """The most merges in one step. Merge, side and token of a new pair are packed into 32 bits."""
@@ -33,6 +36,35 @@ FRONTIER = 1024
 """The approximate number of pairs in the heap after its threshold is lowered."""
 BLOCK_BYTES = 1 << 20
 """The approximate number of bytes of words that are cut into pieces at once."""
+
+
+class Occurrences(NamedTuple):
+    """Occurrences of the pairs of a step, grouped by pair and without overlap; an item of each array for each.
+
+    Attributes:
+        which: the index of the pair in the step.
+        here, gone: the positions of the left and the right token.
+        before, after: the positions of the tokens next to the pair.
+        left, right: the tokens there; `WALL` at the ends of a word.
+        left_pair, right_pair: the numbers of the pairs that these tokens are part of; -1 at the ends of a word.
+        weight: the weight of the word.
+    """
+
+    which: Integers
+    here: Integers
+    gone: Integers
+    before: Integers
+    after: Integers
+    left: Integers
+    right: Integers
+    left_pair: Integers
+    right_pair: Integers
+    weight: Integers
+
+    def of_first(self, pairs: int) -> Occurrences:
+        """Return the occurrences of the first `pairs` pairs."""
+        end = np.searchsorted(self.which, pairs)
+        return Occurrences(*(values[:end] for values in self))
 
 
 class Corpus:
@@ -43,101 +75,100 @@ class Corpus:
         weights: the number of occurrences of each word.
 
     Attributes:
-        token: position → token, `WALL` between words, `GONE` where a merge removed the token.
-        pair_at: position → number of the pair that starts there, -1 for none.
         count: pair → number of occurrences, including overlapping ones, times the weights of the words.
         left, right: pair → its tokens.
         pairs: the number of numbered pairs; the arrays by pair have room for more.
     """
 
-    def __init__(self, tokens: Integers, weights: Sequence[int]) -> None:
+    def __init__(self, tokens: Integers, weights: Integers) -> None:
         places, starts = _places_by_pair(tokens)  # first, because it needs much memory for a short time
         size = len(tokens)
         # The values of a position are next to each other: a step reads all of them, at positions far apart.
-        self.token, self.following, self.preceding, self.pair_at = np.empty((size, 4), np.int32).T
-        self.token[:] = tokens
-        self.following[:] = np.arange(1, size + 1, dtype=np.int32)
-        self.preceding[:] = np.arange(-1, size - 1, dtype=np.int32)
-        self.pair_at[:] = -1
+        self._at = np.empty((size, 4), np.int32)
+        self._token, self._following, self._preceding, self._pair = self._at.T
+        self._token[:] = tokens
+        self._following[:] = np.arange(1, size + 1, dtype=np.int32)
+        self._preceding[:] = np.arange(-1, size - 1, dtype=np.int32)
+        self._pair[:] = -1
         sizes = np.diff(np.flatnonzero(tokens == WALL), append=size)
-        self.weight = np.repeat(np.array([*weights, 0], np.int64), sizes)
+        narrow = np.min_scalar_type(-int(weights.max(initial=0)) - 1)
+        self._weight = np.repeat(np.append(weights, 0).astype(narrow), sizes)
         self.pairs = 0
         self.count, self.left, self.right = (np.empty(0, np.int64) for _ in range(3))
         # The positions of a pair when it was created. It never gets others, because no later merge creates the same
-        # pair. There are at most `size` at first, and each of fewer than `size` merged occurrences adds at most two.
-        self._places, self._placed = np.empty(3 * size, np.int32), 0
+        # pair. There are at most `size` at first, and each of fewer than `size` merged occurrences adds at most three.
+        self._places, self._placed = np.empty(4 * size, np.int32), 0
         self._first, self._end = np.empty(0, np.int64), np.empty(0, np.int64)
         first = places[starts]
-        self._number(tokens[first], tokens[first + 1], places, starts, sums(self.weight[places], starts))
+        self._number(tokens[first], tokens[first + 1], places, starts, sums(self._weight.take(places), starts))
 
-    def occurrences(self, numbers: Sequence[int]) -> tuple[Integers, Integers]:
-        """Return the positions of the pairs, by pair and without overlap, and the index in `numbers` of each."""
+    def occurrences(self, numbers: Sequence[int]) -> Occurrences:
+        """Return the occurrences of the pairs with these numbers."""
         listed = [self._places[self._first[number] : self._end[number]] for number in numbers]
         here = np.concatenate(listed)
-        which = np.repeat(np.arange(len(numbers)), [len(one) for one in listed])
-        still = self.pair_at[here] == np.asarray(numbers, np.int32)[which]
-        here, which = here[still], which[still]
+        which = np.repeat(np.arange(len(numbers)), [len(places) for places in listed])
+        at_here = self._at.take(here, axis=0)
+        kept = np.flatnonzero(at_here[:, PAIR] == np.asarray(numbers, np.int32).take(which))
+        here, which, at_here = here.take(kept), which.take(kept), at_here.take(kept, axis=0)
         twins = self.left[numbers] == self.right[numbers]
         if twins.any():
             overlaps = np.zeros(len(here), bool)
-            overlaps[1:] = (self.following[here[:-1]] == here[1:]) & twins[which[1:]] & (which[1:] == which[:-1])
-            kept = without_overlap(overlaps)
-            here, which = here[kept], which[kept]
-        return here, which
+            overlaps[1:] = (at_here[:-1, FOLLOWING] == here[1:]) & twins[which[1:]] & (which[1:] == which[:-1])
+            kept = np.flatnonzero(without_overlap(overlaps))
+            here, which, at_here = here.take(kept), which.take(kept), at_here.take(kept, axis=0)
+        gone, before = at_here[:, FOLLOWING], at_here[:, PRECEDING]
+        at_gone, at_before = self._at.take(gone, axis=0), self._at.take(before, axis=0)
+        after, right_pair = at_gone[:, FOLLOWING], at_gone[:, PAIR]
+        left, left_pair = at_before[:, TOKEN], at_before[:, PAIR]
+        right, weight = self._token[after], self._weight.take(here).astype(np.int64)
+        return Occurrences(which, here, gone, before, after, left, right, left_pair, right_pair, weight)
 
-    def neighbours(self, here: Integers, which: Integers) -> NewPairs:
-        """Return the pairs that merging at `here` creates with the neighbours on the left and on the right."""
-        before, after = self.preceding[here], self.following[self.following[here]]
-        return self._sides(here, which, before, after)
-
-    def _sides(self, here: Integers, which: Integers, before: Integers, after: Integers) -> NewPairs:
-        left, right = self.token[before], self.token[after]
-        has_left, has_right = left >= 0, right >= 0
-        step = which << (TOKEN_BITS + 1)
-        on_left = step[has_left] | left[has_left]
-        on_right = step[has_right] | (1 << TOKEN_BITS) | right[has_right]
-        key = np.concatenate([on_left, on_right]).astype(np.uint32)
-        places = np.concatenate([before[has_left], here[has_right]]).astype(np.intp)
-        order = stable_order(key)
-        return NewPairs(key[order], places[order], self.weight)
-
-    def merge(self, numbers: Sequence[int], here: Integers, which: Integers, new: NewPairs, first_id: int) -> Integers:
+    def merge(self, numbers: Sequence[int], found: Occurrences, new: NewPairs, first_id: int) -> Integers:
         """Merge pairs at their occurrences and number the pairs that this creates.
 
         Args:
             numbers: the numbers of the pairs; the first becomes the token `first_id`, and so on.
-            here: the positions from `occurrences`.
-            which: the indices from `occurrences`.
-            new: the result of `neighbours`.
+            found: the occurrences of the pairs.
+            new: the pairs that merging each occurrence creates, if it does not merge its neighbours as well.
             first_id: the first new token.
 
         Returns:
             array: the numbers of the new pairs.
         """
-        token, weight = self.token, self.weight[here]
-        gone = self.following[here]
-        before, after = self.preceding[here], self.following[gone]
-        left_pairs, right_pairs = self.pair_at[before], self.pair_at[gone]
-        token[here] = which + first_id
-        token[gone] = GONE
-        self.pair_at[gone] = -1
-        self.pair_at[here] = -1
-        self.following[here] = after
-        self.preceding[after] = here
-        # A pair between two merged positions is withdrawn once, with the position on its left.
-        alone = token[before] != GONE
-        lost = alone & (left_pairs >= 0)
-        np.subtract.at(self.count, left_pairs[lost], weight[lost])
-        lost = right_pairs >= 0
-        np.subtract.at(self.count, right_pairs[lost], weight[lost])
+        here, gone, before, after = found.here, found.gone, found.before, found.after
+        self._token[here] = found.which + first_id
+        self._following[here] = after
+        self._pair[here] = self._pair[gone] = -1
+        self._preceding[after] = here
+        # If the token before was merged as well, the pair with it was also the pair after that occurrence.
+        joined = self._preceding[here] != before
+        for pairs, is_first in ((found.left_pair, ~joined), (found.right_pair, True)):
+            lost = (pairs >= 0) & is_first
+            np.subtract.at(self.count, pairs[lost], found.weight[lost])
         self.count[list(numbers)] = 0
-        if not alone.all():
-            before = np.where(alone, before, 0)  # a wall
-            new = self._sides(here, which, before, after)
         created = new.which + first_id
         left = np.where(new.on_right, created, new.neighbour)
         right = np.where(new.on_right, new.neighbour, created)
-        return self._number(left, right, new.places, new.starts, new.counts)
+        added = self._number(left, right, new.places, new.starts, new.counts)
+        return np.append(added, self._join(before[joined], here[joined])) if joined.any() else added
+
+    def _join(self, gone: Integers, here: Integers) -> Integers:
+        """Number the pairs of two new tokens, in place of the two pairs of a new token and one that is gone.
+
+        Args:
+            gone: the position before the right token of each pair, which is part of its left token.
+            here: the position of the right token of each pair.
+        """
+        places, weight = self._preceding[here], self._weight.take(here).astype(np.int64)
+        for before in (gone, places):
+            np.subtract.at(self.count, self._pair[before], weight)
+        self._pair[gone] = -1
+        key = self._token[places].astype(np.int64) << TOKEN_BITS | self._token[here]
+        order = np.argsort(key, kind="stable")
+        key, places = key[order], places[order]
+        starts = starts_of_runs(key)
+        left, right = key[starts] >> TOKEN_BITS, key[starts] & ((1 << TOKEN_BITS) - 1)
+        return self._number(left, right, places, starts, sums(weight[order], starts))
 
     def _number(
         self, left: Integers, right: Integers, places: Integers, starts: Integers, counts: Integers
@@ -153,7 +184,7 @@ class Corpus:
         self._end[numbers] = np.append(starts[1:], len(places)) + self._placed
         self._places[self._placed : self._placed + len(places)] = places
         self._placed += len(places)
-        self.pair_at[places] = np.repeat(numbers, self._end[numbers] - self._first[numbers])
+        self._pair[places] = np.repeat(numbers.astype(np.int32), self._end[numbers] - self._first[numbers])
         return numbers
 
 
@@ -165,14 +196,14 @@ def _places_by_pair(tokens: Integers) -> tuple[Integers, Integers]:
     left, right = (tokens[here].astype(np.min_scalar_type(kinds**2 - 1)) for here in (places, places + 1))
     key = left * left.dtype.type(kinds) + right
     order = np.argsort(key, kind="stable")
-    return places[order], starts_of_runs(key[order])
+    return places.take(order), starts_of_runs(key.take(order))
 
 
 class NewPairs:
     """The pairs of a new token and a neighbour that merges create, in order of merge, side and neighbour.
 
     Attributes:
-        places: the positions at which they start, grouped by pair, ascending in each group.
+        places: the positions at which they start, grouped by pair.
         starts: pair → index of its first position in `places`.
         which: pair → index in the step of the merge that creates it.
         on_right: pair → whether the neighbour is on the right of the new token.
@@ -180,25 +211,38 @@ class NewPairs:
         counts: pair → number of occurrences.
     """
 
-    def __init__(self, key: Integers, places: Integers, weight: Integers) -> None:
-        self._key, self._weight = key, weight
+    def __init__(self, key: Integers, places: Integers, weights: Integers) -> None:
+        self._key, self._weights = key, weights
         self.places = places
         self.starts = starts_of_runs(key)
         key = key[self.starts].astype(np.int64)
         self.neighbour = key & ((1 << TOKEN_BITS) - 1)
         self.on_right = (key >> TOKEN_BITS) & 1 == 1
         self.which = key >> (TOKEN_BITS + 1)
-        self.counts = sums(weight[self.places], self.starts)
+        self.counts = sums(weights, self.starts)
+
+    @classmethod
+    def of(cls, found: Occurrences) -> NewPairs:
+        """Return the pairs that merging each occurrence creates, if it does not merge its neighbours as well."""
+        has_left, has_right = found.left >= 0, found.right >= 0
+        step = (found.which << (TOKEN_BITS + 1)).astype(np.uint32)
+        on_left = step[has_left] | found.left[has_left].view(np.uint32)
+        on_right = step[has_right] | found.right[has_right].view(np.uint32) | np.uint32(1 << TOKEN_BITS)
+        key = np.concatenate([on_left, on_right])
+        places = np.concatenate([found.before[has_left], found.here[has_right]])
+        weights = np.concatenate([found.weight[has_left], found.weight[has_right]])
+        order = stable_order(key)
+        return cls(key.take(order), places.take(order), weights.take(order))
 
     def of_first(self, merges: int) -> NewPairs:
         """Return the pairs that the first `merges` merges create."""
         end = np.searchsorted(self._key, np.uint32(merges << (TOKEN_BITS + 1)))
-        return NewPairs(self._key[:end], self.places[:end], self._weight)
+        return NewPairs(self._key[:end], self.places[:end], self._weights[:end])
 
 
 def sums(values: Integers, starts: Integers) -> Integers:
-    """Return the sum of each run of `values`; the runs start at `starts`."""
-    return np.add.reduceat(values, starts) if len(starts) else np.empty(0, np.int64)
+    """Return the sum of each run of `values`, int64; the runs start at `starts`."""
+    return np.add.reduceat(values.astype(np.int64), starts) if len(starts) else np.empty(0, np.int64)
 
 
 class Frontier:
@@ -216,12 +260,15 @@ class Frontier:
     def __init__(self, corpus: Corpus, keys: Sequence[Any], allows: Callable[[int, int], bool]) -> None:
         self._corpus, self._keys, self._allows = corpus, keys, allows
         self._heap: list[Entry] = []
+        self._threshold = 0
         self._lower_threshold()
 
     def _lower_threshold(self) -> None:
         count = self._corpus.count[: self._corpus.pairs]
-        beyond = np.count_nonzero(count > 0) - FRONTIER
-        self._threshold = int(np.partition(count, -FRONTIER)[-FRONTIER]) if beyond > 0 else 1
+        frequent = count[count >= self._threshold // 2]  # usually enough, and much fewer than all pairs
+        if len(frequent) <= FRONTIER:
+            frequent = count[count > 0]
+        self._threshold = int(np.partition(frequent, -FRONTIER)[-FRONTIER]) if len(frequent) > FRONTIER else 1
         self._heap = [self._entry(number) for number in np.flatnonzero(count >= self._threshold).tolist()]
         heapify(self._heap)
 
@@ -291,29 +338,27 @@ def learn(
     tokens = [bytes([byte]) for byte in order]
     tokens += [left + right for left, right in merges]
     keys = [key(index, token) for index, token in enumerate(tokens)]
-    words = [word for word in counts if len(word) > 1]
-    weights = [count for word, count in counts.items() if len(word) > 1]
+    words, weights = list(counts), np.fromiter(counts.values(), np.int64, len(counts))
     corpus = Corpus(tokens_after(words, merges, order) if merges else bytes_as_tokens(words, order), weights)
     frontier = Frontier(corpus, keys, lambda left, right: allows is None or allows(tokens[left] + tokens[right]))
     learned: list[Merge] = []
     most = 1
     while taken := frontier.take(min(most, wanted - len(learned))):
         numbers = [entry[-1] for entry in taken]
-        here, which = corpus.occurrences(numbers)
-        new = corpus.neighbours(here, which)
+        found = corpus.occurrences(numbers)
+        new = NewPairs.of(found)
         together = _together(taken, new)
         most = min(MOST, 2 * together + 2)
         if together < len(taken):
             frontier.give_back(taken[together:])
-            end = np.searchsorted(which, together)
-            numbers, here, which, new = numbers[:together], here[:end], which[:end], new.of_first(together)
+            numbers, found, new = numbers[:together], found.of_first(together), new.of_first(together)
         first_id = len(tokens)
         for number in numbers:
             left, right = tokens[corpus.left[number]], tokens[corpus.right[number]]
             learned.append((left, right))
             keys.append(key(len(tokens), left + right))
             tokens.append(left + right)
-        frontier.add(corpus.merge(numbers, here, which, new, first_id))
+        frontier.add(corpus.merge(numbers, found, new, first_id))
         progress("merging", len(learned), wanted)
     return learned
 
@@ -341,9 +386,9 @@ def bytes_as_tokens(words: Sequence[bytes], order: Sequence[int]) -> Integers:
     [-1, 97, 98, -1, 99, -1]
     """
     sizes = np.fromiter(map(len, words), np.int64, len(words))
-    flat = np.argsort(order).astype(np.uint8)[np.frombuffer(b"".join(words), np.uint8)]
-    tokens = np.full(len(flat) + len(words) + 1, WALL, np.int16)
-    tokens[np.arange(len(flat)) + np.repeat(np.arange(1, len(words) + 1), sizes)] = flat
+    apart = np.frombuffer(b"\0".join([b"", *words, b""]), np.uint8)
+    tokens: Integers = np.argsort(order).astype(np.int16)[apart]
+    tokens[np.append(0, np.cumsum(sizes + 1))] = WALL
     return tokens
 
 

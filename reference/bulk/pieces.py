@@ -51,7 +51,7 @@ def blocks(documents: Iterable[str], special: SpecialTokens, size: int | None = 
     (5, ['<|e|>', None, None])
     """
     size = size or BLOCK
-    parts: list[bytes] = []
+    parts: list[str] = []
     marks: list[str | None] = []
     room = size
     for segment, mark in _segments(documents, special):
@@ -60,18 +60,17 @@ def blocks(documents: Iterable[str], special: SpecialTokens, size: int | None = 
             cut = fences.first(segment, begin + room)
             if cut == len(segment):
                 break
-            parts.append(segment[begin:cut].encode("utf-8"))
-            yield _block(parts, marks)
+            yield _block([*parts, segment[begin:cut]], marks)
             parts, marks, room = [], [], size
             begin = cut
-        parts += [segment[begin:].encode("utf-8"), bytes([BARRIER])]
+        parts.append(segment[begin:])
         marks.append(mark)
         room -= len(segment) - begin
         if room <= 0:
-            yield _block(parts, marks)
+            yield _block([*parts, ""], marks)
             parts, marks, room = [], [], size
     if parts:
-        yield _block(parts, marks)
+        yield _block([*parts, ""], marks)
 
 
 def _segments(documents: Iterable[str], special: SpecialTokens) -> Iterator[tuple[str, str | None]]:
@@ -100,9 +99,10 @@ def starts_apart(inside: Flags, padded: bytes, size: int) -> Integers:
     return np.flatnonzero(found)
 
 
-def _block(parts: Sequence[bytes], marks: Sequence[str | None]) -> Block:
-    size = sum(map(len, parts))
-    return Block(b"".join([*parts, _BARRIERS]), size, marks)
+def _block(parts: Sequence[str], marks: Sequence[str | None]) -> Block:
+    """Return a block with a barrier after each part except the last."""
+    padded = bytes([BARRIER]).join(map(str.encode, parts)) + _BARRIERS
+    return Block(padded, len(padded) - len(_BARRIERS), marks)
 
 
 class PieceTable:
@@ -131,7 +131,7 @@ class PieceTable:
         is_barrier = np.frombuffer(block.padded, np.uint8)[begin] == BARRIER
         numbers = np.zeros(len(begin), np.int32)
         short = np.flatnonzero((length <= SHORT) & ~is_barrier)
-        numbers[short] = self._number_short(block.padded, begin[short], length[short])
+        numbers[short] = self._number_short(block.padded, begin.take(short), length.take(short))
         long = np.flatnonzero(length > SHORT)
         for place, start, size in zip(long.tolist(), begin[long].tolist(), length[long].tolist(), strict=True):
             piece = block.padded[start : start + size]
@@ -143,8 +143,8 @@ class PieceTable:
 
     def _number_short(self, padded: bytes, begin: Integers, length: Integers) -> Integers:
         word_at = np.ndarray((len(padded) - 7,), "<u8", buffer=padded, strides=(1,))
-        head = word_at[begin] | _BEHIND[np.minimum(length, 8)]
-        tail = word_at[begin + 8] | _BEHIND[np.maximum(length, 8) - 8]
+        head = word_at.take(begin) | _BEHIND.take(length, mode="clip")
+        tail = word_at.take(begin + 8) | _BEHIND.take(length - 8, mode="clip")
         numbers, new = self._short.enter(head, tail, len(self.pieces))
         fresh = zip(begin[new].tolist(), length[new].tolist(), strict=True)
         self.pieces += [padded[start : start + size] for start, size in fresh]

@@ -29,13 +29,12 @@ offsets at which its pieces start: ascending, int64. Each barrier is a piece."""
 _ENGINE = regex.compile(r"(\p{L})|(\p{N})|( )|(\s)|.", regex.DOTALL)
 
 
-def class_of(character: str) -> int:
-    """Return the class of a character according to the engine that splits on the plain path."""
-    match = _ENGINE.match(character)
-    return (match and match.lastindex) or OTHER
+def _classes(characters: str) -> list[int]:
+    """Return the class of each character according to the engine that splits on the plain path."""
+    return [match.lastindex or OTHER for match in _ENGINE.finditer(characters)]
 
 
-_CLASS_OF_BYTE = bytes(class_of(chr(code)) for code in range(128)) + bytes([OTHER]) * 127 + bytes([END])
+_CLASS_OF_BYTE = bytes(_classes("".join(map(chr, range(128))))) + bytes([OTHER]) * 127 + bytes([END])
 _IS_SHORT_CONTRACTION = np.isin(np.arange(256), list(b"sdmt"))
 _class_of_code = np.full(0x110000, UNKNOWN, np.uint8)
 
@@ -119,8 +118,8 @@ def _classify_wide(raw: Bytes, classes: Bytes) -> list[tuple[Integers, Integers]
 def _classes_of(codes: Integers) -> Bytes:
     found = _class_of_code[codes]
     if (found == UNKNOWN).any():
-        for code in np.unique(codes[found == UNKNOWN]).tolist():
-            _class_of_code[code] = class_of(chr(code))
+        unknown = np.unique(codes[found == UNKNOWN])
+        _class_of_code[unknown] = _classes("".join(map(chr, unknown.tolist())))
         found = _class_of_code[codes]
     return found
 

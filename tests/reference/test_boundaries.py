@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 import regex
 
+from bpe_conformance.reference import chunks
 from bpe_conformance.reference.chunks import Cuts, file_boundaries, safe_delimiters, text_boundaries
 from bpe_conformance.reference.counting import count_job, count_pre_tokens
 from bpe_conformance.reference.fences import FENCED_PATTERNS, are_safe_from
@@ -220,6 +221,19 @@ def test_counts_of_chunks_add_up_to_those_of_the_whole(special: list[str], tmp_p
         smaller = [part for chunk in cut.of_file(file, 12) for part in cut.within(chunk, draw.randrange(1, 9))]
         assert [part.start for part in smaller[1:]] == [part.end for part in smaller[:-1]]
         assert list(added_up([part.read() for part in smaller], special).items()) == list(whole.items())
+
+
+def test_every_worker_gets_a_chunk_of_a_file_unless_the_file_is_small(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(chunks, "CHUNK_SIZE", 800)
+    monkeypatch.setattr(chunks, "FILE_CHUNK_SIZE", 8000)
+    file, cut = tmp_path / "text", Cuts.of(3, [], resolve(None))
+    counted = []
+    for size in (99, 100, 24_000, 24_001):
+        file.write_text("a " * (size // 2) + "b" * (size % 2), encoding="utf-8")
+        counted.append(len(cut.of_file(file)))
+    assert counted == [1, 3, 3, 6]
 
 
 def added_up(texts: list[str], special: list[str]) -> Counter[bytes]:

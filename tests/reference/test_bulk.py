@@ -234,6 +234,20 @@ def test_bulk_learner_continues_from_any_merges(before: list[tuple[bytes, bytes]
     assert learning.learn(counts, 20, merges=before) == learn_plainly(counts, 20, merges=before)
 
 
+@pytest.mark.parametrize(
+    "counts",
+    [
+        {b"a" * 1000: 1},
+        {b"ab": 1 << 31, b"bc": (1 << 31) - 1, b"abc": 1},
+        {b"ab": 1 << 40, b"abc": 1 << 50},
+        {b"ab": 127, b"bc": 128, b"bca": 255},
+    ],
+    ids=["a long run", "32 bits", "64 bits", "8 bits"],
+)
+def test_bulk_learner_holds_large_counts_and_long_words(counts: dict[bytes, int]) -> None:
+    assert learning.learn(counts, 20) == learn_plainly(counts, 20)
+
+
 def record_progress(reported: list[int], phase: str, done: int, total: int) -> None:
     reported.append(done)
 

@@ -26,6 +26,7 @@ def text() -> str:
 @pytest.fixture(autouse=True)
 def small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(chunks, "CHUNK_SIZE", 5000)
+    monkeypatch.setattr(chunks, "FILE_CHUNK_SIZE", 5000)
     monkeypatch.setattr(counting, "BATCH_SIZE", 3000)
     monkeypatch.setattr(counting, "PART_SIZE", 1000)
 
