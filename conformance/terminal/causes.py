@@ -25,6 +25,8 @@ DEFAULT_IN_CODE = {"tie_break": ": best = max(counts, key=lambda pair: (counts[p
 """Convention → the code of its default, which is shown after the rule."""
 GOLDEN = 1_000_000
 """Added to the size of a property's example, because a golden case is easier to read."""
+MERGE, SPECIAL_TOKEN = 4, 16
+"""Added to the size for each merge and each special token. With special tokens, a case shows two rules at once."""
 
 
 def conventions(cause: ConventionCause) -> str:
@@ -119,13 +121,13 @@ def _smallest(tests: Collection[str], result: RunResult) -> Outcome:
 
 
 def difficulty(outcome: Outcome) -> tuple[bool, int]:
-    """Return how hard a failure is to understand: whether it follows from another, and how large its input is."""
+    """Return a sort key, easiest to understand first: whether a failure follows from another, and its size."""
     if outcome.mismatch is None:
         return False, 0
     asked = outcome.mismatch.asked
     size = sum(len(ascii(value)) for value in asked.input.values()) + GOLDEN * (outcome.kind != "case")
     if asked.model is not None:
-        size += 4 * len(asked.model.merges) + 4 * len(asked.model.special_tokens or ())
+        size += MERGE * len(asked.model.merges) + SPECIAL_TOKEN * len(asked.model.special_tokens or ())
     return outcome.depends, size
 
 
