@@ -103,8 +103,7 @@ class Finding:
     @property
     def line(self) -> str:
         """The finding as one line."""
-        unknown = f"no known {self.name.replace('_', '-')}"
-        return f"{self.name:13} {self.value or (unknown if self.broken else 'undetermined'):22} {self.why}"
+        return f"{self.name:13} {self.value or ('no known value' if self.broken else 'undetermined'):22} {self.why}"
 
 
 @dataclass(frozen=True)
@@ -148,11 +147,13 @@ class Report:
         literal = ", ".join(f'"{name}": "{value}"' for name, value in to_declare.items())
         contradictions = list(self.contradictions)
         if any(finding.broken for finding in self.findings):
-            yield "no declaration describes this tokenizer"
+            yield "no declaration describes this tokenizer; run the suite, which names likely bugs"
         elif not self.found:
             yield "the tokenizer supports too little to determine a convention"
         elif to_declare:
             yield f"declare: conventions = {{{literal}}}"
+            if to_declare.get("tie_break") == "unspecified" != self.declared.get("tie_break"):
+                yield "unspecified accepts any tied pair; if you meant to follow another rule, the trainer has a bug"
         else:
             yield "nothing to declare: the tokenizer follows the defaults"
         if contradictions:
@@ -183,7 +184,10 @@ def probe(implementation: Implementation) -> Report:
     findings = [_lookup(implementation)]
     if "train" in implementation.capabilities:
         tie_break, byte_order_of_ties = _tie_break(implementation)
-        findings += [tie_break, *_numbering(implementation, byte_order_of_ties), _train_special(implementation)]
+        train_special = _train_special(implementation)
+        if train_special.broken and tie_break.broken:
+            train_special = Finding("train_special", None, "training is incorrect even without special tokens")
+        findings += [tie_break, *_numbering(implementation, byte_order_of_ties), train_special]
     else:
         of_training = [name for name in CONVENTIONS if name != "lookup"]
         findings += [Finding(name, None, "the tokenizer does not support train") for name in of_training]

@@ -19,6 +19,7 @@ from bpe_conformance.fixtures.conventions import CONVENTIONS, DEFAULTS, TIE_BREA
 from bpe_conformance.implementation.implementation import Implementation
 from bpe_conformance.known_bugs import known_bugs
 from bpe_conformance.known_bugs.training_counts import (
+    DistinctWordsOnly,
     NewPairsForgotten,
     NewPairsWithoutWeight,
     SeamsOfOldWord,
@@ -243,6 +244,12 @@ def test_incorrect_counts_are_reported(wrong):
     assert report_of(wrong).findings[0].broken
 
 
+def test_incorrect_counts_are_not_blamed_on_special_tokens():
+    report = report_of(DistinctWordsOnly)
+    assert [finding.name for finding in report.findings if finding.broken] == ["tie_break"]
+    assert report.findings[-1].why == "training is incorrect even without special tokens"
+
+
 def test_probes_without_ties_are_the_same_under_every_rule():
     for one in probes()[-5:]:
         first, *others = (one.expected(key) for key in TRAINING_KEYS)
@@ -255,7 +262,10 @@ def test_undeclared_unspecified_rule_is_reported():
     trainer.conventions = {}
     report = report_of(trainer)
     assert report.status == 1
-    assert 'declare: conventions = {"tie_break": "unspecified"}' in list(report.lines)
+    lines = list(report.lines)
+    after = lines[lines.index('declare: conventions = {"tie_break": "unspecified"}') + 1]
+    assert after.endswith("if you meant to follow another rule, the trainer has a bug")
+    assert after not in report_of(training(last_seen)).lines
 
 
 def test_known_rule_declared_as_unspecified_is_reported():
@@ -271,8 +281,8 @@ def test_smallest_evidence_against_all_tie_breaks_is_shown():
     report = report_of(training(rarest))
     assert report.status == 1
     assert report.found.get("tie_break") is None
-    assert "no known tie-break" in report.findings[0].line
-    assert "no declaration describes this tokenizer" in list(report.lines)
+    assert "no known value" in report.findings[0].line
+    assert "no declaration describes this tokenizer; run the suite, which names likely bugs" in list(report.lines)
     wrong = [
         one for one in probes() if not_a_maximum(one, training(rarest).train(one.text, 256 + one.merges, []).merges)
     ]
@@ -384,7 +394,7 @@ def test_result_does_not_depend_on_the_hash_seed(tmp_path):
     assert len(runs) == 1
 
 
-def test_command_prints_json():
+def test_printed_declaration_is_a_literal():
     line = next(line for line in report_of(Undeclared).lines if line.startswith("declare: "))
     assert json.loads(line.partition(" = ")[2]) == {"tie_break": "lex-smaller", "id_layout": "specials-bytes-merges"}
 
