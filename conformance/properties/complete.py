@@ -205,7 +205,7 @@ def encodes_pairs(implementation: Implementation) -> Verdicts:
 
 @Fixed("law-encode-keys", "MERGE-PAIR-1", ("encode",))
 def keys(implementation: Implementation) -> Verdicts:
-    """Of three equal ASCII characters, the first two are merged, although (one, two of them) is a merge, too."""
+    """`aaa` becomes `aa` and `a`, for every ASCII character, although (a,aa) is a merge, too."""
     chars = [*map(chr, range(0x80))]
     merges = [pair for char in chars for pair in ((char.encode(), char.encode()), (char.encode(), 2 * char.encode()))]
     model = strategies.with_ids(merges)
@@ -241,7 +241,7 @@ def encoding_of_ranges(words: Iterable[str]) -> tuple[Question, Ids]:
 
 @Fixed("law-split-ranges", "SPLIT-UNICODE-1", ("encode",))
 def ranges(implementation: Implementation) -> Verdicts:
-    """The first and the last character of every range of letters, of numbers and of others is in its class."""
+    """The first and the last character of every range of letters, numbers and other characters is split by class."""
     words = ends_of_ranges()
     for start in range(0, len(words), BLOCK):
         block = words[start : start + BLOCK]
@@ -258,7 +258,7 @@ TEXTS = tuple((part * LONGEST)[:LONGEST] for part in (MIXED, "abc"))
 
 @Fixed("law-encode-lengths", "LAW-ENCODE-1", ("encode",))
 def lengths(implementation: Implementation) -> Verdicts:
-    """A text, and a pre-token, of every length up to 128 characters gives the correct ids."""
+    """Texts and pre-tokens of every length from 1 to 128 characters give the correct ids."""
     instance = Instance(implementation, MODEL)
     for text, length in product(TEXTS, range(1, LONGEST + 1)):
         question = Question("encode", MODEL, {"text": text[:length]})
@@ -270,7 +270,7 @@ def lengths(implementation: Implementation) -> Verdicts:
 
 @Fixed("law-stream-cuts", "LAW-STREAM-1", ("encode_iterable",))
 def cuts(implementation: Implementation) -> Verdicts:
-    """A stream gives the same ids wherever one text is cut in two, or if runs of white space come in characters."""
+    """A stream gives the same ids wherever a text is cut in two, and if white space arrives character by character."""
     text = TEXTS[0]
     right = Ids(tuple(oracle(MODEL, implementation.conventions).encode(text)))
     instance = Instance(implementation, MODEL)

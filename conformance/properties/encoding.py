@@ -59,7 +59,7 @@ def arguments(implementation: Implementation, question: Question) -> Verdicts:
 
 PROPERTIES: tuple[Property, ...] = (
     Drawn("law-encode", "LAW-ENCODE-1", ("encode",), strategies.encodings, 60).agree(
-        "`encode` gives the ids that the merges determine, one merge at a time, on a table with ids in any order."
+        "`encode` gives the ids that result from one merge at a time, whatever the order of the ids in the vocabulary."
     ),
     arguments,
 )

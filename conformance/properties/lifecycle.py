@@ -100,13 +100,13 @@ def _explore(id_: str, implementation: Implementation, effort: Effort) -> Found 
 
 @Fixed("law-tables", "LAW-WAYS-1", ("encode",))
 def encode_together(implementation: Implementation) -> Verdicts:
-    """Tokenizers with different tables and special tokens, all alive, each encode by their own table."""
+    """Several tokenizers exist at the same time, and each encodes by its own table and special tokens."""
     yield _together(implementation, "encode", {"text": EVERY_MERGE})
 
 
 @Fixed("law-tables-stream", "LAW-WAYS-1", ("encode_iterable",))
 def stream_together(implementation: Implementation) -> Verdicts:
-    """Tokenizers with different tables and special tokens, all alive, each encode a stream by their own table."""
+    """Several tokenizers exist at the same time, and each encodes a stream by its own table and special tokens."""
     cut = len(EVERY_MERGE) - len(SPACED) // 2
     yield _together(implementation, "stream", {"chunks": [EVERY_MERGE[:cut], EVERY_MERGE[cut:]]})
 
@@ -118,7 +118,7 @@ def _together(implementation: Implementation, operation: str, given: Mapping[str
     for ways in (every, every[::-1]):
         tokenizers = [(way, Instance(implementation, way.model)) for way in ways]
         for way, tokenizer in (*tokenizers, *tokenizers):
-            asked = Question(operation, way.model, given, "while tokenizers with other tables live")
+            asked = Question(operation, way.model, given, "while tokenizers with other tables exist")
             answer, right = tokenizer.ask(asked), alone.correct(way, asked)
             if is_correct(answer, right):
                 continue
@@ -133,24 +133,24 @@ def _together(implementation: Implementation, operation: str, given: Mapping[str
 
 
 _SEARCHED: tuple[tuple[str, str, tuple[str, ...], str], ...] = (
-    ("law-history", "MERGE-STATE-1", ("encode",), "texts after others that are nearly alike"),
-    ("law-instances", "ERROR-STATE-1", ("encode",), "texts while other tokenizers live"),
-    ("law-lists", "ERROR-STATE-1", ("encode", "shared memory"), "texts after the caller changed returned lists"),
-    ("law-unaliased", "ERROR-STATE-2", ("encode", "shared memory"), "texts after the caller emptied the table"),
-    ("law-after-error", "ERROR-AFTER-1", ("encode",), "texts after calls that were refused"),
-    ("law-decode-history", "LAW-PURE-1", ("decode",), "ids after others, also in a list that grows"),
-    ("law-stream-history", "LAW-PURE-1", ("encode_iterable",), "streams while others are open"),
-    ("law-batch-history", "LAW-PURE-1", ("encode_batch",), "batches after others"),
-    ("law-train-history", "LAW-REPLAY-1", ("train",), "trainings after others"),
-    ("law-trained-ways", "LAW-WAYS-1", ("train",), "each method of a tokenizer that was trained"),
-    ("law-loaded-ways", "LAW-WAYS-1", ("from_files", "encode"), "each method of one that was loaded"),
-    ("law-files-again", "LAW-SAVE-1", ("from_files", "encode"), "one that was saved where others were"),
+    ("law-history", "MERGE-STATE-1", ("encode",), "`encode` is correct after similar texts."),
+    ("law-instances", "ERROR-STATE-1", ("encode",), "`encode` is correct while other tokenizers exist."),
+    ("law-lists", "ERROR-STATE-1", ("encode", "shared memory"), "`encode` is correct after returned lists change."),
+    ("law-unaliased", "ERROR-STATE-2", ("encode", "shared memory"), "`encode` is correct after the table changes."),
+    ("law-after-error", "ERROR-AFTER-1", ("encode",), "`encode` is correct after calls that raised an error."),
+    ("law-decode-history", "LAW-PURE-1", ("decode",), "`decode` is correct after other ids, also in one list."),
+    ("law-stream-history", "LAW-PURE-1", ("encode_iterable",), "A stream is correct while other streams are open."),
+    ("law-batch-history", "LAW-PURE-1", ("encode_batch",), "`encode_batch` is correct after other batches."),
+    ("law-train-history", "LAW-REPLAY-1", ("train",), "`train` is correct after other trainings."),
+    ("law-trained-ways", "LAW-WAYS-1", ("train",), "Every method of a trained tokenizer is correct."),
+    ("law-loaded-ways", "LAW-WAYS-1", ("from_files", "encode"), "Every method of a loaded tokenizer is correct."),
+    ("law-files-again", "LAW-SAVE-1", ("from_files", "encode"), "A tokenizer saved over another one is correct."),
 )
 PROPERTIES: tuple[Property, ...] = (
     encode_together,
     stream_together,
     *(
-        Property(id_, clause, needs, partial(_explore, id_), f"The state machine asks for {asks}.", search=SEARCH)
+        Property(id_, clause, needs, partial(_explore, id_), f"{asks} The calls come in any order.", search=SEARCH)
         for id_, clause, needs, asks in _SEARCHED
     ),
 )

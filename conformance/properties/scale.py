@@ -116,7 +116,7 @@ def _different(count: int) -> Posed:
 
 
 def _long_runs(implementation: Implementation, effort: Effort) -> Iterator[Row]:
-    """One long pre-token gives the ids that the merges give for the whole of it."""
+    """A long pre-token is merged as a whole."""
     right = partial(oracle, conventions=implementation.conventions)
     for what, model, part, sizes in (
         ("letters", sevens(LETTERS[:7]), LETTERS[:7], RUN_SIZES),
@@ -157,7 +157,7 @@ def _alike(size: int) -> Posed:
 
 
 def _large_tables(implementation: Implementation, effort: Effort) -> Iterator[Row]:
-    """A table of more merges than 16 bits count gives the ids of a small one with the same merges of letters."""
+    """A table of more than 65,536 merges encodes letters as a small table with the same merges of letters does."""
     small = letters_of_large_table()
     tables = {len(one.merges): one for one in (small, large_table(), *([larger_table()] if effort.scale else []))}
 
@@ -266,7 +266,7 @@ def _long_batches(implementation: Implementation, effort: Effort) -> Iterator[Ro
 
 
 def _long_decodings(implementation: Implementation, effort: Effort) -> Iterator[Row]:
-    """Many ids, several of them for each character, decode to the text."""
+    """A long list of ids, several for each character, decodes to the text."""
     (text, *_), sizes = Texts(implementation).mixed, with_more(effort)
 
     def pose(size: int) -> Posed:
@@ -428,7 +428,7 @@ def _divergence(question: Question, right: Answer, answer: Answer) -> Divergence
 
 
 def _growth(implementation: Implementation, effort: Effort) -> Found | None:
-    """Eight times the length of a pre-token takes at most 23 times as long."""
+    """A pre-token of eight times the length takes at most 23 times as long."""
 
     def pose(length: int) -> Question:
         return Question("encode", ORDERED, {"text": "abc" * (length // 3)})

@@ -42,7 +42,7 @@ Alike = tuple[dict[str, Any], str]
 
 
 def large_trainings(implementation: Implementation, effort: Effort) -> Iterator[Row]:
-    """Training on a long text gives the merges of a short one whose counts are in the same order."""
+    """Training on a long text learns the merges of a short text whose counts are in the same order."""
     if implementation.conventions["tie_break"] == "unspecified":
         return
 

@@ -103,7 +103,7 @@ def hash_seed(implementation: Implementation) -> Verdicts:
 
 PROPERTIES: tuple[Property, ...] = (
     Drawn("law-special", "SPECIAL-SCAN-1", NEEDS, strategies.special_encodings, 60).agree(
-        "Special tokens that overlap are found leftmost, the longest first; what is not listed is ordinary text."
+        "Of overlapping special tokens, `encode` finds the leftmost, then the longest; all other text is ordinary."
     ),
     Drawn("law-allowed", "SPECIAL-ALLOWED-1", CHOOSING, strategies.allowed_encodings).agree(
         "Only the special tokens that are allowed are found."

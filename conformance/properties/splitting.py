@@ -57,6 +57,6 @@ PROPERTIES: tuple[Property, ...] = (
         "A text is split by the pattern that is passed."
     ),
     Drawn("law-split-classes", "SPLIT-UNICODE-1", ("encode",), _characters, 25).agree(
-        "Characters of all scripts and categories, beside letters, digits, signs and white space, are split by class."
+        "Characters of all scripts and categories, next to letters, digits, signs and white space, are split by class."
     ),
 )

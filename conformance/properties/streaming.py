@@ -24,7 +24,7 @@ class _Interrupted(Exception):
 
 @Drawn("law-stream-apart", "LAW-STREAM-1", NEEDS, strategies.streams, 12)
 def side_by_side(implementation: Implementation, question: Question) -> Verdicts:
-    """A stream that is left unread, one whose chunks fail, and others that are read in between do not affect it."""
+    """A stream gives the same ids after unread and failed streams, and while other streams are read."""
     chunks = question.input["chunks"]
     tokenizer = Instance(implementation, question.table)
 
@@ -33,7 +33,7 @@ def side_by_side(implementation: Implementation, question: Question) -> Verdicts
         return undisturbed(implementation, asked, answer or tokenizer.ask(asked))
 
     tokenizer.call(lambda one: Ids(tuple(one.first_of_stream(iter(chunks)))))
-    yield compare(chunks, "while another stream is left unread")
+    yield compare(chunks, "while another stream remains unread")
     tokenizer.call(partial(_read, _failing(chunks[: len(chunks) // 2 + 1], _Interrupted())))
     texts = (list(chunks), [OTHER_CHUNK, *reversed(chunks)])
     for given in texts:
@@ -56,7 +56,7 @@ def _using(tokenizer: TokenizerProxy, chunks: Iterable[str]) -> Iterator[str]:
 
 @Drawn("law-stream-error", "STREAM-ERROR-1", (*NEEDS, "shared memory"), strategies.streams, 4)
 def error_of_chunks(implementation: Implementation, question: Question) -> Verdicts:
-    """An error of the chunks reaches the caller: a stream does not end as if the text were complete."""
+    """If reading a chunk raises an error, the caller gets an error: the stream does not end as if it were complete."""
     chunks = question.input["chunks"]
     tokenizer = Instance(implementation, question.table)
     for error in (_Interrupted(), OSError(), UnicodeDecodeError("utf-8", b"\xff", 0, 1, "invalid start byte")):

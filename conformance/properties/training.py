@@ -167,10 +167,10 @@ def prose(implementation: Implementation) -> Verdicts:
 
 PROPERTIES: tuple[Property, ...] = (
     Drawn("law-train", "LAW-TRAIN-1", TRAIN, strategies.trainings, 50).agree(
-        "Training records the merges that counting all pairs anew at each step gives."
+        "Training learns the merges that result from counting all pairs again before each merge."
     ),
     Drawn("law-train-special", "TRAIN-SPECIAL-1", (*TRAIN, "train-special"), _with_special, 70).agree(
-        "Special tokens are boundaries of the training text; what is not listed is ordinary text."
+        "Special tokens are boundaries in the training text; all other text is ordinary."
     ),
     pattern,
     again,

@@ -225,7 +225,7 @@ def _property(property_: Property, spec: Spec) -> Iterator[str]:
     clause = spec.clauses[property_.clause_id]
     yield from _headline(property_.id, f"{clause.id} ({clause.level.upper()}), {property_.conformance_class}")
     yield from _head(clause)
-    yield from _prose(property_.asks, "asks")
+    yield from _prose(property_.asks, "tests")
     yield from _prose(", ".join(property_.needs), "needs")
     yield from _prose(f"pytest conformance --adapter mypkg:Tokenizer --bpe-case {property_.id}", "try it")
 

@@ -177,7 +177,7 @@ def test_a_clause_and_a_property_are_shown(spec: Spec) -> None:
     for one in PROPERTIES:
         shown = _shown(spec, one.id)
         assert one.clause_id in shown
-        assert "\n  asks       " in shown
+        assert "\n  tests      " in shown
         assert f"--bpe-case {one.id}" in shown.replace("\n             ", " ")
 
 
