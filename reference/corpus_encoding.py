@@ -86,14 +86,15 @@ def encode_files(
         skipped, total = len(complete), sum(map(_size, wanted))
         done = sum(_size(array.parts) for array in complete)
         with closing(_written(settings, missing, workers, executor)) as results:
-            for asked, written in results:
-                failures |= written.failures | (changed := _changed(written.array))
+            for planned, written in results:
+                changed = _changed(written.array)
+                failures |= written.failures | changed
                 if changed:
-                    arrays.remove(asked)
+                    arrays.remove(planned)
                 elif written.array:
                     arrays.add(written.array)
                     complete.append(written.array)
-                done += _size(asked.parts)
+                done += _size(planned.parts)
                 progress("encoding", done, total)
         arrays.finish([parts for parts in wanted if parts in arrays.complete])
     lines = [failures[name] for name in dict.fromkeys(map(name_of, sources)) if name in failures]

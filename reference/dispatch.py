@@ -8,7 +8,9 @@ English text and, for `merge`, on the pre-tokens of `tests/benchmarks/long_piece
 | operation | excluded by |
 |---|---|
 | count | a pattern without fences: a text cannot be cut into pieces that repeat |
-| learn | the tie-break first-seen, which needs the positions of pairs; more merges or bytes than the arrays can hold |
+| learn | the tie-break first-seen, which needs the positions of pairs |
+| learn | the tie-break smaller-ids if merges can create special tokens, whose ids are smaller than those of merges |
+| learn | more merges or bytes than the arrays can hold |
 | encode | ids below 0 or above `LARGEST_ID` |
 | merge | the arrays for encoding have not been made |
 """
