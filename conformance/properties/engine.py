@@ -43,13 +43,14 @@ class Effort:
 
     Attributes:
         examples_factor: multiplies the number of examples.
-        seed: changes the examples; None is the default run's.
-        database: a directory in which failing examples are kept and tried again first.
-        deadline: seconds for which the search goes on, whatever the number of examples, and after a counterexample.
-        watch: is called for each example of such a search with the property's id and the number of examples, and
-            returns whether to end now.
-        shrink: whether a smaller example is sought once one fails.
-        scale: whether long inputs are tried up to a million characters.
+        seed: changes the examples; None means those of a default run.
+        database: a directory that keeps failing examples, which the next search tries first.
+        deadline: the seconds for which the search continues, even after a counterexample; None means until it has
+            tried its number of examples.
+        watch: in a search with a deadline, called for each example with the id of the property and the number of
+            examples; returns whether to end the search.
+        shrink: whether to look for a smaller example after one fails.
+        scale: whether to try long inputs of up to a million characters.
     """
 
     examples_factor: float = 1
@@ -71,10 +72,10 @@ class Found:
     """An example that breaks a property.
 
     Attributes:
-        mismatch: the wrong answer to the smallest example found.
-        examples: how many examples were tried up to the first that failed.
-        case: the counterexample as a golden case in YAML, or "" where no single case shows it.
-        file: the file that holds this case, or "".
+        mismatch: the incorrect answer to the smallest example.
+        examples: the number of examples up to the first that failed.
+        case: the counterexample as a golden case in YAML, or "" if no single case shows it.
+        file: the file with this case, or "".
         more: counterexamples of other kinds.
     """
 
@@ -96,9 +97,9 @@ class Property:
             the method that it tests.
         run: searches for an example that breaks it.
         asks: what it tests, in one sentence.
-        any_model: whether it can be asked of an implementation that has GPT-2's model only.
+        any_model: whether it can test an implementation that has only GPT-2's model.
         search: the name of its search among drawn examples, which other properties may share; "" if it draws none.
-        bound: the clause, once the spec is loaded.
+        bound: the clause, after the spec has been loaded.
     """
 
     id: str
@@ -123,7 +124,7 @@ class Property:
 
     @property
     def shares(self) -> str:
-        """What takes long and is done once for several properties: a search, or starting processes. Else its id."""
+        """The slow work that it shares with other properties: a search, or starting processes. If none, its id."""
         return self.search or ("new processes" if "new process" in self.needs else self.id)
 
 
@@ -146,7 +147,7 @@ Verdicts = Iterator[Mismatch | None]
 
 @dataclass(frozen=True)
 class Drawn(Generic[Example]):
-    """Makes a property of a test of drawn examples. A decorator; the docstring of the test says what it asks.
+    """A decorator that makes a property of a test of drawn examples. The docstring of the test states the property.
 
     Attributes:
         id, clause_id, needs: those of the property.
@@ -161,7 +162,7 @@ class Drawn(Generic[Example]):
     examples: int = 50
 
     def __call__(self, test: Callable[[Implementation, Example], Verdicts]) -> Property:
-        """Return the property that each example passes the test."""
+        """Return a property: each example passes the test."""
 
         def run(implementation: Implementation, effort: Effort) -> Found | None:
             search, strategy = Search(self.id, implementation, effort), self.strategy(implementation)
@@ -171,10 +172,10 @@ class Drawn(Generic[Example]):
         return Property(self.id, self.clause_id, self.needs, run, first_paragraph(test), search=self.id)
 
     def agree(self: Drawn[Question], asks: str) -> Property:
-        """Return the property that each drawn question is answered as the oracle answers it.
+        """Return a property: the implementation answers each drawn question as the oracle does.
 
         Args:
-            asks: what it asks, in one sentence.
+            asks: what the property tests, in one sentence.
         """
 
         def test(implementation: Implementation, question: Question) -> Verdicts:
@@ -185,14 +186,14 @@ class Drawn(Generic[Example]):
 
 @dataclass(frozen=True)
 class Fixed:
-    """Makes a property of a test that asks the same questions each time. A decorator, as `Drawn`."""
+    """A decorator like `Drawn`, for a test that asks the same questions each time."""
 
     id: str
     clause_id: str
     needs: tuple[str, ...]
 
     def __call__(self, test: Callable[[Implementation], Verdicts]) -> Property:
-        """Return the property that an implementation passes the test."""
+        """Return a property: the implementation passes the test."""
 
         def run(implementation: Implementation, effort: Effort) -> Found | None:
             mismatch = first(test(implementation))
@@ -212,16 +213,16 @@ def first_paragraph(test: Callable[..., object]) -> str:
 
 
 class Search:
-    """A search for an example that breaks a property. It keeps the last one: Hypothesis tries the smallest last.
+    """Searches for an example that breaks a property. It keeps the last one: Hypothesis tries the smallest last.
 
     Args:
-        id_: of the property.
+        id_: the id of the property.
         implementation: the implementation under test.
         effort: how much to try.
-        most_shrinks: how many examples are tried to shrink one that fails.
+        most_shrinks: the most examples to try after one fails, to shrink it.
 
     Attributes:
-        examples: how many examples were tried, without those that shrink one that failed.
+        examples: the number of examples tried so far, without those that only shrink a failing one.
         most_shrinks: as above; it can be changed during the search.
     """
 
@@ -259,10 +260,10 @@ class Search:
         """Run Hypothesis once or, with a deadline, as often as there is time.
 
         Args:
-            run: runs it with these settings and this seed; `seed` is applied first, since it would take the database
-                out of the settings. It calls `begin` for each example and `judge` for each answer.
-            examples: how many examples a default run draws.
-            several: whether a search with a deadline goes on after a counterexample, for those of other kinds.
+            run: runs Hypothesis with these settings and this seed; it has to apply the seed first, because the seed
+                removes the database from the settings. It calls `begin` for each example and `judge` for each answer.
+            examples: the number of examples that a default run draws.
+            several: whether a search with a deadline continues after a counterexample, to find other kinds.
         """
         fuzzing = self._effort.deadline is not None
         count = FUZZ_ROUND if fuzzing else max(1, round(examples * self._effort.examples_factor))
@@ -279,7 +280,7 @@ class Search:
                 return
 
     def _keep(self) -> None:
-        """Keep a counterexample, and stop looking for others of its kind, which would hide those of other kinds."""
+        """Keep a counterexample. From now on, the search ignores its kind, which would hide other kinds."""
         if self._failed is not None:
             self._found.append(Found(self._failed, self.examples))
             self._kinds.add(_kind(self._failed))
@@ -306,11 +307,11 @@ class Search:
         self.examples += 1
 
     def judge(self, mismatch: Mismatch | None) -> None:
-        """Keep a wrong answer. One that depends on another failure does not end the example.
+        """Keep an incorrect answer. If it depends on another failure, the example continues.
 
         Raises:
-            BrokenProperty: if the answer is wrong, and depends on nothing else.
-            _Enough: if the example is not to be shrunk: one that times out never is.
+            BrokenProperty: if the answer is incorrect, and depends on no other failure.
+            _Enough: instead, if Hypothesis should not shrink the example, because it timed out or by the effort.
         """
         if mismatch is None or (self._kinds and _kind(mismatch) in self._kinds):
             return
@@ -385,7 +386,7 @@ def settings_of(effort: Effort, examples: int) -> settings:
 
     Args:
         effort: how much to try.
-        examples: how many.
+        examples: the most examples.
     """
     phases = (Phase.generate, Phase.shrink)
     return settings(

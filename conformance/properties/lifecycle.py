@@ -112,7 +112,10 @@ def stream_together(implementation: Implementation) -> Verdicts:
 
 
 def _together(implementation: Implementation, operation: str, given: Mapping[str, Any]) -> Mismatch | None:
-    """Make a tokenizer of each table, in two orders, and ask each when it is made and when all others are made."""
+    """Make a tokenizer of each table, in two orders, and ask each one twice: when it is made, and after all are made.
+
+    Return the first incorrect answer, or None.
+    """
     alone, every = Undisturbed(implementation), origins(implementation, in_files=False)
     dependent: Mismatch | None = None
     for ways in (every, every[::-1]):

@@ -25,10 +25,10 @@ class Origin:
     """How a tokenizer is made.
 
     Attributes:
-        name: names its table; unique.
+        name: a unique name for its table.
         model: its vocabulary, merges, special tokens and pattern.
-        made: `built`, `trained`, `loaded`, or `saved`: saved and loaded.
-        training: what it was trained with.
+        made: `built`, `trained`, `loaded`, or `saved`, which means saved and then loaded.
+        training: the arguments of its training, or None.
     """
 
     name: str
@@ -150,7 +150,7 @@ def origins(implementation: Implementation, in_files: bool = True) -> list[Origi
 
     Args:
         implementation: the implementation under test.
-        in_files: whether only those with tables that can be written to files.
+        in_files: whether to leave out tables that cannot be written to files.
     """
     special, ranked = "special" in implementation.capabilities, implementation.conventions["lookup"] == "bytes"
     tables = _TABLES if in_files else {**_TABLES, "spaced": _SPACED}

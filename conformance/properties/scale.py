@@ -85,14 +85,16 @@ MOST_BY_ORACLE = 1_100
 LIMIT = 2_048
 """Bytes. An encoder may refuse a pre-token that is longer."""
 SECONDS, MORE_SECONDS = 2.0, 60.0
-"""A size is left out if it would take longer; with `--bpe-scale`, than the second."""
+"""The suite leaves out a size that would take longer; `MORE_SECONDS` applies with `--bpe-scale`."""
 TIMEOUT_FACTOR = 6
 MOST_PROCESSES = 8
 """At most this many processes compete for the machine."""
 SHORTEST, MOST_GROWTH = 0.02, 23
-"""Growth is measured from a length that takes at least the first, in seconds; eight times that takes `8**1.5` of it."""
+"""Growth is measured from a length that takes at least `SHORTEST` seconds. Eight times that length may take
+`MOST_GROWTH` times as long, which is 8**1.5."""
 LEAST_SECONDS, MOST_POWER = 0.001, 3
-"""A time-out is excused if growth by this power explains it. The size before takes at least the first, in seconds."""
+"""A time-out is excused if growth with this power of the size explains it. The earlier size counts as at least
+`LEAST_SECONDS`."""
 
 # The table
 
@@ -109,7 +111,7 @@ def _long_texts(implementation: Implementation, effort: Effort) -> Iterator[Row]
 
 
 def _different(count: int) -> Posed:
-    """Pose a text of this many different pre-tokens, of which every tenth comes again."""
+    """Pose a text of this many different pre-tokens, followed by every tenth of them again."""
     model = read_model({})
     text = "".join(f"z{1_000_000 + number}" for number in (*range(count), *range(0, count, 10)))
     return Question("encode", model, {"text": text}), Ids(tuple(text.encode("ascii")))
@@ -149,7 +151,7 @@ def _long_runs(implementation: Implementation, effort: Effort) -> Iterator[Row]:
 
 
 def _alike(size: int) -> Posed:
-    """Pose words that are equal but for their first, middle or last letter, so that a cache must not confuse them."""
+    """Pose words that differ only in their first, middle or last letter, which a cache must not confuse."""
     word = size * "a"
     words = [word, *(f"{word[:at]}b{word[at + 1 :]}" for at in (0, size // 2, size - 1))]
     text = "".join(f" {word}" for word in words)
@@ -186,7 +188,7 @@ def _large_tables(implementation: Implementation, effort: Effort) -> Iterator[Ro
 
 
 def _many_specials(count: int) -> Posed:
-    """Pose a table of this many special tokens, and a text of some of them. What begins like one is between them.
+    """Pose a table of this many special tokens, and a text of some of them, with beginnings of others in between.
 
     Many tokens begin with others: `<|109` with `<|10`. The rest begin with different characters. The last one contains
     the one before.
@@ -211,7 +213,7 @@ def _long_special(length: int) -> Posed:
 
 
 def _in_two_chunks(pose: Callable[[int], Posed], size: int) -> Posed:
-    """Pose the same text as two chunks, of which the first ends within the last special token."""
+    """Pose the same text as two chunks. The first one ends inside the last special token."""
     question, right = pose(size)
     text = question.input["text"]
     return Question("stream", question.model, {"chunks": [text[:-2], text[-2:]]}), right
@@ -315,7 +317,7 @@ def _is_correct(row: Row, implementation: Implementation) -> bool:
 
 
 def _first_wrong(id_: str, row: Row, implementation: Implementation, effort: Effort) -> Found | None:
-    """Return the first wrong answer of a row. A wrong answer to the smallest size depends on another failure."""
+    """Return the first incorrect answer of a row, or None. At the smallest size, it depends on another failure."""
     took: list[tuple[int, float]] = []
     waited = 0.0
     for number, size in enumerate(row.sizes):
@@ -355,7 +357,7 @@ def _first_wrong(id_: str, row: Row, implementation: Implementation, effort: Eff
 
 
 def _wrong_after_longest(row: Row, longest: Question, instance: Instance | None) -> Found | None:
-    """Return a wrong answer to a short question of the tokenizer that answered the longest one."""
+    """Ask the tokenizer that answered the longest question a short one, and return its answer if it is incorrect."""
     if instance is None:
         return None
     size = max((size for size in row.sizes if size <= LIMIT), default=row.sizes[0])
@@ -371,7 +373,7 @@ def _wrong_after_longest(row: Row, longest: Question, instance: Instance | None)
 
 
 def _of_encode(implementation: Implementation, question: Question, right: Answer) -> Dependence | None:
-    """Return the dependence of a stream or a batch on `encode`, if `encode` is wrong, too, for its longest text."""
+    """Return the dependence of a stream or a batch on `encode`, if `encode` is incorrect for its longest text, too."""
     if "encode" not in implementation.capabilities or question.operation not in ("stream", "batch"):
         return None
     expected: Sequence[int] = ()
@@ -388,12 +390,12 @@ def _of_encode(implementation: Implementation, question: Question, right: Answer
 def _timed(
     implementation: Implementation, question: Question, instance: Instance | None = None
 ) -> tuple[Answer, float, float]:
-    """Return an answer, the seconds that it took without most of the time of other processes, and all seconds.
+    """Return an answer, its seconds of processor time or, if less, of elapsed time, and its seconds of elapsed time.
 
     Args:
         implementation: the implementation under test.
         question: what to ask.
-        instance: which tokenizer to ask. Default: a new one.
+        instance: the tokenizer to ask; None means a new one.
     """
     started = time.process_time()
     with implementation.time_limit(TIMEOUT_FACTOR) as clock:
@@ -405,14 +407,14 @@ def _timed(
 
 
 def forecast(took: Sequence[tuple[int, float]], size: int) -> float:
-    """Return the seconds for a size: they grow as between the last two sizes, at least in proportion to the size."""
+    """Return the expected seconds for a size, if they grow as between the last two sizes, but at least linearly."""
     (before, least), (last, seconds) = took[-2:]
     power = math.log(max(seconds / max(least, 1e-9), 1.0)) / math.log(last / before)
     return float(seconds * math.pow(size / last, min(max(power, 1.0), 2.0)))
 
 
 def _divergence(question: Question, right: Answer, answer: Answer) -> Divergence | None:
-    """Return the position at which two long answers differ."""
+    """Return the position at which two long answers differ, or None if they are of different types."""
     match right, answer:
         case Ids(expected), Ids(got):
             at = first_difference(expected, got)

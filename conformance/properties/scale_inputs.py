@@ -1,4 +1,7 @@
-"""Long inputs: texts that repeat a part, and tables in which the ids of the part do not depend on its neighbours."""
+"""Long inputs: texts that repeat a part, and tables in which the ids of the part do not depend on its neighbours.
+
+To *pose* an input is to return a question about it and the correct answer.
+"""
 
 from __future__ import annotations
 
@@ -26,11 +29,11 @@ class Row:
     """One row of the table.
 
     Attributes:
-        what: what is long.
-        sizes: from the smallest, which is not long.
+        what: what is long, for messages.
+        sizes: the sizes to ask, in ascending order; the smallest is not long.
         pose: returns the question of a size and its correct answer.
-        may_refuse: whether it is one pre-token.
-        clause: the clause that an incorrect answer breaks; "" is the property's.
+        may_refuse: whether the input is one pre-token, which an implementation may refuse if it is too long.
+        clause: the clause that an incorrect answer breaks; "" means that of the property.
     """
 
     what: str
@@ -41,14 +44,14 @@ class Row:
 
     @property
     def quick(self) -> float:
-        """If a size takes fewer seconds, the next one is asked without a forecast, which would be uncertain."""
+        """If a size takes fewer seconds, the suite asks the next one without a forecast, which would be uncertain."""
         return 0.05 if self.may_refuse else 0.3
 
 
 SIZES = (60, 1_100, 8_800, 70_000)
 LESS = (60, 1_100, 4_400, 17_200)
 MORE_SIZES = (280_000, 1_100_000)
-"""With `--bpe-scale`."""
+"""Sizes to add with `--bpe-scale`."""
 
 
 MANY_SPECIALS = (3, 20, 300, 1_100)
@@ -108,7 +111,7 @@ Each run is one token, so a text that is cut at white space before the end of a 
 UNSPACED = read_model({"merges": [["'", "l"], ["'l", "l"], ["a", "b"], [{"hex": "82"}, {"hex": "e3"}]]})
 """A text without white space that is cut after a pre-token or a full stop has other ids."""
 ORDERED = read_model({"merges": [["b", "c"], ["a", "b"], ["ab", "c"]]})
-"""In a run of abc, (b,c) is merged first: the longest tokens are wrong."""
+"""In a run of abc, (b,c) is merged first, so an encoder that takes the longest tokens is incorrect."""
 DOUBLED = read_model({"merges": [["a", "a"]]})
 """A run of an odd length is merged from the left: its last letter stays alone."""
 BLANK = read_model({"merges": [["\t", " "], ["\t ", "\n"]]})
@@ -260,12 +263,12 @@ def irregular_blocks() -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class RepeatedText:
-    """A part that is repeated, and its ids.
+    """A part that long texts repeat, and its ids.
 
     Attributes:
-        what: what it consists of.
-        model: the tokenizer's.
-        part: the part. Its ids do not depend on what is around it.
+        what: what it consists of, for messages.
+        model: the model of the tokenizer.
+        part: the part. Its ids do not depend on the text around it.
         ids: its ids.
     """
 
@@ -279,11 +282,11 @@ class RepeatedText:
         return max(1, size // len(self.part))
 
     def encode(self, size: int) -> Posed:
-        """Pose `encode`."""
+        """Pose `encode` of a text of about this length."""
         return Question("encode", self.model, {"text": self.part * self.times(size)}), Ids(self.ids * self.times(size))
 
     def stream(self, size: int, chunk: int, first: int = 0) -> Posed:
-        """Pose a stream in chunks of this size, after a first one of another size."""
+        """Pose a stream of a text of about this length, in chunks of `chunk` characters (the first: `first`)."""
         text = self.part * self.times(size)
         ends = [0, *range(first or chunk, len(text), chunk), len(text)]
         chunks = [text[start:end] for start, end in pairwise(ends)]
@@ -295,28 +298,28 @@ class RepeatedText:
         return Question("batch", self.model, {"texts": texts}), Rows((self.ids, self.ids * self.times(size), self.ids))
 
     def decode(self, size: int) -> Posed:
-        """Pose `decode`."""
+        """Pose `decode` of the ids of a text of about this length."""
         given = {"ids": list(self.ids * self.times(size))}
         return Question("decode", self.model, given), Text(self.part * self.times(size))
 
     def decode_bytes(self, size: int) -> Posed:
-        """Pose `decode_bytes`."""
+        """Pose `decode_bytes` of the ids of a text of about this length."""
         given = {"ids": list(self.ids * self.times(size))}
         return Question("decode_bytes", self.model, given), Bytes((self.part * self.times(size)).encode("utf-8"))
 
 
 class Texts:
-    """The repeated texts that an implementation can be asked for.
+    """The repeated texts that can test an implementation.
 
     Args:
         implementation: the implementation under test.
 
     Attributes:
-        own: whether it has a model of its own, and no other.
-        words: words and runs of white space; the last text has special tokens, too, if it supports them.
-        mixed: text that patterns split differently, for each pattern that is tested.
+        own: whether the implementation has one fixed model.
+        words: words and runs of white space; the last text also has special tokens, if they are supported.
+        mixed: a text that patterns split differently, for each pattern to test.
         runs: runs of white space.
-        unspaced: texts without white space; none if it has a model of its own.
+        unspaced: texts without white space; none for a fixed model.
     """
 
     def __init__(self, implementation: Implementation) -> None:

@@ -1,4 +1,7 @@
-"""Long training texts. Their merges are those of a short text whose counts are in the same order."""
+"""Long training texts. Their merges are those of a short text whose counts are in the same order.
+
+To *pose* a training is to return its input and a shorter text that gives the same merges.
+"""
 
 from __future__ import annotations
 
@@ -86,7 +89,7 @@ def large_trainings(implementation: Implementation, effort: Effort) -> Iterator[
 
 
 def _counts(count: int, more: str, fewer: str, divisor: int) -> Alike:
-    """Pose training on two words: one occurs this often, and the other, less often by 3, or by more than half."""
+    """Pose training on two words: `more` occurs `count` times, and `fewer` 3 times less, or less than half as often."""
     given = {"text": fewer * max(1, count // divisor - 3) + more * count, "vocab_size": 257, "special_tokens": []}
     return given, fewer + more * 2
 
@@ -98,9 +101,9 @@ def _repeated(size: int, part: str, special: list[str]) -> Alike:
 
 
 def _different_words(count: int) -> Alike:
-    """Pose training on this many words that occur once, which have a pair in common, and on one that occurs often.
+    """Pose training on this many words that occur once and share a pair, and on ` xy`, which occurs often.
 
-    The pair of all words is a little more frequent than that of ` xy`. When it is merged, all words change.
+    The shared pair is a little more frequent than those of ` xy`. When it is merged, all words change.
     """
 
     def text(count: int) -> str:
@@ -184,7 +187,7 @@ def _learned_special(count: int) -> Alike:
 
 
 def _long_word(size: int) -> Alike:
-    """Pose training on a pre-token of this length. If a pair is lost at a cut, another one is as frequent."""
+    """Pose training on a pre-token of this length. If a cut loses one occurrence of its pair, another pair wins."""
 
     def text(times: int) -> str:
         return " xy" * (times - 1) + " " + "abc" * times

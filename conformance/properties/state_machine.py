@@ -65,9 +65,9 @@ class Stage:
     """A part of the run of the machine.
 
     Attributes:
-        name: the property that an encoder breaks that is wrong in this stage and in none before it.
+        name: the property that is broken if `encode` is incorrect in this stage, but in no earlier one.
         steps: the names of the steps that the machine may take.
-        examples: how many examples a default run draws.
+        examples: the number of examples that a default run draws.
     """
 
     name: str
@@ -75,7 +75,7 @@ class Stage:
     examples: int
 
     def is_possible(self, capabilities: Set[str]) -> bool:
-        """Whether an implementation with these capabilities can be asked in this stage."""
+        """Return whether this stage can test an implementation with these capabilities."""
         if self.steps & {"change_result", "clear_arguments"}:
             return {"encode", "shared memory"} <= capabilities
         return "train" in self.steps or bool({"encode", "decode"} & capabilities)
@@ -88,10 +88,10 @@ class _Tokenizer:
     Attributes:
         name: its name.
         origin: how it was made.
-        proxy: it.
-        grown: a list that it decodes again and again.
-        arguments: the lists and the mapping from which it was built.
-        is_cleared: whether the caller has emptied them.
+        proxy: its proxy.
+        grown: a list of ids that grows between calls of `decode`.
+        arguments: the vocabulary and the lists that the constructor got.
+        is_cleared: whether the machine has emptied these arguments.
     """
 
     name: str
@@ -115,13 +115,13 @@ class _Stream:
 def _step(
     *needs: str, tokenizers: int = 1, streams: int = 0, **strategies: Any
 ) -> Callable[[Callable[..., None]], Any]:
-    """Return what makes a rule of a method: one step.
+    """Return a decorator that makes a method a step, which Hypothesis calls a rule.
 
     Args:
-        needs: the capabilities without which it is left out.
-        tokenizers: how many there have to be.
-        streams: how many streams have to be open.
-        strategies: what to draw for its parameters.
+        needs: the capabilities that the step needs.
+        tokenizers: the least number of tokenizers.
+        streams: the least number of open streams.
+        strategies: the strategies for the parameters of the method.
     """
 
     def decorate(body: Callable[..., None]) -> Any:
@@ -141,13 +141,13 @@ def _step(
 
 
 class Machine(RuleBasedStateMachine):
-    """Makes and asks tokenizers in any order.
+    """Makes tokenizers and calls their methods, in any order.
 
     Attributes:
-        tokenizers: those that were made last, at most `MOST_TOKENIZERS`.
-        streams: those that are not read to their end.
-        made: how many tokenizers were made.
-        stage: which steps are taken.
+        tokenizers: the newest tokenizers, at most `MOST_TOKENIZERS`.
+        streams: the open streams.
+        made: the number of tokenizers made so far.
+        stage: the stage, which says what steps the machine may take.
     """
 
     def __init__(self, lifecycle: Judge, stage: Stage) -> None:
@@ -188,7 +188,7 @@ class Machine(RuleBasedStateMachine):
         return self.tokenizers[which % len(self.tokenizers)]
 
     def attempt(self, step: str, ask: Callable[[], object]) -> Answer:
-        """Make a call, and add it to the steps. A call without an answer is accepted."""
+        """Make a call, add it to the steps, and return its answer; `Accepted` if the call returns none."""
         self._steps.append(step)
         try:
             answer = ask()
@@ -200,7 +200,7 @@ class Machine(RuleBasedStateMachine):
     # Making tokenizers
 
     def add(self, origin: Origin, make: Callable[[], TokenizerProxy], arguments: Sequence[Any] = ()) -> bool:
-        """Make a tokenizer. Returns whether there is one."""
+        """Make a tokenizer, and return whether that worked."""
         proxies: list[TokenizerProxy] = []
         self.made += 1
         name = f"t{self.made}"
@@ -213,7 +213,7 @@ class Machine(RuleBasedStateMachine):
 
     @initialize(number=NUMBERS)
     def begin(self, number: int) -> None:
-        """Build the first tokenizer, with the next table if one is refused."""
+        """Build the first tokenizer, from the first table that the implementation accepts."""
         if {"encode", "decode"} & self.capabilities:
             for place in range(len(self.lifecycle.origins)):
                 self.build(number=number + place)
@@ -258,7 +258,7 @@ class Machine(RuleBasedStateMachine):
             self.ask_loaded(text)
 
     def ask_loaded(self, text: str) -> None:
-        """Ask the tokenizer that was loaded last. If its table is wrong, its other methods are not asked."""
+        """Call `encode` of the newest tokenizer, which was loaded. Drop the tokenizer if the answer is incorrect."""
         tokenizer = self.tokenizers[-1]
         for one in (text, EVERY_MERGE):
             if not self.ask(tokenizer, "encode", {"text": one}, state="law-files-again"):
@@ -298,7 +298,7 @@ class Machine(RuleBasedStateMachine):
     # Asking them
 
     def has(self, tokenizer: _Tokenizer, method: str) -> bool:
-        """Return whether a tokenizer has a method; a trained one may have fewer, or no time left to tell."""
+        """Return whether a tokenizer has a method. A trained tokenizer can have fewer methods than a built one."""
         if method not in self.capabilities or tokenizer.origin.training is None:
             return method in self.capabilities
         try:
@@ -314,16 +314,17 @@ class Machine(RuleBasedStateMachine):
         how: Callable[[TokenizerProxy], Answer] | None = None,
         state: str = "",
     ) -> bool:
-        """Ask a question and compare the answer; lists that were returned before must not change.
-
-        Returns whether the answer is correct; True if the tokenizer lacks the method.
+        """Ask a question, and compare the answer. Lists that were returned earlier must not change.
 
         Args:
             tokenizer: the tokenizer.
-            operation: of the question.
+            operation: the operation of the question.
             given: the input of the question.
-            how: asks it. Default: as a new tokenizer is asked.
+            how: makes the call; None means the usual one.
             state: as for `judge`.
+
+        Returns:
+            bool: whether the answer is correct; True if the tokenizer lacks the method.
         """
         method = METHODS[operation]
         if not self.has(tokenizer, method):
@@ -342,7 +343,7 @@ class Machine(RuleBasedStateMachine):
         return is_correct(answer, self.lifecycle.undisturbed.correct(tokenizer.origin, question))
 
     def compare_lists(self, question: Question, what: str, now: Any, before: Any) -> None:
-        """Compare a list of the caller with its earlier value."""
+        """Report a list of the caller that no longer has its earlier value."""
         if now != before:
             mismatch = Mismatch(self.asked(question), Expectation((Unchanged(),)), Changed((what,)))
             self.lifecycle.report_changed(mismatch)
@@ -452,7 +453,7 @@ class Machine(RuleBasedStateMachine):
 
     @_step(which=NUMBERS, texts=TEXTS)
     def refuse(self, which: int, texts: list[str]) -> None:
-        """Make each call that an implementation may refuse, whatever comes of it, and ask again after it."""
+        """Make each call that may raise an error, ignore its answer, and then call all methods."""
         tokenizer = self.one(which)
         if "train" in self.capabilities:
             given: dict[str, Any] = {"text": CORPORA[0], "vocab_size": 100, "special_tokens": [SPECIAL]}
@@ -467,16 +468,16 @@ class Machine(RuleBasedStateMachine):
 
     @_step("encode", "shared memory", which=NUMBERS, texts=TEXTS, batch=st.booleans())
     def keep_result(self, which: int, texts: list[str], batch: bool) -> None:
-        """Keep the lists that are returned, and ask again."""
+        """Keep returned lists, and call all methods."""
         self.use_result(which, texts, batch, change=False)
 
     @_step("encode", "shared memory", which=NUMBERS, texts=TEXTS | SIMPLEST, batch=st.booleans())
     def change_result(self, which: int, texts: list[str], batch: bool) -> None:
-        """Change the lists that are returned, and ask again."""
+        """Change returned lists, and call all methods."""
         self.use_result(which, texts, batch, change=True)
 
     def use_result(self, which: int, texts: list[str], batch: bool, change: bool) -> None:
-        """Keep the lists that are returned, or change them, and ask again."""
+        """Keep or change returned lists. Call all methods before and after."""
         texts = [*texts, texts[0]] if batch else texts
         tokenizer, given = self.one(which), list(texts)
         method, argument = ("encode_batch", given) if batch else ("encode", texts[0])
@@ -519,7 +520,7 @@ class Machine(RuleBasedStateMachine):
         return first is second
 
     def ask_again(self, tokenizer: _Tokenizer, texts: list[str]) -> None:
-        """Ask before and after the caller changes something."""
+        """Call `encode`, `encode_batch` and `decode`."""
         for text in texts:
             self.ask(tokenizer, "encode", {"text": text})
         self.ask(tokenizer, "batch", {"texts": texts})
@@ -541,7 +542,7 @@ class Machine(RuleBasedStateMachine):
 
 
 def _brief(value: object) -> str:
-    """Return a value in ASCII, cut if it is long: the step is only named, not repeated."""
+    """Return a value in ASCII for the name of a step; a long value is cut."""
     text = ascii(value)
     return text if len(text) <= LONGEST_VALUE else f"{text[: LONGEST_VALUE - 4]} ..."
 

@@ -1,6 +1,6 @@
 """Hypothesis strategies for texts, tables, special tokens, corpora and chunkings.
 
-An example needs few choices, which are cheap and shrink well: bytes, each of which stands for a piece of text, and a
+An example needs few choices, which are cheap and shrink well: bytes, each of which chooses a piece of text, and a
 number, which chooses a table. An example has at most one choice of each kind, because Hypothesis would otherwise vary
 an example by copying one choice to the other. No strategy draws an empty text or list, because an example that fails
 only because it is empty hides other faults.
@@ -48,9 +48,9 @@ SPECIALS = (
     "<s>",
     "ba",
 )
-"""Special tokens that begin, end and overlap with one another, hold white space and look like expressions."""
+"""Special tokens that begin, end and overlap one another, contain white space, or look like regular expressions."""
 UNLISTED = ("<|endoftext|>", "<|im_start|>", "<|im_end|>", "<s>", "</s>", "<unk>", "[PAD]", "[CLS]", "<|e|>", "<mask>")
-"""Texts that are special tokens elsewhere: ordinary text, unless they are listed."""
+"""Special tokens of well-known models. They are ordinary text unless they are listed."""
 WORDS: Pieces = ("a", "b", "ab", " ", "c", "abc", " ab", "bc")
 ALPHABETS: tuple[Pieces, ...] = (
     "ab",
@@ -74,16 +74,16 @@ SPLIT_APART: tuple[Pieces, ...] = (
     (".", "a", "!!", "/", "_", "\n", "-", "$1", "(a)", "x=1", " ", "🦊", "\u200d", "\0", "'", "\r\n", "…", "/\n"),
     ("a", "B", "Ab", "aB", "HTTPServer", "é", "e\u0301", "\u0301", "日", "İ", "ǅ", "ʰ", "ª", "ก\u0e31", " ", "O'Neil"),
 )
-"""Alphabets of what the patterns split differently."""
+"""Alphabets of pieces that the patterns split differently."""
 
 
 def pieces(alphabet: Pieces, data: bytes) -> list[str]:
-    """Return a piece of the alphabet for each byte."""
+    """Return the piece of the alphabet that each byte chooses."""
     return [alphabet[byte % len(alphabet)] for byte in data]
 
 
 def some_bytes(most: int, least: int = 1) -> SearchStrategy[bytes]:
-    """Bytes, few or many."""
+    """Return a strategy for `least` to `most` bytes, often few of them."""
     few = st.binary(min_size=least, max_size=most)
     return few if most < 12 else st.one_of(few, st.binary(min_size=most // 3, max_size=most))
 
@@ -92,18 +92,18 @@ def some_bytes(most: int, least: int = 1) -> SearchStrategy[bytes]:
 
 TABLE_BITS = 24
 tables = st.integers(0, (1 << TABLE_BITS) - 1)
-"""Numbers that choose a table for a text; 0 is the one without merges."""
+"""Numbers that choose a table for a text; 0 chooses the table without merges."""
 
 
 @dataclass(frozen=True)
 class Layout:
-    """In which order a table has its ids.
+    """The order in which a table assigns ids.
 
     Attributes:
-        byte_ids: 0 in order, 1 GPT-2's, 2 reversed, 3 from 7 on.
-        first: what is left out between the ids of the bytes and that of the first merge.
-        step: between the ids of merges and special tokens.
-        order: 0 in order of rank; others mix them.
+        byte_ids: the ids of the bytes: 0 for their values, 1 for GPT-2's order, 2 for the reverse, 3 for ids from 7 on.
+        first: the number of unused ids between the bytes and the first merge.
+        step: the distance between the ids of two merges or special tokens.
+        order: 0 for ids in order of rank; any other number mixes them.
     """
 
     byte_ids: int = 0
@@ -125,15 +125,15 @@ def table(
     special: Sequence[str] | None = None,
     pattern: str = "gpt2",
 ) -> Model:
-    """Return a well-formed table that was not trained: merges of what can be adjacent, in any order.
+    """Return a well-formed table that was not trained: merges of tokens that can be adjacent, in any order.
 
-    It depends on which parts a text has, and not on how often and where: a smaller text often has the same table.
+    The table depends on the set of parts, not on their number and order, so a smaller text often has the same table.
 
     Args:
-        parts: of the text.
-        number: chooses how many merges there are, which, and the ids.
-        implementation: for which; a list of ranks has its ids in order.
-        special: the special tokens, each with an entry. None is none passed.
+        parts: the parts of the text.
+        number: chooses the number of merges, the merges and the ids.
+        implementation: the implementation under test. If it looks up pairs by bytes, the ids are in order of rank.
+        special: the special tokens, each of which gets an entry; None to leave out the argument.
         pattern: the name of a pattern.
     """
     count, seed, layout = 2 * (number & 15), number >> 4 & 255, number >> 12
@@ -150,11 +150,12 @@ def merges_beside(data: bytes, count: int, seed: int, others: Iterable[str] = ()
     """Return merges, each of two tokens that are adjacent in `data` once some earlier ones are merged.
 
     Args:
-        data: in which the pairs are found. Each token is one character of a string that is merged by `str.replace`.
-        count: how many, at most.
-        seed: chooses which.
-        others: tokens that no merge gives.
+        data: the bytes to find the pairs in.
+        count: the most merges.
+        seed: chooses the merges.
+        others: tokens that no merge may create.
     """
+    # Each token is one character of a string, in which `str.replace` merges a pair.
     first = last = data.decode("latin-1")
     tokens = [bytes([byte]) for byte in range(256)]
     known, seen = {token.encode("utf-8") for token in others}, set[tuple[str, str]]()
@@ -178,7 +179,7 @@ def merges_beside(data: bytes, count: int, seed: int, others: Iterable[str] = ()
 
 
 def _neighbours(parts: Iterable[str]) -> str:
-    """Return a text in which the first different ones of these parts repeat, and are adjacent."""
+    """Return a text in which the first few different parts repeat, and each is adjacent to each."""
     few = sorted({*islice(dict.fromkeys(parts), MOST_PARTS)})
     return "".join([*(part * 5 for part in few), *(one + other for one in few for other in few)])
 
@@ -186,7 +187,7 @@ def _neighbours(parts: Iterable[str]) -> str:
 def with_ids(
     merges: Sequence[Merge], layout: Layout = Layout(), special: Sequence[str] | None = None, pattern: str = "gpt2"
 ) -> Model:
-    """Return a model with these merges and special tokens, its ids laid out so."""
+    """Return a model with these merges and special tokens, and with ids in the order of `layout`."""
     orders = (range(256), GPT2_BYTE_ORDER, range(255, -1, -1), range(256))
     offset = 7 if layout.byte_ids == 3 else 0
     vocab = {index + offset: bytes([byte]) for index, byte in enumerate(orders[layout.byte_ids])}
@@ -213,14 +214,14 @@ def showing(text: str, pattern: str, split: str) -> Model | None:
 
 
 def special_sets(known: Sequence[str] = SPECIALS) -> list[tuple[str, ...]]:
-    """Return lists of special tokens: single ones, pairs of which one contains the other, and longer lists."""
+    """Return lists of special tokens: single tokens, pairs in which one token contains the other, and longer lists."""
     pairs = [(one, other) for one in known for other in known if one != other and one in other]
     longer = [tuple(known[start :: step + 2]) for step in range(3) for start in range(step + 2)]
     return [*((one,) for one in known), *pairs, *longer, *(one[::-1] for one in longer)]
 
 
 def special_pieces(special: Sequence[str], data: bytes) -> list[str]:
-    """Return pieces of text: these special tokens, parts of them, others and white space."""
+    """Return the piece of text that each byte chooses: a special token, a part of one, or other text."""
     cut = [part for token in special for part in (token[:-1], token[1:]) if part]
     others = ("a", "ab", " ", "\n", "'s", "1", "é", "  ", "b", *cut, *UNLISTED, *SPECIALS)
     return [(special if byte % 2 else others)[byte // 2 % len(special if byte % 2 else others)] for byte in data]
@@ -231,7 +232,12 @@ def _has_special(implementation: Implementation) -> bool:
 
 
 def patterns(implementation: Implementation, prefix: str = "pattern") -> list[str]:
-    """Return the names of the patterns that the constructor, or `train`, takes; GPT-2's first."""
+    """Return the names of the patterns that the implementation supports, GPT-2's first.
+
+    Args:
+        implementation: the implementation under test.
+        prefix: pattern for the constructor, train-pattern for `train`.
+    """
     return [name for name in PATTERNS if name == "gpt2" or f"{prefix}:{name}" in implementation.capabilities]
 
 
@@ -239,7 +245,7 @@ def patterns(implementation: Implementation, prefix: str = "pattern") -> list[st
 
 
 def encodings(implementation: Implementation) -> Questions:
-    """A text and a table without special tokens."""
+    """Return a strategy: a text and a table without special tokens."""
 
     def build(alphabet: Pieces, data: bytes, number: int) -> Question:
         model = table(pieces(alphabet, data), number, implementation)
@@ -249,7 +255,7 @@ def encodings(implementation: Implementation) -> Questions:
 
 
 def splits(implementation: Implementation, names: Sequence[str]) -> Questions:
-    """A text and a table that shows where it is split."""
+    """Return a strategy: a text, and a table whose ids show where the text is split."""
 
     def build(chosen: tuple[str, Pieces], data: bytes, number: int) -> Question:
         name, alphabet = chosen
@@ -262,7 +268,7 @@ def splits(implementation: Implementation, names: Sequence[str]) -> Questions:
 
 
 def text_with_tokens(alphabet: Pieces, data: bytes, model: Model) -> str:
-    """Return the text that the bytes spell. After a piece whose byte is 192 or more, it has a token of the table."""
+    """Return the text that the bytes choose. A byte of at least 192 adds a token of `model`."""
     tokens = [(left + right).decode("utf-8", "ignore") for left, right in model.merges]
     parts = []
     for byte, piece in zip(data, pieces(alphabet, data), strict=True):
@@ -274,7 +280,7 @@ def text_with_tokens(alphabet: Pieces, data: bytes, model: Model) -> str:
 
 
 def special_encodings(implementation: Implementation, known: Sequence[str] = SPECIALS) -> Questions:
-    """A text and a table with some of these special tokens."""
+    """Return a strategy: a text, and a table with some of these special tokens."""
 
     def build(special: Sequence[str], data: bytes, number: int) -> Question:
         parts = special_pieces(special, data)
@@ -284,16 +290,16 @@ def special_encodings(implementation: Implementation, known: Sequence[str] = SPE
 
 
 def mixed_encodings(implementation: Implementation, known: Sequence[str] = SPECIALS) -> Questions:
-    """A text and a table, with or without some of these special tokens."""
+    """Return a strategy: a text, and a table with or without some of these special tokens."""
     plain = encodings(implementation)
     return st.one_of(plain, special_encodings(implementation, known)) if _has_special(implementation) else plain
 
 
 def allowed_encodings(implementation: Implementation, disallowed: bool = False) -> Questions:
-    """A text with special tokens, some of them allowed and, if `disallowed`, some disallowed.
+    """Return a strategy: a text with special tokens, some of them allowed and, if `disallowed`, some disallowed.
 
-    No special token begins with another: which one is found if the longer one is not allowed is open
-    (SPECIAL-ALLOWED-2).
+    No special token begins with another, because it is open which of the two is found if only the shorter one is
+    allowed (SPECIAL-ALLOWED-2).
     """
 
     def build(drawn: Sequence[str], data: bytes, number: int) -> Question:
@@ -319,7 +325,7 @@ BYTES_FIRST = bytes.fromhex("61c3a9e282acf09fa68a80bf0020ffc0c1e0a09fedefbbf48f9
 
 
 def decodings(implementation: Implementation) -> Questions:
-    """Ids of a table in any order; their bytes are often not UTF-8."""
+    """Return a strategy: ids of a table in any order, whose bytes are often not UTF-8."""
 
     def build(data: bytes, number: int) -> Question:
         model = table(DECODED, number, implementation)
@@ -331,7 +337,7 @@ def decodings(implementation: Implementation) -> Questions:
 
 
 def encoded_texts(implementation: Implementation) -> Questions:
-    """The correct ids of a text, to decode."""
+    """Return a strategy: the correct ids of a text, to decode."""
 
     def ids_of(asked: Question) -> Question:
         ids = oracle(asked.table, implementation.conventions).encode(asked.input["text"])
@@ -341,7 +347,7 @@ def encoded_texts(implementation: Implementation) -> Questions:
 
 
 def streams(implementation: Implementation) -> Questions:
-    """A text cut into chunks anywhere, with special tokens or without."""
+    """Return a strategy: a text that is cut into chunks anywhere, with or without special tokens."""
 
     def build(alphabet: Pieces, data: bytes, number: int) -> Question:
         parts = pieces(alphabet, bytes(byte % 64 for byte in data))
@@ -358,11 +364,12 @@ def streams(implementation: Implementation) -> Questions:
 
 
 def chunked(parts: Sequence[str], data: bytes) -> list[str]:
-    """Return the parts in chunks: a byte says whether its part is cut in the middle, cut off, or followed by one more.
+    """Return the parts, joined to chunks.
 
     Args:
-        parts: the text.
-        data: a byte for each part: 64 to 127 is a cut in its middle, 128 to 191 one after it, 192 on an empty chunk.
+        parts: the parts of a text.
+        data: a byte for each part. From 64 on, it ends a chunk in the middle of the part; from 128 on, after the part;
+            from 192 on, after the part, with an empty chunk in addition.
     """
     chunks = [""]
     for part, byte in zip(parts, data, strict=True):
@@ -379,7 +386,7 @@ END = "\x00end"
 
 
 def batches(implementation: Implementation) -> Questions:
-    """Several texts, some of them equal, with or without special tokens."""
+    """Return a strategy: several texts, some of them equal, with or without special tokens."""
 
     def build(alphabet: Pieces, data: bytes, number: int) -> Question:
         parts = pieces([*alphabet, END], data)
@@ -418,11 +425,11 @@ BETWEEN: Pieces = (
 
 
 def trainings(implementation: Implementation, special: bool = False, names: Sequence[str] = ("gpt2",)) -> Questions:
-    """A corpus of repeated words, and a size that is sometimes more than the corpus can give.
+    """Return a strategy: a corpus of repeated words, and a vocabulary size that the corpus sometimes cannot reach.
 
     Args:
-        implementation: for which.
-        special: whether special tokens are listed, if `train` takes them.
+        implementation: the implementation under test.
+        special: whether to list special tokens, if `train` takes them.
         names: the patterns to train with.
     """
     listed = special_sets() if special and "train-special" in implementation.capabilities else []
@@ -456,7 +463,7 @@ def _word(source: str, between: Sequence[str]) -> Callable[[int], str]:
 
 @cache
 def characters_at_edges() -> str:
-    """Return the characters at which the category changes, of those on whose classes all engines agree."""
+    """Return the first and the last character of each run of one category, if all engines agree on their classes."""
     found: set[str] = set()
     for run in characters.agreed():
         for _, group in groupby(run, unicodedata.category):
@@ -466,7 +473,7 @@ def characters_at_edges() -> str:
 
 
 def some_characters() -> SearchStrategy[str]:
-    """Characters of all scripts and categories, in any order."""
+    """Return a strategy: characters of all scripts and categories, in any order."""
 
     def build(data: bytes) -> str:
         known = characters_at_edges()

@@ -18,9 +18,9 @@ from .engine import Found, Search
 from .lifecycle_inputs import Origin, origins
 
 MOST_PROCESSES = 3
-"""New processes that are asked."""
+"""The most new processes to start."""
 SLOW_START = 3.0
-"""Seconds; an implementation that takes longer to start is started only once."""
+"""In seconds. An implementation that takes longer to start is started only once."""
 SHARED = "after other tokenizers of this process were used; in a new process the answer is correct"
 HISTORIES = {
     "encoder": "law-history",
@@ -30,15 +30,15 @@ HISTORIES = {
     "trainer": "law-train-history",
     "files": "law-files-again",
 }
-"""Conformance class → the property that earlier calls do not matter."""
+"""Conformance class → the property that is broken if an earlier call changes an answer."""
 CLASS_OF_WAYS = {"law-trained-ways": "trainer", "law-loaded-ways": "files"}
-"""The property that a tokenizer is like one that is built, by how it was made → its conformance class."""
+"""Property of trained or loaded tokenizers → the conformance class that it counts in."""
 _OF_SHOULDS = frozenset({"encode_allowed"})
-"""Operations that only a SHOULD asks for: an answer that is wrong in any case breaks no MUST."""
+"""Operations of SHOULD clauses: an answer that is incorrect even without other calls breaks no MUST."""
 
 
 class Undisturbed:
-    """The correct answer, and whether the implementation gives it when it is asked nothing else.
+    """Knows the correct answers, and whether the implementation gives them if it gets no other call.
 
     Args:
         implementation: the implementation under test.
@@ -67,9 +67,9 @@ class Undisturbed:
         return self._answered[key]
 
     def answers_in_new_process(self, origin: Origin, question: Question) -> bool:
-        """Whether the first tokenizer of a new process gives the correct answer.
+        """Return whether the first tokenizer of a new process gives the correct answer.
 
-        What the tokenizers of a process share can spoil the answer of one that is made anew.
+        In this process, state that tokenizers share can change the answer even of a new tokenizer.
         """
         key = f"new process, {origin.made} {_key(origin, question)}"
         if key not in self._answered and self._processes:
@@ -116,12 +116,12 @@ class Judge:
         implementation: the implementation under test.
 
     Attributes:
-        search: the search that is going on.
-        of_encoder: the property that an encoder breaks in this search.
-        has_refused: whether a call of this example was refused.
-        failed: the property that this example breaks, and how.
-        found: the properties that were found broken in earlier searches, and how.
-        dependent: the properties that another failure breaks, and how.
+        search: the current search.
+        of_encoder: the property that is broken if `encode` is incorrect in this search.
+        has_refused: whether a call of this example raised an error.
+        failed: the property that this example breaks, and the incorrect answer.
+        found: broken property → its counterexample, of earlier searches.
+        dependent: property → its counterexample, if another failure causes it.
     """
 
     search: Search
@@ -148,11 +148,12 @@ class Judge:
 
         Args:
             origin: how the tokenizer was made.
-            question: what it was asked, and after which steps.
-            answer: what it answered.
-            encode: encodes a text with the same tokenizer. A batch or a stream that is wrong as it is depends on it.
+            question: the question, with the earlier steps as its context.
+            answer: the answer.
+            encode: encodes a text with the same tokenizer. If it gives the incorrect ids of a batch or a stream, the
+                failure depends on `encode`.
             state: the property that is broken if an earlier step is at fault, and a tokenizer that is built now is
-                correct. Default: by the operation.
+                correct; "" means the one for the operation.
         """
         right = self.undisturbed.correct(origin, question)
         if is_correct(answer, right):
@@ -162,7 +163,7 @@ class Judge:
         history = _history(question)
         if state == "law-unaliased" and self.undisturbed.answers(origin, question):
             self._fail(state, mismatch)
-        elif encode is not None and (text := _encoded_so(question, answer, encode)) is not None:
+        elif encode is not None and (text := _same_in_encode(question, answer, encode)) is not None:
             self._depends(history, mismatch, Dependence("encode", text))
         elif self.undisturbed.answers(origin, question):
             if not state or not self.undisturbed.answers_if_built(origin, question):
@@ -180,7 +181,7 @@ class Judge:
             self._depends(history, mismatch, self._fault(question, right))
 
     def report_changed(self, mismatch: Mismatch) -> None:
-        """End the example: a list of the caller's was changed."""
+        """Report a changed list of the caller, which ends the example."""
         history = _history(mismatch.asked)
         self._fail("law-lists" if history == "law-history" else history, mismatch)
 
@@ -193,7 +194,7 @@ class Judge:
         self.dependent.setdefault(name, Found(replace(mismatch, depends_on=dependence)))
 
     def _fail(self, name: str, mismatch: Mismatch) -> None:
-        """End the example, unless a failure of the same class was found before."""
+        """Report a failure, which ends the example, unless an earlier one is of the same conformance class."""
         if _class_of(name) not in map(_class_of, self.found):
             self.failed = name, mismatch
             self.search.judge(mismatch)
@@ -207,8 +208,8 @@ def _class_of(name: str) -> str:
     return CLASS_OF_WAYS.get(name) or next((class_ for class_, own in HISTORIES.items() if own == name), "encoder")
 
 
-def _encoded_so(question: Question, answer: Answer, encode: Callable[[str], Answer]) -> str | None:
-    """Return a text of a batch or a stream that `encode` gives the same ids, of all those that are wrong; or None."""
+def _same_in_encode(question: Question, answer: Answer, encode: Callable[[str], Answer]) -> str | None:
+    """Return a text of a batch or stream if `encode` gives each of its texts the same ids; otherwise None."""
     given = question.input
     texts = given["texts"] if question.operation == "batch" else ["".join(given.get("chunks", ()))]
     alone = [encode(text) for text in texts]
