@@ -19,8 +19,8 @@ class Command:
     """The command line of the run, from which a failure shows the commands to run.
 
     Attributes:
-        adapter: as `--adapter` named it.
-        options: those that decide the answer to a case, with their values; "" is the value of a flag.
+        adapter: the value of `--adapter`.
+        options: the options that affect the answer to a case, with their values; "" is the value of a flag.
         words: what names the suite.
         selecting: the options that selected a part of the suite.
         spellings: what it calls a pattern, as `Implementation.spellings`.
@@ -114,12 +114,12 @@ class Tested:
     """The implementation that was tested.
 
     Attributes:
-        spec: as `--adapter` named it.
+        spec: the value of `--adapter`.
         name: what a program announces, or the same as `spec`.
         version: its own, or "".
         language: what it is written in, or "" where that is not known.
         model: the only vocabulary that it has, or None.
-        conventions: those that it declares, other than the defaults.
+        conventions: the declared conventions that differ from the defaults.
         capabilities: what it supports.
         notes: what the suite reports in addition to the outcomes.
     """
@@ -217,7 +217,7 @@ class RunResult:
     Attributes:
         tested: the implementation.
         command: how the user named it.
-        clauses: those of the spec.
+        clauses: the clauses of the spec.
         outcomes: in the order of the run.
         diagnosis: the likely causes.
         missing: ids of tests without a result.

@@ -34,7 +34,7 @@ class Selection:
     """Filters. An entry is selected if it passes each filter that is not empty.
 
     Attributes:
-        ids: of cases and properties.
+        ids: ids of cases and properties.
         clauses: ids of clauses, or prefixes of them that end before a hyphen: `MERGE-ORDER`.
         sections: names such as MERGE, in any case.
         levels: must, should, may or unspecified.
@@ -51,8 +51,8 @@ class Selection:
         """Check that every filter names something.
 
         Args:
-            ids: of all cases and properties.
-            clauses: of the spec.
+            ids: the ids of all cases and properties.
+            clauses: the ids of all clauses.
 
         Raises:
             SelectionError: for the first name that does not exist.

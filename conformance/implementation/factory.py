@@ -59,11 +59,11 @@ class Factory:
     """Makes the tokenizers of an implementation.
 
     Attributes:
-        name: as `--adapter` names it.
+        name: the name that `--adapter` gives it.
         target: the class or the factory.
         notes: lines for the user, in addition to the results.
         conventions: the value of every convention.
-        declared: those that differ from the defaults.
+        declared: the declared conventions that differ from the defaults.
         fixed_model: the name of the only model that it has, or None if it takes any.
         spellings: pattern → what it calls it, for training with the prefix `train-`.
         returns_pair: whether `train` returned a pair (vocab, merges), no tokenizer.
@@ -153,7 +153,7 @@ class Factory:
         process is not running, it is started first, which does not count either.
 
         Args:
-            timeout_factor: as above.
+            timeout_factor: multiplies the limit.
             is_diagnosis: whether the calls only explain a failure, so that `seconds` leaves them out.
 
         Yields:

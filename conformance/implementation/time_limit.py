@@ -257,7 +257,7 @@ def time_limit(
 
     Args:
         seconds: the limit; 0 and infinity are none.
-        timer: of the outermost time limit; a new one by default.
+        timer: the timer of the outermost time limit; a new one by default.
         before_call: called before each call with the seconds that are left.
         grace: seconds after its time at which a call is interrupted, for calls that have a time limit of their own.
         is_diagnosis: whether the calls only explain a failure.

@@ -16,18 +16,19 @@ from ..implementation.implementation import Implementation
 from ..outcome import Accepted, Dependence, Fault, Mismatch, Outcome, Question, Refusal, Table, fingerprint
 from ..properties.asking import as_case, ask, correct_answer
 from ..run_result import Bug, BugCause, Cause, ConventionCause, Diagnosis, ErrorCause
+from . import KnownBug, known_bugs, matrix
 from . import declared as declared_bugs
-from . import known_bugs, matrix
 from .matrix import Matrix
 
 MUCH = 0.3
 """A bug that explains at least this share of the remaining failures is a cause if `FEWEST` holds, too."""
 FEWEST = 0.6
-"""The least share of its cases in which the implementation must give the same answer as such a bug."""
+"""The implementation must give the answers of such a bug in at least this share of the bug's cases."""
 THOROUGH = 0.9
-"""The least share of the cases of any other bug that must fail: a second fault changes answers, but corrects few."""
+"""At least this share of the cases of any other bug must fail: a second fault changes answers, but corrects few."""
 HALF = 0.5
-"""The least share of its cases in which the answers must be equal, unless all cases of its clause agree."""
+"""The implementation must give the answers of any other bug in at least this share of the bug's cases, or in all cases
+of its clause."""
 SMALL = 0.05
 """A bug that explains a smaller share of all failures may match by chance: nearly all of its answers must match."""
 FEWEST_FOR_CONVENTION = 2
@@ -37,8 +38,9 @@ FEW = 3
 OPEN_TIES = 0.3
 """A trainer whose ties are open fails at least this share of the cases about ties."""
 MOST = 5
+"""The most causes that are known bugs."""
 MOST_REPLAYED = 60
-"""The most golden cases, of those that follow from other failures, on which the likely bugs are tested."""
+"""The most golden cases that follow from other failures on which the suite tests the likely bugs."""
 ANSWERED = CAPABILITY_OF_OP.keys() - {"construct", "save", "load"}
 """The operations that the oracle answers."""
 _NO_VALUE = (Refusal, Fault, Accepted)
@@ -49,7 +51,7 @@ SAME_ERROR_SHARE = 0.1
 
 @dataclass(frozen=True)
 class Likeness:
-    """One cause: the cases, and the known bugs with these answers (several, if no case distinguishes them)."""
+    """One cause: the cases that it explains, and the known bugs with these answers; several if no case differs."""
 
     bugs: tuple[str, ...]
     cases: frozenset[str]
@@ -71,10 +73,10 @@ def ranked(
         judged: every golden case that was judged.
         matrix: the known bugs' answers.
         clauses: known bug → the clause that it breaks first; and case → its clause.
-        failures: those of `answers` that are to be explained; None is all. The others are evidence only.
-        without_value: those of `answers` that are only an error, or the lack of one. Many causes have these in common.
-        errors: those of `answers` that raise one error, for each error. If a bug matches only one error, and answers
-            `FEW` other cases of that error correctly, the error has another cause.
+        failures: the cases of `answers` to explain; None means all. The others are evidence only.
+        without_value: the cases of `answers` with an error, or without an expected one. Many causes share these.
+        errors: the cases of `answers` that raise the same error, for each error. If a bug matches only one error, and
+            answers `FEW` other cases of that error correctly, the error has another cause.
     """
     asked = set(judged)
     alike = {bug: row for bug, row in matrix.answers.items() if not row.items().isdisjoint(answers.items())}
@@ -103,11 +105,11 @@ class _Compared:
     """A known bug compared with an implementation, in the cases that were tested.
 
     Attributes:
-        bug: its id.
-        fails: how many of them the bug fails.
-        same: those that the implementation fails with the same answer.
-        passed: how many of them the implementation passes.
-        own: those of its own clause that the bug fails.
+        bug: the id of the bug.
+        fails: the number of cases that the bug fails.
+        same: the cases in which the implementation gives the same incorrect answer.
+        passed: the number of cases that the bug fails and the implementation passes.
+        own: the cases of the bug's own clause that the bug fails.
     """
 
     bug: str
@@ -132,7 +134,12 @@ class _Compared:
         return cls(bug, len(fails), same, len(fails - answers.keys()), own)
 
     def explains(self, left: Collection[str], total: int) -> bool:
-        """Whether it is a cause of those of the `total` failures that no other cause explains yet."""
+        """Return whether the bug is a cause.
+
+        Args:
+            left: the failures that no other cause explains yet.
+            total: the number of all failures.
+        """
         new = len(self.same.intersection(left))
         if new <= self.passed or (new < SMALL * total and len(self.same) < THOROUGH * self.fails):
             return False
@@ -145,7 +152,7 @@ class _Compared:
         return shown and certain and self.passed <= (1 - THOROUGH) * self.fails
 
     def score(self, left: Collection[str]) -> tuple[int, float, bool]:
-        """The sort key of causes: first, the number of failures explained minus the number of cases against it."""
+        """Return a sort key, the best cause last. It begins with the failures explained minus the cases against it."""
         new = self.same.intersection(left)
         return len(new) - self.passed, len(self.same) / self.fails, bool(new & self.own)
 
@@ -154,7 +161,7 @@ def diagnose(outcomes: Sequence[Outcome], cases: Iterable[Case], declared: Mappi
     """Return the likely causes of the failures of one run or, if nothing failed, of the warnings.
 
     Args:
-        outcomes: of golden cases, properties and corpora.
+        outcomes: the outcomes of golden cases, properties and corpora.
         cases: the golden cases of the spec.
         declared: the value of every convention of the implementation.
     """
@@ -182,67 +189,90 @@ def _causes(
 ) -> list[Cause]:
     """Return conventions, then bugs, then errors. Each explains failures that none before it explains."""
     left = {outcome.test: outcome for outcome in failing}
-    groups: list[_Group] = []
-
-    def add(group: _Group) -> None:
-        groups.append(group)
-        for test in group.tests:
-            del left[test]
-
-    answers = {
-        outcome.test: outcome.fingerprint
-        for outcome in tested
-        if outcome.state != "passed" and outcome.mismatch is not None
-    }
     bugs = {bug.id: bug for bug in known_bugs()}
-    clauses = {name: case.clause.id for name, case in golden.items()} | {bug.id: bug.clause for bug in bugs.values()}
-    known = declared_bugs.with_trainings(matrix.read(), answers, [golden[outcome.test] for outcome in tested], declared)
-    without_value = {
-        outcome.test for outcome in tested if outcome.mismatch and isinstance(outcome.mismatch.answer, _NO_VALUE)
-    }
-    errors = [
-        {outcome.test for outcome in alike}
-        for alike in _by_error(outcome for outcome in tested if outcome.test in answers)
-    ]
-    likely = partial(
-        ranked,
-        answers,
-        [outcome.test for outcome in tested],
-        known,
-        clauses,
-        without_value=without_value,
-        errors=errors,
-    )
+    likely = _ranking(tested, golden, bugs, declared)
     found = likely(left.keys() & golden)
+    groups = _undeclared(left, failing, tested, golden, declared, found)
+    for likeness in likely(left.keys() & golden) if groups else found:
+        named = [bugs[bug] for bug in likeness.bugs]
+        cause = BugCause(tuple(Bug(bug.id, bug.sentence, bug.fix, bug.clause) for bug in named), ())
+        groups.append(_Group(cause, _taken(left, likeness.cases)))
+    groups = _with_open_ties(groups, left, failing, tested, declared)
+    groups.sort(key=lambda group: -len(group.tests))
+    _add_what_follows(groups, left, bugs, golden, declared)
+    causes: list[Cause] = [
+        replace(group.cause, tests=tuple(outcome.test for outcome in failing if outcome.test in group.tests))
+        for group in groups
+    ]
+    return [*causes, *same_errors(list(left.values()), len(failing))]
+
+
+def _taken(left: dict[str, Outcome], tests: Iterable[str]) -> set[str]:
+    """Remove tests from those that no cause explains yet, and return them."""
+    taken = set(tests)
+    for test in taken:
+        del left[test]
+    return taken
+
+
+def _ranking(
+    tested: Sequence[Outcome],
+    golden: Mapping[str, Case],
+    bugs: Mapping[str, KnownBug],
+    declared: Mapping[str, str],
+) -> Callable[[Collection[str]], list[Likeness]]:
+    """Return `ranked` for the golden cases of a run; it takes the failures to explain."""
+    wrong = {outcome.test: outcome for outcome in tested if outcome.mismatch is not None and outcome.state != "passed"}
+    answers = {test: outcome.fingerprint for test, outcome in wrong.items()}
+    known = declared_bugs.with_trainings(matrix.read(), answers, [golden[outcome.test] for outcome in tested], declared)
+    clauses = {name: case.clause.id for name, case in golden.items()} | {bug.id: bug.clause for bug in bugs.values()}
+    without_value = {
+        test for test, outcome in wrong.items() if outcome.mismatch and isinstance(outcome.mismatch.answer, _NO_VALUE)
+    }
+    errors = [{outcome.test for outcome in alike} for alike in _by_error(wrong.values())]
+    judged = [outcome.test for outcome in tested]
+    return partial(ranked, answers, judged, known, clauses, without_value=without_value, errors=errors)
+
+
+def _undeclared(
+    left: dict[str, Outcome],
+    failing: Sequence[Outcome],
+    tested: Sequence[Outcome],
+    golden: Mapping[str, Case],
+    declared: Mapping[str, str],
+    found: Sequence[Likeness],
+) -> list[_Group]:
+    """Return the undeclared conventions that explain failures better than the likely bugs `found` do.
+
+    The tests that they explain are removed from `left`.
+    """
+    groups: list[_Group] = []
     voted = _conventions([outcome for outcome in failing if outcome.test in golden], tested, golden, declared)
     for conventions, tests, against in voted:
         explains = partial(_is_correct_under, dict(conventions), {**declared, **dict(conventions)})
         every = {*tests, *_explained(left.values(), explains)} & left.keys()
         cases = every & golden.keys()
         if every and not any(likeness.cases > cases or (against and likeness.cases >= cases) for likeness in found):
-            add(_Group(ConventionCause(conventions, ()), every))
-    for likeness in likely(left.keys() & golden) if groups else found:
-        named = [bugs[bug] for bug in likeness.bugs]
-        cause = BugCause(tuple(Bug(bug.id, bug.sentence, bug.fix, bug.clause) for bug in named), ())
-        add(_Group(cause, set(likeness.cases)))
-    groups = _with_open_ties(groups, left, failing, tested, declared)
-    groups.sort(key=lambda group: -len(group.tests))
+            groups.append(_Group(ConventionCause(conventions, ()), _taken(left, every)))
+    return groups
+
+
+def _add_what_follows(
+    groups: Sequence[_Group],
+    left: dict[str, Outcome],
+    bugs: Mapping[str, KnownBug],
+    golden: Mapping[str, Case],
+    declared: Mapping[str, str],
+) -> None:
+    """Add to each group the failures that its bug also has: of properties, and those that follow from others."""
     replayed = [(group, bugs[group.cause.bugs[0].id]) for group in groups if isinstance(group.cause, BugCause)]
     for replays in (_answers_alike, _answers_incorrectly):
         for group, bug in replayed:
             others = [outcome for outcome in left.values() if outcome.test not in golden]
-            others += [outcome for outcome in left.values() if outcome.test in golden and outcome.depends][
-                :MOST_REPLAYED
-            ]
-            follow = _explained(others, partial(replays, Implementation(bug.id, declared_bugs.target(bug, declared))))
-            group.tests.update(follow)
-            for test in follow:
-                del left[test]
-    causes: list[Cause] = [
-        replace(group.cause, tests=tuple(outcome.test for outcome in failing if outcome.test in group.tests))
-        for group in groups
-    ]
-    return [*causes, *same_errors(list(left.values()), len(failing))]
+            following = [outcome for outcome in left.values() if outcome.test in golden and outcome.depends]
+            others += following[:MOST_REPLAYED]
+            target = Implementation(bug.id, declared_bugs.target(bug, declared))
+            group.tests |= _taken(left, _explained(others, partial(replays, target)))
 
 
 def _with_open_ties(
@@ -254,7 +284,7 @@ def _with_open_ties(
 ) -> list[_Group]:
     """Return the causes with the convention that ties are open, if nearly all trainings fit it and no cause names them.
 
-    A trainer that passes most cases about ties follows the declared rule, with a bug. The convention would hide it.
+    A trainer that passes most cases about ties follows the declared rule, with a bug, which the convention would hide.
 
     The convention replaces bugs and tie rules that explain some of these trainings. A trainer whose ties follow the
     order of a dict that changes during training answers some cases as a bug does that takes the pair counted first.
@@ -302,7 +332,13 @@ def _explained(others: Iterable[Outcome], explains: Callable[[Mismatch], bool]) 
 
 
 def _is_correct_under(changed: Mapping[str, str], conventions: Mapping[str, str], mismatch: Mismatch) -> bool:
-    """Return whether an answer is correct under conventions, some of which differ from the declared ones."""
+    """Return whether an answer is correct under other conventions.
+
+    Args:
+        changed: the conventions that differ from the declared ones.
+        conventions: the value of every convention, with these changes.
+        mismatch: the answer.
+    """
     asked, answer = mismatch.asked, mismatch.answer
     if asked.operation not in ANSWERED or asked.context or isinstance(answer, Refusal | Fault):
         return False
@@ -318,7 +354,7 @@ def _is_correct_under(changed: Mapping[str, str], conventions: Mapping[str, str]
 
 
 def _answers_alike(bug: Implementation, mismatch: Mismatch) -> bool:
-    """Whether a known bug gives the same answer to the same question."""
+    """Return whether a known bug gives the same answer to the same question."""
     asked = mismatch.asked
     return not asked.context and _takes(bug, asked) and fingerprint(ask(bug, asked)) == fingerprint(mismatch.answer)
 
@@ -360,12 +396,10 @@ def _takes(bug: Implementation, asked: Question) -> bool:
 def _conventions(
     failing: Sequence[Outcome], tested: Sequence[Outcome], golden: Mapping[str, Case], declared: Mapping[str, str]
 ) -> Iterator[tuple[tuple[tuple[str, str], ...], list[str], int]]:
-    """Yield each set of undeclared conventions under which failing answers are correct, most failures first.
+    """Yield each set of undeclared conventions under which failing answers are correct, the most failures first.
 
-    With it come these tests, and the number of passing tests that contradict it.
-
-    A set counts only if more answers speak for it than against it: tests of whose answers it would be
-    the expected one, and those that pass although it asks for another answer.
+    With each set come the tests that fail without it, and the number of passing tests that would fail with it. The
+    first number must be greater.
     """
     votes: Counter[tuple[tuple[str, str], ...]] = Counter()
     for outcome in failing:

@@ -32,7 +32,9 @@ from .matrix import Matrix
 CASES_WITHOUT_BUG = Path(matrix.__file__).with_name("cases_without_bug.yaml")
 SEEDS = (1, 2, 3)
 FEW = 5
+"""About this many of the cases that a bug fails are in the short check of the matrix."""
 ONE_IN = 256
+"""One in this many of all cases is in that check, too."""
 Answers = dict[str, str]
 
 
@@ -106,12 +108,12 @@ class Blame:
     """Measures whether a run of the suite names the correct rule, for each known bug that golden cases catch.
 
     Attributes:
-        bugs: how many there are.
-        named: for how many the first likely cause names the bug.
-        shown: for how many the example that is shown first is of the bug's own clause.
-        first: for how many the first failing MUST, in the order of the spec, is of that clause.
-        others: of each bug, how many MUST cases of other clauses fail and depend on no other part.
-        unexplained: of each bug, how many of these no likely cause explains.
+        bugs: the number of these bugs.
+        named: the number of bugs that the first likely cause names.
+        shown: the number of bugs for which the first example on the screen belongs to the bug's own clause.
+        first: the number of bugs for which the first failing MUST, in the order of the spec, belongs to that clause.
+        others: for each bug, the number of MUST cases of other clauses that fail and depend on no other part.
+        unexplained: for each bug, the number of these cases that no likely cause explains.
     """
 
     bugs: int
@@ -154,8 +156,8 @@ class Classes:
     """The conformance classes of one known bug.
 
     Attributes:
-        wrong: in which it is wrong: those of its own clause's cases that it fails, and those that its entry names.
-        failed: in which a MUST fails that counts there; golden cases show them, or the first property if none does.
+        wrong: the classes that it breaks: those of the cases of its clause that it fails, and those that `also` names.
+        failed: the classes whose verdict it fails, by golden cases or, if none catches it, by its first property.
     """
 
     wrong: frozenset[str]
@@ -186,7 +188,7 @@ def _classes(bug: KnownBug, matrix: Matrix, musts: Mapping[str, Case]) -> Classe
 
 
 def cases_without_bug(file: Path = CASES_WITHOUT_BUG) -> dict[str, str]:
-    """Return the golden cases that are kept although they catch no known bug, each with the reason."""
+    """Return golden case → the reason to keep it, for the cases that catch no known bug."""
     documents = list(read_documents(file))
     return {case: entry["reason"] for document in documents for entry in document.value for case in entry["cases"]}
 
@@ -213,7 +215,7 @@ def gaps(matrix: Matrix, spec: Spec, reasons: Mapping[str, str]) -> Iterator[str
 
 
 def seeds(workers: int | None = None) -> Iterator[str]:
-    """Yield a line for each of a few seeds: how many known bugs the properties catch with it."""
+    """Yield, for each of a few seeds, a line with the number of known bugs that the properties catch."""
     for seed in SEEDS:
         caught = _each(partial(_property, seed=seed), workers)
         yield f"caught by --bpe-seed {seed:<8} {sum(map(bool, caught.values()))} of {len(known_bugs())}"

@@ -80,7 +80,7 @@ class Given:
     """The user's options. None means what the files, or their sha256, say.
 
     Attributes:
-        name: of the model.
+        name: the name of the model.
         pattern: a name of a pattern, or a regular expression.
         special: special tokens, with their ids if the vocabulary does not have them.
     """

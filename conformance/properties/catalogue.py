@@ -34,8 +34,8 @@ def bind(clauses: Mapping[str, Clause], to_scale: bool = False) -> list[Property
     """Return the properties with their clauses.
 
     Args:
-        clauses: those of the spec.
-        to_scale: whether to include the one that measures growth.
+        clauses: the clauses of the spec.
+        to_scale: whether to include the property that measures growth.
 
     Raises:
         SpecError: if a property's clause does not exist.

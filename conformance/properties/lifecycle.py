@@ -45,7 +45,7 @@ class Lifecycle(Judge):
     Args:
         implementation: the implementation under test.
         effort: how much to try.
-        stages: those that are run.
+        stages: the stages to run.
     """
 
     def __init__(self, implementation: Implementation, effort: Effort, stages: Sequence[Stage] = STAGES) -> None:

@@ -89,7 +89,7 @@ class Finding:
     """The result of the probes for one convention.
 
     Attributes:
-        name: of the convention.
+        name: the name of the convention.
         value: the value found, or None if it is undetermined or no known value fits.
         why: the probe that showed it, or why it is undetermined.
         broken: whether no value that can be declared fits.
