@@ -162,7 +162,13 @@ class ConventionCause:
 
 @dataclass(frozen=True)
 class ErrorCause:
-    """These tests raise the same error: its first line, and the line of code that raised it, or ""."""
+    """These tests raise the same error.
+
+    Attributes:
+        message: its first line, or only its type if the messages differ.
+        place: the line of code that raised it, or "".
+        tests: the ids of the tests.
+    """
 
     message: str
     place: str

@@ -446,7 +446,9 @@ def same_errors(left: Sequence[Outcome], total: int) -> list[ErrorCause]:
         error = _error(alike[0])
         assert error is not None
         place = error.traceback[-1] if error.traceback else ""
-        causes.append(ErrorCause(error.message, place, tuple(outcome.test for outcome in alike)))
+        messages = {found.message for outcome in alike if (found := _error(outcome)) is not None}
+        what = error.message if len(messages) == 1 else error.kind
+        causes.append(ErrorCause(what, place, tuple(outcome.test for outcome in alike)))
     return causes
 
 

@@ -11,7 +11,7 @@ from ..outcome import Outcome
 from ..run_result import BugCause, Cause, Command, ConventionCause, ErrorCause, RunResult
 from . import wording
 from .failure import NAMES, WIDTH, for_terminal
-from .show import counted
+from .show import counted, prose
 
 MOST_EXAMPLES = 4
 """How many causes are shown with their smallest failing case."""
@@ -79,10 +79,10 @@ def _described(cause: Cause, command: Command) -> Iterator[str]:
     match cause:
         case BugCause(bugs):
             first, *others = bugs
-            yield from textwrap.wrap(first.sentence, WIDTH, initial_indent="  ", subsequent_indent="  ")
-            yield from _row("fix", first.fix)
+            yield from textwrap.wrap(prose(first.sentence), WIDTH, initial_indent="  ", subsequent_indent="  ")
+            yield from _row("fix", prose(first.fix))
             for bug in others[: NAMES - 1]:
-                yield from _row("or", f"{bug.sentence} {bug.fix}")
+                yield from _row("or", prose(f"{bug.sentence} {bug.fix}"))
         case ConventionCause():
             place = _declaring(command)
             text = f"The answers are correct under this convention. If you intend it, declare it in {place}:"
@@ -183,8 +183,8 @@ def _next(text: str) -> list[str]:
 def _wrong_and_right(cause: Cause, shown: Outcome, command: Command) -> Iterator[str]:
     """Yield what the code does, and what to change."""
     if isinstance(cause, BugCause):
-        yield cause.bugs[0].sentence
-        yield f"Fix: {cause.bugs[0].fix}"
+        yield prose(cause.bugs[0].sentence)
+        yield prose(f"Fix: {cause.bugs[0].fix}")
         return
     if shown.mismatch is not None:
         yield wording.fact(shown.mismatch)

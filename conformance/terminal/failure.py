@@ -129,13 +129,13 @@ class Failure:
         for line in [*_wrapped(self.fact, WIDTH).splitlines(), *self.error.splitlines()]:
             yield ascii_only(line), ""
         yield from _block(self.evidence)
-        wrapped = {"depends on": self.depends_on, "convention": self.conventions, "rule": self.rule}
+        wrapped = {"depends on": self.depends_on, "convention": self.conventions, "rule": show.prose(self.rule)}
         rows = [(name, _wrapped(text)) for name, text in wrapped.items() if text]
         if self.bugs:
             first, *others = self.bugs
             also = ", ".join(bug.id for bug in others[: NAMES - 1])
             rows.append(("likely", first.id + (f" (also fits: {also})" if also else "")))
-            rows.append(("fix", _wrapped(first.fix)))
+            rows.append(("fix", _wrapped(show.prose(first.fix))))
         if self.case:
             fits = max(map(len, self.case.splitlines())) <= LONGEST_CASE
             rows.append(("as a case", self.case if fits else "too long for a terminal; a report contains it"))

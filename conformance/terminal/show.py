@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TypeVar
 
 from bpe_conformance.fixtures import Merge
+from bpe_conformance.fixtures.one_line import ascii_only
 
 T = TypeVar("T")
 LONGEST = 200
@@ -14,6 +16,10 @@ NEAR = 6
 FEW = (24, 16, 8, 4)
 """How many characters to show on each side of the first that differs: the first number that fits is used."""
 NEAR_WIDTH = 56
+SUPERSCRIPTS = "⁰¹²³⁴⁵⁶⁷⁸⁹"
+POWER = re.compile(f"(?<=[0-9])[{SUPERSCRIPTS}]+")
+SPELLED = {ord("…"): "...", ord("·"): "|", ord("–"): "-"}
+"""Sign → its spelling in ASCII, in sentences."""
 
 
 def text_line(text: str, longest: int = LONGEST) -> str:
@@ -142,6 +148,16 @@ def packed(parts: Sequence[str], width: int, between: str = "   ") -> str:
         else:
             lines.append(part)
     return "\n".join(filter(None, lines))
+
+
+def prose(text: str) -> str:
+    r"""Return a sentence in ASCII. Signs with a usual spelling in ASCII get that spelling; others are escaped.
+
+    >>> prose("ids + 1, … up to 2²⁰: aa·a, €")
+    'ids + 1, ... up to 2^20: aa|a, \\u20ac'
+    """
+    powers = POWER.sub(lambda match: "^" + "".join(str(SUPERSCRIPTS.index(sign)) for sign in match[0]), text)
+    return ascii_only(powers.translate(SPELLED))
 
 
 def escaped(text: str, quote: str) -> str:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import cache, partial
 from typing import Any
@@ -217,11 +218,12 @@ def _about(*clauses: str) -> list[Case]:
     return [case for case in _cases() if case.clause.id in clauses]
 
 
-def _raising(count: int, total: int) -> Diagnosis:
-    """Diagnose `total` failures, of which `count` raise the same error in the same line."""
+def _raising(count: int, total: int, messages: Sequence[str] = ("train it first",)) -> Diagnosis:
+    """Diagnose `total` failures, of which `count` raise one error in one line, with these messages in turn."""
     cases = _cases()[:total]
-    error = Refusal("RuntimeError", "RuntimeError: train it first", ("tok.py:3 in encode: raise RuntimeError",))
-    outcomes = [_outcome(case, error) for case in cases[:count]]
+    place = ("tok.py:3 in encode: raise RuntimeError",)
+    errors = itertools.cycle(Refusal("RuntimeError", f"RuntimeError: {message}", place) for message in messages)
+    outcomes = [_outcome(case, error) for case, error in zip(cases[:count], errors, strict=False)]
     outcomes += [_outcome(case, Ids((number,))) for number, case in enumerate(cases[count:])]
     return diagnose(outcomes, cases)
 
@@ -231,6 +233,13 @@ def test_an_error_that_many_failures_raise_is_a_cause() -> None:
     assert isinstance(cause, ErrorCause)
     assert (cause.message, cause.place) == ("RuntimeError: train it first", "tok.py:3 in encode: raise RuntimeError")
     assert cause.tests == tuple(case.id for case in _cases()[:6])
+
+
+def test_an_error_with_different_messages_is_named_by_its_type() -> None:
+    (cause,) = _raising(6, 60, ("'a'", "'b'")).causes
+    assert isinstance(cause, ErrorCause)
+    assert cause.message == "RuntimeError"
+    assert len(cause.tests) == 6
 
 
 def test_error_in_few_failures_is_not_a_cause() -> None:

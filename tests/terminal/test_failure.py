@@ -275,6 +275,16 @@ def test_lines_are_visible_ascii_and_at_most_100_columns_wide(area: str, found: 
         assert len(line) <= WIDTH or line.startswith(COMMANDS)  # a command is one line, which users copy
 
 
+def test_rule_and_fix_spell_signs_in_ascii() -> None:
+    bug = Bug("a-bug", "Joins aa·a.", "Write aa, …, not aa·a.", "MERGE-ID-2")
+    lines = list(Failure("a-case", "FAILED", "", "It failed.", rule="Ids of 2²⁰ and more.", bugs=(bug,)).lines())
+    assert lines[-3:] == [
+        "  rule       Ids of 2^20 and more.",
+        "  likely     a-bug",
+        "  fix        Write aa, ..., not aa|a.",
+    ]
+
+
 @pytest.mark.parametrize("area", AREAS)
 def test_a_caret_is_under_the_first_difference(area: str, found: Mapping[str, Failure]) -> None:
     rows = found[area].evidence
