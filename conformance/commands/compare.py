@@ -76,13 +76,13 @@ class Side:
 
 
 @dataclass
-class Found:
+class Comparison:
     """The result of a comparison.
 
     Attributes:
-        read: number of bytes read.
-        blocks: number of blocks that both have encoded.
-        different: how many of those differ.
+        read: the number of bytes read.
+        blocks: the number of blocks that both have encoded.
+        different: the number of these blocks whose ids differ.
         first: the first difference, as lines.
     """
 
@@ -95,7 +95,7 @@ class Found:
 def run(options: argparse.Namespace) -> int:
     """Compare, and print the result; the status is 1 if they differ."""
     texts = corpus.find(options.corpus)
-    found = Found()
+    found = Comparison()
     with contextlib.redirect_stdout(sys.stderr):
         left, right = (loading.load(name, limit=TIME_LIMIT) for name in options.adapters)
         sides = _sides(left, right, options)
@@ -139,7 +139,7 @@ def _supports(implementation: Implementation, pattern: str) -> bool:
     return pattern in names
 
 
-def _compare(file: Path, sides: tuple[Side, Side], counts: Found, same: bool) -> None:
+def _compare(file: Path, sides: tuple[Side, Side], counts: Comparison, same: bool) -> None:
     line = 1
     for text in corpus.blocks(file):
         answers = [side.encode(text) for side in sides]
@@ -170,7 +170,7 @@ def _difference(
         yield f"  {side.implementation.title:<11} {show.ids(ids, side.model.vocab, index)}"
 
 
-def _lines(sides: tuple[Side, Side], counts: Found, same: bool, files: int) -> Iterator[str]:
+def _lines(sides: tuple[Side, Side], counts: Comparison, same: bool, files: int) -> Iterator[str]:
     names = " and ".join(side.implementation.title for side in sides)
     served = sides[0].model.name if same else " and ".join(side.model.name for side in sides)
     yield f"compared      {names} on {size(counts.read)} in {show.counted(files, 'file')}, model {served}"

@@ -19,6 +19,7 @@ from bpe_conformance.reference import textbook
 
 from ..cases import divergence
 from ..cases.expectations import expression, oracle
+from ..cases.skipping import LONGEST_PRE_TOKEN
 from ..implementation.implementation import Implementation
 from ..outcome import (
     TIMED_OUT,
@@ -82,8 +83,6 @@ DIFFERENT = (10, 1_000, 11_000, 70_000)
 DIFFERENT_MERGES = (30, 300, 1_100)
 MOST_BY_ORACLE = 1_100
 """The greatest size that the oracle answers, if a pattern other than GPT-2's is declared."""
-LIMIT = 2_048
-"""Bytes. An encoder may refuse a pre-token that is longer."""
 SECONDS, MORE_SECONDS = 2.0, 60.0
 """The suite leaves out a size that would take longer; `MORE_SECONDS` applies with `--bpe-scale`."""
 TIMEOUT_FACTOR = 6
@@ -341,7 +340,7 @@ def _first_wrong(id_: str, row: Row, implementation: Implementation, effort: Eff
             if explained > implementation.limit * TIMEOUT_FACTOR:
                 implementation.note(f"{id_}: {row.what}: size {size:,}: {answer.message}")
                 break
-        if row.may_refuse and isinstance(answer, Refusal) and size > LIMIT:
+        if row.may_refuse and isinstance(answer, Refusal) and size > LONGEST_PRE_TOKEN:
             implementation.note(f"{id_}: {row.what}: the implementation refuses size {size:,}: {answer.message}")
             break
         asked = replace(question, context=f"{row.what}, size {size:,}")
@@ -360,7 +359,7 @@ def _wrong_after_longest(row: Row, longest: Question, instance: Instance | None)
     """Ask the tokenizer that answered the longest question a short one, and return its answer if it is incorrect."""
     if instance is None:
         return None
-    size = max((size for size in row.sizes if size <= LIMIT), default=row.sizes[0])
+    size = max((size for size in row.sizes if size <= LONGEST_PRE_TOKEN), default=row.sizes[0])
     question, right = row.pose(size)
     if question.model is not longest.model:
         return None

@@ -85,7 +85,7 @@ class Probe:
 
 
 @dataclass(frozen=True)
-class Finding:
+class ProbeResult:
     """The result of the probes for one convention.
 
     Attributes:
@@ -112,7 +112,7 @@ class Report:
 
     name: str
     declared: Mapping[str, str]
-    findings: Sequence[Finding]
+    findings: Sequence[ProbeResult]
 
     @property
     def found(self) -> dict[str, str]:
@@ -186,11 +186,11 @@ def probe(implementation: Implementation) -> Report:
         tie_break, byte_order_of_ties = _tie_break(implementation)
         train_special = _train_special(implementation)
         if train_special.broken and tie_break.broken:
-            train_special = Finding("train_special", None, "training is incorrect even without special tokens")
+            train_special = ProbeResult("train_special", None, "training is incorrect even without special tokens")
         findings += [tie_break, *_numbering(implementation, byte_order_of_ties), train_special]
     else:
         of_training = [name for name in CONVENTIONS if name != "lookup"]
-        findings += [Finding(name, None, "the tokenizer does not support train") for name in of_training]
+        findings += [ProbeResult(name, None, "the tokenizer does not support train") for name in of_training]
     findings.sort(key=lambda finding: list(CONVENTIONS).index(finding.name))
     return Report(implementation.name, implementation.declared, findings)
 
@@ -208,7 +208,7 @@ def probes() -> tuple[Probe, ...]:
     return (*found, *(Probe(text, merges) for text, merges in _WITHOUT_TIES))
 
 
-def _tie_break(implementation: Implementation) -> tuple[Finding, str | None]:
+def _tie_break(implementation: Implementation) -> tuple[ProbeResult, str | None]:
     """Return the tie-break, and the byte order if the ties show it."""
     trained: dict[Probe, list[Merge]] = {}
     fault = ""
@@ -220,7 +220,7 @@ def _tie_break(implementation: Implementation) -> tuple[Finding, str | None]:
         else:
             fault = fault or f"training {show.text_line(one.text)} to {256 + one.merges}: {answer}"
     if not trained:
-        return Finding("tie_break", None, fault), None
+        return ProbeResult("tie_break", None, fault), None
     failed = {key: _first_failure(key, trained) for key in TRAINING_KEYS}
     fitting = [key for key, evidence in failed.items() if not evidence]
     note = f"; {fault}" if fault else ""
@@ -228,15 +228,15 @@ def _tie_break(implementation: Implementation) -> tuple[Finding, str | None]:
         found = conventions_of(fitting[0])
         shown = "; ".join(_evidence(fitting[0], trained))
         is_by_ids = found["tie_break"] == "smaller-ids"
-        return Finding("tie_break", found["tie_break"], shown + note), found["byte_order"] if is_by_ids else None
+        return ProbeResult("tie_break", found["tie_break"], shown + note), found["byte_order"] if is_by_ids else None
     if fitting:
-        return Finding("tie_break", None, f"the probes do not distinguish {' from '.join(fitting)}{note}"), None
+        return ProbeResult("tie_break", None, f"the probes do not distinguish {' from '.join(fitting)}{note}"), None
     for one in sorted(trained, key=lambda one: (len(one.text), one.text)):
         wrong = not_a_maximum(one, trained[one])
         if wrong:
-            return Finding("tie_break", None, wrong, broken=True), None
+            return ProbeResult("tie_break", None, wrong, broken=True), None
     shown = "; ".join(dict.fromkeys(f"{failed[key]}, which excludes {key}" for key in TRAINING_KEYS))
-    return Finding("tie_break", "unspecified", f"each merge has the highest count; {shown}{note}"), None
+    return ProbeResult("tie_break", "unspecified", f"each merge has the highest count; {shown}{note}"), None
 
 
 def _first_failure(key: str, trained: Mapping[Probe, Sequence[Merge]]) -> str:
@@ -274,7 +274,7 @@ def not_a_maximum(probe: Probe, merges: Sequence[Merge]) -> str:
     return ""
 
 
-def _numbering(implementation: Implementation, byte_order_of_ties: str | None) -> Iterator[Finding]:
+def _numbering(implementation: Implementation, byte_order_of_ties: str | None) -> Iterator[ProbeResult]:
     """Yield the byte order and the layout of the ids."""
     special: list[str] = list(SPECIAL)
     answer = _ask(implementation, lambda: implementation.train("abab\ncd", 260, special))
@@ -283,8 +283,8 @@ def _numbering(implementation: Implementation, byte_order_of_ties: str | None) -
         fault, special = f"training with special tokens: {answer}", []
         answer = _ask(implementation, lambda: implementation.train("abab\ncd", 258, []))
     if not isinstance(answer, Trained):
-        yield Finding("byte_order", byte_order_of_ties, "from the ties; " * bool(byte_order_of_ties) + str(answer))
-        yield Finding("id_layout", None, str(answer))
+        yield ProbeResult("byte_order", byte_order_of_ties, "from the ties; " * bool(byte_order_of_ties) + str(answer))
+        yield ProbeResult("id_layout", None, str(answer))
         return
     fitting = [
         (order, layout)
@@ -297,7 +297,7 @@ def _numbering(implementation: Implementation, byte_order_of_ties: str | None) -
     yield _layout(answer, special, layouts, fault)
 
 
-def _byte_order(trained: Trained, orders: Sequence[str], of_ties: str | None) -> Finding:
+def _byte_order(trained: Trained, orders: Sequence[str], of_ties: str | None) -> ProbeResult:
     ids = [index for index, token in sorted(trained.vocab.items()) if len(token) == 1]
     as_found = [trained.vocab[index] for index in ids]
     known = [order for order in CONVENTIONS["byte_order"] if list(textbook.byte_ids(order)) == as_found]
@@ -306,13 +306,13 @@ def _byte_order(trained: Trained, orders: Sequence[str], of_ties: str | None) ->
     shown = ", ".join(f"{show.token(byte)} has id {index.get(byte, 'none')}" for byte in (b" ", b"!"))
     if of_ties and found != [of_ties]:
         order = found[0] if found else "neither"
-        return Finding("byte_order", of_ties, f"from the ties; the ids are in {order} order: {shown}")
+        return ProbeResult("byte_order", of_ties, f"from the ties; the ids are in {order} order: {shown}")
     if found:
-        return Finding("byte_order", found[0], shown)
-    return Finding("byte_order", None, f"the ids are in neither order: {shown}", broken=True)
+        return ProbeResult("byte_order", found[0], shown)
+    return ProbeResult("byte_order", None, f"the ids are in neither order: {shown}", broken=True)
 
 
-def _layout(trained: Trained, special: Sequence[str], layouts: Sequence[str], fault: str) -> Finding:
+def _layout(trained: Trained, special: Sequence[str], layouts: Sequence[str], fault: str) -> ProbeResult:
     if not layouts:
         groups = {
             "bytes": [bytes([byte]) for byte in range(256)],
@@ -325,22 +325,22 @@ def _layout(trained: Trained, special: Sequence[str], layouts: Sequence[str], fa
             at = sorted(ids[token] for token in tokens if token in ids)
             lost = f", {len(tokens) - len(at)} without an id" if len(at) < len(tokens) else ""
             ranges += [f"{name} {at[0]} to {at[-1]}{lost}" if at else f"{name} none"] if tokens else []
-        return Finding("id_layout", None, f"the ids are {'; '.join(ranges)}", broken=True)
+        return ProbeResult("id_layout", None, f"the ids are {'; '.join(ranges)}", broken=True)
     if len(layouts) > 1:
-        return Finding("id_layout", None, fault or f"the probe does not distinguish {' from '.join(layouts)}")
+        return ProbeResult("id_layout", None, fault or f"the probe does not distinguish {' from '.join(layouts)}")
     shown = [
         f"{show.token(token)} has id {index}"
         for index, token in sorted(trained.vocab.items())
         if token in (b"\0", SPECIAL[0].encode(), b"".join(trained.merges[0] if trained.merges else ()))
     ]
-    return Finding("id_layout", layouts[0], ", ".join(shown))
+    return ProbeResult("id_layout", layouts[0], ", ".join(shown))
 
 
-def _lookup(implementation: Implementation) -> Finding:
+def _lookup(implementation: Implementation) -> ProbeResult:
     if "encode" not in implementation.capabilities:
-        return Finding("lookup", None, "the tokenizer does not support encode")
+        return ProbeResult("lookup", None, "the tokenizer does not support encode")
     if implementation.fixed_model is not None:
-        return Finding(
+        return ProbeResult(
             "lookup", None, f"the only model is {implementation.fixed_model}, with which both values give the same ids"
         )
     model = read_model(_LOOKUP_MODEL)
@@ -349,7 +349,7 @@ def _lookup(implementation: Implementation) -> Finding:
     for text in _LOOKUP_TEXTS:
         answer = _ask(implementation, lambda text=text: implementation.build(model).encode(text))  # type: ignore[misc]
         if not isinstance(answer, list):
-            return Finding(
+            return ProbeResult(
                 "lookup", None, f"encoding {show.text_line(text)} with {show.merges(model.merges)}: {answer}"
             )
         rows.append(answer)
@@ -360,18 +360,18 @@ def _lookup(implementation: Implementation) -> Finding:
     shown = f"merges {show.merges(model.merges)}: {shown}"
     for kind, tokenizer in kinds.items():
         if rows == [tokenizer.encode(text) for text in _LOOKUP_TEXTS]:
-            return Finding("lookup", kind, shown)
-    return Finding("lookup", None, shown, broken=True)
+            return ProbeResult("lookup", kind, shown)
+    return ProbeResult("lookup", None, shown, broken=True)
 
 
-def _train_special(implementation: Implementation) -> Finding:
+def _train_special(implementation: Implementation) -> ProbeResult:
     shown: list[str] = []
     found: set[str] = set()
     split = expression("gpt2", implementation.conventions)
     for text, special in _SPECIAL_TEXTS:
         answer = _ask(implementation, lambda one=(text, special): implementation.train(one[0], 258, [one[1]]))  # type: ignore[misc]
         if not isinstance(answer, Trained):
-            return Finding("train_special", None, f"training with special tokens: {answer}")
+            return ProbeResult("train_special", None, f"training with special tokens: {answer}")
         shown.append(f"{show.text_line(text)} with {show.text_line(special)} gives {show.merges(answer.merges)}")
         found |= {
             value
@@ -379,7 +379,7 @@ def _train_special(implementation: Implementation) -> Finding:
             if textbook.learn(text, 258, [special], split, train_special=value) == answer.merges
         }
     value = found.pop() if len(found) == 1 else None
-    return Finding("train_special", value, "; ".join(shown if value is None else shown[:1]), broken=value is None)
+    return ProbeResult("train_special", value, "; ".join(shown if value is None else shown[:1]), broken=value is None)
 
 
 def _ask(implementation: Implementation, question: Callable[[], object]) -> object:

@@ -49,7 +49,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 @dataclass
-class Outcome:
+class Regeneration:
     """The result of `regenerate`.
 
     Attributes:
@@ -75,7 +75,7 @@ class Outcome:
         return f"{total} values, confirmed by this many witnesses: {counts or 'none'}; {rules}"
 
 
-def regenerate(folder: Path = FOLDER, check: bool = False, witnesses: Sequence[Witness] | None = None) -> Outcome:
+def regenerate(folder: Path = FOLDER, check: bool = False, witnesses: Sequence[Witness] | None = None) -> Regeneration:
     """Recompute every computed value of the spec in `folder` with the oracle, and ask the witnesses.
 
     Args:
@@ -87,7 +87,7 @@ def regenerate(folder: Path = FOLDER, check: bool = False, witnesses: Sequence[W
         SpecError: if the spec cannot be loaded.
     """
     everyone = load_witnesses() if witnesses is None else list(witnesses)
-    outcome = Outcome()
+    outcome = Regeneration()
     _expectations(folder, check, everyone, outcome)
     computed = {}
     if (folder / "texts").is_dir():
@@ -115,7 +115,7 @@ def stored_ids(folder: Path) -> str:
     return "{\n" + ",\n".join(rows) + "\n}\n"
 
 
-def _expectations(folder: Path, check: bool, everyone: Sequence[Witness], outcome: Outcome) -> None:
+def _expectations(folder: Path, check: bool, everyone: Sequence[Witness], outcome: Regeneration) -> None:
     files: dict[Path, list[Case]] = {}
     cases = load_spec(folder).cases
     for case in cases:
@@ -170,7 +170,7 @@ def _marks(
     everyone: Sequence[Witness],
     asked: Sequence[Witness],
     disagreements: Disagreements,
-    outcome: Outcome,
+    outcome: Regeneration,
 ) -> tuple[str, ...] | None:
     """Return the witnesses that agree with `case`, or None if one disagrees and no reason is recorded.
 

@@ -29,7 +29,7 @@ XDIST = {"-n", "--numprocesses", "--dist", "--maxprocesses"}
 
 
 @dataclass(frozen=True)
-class Tested:
+class SurveyResult:
     """One implementation after its run: its report, or why there is none."""
 
     name: str
@@ -70,7 +70,7 @@ class Survey:
     options: Sequence[str] = ()
     _runs: _Runs = field(default_factory=lambda: _Runs(), repr=False)
 
-    def run(self, asked: Sequence[Implementation]) -> Iterator[Tested]:
+    def run(self, asked: Sequence[Implementation]) -> Iterator[SurveyResult]:
         """Yield each implementation as its run ends."""
         reports = self.folder / "reports"
         reports.mkdir(parents=True, exist_ok=True)
@@ -86,11 +86,11 @@ class Survey:
         finally:
             pool.shutdown()
 
-    def _tested(self, implementation: Implementation, file: Path) -> Tested:
+    def _tested(self, implementation: Implementation, file: Path) -> SurveyResult:
         try:
-            return Tested(implementation.name, self._report(implementation, file))
+            return SurveyResult(implementation.name, self._report(implementation, file))
         except (NotInstalledError, ReportError, CommandError) as error:
-            return Tested(implementation.name, problem=str(error))
+            return SurveyResult(implementation.name, problem=str(error))
 
     def _report(self, implementation: Implementation, file: Path) -> Document:
         variables = self.environments.variables(implementation) if self.environments is not None else {}
@@ -189,7 +189,7 @@ def _file_names(names: Sequence[str]) -> list[str]:
     return found
 
 
-def write(folder: Path, tested: Sequence[Tested]) -> list[Path]:
+def write(folder: Path, tested: Sequence[SurveyResult]) -> list[Path]:
     """Write the page as HTML and as Markdown; return the files.
 
     Raises:
@@ -212,7 +212,7 @@ def write(folder: Path, tested: Sequence[Tested]) -> list[Path]:
     return list(files)
 
 
-def named(words: Sequence[str]) -> tuple[list[Implementation], list[Tested]]:
+def named(words: Sequence[str]) -> tuple[list[Implementation], list[SurveyResult]]:
     """Return the implementations that the words name, and the reports that they name.
 
     Args:
@@ -228,7 +228,7 @@ def named(words: Sequence[str]) -> tuple[list[Implementation], list[Tested]]:
                 report = document.read(Path(word))
             except ReportError as error:
                 raise CommandError(str(error)) from None
-            done.append(Tested(report["adapter"]["name"], report))
+            done.append(SurveyResult(report["adapter"]["name"], report))
         else:
             asked.append(Implementation(word, word))
     return asked, done

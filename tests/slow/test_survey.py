@@ -35,7 +35,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def run(folder: Path, *asked: Implementation, **more: object) -> dict[str, survey.Tested]:
+def run(folder: Path, *asked: Implementation, **more: object) -> dict[str, survey.SurveyResult]:
     plan = survey.Survey(folder / "page", jobs=2, options=FEW, **more)  # type: ignore[arg-type]
     return {one.name: one for one in plan.run(asked)}
 
@@ -139,7 +139,7 @@ def test_an_interrupt_prints_one_line_and_starts_no_more_runs(
 ) -> None:
     begun: list[str] = []
 
-    def interrupted(plan: survey.Survey, one: Implementation, file: Path) -> survey.Tested:
+    def interrupted(plan: survey.Survey, one: Implementation, file: Path) -> survey.SurveyResult:
         begun.append(one.name)
         time.sleep(0.1)
         raise KeyboardInterrupt

@@ -13,7 +13,7 @@ from ...outcome import Question
 from ...terminal import wording
 from ..document import spec_fingerprint
 from .markup import visible
-from .view import STATES, Implementation, Page, clause_of
+from .view import STATES, Page, ShownImplementation, clause_of
 
 FURTHER = {
     "conventions": "convention",
@@ -81,7 +81,7 @@ def text(page: Page) -> str:
     return written.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 
-def _bugs(implementations: Sequence[Implementation]) -> dict[str, Any]:
+def _bugs(implementations: Sequence[ShownImplementation]) -> dict[str, Any]:
     return {
         bug["id"]: [bug["sentence"], bug["fix"], bug["clause"]]
         for one in implementations
@@ -91,7 +91,7 @@ def _bugs(implementations: Sequence[Implementation]) -> dict[str, Any]:
 
 
 def _implementation(
-    implementation: Implementation, results: Results, cases: Sequence[tuple[str, str]], texts: Texts
+    implementation: ShownImplementation, results: Results, cases: Sequence[tuple[str, str]], texts: Texts
 ) -> dict[str, Any]:
     failures: dict[int, list[Any]] = {}
     reasons: dict[str, list[int]] = {}

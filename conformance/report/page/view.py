@@ -85,7 +85,7 @@ class Cell:
 
 
 @dataclass(frozen=True)
-class Implementation:
+class ShownImplementation:
     """One report, with a name that is unique on the page."""
 
     name: str
@@ -165,7 +165,7 @@ class SectionRows:
 class Page:
     """Everything that the page shows."""
 
-    implementations: Sequence[Implementation]
+    implementations: Sequence[ShownImplementation]
     sections: Sequence[SectionRows]
     created: str
     suites: Sequence[Row]
@@ -175,7 +175,7 @@ class Page:
     letters: Mapping[str, str] = field(default_factory=lambda: STATES)
 
     @property
-    def one(self) -> Implementation | None:
+    def one(self) -> ShownImplementation | None:
         """The implementation, if there is only one."""
         return self.implementations[0] if len(self.implementations) == 1 else None
 
@@ -257,12 +257,12 @@ def _sections(clauses: Mapping[str, Row], states: Sequence[Mapping[str, Counter[
         )
 
 
-def _implementations(documents: Sequence[Document], findings: Sequence[Row]) -> list[Implementation]:
-    found: list[Implementation] = []
+def _implementations(documents: Sequence[Document], findings: Sequence[Row]) -> list[ShownImplementation]:
+    found: list[ShownImplementation] = []
     for document in documents:
         name = document["adapter"]["name"]
         mine = [BLANK | dict(each) for each in findings if name in map(str.strip, each["adapter"].split(","))]
-        found.append(Implementation(_unique(document, {each.name for each in found}), document, mine))
+        found.append(ShownImplementation(_unique(document, {each.name for each in found}), document, mine))
     return found
 
 

@@ -11,7 +11,7 @@ from bpe_conformance.fixtures.spec import FOLDER, load_spec
 from ...command_line import print_lines, spec_argument
 from ...properties import complete
 from . import cases, structure, texts  # noqa: F401  # they define the rules
-from .rule import RULES, Context, Finding
+from .rule import RULES, Context, Violation
 
 __all__ = ["RULES", "arguments", "lint", "run", "verdict"]
 
@@ -40,7 +40,7 @@ def run(options: argparse.Namespace) -> int:
     return 1 if gaps or any(not finding.warning for finding in findings) else 0
 
 
-def lint(folder: Path) -> list[Finding]:
+def lint(folder: Path) -> list[Violation]:
     """Return the findings in the spec in `folder`, by file and line; only the first, if the spec does not load."""
     first = Context(folder)
     found = [finding for rule in RULES if rule.before_loading for finding in rule.findings(first)][:1]
@@ -50,7 +50,7 @@ def lint(folder: Path) -> list[Finding]:
     return sorted(found, key=lambda finding: (str(finding.file), finding.row, finding.rule))
 
 
-def verdict(findings: Sequence[Finding]) -> str:
+def verdict(findings: Sequence[Violation]) -> str:
     """Return the last line of the report."""
     warnings = sum(finding.warning for finding in findings)
     errors = len(findings) - warnings

@@ -10,7 +10,7 @@ from bpe_conformance.fixtures.spec import Case
 
 from ...cases.expectations import LOOKUP_KEYS, TEXT_KEYS, TRAINING_KEYS
 from ..witnesses import HAND, load_witnesses
-from .rule import Context, Finding, at_case, rule
+from .rule import Context, Violation, at_case, rule
 
 VAGUE = re.compile(r"\b(should|must|probably|correctly|works|test)\b", re.IGNORECASE)
 ORDERS: tuple[tuple[str, ...], ...] = (
@@ -23,7 +23,7 @@ ORDERS: tuple[tuple[str, ...], ...] = (
 
 
 @rule("title-words", "a title states a fact: no should, must, probably, correctly, works, test")
-def _title_words(context: Context) -> Iterator[Finding]:
+def _title_words(context: Context) -> Iterator[Violation]:
     for case in context.spec.cases:
         match = VAGUE.search(case.title)
         if match:
@@ -31,7 +31,7 @@ def _title_words(context: Context) -> Iterator[Finding]:
 
 
 @rule("title-full-stop", "a title does not end with a full stop and has no space around it")
-def _title_full_stop(context: Context) -> Iterator[Finding]:
+def _title_full_stop(context: Context) -> Iterator[Violation]:
     for case in context.spec.cases:
         if case.title.endswith(".") and not case.title.endswith("..."):
             yield at_case(case, "title", "the title ends with a full stop; delete it")
@@ -40,7 +40,7 @@ def _title_full_stop(context: Context) -> Iterator[Finding]:
 
 
 @rule("title-unique", "two cases of one clause have different titles")
-def _title_unique(context: Context) -> Iterator[Finding]:
+def _title_unique(context: Context) -> Iterator[Violation]:
     seen: dict[tuple[str, str], str] = {}
     for case in context.spec.cases:
         first = seen.setdefault((case.clause.id, case.title.lower()), case.id)
@@ -49,7 +49,7 @@ def _title_unique(context: Context) -> Iterator[Finding]:
 
 
 @rule("witness-known", f"`agrees` names only witnesses of fixtures/witnesses.yaml, or {HAND}")
-def _witness_known(context: Context) -> Iterator[Finding]:
+def _witness_known(context: Context) -> Iterator[Violation]:
     known = {*(witness.name for witness in load_witnesses()), HAND}
     for case in context.spec.cases:
         for name in case.agrees:
@@ -59,7 +59,7 @@ def _witness_known(context: Context) -> Iterator[Finding]:
 
 
 @rule("expect-order", "the keys of an expected value are in the order in which regenerate writes them")
-def _expect_order(context: Context) -> Iterator[Finding]:
+def _expect_order(context: Context) -> Iterator[Violation]:
     for case in context.spec.cases:
         for mapping in _mappings(case.expect):
             order = _order(mapping)
@@ -84,7 +84,7 @@ def _order(mapping: Mapping[str, Any]) -> list[str]:
 
 
 @rule("any-of-note", "a case with `any_of` has a `note` that explains why each answer is correct")
-def _any_of_note(context: Context) -> Iterator[Finding]:
+def _any_of_note(context: Context) -> Iterator[Violation]:
     for case in context.spec.cases:
         if not case.note and _has_alternatives(case):
             yield at_case(case, "expect", "several answers are accepted; explain in `note` why each is correct")

@@ -12,7 +12,7 @@ from bpe_conformance.fixtures.yaml_file import Document, PathOf, SpecError, read
 
 
 @dataclass(frozen=True)
-class Finding:
+class Violation:
     """A violation of a rule.
 
     Attributes:
@@ -89,7 +89,7 @@ class Context:
         return [document for file in files for document in read_documents(file)]
 
 
-Check = Callable[[Context], Iterator[Finding]]
+Check = Callable[[Context], Iterator[Violation]]
 
 
 @dataclass(frozen=True)
@@ -110,7 +110,7 @@ class Rule:
     warning: bool = False
     before_loading: bool = False
 
-    def findings(self, context: Context) -> Iterator[Finding]:
+    def findings(self, context: Context) -> Iterator[Violation]:
         """Yield the violations, with the name of the rule."""
         for finding in self.check(context):
             yield replace(finding, rule=self.name, warning=self.warning)
@@ -130,18 +130,18 @@ def rule(name: str, summary: str, warning: bool = False, before_loading: bool = 
     return add
 
 
-def at(document: Document, path: PathOf, message: str) -> Finding:
+def at(document: Document, path: PathOf, message: str) -> Violation:
     """Return a finding at a part of a document, or at its nearest existing parent."""
-    return Finding(document.file, document.line(path), message)
+    return Violation(document.file, document.line(path), message)
 
 
-def at_case(case: Case, part: str, message: str) -> Finding:
+def at_case(case: Case, part: str, message: str) -> Violation:
     """Return a finding at a part of a case, such as its title."""
     assert case.document is not None
     return at(case.document, (*case.path, part), message)
 
 
-def at_clause(context: Context, clause: Clause, message: str) -> Finding:
+def at_clause(context: Context, clause: Clause, message: str) -> Violation:
     """Return a finding at a clause."""
     _, document, path = context.clauses[clause.id]
     return at(document, (*path, "id"), message)

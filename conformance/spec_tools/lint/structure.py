@@ -12,7 +12,7 @@ from bpe_conformance.fixtures.spec import SECTIONS, load_spec
 from bpe_conformance.fixtures.yaml_file import Document, PathOf, SpecError
 
 from ...properties.catalogue import PROPERTIES
-from .rule import Context, Finding, at, at_case, at_clause, rule
+from .rule import Context, Violation, at, at_case, at_clause, rule
 
 PIN = re.compile(r"([0-9a-f]{64})  (\S+)")
 REFERENCE = re.compile(rf"\b(?:{'|'.join(SECTIONS)})(?:-[A-Z0-9]+)+-[0-9]+\b")
@@ -24,29 +24,29 @@ WITH_PROPERTY = frozenset(property_.clause_id for property_ in PROPERTIES)
 
 
 @rule("models-pinned", "models/SHA256SUMS has one line for each model file, with its sha256", before_loading=True)
-def _models_pinned(context: Context) -> Iterator[Finding]:
+def _models_pinned(context: Context) -> Iterator[Violation]:
     folder = context.folder / "models"
     pins: dict[str, str] = {}
     sums = folder / "SHA256SUMS"
     for row, text in enumerate(sums.read_text("utf-8").splitlines() if sums.exists() else [], 1):
         match = PIN.fullmatch(text)
         if match is None:
-            yield Finding(sums, row, "this is not a line of sha256sum; run sha256sum *.yaml here again")
+            yield Violation(sums, row, "this is not a line of sha256sum; run sha256sum *.yaml here again")
             continue
         pins[match.group(2)] = match.group(1)
         if not (folder / match.group(2)).exists():
-            yield Finding(sums, row, f"there is no {match.group(2)}; delete the line")
+            yield Violation(sums, row, f"there is no {match.group(2)}; delete the line")
     for file in sorted(folder.glob("*.yaml")):
         yield from _compare(file, pins.get(file.name))
 
 
-def _compare(file: Path, pinned: str | None) -> Iterator[Finding]:
+def _compare(file: Path, pinned: str | None) -> Iterator[Violation]:
     digest = hashlib.sha256(file.read_bytes()).hexdigest()
     if pinned is None:
-        yield Finding(file, 1, f"its sha256 is not recorded; add '{digest}  {file.name}' to SHA256SUMS")
+        yield Violation(file, 1, f"its sha256 is not recorded; add '{digest}  {file.name}' to SHA256SUMS")
     elif pinned != digest:
         fix = "a changed model changes the meaning of its cases: give it a new name, or record the new sha256"
-        yield Finding(file, 1, f"its sha256 is {digest}, {pinned} is recorded; {fix}")
+        yield Violation(file, 1, f"its sha256 is {digest}, {pinned} is recorded; {fix}")
 
 
 @rule(
@@ -54,20 +54,20 @@ def _compare(file: Path, pinned: str | None) -> Iterator[Finding]:
     "every file is strict YAML and valid under its JSON Schema; ids are unique; clauses and models exist",
     before_loading=True,
 )
-def _schema(context: Context) -> Iterator[Finding]:
+def _schema(context: Context) -> Iterator[Violation]:
     try:
         load_spec(context.folder)
         assert context.retired is not None
     except SpecError as error:
         match = re.fullmatch(r"(.+?):(?:(\d+):)? (.*)", str(error), re.DOTALL)
         if match is None:
-            yield Finding(context.folder, 0, str(error))
+            yield Violation(context.folder, 0, str(error))
         else:
-            yield Finding(Path(match.group(1)), int(match.group(2) or 0), match.group(3))
+            yield Violation(Path(match.group(1)), int(match.group(2) or 0), match.group(3))
 
 
 @rule("id-section", f"the id of a case begins with the section of its clause in lower case, or with {ELSEWHERE}")
-def _id_section(context: Context) -> Iterator[Finding]:
+def _id_section(context: Context) -> Iterator[Violation]:
     for case in context.spec.cases:
         section = case.clause.section.lower() + "-"
         if not case.id.startswith((section, ELSEWHERE)):
@@ -75,7 +75,7 @@ def _id_section(context: Context) -> Iterator[Finding]:
 
 
 @rule("id-retired", "no id in retired.yaml is used again")
-def _id_retired(context: Context) -> Iterator[Finding]:
+def _id_retired(context: Context) -> Iterator[Violation]:
     cases, clauses, properties = (context.retired[kind] for kind in ("cases", "clauses", "laws"))
     for case in context.spec.cases:
         if case.id in cases:
@@ -86,11 +86,11 @@ def _id_retired(context: Context) -> Iterator[Finding]:
     for one in PROPERTIES:
         if one.id in properties:
             message = f"the id {one.id} is retired, but a property has it; give the property a new one"
-            yield Finding(context.folder / "retired.yaml", 0, message)
+            yield Violation(context.folder / "retired.yaml", 0, message)
 
 
 @rule("references-exist", "every clause that a statement, rationale, intro or note names exists")
-def _references_exist(context: Context) -> Iterator[Finding]:
+def _references_exist(context: Context) -> Iterator[Violation]:
     known = context.spec.clauses
     prose: list[tuple[Document, PathOf, str | None]] = []
     prose += [(document, ("intro",), document.value["intro"]) for document in context.clause_documents]
@@ -104,7 +104,7 @@ def _references_exist(context: Context) -> Iterator[Finding]:
 
 
 @rule("example-exists", "every example of a clause is the id of one of its cases")
-def _example_exists(context: Context) -> Iterator[Finding]:
+def _example_exists(context: Context) -> Iterator[Violation]:
     cases = {(case.clause.id, case.id) for case in context.spec.cases}
     for clause in context.spec.clauses.values():
         for name in clause.examples:
@@ -116,7 +116,7 @@ def _example_exists(context: Context) -> Iterator[Finding]:
     "statement-keyword",
     "the first of MUST, SHOULD and MAY in a statement is the level of the clause; an open one has none",
 )
-def _statement_keyword(context: Context) -> Iterator[Finding]:
+def _statement_keyword(context: Context) -> Iterator[Violation]:
     for clause in context.spec.clauses.values():
         found = KEYWORD.search(clause.statement)
         keyword = found.group().lower() if found else "unspecified"
@@ -128,7 +128,7 @@ def _statement_keyword(context: Context) -> Iterator[Finding]:
 @rule(
     "clause-cased", "a must or should clause has a case or a property, or `uncased`, the reason why it cannot have one"
 )
-def _clause_cased(context: Context) -> Iterator[Finding]:
+def _clause_cased(context: Context) -> Iterator[Violation]:
     cases = _cases(context)
     for clause in context.spec.clauses.values():
         if clause.level in BINDING and not cases[clause.id] and not clause.uncased and clause.id not in WITH_PROPERTY:
@@ -137,7 +137,7 @@ def _clause_cased(context: Context) -> Iterator[Finding]:
 
 
 @rule("uncased-means-none", "a clause with `uncased` has no case")
-def _uncased_means_none(context: Context) -> Iterator[Finding]:
+def _uncased_means_none(context: Context) -> Iterator[Violation]:
     cases = _cases(context)
     for clause in context.spec.clauses.values():
         if clause.uncased and cases[clause.id]:
@@ -146,7 +146,7 @@ def _uncased_means_none(context: Context) -> Iterator[Finding]:
 
 
 @rule("few-cases", "a must or should clause without a property has at least two cases", warning=True)
-def _few_cases(context: Context) -> Iterator[Finding]:
+def _few_cases(context: Context) -> Iterator[Violation]:
     cases = _cases(context)
     for clause in context.spec.clauses.values():
         alone = cases[clause.id] == 1 and not clause.uncased and clause.id not in WITH_PROPERTY

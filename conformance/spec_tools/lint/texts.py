@@ -16,7 +16,7 @@ from bpe_conformance.fixtures.yaml_file import Document, PathOf
 from bpe_conformance.reference import textbook
 
 from ...cases.expectations import texts_of
-from .rule import Context, Finding, at, at_case, rule
+from .rule import Context, Violation, at, at_case, rule
 
 TEXT_PARTS = ("model", "input", "expect")
 NAMES = (
@@ -38,14 +38,14 @@ LONGEST_TEXT = 50_000
 
 
 @rule("text-quoted", "text and tokens are double-quoted in the source")
-def _text_quoted(context: Context) -> Iterator[Finding]:
+def _text_quoted(context: Context) -> Iterator[Violation]:
     for document, path, node in _text_nodes(context):
         if node.style != '"':
             yield at(document, path, f"the text {node.value[:40]!a} is not double-quoted; quote it")
 
 
 @rule("text-escaped", "astral, control, invisible and non-NFC characters of a text are escaped")
-def _text_escaped(context: Context) -> Iterator[Finding]:
+def _text_escaped(context: Context) -> Iterator[Violation]:
     for document, path, node in _text_nodes(context):
         source = document.text[node.start_mark.index + 1 : node.end_mark.index - 1]
         fault = _unescaped(source) if node.style == '"' and source else None
@@ -74,7 +74,7 @@ def _unescaped(source: str) -> tuple[str, str] | None:
 
 
 @rule("unicode-12", "a text contains only code points of Unicode 12")
-def _unicode_12(context: Context) -> Iterator[Finding]:
+def _unicode_12(context: Context) -> Iterator[Violation]:
     for case in context.spec.cases:
         char = next((char for char in _characters(case) if not characters.is_in_unicode_12(char)), None)
         if char is not None:
@@ -86,7 +86,7 @@ def _unicode_12(context: Context) -> Iterator[Finding]:
     "engines-agree",
     "a text contains no code point that engines classify differently (fixtures/engine_differences.yaml)",
 )
-def _engines_agree(context: Context) -> Iterator[Finding]:
+def _engines_agree(context: Context) -> Iterator[Violation]:
     differences = characters.engine_differences()
     for case in context.spec.cases:
         char = next((char for char in _characters(case) if char in differences), None)
@@ -99,7 +99,7 @@ def _engines_agree(context: Context) -> Iterator[Finding]:
 @rule(
     "text-size", f"a must case has pre-tokens of at most {LONGEST_PRE_TOKEN} bytes and texts of at most {LONGEST_TEXT}"
 )
-def _text_size(context: Context) -> Iterator[Finding]:
+def _text_size(context: Context) -> Iterator[Violation]:
     for case in context.spec.cases:
         if case.level != "must":
             continue
