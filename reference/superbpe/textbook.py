@@ -56,15 +56,15 @@ def learn(
     ids = textbook.byte_ids(byte_order)
     merges: list[Merge] = []
     words = [word for text in documents for word in textbook.corpus(text, special, pattern)]
-    go_on(words, merges, transition - smallest, None, tie_break, ids)
+    add_merges(words, merges, transition - smallest, None, tie_break, ids)
     units = [unit for text in documents for unit in textbook.corpus(text, special, unit_pattern)]
     for pair in merges:
         units = [textbook.replace(unit, pair) for unit in units]
-    go_on(units, merges, vocab_size - smallest, most_words, tie_break, ids)
+    add_merges(units, merges, vocab_size - smallest, most_words, tie_break, ids)
     return merges
 
 
-def go_on(
+def add_merges(
     words: list[Word], merges: list[Merge], size: int, most_words: int | None, tie_break: str, ids: dict[bytes, int]
 ) -> None:
     """Add merges until there are `size`, or no pair that may be merged remains."""

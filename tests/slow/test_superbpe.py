@@ -422,7 +422,7 @@ def counts_the_tokens_of_words(**arguments: Any) -> Tokenizer:
                     words = textbook.split(unit, pattern)
                     units.append(sum((textbook.merge_by_pair(textbook.atoms(word), ranks) for word in words), ()))
     merges = list(first)
-    superbpe_textbook.go_on(
+    superbpe_textbook.add_merges(
         units, merges, arguments["vocab_size"] - smallest, arguments.get("most_words", 4), tie_break, ids
     )
     return _built(arguments, merges)
