@@ -30,7 +30,8 @@ HALF = 0.5
 """The implementation must give the answers of any other bug in at least this share of the bug's cases, or in all cases
 of its clause."""
 SMALL = 0.05
-"""A bug that explains a smaller share of all failures may match by chance: nearly all of its answers must match."""
+"""A bug that explains a smaller share of the remaining failures may match by chance: nearly all of its answers must
+match."""
 FEWEST_FOR_CONVENTION = 2
 """The least number of failures for which an undeclared convention is a cause."""
 FEW = 3
@@ -85,10 +86,9 @@ def ranked(
     for error in errors:
         known = [row for row in known if not (row.same <= error and len(error - alike[row.bug].keys()) >= FEW)]
     left = set(answers if failures is None else failures)
-    total = len(left)
     found: list[Likeness] = []
     while left and len(found) < MOST:
-        scores = {row.bug: row.score(left) for row in known if row.explains(left, total)}
+        scores = {row.bug: row.score(left) for row in known if row.explains(left)}
         if not scores:
             break
         best = max(scores.values())
@@ -133,15 +133,10 @@ class _Compared:
         own = frozenset(case for case in fails if clauses.get(case) == clauses.get(bug))
         return cls(bug, len(fails), same, len(fails - answers.keys()), own)
 
-    def explains(self, left: Collection[str], total: int) -> bool:
-        """Return whether the bug is a cause.
-
-        Args:
-            left: the failures that no other cause explains yet.
-            total: the number of all failures.
-        """
+    def explains(self, left: Collection[str]) -> bool:
+        """Return whether the bug is a cause of some of the failures that no other cause explains yet."""
         new = len(self.same.intersection(left))
-        if new <= self.passed or (new < SMALL * total and len(self.same) < THOROUGH * self.fails):
+        if new <= self.passed or (new < SMALL * len(left) and len(self.same) < THOROUGH * self.fails):
             return False
         if len(self.same) >= FEWEST * self.fails and new >= MUCH * len(left):
             return True

@@ -129,6 +129,14 @@ def test_a_bug_that_explains_almost_nothing_needs_nearly_all_of_its_answers() ->
     assert _many({**answers, "c23": "2"}) == [(("small",), 4)]
 
 
+def test_a_small_bug_is_reported_beside_a_large_one_as_it_is_alone() -> None:
+    alone = {**MANY["small"], "c23": "other", "d0": "other"}
+    large = {f"e{number}": "1" for number in range(100)}
+    for answers, rows in ((alone, MANY), ({**alone, **large}, {**MANY, "large": large})):
+        found = ranked(answers, [*CASES, *large], _matrix(rows), OWN)
+        assert ("small",) in [one.bugs for one in found]
+
+
 def test_cases_that_pass_are_evidence_against_a_bug_with_a_small_share() -> None:
     answers = {case: mark for case, mark in MANY["small"].items() if case != "c23"}
     assert _many({**answers, **_unknown(*range(30, 60))}) == []
