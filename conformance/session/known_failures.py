@@ -27,7 +27,8 @@ def read(file: Path, known_ids: Collection[str]) -> dict[str, str]:
             raise document.error((), "expected a mapping of id to reason")
         for key, reason in document.value.items():
             if key not in known_ids:
-                raise document.error((key,), f"there is no case or property {shortened(key)}")
+                fix = "correct the id, or remove the line if a new version has dropped the test"
+                raise document.error((key,), f"there is no case or property {shortened(key)}; {fix}")
             if not isinstance(reason, str) or not reason.strip():
                 raise document.error((key,), f"{key} needs a reason, in quotes")
             failures[str(key)] = reason

@@ -32,7 +32,7 @@ from bpe_conformance.session.items import spread
         (
             "textbook",
             ("--bpe-known-failures", "unknown.yaml"),
-            "unknown.yaml:2: there is no case or property 'merge-x'",
+            "unknown.yaml:2: there is no case or property 'merge-x'; correct the id, or remove the line if",
         ),
         ("textbook", ("--bpe-known-failures", "reason.yaml"), "reason.yaml:1: merge-lookup needs a reason"),
         ("textbook", ("--bpe-write-known-failures", "no/such/folder.yaml"), "folder.yaml: cannot write here"),
