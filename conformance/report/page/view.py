@@ -57,17 +57,17 @@ class Cell:
 
     @property
     def tested(self) -> int:
-        """How many results there are, without those that were skipped."""
+        """The number of results that were not skipped."""
         return self.counts.total() - self.counts["skipped"]
 
     @property
     def broken(self) -> int:
-        """How many of these did not pass."""
+        """The number of these results that did not pass."""
         return sum(self.counts[state] for state in BROKEN)
 
     @property
     def rest(self) -> int:
-        """How many passed, or how many were skipped if none was tested."""
+        """The number to show if nothing is broken: of tested results or, if there are none, of skipped ones."""
         return self.tested or self.counts["skipped"]
 
     @property
@@ -138,7 +138,7 @@ class ShownImplementation:
 
     @property
     def found(self) -> list[tuple[str, int]]:
-        """How many findings there are of each verdict."""
+        """Verdict and number of findings, for each verdict that has findings."""
         counts = Counter(str(finding.get("verdict")) for finding in self.findings)
         return [(name, counts[name]) for name in (*FINDINGS, *sorted(counts.keys() - set(FINDINGS))) if counts[name]]
 
