@@ -1,3 +1,5 @@
+"""A selection combines filters, and an unknown name gets suggestions."""
+
 from __future__ import annotations
 
 import pytest

@@ -1,3 +1,5 @@
+"""A signal that ends a command raises an exception in it."""
+
 from __future__ import annotations
 
 import os

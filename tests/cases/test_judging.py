@@ -1,3 +1,5 @@
+"""A golden case passes a correct answer under the declared conventions, and fails any other with its divergence."""
+
 from __future__ import annotations
 
 import json

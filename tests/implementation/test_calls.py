@@ -1,3 +1,5 @@
+"""Whatever a call raises or returns becomes an answer or an error of one line."""
+
 from __future__ import annotations
 
 import re

@@ -1,3 +1,5 @@
+"""The capabilities of an implementation are detected, and its tokenizers get fresh arguments."""
+
 from __future__ import annotations
 
 import itertools

@@ -1,3 +1,5 @@
+"""Threads and processes that an implementation leaves running do not keep the run alive."""
+
 from __future__ import annotations
 
 import os

@@ -1,3 +1,5 @@
+"""`bpe-conformance pack` reads a model from any of its files, or names what is wrong with them."""
+
 from __future__ import annotations
 
 import base64

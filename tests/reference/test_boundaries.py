@@ -1,3 +1,5 @@
+"""Text and files are cut only where no special token and no pre-token spans the cut."""
+
 from __future__ import annotations
 
 import io

@@ -1,3 +1,5 @@
+"""Counts do not depend on the kind of source, the chunks or the workers."""
+
 from __future__ import annotations
 
 import multiprocessing

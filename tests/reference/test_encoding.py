@@ -1,3 +1,5 @@
+"""All ways to merge a pre-token give the tokens of the textbook."""
+
 from __future__ import annotations
 
 import random

@@ -1,3 +1,5 @@
+"""Files of other formats are written completely, once and fast."""
+
 from __future__ import annotations
 
 import base64

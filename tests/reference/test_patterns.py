@@ -1,3 +1,5 @@
+"""The plain split loses no text, and the patterns split as the spec says."""
+
 from __future__ import annotations
 
 import re

@@ -1,3 +1,5 @@
+"""Special tokens are found as the textbook finds them, however many there are."""
+
 from __future__ import annotations
 
 import random

@@ -1,3 +1,5 @@
+"""A stream gives the ids of its text lazily, with a bounded buffer."""
+
 from __future__ import annotations
 
 import random

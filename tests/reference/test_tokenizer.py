@@ -1,3 +1,5 @@
+"""The methods of `Tokenizer` agree with one another and reject invalid arguments."""
+
 from __future__ import annotations
 
 import copy

@@ -1,3 +1,5 @@
+"""The incremental trainer learns the merges of the textbook under every convention."""
+
 from __future__ import annotations
 
 import random

@@ -1,3 +1,5 @@
+"""Options select tests, and an unusable option gives one line before any test runs."""
+
 from __future__ import annotations
 
 import shutil

@@ -1,3 +1,5 @@
+"""A run gives each test its state, finds the causes of failures, and sets its exit status."""
+
 from __future__ import annotations
 
 import importlib

@@ -1,3 +1,5 @@
+"""Code under test affects only its own case, or ends the run with a line that says what to do."""
+
 from __future__ import annotations
 
 import os

@@ -1,3 +1,5 @@
+"""`--bpe-fuzz` ends in time and writes each counterexample as a case."""
+
 from __future__ import annotations
 
 import os

@@ -1,3 +1,5 @@
+"""Packs cover their model, are reproducible, and catch wrong tokenizers of it."""
+
 from __future__ import annotations
 
 import json

@@ -1,3 +1,5 @@
+"""The suite and a user's project with its own settings and tests do not affect each other."""
+
 from __future__ import annotations
 
 import shutil

@@ -1,3 +1,5 @@
+"""A call that does not end is interrupted or ends the process, and only calls count towards the limit."""
+
 from __future__ import annotations
 
 import contextlib

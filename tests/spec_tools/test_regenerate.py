@@ -1,3 +1,5 @@
+"""`bpe-conformance regenerate` changes only wrong computed values, and keeps the rest of a file."""
+
 from __future__ import annotations
 
 import shutil
