@@ -199,14 +199,16 @@ class Machine(RuleBasedStateMachine):
 
     # Making tokenizers
 
-    def add(self, origin: Origin, make: Callable[[], TokenizerProxy], arguments: Sequence[Any] = ()) -> bool:
+    def add(
+        self, origin: Origin, make: Callable[[], TokenizerProxy], arguments: Sequence[Any] = (), state: str = ""
+    ) -> bool:
         """Make a tokenizer, and return whether that worked."""
         proxies: list[TokenizerProxy] = []
         self.made += 1
         name = f"t{self.made}"
         question = Question("construct" if origin.made == "built" else "load", origin.model, {})
         answer = self.attempt(f"{name} = {origin.made} {origin.name}", lambda: proxies.append(make()))
-        self.lifecycle.judge(origin, self.asked(question), answer)
+        self.lifecycle.judge(origin, self.asked(question), answer, state=state)
         kept = [*self.tokenizers, *(_Tokenizer(name, origin, proxy, arguments=arguments) for proxy in proxies)]
         self.tokenizers = kept[-MOST_TOKENIZERS:]
         return bool(proxies)
@@ -246,7 +248,11 @@ class Machine(RuleBasedStateMachine):
     @_step("save", "from_files", "encode", which=NUMBERS, text=ONE_TEXT)
     def save(self, which: int, text: str) -> None:
         """Save a tokenizer into the directory that others were saved into, and load it."""
-        tokenizer = self.one(which)
+        self.save_one(self.one(which), text)
+
+    def save_one(self, tokenizer: _Tokenizer, text: str) -> None:
+        """Save a tokenizer and load it."""
+        state = "law-unaliased" if tokenizer.is_cleared else ""
         origin = replace(tokenizer.origin, made="saved")
         if origin.model.pattern != "gpt2" or not self.has(tokenizer, "save"):
             return
@@ -254,14 +260,15 @@ class Machine(RuleBasedStateMachine):
         answer = self.attempt(  # to refuse a directory that is in use is correct
             f"{tokenizer.name}.save(directory)", lambda: tokenizer.proxy.save(self.folder)
         )
-        if answer == Accepted() and self.add(origin, partial(load, self.implementation, self.folder, special)):
-            self.ask_loaded(text)
+        again = partial(load, self.implementation, self.folder, special)
+        if answer == Accepted() and self.add(origin, again, state=state):
+            self.ask_loaded(text, state or "law-files-again")
 
-    def ask_loaded(self, text: str) -> None:
+    def ask_loaded(self, text: str, state: str = "law-files-again") -> None:
         """Call `encode` of the newest tokenizer, which was loaded. Drop the tokenizer if the answer is incorrect."""
         tokenizer = self.tokenizers[-1]
         for one in (text, EVERY_MERGE):
-            if not self.ask(tokenizer, "encode", {"text": one}, state="law-files-again"):
+            if not self.ask(tokenizer, "encode", {"text": one}, state=state):
                 self.tokenizers.remove(tokenizer)
                 return
 
@@ -539,6 +546,9 @@ class Machine(RuleBasedStateMachine):
             one.clear()
         tokenizer.arguments, tokenizer.is_cleared = (), True
         self.ask_again(tokenizer, texts)
+        self.ask(tokenizer, "stream", {"chunks": [*texts[0]]})
+        if {"save", "from_files"} <= self.capabilities:
+            self.save_one(tokenizer, texts[0])
 
 
 def _brief(value: object) -> str:

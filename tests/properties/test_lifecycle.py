@@ -348,6 +348,41 @@ def test_a_tokenizer_that_uses_its_callers_arguments_breaks_only_the_clause_on_t
     assert [*Lifecycle(Implementation("x", UsesTheCallersVocab), QUICK).run()] == ["law-unaliased"]
 
 
+class SavesTheCallersMerges(Whole):
+    def __init__(self, vocab: Any, merges: Any, special_tokens: Any = None, pattern: str | None = None) -> None:
+        super().__init__(vocab, merges, special_tokens, pattern)
+        self._callers = merges
+
+    def save(self, folder: str) -> None:
+        Whole(self.vocab, list(self._callers)).save(folder)
+
+
+class SavesTheCallersVocab(Whole):
+    def __init__(self, vocab: Any, merges: Any, special_tokens: Any = None, pattern: str | None = None) -> None:
+        super().__init__(vocab, merges, special_tokens, pattern)
+        self._callers = vocab
+
+    def save(self, folder: str) -> None:
+        super().save(folder)
+        if not self._callers:
+            Path(folder, "vocab.json").write_text("{}", "utf-8")
+
+
+class StreamsWithTheCallersMerges(Whole):
+    def __init__(self, vocab: Any, merges: Any, special_tokens: Any = None, pattern: str | None = None) -> None:
+        super().__init__(vocab, merges, special_tokens, pattern)
+        self._callers = merges
+
+    def encode_iterable(self, chunks: Iterable[str]) -> Iterator[int]:
+        return Whole(self.vocab, list(self._callers)).encode_iterable(chunks)
+
+
+@pytest.mark.parametrize("wrong", [SavesTheCallersMerges, SavesTheCallersVocab, StreamsWithTheCallersMerges])
+def test_every_method_is_asked_after_the_caller_emptied_the_arguments(wrong: type[Whole]) -> None:
+    found = Lifecycle(Implementation("x", wrong), QUICK, stage_of("law-unaliased")).run()
+    assert [*found] == ["law-unaliased"]
+
+
 def test_a_trained_tokenizer_without_time_left_has_no_further_methods() -> None:
     class Slow(Whole):
         @property
