@@ -66,6 +66,7 @@ def ranked(
     failures: Collection[str] | None = None,
     without_value: Collection[str] = (),
     errors: Iterable[Set[str]] = (),
+    dependent: Set[str] = frozenset(),
 ) -> list[Likeness]:
     """Return the cause that explains most failures, then the cause that explains most of the rest, and so on.
 
@@ -78,10 +79,14 @@ def ranked(
         without_value: the cases of `answers` with an error, or without an expected one. Many causes share these.
         errors: the cases of `answers` that raise the same error, for each error. If a bug matches only one error, and
             answers `FEW` other cases of that error correctly, the error has another cause.
+        dependent: the cases of `answers` that another part causes. A bug of the part that the case asks about is not alike.
     """
     asked = set(judged)
     alike = {bug: row for bug, row in matrix.answers.items() if not row.items().isdisjoint(answers.items())}
-    known = [_Compared.of(bug, row, answers, asked, clauses) for bug, row in alike.items()]
+    known = [
+        _Compared.of(bug, row, answers, asked, clauses, dependent - matrix.dependent.get(bug, frozenset()))
+        for bug, row in alike.items()
+    ]
     known = [row for row in known if row.own & row.same or not row.same.issubset(without_value)]
     for error in errors:
         known = [row for row in known if not (row.same <= error and len(error - alike[row.bug].keys()) >= FEW)]
@@ -126,10 +131,11 @@ class _Compared:
         answers: Mapping[str, str],
         asked: Set[str],
         clauses: Mapping[str, str],
+        unlike: Set[str],
     ) -> _Compared:
-        """Compare the bug's answers with the implementation's."""
+        """Compare the bug's answers with the implementation's, which have another cause in the cases `unlike`."""
         fails = row.keys() & asked
-        same = frozenset(case for case, _ in row.items() & answers.items() if case in asked)
+        same = frozenset(case for case, _ in row.items() & answers.items() if case in asked and case not in unlike)
         own = frozenset(case for case in fails if clauses.get(case) == clauses.get(bug))
         return cls(bug, len(fails), same, len(fails - answers.keys()), own)
 
@@ -225,8 +231,11 @@ def _ranking(
         test for test, outcome in wrong.items() if outcome.mismatch and isinstance(outcome.mismatch.answer, _NO_VALUE)
     }
     errors = [{outcome.test for outcome in alike} for alike in _by_error(wrong.values())]
+    dependent = {test for test, outcome in wrong.items() if outcome.depends}
     judged = [outcome.test for outcome in tested]
-    return partial(ranked, answers, judged, known, clauses, without_value=without_value, errors=errors)
+    return partial(
+        ranked, answers, judged, known, clauses, without_value=without_value, errors=errors, dependent=dependent
+    )
 
 
 def _undeclared(

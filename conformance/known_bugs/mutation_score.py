@@ -100,7 +100,11 @@ def diagnosed(matrix: Matrix) -> dict[str, list[Likeness]]:
     spec = installed_spec()
     clauses = {**{bug.id: bug.clause for bug in known_bugs()}, **{case.id: case.clause.id for case in spec.cases}}
     judged = [case.id for case in spec.cases]
-    return {bug: ranked(answers, judged, matrix, clauses) for bug, answers in matrix.answers.items() if answers}
+    return {
+        bug: ranked(answers, judged, matrix, clauses, dependent=matrix.dependent.get(bug, frozenset()))
+        for bug, answers in matrix.answers.items()
+        if answers
+    }
 
 
 @dataclass(frozen=True)

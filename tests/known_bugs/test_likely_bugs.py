@@ -194,6 +194,19 @@ def test_an_error_that_is_also_raised_where_a_bug_is_correct_has_another_cause()
     assert [one.bugs for one in find(errors=[set(CASES[:10]), set(CASES[10:24])])] == [("wide",)]
 
 
+def test_a_failure_that_another_part_causes_speaks_for_no_bug_of_the_part_that_was_asked() -> None:
+    answers, row = dict.fromkeys(CASES[:6], "1"), {"bug": dict.fromkeys(CASES[:6], "1")}
+    direct = Matrix(row, {}, {"bug": ""})
+    following = replace(direct, dependent={"bug": frozenset(CASES[:6])})
+    for matrix, dependent, found in (
+        (direct, [], [("bug",)]),
+        (direct, CASES[:6], []),
+        (direct, CASES[:1], [("bug",)]),
+        (following, CASES[:6], [("bug",)]),
+    ):
+        assert [one.bugs for one in ranked(answers, CASES, matrix, {}, dependent={*dependent})] == found
+
+
 def test_matrix_round_trips(tmp_path: Any) -> None:
     matrix = Matrix(
         {"one": {"a": "12"}, "two": {"a": "12", "b": "34"}}, {"odd": "c"}, {"one": "", "two": "law-x", "odd": ""}
