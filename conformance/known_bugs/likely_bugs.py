@@ -79,7 +79,8 @@ def ranked(
         without_value: the cases of `answers` with an error, or without an expected one. Many causes share these.
         errors: the cases of `answers` that raise the same error, for each error. If a bug matches only one error, and
             answers `FEW` other cases of that error correctly, the error has another cause.
-        dependent: the cases of `answers` that another part causes. A bug of the part that the case asks about is not alike.
+        dependent: the cases of `answers` that another part causes. A bug of the part that the case asks about is not
+            alike.
     """
     asked = set(judged)
     alike = {bug: row for bug, row in matrix.answers.items() if not row.items().isdisjoint(answers.items())}

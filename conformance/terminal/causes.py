@@ -7,7 +7,7 @@ import textwrap
 from collections import Counter
 from collections.abc import Collection, Iterator
 
-from ..outcome import Outcome
+from ..outcome import Outcome, TrainingDivergence
 from ..run_result import BugCause, Cause, Command, ConventionCause, ErrorCause, RunResult
 from . import wording
 from .failure import NAMES, WIDTH, for_terminal
@@ -23,10 +23,10 @@ RULES = {"tie_break": "TRAIN-TIE-1", "lookup": "MERGE-LOOKUP-1", "train_special"
 """Convention → the clause that defines its default."""
 DEFAULT_IN_CODE = {"tie_break": ": best = max(counts, key=lambda pair: (counts[pair], pair))"}
 """Convention → the code of its default, which is shown after the rule."""
-GOLDEN = 1_000_000
-"""Added to the size of a property's example, because a golden case is easier to read."""
 MERGE, SPECIAL_TOKEN = 4, 16
 """Added to the size for each merge and each special token. With special tokens, a case shows two rules at once."""
+TIES, SIZES, ONCE, IDS = ("TRAIN-TIE-",), ("TRAIN-SIZE-", "TRAIN-END-"), ("TRAIN-ONCE-",), ("TRAIN-IDS-",)
+"""Beginnings of the clauses about equal counts, the number of merges, pairs that occur once, and ids."""
 
 
 def conventions(cause: ConventionCause) -> str:
@@ -120,15 +120,37 @@ def _smallest(tests: Collection[str], result: RunResult) -> Outcome:
     return min((result.by_test[test] for test in tests), key=difficulty)
 
 
-def difficulty(outcome: Outcome) -> tuple[bool, int]:
-    """Return a sort key, easiest to understand first: whether a failure follows from another, and its size."""
+def difficulty(outcome: Outcome) -> tuple[bool, bool, int, bool, int]:
+    """Return how hard a failure is to understand.
+
+    That is: whether it follows from another, whether it is a property's example, whether another fault can be its
+    cause, whether its clause is about something else, and how large its input is.
+    """
     if outcome.mismatch is None:
-        return False, 0
+        return False, False, 0, False, 0
     asked = outcome.mismatch.asked
-    size = sum(len(ascii(value)) for value in asked.input.values()) + GOLDEN * (outcome.kind != "case")
+    size = sum(len(ascii(value)) for value in asked.input.values())
     if asked.model is not None:
         size += MERGE * len(asked.model.merges) + SPECIAL_TOKEN * len(asked.model.special_tokens or ())
-    return outcome.depends, size
+    return outcome.depends, outcome.kind != "case", *_of_training(outcome), size
+
+
+def _of_training(outcome: Outcome) -> tuple[int, bool]:
+    """Return how many kinds of faults change a training in this way, and whether its clause is about something else.
+
+    Incorrect counts change ties and the end, too. Nearly all cases have ties, or end when no pair is left.
+    """
+    where = outcome.mismatch and outcome.mismatch.divergence
+    if not isinstance(where, TrainingDivergence) or outcome.clause is None:
+        return 0, False
+    clause = outcome.clause.id
+    if where.is_tie:
+        return 2, not clause.startswith(TIES)
+    if where.expected is None:
+        return 1, not clause.startswith(SIZES)
+    if where.got is None:
+        return 1, not clause.startswith(SIZES + ONCE)
+    return 0, clause.startswith(TIES + SIZES + ONCE + IDS)
 
 
 def advice(result: RunResult) -> tuple[str, str]:

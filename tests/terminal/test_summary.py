@@ -3,17 +3,26 @@
 from __future__ import annotations
 
 import json
+import re
+from collections.abc import Mapping
 from fnmatch import fnmatch
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import pytest
 from helpers.project import SPEC, Project
 
 from bpe_conformance import tally
 from bpe_conformance.adapters import RemoteError
+from bpe_conformance.cases.judging import judge
+from bpe_conformance.fixtures import Merge
+from bpe_conformance.fixtures.spec import installed_spec
 from bpe_conformance.implementation.calls import Raised
+from bpe_conformance.implementation.implementation import Implementation
+from bpe_conformance.known_bugs import training_counts
+from bpe_conformance.known_bugs.correct import Trainer
 from bpe_conformance.outcome import Outcome
+from bpe_conformance.terminal import causes
 
 
 def lines(result: pytest.RunResult, *starts: str) -> list[str]:
@@ -202,3 +211,31 @@ def test_a_constructor_that_accepts_what_it_should_refuse_gets_a_warning(project
             "  expected   an error, because the vocabulary and the merges do not fit together",
         ]
     )
+
+
+class LongestTie(Trainer):
+    """Decides ties by the length of the pair, as no known bug does in the same way."""
+
+    def key(self, pair: Merge, ids: Mapping[bytes, int]) -> Any:
+        return len(pair[0]), pair
+
+
+@pytest.mark.parametrize(
+    ("target", "clauses"),
+    [
+        (LongestTie, r"TRAIN-TIE-1"),
+        (training_counts.StaleHeapEntry, r"TRAIN-(?!TIE|SIZE|END|ONCE|IDS).*"),
+        (training_counts.OneMergeTooMany, r"TRAIN-SIZE-\d|TRAIN-END-1"),
+        (training_counts.MinimumCountTwo, r"TRAIN-ONCE-1|TRAIN-SIZE-\d|TRAIN-END-1"),
+    ],
+)
+def test_the_first_training_is_about_what_differs(target: type[Trainer], clauses: str) -> None:
+    implementation = Implementation("x", target)
+    failing = [
+        Outcome(case.id, "case", case.title, "failed", case.clause, case.conformance_class, mismatch)
+        for case in installed_spec().cases
+        if case.op == "train" and "pattern" not in case.input["train"] and (mismatch := judge(case, implementation))
+    ]
+    first = min(failing, key=causes.difficulty)
+    assert first.clause is not None
+    assert re.fullmatch(clauses, first.clause.id)
