@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from itertools import pairwise
 from typing import Any
+
+from bpe_conformance.reference.textbook import Word
 
 from .correct import Encoder
 from .variants import add_variants
@@ -26,6 +29,28 @@ class LongRunsCut(Encoder):
             for pre_token in super().split(segment)
             for start in range(0, len(pre_token), 25_000)
         ]
+
+
+class SixteenBitPositions(Encoder):
+    def merge(self, word: Word) -> Word:
+        if len(word) <= 65_536:
+            return super().merge(word)
+        tokens = list(enumerate(word))
+        while found := [
+            (self.ranks[left, right], index & 0xFFFF, place)
+            for place, ((index, left), (_, right)) in enumerate(pairwise(tokens))
+            if (left, right) in self.ranks
+        ]:
+            lowest, joined = min(found)[0], set[int]()
+            for _, _, place in sorted(one for one in found if one[0] == lowest):
+                if not joined & {place - 1, place, place + 1}:
+                    joined.add(place)
+            tokens = [
+                (index, token + tokens[place + 1][1] if place in joined else token)
+                for place, (index, token) in enumerate(tokens)
+                if place - 1 not in joined
+            ]
+        return tuple(token for _, token in tokens)
 
 
 class SixteenBitRanks(Encoder):

@@ -68,6 +68,17 @@ class SpecialsFoundPerChunk(Encoder):
         yield from self.encode_segment(held)
 
 
+class OnlyFirstSpecialAwaited(Encoder):
+    def ready(self, held: str) -> int:
+        begun = [at for at in range(len(held)) if self.special and self.special[0].startswith(held[at:])]
+        ready = here = 0
+        for part, special in self.cut(held):
+            cuts = [0] if special else [0, *(found.start() for found in re.finditer(r"(?<=\S)(?= \S)", part))]
+            ready = max(here + at for at in cuts if here + at <= min(begun, default=len(held)))
+            here += len(part)
+        return ready
+
+
 class LongerSpecialNotAwaited(Encoder):
     def ready(self, held: str) -> int:
         parts = self.cut(held)

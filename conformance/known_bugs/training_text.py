@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections import Counter
+from itertools import pairwise
 
 from bpe_conformance.fixtures import PATTERNS, Merge
 from bpe_conformance.reference import textbook
@@ -34,6 +35,14 @@ class WordsByReInTraining(Trainer):
 class ChunksOfFixedSize(Trainer):
     def cut(self, text: str, special: list[str]) -> list[str]:
         chunks = [text[start : start + 4096] for start in range(0, len(text), 4096)]
+        return [segment for chunk in chunks for segment in Trainer.cut(self, chunk, special)]
+
+
+class ChunksAtSpecialTokens(Trainer):
+    def cut(self, text: str, special: list[str]) -> list[str]:
+        found = [text.find(special[0], len(text) * part // 4) for part in range(1, 4)] if special else []
+        starts = sorted({0, *(start for start in found if start > 0)})
+        chunks = [text[start:end] for start, end in pairwise([*starts, len(text)])]
         return [segment for chunk in chunks for segment in Trainer.cut(self, chunk, special)]
 
 
@@ -106,6 +115,7 @@ add_variants(
     },
     specials={
         "SpecialTokensIgnored": lambda self, special_tokens: [],
+        "EndoftextAlwaysAdded": lambda self, special_tokens: Trainer.specials(self, [*special_tokens, "<|endoftext|>"]),
     },
     atoms={
         "CharacterAtoms": lambda self, pre_token: tuple(character.encode("utf-8") for character in pre_token),

@@ -118,13 +118,15 @@ BLANK = read_model({"merges": [["\t", " "], ["\t ", "\n"]]})
 
 
 def sevens(part: str) -> Model:
-    """Return a table in which each token of a run of these seven characters is the whole part.
+    """Return a table in which each token of a run of these seven characters is the part twice; the last, once.
 
-    A run that is cut at any other position has other ids.
+    A run that is cut at any other position has other ids, and so has one whose equal pairs are not merged from the
+    left: to order them by the lowest bits of their positions joins an odd token with an even one.
     """
     a, b, c, d, e, f, g = (character.encode() for character in part)
+    whole = a + b + c + d + e + f + g
     return strategies.with_ids(
-        [(f, g), (b, c), (d, e), (d + e, f + g), (a, b + c), (a + b + c, d + e + f + g), (a, b), (c, d)]
+        [(f, g), (b, c), (d, e), (d + e, f + g), (a, b + c), (a + b + c, d + e + f + g), (a, b), (c, d), (whole, whole)]
     )
 
 
