@@ -30,6 +30,7 @@ CAUGHT_BY = {
     "long-texts-in-blocks": "law-long-texts",
     "specials-off-in-long-texts": "law-long-texts",
     "long-runs-cut": "law-long-runs",
+    "sixteen-bit-positions": "law-long-runs",
     "sixteen-bit-ranks": "law-large-table",
     "long-chunks-encoded-alone": "law-long-streams",
     "whole-groups-only": "law-large-batches",
