@@ -1,0 +1,133 @@
+"""A run reports which failures depend on others."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from typing import Any
+
+from helpers.golden_cases import read_case
+
+from bpe_conformance.cases import dependence
+from bpe_conformance.cases.expectations import compute
+from bpe_conformance.cases.judging import judge
+from bpe_conformance.fixtures.spec import installed_spec
+from bpe_conformance.implementation.implementation import Implementation
+from bpe_conformance.known_bugs.correct import Encoder
+from bpe_conformance.outcome import Dependence
+
+
+def _depends_on(target: type, clause: str, op: str, given: dict[str, Any], **model: Any) -> Dependence | None:
+    example = {"id": "example", "title": "an example", "expect": {}, "op": op, "model": model, "input": given}
+    case = read_case(example, installed_spec().clauses[clause])
+    case, implementation = replace(case, expect=compute(case)), Implementation("x", target)
+    found = judge(case, implementation)
+    assert found is not None
+    return dependence.explained(case, found, implementation).depends_on
+
+
+class DropsSpaces(Encoder):
+    def split(self, segment: str) -> list[str]:
+        return segment.split(" ")
+
+
+class WrongRanks(Encoder):
+    def merge(self, word: Any) -> Any:
+        return word
+
+
+class ChunkByChunk(Encoder):
+    def encode_iterable(self, chunks: Iterable[str]) -> Iterator[int]:
+        for chunk in chunks:
+            yield from self.encode(chunk)
+
+
+class JoinsTwo(Encoder):
+    def split(self, segment: str) -> list[str]:
+        pieces = super().split(segment)
+        return ["".join(pieces[:2]), *pieces[2:]]
+
+
+AB = {"merges": [["a", "b"], ["b", "a"]]}
+
+
+def test_a_stream_depends_on_encode_where_encode_is_equally_incorrect() -> None:
+    chunks = {"chunks": ["a", "b"]}
+    assert _depends_on(WrongRanks, "STREAM-EQUAL-1", "stream", chunks, **AB) == Dependence("encode", "ab")
+    assert _depends_on(ChunkByChunk, "STREAM-EQUAL-1", "stream", chunks, **AB) is None
+
+
+class StripsParts(Encoder):
+    """Its `encode` strips the text, and its streams encode parts of the text, cut at correct places."""
+
+    def encode(self, text: str) -> list[int]:
+        return super().encode(text.strip(" "))
+
+    def encode_iterable(self, chunks: Iterable[str]) -> Iterator[int]:
+        for part in re.findall("(?: ba){20}|.+", "".join(chunks)):
+            yield from self.encode(part)
+
+
+class RefusesEmptyTexts(Encoder):
+    def encode(self, text: str) -> list[int]:
+        if not text:
+            raise IndexError
+        return super().encode(text)
+
+
+class StripsAndChunks(ChunkByChunk):
+    def encode(self, text: str) -> list[int]:
+        return super().encode(text.strip(" "))
+
+
+class RefusesStreams(RefusesEmptyTexts):
+    def encode_iterable(self, chunks: Iterable[str]) -> Iterator[int]:
+        raise IndexError
+
+
+class AddsEndoftext(Encoder):
+    def build(self, vocab: Any, merges: Any, special_tokens: Any, pattern: str | None) -> None:
+        super().build(vocab, merges, ["<|endoftext|>"], pattern)
+
+
+class SavesOneMore(Encoder):
+    def save(self, folder: str) -> None:
+        AddsEndoftext(self.vocab, self.merges).save(folder)
+
+
+def test_a_stream_depends_on_encode_where_encode_of_its_parts_is_equally_incorrect() -> None:
+    words = {"chunks": [" ba" * 30, " ba" * 35]}
+    assert _depends_on(StripsParts, "STREAM-EQUAL-1", "stream", words, **AB) == Dependence("encode", " ba" * 65)
+    apart = {"chunks": ["ba ", "b", "a"]}
+    assert _depends_on(StripsAndChunks, "STREAM-EQUAL-1", "stream", apart, **AB) is None
+    one = {"chunks": ["ab"]}
+    assert _depends_on(RefusesEmptyTexts, "STREAM-EQUAL-1", "stream", one, **AB) == Dependence("encode", "")
+    assert _depends_on(RefusesStreams, "STREAM-EQUAL-1", "stream", one, **AB) is None
+
+
+def test_saved_files_depend_on_the_constructor_that_added_an_entry() -> None:
+    assert _depends_on(AddsEndoftext, "FILE-SAVE-1", "save", {"text": ""}, **AB) == Dependence("construct")
+    assert _depends_on(SavesOneMore, "FILE-SAVE-1", "save", {"text": ""}, **AB) is None
+
+
+def test_a_batch_and_loaded_files_depend_on_encode() -> None:
+    texts = {"texts": ["x", "ab"]}
+    assert _depends_on(WrongRanks, "BATCH-EQUAL-1", "batch", texts, **AB) == Dependence("encode", "ab")
+    assert _depends_on(WrongRanks, "FILE-LOAD-1", "load", {"text": "ab"}, **AB) == Dependence("encode", "ab")
+
+
+def test_a_merge_depends_on_the_split() -> None:
+    found = _depends_on(JoinsTwo, "MERGE-ORDER-1", "encode", {"text": "ab-ab"}, merges=[["b", "-"], ["a", "b"]])
+    assert found == Dependence("pre-tokens", "ab-ab")
+
+
+def test_special_tokens_depend_on_the_segments_between_them() -> None:
+    special = {"special_tokens": ["<|e|>"], "extra": [[300, "<|e|>"]]}
+    found = _depends_on(WrongRanks, "SPECIAL-SCAN-1", "encode", {"text": "x<|e|>ab"}, **AB, **special)
+    assert found == Dependence("segment", "ab")
+
+
+def test_independent_failure_depends_on_nothing() -> None:
+    assert _depends_on(WrongRanks, "MERGE-ORDER-1", "encode", {"text": "ab"}, **AB) is None
+    assert _depends_on(DropsSpaces, "SPLIT-DEFAULT-1", "encode", {"text": "a b"}, **AB) is None
