@@ -96,7 +96,7 @@ def test_failed_write_keeps_earlier_files(name: str, here: Path, monkeypatch: py
     [
         ("report.json", lambda: writing.write(report(), Path("report.json"))),
         ("index.html", lambda: writing.write(report(), Path("index.html"))),
-        ("matrix", lambda: survey.write(Path("matrix"), [survey.Tested("one", report())])),
+        ("matrix", lambda: survey.write(Path("matrix"), [survey.SurveyResult("one", report())])),
         ("known.yaml", lambda: known_failures.write(Path("known.yaml"), {"a": "b" * 200})),
     ],
 )
