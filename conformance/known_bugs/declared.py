@@ -14,7 +14,7 @@ from bpe_conformance.fixtures.spec import Case
 from ..cases.training import judge
 from ..implementation.implementation import Implementation
 from . import KnownBug, known_bugs
-from .correct import Trainer
+from .bases import BaseTrainer
 from .matrix import Matrix
 
 FEW = 8
@@ -29,7 +29,7 @@ def target(bug: KnownBug, declared: Mapping[str, str]) -> type:
     A bug in the choice between equal counts keeps its own rule.
     """
     training = _of_training(declared)
-    if not training or not issubclass(bug.target, Trainer):
+    if not training or not issubclass(bug.target, BaseTrainer):
         return bug.target
     return type(bug.target.__name__, (bug.target,), {"conventions": training})
 
@@ -48,7 +48,9 @@ def with_trainings(
     if not _of_training(declared):
         return published
     trainings = {case.id: case for case in tested if case.op == "train"}
-    trainers = {bug.id: bug for bug in known_bugs() if bug.id in published.answers and issubclass(bug.target, Trainer)}
+    trainers = {
+        bug.id: bug for bug in known_bugs() if bug.id in published.answers and issubclass(bug.target, BaseTrainer)
+    }
     alike: dict[str, int] = {}
     for name, bug in trainers.items():
         failing = [trainings[case] for case in published.answers[name] if case in trainings and case in answers]

@@ -6,16 +6,16 @@ from collections import Counter
 from typing import ClassVar
 
 from bpe_conformance.fixtures import Merge
-from bpe_conformance.reference.textbook import Word
+from bpe_conformance.reference import textbook
+from bpe_conformance.reference.textbook import Word, Words
 
-from .correct import INHERITED, Trainer, Words
-from .variants import add_variants
+from .bases import INHERITED, BaseTrainer, add_variants
 
 # Counting
 
 
-class RunsWithoutOverlap(Trainer):
-    def windows(self, word: Word) -> list[Merge]:
+class RunsWithoutOverlap(BaseTrainer):
+    def pairs(self, word: Word) -> list[Merge]:
         pairs: list[Merge] = []
         here = 0
         while here + 1 < len(word):
@@ -36,15 +36,15 @@ def _split_at_first_space(counts: Counter[Merge]) -> Counter[Merge]:
 # Replacing
 
 
-class ReplaceFirstOnly(Trainer):
+class ReplaceFirstOnly(BaseTrainer):
     def replace(self, word: Word, pair: Merge) -> Word:
-        for here, window in enumerate(self.windows(word)):
+        for here, window in enumerate(self.pairs(word)):
             if window == pair:
                 return (*word[:here], pair[0] + pair[1], *word[here + 2 :])
         return word
 
 
-class ReplaceFromRight(Trainer):
+class ReplaceFromRight(BaseTrainer):
     def replace(self, word: Word, pair: Merge) -> Word:
         out = list(word)
         for here in reversed(range(len(word) - 1)):
@@ -53,9 +53,9 @@ class ReplaceFromRight(Trainer):
         return tuple(out)
 
 
-class ReplaceOverlapping(Trainer):
+class ReplaceOverlapping(BaseTrainer):
     def replace(self, word: Word, pair: Merge) -> Word:
-        hits = [window == pair for window in self.windows(word)]
+        hits = [window == pair for window in self.pairs(word)]
         out: list[bytes] = []
         for here, token in enumerate(word):
             if hits[here : here + 1] == [True]:
@@ -65,7 +65,7 @@ class ReplaceOverlapping(Trainer):
         return tuple(out)
 
 
-class ReplaceSkipsNext(Trainer):
+class ReplaceSkipsNext(BaseTrainer):
     def replace(self, word: Word, pair: Merge) -> Word:
         out = list(word)
         here = 0
@@ -77,7 +77,7 @@ class ReplaceSkipsNext(Trainer):
         return tuple(out)
 
 
-class ReplaceInJoinedText(Trainer):
+class ReplaceInJoinedText(BaseTrainer):
     def replace(self, word: Word, pair: Merge) -> Word:
         joined = b"\xff".join(word).replace(b"\xff".join(pair), b"".join(pair))
         return tuple(joined.split(b"\xff"))
@@ -86,7 +86,7 @@ class ReplaceInJoinedText(Trainer):
 # Stale counts
 
 
-class _CountsOnce(Trainer):
+class _CountsOnce(BaseTrainer):
     """Counts once, then updates the counts after every merge. It is correct.
 
     Attributes:
@@ -96,7 +96,7 @@ class _CountsOnce(Trainer):
     least: ClassVar[int] = 1
 
     def learn(self, words: Words, merge_count: int) -> list[Merge]:
-        counts, ids = self.count(words), self.byte_ids()
+        counts, ids = self.count(words), textbook.byte_ids(self.byte_order)
         merges: list[Merge] = []
         while len(merges) < merge_count and max(counts.values(), default=-1) >= self.least:
             in_order = dict.fromkeys((*self.count(words), *counts))  # of first occurrence, for first-seen
@@ -112,15 +112,15 @@ class _CountsOnce(Trainer):
 
     def correct(self, counts: Counter[Merge], old: Word, new: Word, pair: Merge, times: int) -> None:
         """Remove the pairs of the old word from the counts, and add those of the new one."""
-        for window in self.windows(old):
+        for window in self.pairs(old):
             counts[window] -= times
-        for window in self.windows(new):
+        for window in self.pairs(new):
             counts[window] += times
 
 
 class SeamsOfOldWord(_CountsOnce):
     def correct(self, counts: Counter[Merge], old: Word, new: Word, pair: Merge, times: int) -> None:
-        for here, window in enumerate(self.windows(old)):
+        for here, window in enumerate(self.pairs(old)):
             if window == pair:
                 for left in old[:here][-1:]:
                     counts.update({(left, pair[0]): -times, (left, pair[0] + pair[1]): times})
@@ -130,10 +130,10 @@ class SeamsOfOldWord(_CountsOnce):
 
 class RightNeighbourOfOldWord(_CountsOnce):
     def correct(self, counts: Counter[Merge], old: Word, new: Word, pair: Merge, times: int) -> None:
-        for window in self.windows(old):
+        for window in self.pairs(old):
             counts[window] -= times
         here = 0
-        for left, right in self.windows(new):
+        for left, right in self.pairs(new):
             here += 2 if left == pair[0] + pair[1] else 1
             counts[left, old[here] if left == pair[0] + pair[1] else right] += times
 
@@ -141,7 +141,7 @@ class RightNeighbourOfOldWord(_CountsOnce):
 class OldPairOnTheRightKept(_CountsOnce):
     def correct(self, counts: Counter[Merge], old: Word, new: Word, pair: Merge, times: int) -> None:
         super().correct(counts, old, new, pair, times)
-        for window, right in zip(self.windows(old), old[2:], strict=False):
+        for window, right in zip(self.pairs(old), old[2:], strict=False):
             if window == pair:
                 counts[pair[1], right] += times
 
@@ -149,7 +149,7 @@ class OldPairOnTheRightKept(_CountsOnce):
 class OldPairOnTheLeftKept(_CountsOnce):
     def correct(self, counts: Counter[Merge], old: Word, new: Word, pair: Merge, times: int) -> None:
         super().correct(counts, old, new, pair, times)
-        for left, window in zip(old, self.windows(old)[1:], strict=False):
+        for left, window in zip(old, self.pairs(old)[1:], strict=False):
             if window == pair:
                 counts[left, pair[0]] += times
 
@@ -158,32 +158,32 @@ class AdjacentNewPairsCountedTwice(_CountsOnce):
     def correct(self, counts: Counter[Merge], old: Word, new: Word, pair: Merge, times: int) -> None:
         super().correct(counts, old, new, pair, times)
         merged = pair[0] + pair[1]
-        counts[merged, merged] += times * self.windows(new).count((merged, merged))
+        counts[merged, merged] += times * self.pairs(new).count((merged, merged))
 
 
 class NewPairsWithoutWeight(_CountsOnce):
     def correct(self, counts: Counter[Merge], old: Word, new: Word, pair: Merge, times: int) -> None:
-        for window in self.windows(old):
+        for window in self.pairs(old):
             counts[window] -= times
-        for window in self.windows(new):
+        for window in self.pairs(new):
             counts[window] += 1 if pair[0] + pair[1] in window else times
 
 
 class NewPairsForgotten(_CountsOnce):
     def correct(self, counts: Counter[Merge], old: Word, new: Word, pair: Merge, times: int) -> None:
-        counts.subtract(dict.fromkeys(self.windows(old), times))
+        counts.subtract(dict.fromkeys(self.pairs(old), times))
 
 
 class StaleHeapEntry(_CountsOnce):
     def correct(self, counts: Counter[Merge], old: Word, new: Word, pair: Merge, times: int) -> None:
-        for window in self.windows(new):
+        for window in self.pairs(new):
             if pair[0] + pair[1] in window:
                 counts[window] += times
 
 
-class FallenPairsLost(Trainer):
-    def __init__(self, vocab: dict[int, bytes], merges: list[Merge]) -> None:
-        super().__init__(vocab, merges)
+class FallenPairsLost(BaseTrainer):
+    def __init__(self) -> None:
+        super().__init__()
         self.before = Counter[Merge]()
         self.lost = set[Merge]()
 
@@ -194,7 +194,7 @@ class FallenPairsLost(Trainer):
         return Counter({pair: count for pair, count in counts.items() if pair not in self.lost})
 
 
-class TwoMergesPerCount(Trainer):
+class TwoMergesPerCount(BaseTrainer):
     def learn(self, words: Words, merge_count: int) -> list[Merge]:
         merges: list[Merge] = []
         while len(merges) < merge_count and (counts := self.count(words)):
@@ -207,26 +207,26 @@ class TwoMergesPerCount(Trainer):
 # The end, and sizes
 
 
-class LastMergeRepeated(Trainer):
+class LastMergeRepeated(BaseTrainer):
     def learn(self, words: Words, merge_count: int) -> list[Merge]:
         merges = super().learn(words, merge_count)
         return merges + merges[-1:] * (merge_count - len(merges))
 
 
-class TokenLengthCapped(Trainer):
+class TokenLengthCapped(BaseTrainer):
     def count(self, words: Words) -> Counter[Merge]:
         return Counter({pair: times for pair, times in super().count(words).items() if len(pair[0] + pair[1]) <= 16})
 
 
-class VocabPadded(Trainer):
+class VocabPadded(BaseTrainer):
     @classmethod
-    def train(cls, text: str, vocab_size: int, special_tokens: list[str], pattern: str | None = None) -> Trainer:
+    def train(cls, text: str, vocab_size: int, special_tokens: list[str], pattern: str | None = None) -> BaseTrainer:
         trained = super().train(text, vocab_size, special_tokens, pattern)
         trained.vocab |= {index: b"<unused%d>" % index for index in range(len(trained.vocab), vocab_size)}
         return trained
 
 
-class SizeWithoutMergesRefused(Trainer):
+class SizeWithoutMergesRefused(BaseTrainer):
     def merge_count(self, vocab_size: int, special: list[str]) -> int:
         if vocab_size <= 256:
             raise ValueError("vocab_size must be above 256")
@@ -235,10 +235,10 @@ class SizeWithoutMergesRefused(Trainer):
 
 add_variants(
     __name__,
-    Trainer,
-    windows={
-        "PairOncePerWord": lambda self, word: list(dict.fromkeys(Trainer.windows(self, word))),
-        "LastWindowMissed": lambda self, word: Trainer.windows(self, word)[:-1],
+    BaseTrainer,
+    pairs={
+        "PairOncePerWord": lambda self, word: list(dict.fromkeys(BaseTrainer.pairs(self, word))),
+        "LastWindowMissed": lambda self, word: BaseTrainer.pairs(self, word)[:-1],
         "WindowsWrapAround": lambda self, word: [(word[here - 1], word[here]) for here in range(len(word))],
     },
     ends={
@@ -246,32 +246,40 @@ add_variants(
         "ErrorWhenPairsRunOut": lambda self, counts: False,
     },
     merge_count={
-        "OneMergeTooMany": lambda self, vocab_size, special: Trainer.merge_count(self, vocab_size, special) + 1,
-        "OneMergeTooFew": lambda self, vocab_size, special: max(0, Trainer.merge_count(self, vocab_size, special) - 1),
+        "OneMergeTooMany": lambda self, vocab_size, special: BaseTrainer.merge_count(self, vocab_size, special) + 1,
+        "OneMergeTooFew": lambda self, vocab_size, special: max(
+            0, BaseTrainer.merge_count(self, vocab_size, special) - 1
+        ),
         "SmallVocabAccepted": lambda self, vocab_size, special: max(0, vocab_size - 256 - len(special)),
         "SpecialTokensNotCounted": lambda self, vocab_size, special: (
-            Trainer.merge_count(self, vocab_size, special) + len(special)
+            BaseTrainer.merge_count(self, vocab_size, special) + len(special)
         ),
     },
     words={
         "DistinctWordsOnly": lambda self, text, special, pattern: (
-            [(word, 1) for word, _ in Trainer.words(self, text, special, pattern)]
+            [(word, 1) for word, _ in BaseTrainer.words(self, text, special, pattern)]
         ),
         "RareWordsIgnored": lambda self, text, special, pattern: (
-            [(word, times) for word, times in Trainer.words(self, text, special, pattern) if times > 1]
+            [(word, times) for word, times in BaseTrainer.words(self, text, special, pattern) if times > 1]
         ),
         "CountsInPlainObject": lambda self, text, special, pattern: (
-            [one for one in Trainer.words(self, text, special, pattern) if b"".join(one[0]).decode() not in INHERITED]
+            [
+                one
+                for one in BaseTrainer.words(self, text, special, pattern)
+                if b"".join(one[0]).decode() not in INHERITED
+            ]
         ),
     },
     count={
-        "CountsKeyedBySpace": lambda self, words: _split_at_first_space(Trainer.count(self, words)),
+        "CountsKeyedBySpace": lambda self, words: _split_at_first_space(BaseTrainer.count(self, words)),
         "CountsInShortIntegers": lambda self, words: Counter(
-            {pair: (times + 2**15) % 2**16 - 2**15 for pair, times in Trainer.count(self, words).items()}
+            {pair: (times + 2**15) % 2**16 - 2**15 for pair, times in BaseTrainer.count(self, words).items()}
         ),
     },
-    specials={
-        "RepeatedSpecialTokenCounted": lambda self, special_tokens: special_tokens,
+    run={
+        "RepeatedSpecialTokenCounted": lambda self, text, vocab_size, special_tokens, pattern: BaseTrainer.run(
+            self, text, vocab_size - len(special_tokens) + len(set(special_tokens)), special_tokens, pattern
+        ),
     },
 )
 

@@ -16,7 +16,7 @@ from bpe_conformance.fixtures import Model
 from bpe_conformance.fixtures.spec import Case, Spec, installed_spec
 from bpe_conformance.implementation.implementation import Implementation
 from bpe_conformance.known_bugs import known_bugs
-from bpe_conformance.known_bugs.correct import Trainer
+from bpe_conformance.known_bugs.bases import BaseTrainer
 from bpe_conformance.known_bugs.likely_bugs import diagnose, ranked
 from bpe_conformance.known_bugs.matrix import Matrix, read, text
 from bpe_conformance.outcome import (
@@ -348,7 +348,7 @@ def test_a_trainer_that_learns_other_pairs_takes_patterns_nevertheless(bug: str)
     assert "train-pattern:cl100k" in Implementation("x", target).capabilities
 
 
-class TiesByDictOrder(Trainer):
+class TiesByDictOrder(BaseTrainer):
     """Keeps its counts in a dict from merge to merge, and takes the first pair of the highest count."""
 
     def learn(self, words: Any, merge_count: int) -> list[Any]:
@@ -379,7 +379,7 @@ def test_a_trainer_whose_ties_follow_dict_order_may_declare_ties_open(
 
 
 def test_a_trainer_that_is_wrong_in_a_few_ties_is_not_advised_to_declare_them_open() -> None:
-    class ComparesFewBytes(Trainer):
+    class ComparesFewBytes(BaseTrainer):
         def choose(self, counts: Any, ids: Any) -> Any:
             most = max(counts.values())
             return max((pair for pair in counts if counts[pair] == most), key=lambda pair: [one[:2] for one in pair])
@@ -406,7 +406,7 @@ def test_a_wrong_trainer_is_named_whatever_it_declares(bug: str, conventions: di
     assert bug in [one.id for one in cause.bugs]
 
 
-class AcceptsAnySize(Trainer):
+class AcceptsAnySize(BaseTrainer):
     def merge_count(self, vocab_size: int, special: list[str]) -> int:
         return max(0, vocab_size - 256 - len(special))
 

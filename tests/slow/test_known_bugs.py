@@ -20,7 +20,7 @@ from bpe_conformance.fixtures.spec import FOLDER, Spec, installed_spec
 from bpe_conformance.fixtures.yaml_file import read_documents
 from bpe_conformance.implementation.implementation import Implementation
 from bpe_conformance.known_bugs import known_bugs, matrix, mutation_score
-from bpe_conformance.known_bugs.correct import Encoder, Trainer
+from bpe_conformance.known_bugs.bases import BaseEncoder, BaseTrainer
 from bpe_conformance.known_bugs.matrix import Matrix
 from bpe_conformance.outcome import TIMED_OUT, Fault, fingerprint
 
@@ -58,7 +58,7 @@ def test_every_known_bug_has_a_tokenizer_and_every_tokenizer_a_known_bug() -> No
         assert public == {bug.target for bug in BUGS if bug.section == section}
 
 
-@pytest.mark.parametrize("target", [Trainer, Encoder])
+@pytest.mark.parametrize("target", [BaseTrainer, BaseEncoder])
 def test_the_base_without_a_bug_passes_every_case(target: type, spec: Spec) -> None:
     implementation = Implementation("correct", target)
     failed = [
