@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import ClassVar
 
 import regex
@@ -99,7 +99,7 @@ def count_pairs(words: Iterable[Word]) -> Counter[Merge]:
     >>> count_pairs([(b"a", b"a", b"a")])
     Counter({(b'a', b'a'): 2})
     """
-    return Counter(pair for word in words for pair in pairwise(word))
+    return Counter(chain.from_iterable(map(pairwise, words)))
 
 
 def replace(word: Word, pair: Merge) -> Word:
@@ -230,14 +230,11 @@ class Training:
         return merges
 
     def count(self, words: Words) -> Counter[Merge]:
-        counts: dict[Merge, int] = {}
+        counts = count_pairs(word for word, _ in words)
         for word, count in words:
-            for pair in self.pairs(word):
-                counts[pair] = counts.get(pair, 0) + count
-        return Counter(counts)
-
-    def pairs(self, word: Word) -> list[Merge]:
-        return list(pairwise(word))
+            for pair in pairwise(word if count != 1 else ()):
+                counts[pair] += count - 1
+        return counts
 
     def ends(self, counts: Mapping[Merge, int]) -> bool:
         return not counts

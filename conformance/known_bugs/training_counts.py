@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from itertools import pairwise
 from typing import ClassVar
 
 from bpe_conformance.fixtures import Merge
@@ -14,14 +16,23 @@ from .bases import INHERITED, BaseTrainer, add_variants
 # Counting
 
 
-class RunsWithoutOverlap(BaseTrainer):
-    def pairs(self, word: Word) -> list[Merge]:
-        pairs: list[Merge] = []
-        here = 0
-        while here + 1 < len(word):
-            pairs.append((word[here], word[here + 1]))
-            here += 2 if word[here : here + 3] == (word[here],) * 3 else 1
-        return pairs
+def _counting(pairs_of: Callable[[Word], Iterable[Merge]]) -> Callable[[BaseTrainer, Words], Counter[Merge]]:
+    """Return a step `count` that finds these pairs in a word."""
+
+    def count(self: BaseTrainer, words: Words) -> Counter[Merge]:
+        counts = Counter[Merge]()
+        for word, times in words:
+            counts.update({pair: times * number for pair, number in Counter(pairs_of(word)).items()})
+        return counts
+
+    return count
+
+
+def _without_overlap(word: Word) -> Iterator[Merge]:
+    index = 0
+    while index + 1 < len(word):
+        yield word[index], word[index + 1]
+        index += 2 if word[index : index + 3] == (word[index],) * 3 else 1
 
 
 def _split_at_first_space(counts: Counter[Merge]) -> Counter[Merge]:
@@ -38,7 +49,7 @@ def _split_at_first_space(counts: Counter[Merge]) -> Counter[Merge]:
 
 class ReplaceFirstOnly(BaseTrainer):
     def replace(self, word: Word, pair: Merge) -> Word:
-        for here, window in enumerate(self.pairs(word)):
+        for here, window in enumerate(pairwise(word)):
             if window == pair:
                 return (*word[:here], pair[0] + pair[1], *word[here + 2 :])
         return word
@@ -55,7 +66,7 @@ class ReplaceFromRight(BaseTrainer):
 
 class ReplaceOverlapping(BaseTrainer):
     def replace(self, word: Word, pair: Merge) -> Word:
-        hits = [window == pair for window in self.pairs(word)]
+        hits = [window == pair for window in pairwise(word)]
         out: list[bytes] = []
         for here, token in enumerate(word):
             if hits[here : here + 1] == [True]:
@@ -112,15 +123,15 @@ class _CountsOnce(BaseTrainer):
 
     def correct(self, counts: Counter[Merge], old: Word, new: Word, pair: Merge, times: int) -> None:
         """Remove the pairs of the old word from the counts, and add those of the new one."""
-        for window in self.pairs(old):
+        for window in pairwise(old):
             counts[window] -= times
-        for window in self.pairs(new):
+        for window in pairwise(new):
             counts[window] += times
 
 
 class SeamsOfOldWord(_CountsOnce):
     def correct(self, counts: Counter[Merge], old: Word, new: Word, pair: Merge, times: int) -> None:
-        for here, window in enumerate(self.pairs(old)):
+        for here, window in enumerate(pairwise(old)):
             if window == pair:
                 for left in old[:here][-1:]:
                     counts.update({(left, pair[0]): -times, (left, pair[0] + pair[1]): times})
@@ -130,10 +141,10 @@ class SeamsOfOldWord(_CountsOnce):
 
 class RightNeighbourOfOldWord(_CountsOnce):
     def correct(self, counts: Counter[Merge], old: Word, new: Word, pair: Merge, times: int) -> None:
-        for window in self.pairs(old):
+        for window in pairwise(old):
             counts[window] -= times
         here = 0
-        for left, right in self.pairs(new):
+        for left, right in list(pairwise(new)):
             here += 2 if left == pair[0] + pair[1] else 1
             counts[left, old[here] if left == pair[0] + pair[1] else right] += times
 
@@ -141,7 +152,7 @@ class RightNeighbourOfOldWord(_CountsOnce):
 class OldPairOnTheRightKept(_CountsOnce):
     def correct(self, counts: Counter[Merge], old: Word, new: Word, pair: Merge, times: int) -> None:
         super().correct(counts, old, new, pair, times)
-        for window, right in zip(self.pairs(old), old[2:], strict=False):
+        for window, right in zip(list(pairwise(old)), old[2:], strict=False):
             if window == pair:
                 counts[pair[1], right] += times
 
@@ -149,7 +160,7 @@ class OldPairOnTheRightKept(_CountsOnce):
 class OldPairOnTheLeftKept(_CountsOnce):
     def correct(self, counts: Counter[Merge], old: Word, new: Word, pair: Merge, times: int) -> None:
         super().correct(counts, old, new, pair, times)
-        for left, window in zip(old, self.pairs(old)[1:], strict=False):
+        for left, window in zip(old, list(pairwise(old))[1:], strict=False):
             if window == pair:
                 counts[left, pair[0]] += times
 
@@ -158,25 +169,25 @@ class AdjacentNewPairsCountedTwice(_CountsOnce):
     def correct(self, counts: Counter[Merge], old: Word, new: Word, pair: Merge, times: int) -> None:
         super().correct(counts, old, new, pair, times)
         merged = pair[0] + pair[1]
-        counts[merged, merged] += times * self.pairs(new).count((merged, merged))
+        counts[merged, merged] += times * list(pairwise(new)).count((merged, merged))
 
 
 class NewPairsWithoutWeight(_CountsOnce):
     def correct(self, counts: Counter[Merge], old: Word, new: Word, pair: Merge, times: int) -> None:
-        for window in self.pairs(old):
+        for window in pairwise(old):
             counts[window] -= times
-        for window in self.pairs(new):
+        for window in pairwise(new):
             counts[window] += 1 if pair[0] + pair[1] in window else times
 
 
 class NewPairsForgotten(_CountsOnce):
     def correct(self, counts: Counter[Merge], old: Word, new: Word, pair: Merge, times: int) -> None:
-        counts.subtract(dict.fromkeys(self.pairs(old), times))
+        counts.subtract(dict.fromkeys(pairwise(old), times))
 
 
 class StaleHeapEntry(_CountsOnce):
     def correct(self, counts: Counter[Merge], old: Word, new: Word, pair: Merge, times: int) -> None:
-        for window in self.pairs(new):
+        for window in pairwise(new):
             if pair[0] + pair[1] in window:
                 counts[window] += times
 
@@ -236,11 +247,6 @@ class SizeWithoutMergesRefused(BaseTrainer):
 add_variants(
     __name__,
     BaseTrainer,
-    pairs={
-        "PairOncePerWord": lambda self, word: list(dict.fromkeys(BaseTrainer.pairs(self, word))),
-        "LastWindowMissed": lambda self, word: BaseTrainer.pairs(self, word)[:-1],
-        "WindowsWrapAround": lambda self, word: [(word[here - 1], word[here]) for here in range(len(word))],
-    },
     ends={
         "MinimumCountTwo": lambda self, counts: max(counts.values(), default=0) < 2,
         "ErrorWhenPairsRunOut": lambda self, counts: False,
@@ -271,6 +277,10 @@ add_variants(
         ),
     },
     count={
+        "RunsWithoutOverlap": _counting(_without_overlap),
+        "PairOncePerWord": _counting(lambda word: dict.fromkeys(pairwise(word))),
+        "LastWindowMissed": _counting(lambda word: pairwise(word[:-1])),
+        "WindowsWrapAround": _counting(lambda word: zip((*word[-1:], *word[:-1]), word, strict=True)),
         "CountsKeyedBySpace": lambda self, words: _split_at_first_space(BaseTrainer.count(self, words)),
         "CountsInShortIntegers": lambda self, words: Counter(
             {pair: (times + 2**15) % 2**16 - 2**15 for pair, times in BaseTrainer.count(self, words).items()}
