@@ -86,7 +86,7 @@ add_variants(
             word in disallowed for word in text.split()
         ),
         "DisallowedAmongFound": lambda self, text, disallowed, allowed: any(
-            special and one in disallowed for one, special in textbook.cut_special(text, self.special)
+            special and segment in disallowed for segment, special in textbook.cut_special(text, self.special)
         ),
         "AllowedBeatsDisallowed": lambda self, text, disallowed, allowed: any(
             token in text for token in disallowed if token not in allowed

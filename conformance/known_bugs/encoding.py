@@ -21,9 +21,8 @@ def _changed(change: Callable[[str], str]) -> Callable[[BaseEncoder, str], list[
     return lambda self, text: BaseEncoder.encode(self, change(text))
 
 
-def _join(word: Word, here: int) -> Word:
-    """Return the word with the tokens at `here` and after it joined."""
-    return (*word[:here], word[here] + word[here + 1], *word[here + 2 :])
+def _join(word: Word, index: int) -> Word:
+    return (*word[:index], word[index] + word[index + 1], *word[index + 2 :])
 
 
 # Atoms
@@ -68,12 +67,12 @@ class NoMergesRefused(BaseEncoder):
 
 class GreedyLeftToRight(BaseEncoder):
     def merge(self, word: Word) -> Word:
-        here = 0
-        while here + 1 < len(word):
-            if word[here : here + 2] in self.ranks:
-                word, here = _join(word, here), 0
+        index = 0
+        while index + 1 < len(word):
+            if word[index : index + 2] in self.ranks:
+                word, index = _join(word, index), 0
             else:
-                here += 1
+                index += 1
         return word
 
 
@@ -90,7 +89,6 @@ class LongestMatch(BaseEncoder):
 class FewestTokens(BaseEncoder):
     @cached_property
     def longest(self) -> int:
-        """The length of the longest token in bytes."""
         return max(map(len, self.ids))
 
     def merge(self, word: Word) -> Word:
@@ -131,42 +129,42 @@ class EachMergeOnce(BaseEncoder):
     def merge(self, word: Word) -> Word:
         last = -1
         while True:
-            places = [(self.ranks.get(pair, -1), here) for here, pair in enumerate(pairwise(word))]
-            later = [place for place in places if place[0] > last]
+            ranked = [(self.ranks.get(pair, -1), index) for index, pair in enumerate(pairwise(word))]
+            later = [(rank, index) for rank, index in ranked if rank > last]
             if not later:
                 return word
-            last, here = min(later)
-            word = _join(word, here)
+            last, index = min(later)
+            word = _join(word, index)
 
 
 class LastPairNotMerged(BaseEncoder):
     def merge(self, word: Word) -> Word:
-        while len(word) > 2 and (found := [(self.ranks[pair], pair) for pair in pairwise(word) if pair in self.ranks]):
-            word = textbook.replace(word, min(found)[1])
+        while len(word) > 2 and (pairs := [pair for pair in pairwise(word) if pair in self.ranks]):
+            word = textbook.replace(word, min(pairs, key=self.ranks.__getitem__))
         return word
 
 
 class RightmostOfEquals(BaseEncoder):
     def merge(self, word: Word) -> Word:
-        while places := {pair: here for here, pair in enumerate(pairwise(word)) if pair in self.ranks}:
-            word = _join(word, places[min(places, key=lambda pair: self.ranks[pair])])
+        while last := {pair: index for index, pair in enumerate(pairwise(word)) if pair in self.ranks}:
+            word = _join(word, last[min(last, key=self.ranks.__getitem__)])
         return word
 
 
 class OverlapsMerged(BaseEncoder):
     def merge(self, word: Word) -> Word:
-        while found := [pair for pair in pairwise(word) if pair in self.ranks]:
-            best = min(found, key=lambda pair: self.ranks[pair])
-            places = [here for here, pair in enumerate(pairwise(word)) if pair == best]
-            left = [here for here in range(len(word)) if here in places or here - 1 not in places]
-            word = tuple(best[0] + best[1] if here in places else word[here] for here in left)
+        while pairs := [pair for pair in pairwise(word) if pair in self.ranks]:
+            best = min(pairs, key=self.ranks.__getitem__)
+            starts = [index for index, pair in enumerate(pairwise(word)) if pair == best]
+            kept = [index for index in range(len(word)) if index in starts or index - 1 not in starts]
+            word = tuple(best[0] + best[1] if index in starts else word[index] for index in kept)
         return word
 
 
 class ReplacedAsText(BaseEncoder):
     def merge(self, word: Word) -> Word:
-        while found := [pair for pair in pairwise(word) if pair in self.ranks]:
-            best = min(found, key=lambda pair: self.ranks[pair])
+        while pairs := [pair for pair in pairwise(word) if pair in self.ranks]:
+            best = min(pairs, key=self.ranks.__getitem__)
             left, right = spell(best[0]), spell(best[1])
             text = " ".join(map(spell, word)).replace(f"{left} {right}", left + right)
             word = tuple(map(unspell, text.split(" ")))
@@ -180,31 +178,28 @@ class _Ranked(BaseEncoder):
     """Merges by the numbers that `rank` returns. It is correct."""
 
     def merge(self, word: Word) -> Word:
-        while found := [(rank, i) for i, pair in enumerate(pairwise(word)) if (rank := self.rank(*pair)) is not None]:
-            word = _join(word, min(found)[1])
+        while ranked := [(rank, i) for i, pair in enumerate(pairwise(word)) if (rank := self.rank(*pair)) is not None]:
+            word = _join(word, min(ranked)[1])
         return word
 
     def rank(self, left: bytes, right: bytes) -> int | None:
-        """Return the rank of a pair, or None if it is not a merge."""
         return self.ranks.get((left, right))
 
 
 class PackedPairKey(BaseEncoder):
     @cached_property
     def packed(self) -> dict[int, int]:
-        """The rank of each merge under the key of its pair."""
         return {self.pack(*pair): rank for pair, rank in self.ranks.items()}
 
     def pack(self, left: bytes, right: bytes) -> int:
-        """Return the key of a pair."""
         return self.ids[left] << 16 | self.ids[right]
 
     def merge(self, word: Word) -> Word:
-        while found := [
+        while ranked := [
             (self.packed[k], i) for i, p in enumerate(pairwise(word)) if (k := self.pack(*p)) in self.packed
         ]:
-            rank, here = min(found)
-            word = (*word[:here], b"".join(self.merges[rank]), *word[here + 2 :])
+            rank, index = min(ranked)
+            word = (*word[:index], b"".join(self.merges[rank]), *word[index + 2 :])
         return word
 
 
@@ -213,16 +208,15 @@ class RanksKeyedBySpace(BaseEncoder):
 
     @cached_property
     def joined(self) -> dict[bytes, int]:
-        """The rank of each merge under its parts, joined."""
         return {self.separator.join(pair): rank for pair, rank in self.ranks.items()}
 
     def merge(self, word: Word) -> Word:
-        while found := [
-            (self.joined[key], here)
-            for here, pair in enumerate(pairwise(word))
+        while ranked := [
+            (self.joined[key], index)
+            for index, pair in enumerate(pairwise(word))
             if (key := self.separator.join(pair)) in self.joined
         ]:
-            word = _join(word, min(found)[1])
+            word = _join(word, min(ranked)[1])
         return word
 
 
@@ -253,27 +247,27 @@ class _Heap(BaseEncoder):
     def merge(self, word: Word) -> Word:
         tokens = [*word, b""]
         before, after = list(range(-1, len(word))), [*range(1, len(word) + 1), len(word)]
-        heap = [(self.ranks[pair], here, pair) for here, pair in enumerate(pairwise(word)) if pair in self.ranks]
+        heap = [(self.ranks[pair], index, pair) for index, pair in enumerate(pairwise(word)) if pair in self.ranks]
         heapq.heapify(heap)
         swallowed = {len(word)}
         while heap:
-            _, here, pair = heapq.heappop(heap)
-            now = tokens[here], tokens[after[here]]
+            _, index, pair = heapq.heappop(heap)
+            now = tokens[index], tokens[after[index]]
             if now != pair and (self.checks or now not in self.ranks):
                 continue
-            swallowed.add(after[here])
-            tokens[here] = b"".join(now)
+            swallowed.add(after[index])
+            tokens[index] = b"".join(now)
             if self.clears:
-                tokens[after[here]] = b""
-            after[here] = after[after[here]]
+                tokens[after[index]] = b""
+            after[index] = after[after[index]]
             if self.relinks:
-                before[after[here]] = here
-            seams = [before[here]] * self.looks_left + [here] * self.looks_right
-            for place in seams:
-                new = tokens[place], tokens[after[place]]
-                if place >= 0 and new in self.ranks:
-                    heapq.heappush(heap, (self.ranks[new], place, new))
-        return tuple(token for place, token in enumerate(tokens) if place not in swallowed)
+                before[after[index]] = index
+            seams = [before[index]] * self.looks_left + [index] * self.looks_right
+            for index in seams:
+                new = tokens[index], tokens[after[index]]
+                if index >= 0 and new in self.ranks:
+                    heapq.heappush(heap, (self.ranks[new], index, new))
+        return tuple(token for index, token in enumerate(tokens) if index not in swallowed)
 
 
 class SwallowedNodesMergedAgain(_Heap):
@@ -289,7 +283,6 @@ class SwallowedNodesMergedAgain(_Heap):
 class IdsCounted(BaseEncoder):
     @cached_property
     def counted(self) -> dict[bytes, int]:
-        """The id of each token that is the result of a merge."""
         return {left + right: 256 + rank for (left, right), rank in self.ranks.items()}
 
     def encode_pre_token(self, pre_token: str) -> list[int]:
@@ -304,12 +297,11 @@ class IdsOfBytesAreValues(BaseEncoder):
 
 class IdsAreIndexes(BaseEncoder):
     @cached_property
-    def place(self) -> dict[int, int]:
-        """The index of each id."""
+    def positions(self) -> dict[int, int]:
         return {index: number for number, index in enumerate(sorted(self.vocab))}
 
     def encode_pre_token(self, pre_token: str) -> list[int]:
-        return [self.place[index] for index in super().encode_pre_token(pre_token)]
+        return [self.positions[index] for index in super().encode_pre_token(pre_token)]
 
 
 # Caches

@@ -90,7 +90,7 @@ class _OtherMap(BaseEncoder):
 
     @classmethod
     def bytes_of(cls, spelling: str) -> bytes:
-        return b"".join(cls.values().get(one) or one.encode("utf-8") for one in spelling)
+        return b"".join(cls.values().get(character) or character.encode("utf-8") for character in spelling)
 
     def save(self, folder: str) -> None:
         characters = self.characters()
@@ -151,9 +151,9 @@ add_variants(
         ],
     },
     loaded_entries={
-        "IdsByPlaceInFile": lambda cls, entries: [(spelling, place) for place, spelling in enumerate(entries)],
+        "IdsByPlaceInFile": lambda cls, entries: [(spelling, position) for position, spelling in enumerate(entries)],
         "IdsCloseUp": lambda cls, entries: (
-            [(spelling, place) for place, spelling in enumerate(sorted(entries, key=entries.__getitem__))]
+            [(spelling, position) for position, spelling in enumerate(sorted(entries, key=entries.__getitem__))]
         ),
     },
     bytes_of={

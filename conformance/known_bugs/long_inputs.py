@@ -35,19 +35,19 @@ class SixteenBitPositions(BaseEncoder):
         if len(word) <= 65_536:
             return super().merge(word)
         tokens = list(enumerate(word))
-        while found := [
-            (self.ranks[left, right], index & 0xFFFF, place)
-            for place, ((index, left), (_, right)) in enumerate(pairwise(tokens))
+        while ranked := [
+            (self.ranks[left, right], index & 0xFFFF, position)
+            for position, ((index, left), (_, right)) in enumerate(pairwise(tokens))
             if (left, right) in self.ranks
         ]:
-            lowest, joined = min(found)[0], set[int]()
-            for _, _, place in sorted(one for one in found if one[0] == lowest):
-                if not joined & {place - 1, place, place + 1}:
-                    joined.add(place)
+            lowest, joined = min(ranked)[0], set[int]()
+            for _, _, position in sorted(entry for entry in ranked if entry[0] == lowest):
+                if not joined & {position - 1, position, position + 1}:
+                    joined.add(position)
             tokens = [
-                (index, token + tokens[place + 1][1] if place in joined else token)
-                for place, (index, token) in enumerate(tokens)
-                if place - 1 not in joined
+                (index, token + tokens[position + 1][1] if position in joined else token)
+                for position, (index, token) in enumerate(tokens)
+                if position - 1 not in joined
             ]
         return tuple(token for _, token in tokens)
 

@@ -81,9 +81,9 @@ class SpecialsOneByOne(BaseEncoder):
         segments: Segments = [(text, False)] if text else []
         for token in filter(None, _longest_first(self.special)):
             segments = [
-                one
+                part
                 for segment, special in segments
-                for one in ([(segment, True)] if special else textbook.cut_special(segment, [token]))
+                for part in ([(segment, True)] if special else textbook.cut_special(segment, [token]))
             ]
         return segments
 
@@ -92,16 +92,16 @@ class SpecialsRescanned(BaseEncoder):
     def cut(self, text: str) -> Segments:
         parts = [text]
         for token in filter(None, _longest_first(self.special)):
-            parts = [one for part in parts for one in re.split(f"({re.escape(token)})", part)]
+            parts = [piece for part in parts for piece in re.split(f"({re.escape(token)})", part)]
         return [(part, part in self.special) for part in parts if part]
 
 
 class SpecialsFoundOnce(BaseEncoder):
     def cut(self, text: str) -> Segments:
         segments = textbook.cut_special(text, self.special)
-        found = next((place for place, (_, special) in enumerate(segments) if special), len(segments)) + 1
-        rest = "".join(segment for segment, _ in segments[found:])
-        return [*segments[:found], (rest, False)] if rest else segments[:found]
+        end = next((index for index, (_, special) in enumerate(segments) if special), len(segments)) + 1
+        rest = "".join(segment for segment, _ in segments[end:])
+        return [*segments[:end], (rest, False)] if rest else segments[:end]
 
 
 class SpecialsFoundAtStart(BaseEncoder):
@@ -188,8 +188,8 @@ class SpaceBeforeSpecialSwallowed(BaseEncoder):
     def cut(self, text: str) -> Segments:
         segments = super().cut(text)
         stripped = [
-            (segment if special or place + 1 == len(segments) else segment.rstrip(), special)
-            for place, (segment, special) in enumerate(segments)
+            (segment if special or position + 1 == len(segments) else segment.rstrip(), special)
+            for position, (segment, special) in enumerate(segments)
         ]
         return [(segment, special) for segment, special in stripped if segment]
 
@@ -197,8 +197,8 @@ class SpaceBeforeSpecialSwallowed(BaseEncoder):
 class SpaceBehindSpecialAdded(BaseEncoder):
     def cut(self, text: str) -> Segments:
         return [
-            (segment if special or not place or segment[0] == " " else " " + segment, special)
-            for place, (segment, special) in enumerate(super().cut(text))
+            (segment if special or not position or segment[0] == " " else " " + segment, special)
+            for position, (segment, special) in enumerate(super().cut(text))
         ]
 
 
@@ -225,13 +225,13 @@ class _Absent(BaseEncoder):
 class AbsentSpecialGetsLength(_Absent):
     def new_ids(self, listed: list[bytes]) -> list[tuple[bytes, int]]:
         absent = [token for token in dict.fromkeys(listed) if token not in self.ids]
-        return [(token, len(self.vocab) + place) for place, token in enumerate(absent)]
+        return [(token, len(self.vocab) + position) for position, token in enumerate(absent)]
 
 
 class RepeatedSpecialUsesUpId(_Absent):
     def new_ids(self, listed: list[bytes]) -> list[tuple[bytes, int]]:
         first = max(self.vocab) + 1
-        return [(token, first + place) for place, token in enumerate(listed) if token not in self.ids]
+        return [(token, first + position) for position, token in enumerate(listed) if token not in self.ids]
 
 
 class AbsentSpecialDropped(_Absent):
@@ -239,7 +239,7 @@ class AbsentSpecialDropped(_Absent):
         return []
 
     def cut(self, text: str) -> Segments:
-        return [(one, special) for one, special in super().cut(text) if not special or one.encode("utf-8") in self.ids]
+        return [(part, special) for part, special in super().cut(text) if not special or part.encode() in self.ids]
 
 
 class AbsentSpecialIsText(_Absent):

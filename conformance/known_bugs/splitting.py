@@ -109,7 +109,6 @@ class _Mistaken(BaseEncoder):
     """Splits as if each character were the one with which it is confused."""
 
     def mistaken(self, character: str) -> str:
-        """Return a character of the class to which this engine assigns `character`."""
         return character
 
     def split(self, segment: str) -> list[str]:
@@ -127,7 +126,7 @@ class WordsByRe(BaseEncoder):
 
 class PatternOverBytes(BaseEncoder):
     def encode_segment(self, segment: str) -> list[int]:
-        pieces = [found.group() for found in regex.finditer(self.pattern.encode("utf-8"), segment.encode("utf-8"))]
+        pieces = [match.group() for match in regex.finditer(self.pattern.encode("utf-8"), segment.encode("utf-8"))]
         return [self.ids[token] for piece in pieces for token in self.merge(tuple(bytes([byte]) for byte in piece))]
 
 

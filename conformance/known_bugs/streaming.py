@@ -19,7 +19,7 @@ class ChunksEncodedAlone(BaseEncoder):
 
 class LastPreTokenHeldBack(BaseEncoder):
     def ready(self, held: str) -> int:
-        pieces = [one for part, special in self.cut(held) for one in ([part] if special else self.split(part))]
+        pieces = [piece for part, special in self.cut(held) for piece in ([part] if special else self.split(part))]
         return len(held) - len(pieces[-1]) if pieces else 0
 
 
@@ -72,7 +72,7 @@ class OnlyFirstSpecialAwaited(BaseEncoder):
         begun = [at for at in range(len(held)) if self.special and self.special[0].startswith(held[at:])]
         ready = here = 0
         for part, special in self.cut(held):
-            cuts = [0] if special else [0, *(found.start() for found in re.finditer(r"(?<=\S)(?= \S)", part))]
+            cuts = [0] if special else [0, *(match.start() for match in re.finditer(r"(?<=\S)(?= \S)", part))]
             ready = max(here + at for at in cuts if here + at <= min(begun, default=len(held)))
             here += len(part)
         return ready
@@ -144,7 +144,7 @@ add_variants(
         "LastCharactersHeldBack": lambda self, held: max(0, len(held) - 32),
         "BufferEncodedWhenFull": lambda self, held: len(held) if len(held) >= 64 else 0,
         "SpecialsCutAtSpaces": lambda self, held: max(
-            (found.start() for found in re.finditer(r"(?<=\S)(?= \S)", held)), default=0
+            (match.start() for match in re.finditer(r"(?<=\S)(?= \S)", held)), default=0
         ),
     },
     encode_iterable={

@@ -37,11 +37,11 @@ def _without_overlap(word: Word) -> Iterator[Merge]:
 
 def _split_at_first_space(counts: Counter[Merge]) -> Counter[Merge]:
     """Return the counts of the pairs as they are after their parts were joined with a space."""
-    found: Counter[Merge] = Counter()
+    split = Counter[Merge]()
     for pair, count in counts.items():
         left, _, right = b" ".join(pair).partition(b" ")
-        found[left, right] += count
-    return found
+        split[left, right] += count
+    return split
 
 
 # Replacing
@@ -49,18 +49,18 @@ def _split_at_first_space(counts: Counter[Merge]) -> Counter[Merge]:
 
 class ReplaceFirstOnly(BaseTrainer):
     def replace(self, word: Word, pair: Merge) -> Word:
-        for here, window in enumerate(pairwise(word)):
+        for index, window in enumerate(pairwise(word)):
             if window == pair:
-                return (*word[:here], pair[0] + pair[1], *word[here + 2 :])
+                return (*word[:index], pair[0] + pair[1], *word[index + 2 :])
         return word
 
 
 class ReplaceFromRight(BaseTrainer):
     def replace(self, word: Word, pair: Merge) -> Word:
         out = list(word)
-        for here in reversed(range(len(word) - 1)):
-            if tuple(out[here : here + 2]) == pair:
-                out[here : here + 2] = [pair[0] + pair[1]]
+        for index in reversed(range(len(word) - 1)):
+            if tuple(out[index : index + 2]) == pair:
+                out[index : index + 2] = [pair[0] + pair[1]]
         return tuple(out)
 
 
@@ -68,10 +68,10 @@ class ReplaceOverlapping(BaseTrainer):
     def replace(self, word: Word, pair: Merge) -> Word:
         hits = [window == pair for window in pairwise(word)]
         out: list[bytes] = []
-        for here, token in enumerate(word):
-            if hits[here : here + 1] == [True]:
+        for index, token in enumerate(word):
+            if hits[index : index + 1] == [True]:
                 out.append(pair[0] + pair[1])
-            elif here == 0 or not hits[here - 1]:
+            elif index == 0 or not hits[index - 1]:
                 out.append(token)
         return tuple(out)
 
@@ -79,12 +79,12 @@ class ReplaceOverlapping(BaseTrainer):
 class ReplaceSkipsNext(BaseTrainer):
     def replace(self, word: Word, pair: Merge) -> Word:
         out = list(word)
-        here = 0
-        while here + 1 < len(out):
-            if (out[here], out[here + 1]) == pair:
-                out[here : here + 2] = [pair[0] + pair[1]]
-                here += 1
-            here += 1
+        index = 0
+        while index + 1 < len(out):
+            if (out[index], out[index + 1]) == pair:
+                out[index : index + 2] = [pair[0] + pair[1]]
+                index += 1
+            index += 1
         return tuple(out)
 
 
@@ -113,11 +113,11 @@ class _CountsOnce(BaseTrainer):
             in_order = dict.fromkeys((*self.count(words), *counts))  # of first occurrence, for first-seen
             merges.append(self.choose({pair: counts[pair] for pair in in_order if pair in counts}, ids))
             ids.setdefault(merges[-1][0] + merges[-1][1], len(ids))
-            for place, (old, times) in enumerate(words):
+            for index, (old, times) in enumerate(words):
                 new = self.replace(old, merges[-1])
                 if new != old:
                     self.correct(counts, old, new, merges[-1], times)
-                    words[place] = new, times
+                    words[index] = new, times
             del counts[merges[-1]]
         return merges
 
@@ -131,11 +131,11 @@ class _CountsOnce(BaseTrainer):
 
 class SeamsOfOldWord(_CountsOnce):
     def correct(self, counts: Counter[Merge], old: Word, new: Word, pair: Merge, times: int) -> None:
-        for here, window in enumerate(pairwise(old)):
+        for index, window in enumerate(pairwise(old)):
             if window == pair:
-                for left in old[:here][-1:]:
+                for left in old[:index][-1:]:
                     counts.update({(left, pair[0]): -times, (left, pair[0] + pair[1]): times})
-                for right in old[here + 2 :][:1]:
+                for right in old[index + 2 :][:1]:
                     counts.update({(pair[1], right): -times, (pair[0] + pair[1], right): times})
 
 
@@ -143,16 +143,16 @@ class RightNeighbourOfOldWord(_CountsOnce):
     def correct(self, counts: Counter[Merge], old: Word, new: Word, pair: Merge, times: int) -> None:
         for window in pairwise(old):
             counts[window] -= times
-        here = 0
-        for left, right in list(pairwise(new)):
-            here += 2 if left == pair[0] + pair[1] else 1
-            counts[left, old[here] if left == pair[0] + pair[1] else right] += times
+        index = 0
+        for left, right in pairwise(new):
+            index += 2 if left == pair[0] + pair[1] else 1
+            counts[left, old[index] if left == pair[0] + pair[1] else right] += times
 
 
 class OldPairOnTheRightKept(_CountsOnce):
     def correct(self, counts: Counter[Merge], old: Word, new: Word, pair: Merge, times: int) -> None:
         super().correct(counts, old, new, pair, times)
-        for window, right in zip(list(pairwise(old)), old[2:], strict=False):
+        for window, right in zip(pairwise(old), old[2:], strict=False):
             if window == pair:
                 counts[pair[1], right] += times
 
@@ -270,9 +270,9 @@ add_variants(
         ),
         "CountsInPlainObject": lambda self, text, special, pattern: (
             [
-                one
-                for one in BaseTrainer.words(self, text, special, pattern)
-                if b"".join(one[0]).decode() not in INHERITED
+                (word, times)
+                for word, times in BaseTrainer.words(self, text, special, pattern)
+                if b"".join(word).decode() not in INHERITED
             ]
         ),
     },

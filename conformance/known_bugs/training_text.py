@@ -46,8 +46,8 @@ class ChunksOfFixedSize(BaseTrainer):
 
 class ChunksAtSpecialTokens(BaseTrainer):
     def cut(self, text: str, special: list[str]) -> list[str]:
-        found = [text.find(special[0], len(text) * part // 4) for part in range(1, 4)] if special else []
-        starts = sorted({0, *(start for start in found if start > 0)})
+        cuts = [text.find(special[0], len(text) * part // 4) for part in range(1, 4)] if special else []
+        starts = sorted({0, *(start for start in cuts if start > 0)})
         chunks = [text[start:end] for start, end in pairwise([*starts, len(text)])]
         return [segment for chunk in chunks for segment in BaseTrainer.cut(self, chunk, special)]
 
@@ -58,7 +58,7 @@ class ChunksAtSpecialTokens(BaseTrainer):
 class SpecialTokenTwice(BaseTrainer):
     def build_vocab(self, merges: list[Merge], special: list[str]) -> dict[int, bytes]:
         vocab = super().build_vocab(merges, special)
-        return vocab | {len(vocab) + place: token.encode("utf-8") for place, token in enumerate(special)}
+        return vocab | {len(vocab) + index: token.encode("utf-8") for index, token in enumerate(special)}
 
 
 class BytesOfTheTextOnly(BaseTrainer):
@@ -106,7 +106,7 @@ add_variants(
     split={
         "NoPreTokens": lambda self, segment, pattern: [segment],
         "UnderscoresLost": lambda self, segment, pattern: (
-            [part for one in textbook.split(segment, pattern) if (part := one.replace("_", ""))]
+            [rest for word in textbook.split(segment, pattern) if (rest := word.replace("_", ""))]
         ),
         "SplitAtWhiteSpace": lambda self, segment, pattern: segment.split(),
         "LineByLine": lambda self, segment, pattern: (
