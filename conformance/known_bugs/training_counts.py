@@ -22,7 +22,8 @@ def _counting(pairs_of: Callable[[Word], Iterable[Merge]]) -> Callable[[BaseTrai
     def count(self: BaseTrainer, words: Words) -> Counter[Merge]:
         counts = Counter[Merge]()
         for word, times in words:
-            counts.update({pair: times * number for pair, number in Counter(pairs_of(word)).items()})
+            for pair in pairs_of(word):
+                counts[pair] += times
         return counts
 
     return count
