@@ -215,7 +215,7 @@ class Training:
     def learn(self, words: Words, merge_count: int) -> list[Merge]:
         """Count, choose, replace, and repeat."""
         special = {token.encode("utf-8"): index - len(self.special) for index, token in enumerate(self.special)}
-        without_entry = special if self.train_special == "text" else {}
+        without_entry = special if self.train_special == "text" else {}  # a merge can create them
         ids = special | byte_ids(self.byte_order)
         merges: list[Merge] = []
         while merge_count > 0:
