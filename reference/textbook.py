@@ -327,9 +327,7 @@ class Encoding:
             if token.encode("utf-8") not in known:
                 self.vocab[max(self.vocab) + 1] = token.encode("utf-8")
         self.ids = {token: index for index, token in reversed(self.vocab.items())}
-        self.ranks: dict[Merge, int] = {}
-        for rank, pair in enumerate(self.merges):
-            self.ranks.setdefault(pair, rank)
+        self.ranks = {pair: rank for rank, pair in reversed([*enumerate(self.merges)])}
         special_bytes = {token.encode("utf-8") for token in self.special}
         self.byte_ranks = {token: index for token, index in self.ids.items() if token not in special_bytes}
 

@@ -36,6 +36,7 @@ class BaseTrainer(textbook.Training):
     def __init__(self) -> None:
         declared = {**DEFAULTS, **self.conventions}
         super().__init__(declared["tie_break"], declared["byte_order"], declared["train_special"])
+        self.id_layout = declared["id_layout"]
 
     @classmethod
     def train(cls, text: str, vocab_size: int, special_tokens: list[str], pattern: str | None = None) -> BaseTrainer:
@@ -45,9 +46,7 @@ class BaseTrainer(textbook.Training):
         return trained
 
     def build_vocab(self, merges: list[Merge], special: list[str]) -> dict[int, bytes]:
-        return textbook.build_vocab(
-            merges, special, self.byte_order, self.conventions.get("id_layout", "bytes-specials-merges")
-        )
+        return textbook.build_vocab(merges, special, self.byte_order, self.id_layout)
 
 
 class BaseEncoder(textbook.Encoding):
