@@ -15,7 +15,7 @@ from ..implementation.implementation import Implementation
 from ..operations import Train
 from ..spec import Case
 from . import KnownBug, known_bugs
-from .correct import Trainer
+from .bases import BaseTrainer
 from .matrix import Matrix
 
 FEW = 8
@@ -30,7 +30,7 @@ def target(bug: KnownBug, declared: Mapping[str, str]) -> type:
     A bug in the choice between equal counts keeps its own rule.
     """
     training = _of_training(declared)
-    if not training or not issubclass(bug.target, Trainer):
+    if not training or not issubclass(bug.target, BaseTrainer):
         return bug.target
     return type(bug.target.__name__, (bug.target,), {"conventions": training})
 
@@ -49,7 +49,9 @@ def with_trainings(
     if not _of_training(declared):
         return published
     trainings = {case.id: case for case in tested if isinstance(case.operation, Train)}
-    trainers = {bug.id: bug for bug in known_bugs() if bug.id in published.answers and issubclass(bug.target, Trainer)}
+    trainers = {
+        bug.id: bug for bug in known_bugs() if bug.id in published.answers and issubclass(bug.target, BaseTrainer)
+    }
     alike: dict[str, int] = {}
     for name, bug in trainers.items():
         failing = [trainings[case] for case in published.answers[name] if case in trainings and case in answers]

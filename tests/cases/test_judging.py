@@ -131,7 +131,7 @@ SIZE = case("train", None, {"train": {**LOW["train"], "vocab_size": 255}}, {"err
         (ENCODE, like(encode=lambda self, text: None if text == "abc" else [])),
         (ENCODE, like(encode=fails)),
         (ENCODE, like(encode=exits)),
-        (ENCODE, like(Right, _merge=Greedy._merge)),
+        (ENCODE, like(Right, merge=Greedy.merge)),
         (ENCODE_SPECIAL, like(encode=lambda self, text: textbook.Tokenizer(self.vocab, self.merges).encode(text))),
         (DECODE, like(decode=lambda self, ids: "€")),
         (DECODE, like(decode=lambda self, ids: b"x" if len(ids) > 1 else "")),

@@ -15,7 +15,7 @@ from bpe_conformance.cases.judging import is_correct_up_to_ties, judge
 from bpe_conformance.fixtures import Model
 from bpe_conformance.implementation.implementation import Implementation
 from bpe_conformance.known_bugs import known_bugs
-from bpe_conformance.known_bugs.correct import Trainer
+from bpe_conformance.known_bugs.bases import BaseTrainer
 from bpe_conformance.known_bugs.likely_bugs import diagnose, ranked
 from bpe_conformance.known_bugs.matrix import Matrix, read, text
 from bpe_conformance.operations import Batch, Encode, Question, Stream, Train
@@ -346,7 +346,7 @@ def test_a_trainer_that_learns_other_pairs_takes_patterns_nevertheless(bug: str)
     assert "train-pattern:cl100k" in Implementation("x", target).capabilities
 
 
-class TiesByDictOrder(Trainer):
+class TiesByDictOrder(BaseTrainer):
     """Keeps its counts in a dict from merge to merge, and takes the first pair of the highest count."""
 
     def learn(self, words: Any, merge_count: int) -> list[Any]:
@@ -377,7 +377,7 @@ def test_a_trainer_whose_ties_follow_dict_order_may_declare_ties_open(
 
 
 def test_a_trainer_that_is_wrong_in_a_few_ties_is_not_advised_to_declare_them_open() -> None:
-    class ComparesFewBytes(Trainer):
+    class ComparesFewBytes(BaseTrainer):
         def choose(self, counts: Any, ids: Any) -> Any:
             most = max(counts.values())
             return max((pair for pair in counts if counts[pair] == most), key=lambda pair: [one[:2] for one in pair])
@@ -404,7 +404,7 @@ def test_a_wrong_trainer_is_named_whatever_it_declares(bug: str, conventions: di
     assert bug in [one.id for one in cause.bugs]
 
 
-class AcceptsAnySize(Trainer):
+class AcceptsAnySize(BaseTrainer):
     def merge_count(self, vocab_size: int, special: list[str]) -> int:
         return max(0, vocab_size - 256 - len(special))
 
@@ -446,7 +446,7 @@ AAAA = Model({**{byte: bytes([byte]) for byte in range(256)}, 256: b"aa", 257: b
         (Mismatch(Question(Encode("aaaa"), AAAA), Expectation((Ids((256, 256)),)), Ids((97, 257))), False),
         (
             Mismatch(
-                Question(Stream(tuple(["x", "aaaa"])), AAAA, "after other texts"),
+                Question(Stream(("x", "aaaa")), AAAA, "after other texts"),
                 Expectation((Ids((120, 256, 256)),)),
                 Ids((0,)),
                 depends_on=Dependence("undisturbed"),
@@ -455,7 +455,7 @@ AAAA = Model({**{byte: bytes([byte]) for byte in range(256)}, 256: b"aa", 257: b
         ),
         (
             Mismatch(
-                Question(Batch(tuple(["aaaa"])), AAAA),
+                Question(Batch(("aaaa",)), AAAA),
                 Expectation((Ids((256, 256)),)),
                 Ids((0,)),
                 depends_on=Dependence("encode", "aaaa"),
@@ -464,7 +464,7 @@ AAAA = Model({**{byte: bytes([byte]) for byte in range(256)}, 256: b"aa", 257: b
         ),
         (
             Mismatch(
-                Question(Batch(tuple(["aa"])), AAAA),
+                Question(Batch(("aa",)), AAAA),
                 Expectation((Ids((256,)),)),
                 Ids((0,)),
                 depends_on=Dependence("encode", "aa"),

@@ -33,10 +33,10 @@ MODEL = read_model({"merges": [["a", "b"]]})
 class Greedy(Whole):
     """Merges the leftmost pair that can be merged."""
 
-    def _merge(self, word: tuple[bytes, ...]) -> tuple[bytes, ...]:
+    def merge(self, word: tuple[bytes, ...]) -> tuple[bytes, ...]:
         here = 0
         while here + 1 < len(word):
-            if word[here : here + 2] in self._ranks:
+            if word[here : here + 2] in self.ranks:
                 word = (*word[:here], word[here] + word[here + 1], *word[here + 2 :])
                 here = 0
             else:

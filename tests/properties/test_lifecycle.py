@@ -77,7 +77,7 @@ class KeepsOneListForASpecialToken(Whole):
     def encode(self, text: str, *arguments: Any, **keywords: Any) -> list[int]:
         ids = super().encode(text, *arguments, **keywords)
         cache: dict[str, list[int]] = self.__dict__.setdefault("_cache", {})
-        return cache.setdefault(text, ids) if text in self._special else ids
+        return cache.setdefault(text, ids) if text in self.special else ids
 
 
 class RepeatsOneEmptyRow(Whole):
@@ -160,7 +160,7 @@ class TrainedIsReversed(Whole):
     @classmethod
     def train(cls, text: str, vocab_size: int, special_tokens: Any, pattern: str | None = None) -> Any:
         trained: Any = super().train(text, vocab_size, special_tokens, pattern)
-        trained._ranks = {}
+        trained.ranks = {}
         trained.encode = lambda text: [*text.encode()]
         return trained
 
@@ -184,7 +184,7 @@ class NeverReplacesFiles(Whole):
     def save(self, folder: str) -> None:
         elsewhere = Path(folder, "new")
         elsewhere.mkdir()
-        Tokenizer(self.vocab, self.merges, self._special).save(elsewhere)
+        Tokenizer(self.vocab, self.merges, self.special).save(elsewhere)
         for file in elsewhere.iterdir():
             if not Path(folder, file.name).exists():
                 shutil.copy(file, folder)

@@ -140,7 +140,7 @@ def test_encoder_that_ignores_entries_is_not_blamed_for_its_files() -> None:
 
         def encode(self, text: str, **keywords: Any) -> list[int]:
             first = 256 + len(self.merges)
-            ids = {token.encode(): first + place for place, token in enumerate(self._special)}
+            ids = {token.encode(): first + place for place, token in enumerate(self.special)}
             return [ids.get(self.vocab[index], index) for index in super().encode(text, **keywords)]
 
     broken = found("law-saved-numbers", Numbers)
@@ -307,11 +307,11 @@ class SpecialsInListOrder(wrong.Whole):
         return made
 
     def encode(self, text: str, **keywords: Any) -> list[int]:
-        listed = "|".join(map(re.escape, self._special)) or "(?!)"
+        listed = "|".join(map(re.escape, self.special)) or "(?!)"
         first, *segments = re.split(listed, text)
         ids = super().encode(first)
         for special, segment in zip(re.findall(listed, text), segments, strict=True):
-            ids += [self._ids[special.encode()], *super().encode(segment)]
+            ids += [self.ids[special.encode()], *super().encode(segment)]
         return ids
 
 

@@ -13,7 +13,7 @@ from bpe_conformance.cases import dependence
 from bpe_conformance.cases.judging import judge, skip_reason
 from bpe_conformance.fixtures import Merge
 from bpe_conformance.implementation.implementation import Implementation
-from bpe_conformance.known_bugs.correct import Encoder
+from bpe_conformance.known_bugs.bases import BaseEncoder
 from bpe_conformance.operations import CLASSES, Question
 from bpe_conformance.outcome import Dependence, Expectation, Mismatch, Outcome, State, verdicts
 from bpe_conformance.reference import textbook
@@ -47,7 +47,7 @@ def failing_classes(target: type) -> set[str]:
     return {one.name for one in verdicts(found) if one.word != "pass"}
 
 
-class Whole(Encoder):
+class Whole(BaseEncoder):
     """A correct tokenizer with every method."""
 
     train = textbook.Tokenizer.train
@@ -173,9 +173,9 @@ def test_a_property_with_a_wrong_control_counts_where_nothing_else_fails(project
 
 
 EIGHT_BITS = """
-from bpe_conformance.known_bugs.correct import Trainer
+from bpe_conformance.known_bugs.bases import BaseTrainer
 
-class Counts(Trainer):
+class Counts(BaseTrainer):
     def words(self, text, special, pattern):
         return [(word, count & 0xFF) for word, count in super().words(text, special, pattern)]
 """

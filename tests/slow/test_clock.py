@@ -30,10 +30,10 @@ class LeftToRight(textbook.Tokenizer):
             time.sleep(self.seconds)
         return super().encode(text)
 
-    def _merge(self, word: textbook.Word) -> textbook.Word:
+    def merge(self, word: textbook.Word) -> textbook.Word:
         for index in range(len(word) - 1):
-            if word[index : index + 2] in self._ranks:
-                return self._merge((*word[:index], word[index] + word[index + 1], *word[index + 2 :]))
+            if word[index : index + 2] in self.ranks:
+                return self.merge((*word[:index], word[index] + word[index + 1], *word[index + 2 :]))
         return word
 
 

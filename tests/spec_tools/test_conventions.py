@@ -346,9 +346,9 @@ def test_without_special_tokens_the_layout_is_undetermined():
 
 def test_unknown_lookup_is_reported():
     class Whole(Tokenizer):
-        def _merge(self, word):
+        def merge(self, word):
             whole = b"".join(word)
-            return (whole,) if whole in self._ids else super()._merge(word)
+            return (whole,) if whole in self.ids else super().merge(word)
 
     report = report_of(Whole)
     assert report.findings[3].broken
