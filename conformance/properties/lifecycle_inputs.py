@@ -16,8 +16,8 @@ from bpe_conformance.fixtures import PATTERNS, Model, gpt2_files, read_model
 from ..implementation.implementation import Implementation
 from ..implementation.proxy import TokenizerProxy
 from ..implementation.scratch import scratch_folder
-from ..operations import OPERATIONS, Train
-from .asking import load, train
+from ..operations import OPERATIONS
+from .asking import load, posed, train
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,9 @@ class Origin:
         """Make a tokenizer in this way."""
         if self.training is None and self.made == "built":
             return implementation.build(self.model)
-        made = None if self.training is None else train(implementation, Train(**self.training))[1]
+        made = (
+            None if self.training is None else train(implementation, posed("train", None, self.training).operation)[1]
+        )
         if self.made == "trained":
             assert made is not None
             return made

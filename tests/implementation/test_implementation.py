@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from helpers.plugin_adapters import DecodeOnly, EncodeOnly, Right, TrainOnly, Unclaimed, make
 
-from bpe_conformance.cases import judging, skipping
+from bpe_conformance.cases import judging
 from bpe_conformance.fixtures import gpt2_model, read_model
 from bpe_conformance.fixtures.answers import MalformedAnswer, rebuild_ids, rebuild_merges, rebuild_vocab
 from bpe_conformance.implementation.calls import CallFailed, Malformed, Raised, TimedOut
@@ -552,7 +552,7 @@ def test_missing_special_tokens_leave_the_rest_tested() -> None:
         "train-special-longest": "special tokens in train",
         "merge-priority-beats-leftmost": None,
     }
-    assert {name: skipping.skip_reason(cases[name], implementation) for name in wanted} == wanted
+    assert {name: judging.skip_reason(cases[name], implementation) for name in wanted} == wanted
     assert judging.judge(cases["train-run-of-three-counts-two"], implementation) is None
 
     class Wrong(Plain):

@@ -414,7 +414,7 @@ def test_a_trainer_that_accepts_too_small_a_size_gets_no_advice_to_declare_ties_
     for case in _about("TRAIN-SIZE-3"):
         mismatch = judge(case, implementation)
         assert mismatch is not None
-        assert is_correct_up_to_ties(case, mismatch, implementation.conventions) is False
+        assert is_correct_up_to_ties(mismatch, case.clause.id, implementation.conventions) is False
 
 
 def test_a_trainer_that_counts_incorrectly_gets_no_advice_to_declare_ties_open() -> None:

@@ -183,7 +183,7 @@ def test_no_property_calls_the_implementation_without_containing_errors(every: i
 def test_a_changed_argument_is_reported_for_the_call_that_changes_it(target: Any, operation: str, changed: str) -> None:
     broken = found("law-arguments", target, Effort())
     assert broken is not None
-    assert broken.mismatch.asked.operation == operation
+    assert broken.mismatch.asked.operation.name == operation
     assert broken.mismatch.answer == Changed((f"the caller's {changed} changed",))
 
 

@@ -544,4 +544,4 @@ def test_the_large_table_has_more_merges_than_16_bits_count() -> None:
     assert len(model.merges) == 66_056
     assert model.well_formed
     question, right = next(scale._large_tables(Implementation("x", Tokenizer), Effort())).pose(len(model.merges))
-    assert right == Ids(tuple(Tokenizer(model.vocab, model.merges).encode(question.input["text"])))
+    assert right == Ids(tuple(Tokenizer(model.vocab, model.merges).encode(question.operation.text)))

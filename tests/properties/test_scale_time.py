@@ -23,7 +23,7 @@ def test_a_slow_tokenizer_passes_with_a_note(monkeypatch: pytest.MonkeyPatch) ->
     ask = scale._timed
 
     def slow(implementation: Implementation, question: Question, instance: Any) -> tuple[Any, float, float]:
-        seconds = len(question.input["text"]) ** 2 * 1e-6
+        seconds = len(question.operation.text) ** 2 * 1e-6
         return ask(implementation, question)[0], seconds, seconds
 
     monkeypatch.setattr(scale, "_timed", slow)
@@ -53,7 +53,7 @@ def test_a_time_out_fails_if_a_cube_of_the_size_fits_in_the_limit(
     ask = scale._timed
 
     def timed(implementation: Implementation, question: Question, instance: Any) -> tuple[Any, float, float]:
-        if len(question.input["text"]) > 2_000:
+        if len(question.operation.text) > 2_000:
             return Fault(TIMED_OUT, ""), 6 * limit, 6 * limit
         return ask(implementation, question, instance)[0], 0.05, waited
 
@@ -81,7 +81,7 @@ def test_the_time_for_a_size_is_predicted_from_smaller_sizes(
 @pytest.mark.parametrize(("power", "passes"), [(1.0, True), (1.4, True), (2.0, False)])
 def test_growth_of_time_is_measured(monkeypatch: pytest.MonkeyPatch, power: float, passes: bool) -> None:
     def timed(implementation: Implementation, question: Question) -> tuple[Any, float, float]:
-        seconds = (len(question.input["text"]) / 1_000) ** power
+        seconds = (len(question.operation.text) / 1_000) ** power
         return Ids(()), seconds, seconds
 
     monkeypatch.setattr(scale, "_timed", timed)
