@@ -1,1 +1,1 @@
-"""Reads and writes the files and tokenizers of other tools: CS336, GPT-2, Hugging Face, tiktoken."""
+"""Reads and writes the files and tokenizers of other tools: GPT-2, Hugging Face, tiktoken."""
