@@ -21,7 +21,7 @@ import numpy as np
 from bpe_conformance.fixtures.saving import AnyPath
 
 from .chunks import FileChunk, FileState
-from .formats.files import one_line_errors, replacing
+from .formats import one_line_errors, replacing
 
 INDEX = "index.jsonl"
 FIELDS = ("source", "start", "end", "size", "modified", "ids")

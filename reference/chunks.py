@@ -17,8 +17,10 @@ from typing import BinaryIO, NamedTuple
 
 import regex
 
+from bpe_conformance.fixtures.saving import AnyPath
+
 from . import fences
-from .formats.files import one_line_errors
+from .formats import one_line_errors
 from .special_tokens import SpecialTokens
 
 CHUNK_SIZE = 1 << 25
@@ -149,6 +151,15 @@ def _snap(start: int, end: int, chunks: int, find_next: Callable[[int], int]) ->
 # Chunks
 
 
+def is_url(source: AnyPath) -> bool:
+    """Return whether `source` is a URL: a string with `://`.
+
+    >>> is_url("s3://bucket/a.txt"), is_url("a.txt"), is_url(Path("s3://bucket/a.txt"))
+    (True, False, False)
+    """
+    return isinstance(source, str) and "://" in source
+
+
 class FileState(NamedTuple):
     """Identifies a version of a file by its size in bytes, modification time and inode number."""
 
@@ -163,7 +174,7 @@ class FileState(NamedTuple):
 
 
 class FileChunk(NamedTuple):
-    """A part of a file, in bytes, and the state of the file when it was cut. The path is absolute."""
+    """A part of a file, in bytes, and the state of the file when it was cut. The path is absolute, or a URL."""
 
     path: str
     start: int

@@ -11,10 +11,9 @@ from functools import lru_cache, partial
 from typing import TypeAlias
 
 from .chunks import CHUNK_SIZE, Cuts, FileChunk, FileState, check_unchanged
-from .dispatch import ARRAYS_FROM
+from .dispatch import ARRAYS_FROM, Progress, silent
 from .fences import has_fence
 from .patterns import pre_tokenize, resolve
-from .progress import Progress, silent
 from .special_tokens import SpecialTokens
 from .workers import batches, in_order, in_processes, worker_count
 
@@ -68,7 +67,7 @@ def count_pre_tokens(
     count = partial(count_job, special_tokens=tokens, pattern=pattern)
     jobs, total = _plan(source, Cuts.of(width, tokens, compiled))
     files: dict[str, FileState] = {}
-    jobs = _noted(jobs, files)
+    jobs = _remembering(jobs, files)
     if executor is not None:
         results = in_order(executor, count, jobs, 4 * width)
     elif width > 1:
@@ -87,8 +86,8 @@ def count_pre_tokens(
     return counts
 
 
-def _noted(jobs: Iterable[Job], files: dict[str, FileState]) -> Iterator[Job]:
-    """Yield the jobs, and put the state with which each file was planned into `files`."""
+def _remembering(jobs: Iterable[Job], files: dict[str, FileState]) -> Iterator[Job]:
+    """Yield the jobs, and put the state in which each file was when it was cut into `files`."""
     for job in jobs:
         files.update((part.path, part.file) for part in job if isinstance(part, FileChunk))
         yield job
@@ -154,11 +153,11 @@ def _size(document: str | FileChunk) -> int:
 
 
 def _documents(items: Iterable[str | os.PathLike[str]], cuts: Cuts) -> Iterator[str | FileChunk]:
-    for place, item in enumerate(items):
+    for index, item in enumerate(items):
         if isinstance(item, str):
             yield from cuts.of_text(item) if len(item) > CHUNK_SIZE else [item]
         elif isinstance(item, os.PathLike):
             yield from cuts.of_file(item)
         else:
             kind = type(item).__name__
-            raise ValueError(f"item {place} of the source is a {kind}; give texts (str) or paths (os.PathLike)")
+            raise ValueError(f"item {index} of the source is a {kind}; give texts (str) or paths (os.PathLike)")

@@ -1,9 +1,9 @@
-"""Chooses between the plain modules and the same operations over arrays (`bulk/`).
+"""Chooses between the plain modules and the same operations over arrays (`bulk/`), and types their progress.
 
 Both return the same results, which property tests check. One rule applies to each operation: it uses arrays if the
 input is at least as large as `ARRAYS_FROM` says and nothing in the table excludes them. Below that size, calling NumPy
 costs more than it saves, and a program that handles only small inputs never loads NumPy. The sizes were measured on
-English text and, for `merge`, on the pre-tokens of `tests/benchmarks/long_pieces.py`.
+English text and, for `merge`, on the pre-tokens of `benchmarks/long_pieces.py`.
 
 | operation | excluded by |
 |---|---|
@@ -17,7 +17,7 @@ English text and, for `merge`, on the pre-tokens of `tests/benchmarks/long_piece
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 ARRAYS_FROM = {
     "count": 1 << 14,  # characters of text; there is nothing to prepare
@@ -32,6 +32,13 @@ LARGEST_ID = 1 << 22
 """Encoding over arrays keeps tables indexed by id, which grow with the largest id."""
 MOST_MERGES, MOST_BYTES = 1 << 23, 1 << 31
 """Learning over arrays packs a token into 24 bits and a position into 32 bits."""
+
+Progress = Callable[[str, int, int], None]
+"""Called with the phase (counting, merging or encoding), the amount done and the total (0 if it is unknown)."""
+
+
+def silent(phase: str, done: int, total: int) -> None:
+    """Report no progress."""
 
 
 class EncodingChoice:

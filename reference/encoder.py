@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 from bpe_conformance.fixtures import Merge
 
 from .dispatch import ARRAYS_FROM
-from .merging import Ranks, merge_by_rank, merge_by_scan
+from .merging import MergeRanks, merge_by_rank, merge_by_scan
 
 if TYPE_CHECKING:
-    from .bulk.merging import BulkRanks
+    from .bulk.encoding import BulkRanks
 
 LONG = 50
 """From this number of bytes on, merging rank by rank is faster than the scan (measured)."""
@@ -21,7 +21,7 @@ CACHE_SIZE = 1 << 16
 SINGLE_BYTES = tuple(bytes([byte]) for byte in range(256))
 
 
-class Encoder:
+class PreTokenEncoder:
     """Encodes pre-tokens and caches the short ones.
 
     Args:
@@ -35,7 +35,7 @@ class Encoder:
 
     def __init__(self, ids: Mapping[bytes, int], merges: Iterable[Merge], cache_size: int = CACHE_SIZE) -> None:
         self.byte_ids = [ids[byte] for byte in SINGLE_BYTES]
-        self.ranks = Ranks.of(merges, ids)
+        self.ranks = MergeRanks.of(merges, ids)
         self._cache: dict[str, tuple[int, ...]] = {}
         self._cache_size = cache_size
 
@@ -47,7 +47,7 @@ class Encoder:
     @cached_property
     def bulk_ranks(self) -> BulkRanks:
         """The same merges over arrays, made when they are first needed."""
-        from .bulk.merging import BulkRanks  # it loads NumPy
+        from .bulk.encoding import BulkRanks  # it loads NumPy
 
         return BulkRanks(self.ranks, self.byte_ids)
 
@@ -58,7 +58,7 @@ class Encoder:
             UnicodeEncodeError: if it contains a lone surrogate; a subclass of ValueError.
 
         >>> ids = {bytes([byte]): byte for byte in range(256)} | {b"ab": 256}
-        >>> Encoder(ids, [(b"a", b"b")]).encode("abab")
+        >>> PreTokenEncoder(ids, [(b"a", b"b")]).encode("abab")
         (256, 256)
         """
         known = self._cache.get(pre_token)

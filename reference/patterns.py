@@ -46,9 +46,9 @@ def pre_tokenize(text: str, compiled: regex.Pattern[str]) -> Iterator[str]:
     ['a', '1', 'b']
     """
     if len(text) < SHORT and not compiled.groups:
-        found: list[str] = [match for match in compiled.findall(text) if match]
-        if sum(map(len, found)) == len(text):
-            return iter(found)
+        matches: list[str] = [match for match in compiled.findall(text) if match]
+        if sum(map(len, matches)) == len(text):
+            return iter(matches)
     return pre_tokenize_lazily(text, compiled)
 
 

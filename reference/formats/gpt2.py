@@ -17,7 +17,7 @@ from bpe_conformance.fixtures.one_line import shortened
 from bpe_conformance.fixtures.saving import AnyPath
 from bpe_conformance.fixtures.strict_json import parse_json
 
-from .files import read_lines, read_utf8, write_all
+from . import read_lines, read_utf8, write_all
 
 HEADER = "#version"
 

@@ -21,7 +21,7 @@ from bpe_conformance.fixtures.saving import AnyPath
 from bpe_conformance.fixtures.strict_json import parse_json
 
 from ..special_tokens import straddles
-from .files import read_utf8, write_utf8
+from . import read_utf8, write_utf8
 from .gpt2 import merges_of_pairs, read_id, read_key, spelled_vocab, vocab_of_entries
 
 _REGEXES = {

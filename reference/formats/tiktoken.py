@@ -14,7 +14,7 @@ from bpe_conformance.fixtures import Merge, Model
 from bpe_conformance.fixtures.one_line import shortened
 from bpe_conformance.fixtures.saving import AnyPath
 
-from .files import read_lines, write_utf8
+from . import read_lines, write_utf8
 from .gpt2 import read_id
 
 

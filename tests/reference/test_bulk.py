@@ -21,13 +21,13 @@ from hypothesis import strategies as st
 
 from bpe_conformance.fixtures import PATTERNS, gpt2_model
 from bpe_conformance.reference import Tokenizer, counting, dispatch, fences, superbpe
-from bpe_conformance.reference.bulk import arrays, encoding, learning, merging, pieces, splitting
+from bpe_conformance.reference.bulk import arrays, encoding, learning, pieces
 from bpe_conformance.reference.bulk.arrays import FixedTable, HashTable
 from bpe_conformance.reference.bulk.encoding import BulkEncoder
 from bpe_conformance.reference.bulk.pieces import PieceTable, blocks
 from bpe_conformance.reference.conventions import TOKEN_KEYS
 from bpe_conformance.reference.fences import FENCED_PATTERNS
-from bpe_conformance.reference.merging import Ranks, merge_by_scan
+from bpe_conformance.reference.merging import MergeRanks, merge_by_scan
 from bpe_conformance.reference.patterns import pre_tokenize, resolve
 from bpe_conformance.reference.special_tokens import SpecialTokens
 from bpe_conformance.reference.trainer import learn, learn_plainly
@@ -63,7 +63,7 @@ def starts_of(texts: list[str], compiled: regex.Pattern[str]) -> list[int]:
 @settings(max_examples=32, deadline=None)
 def test_gpt2_pre_tokens_start_where_the_pattern_says(texts: list[str]) -> None:
     data = BARRIER.join([text.encode() for text in texts])
-    assert splitting.gpt2_starts(data + BARRIER * 3, len(data)).tolist() == starts_of(texts, resolve("gpt2"))
+    assert pieces.gpt2_starts(data + BARRIER * 3, len(data)).tolist() == starts_of(texts, resolve("gpt2"))
 
 
 def test_class_of_agrees_with_the_pattern() -> None:
@@ -72,7 +72,7 @@ def test_class_of_agrees_with_the_pattern() -> None:
         some = codes[step : step + (1 << 18) : 5 if step == 0 else 29]
         text = "".join([f"{chr(code)}a {chr(code)}1{chr(code)}{chr(code)}!" for code in some])
         data = text.encode()
-        assert splitting.gpt2_starts(data + BARRIER * 3, len(data)).tolist() == starts_of([text], resolve("gpt2"))
+        assert pieces.gpt2_starts(data + BARRIER * 3, len(data)).tolist() == starts_of([text], resolve("gpt2"))
 
 
 @pytest.mark.parametrize("name", FENCED)
@@ -81,7 +81,7 @@ def test_class_of_agrees_with_the_pattern() -> None:
 def test_text_between_fences_splits_as_in_the_whole(name: str, texts: list[str]) -> None:
     compiled = resolve(name)
     data = BARRIER.join([text.encode() for text in texts])
-    starts, are_pre_tokens = splitting.starts_for(compiled)
+    starts, are_pre_tokens = pieces.starts_for(compiled)
     begin = starts(data + BARRIER * 3, len(data)).tolist()
     cut = [data[start:end] for start, end in pairwise([*begin, len(data)])]
     assert are_pre_tokens == (name == "gpt2")
@@ -96,7 +96,7 @@ def test_text_between_fences_splits_as_in_the_whole(name: str, texts: list[str])
 
 def test_pattern_without_fences_is_rejected() -> None:
     with pytest.raises(ValueError, match="has no known fences"):
-        splitting.starts_for(resolve(r"\S+|\s+"))
+        pieces.starts_for(resolve(r"\S+|\s+"))
 
 
 @given(st.lists(st.tuples(st.integers(0, 6), st.integers(0, 6)), max_size=60), st.integers(0, 3))
@@ -122,8 +122,8 @@ def test_keys_that_collide_in_one_hash_table_do_not_in_another() -> None:
     tails = [draw.getrandbits(64) for _ in range(1000)]
     heads = [-tail * of_tail * pow(of_head, -1, 1 << 64) % (1 << 64) for tail in tails]
     keys = np.array(heads, np.uint64), np.array(tails, np.uint64)
-    assert len(np.unique(one._slots(*keys))) == 1
-    assert len(np.unique(other._slots(*keys))) > 700
+    assert len(np.unique(one._first_slots(*keys))) == 1
+    assert len(np.unique(other._first_slots(*keys))) > 700
 
 
 @given(st.dictionaries(st.integers(0, 2**64 - 2), st.integers(0, 2**31 - 2), max_size=40), st.data())
@@ -170,7 +170,7 @@ def test_a_text_without_spaces_is_cut_into_blocks(line: str) -> None:
 def test_blocks_change_no_pre_token(special: list[str], documents: list[str], size: int) -> None:
     cutter, compiled = SpecialTokens(special), resolve("gpt2")
     found: list[bytes | str | None] = []
-    table = PieceTable(splitting.gpt2_starts)
+    table = PieceTable(pieces.gpt2_starts)
     for block in blocks(documents, cutter, size):
         marks = iter(block.special)
         found += [table.pieces[number] if number else next(marks) for number in table.number(block).tolist()]
@@ -302,8 +302,8 @@ def test_bulk_gpt2_ids_equal_plain_ids(
     gpt2: Tokenizer, text: str, rounds: tuple[int, int], cache: int, size: int
 ) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(merging, "FEW", rounds[0])
-        patch.setattr(merging, "ROUND", rounds[1])
+        patch.setattr(encoding, "FEW", rounds[0])
+        patch.setattr(encoding, "ROUND", rounds[1])
         patch.setattr(encoding, "CACHE_SIZE", cache)
         patch.setattr(pieces, "BLOCK", size)
         assert gpt2.encode(text + "<|endoftext|>" + text) == plain(gpt2, text + "<|endoftext|>" + text)
@@ -345,13 +345,13 @@ def test_bulk_ids_of_random_tables_equal_plain_ids(
     vocab = dict(enumerate(dict.fromkeys([*(bytes([byte]) for byte in range(256)), *tokens])))
     one = Tokenizer(vocab, pairs)
     ids = {token: index for index, token in vocab.items()}
-    ranks = Ranks.of(pairs, ids)
+    ranks = MergeRanks.of(pairs, ids)
     raw = list(text.encode())
     assert one.encode(text) == plain(one, text) == merge_by_scan(raw, ranks)
-    bulk = merging.BulkRanks(ranks, range(256))
+    bulk = encoding.BulkRanks(ranks, range(256))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(merging, "FEW", rounds[0])
-        patch.setattr(merging, "ROUND", rounds[1])
+        patch.setattr(encoding, "FEW", rounds[0])
+        patch.setattr(encoding, "ROUND", rounds[1])
         words = [text.encode(), b"", b"ab", text[:1].encode(), text[::-1].encode()]
         merged, sizes = bulk.merge(words)
     wanted = [merge_by_scan(word, ranks) for word in words]
@@ -404,13 +404,13 @@ def test_long_texts_are_encoded_over_arrays(gpt2: Tokenizer, monkeypatch: pytest
 
 def test_repeated_parts_of_text_without_fences_are_merged_once(monkeypatch: pytest.MonkeyPatch) -> None:
     merged: list[bytes] = []
-    merge = merging.BulkRanks.merge
+    merge = encoding.BulkRanks.merge
 
-    def reported(self: merging.BulkRanks, pre_tokens: list[bytes]) -> tuple[Any, Any]:
+    def reported(self: encoding.BulkRanks, pre_tokens: list[bytes]) -> tuple[Any, Any]:
         merged.extend(pre_tokens)
         return merge(self, pre_tokens)
 
-    monkeypatch.setattr(merging.BulkRanks, "merge", reported)
+    monkeypatch.setattr(encoding.BulkRanks, "merge", reported)
     one = Tokenizer.train("天地,玄黄", 262, pattern="cl100k")
     text = "天地,玄黄。" * (LONG // 4)
     assert one.encode(text) == plain(one, text)
@@ -454,13 +454,13 @@ def test_bulk_ids_without_fences_equal_plain_ids(pattern: str, train: str | None
 
 def test_parts_of_long_units_are_merged_once(monkeypatch: pytest.MonkeyPatch) -> None:
     merged: list[bytes] = []
-    merge = merging.BulkRanks.merge
+    merge = encoding.BulkRanks.merge
 
-    def reported(self: merging.BulkRanks, pre_tokens: list[bytes]) -> tuple[Any, Any]:
+    def reported(self: encoding.BulkRanks, pre_tokens: list[bytes]) -> tuple[Any, Any]:
         merged.extend(pre_tokens)
         return merge(self, pre_tokens)
 
-    monkeypatch.setattr(merging.BulkRanks, "merge", reported)
+    monkeypatch.setattr(encoding.BulkRanks, "merge", reported)
     one = superbpe.train("by the sea and by the lake", 272, 266)
     text = "by the sea by the lake\n" * (LONG // 20)
     assert one.encode(text) == plain(one, text)
