@@ -1,6 +1,6 @@
 """Pre-tokens of any length that are rich in merges, with tables for them.
 
-`python tests/benchmarks/long_pieces.py` prints the time of the reference as a multiple of tiktoken's, in processor
+`python benchmarks/long_pieces.py` prints the time of the reference as a multiple of tiktoken's, in processor
 seconds: the best of several texts, after a text that prepares the caches and arrays. The rows "at least" are the time
 that merging one pair after another takes at least in Python (see `least`).
 """
