@@ -124,7 +124,7 @@ class TextEncoder:
             bulk = self._idle.pop()
         except IndexError:
             kind = BulkEncoder if has_fence(self.compiled) else SplitEncoder
-            bulk = kind(self.encoder, self.policy.allowed, self._special_ids, self.compiled)
+            bulk = kind(self.encoder.bulk_ranks, self.policy.allowed, self._special_ids, self.compiled)
         yield bulk
         # After an exception, this line does not run: the caches may be incomplete, so the next call makes new ones.
         self._idle[:] = [bulk]

@@ -13,7 +13,6 @@ import numpy as np
 import numpy.typing as npt
 import regex
 
-from ..encoder import PreTokenEncoder
 from ..merging import MergeRanks, Pair, merge_by_rank
 from ..patterns import pre_tokenize
 from ..special_tokens import SpecialTokens
@@ -42,11 +41,12 @@ class BulkRanks:
         byte_ids: byte → id.
 
     Attributes:
+        plain, byte_ids: the arguments.
         barrier_id: takes the place of an id at a barrier, which no merge crosses; larger than the ids of merges.
     """
 
     def __init__(self, ranks: MergeRanks, byte_ids: Sequence[int]) -> None:
-        self._plain = ranks
+        self.plain, self.byte_ids = ranks, byte_ids
         self._result_of = np.array(ranks.result_of, np.int64)
         self.barrier_id = max(int(self._result_of.max(initial=0)), *byte_ids) + 1
         self._id_of_byte = np.array([*byte_ids[:BARRIER], self.barrier_id], np.int64)
@@ -135,7 +135,7 @@ class BulkRanks:
         merged = ids[kept]
         if len(pairs_at):
             rest = zip((np.cumsum(kept) - 1)[pairs_at].tolist(), ranks.tolist(), strict=True)
-            merged = np.array(merge_by_rank(merged.tolist(), self._plain, rest))
+            merged = np.array(merge_by_rank(merged.tolist(), self.plain, rest))
         barriers = np.flatnonzero(merged == self.barrier_id)
         return np.delete(merged, barriers), np.diff(barriers) - 1
 
@@ -190,7 +190,7 @@ class BulkEncoder:
     A lone surrogate in a text is a UnicodeEncodeError, a subclass of ValueError.
 
     Args:
-        encoder: the encoder of the plain path.
+        ranks: the ranks of merges.
         special: the special tokens to recognize.
         special_ids: special token → id.
         compiled: a pattern with fences.
@@ -199,13 +199,13 @@ class BulkEncoder:
 
     def __init__(
         self,
-        encoder: PreTokenEncoder,
+        ranks: BulkRanks,
         special: SpecialTokens,
         special_ids: Mapping[str, int],
         compiled: regex.Pattern[str],
         starts: Starts | None = None,
     ) -> None:
-        self._ranks = encoder.bulk_ranks
+        self._ranks = ranks
         self._special, self._special_ids = special, special_ids
         self._compiled = compiled
         self._starts, self._are_pre_tokens = (starts, True) if starts else starts_for(compiled)
@@ -286,7 +286,7 @@ class SplitEncoder(BulkEncoder):
     which are cached: no merge of this stage brings together the two bytes at the boundary of two pieces.
 
     Args:
-        encoder: the encoder of the plain path.
+        ranks: the ranks of merges.
         special: the special tokens to recognize.
         special_ids: special token → id.
         compiled: any pattern.
@@ -294,15 +294,15 @@ class SplitEncoder(BulkEncoder):
 
     def __init__(
         self,
-        encoder: PreTokenEncoder,
+        ranks: BulkRanks,
         special: SpecialTokens,
         special_ids: Mapping[str, int],
         compiled: regex.Pattern[str],
     ) -> None:
-        first, inside = _first_stage(encoder.ranks, encoder.byte_ids)
-        super().__init__(encoder, special, special_ids, compiled, partial(starts_apart, inside))
-        self._second = self._ranks
-        self._ranks = BulkRanks(first, encoder.byte_ids)
+        first, inside = _first_stage(ranks.plain, ranks.byte_ids)
+        self._second = ranks
+        first_ranks = BulkRanks(first, ranks.byte_ids)
+        super().__init__(first_ranks, special, special_ids, compiled, partial(starts_apart, inside))
 
     def _forget(self) -> None:
         super()._forget()

@@ -420,7 +420,7 @@ def test_repeated_parts_of_text_without_fences_are_merged_once(monkeypatch: pyte
 def test_cache_is_bounded_by_number_of_ids(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(encoding, "CACHE_SIZE", 3000)
     one = Tokenizer(dict(enumerate(bytes([byte]) for byte in range(256))), [], pattern="cl100k")
-    bulk = BulkEncoder(one._text_encoder.encoder, SpecialTokens(), {}, one.compiled)
+    bulk = BulkEncoder(one._text_encoder.encoder.bulk_ranks, SpecialTokens(), {}, one.compiled)
     for number in range(8):
         text = f"{number}," * 1000
         assert [ids.tolist() for ids in bulk.encode([text])] == [list(text.encode())]
