@@ -81,13 +81,8 @@ class ArrayDirectory:
     def opened(cls, path: AnyPath, settings: Mapping[str, str]) -> Iterator[ArrayDirectory]:
         """Open or create a directory, lock it, and remove unfinished files from it at the end.
 
-        Args:
-            path: the directory, whose parent directory exists.
-            settings: the settings that all its arrays share, including `dtype`.
-
-        Raises:
-            ValueError: if the directory cannot be written, has files but no index, has other settings, or is in use by
-                another run.
+        `settings` are those that all its arrays share, including `dtype`. It is a ValueError if the directory cannot be
+        written, has files but no index, has other settings, or is in use by another run.
         """
         self = cls(Path(path), settings)
         with one_line_errors(self.path, "written"):
@@ -167,7 +162,6 @@ class ArrayDirectory:
         return missing
 
     def add(self, array: Array) -> None:
-        """Add an array that a worker has written."""
         self.complete[array.parts] = array
         with one_line_errors(self.path, "written"), (self.path / INDEX).open("ab") as stream:
             stream.write(array.as_line())

@@ -58,13 +58,7 @@ class EncodedFiles(NamedTuple):
 
 
 class Settings(NamedTuple):
-    """Says how to encode files.
-
-    Attributes:
-        encoder: encodes each file.
-        strict: whether files must be valid UTF-8.
-        directory: the absolute path of the directory of arrays.
-    """
+    """Says how to encode files: whether they must be valid UTF-8, and the absolute path of the directory of arrays."""
 
     encoder: FileEncoder
     strict: bool
@@ -134,7 +128,6 @@ def _found(sources: Iterable[AnyPath]) -> tuple[list[FileChunk], dict[str, str]]
 
 
 def _one_each(sources: Iterable[FileChunk]) -> dict[Parts, str]:
-    """Return one array for each source, with its name."""
     return {(source,): re.split(r"[/\\]", source.path.rstrip("/"))[-1] for source in sources}
 
 
@@ -267,10 +260,8 @@ def name_of(source: AnyPath) -> str:
 def state_of(name: str) -> FileState:
     """Return the size of a file or URL and a number that is the same on every machine.
 
-    The number changes with the content, except on file systems that know only names, such as HTTP.
-
-    Raises:
-        ValueError: if it does not exist, or its size is unknown.
+    The number changes with the content, except on file systems that know only names, such as HTTP. It is a ValueError
+    if the file does not exist or its size is unknown.
     """
     if is_url(name):
         with _remote(name) as (system, path):
@@ -285,11 +276,7 @@ def state_of(name: str) -> FileState:
 
 @contextmanager
 def local(name: str) -> Iterator[Path]:
-    """Yield the path of a file; the file at a URL is copied into a temporary one.
-
-    Raises:
-        ValueError: if it cannot be read.
-    """
+    """Yield the path of a file; the file at a URL is copied into a temporary one."""
     if not is_url(name):
         yield Path(name)
         return
@@ -315,15 +302,7 @@ def _remote(url: str) -> Iterator[tuple[Any, str]]:
 
 
 def check_utf8(path: Path, chunk: FileChunk) -> None:
-    """Check that part of a file is UTF-8.
-
-    Args:
-        path: the file.
-        chunk: the part to check; the message names its path.
-
-    Raises:
-        ValueError: with the position of the first invalid byte.
-    """
+    """Check that a chunk of the file at `path` is UTF-8; an error has the position of the first invalid byte."""
     decoder = codecs.getincrementaldecoder("utf-8")()
     left = chunk.end - chunk.start
     try:

@@ -42,21 +42,11 @@ def count_pre_tokens(
     are kept. Each file, and each text of an iterable, is a document; no pre-token spans two documents. Neither the
     counts nor their order depend on workers or chunks.
 
-    Args:
-        source: a text; a path (`os.PathLike`, not `str`); or an iterable of texts or paths.
-        special_tokens: boundaries between pre-tokens; they are not counted.
-        pattern: a name or a regular expression; None means GPT-2's pattern.
-        workers: the number of processes; None means 1 or, with an `executor`, the number of processors.
-        executor: counts in place of new processes; `workers` is then the number of chunks.
-        progress: called after each chunk.
+    The arguments are those of `Tokenizer.train`. Special tokens are boundaries between pre-tokens; they are not counted.
+    With an `executor`, `workers` is the number of chunks, by default the number of processors.
 
     Returns:
         Counter: UTF-8 bytes of a pre-token → number of occurrences, in order of first occurrence.
-
-    Raises:
-        ValueError: if a file cannot be read or changes while it is read, an item is neither a text nor a path, or a
-            text contains a lone surrogate.
-        RuntimeError: if a worker dies, or fails with any other error.
 
     >>> count_pre_tokens("low low<|e|> low", ["<|e|>"])
     Counter({b' low': 2, b'low': 1})
@@ -118,7 +108,6 @@ def _special_tokens(tokens: tuple[str, ...]) -> SpecialTokens:
 
 @lru_cache(maxsize=1)
 def _cuts(tokens: tuple[str, ...], pattern: str | None) -> Cuts:
-    """Return the cuts of the previous job if they are the same."""
     return Cuts.of(1, tokens, resolve(pattern))
 
 

@@ -42,11 +42,7 @@ def silent(phase: str, done: int, total: int) -> None:
 
 
 class EncodingChoice:
-    """Chooses how a tokenizer encodes each text.
-
-    Args:
-        ids: the range from the smallest id of the vocabulary to the largest.
-    """
+    """Chooses how a tokenizer encodes each text; `ids` is the range of the ids of its vocabulary."""
 
     def __init__(self, ids: range) -> None:
         self._fits = ids.start >= 0 and ids.stop <= LARGEST_ID + 1
@@ -60,14 +56,7 @@ class EncodingChoice:
 
 
 def learns_over_arrays(counts: Mapping[bytes, int], given: int, wanted: int, tie_break: str) -> bool:
-    """Return whether to learn merges over arrays.
-
-    Args:
-        counts: pre-token → number of occurrences.
-        given: the number of merges learned earlier.
-        wanted: the number of merges to learn; there are fewer if pairs run out.
-        tie_break: the value of the convention.
-    """
+    """Return whether to learn `wanted` merges over arrays, after `given` that were learned earlier."""
     size = sum(map(len, counts)) + len(counts)
     fits = given + min(wanted, size) < MOST_MERGES and size < MOST_BYTES
     return size >= ARRAYS_FROM["learn"] and fits and tie_break != "first-seen"

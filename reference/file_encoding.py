@@ -31,23 +31,14 @@ Ids = npt.NDArray[Any]
 
 
 class FileEncoder(NamedTuple):
-    """Encodes files.
-
-    Attributes:
-        encoder: encodes the text of a file, and says which strings it may contain.
-        dtype: the type of the ids, as NumPy spells it.
-    """
+    """Encodes files into ids of the type `dtype`, as NumPy spells it."""
 
     encoder: TextEncoder
     dtype: str
 
     @classmethod
     def of(cls, encoder: TextEncoder, bits: int | None) -> FileEncoder:
-        """Return an encoder to unsigned numbers of 16 or 32 bits, little-endian; None means the fewest for all ids.
-
-        Raises:
-            ValueError: if an id does not fit.
-        """
+        """Return an encoder to unsigned numbers of 16 or 32 bits, little-endian; None means the fewest for all ids."""
         low, high = encoder.ids.start, encoder.ids.stop - 1
         bits = bits or (16 if high < 1 << 16 else 32)
         if bits not in (16, 32):

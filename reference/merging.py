@@ -43,7 +43,6 @@ class MergeRanks:
                 self.in_order = False
 
     def __reduce__(self) -> tuple[type[MergeRanks], tuple[Sequence[Pair], Sequence[int]]]:
-        """Pickle only the arguments."""
         return MergeRanks, (self.pair_of, self.result_of)
 
     @cached_property
@@ -62,11 +61,7 @@ class MergeRanks:
 
     @classmethod
     def of(cls, merges: Iterable[Merge], ids: Mapping[bytes, int]) -> MergeRanks:
-        """Return the ranks of `merges`.
-
-        Raises:
-            KeyError: if `ids` lacks a part of a merge or its result.
-        """
+        """Return the ranks of `merges`; `ids` has their parts and their results."""
         listed = list(merges)
         return cls([(ids[left], ids[right]) for left, right in listed], [ids[left + right] for left, right in listed])
 

@@ -28,14 +28,8 @@ Keywords = tuple[frozenset[str] | None, frozenset[str] | None]
 class SpecialTokens:
     """A set of special tokens, at which text is cut. Their number hardly affects the time.
 
-    Args:
-        tokens: the special tokens; duplicates are ignored, and None means no tokens.
-
     Attributes:
         tokens: the special tokens without duplicates, in the order given.
-
-    Raises:
-        ValueError: if a token is empty or not a string, or if `tokens` is itself a string.
     """
 
     def __init__(self, tokens: Iterable[str] | None = None) -> None:
@@ -231,11 +225,7 @@ class SpecialTokenPolicy(NamedTuple):
         return cls(recognized, SpecialTokens(sorted(disallowed)))
 
     def check(self, text: str, name: str = "the text", offset: int = 0) -> None:
-        """Check that a text, or the part of it that starts at `offset`, contains no disallowed string.
-
-        Raises:
-            ValueError: if it contains one; the message calls the text `name`.
-        """
+        """Check that a text, or the part of it at `offset`, contains no disallowed string; an error calls it `name`."""
         if match := self.disallowed.find(text):
             start, end = match
             raise ValueError(
@@ -245,9 +235,6 @@ class SpecialTokenPolicy(NamedTuple):
 
     def checked(self, chunks: Iterable[str], name: str = "the text") -> Iterable[str]:
         """Return the text of `chunks` in parts, each as soon as no disallowed string can extend past its end.
-
-        Raises:
-            ValueError: during iteration, if the text contains such a string; the message calls the text `name`.
 
         >>> policy = SpecialTokenPolicy.of(SpecialTokens(["<|e|>"]), parse_keywords((), "all"))
         >>> list(policy.checked(["a<", "|e", ">"]))
@@ -264,11 +251,7 @@ class SpecialTokenPolicy(NamedTuple):
 
 
 def parse_keywords(allowed_special: Collection[str] | None, disallowed_special: Collection[str] | None) -> Keywords:
-    """Return the keywords of a call. If both are None, all tokens are allowed; if one is, it has tiktoken's default.
-
-    Raises:
-        ValueError: if one is neither "all" nor a collection of strings, or an empty string is disallowed.
-    """
+    """Return the keywords of a call. If both are None, all tokens are allowed; if one is, it has tiktoken's default."""
     if allowed_special is None and disallowed_special is None:
         return None, frozenset()
     allowed = _strings("allowed_special", () if allowed_special is None else allowed_special)

@@ -48,12 +48,6 @@ def learn(
         specials: tokens that already have an entry, numbered before the bytes. A merge that creates one adds no entry
             and so does not count (convention `train_special`, value text).
 
-    Returns:
-        list: the new merges, in the order in which they were learned.
-
-    Raises:
-        ValueError: if `tie_break` or `byte_order` is unknown.
-
     >>> learn({b"low": 1, b"lower": 1}, 10)
     [(b'o', b'w'), (b'l', b'ow'), (b'low', b'e'), (b'lowe', b'r')]
     """

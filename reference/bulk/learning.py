@@ -62,7 +62,6 @@ class Occurrences(NamedTuple):
     weight: Integers
 
     def of_first(self, pairs: int) -> Occurrences:
-        """Return the occurrences of the first `pairs` pairs."""
         end = np.searchsorted(self.which, pairs)
         return Occurrences(*(values[:end] for values in self))
 
@@ -102,7 +101,6 @@ class WordArrays:
         self._number_found(positions, starts)
 
     def occurrences(self, numbers: Sequence[int]) -> Occurrences:
-        """Return the occurrences of the pairs with these numbers."""
         listed = [self._positions[self._first[number] : self._end[number]] for number in numbers]
         here = np.concatenate(listed)
         which = np.repeat(np.arange(len(numbers)), [len(positions) for positions in listed])
@@ -242,7 +240,6 @@ class NewPairs:
         return cls(key.take(order), positions.take(order), weights.take(order))
 
     def of_first(self, merges: int) -> NewPairs:
-        """Return the pairs that the first `merges` merges create."""
         end = np.searchsorted(self._key, np.uint32(merges << (TOKEN_BITS + 1)))
         return NewPairs(self._key[:end], self.positions[:end], self._weights[:end])
 
@@ -284,7 +281,6 @@ class Frontier:
         return -int(words.count[number]), keys[words.left[number]], keys[words.right[number]], number
 
     def add(self, numbers: Integers) -> None:
-        """Add new pairs."""
         for number in numbers[self._words.count[numbers] >= self._threshold].tolist():
             heappush(self._heap, self._entry(number))
 

@@ -107,11 +107,7 @@ def apart(words: Sequence[bytes]) -> Block:
 
 
 def starts_for(compiled: regex.Pattern[str]) -> tuple[Starts, bool]:
-    """Return the function that finds the pieces for a pattern, and whether these are its pre-tokens.
-
-    Raises:
-        ValueError: if the pattern has no fences.
-    """
+    """Return the function that finds the pieces for a pattern with fences, and whether these are its pre-tokens."""
     if compiled.pattern == resolve("gpt2").pattern:
         return gpt2_starts, True
     if not fences.has_fence(compiled):
@@ -135,13 +131,7 @@ def fence_starts(padded: bytes, size: int) -> Integers:
 
 
 def starts_apart(inside: Flags, padded: bytes, size: int) -> Integers:
-    """Return the positions between two bytes that no merge brings together.
-
-    Args:
-        inside: byte, byte → whether the two are adjacent in a token.
-        padded: any bytes, then padding.
-        size: the number of bytes without the padding.
-    """
+    """Return the positions between two bytes that no token brings together; `inside` says which it does."""
     data = np.frombuffer(padded, np.uint8)[:size]
     is_start = np.ones(size, bool)
     np.logical_not(inside[data[:-1], data[1:]], out=is_start[1:])
@@ -292,16 +282,7 @@ class PieceTable:
 
 
 def count(documents: Iterable[str], special: SpecialTokens, compiled: regex.Pattern[str]) -> Counter[bytes]:
-    """Count the pre-tokens of `documents`, in order of first occurrence.
-
-    Args:
-        documents: texts; no pre-token spans two of them.
-        special: the special tokens, which are boundaries and are not counted.
-        compiled: a pattern with fences.
-
-    Raises:
-        UnicodeEncodeError: if a text contains a lone surrogate; a subclass of ValueError.
-    """
+    """Count the pre-tokens of `documents`, by a pattern with fences, in order of first occurrence."""
     starts, are_pre_tokens = starts_for(compiled)
     table = PieceTable(starts)
     totals = np.zeros(0, np.int64)

@@ -16,11 +16,7 @@ from bpe_conformance.fixtures.saving import AnyPath
 
 
 def read_utf8(path: AnyPath) -> str:
-    """Return the text of a file without a leading BOM; newlines are kept.
-
-    Raises:
-        ValueError: if it cannot be read or is not UTF-8.
-    """
+    """Return the text of a file without a leading BOM; newlines are kept."""
     file = Path(path)
     try:
         with one_line_errors(file):
@@ -36,32 +32,20 @@ def read_lines(path: AnyPath) -> list[str]:
 
 
 def write_utf8(path: AnyPath, text: str) -> None:
-    """Write a file completely or not at all.
-
-    Raises:
-        ValueError: if it cannot be written.
-    """
+    """Write a file completely or not at all."""
     data = text.encode("utf-8")
     with replacing(path) as stream:
         stream.write(data)
 
 
 def write_all(folder: AnyPath, texts: Mapping[str, str]) -> None:
-    """Write all files into a directory, which is created if necessary, or none of them.
-
-    Raises:
-        ValueError: if a file cannot be written.
-    """
+    """Write all files into a directory, which is created if necessary, or none of them."""
     with _clear_failures():
         saving.write_files(folder, {name: text.encode("utf-8") for name, text in texts.items()})
 
 
 def check_folder(folder: AnyPath) -> None:
-    """Check that files can be written into a directory or that it can be created.
-
-    Raises:
-        ValueError: if they cannot.
-    """
+    """Check that files can be written into a directory or that it can be created."""
     with _clear_failures():
         saving.check_folder(folder)
 
@@ -77,11 +61,7 @@ def one_line_errors(name: object, action: str = "read") -> Iterator[None]:
 
 @contextmanager
 def replacing(path: AnyPath) -> Iterator[BinaryIO]:
-    """Open a temporary file that replaces `path` at the end, or is removed on an error.
-
-    Raises:
-        ValueError: if it cannot be written, or `path` is a directory or a device.
-    """
+    """Open a temporary file that replaces `path` at the end, or is removed on an error."""
     with _clear_failures(), saving.replacing(path) as stream:
         yield stream
 
