@@ -42,7 +42,7 @@ def count_pre_tokens(
     are kept. Each file, and each text of an iterable, is a document; no pre-token spans two documents. Neither the
     counts nor their order depend on workers or chunks.
 
-    The arguments are those of `Tokenizer.train`. Special tokens are boundaries between pre-tokens; they are not counted.
+    The arguments are those of `Tokenizer.train`. Special tokens are boundaries between pre-tokens, and not counted.
     With an `executor`, `workers` is the number of chunks, by default the number of processors.
 
     Returns:

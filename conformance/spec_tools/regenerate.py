@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 from bpe_conformance.fixtures import PATTERNS, Merge, gpt2_model, read_text, write_token
-from bpe_conformance.fixtures.extension import SUPERBPE, load_extension
 from bpe_conformance.fixtures.flow import write_flow
 from bpe_conformance.fixtures.one_line import ascii_only
 from bpe_conformance.fixtures.saving import write_text
@@ -24,6 +23,7 @@ from ..cases import stored_training
 from ..cases.expectations import TRAINING_KEYS, compute, conventions_of, is_computed, oracle, value_for
 from ..command_line import print_lines, spec_argument
 from . import spec_page
+from .extension import SUPERBPE, load_extension
 from .witnesses import HAND, Disagreements, Witness, is_witnessed, load_witnesses, present
 
 WIDTH = 110

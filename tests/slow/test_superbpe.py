@@ -20,7 +20,6 @@ from tokenizers import models, pre_tokenizers, trainers
 from bpe_conformance.cases.expectations import TRAINING_KEYS, value_for
 from bpe_conformance.fixtures import PATTERNS, Merge, read_text, read_token, unspell
 from bpe_conformance.fixtures.conventions import TIE_BREAKS
-from bpe_conformance.fixtures.extension import SUPERBPE, load_extension
 from bpe_conformance.fixtures.spec import FOLDER, Case, installed_spec
 from bpe_conformance.reference import Tokenizer, superbpe, textbook
 from bpe_conformance.reference.bulk import arrays, learning
@@ -32,6 +31,7 @@ from bpe_conformance.reference.patterns import pre_tokenize, resolve
 from bpe_conformance.reference.superbpe import textbook as superbpe_textbook
 from bpe_conformance.reference.trainer import learn_plainly
 from bpe_conformance.spec_tools import regenerate
+from bpe_conformance.spec_tools.extension import SUPERBPE, load_extension
 
 PARTS = ["a", "b", "é", "日", " ", "  ", "\n", "\t", "'", "'s", "1", "²", ".", "..", ", ", "<e>", "\u00a0", "\u3000"]
 PARTS += ["🦊", "\r\n", "s", "_", "\u0301", "\x1c", " so", " so", " far"]
