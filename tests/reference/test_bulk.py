@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pickle
 import random
-import re
 import sys
 from collections import Counter
 from collections.abc import Iterator
@@ -20,7 +19,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bpe_conformance.fixtures import PATTERNS, gpt2_model
-from bpe_conformance.reference import Tokenizer, counting, dispatch, fences, superbpe
+from bpe_conformance.reference import Tokenizer, counting, dispatch, superbpe
 from bpe_conformance.reference.bulk import arrays, encoding, learning, pieces
 from bpe_conformance.reference.bulk.arrays import FixedTable, HashTable
 from bpe_conformance.reference.bulk.encoding import BulkEncoder
@@ -141,21 +140,6 @@ def test_fixed_table_holds_many_similar_keys() -> None:
         table = FixedTable(keys, np.arange(size), size)
         assert (table.find(keys) == np.arange(size)).all()
         assert (table.find(keys + np.uint64(1)) == size).all()
-
-
-@pytest.mark.parametrize("name", FENCED)
-@given(
-    text=st.lists(
-        st.sampled_from([*WHITE, *WORDS, *OTHERS, "\n", "a\n", "!\n", "/", "e5", "E", *"字字あンー。，！？"])
-    ).map("".join)
-)
-@settings(max_examples=28, deadline=None)
-def test_pre_token_starts_at_each_fence(name: str, text: str) -> None:
-    compiled = resolve(name)
-    whole = list(pre_tokenize(text, compiled))
-    for cut in map(fences.position, re.finditer(fences.TEXT, text)):
-        begin, end = text[:cut], text[cut:]
-        assert [*pre_tokenize(begin, compiled), *pre_tokenize(end, compiled)] == whole
 
 
 @pytest.mark.parametrize("line", ["ひらがな。", "カタカナー！", "天地玄黄。"])
@@ -369,16 +353,6 @@ def test_batch_encodes_each_text_alone(gpt2: Tokenizer, texts: list[str], size: 
         assert gpt2.encode_batch(iter(texts)) == [plain(gpt2, text) for text in texts]
 
 
-def test_table_out_of_order_is_merged_by_the_heap() -> None:
-    """In "abab", rank 1 is merged at one position; the pair that this creates comes before the other position."""
-    tokens = [bytes([byte]) for byte in range(256)] + [b"ab", b"aba"]
-    merges = [(b"ab", b"a"), (b"a", b"b")]
-    one = Tokenizer(dict(enumerate(tokens)), merges, pattern="gpt2")
-    text = "abab " * (LONG // 4)
-    assert one.encode(text)[:5] == [257, 98, 32, 257, 98]
-    assert one.encode_to_numpy(text).tolist() == one.encode(text)
-
-
 def test_long_texts_are_encoded_over_arrays(gpt2: Tokenizer, monkeypatch: pytest.MonkeyPatch) -> None:
     text = "over the lazy dog <|endoftext|>" * (LONG // 30)
     wanted = plain(gpt2, text)
@@ -465,14 +439,6 @@ def test_parts_of_long_units_are_merged_once(monkeypatch: pytest.MonkeyPatch) ->
     text = "by the sea by the lake\n" * (LONG // 20)
     assert one.encode(text) == plain(one, text)
     assert len(merged) == len(set(merged)) < 20
-
-
-def test_large_ids_use_the_plain_encoder() -> None:
-    vocab = {byte: bytes([byte]) for byte in range(256)} | {1 << 40: b"ab"}
-    one = Tokenizer(vocab, [(b"a", b"b")])
-    assert one.encode("ab" * LONG)[-2:] == [1 << 40, 1 << 40]
-    with pytest.raises(OverflowError, match=r"ids from 1099511627776 to 1099511627776 do not fit into 32 bits"):
-        one.encode_to_numpy("ab")
 
 
 def test_pickle_does_not_grow_with_use() -> None:

@@ -92,26 +92,6 @@ def test_pairs_of_one_rank_are_merged_from_left_to_right_in_any_order_of_creatio
     assert [names[index] for index in merge_by_rank(word, ranks)] == ["abcabc", "abc"]
 
 
-@pytest.mark.parametrize(
-    ("merges", "text", "tokens"),
-    [
-        ("b+c a+b", "abc", "a bc"),
-        ("ab+b a+b", "abb", "abb"),
-        ("ab+a a+b", "abab", "aba b"),
-        ("a+b b+c a+bc abc+ab ab+c", "abcabc", "abcab c"),
-        ("b+c a+b ab+c", "xabc", "x a bc"),
-        ("a+a", "aaa", "aa a"),
-        ("b+c a+b a+b", "abc", "a bc"),
-    ],
-)
-def test_worked_examples(merges: str, text: str, tokens: str) -> None:
-    table = [tuple(part.encode() for part in merge.split("+")) for merge in merges.split()]
-    pairs = [(left, right) for left, right in table]
-    every = dict.fromkeys([bytes([byte]) for byte in range(256)] + [left + right for left, right in pairs])
-    tokenizer = Tokenizer(dict(enumerate(every)), pairs)
-    assert [tokenizer.vocab[index].decode() for index in tokenizer.encode(text)] == tokens.split()
-
-
 def test_gpt2_encodes_like_the_textbook() -> None:
     vocab, merges = gpt2()
     ours = Tokenizer(vocab, merges, ["<|endoftext|>"])
@@ -136,15 +116,6 @@ def test_gpt2_encodes_like_the_textbook() -> None:
     for _ in range(200):
         text = "".join(draw.choice(pieces) for _ in range(12))
         assert ours.encode(text) == oracle.encode(text)
-
-
-def test_long_pre_tokens_are_merged() -> None:
-    vocab, merges = gpt2()
-    tokenizer = Tokenizer(vocab, merges)
-    text = "a" * 10**5
-    ids = tokenizer.encode(text)
-    assert tokenizer.decode(ids) == text
-    assert tokenizer.encode("ab" * LONG)[:3] == tokenizer.encode("ab" * LONG * 2)[:3]
 
 
 def test_cache_is_bounded_and_returns_correct_ids() -> None:
