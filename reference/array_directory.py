@@ -122,13 +122,13 @@ class ArrayDirectory:
             data = index.read_bytes()
         try:
             first, *lines = data.decode("ascii").splitlines()
-            found = json.loads(first)
+            settings = json.loads(first)
             for line in lines:
                 with suppress(json.JSONDecodeError):  # the last line, if the run was stopped while writing it
                     self._add_existing(Array.of_json(json.loads(line)))
         except (ValueError, KeyError, TypeError):
             raise ValueError(f"{index}: is not an index of arrays; name another directory") from None
-        if found != self._settings:
+        if settings != self._settings:
             raise ValueError(f"{self.path}: has ids of another tokenizer or with other options; name another directory")
 
     def _add_existing(self, array: Array) -> None:

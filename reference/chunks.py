@@ -109,9 +109,9 @@ def file_boundaries(
 
     def find_next(start: int) -> int:
         while start < size:
-            place = find_in_window(start)
-            if place < min(start + window, size):
-                return place
+            cut = find_in_window(start)
+            if cut < min(start + window, size):
+                return cut
             start += window
         return size
 
@@ -125,8 +125,8 @@ def _size(text: str) -> int:
 def _first(special: SpecialTokens, use_fences: bool, text: str, start: int) -> int:
     """Return the position of the first delimiter or fence at or after `start`, or the length of `text`."""
     end = fences.first(text, start) if use_fences else len(text)
-    found = special.find(text, start, end)
-    return found[0] if found else end
+    match = special.find(text, start, end)
+    return match[0] if match else end
 
 
 def _snap(start: int, end: int, chunks: int, find_next: Callable[[int], int]) -> list[int]:
@@ -188,9 +188,9 @@ def check_size(path: str, planned: int, actual: int) -> None:
 def check_unchanged(path: str, planned: FileState) -> None:
     """Check that a file was neither replaced nor changed since its chunks were planned, on the same machine."""
     with one_line_errors(path), suppress(FileNotFoundError):  # it can have been deleted after it was read completely
-        found = FileState.of(Path(path).stat())
-        check_size(path, planned.size, found.size)
-        if found != planned:
+        state = FileState.of(Path(path).stat())
+        check_size(path, planned.size, state.size)
+        if state != planned:
             raise ValueError(f"{path}: changed while it was read; try again")
 
 
@@ -224,13 +224,13 @@ class Cuts(NamedTuple):
             if not stat.S_ISREG(kind) and not stat.S_ISDIR(kind):
                 raise ValueError(f"{name}: cannot be read: it is not a regular file")
             with Path(name).open("rb") as file:
-                found = FileState.of(os.fstat(file.fileno()))
-                if not found.size and file.read(1):
+                state = FileState.of(os.fstat(file.fileno()))
+                if not state.size and file.read(1):
                     raise ValueError(f"{name}: cannot be read: the system does not report its size")
-                chunks = self._many(found.size, largest or FILE_CHUNK_SIZE)
+                chunks = self._many(state.size, largest or FILE_CHUNK_SIZE)
                 cuts = file_boundaries(file, chunks, self.delimiters, self.fences)
         absolute = str(Path(name).absolute())
-        return [FileChunk(absolute, start, end, found) for start, end in pairwise(cuts)]
+        return [FileChunk(absolute, start, end, state) for start, end in pairwise(cuts)]
 
     def within(self, chunk: FileChunk, largest: int) -> list[FileChunk]:
         """Cut a chunk that these cuts made into smaller ones, of at most `largest` bytes, approximately."""
@@ -238,5 +238,5 @@ class Cuts(NamedTuple):
         if many < 2:
             return [chunk]
         with one_line_errors(chunk.path), Path(chunk.path).open("rb") as file:
-            places = file_boundaries(file, many, self.delimiters, self.fences, start=chunk.start, end=chunk.end)
-        return [chunk._replace(start=start, end=end) for start, end in pairwise(places)]
+            cuts = file_boundaries(file, many, self.delimiters, self.fences, start=chunk.start, end=chunk.end)
+        return [chunk._replace(start=start, end=end) for start, end in pairwise(cuts)]

@@ -76,9 +76,9 @@ def encode_files(
     progress: Progress,
 ) -> EncodedFiles:
     """Write the ids of `sources` (see `Tokenizer.encode_files`) by the tokenizer of `model`, as `settings` says."""
-    found, failures = _found(sources)
+    existing, failures = _existing(sources)
     with ArrayDirectory.opened(directory, _identity(model, settings, shard_size)) as arrays:
-        wanted = _shards(found, settings.encoder.cuts(), shard_size) if shard_size else _one_each(found)
+        wanted = _shards(existing, settings.encoder.cuts(), shard_size) if shard_size else _one_each(existing)
         missing = arrays.plan(wanted)
         complete = [arrays.complete[parts] for parts in wanted if parts in arrays.complete]
         skipped, total = len(complete), sum(map(_size, wanted))
@@ -115,16 +115,16 @@ def _size(parts: Parts) -> int:
     return sum(part.end - part.start for part in parts)
 
 
-def _found(sources: Iterable[AnyPath]) -> tuple[list[FileChunk], dict[str, str]]:
+def _existing(sources: Iterable[AnyPath]) -> tuple[list[FileChunk], dict[str, str]]:
     """Return each source that exists as one chunk, and an error message for each of the others."""
-    found, failures = [], {}
+    existing, failures = [], {}
     for name in dict.fromkeys(map(name_of, sources)):
         try:
             state = state_of(name)
-            found.append(FileChunk(name, 0, state.size, state))
+            existing.append(FileChunk(name, 0, state.size, state))
         except ValueError as error:
             failures[name] = str(error)
-    return found, failures
+    return existing, failures
 
 
 def _one_each(sources: Iterable[FileChunk]) -> dict[Parts, str]:

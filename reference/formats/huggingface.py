@@ -56,8 +56,8 @@ def read(path: AnyPath) -> Model:
             what = f"{shortened(text)} or its id {index} belongs to something else in the vocab"
             raise ValueError(f"{where}: added_tokens: {what}")
         vocab[index] = token
-    place = f"{where}: model.merges"
-    merges = merges_of_pairs(_pairs(model, place), lambda rank: f"{place}[{rank}]", vocab)
+    at_merges = f"{where}: model.merges"
+    merges = merges_of_pairs(_pairs(model, at_merges), lambda rank: f"{at_merges}[{rank}]", vocab)
     pattern = _pattern(document.get("pre_tokenizer"), f"{where}: pre_tokenizer")
     return Model(vocab, tuple(merges), tuple(added), pattern)
 
