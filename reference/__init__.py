@@ -7,11 +7,11 @@ To understand the code, read the modules in this order:
 3. Training: `counting` counts pre-tokens (`special_tokens`, `patterns`), and `trainer` learns merges from the counts.
    `conventions` has the rules that trainers can choose between.
 4. Encoding: `text_encoder` finds special tokens, splits, and calls `encoder`, which merges one pre-token (`merging`).
-   `special_token_policy` handles `allowed_special`, and `streaming` cuts a stream into parts.
+   `streaming` cuts a stream into parts.
 5. Large inputs: `fences` finds positions at which a text can be cut, `chunks` cuts files there, and `workers` runs jobs
    in other processes. `file_encoding` and `corpus_encoding` use these for one file and for many.
-6. `dispatch` decides when arrays replace the plain modules. In `bulk`, read `pieces` first, then `encoding` with
-   `merging`, and `learning`. `splitting` and `arrays` are their tools.
+6. `dispatch` decides when arrays replace the plain modules. In `bulk`, read `pieces` first, then `encoding` and
+   `learning`. `arrays` has their tools.
 7. `formats` reads and writes the files of other tools. `superbpe` trains across word boundaries.
 """
 

@@ -21,7 +21,7 @@ import numpy as np
 from bpe_conformance.fixtures.saving import AnyPath
 
 from .chunks import FileChunk, FileState
-from .formats.files import one_line_errors, replacing
+from .formats import one_line_errors, replacing
 
 INDEX = "index.jsonl"
 FIELDS = ("source", "start", "end", "size", "modified", "ids")
@@ -81,13 +81,8 @@ class ArrayDirectory:
     def opened(cls, path: AnyPath, settings: Mapping[str, str]) -> Iterator[ArrayDirectory]:
         """Open or create a directory, lock it, and remove unfinished files from it at the end.
 
-        Args:
-            path: the directory, whose parent directory exists.
-            settings: the settings that all its arrays share, including `dtype`.
-
-        Raises:
-            ValueError: if the directory cannot be written, has files but no index, has other settings, or is in use by
-                another run.
+        `settings` are those that all its arrays share, including `dtype`. It is a ValueError if the directory cannot be
+        written, has files but no index, has other settings, or is in use by another run.
         """
         self = cls(Path(path), settings)
         with one_line_errors(self.path, "written"):
@@ -127,13 +122,13 @@ class ArrayDirectory:
             data = index.read_bytes()
         try:
             first, *lines = data.decode("ascii").splitlines()
-            found = json.loads(first)
+            settings = json.loads(first)
             for line in lines:
                 with suppress(json.JSONDecodeError):  # the last line, if the run was stopped while writing it
                     self._add_existing(Array.of_json(json.loads(line)))
         except (ValueError, KeyError, TypeError):
             raise ValueError(f"{index}: is not an index of arrays; name another directory") from None
-        if found != self._settings:
+        if settings != self._settings:
             raise ValueError(f"{self.path}: has ids of another tokenizer or with other options; name another directory")
 
     def _add_existing(self, array: Array) -> None:
@@ -167,7 +162,6 @@ class ArrayDirectory:
         return missing
 
     def add(self, array: Array) -> None:
-        """Add an array that a worker has written."""
         self.complete[array.parts] = array
         with one_line_errors(self.path, "written"), (self.path / INDEX).open("ab") as stream:
             stream.write(array.as_line())

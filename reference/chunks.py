@@ -17,8 +17,10 @@ from typing import BinaryIO, NamedTuple
 
 import regex
 
+from bpe_conformance.fixtures.saving import AnyPath
+
 from . import fences
-from .formats.files import one_line_errors
+from .formats import one_line_errors
 from .special_tokens import SpecialTokens
 
 CHUNK_SIZE = 1 << 25
@@ -57,11 +59,8 @@ def safe_delimiters(special_tokens: Iterable[str]) -> list[str]:
 def text_boundaries(text: str, chunks: int, delimiters: Sequence[str], use_fences: bool = False) -> list[int]:
     """Return the offsets at which to cut a text, from 0 to its length.
 
-    Args:
-        text: the text to cut.
-        chunks: the desired number of chunks; there are fewer if delimiters are rare.
-        delimiters: safe delimiters.
-        use_fences: whether to cut at fences as well. Without fences and delimiters, the text stays whole.
+    There are fewer chunks than desired if delimiters, which must be safe, are rare. Without fences and delimiters, the
+    text stays whole.
 
     >>> text_boundaries("aaa|b|cc", 2, ["|"])
     [0, 5, 8]
@@ -88,14 +87,7 @@ def file_boundaries(
     A chunk starts with the first byte of a character, after a complete one. So the chunks, decoded separately, give the
     text of the whole file, even if it is not UTF-8: the same bytes are replaced.
 
-    Args:
-        file: a seekable binary file.
-        chunks: the desired number of chunks; there are fewer if delimiters are rare.
-        delimiters: safe delimiters.
-        use_fences: whether to cut at fences as well. Without fences and delimiters, the file stays whole.
-        window: the number of bytes to search at once; None means `WINDOW`.
-        start: 0, or an offset at which the file can be cut.
-        end: an offset at which the file can be cut; None means its size.
+    Both are offsets at which the file can be cut. `window` is the number of bytes to search at once.
 
     >>> import io
     >>> file_boundaries(io.BytesIO(b"aaa|b|cc"), 2, ["|"], window=1)
@@ -117,9 +109,9 @@ def file_boundaries(
 
     def find_next(start: int) -> int:
         while start < size:
-            place = find_in_window(start)
-            if place < min(start + window, size):
-                return place
+            cut = find_in_window(start)
+            if cut < min(start + window, size):
+                return cut
             start += window
         return size
 
@@ -133,8 +125,8 @@ def _size(text: str) -> int:
 def _first(special: SpecialTokens, use_fences: bool, text: str, start: int) -> int:
     """Return the position of the first delimiter or fence at or after `start`, or the length of `text`."""
     end = fences.first(text, start) if use_fences else len(text)
-    found = special.find(text, start, end)
-    return found[0] if found else end
+    match = special.find(text, start, end)
+    return match[0] if match else end
 
 
 def _snap(start: int, end: int, chunks: int, find_next: Callable[[int], int]) -> list[int]:
@@ -149,6 +141,15 @@ def _snap(start: int, end: int, chunks: int, find_next: Callable[[int], int]) ->
 # Chunks
 
 
+def is_url(source: AnyPath) -> bool:
+    """Return whether `source` is a URL: a string with `://`.
+
+    >>> is_url("s3://bucket/a.txt"), is_url("a.txt"), is_url(Path("s3://bucket/a.txt"))
+    (True, False, False)
+    """
+    return isinstance(source, str) and "://" in source
+
+
 class FileState(NamedTuple):
     """Identifies a version of a file by its size in bytes, modification time and inode number."""
 
@@ -158,12 +159,11 @@ class FileState(NamedTuple):
 
     @classmethod
     def of(cls, status: os.stat_result) -> FileState:
-        """Return the state from the result of `stat`."""
         return cls(status.st_size, status.st_mtime_ns, status.st_ino)
 
 
 class FileChunk(NamedTuple):
-    """A part of a file, in bytes, and the state of the file when it was cut. The path is absolute."""
+    """A part of a file, in bytes, and the state of the file when it was cut. The path is absolute, or a URL."""
 
     path: str
     start: int
@@ -171,11 +171,7 @@ class FileChunk(NamedTuple):
     file: FileState
 
     def read(self) -> str:
-        """Return the text; each maximal subpart that is not UTF-8 becomes U+FFFD.
-
-        Raises:
-            ValueError: if the file cannot be read, or its size has changed.
-        """
+        """Return the text; each maximal subpart that is not UTF-8 becomes U+FFFD."""
         with one_line_errors(self.path), Path(self.path).open("rb") as file:
             file.seek(self.start)
             data = file.read(self.end - self.start)
@@ -184,36 +180,22 @@ class FileChunk(NamedTuple):
 
 
 def check_size(path: str, planned: int, actual: int) -> None:
-    """Check that a file still has the size with which its chunks were planned.
-
-    Raises:
-        ValueError: if it has not.
-    """
+    """Check that a file still has the size with which its chunks were planned."""
     if actual != planned:
         raise ValueError(f"{path}: changed from {planned} to {actual} bytes while it was read; try again")
 
 
 def check_unchanged(path: str, planned: FileState) -> None:
-    """Check that a file was neither replaced nor changed since its chunks were planned, on the same machine.
-
-    Raises:
-        ValueError: if it was.
-    """
+    """Check that a file was neither replaced nor changed since its chunks were planned, on the same machine."""
     with one_line_errors(path), suppress(FileNotFoundError):  # it can have been deleted after it was read completely
-        found = FileState.of(Path(path).stat())
-        check_size(path, planned.size, found.size)
-        if found != planned:
+        state = FileState.of(Path(path).stat())
+        check_size(path, planned.size, state.size)
+        if state != planned:
             raise ValueError(f"{path}: changed while it was read; try again")
 
 
 class Cuts(NamedTuple):
-    """Says how to cut documents.
-
-    Attributes:
-        width: the least number of chunks.
-        delimiters: special tokens before which documents are cut.
-        fences: whether documents are cut at fences.
-    """
+    """Says how to cut documents: into at least `width` chunks, before `delimiters` and, if `fences`, at fences."""
 
     width: int
     delimiters: Sequence[str]
@@ -230,48 +212,31 @@ class Cuts(NamedTuple):
         return 1 if 8 * size < min(largest, CHUNK_SIZE) else self.width * max(1, -(-size // (largest * self.width)))
 
     def of_text(self, text: str) -> Iterator[str]:
-        """Yield the chunks of a text."""
         chunks = self._many(len(text), CHUNK_SIZE)
         for start, end in pairwise(text_boundaries(text, chunks, self.delimiters, self.fences)):
             yield text[start:end]
 
     def of_file(self, path: os.PathLike[str], largest: int | None = None) -> list[FileChunk]:
-        """Return the chunks of a file.
-
-        Args:
-            path: the file.
-            largest: the most bytes of a chunk, approximately; None is `FILE_CHUNK_SIZE`.
-
-        Raises:
-            ValueError: if the file cannot be read.
-        """
+        """Return the chunks of a file, of at most `largest` bytes, approximately; None means `FILE_CHUNK_SIZE`."""
         name = os.fspath(path)
         with one_line_errors(name):
             kind = Path(name).stat().st_mode  # before it is opened: to open a pipe waits for its writer
             if not stat.S_ISREG(kind) and not stat.S_ISDIR(kind):
                 raise ValueError(f"{name}: cannot be read: it is not a regular file")
             with Path(name).open("rb") as file:
-                found = FileState.of(os.fstat(file.fileno()))
-                if not found.size and file.read(1):
+                state = FileState.of(os.fstat(file.fileno()))
+                if not state.size and file.read(1):
                     raise ValueError(f"{name}: cannot be read: the system does not report its size")
-                chunks = self._many(found.size, largest or FILE_CHUNK_SIZE)
+                chunks = self._many(state.size, largest or FILE_CHUNK_SIZE)
                 cuts = file_boundaries(file, chunks, self.delimiters, self.fences)
         absolute = str(Path(name).absolute())
-        return [FileChunk(absolute, start, end, found) for start, end in pairwise(cuts)]
+        return [FileChunk(absolute, start, end, state) for start, end in pairwise(cuts)]
 
     def within(self, chunk: FileChunk, largest: int) -> list[FileChunk]:
-        """Cut a chunk of a file into smaller ones.
-
-        Args:
-            chunk: a chunk that these cuts made.
-            largest: the most bytes of a smaller chunk, approximately.
-
-        Raises:
-            ValueError: if the file cannot be read.
-        """
+        """Cut a chunk that these cuts made into smaller ones, of at most `largest` bytes, approximately."""
         many = -(-(chunk.end - chunk.start) // largest)
         if many < 2:
             return [chunk]
         with one_line_errors(chunk.path), Path(chunk.path).open("rb") as file:
-            places = file_boundaries(file, many, self.delimiters, self.fences, start=chunk.start, end=chunk.end)
-        return [chunk._replace(start=start, end=end) for start, end in pairwise(places)]
+            cuts = file_boundaries(file, many, self.delimiters, self.fences, start=chunk.start, end=chunk.end)
+        return [chunk._replace(start=start, end=end) for start, end in pairwise(cuts)]

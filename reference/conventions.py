@@ -59,13 +59,8 @@ def build_vocab(
 ) -> dict[int, bytes]:
     """Return the vocabulary that training yields, id → bytes (TRAIN-IDS-2).
 
-    A merge that creates a special token shares the entry of that token.
-
-    Args:
-        merges: pairs of tokens, in order of rank.
-        special_tokens: the special tokens without duplicates.
-        byte_order: one of `BYTE_ORDERS`.
-        id_layout: the names of the groups, joined by hyphens.
+    A merge that creates a special token shares the entry of that token. `id_layout` has the names of the groups, joined
+    by hyphens.
 
     >>> [build_vocab([(b"a", b"b")], ["<e>"], "raw", "bytes-specials-merges")[index] for index in (97, 256, 257)]
     [b'a', b'<e>', b'ab']

@@ -6,16 +6,19 @@ complete arrays remain, and the next run resumes it (see `array_directory`).
 
 from __future__ import annotations
 
+import codecs
 import hashlib
+import os
 import pickle
 import re
 import secrets
+import tempfile
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from concurrent.futures import Executor
-from contextlib import closing, suppress
+from contextlib import closing, contextmanager, suppress
 from functools import lru_cache, partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -24,15 +27,16 @@ from bpe_conformance.fixtures.saving import AnyPath
 
 from . import file_encoding
 from .array_directory import HEADER, Array, ArrayDirectory, header
-from .chunks import Cuts, FileChunk
+from .chunks import Cuts, FileChunk, FileState, is_url
+from .dispatch import Progress
 from .file_encoding import FileEncoder
-from .formats.files import replacing
-from .inputs import check_utf8, is_url, local, name_of, state_of
-from .progress import Progress
+from .formats import one_line_errors, replacing
 from .workers import WorkerFailedError, batches, in_order, in_processes
 
 BATCH_SIZE = 1 << 22
 """A job encodes small files until they have at least this many bytes."""
+BUFFER = 1 << 20
+"""The number of bytes that are checked at once."""
 
 Parts = tuple[FileChunk, ...]
 
@@ -54,13 +58,7 @@ class EncodedFiles(NamedTuple):
 
 
 class Settings(NamedTuple):
-    """Says how to encode files.
-
-    Attributes:
-        encoder: encodes each file.
-        strict: whether files must be valid UTF-8.
-        directory: the absolute path of the directory of arrays.
-    """
+    """Says how to encode files: whether they must be valid UTF-8, and the absolute path of the directory of arrays."""
 
     encoder: FileEncoder
     strict: bool
@@ -78,9 +76,9 @@ def encode_files(
     progress: Progress,
 ) -> EncodedFiles:
     """Write the ids of `sources` (see `Tokenizer.encode_files`) by the tokenizer of `model`, as `settings` says."""
-    found, failures = _found(sources)
+    existing, failures = _existing(sources)
     with ArrayDirectory.opened(directory, _identity(model, settings, shard_size)) as arrays:
-        wanted = _shards(found, settings.encoder.cuts(), shard_size) if shard_size else _one_each(found)
+        wanted = _shards(existing, settings.encoder.cuts(), shard_size) if shard_size else _one_each(existing)
         missing = arrays.plan(wanted)
         complete = [arrays.complete[parts] for parts in wanted if parts in arrays.complete]
         skipped, total = len(complete), sum(map(_size, wanted))
@@ -103,8 +101,8 @@ def encode_files(
 
 def _identity(model: Model, settings: Settings, shard_size: int | None) -> dict[str, str]:
     """Return the settings that must be the same when a run resumes an earlier one."""
-    policy = settings.encoder.policy
-    values = sorted(model.vocab.items()), model.merges, model.pattern, policy.allowed, policy.disallowed.tokens
+    allowed, disallowed = settings.encoder.encoder.policy
+    values = sorted(model.vocab.items()), model.merges, model.pattern, allowed.tokens, disallowed.tokens
     digest = hashlib.sha256(repr(values).encode("utf-8", "surrogatepass")).hexdigest()
     errors = "strict" if settings.strict else "replace"
     return {"tokenizer": digest, "dtype": settings.encoder.dtype, "errors": errors, "shard_size": str(shard_size)}
@@ -117,20 +115,19 @@ def _size(parts: Parts) -> int:
     return sum(part.end - part.start for part in parts)
 
 
-def _found(sources: Iterable[AnyPath]) -> tuple[list[FileChunk], dict[str, str]]:
+def _existing(sources: Iterable[AnyPath]) -> tuple[list[FileChunk], dict[str, str]]:
     """Return each source that exists as one chunk, and an error message for each of the others."""
-    found, failures = [], {}
+    existing, failures = [], {}
     for name in dict.fromkeys(map(name_of, sources)):
         try:
             state = state_of(name)
-            found.append(FileChunk(name, 0, state.size, state))
+            existing.append(FileChunk(name, 0, state.size, state))
         except ValueError as error:
             failures[name] = str(error)
-    return found, failures
+    return existing, failures
 
 
 def _one_each(sources: Iterable[FileChunk]) -> dict[Parts, str]:
-    """Return one array for each source, with its name."""
     return {(source,): re.split(r"[/\\]", source.path.rstrip("/"))[-1] for source in sources}
 
 
@@ -250,3 +247,70 @@ def _ids(settings: Settings, cuts: Cuts, part: FileChunk) -> Iterator[file_encod
         is_whole = part.end - part.start == part.file.size
         chunks = cuts.of_file(path, file_encoding.CHUNK_SIZE) if is_whole else [part]
         yield from (ids for _, ids in settings.encoder.encode_all(part.path, chunks, cuts))
+
+
+# Sources
+
+
+def name_of(source: AnyPath) -> str:
+    """Return the absolute path, which other machines can open, or the URL unchanged."""
+    return str(source) if is_url(source) else os.path.abspath(source)  # noqa: PTH100  # keeps symbolic links
+
+
+def state_of(name: str) -> FileState:
+    """Return the size of a file or URL and a number that is the same on every machine.
+
+    The number changes with the content, except on file systems that know only names, such as HTTP. It is a ValueError
+    if the file does not exist or its size is unknown.
+    """
+    if is_url(name):
+        with _remote(name) as (system, path):
+            size = system.info(path)["size"]
+            if size is None:
+                raise ValueError("its server does not report its size")
+            return FileState(size, int(system.ukey(path)[:15], 16), 0)
+    with one_line_errors(name):
+        status = Path(name).stat()
+    return FileState(status.st_size, status.st_mtime_ns, 0)
+
+
+@contextmanager
+def local(name: str) -> Iterator[Path]:
+    """Yield the path of a file; the file at a URL is copied into a temporary one."""
+    if not is_url(name):
+        yield Path(name)
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        copy = Path(folder, "copy")
+        with _remote(name) as (system, path):
+            system.get_file(path, str(copy))
+        yield copy
+
+
+@contextmanager
+def _remote(url: str) -> Iterator[tuple[Any, str]]:
+    """Yield the file system of a URL and the path in it; turn every error into a ValueError of one line."""
+    try:
+        import fsspec
+    except ImportError:
+        raise ValueError(f"{url}: cannot be read: install fsspec to read URLs") from None
+    try:
+        yield fsspec.core.url_to_fs(url)
+    except Exception as error:  # each file system raises its own
+        reason = "no such file" if isinstance(error, FileNotFoundError) else " ".join(str(error).split())
+        raise ValueError(f"{url}: cannot be read: {reason or type(error).__name__}") from None
+
+
+def check_utf8(path: Path, chunk: FileChunk) -> None:
+    """Check that a chunk of the file at `path` is UTF-8; an error has the position of the first invalid byte."""
+    decoder = codecs.getincrementaldecoder("utf-8")()
+    left = chunk.end - chunk.start
+    try:
+        with one_line_errors(chunk.path), path.open("rb") as file:
+            file.seek(chunk.start)
+            while left and (data := file.read(min(left, BUFFER))):
+                begin = chunk.end - left - len(decoder.getstate()[0])
+                left -= len(data)
+                decoder.decode(data, final=not left)
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{chunk.path}: not UTF-8 at byte {begin + error.start}") from None

@@ -11,10 +11,9 @@ from functools import lru_cache, partial
 from typing import TypeAlias
 
 from .chunks import CHUNK_SIZE, Cuts, FileChunk, FileState, check_unchanged
-from .dispatch import ARRAYS_FROM
+from .dispatch import ARRAYS_FROM, Progress, silent
 from .fences import has_fence
 from .patterns import pre_tokenize, resolve
-from .progress import Progress, silent
 from .special_tokens import SpecialTokens
 from .workers import batches, in_order, in_processes, worker_count
 
@@ -43,21 +42,11 @@ def count_pre_tokens(
     are kept. Each file, and each text of an iterable, is a document; no pre-token spans two documents. Neither the
     counts nor their order depend on workers or chunks.
 
-    Args:
-        source: a text; a path (`os.PathLike`, not `str`); or an iterable of texts or paths.
-        special_tokens: boundaries between pre-tokens; they are not counted.
-        pattern: a name or a regular expression; None means GPT-2's pattern.
-        workers: the number of processes; None means 1 or, with an `executor`, the number of processors.
-        executor: counts in place of new processes; `workers` is then the number of chunks.
-        progress: called after each chunk.
+    The arguments are those of `Tokenizer.train`. Special tokens are boundaries between pre-tokens, and not counted.
+    With an `executor`, `workers` is the number of chunks, by default the number of processors.
 
     Returns:
         Counter: UTF-8 bytes of a pre-token → number of occurrences, in order of first occurrence.
-
-    Raises:
-        ValueError: if a file cannot be read or changes while it is read, an item is neither a text nor a path, or a
-            text contains a lone surrogate.
-        RuntimeError: if a worker dies, or fails with any other error.
 
     >>> count_pre_tokens("low low<|e|> low", ["<|e|>"])
     Counter({b' low': 2, b'low': 1})
@@ -68,7 +57,7 @@ def count_pre_tokens(
     count = partial(count_job, special_tokens=tokens, pattern=pattern)
     jobs, total = _plan(source, Cuts.of(width, tokens, compiled))
     files: dict[str, FileState] = {}
-    jobs = _noted(jobs, files)
+    jobs = _remembering(jobs, files)
     if executor is not None:
         results = in_order(executor, count, jobs, 4 * width)
     elif width > 1:
@@ -87,8 +76,8 @@ def count_pre_tokens(
     return counts
 
 
-def _noted(jobs: Iterable[Job], files: dict[str, FileState]) -> Iterator[Job]:
-    """Yield the jobs, and put the state with which each file was planned into `files`."""
+def _remembering(jobs: Iterable[Job], files: dict[str, FileState]) -> Iterator[Job]:
+    """Yield the jobs, and put the state in which each file was when it was cut into `files`."""
     for job in jobs:
         files.update((part.path, part.file) for part in job if isinstance(part, FileChunk))
         yield job
@@ -119,7 +108,6 @@ def _special_tokens(tokens: tuple[str, ...]) -> SpecialTokens:
 
 @lru_cache(maxsize=1)
 def _cuts(tokens: tuple[str, ...], pattern: str | None) -> Cuts:
-    """Return the cuts of the previous job if they are the same."""
     return Cuts.of(1, tokens, resolve(pattern))
 
 
@@ -154,11 +142,11 @@ def _size(document: str | FileChunk) -> int:
 
 
 def _documents(items: Iterable[str | os.PathLike[str]], cuts: Cuts) -> Iterator[str | FileChunk]:
-    for place, item in enumerate(items):
+    for index, item in enumerate(items):
         if isinstance(item, str):
             yield from cuts.of_text(item) if len(item) > CHUNK_SIZE else [item]
         elif isinstance(item, os.PathLike):
             yield from cuts.of_file(item)
         else:
             kind = type(item).__name__
-            raise ValueError(f"item {place} of the source is a {kind}; give texts (str) or paths (os.PathLike)")
+            raise ValueError(f"item {index} of the source is a {kind}; give texts (str) or paths (os.PathLike)")

@@ -1,9 +1,9 @@
-"""Chooses between the plain modules and the same operations over arrays (`bulk/`).
+"""Chooses between the plain modules and the same operations over arrays (`bulk/`), and types their progress.
 
 Both return the same results, which property tests check. One rule applies to each operation: it uses arrays if the
 input is at least as large as `ARRAYS_FROM` says and nothing in the table excludes them. Below that size, calling NumPy
 costs more than it saves, and a program that handles only small inputs never loads NumPy. The sizes were measured on
-English text and, for `merge`, on the pre-tokens of `tests/benchmarks/long_pieces.py`.
+English text and, for `merge`, on the pre-tokens of `benchmarks/long_pieces.py`.
 
 | operation | excluded by |
 |---|---|
@@ -17,7 +17,7 @@ English text and, for `merge`, on the pre-tokens of `tests/benchmarks/long_piece
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 ARRAYS_FROM = {
     "count": 1 << 14,  # characters of text; there is nothing to prepare
@@ -33,13 +33,16 @@ LARGEST_ID = 1 << 22
 MOST_MERGES, MOST_BYTES = 1 << 23, 1 << 31
 """Learning over arrays packs a token into 24 bits and a position into 32 bits."""
 
+Progress = Callable[[str, int, int], None]
+"""Called with the phase (counting, merging or encoding), the amount done and the total (0 if it is unknown)."""
+
+
+def silent(phase: str, done: int, total: int) -> None:
+    """Report no progress."""
+
 
 class EncodingChoice:
-    """Chooses how a tokenizer encodes each text.
-
-    Args:
-        ids: the range from the smallest id of the vocabulary to the largest.
-    """
+    """Chooses how a tokenizer encodes each text; `ids` is the range of the ids of its vocabulary."""
 
     def __init__(self, ids: range) -> None:
         self._fits = ids.start >= 0 and ids.stop <= LARGEST_ID + 1
@@ -53,14 +56,7 @@ class EncodingChoice:
 
 
 def learns_over_arrays(counts: Mapping[bytes, int], given: int, wanted: int, tie_break: str) -> bool:
-    """Return whether to learn merges over arrays.
-
-    Args:
-        counts: pre-token → number of occurrences.
-        given: the number of merges learned earlier.
-        wanted: the number of merges to learn; there are fewer if pairs run out.
-        tie_break: the value of the convention.
-    """
+    """Return whether to learn `wanted` merges over arrays, after `given` that were learned earlier."""
     size = sum(map(len, counts)) + len(counts)
     fits = given + min(wanted, size) < MOST_MERGES and size < MOST_BYTES
     return size >= ARRAYS_FROM["learn"] and fits and tie_break != "first-seen"

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 from bpe_conformance.fixtures import Merge
 
 from .dispatch import ARRAYS_FROM
-from .merging import Ranks, merge_by_rank, merge_by_scan
+from .merging import MergeRanks, merge_by_rank, merge_by_scan
 
 if TYPE_CHECKING:
-    from .bulk.merging import BulkRanks
+    from .bulk.encoding import BulkRanks
 
 LONG = 50
 """From this number of bytes on, merging rank by rank is faster than the scan (measured)."""
@@ -21,21 +21,18 @@ CACHE_SIZE = 1 << 16
 SINGLE_BYTES = tuple(bytes([byte]) for byte in range(256))
 
 
-class Encoder:
-    """Encodes pre-tokens and caches the short ones.
+class PreTokenEncoder:
+    """Encodes pre-tokens and caches the short ones; a full cache is cleared.
 
     Args:
         ids: token → id, for every byte and every part and result of `merges`.
         merges: pairs of tokens, in order of rank.
-        cache_size: the most pre-tokens in the cache; a full cache is cleared.
-
-    Raises:
-        KeyError: if `ids` lacks a token.
+        cache_size: the most pre-tokens in the cache.
     """
 
     def __init__(self, ids: Mapping[bytes, int], merges: Iterable[Merge], cache_size: int = CACHE_SIZE) -> None:
         self.byte_ids = [ids[byte] for byte in SINGLE_BYTES]
-        self.ranks = Ranks.of(merges, ids)
+        self.ranks = MergeRanks.of(merges, ids)
         self._cache: dict[str, tuple[int, ...]] = {}
         self._cache_size = cache_size
 
@@ -47,18 +44,15 @@ class Encoder:
     @cached_property
     def bulk_ranks(self) -> BulkRanks:
         """The same merges over arrays, made when they are first needed."""
-        from .bulk.merging import BulkRanks  # it loads NumPy
+        from .bulk.encoding import BulkRanks  # it loads NumPy
 
         return BulkRanks(self.ranks, self.byte_ids)
 
     def encode(self, pre_token: str) -> tuple[int, ...]:
-        """Return the ids of a pre-token.
-
-        Raises:
-            UnicodeEncodeError: if it contains a lone surrogate; a subclass of ValueError.
+        """Return the ids of a pre-token; a lone surrogate is a UnicodeEncodeError.
 
         >>> ids = {bytes([byte]): byte for byte in range(256)} | {b"ab": 256}
-        >>> Encoder(ids, [(b"a", b"b")]).encode("abab")
+        >>> PreTokenEncoder(ids, [(b"a", b"b")]).encode("abab")
         (256, 256)
         """
         known = self._cache.get(pre_token)

@@ -91,8 +91,8 @@ def first(text: str, start: int = 0) -> int:
     >>> first("I'll  go on"), first("one\ntwo", 4)
     (8, 4)
     """
-    found = map(position, _TEXT.finditer(text, max(0, start - 1)))
-    return next((place for place in found if place >= start), len(text))
+    positions = map(position, _TEXT.finditer(text, max(0, start - 1)))
+    return next((fence for fence in positions if fence >= start), len(text))
 
 
 def in_array(padded: bytes, size: int) -> npt.NDArray[np.bool_]:
@@ -109,20 +109,20 @@ def in_array(padded: bytes, size: int) -> npt.NDArray[np.bool_]:
     import numpy as np  # only callers with arrays need it
 
     raw = np.frombuffer(padded, np.uint8)
-    found = np.zeros(size, bool)
+    is_fence = np.zeros(size, bool)
     if size < 2:
-        return found
+        return is_fence
     visible = raw - np.uint8(0x21) < 0xFF - 0x21  # below 0x21 it wraps around
-    spaces = found[1:]
+    spaces = is_fence[1:]
     np.equal(raw[1:size], ord(" "), out=spaces)
     spaces &= visible[: size - 1]
     spaces &= visible[2 : size + 1]
     lines = np.flatnonzero(raw[: size - 1] == ord("\n")) + 1
     lines = lines[visible[lines - 2] & visible[lines] & ~np.isin(raw[lines], list(b"/eE"))]
-    found[lines] = True
+    is_fence[lines] = True
     if (raw - np.uint8(0x80) < 0xFF - 0x80).any():
-        _correct_beyond_ascii(raw, found)
-    return found
+        _correct_beyond_ascii(raw, is_fence)
+    return is_fence
 
 
 def _correct_beyond_ascii(raw: npt.NDArray[np.uint8], is_fence: npt.NDArray[np.bool_]) -> None:
@@ -135,7 +135,7 @@ def _correct_beyond_ascii(raw: npt.NDArray[np.uint8], is_fence: npt.NDArray[np.b
     wide = (raw[last] >= 0x80) | (raw[following] >= 0x80)
     candidates, last, following = candidates[wide], last[wide], following[wide]
     before, after = _three_bytes(raw, last - 2), _three_bytes(raw, following)
-    two, three = ([_number(one) for one in _WIDE if len(one.encode("utf-8")) == size] for size in (2, 3))
+    two, three = ([_number(white) for white in _WIDE if len(white.encode("utf-8")) == size] for size in (2, 3))
     white = np.isin(before, three) | np.isin(before & 0xFFFF, two) | np.isin(after, three) | np.isin(after >> 8, two)
     is_fence[candidates[white]] = False
     marks = np.flatnonzero((raw[: len(is_fence)] == 0xE3) | (raw[: len(is_fence)] == 0xEF))
@@ -149,9 +149,9 @@ def _number(character: str) -> int:
     return int.from_bytes(character.encode("utf-8"), "big")
 
 
-def _three_bytes(raw: npt.NDArray[np.uint8], places: Integers) -> Integers:
-    """Return the three bytes from each place on as one number; negative places refer to the barriers at the end."""
-    number = raw[places].astype("u4") << 16
-    number |= raw[places + 1].astype("u4") << 8
-    number |= raw[places + 2]
+def _three_bytes(raw: npt.NDArray[np.uint8], positions: Integers) -> Integers:
+    """Return the three bytes from each position on as one number; negative ones refer to the barriers at the end."""
+    number = raw[positions].astype("u4") << 16
+    number |= raw[positions + 1].astype("u4") << 8
+    number |= raw[positions + 2]
     return number

@@ -17,9 +17,8 @@ import numpy.typing as npt
 from bpe_conformance.fixtures.saving import AnyPath
 
 from .chunks import Cuts, FileChunk, check_size, check_unchanged
-from .formats.files import one_line_errors, replacing
-from .progress import Progress
-from .special_token_policy import SpecialTokenPolicy
+from .dispatch import Progress
+from .formats import one_line_errors, replacing
 from .text_encoder import TextEncoder
 from .workers import in_processes
 
@@ -32,43 +31,32 @@ Ids = npt.NDArray[Any]
 
 
 class FileEncoder(NamedTuple):
-    """Encodes files.
-
-    Attributes:
-        encoder: an encoder that recognizes the special tokens that the policy allows.
-        policy: says which special tokens a text may contain.
-        dtype: the type of the ids, as NumPy spells it.
-    """
+    """Encodes files into ids of the type `dtype`, as NumPy spells it."""
 
     encoder: TextEncoder
-    policy: SpecialTokenPolicy
     dtype: str
 
     @classmethod
-    def of(cls, encoder: TextEncoder, policy: SpecialTokenPolicy, bits: int | None) -> FileEncoder:
-        """Return an encoder to unsigned numbers of 16 or 32 bits, little-endian; None means the fewest for all ids.
-
-        Raises:
-            ValueError: if an id does not fit.
-        """
+    def of(cls, encoder: TextEncoder, bits: int | None) -> FileEncoder:
+        """Return an encoder to unsigned numbers of 16 or 32 bits, little-endian; None means the fewest for all ids."""
         low, high = encoder.ids.start, encoder.ids.stop - 1
         bits = bits or (16 if high < 1 << 16 else 32)
         if bits not in (16, 32):
             raise ValueError(f"bits is {bits}; it must be 16 or 32")
         if low < 0 or high >= 1 << bits:
             raise ValueError(f"ids from {low} to {high} do not fit into {bits} bits")
-        return cls(encoder, policy, f"<u{bits // 8}")
+        return cls(encoder, f"<u{bits // 8}")
 
     def cuts(self, width: int = 1) -> Cuts:
         """Return the cuts for files that `width` workers encode."""
         # Disallowed strings are not cut either, so that a chunk contains each of them whole.
-        return Cuts.of(width, [*self.encoder.special.tokens, *self.policy.disallowed.tokens], self.encoder.compiled)
+        allowed, disallowed = self.encoder.policy
+        return Cuts.of(width, [*allowed.tokens, *disallowed.tokens], self.encoder.compiled)
 
     def encode(self, name: str, chunk: FileChunk) -> Ids:
         """Return the ids of a chunk of the file that error messages about its text call `name`."""
-        text = chunk.read()
-        self.policy.check(text, f"{name}, from byte {chunk.start} on,")
-        return self.encoder.encode_to_numpy(text).astype(self.dtype)
+        ids = self.encoder.encode_to_numpy(chunk.read(), f"{name}, from byte {chunk.start} on,")
+        return ids.astype(self.dtype)
 
     def encode_all(
         self, name: str, chunks: list[FileChunk], cuts: Cuts, workers: int = 1
@@ -106,7 +94,7 @@ class FileEncoder(NamedTuple):
             check_size(whole.path, whole.file.size, done)
             yield decoder.decode(b"", final=True)
 
-        ids = self.encoder.stream(self.policy.checked(read(), name))
+        ids = self.encoder.stream(read(), name)
         while len(some := np.fromiter(islice(ids, STREAMED), self.dtype)):
             yield done, some
 

@@ -18,7 +18,7 @@ Step = tuple[int, int, int, dict[int, int], dict[int, int]]
 """A pair to merge, its result, and the ranks of the result's own pairs: by the id before it, and by the id after it."""
 
 
-class Ranks:
+class MergeRanks:
     """The merges of a tokenizer, as ids.
 
     Args:
@@ -42,9 +42,8 @@ class Ranks:
             if result in parts:
                 self.in_order = False
 
-    def __reduce__(self) -> tuple[type[Ranks], tuple[Sequence[Pair], Sequence[int]]]:
-        """Pickle only the arguments."""
-        return Ranks, (self.pair_of, self.result_of)
+    def __reduce__(self) -> tuple[type[MergeRanks], tuple[Sequence[Pair], Sequence[int]]]:
+        return MergeRanks, (self.pair_of, self.result_of)
 
     @cached_property
     def steps(self) -> list[Step]:
@@ -61,86 +60,84 @@ class Ranks:
         ]
 
     @classmethod
-    def of(cls, merges: Iterable[Merge], ids: Mapping[bytes, int]) -> Ranks:
-        """Return the ranks of `merges`.
-
-        Raises:
-            KeyError: if `ids` lacks a part of a merge or its result.
-        """
+    def of(cls, merges: Iterable[Merge], ids: Mapping[bytes, int]) -> MergeRanks:
+        """Return the ranks of `merges`; `ids` has their parts and their results."""
         listed = list(merges)
         return cls([(ids[left], ids[right]) for left, right in listed], [ids[left + right] for left, right in listed])
 
 
-def merge_by_scan(word: Sequence[int], ranks: Ranks) -> list[int]:
+def merge_by_scan(word: Sequence[int], ranks: MergeRanks) -> list[int]:
     """Merge by a new search for the lowest rank after each merge: quadratic, but fast for short words.
 
-    >>> merge_by_scan([97, 98, 99], Ranks([(98, 99), (97, 98)], [256, 257]))
+    >>> merge_by_scan([97, 98, 99], MergeRanks([(98, 99), (97, 98)], [256, 257]))
     [97, 256]
     """
     tokens, rank_of = list(word), ranks.rank_of
-    found = [rank_of.get(pair, NO_RANK) for pair in pairwise(tokens)]
-    while found and (lowest := min(found)) != NO_RANK:
-        place = found.index(lowest)
-        tokens[place : place + 2] = [ranks.result_of[lowest]]
-        del found[place]
-        if place:
-            found[place - 1] = rank_of.get((tokens[place - 1], tokens[place]), NO_RANK)
-        if place < len(found):
-            found[place] = rank_of.get((tokens[place], tokens[place + 1]), NO_RANK)
+    rank_at = [rank_of.get(pair, NO_RANK) for pair in pairwise(tokens)]
+    while rank_at and (lowest := min(rank_at)) != NO_RANK:
+        position = rank_at.index(lowest)
+        tokens[position : position + 2] = [ranks.result_of[lowest]]
+        del rank_at[position]
+        if position:
+            rank_at[position - 1] = rank_of.get((tokens[position - 1], tokens[position]), NO_RANK)
+        if position < len(rank_at):
+            rank_at[position] = rank_of.get((tokens[position], tokens[position + 1]), NO_RANK)
     return tokens
 
 
 def merge_by_rank(
-    word: Sequence[int], ranks: Ranks, found: Iterable[tuple[int, int | None]] | None = None
+    word: Sequence[int], ranks: MergeRanks, pairs: Iterable[tuple[int, int | None]] | None = None
 ) -> list[int]:
     """Merge rank by rank, all positions of a rank from left to right, over a linked list: O(n log n).
 
-    Where the table is out of order, a merge can create a pair of lower rank. Then one position is merged at a time.
+    The heap has ranks, not pairs. A trained table is in order: a merge makes only pairs of higher ranks, so when a rank
+    is at the top, all its positions are known, and one sort puts them in order. Where a table is out of order, a merge
+    can make a pair of lower rank. Then one position is merged at a time.
 
     Args:
         word: the ids.
         ranks: the merges.
-        found: the position and the rank of each pair of adjacent ids, from left to right, if the caller knows them. The
+        pairs: the position and the rank of each pair of adjacent ids, from left to right, if the caller knows them. The
             rank of a pair that is no merge is None; such a pair may be left out.
 
-    >>> merge_by_rank([97, 98, 99], Ranks([(98, 99), (97, 98)], [256, 257]))
+    >>> merge_by_rank([97, 98, 99], MergeRanks([(98, 99), (97, 98)], [256, 257]))
     [97, 256]
     """
     steps, size = ranks.steps, len(word)
     tokens: list[Any] = [*word, None]  # the last one, which is also the one before the first, is in no pair
     preceding = list(range(-1, size))
     following = [*preceding[2:], size]
-    places_of: defaultdict[int | None, list[int]] = defaultdict(list)
-    for place, rank in enumerate(map(ranks.rank_of.get, pairwise(word))) if found is None else found:
-        places_of[rank].append(place)
-    first = sorted([rank for rank in places_of if rank is not None], reverse=True)
+    positions_of: defaultdict[int | None, list[int]] = defaultdict(list)
+    for position, rank in enumerate(map(ranks.rank_of.get, pairwise(word))) if pairs is None else pairs:
+        positions_of[rank].append(position)
+    first = sorted([rank for rank in positions_of if rank is not None], reverse=True)
     later: list[int] = []
     add: Callable[[list[int], int], None] = list.append if ranks.in_order else heappush
     while first or later:
         lowest = heappop(later) if later and (not first or later[0] < first[-1]) else first.pop()
-        places = places_of.pop(lowest)
-        if len(places) > 1:
+        positions = positions_of.pop(lowest)
+        if len(positions) > 1:
             if ranks.in_order:
-                places.sort()
+                positions.sort()
             else:
-                here = heappop(places)
-                places_of[lowest] = places
+                here = heappop(positions)
+                positions_of[lowest] = positions
                 heappush(later, lowest)
-                places = [here]
+                positions = [here]
         left, right, new, by_before, by_after = steps[lowest]
-        for place in places:
+        for position in positions:
             # A position is out of date if its pair, or one next to it, has been merged since.
-            if tokens[place] == left and tokens[gone := following[place]] == right:
-                tokens[place] = new
+            if tokens[position] == left and tokens[gone := following[position]] == right:
+                tokens[position] = new
                 tokens[gone] = None
-                following[place] = after = following[gone]
-                preceding[after] = place
+                following[position] = after = following[gone]
+                preceding[after] = position
                 if by_after and (created := by_after.get(tokens[after])) is not None:
-                    if created not in places_of:
+                    if created not in positions_of:
                         heappush(later, created)
-                    add(places_of[created], place)
-                if by_before and (created := by_before.get(tokens[before := preceding[place]])) is not None:
-                    if created not in places_of:
+                    add(positions_of[created], position)
+                if by_before and (created := by_before.get(tokens[before := preceding[position]])) is not None:
+                    if created not in positions_of:
                         heappush(later, created)
-                    add(places_of[created], before)
+                    add(positions_of[created], before)
     return [token for token in tokens if token is not None]

@@ -18,13 +18,10 @@ SHORT = 1 << 12
 
 @lru_cache(maxsize=64)
 def resolve(pattern: str | None = None) -> regex.Pattern[str]:
-    r"""Compile a split pattern.
+    r"""Compile a split pattern: a name of `PATTERNS`, or a regular expression in the syntax of `regex`.
 
-    Args:
-        pattern: a name of `PATTERNS`, or a regular expression in the syntax of `regex`; None means GPT-2's pattern.
-
-    Raises:
-        ValueError: if it is neither. A single word that is not a name is treated as a misspelt name.
+    None means GPT-2's pattern. It is a ValueError if `pattern` is neither; a single word that is not a name is treated
+    as a misspelt name.
 
     >>> resolve("none").pattern
     '[\\s\\S]+'
@@ -46,14 +43,13 @@ def pre_tokenize(text: str, compiled: regex.Pattern[str]) -> Iterator[str]:
     ['a', '1', 'b']
     """
     if len(text) < SHORT and not compiled.groups:
-        found: list[str] = [match for match in compiled.findall(text) if match]
-        if sum(map(len, found)) == len(text):
-            return iter(found)
+        matches: list[str] = [match for match in compiled.findall(text) if match]
+        if sum(map(len, matches)) == len(text):
+            return iter(matches)
     return pre_tokenize_lazily(text, compiled)
 
 
 def pre_tokenize_lazily(text: str, compiled: regex.Pattern[str]) -> Iterator[str]:
-    """Yield the pre-tokens of `text` one at a time."""
     end = 0
     for match in compiled.finditer(text):
         start, stop = match.span()

@@ -1,41 +1,44 @@
-"""Finds special tokens in one scan of the text, before it is split (section SPECIAL of the spec)."""
+"""Finds special tokens before a text is split (section SPECIAL of the spec), and says which of them a call recognizes.
+
+`SpecialTokens` finds them in one scan of a text or of a stream. `SpecialTokenPolicy` implements tiktoken's keywords
+`allowed_special` and `disallowed_special`: a disallowed string in a text is an error, allowed special tokens are
+recognized, and all others are plain text.
+"""
 
 from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import groupby, zip_longest
 from operator import itemgetter
 from os.path import commonprefix
+from typing import NamedTuple
 
 FEW = 64
 """Up to this number of tokens, a regular expression with alternatives is faster (measured)."""
 FEW_BEGINNINGS = 8
 """Up to this number of beginnings, the search looks for the beginnings; above it, for their first characters."""
 
+Keywords = tuple[frozenset[str] | None, frozenset[str] | None]
+"""`allowed_special` and `disallowed_special`; None means "all"."""
+
 
 class SpecialTokens:
     """A set of special tokens, at which text is cut. Their number hardly affects the time.
 
-    Args:
-        tokens: the special tokens; duplicates are ignored, and None means no tokens.
-
     Attributes:
         tokens: the special tokens without duplicates, in the order given.
-
-    Raises:
-        ValueError: if a token is empty or not a string, or if `tokens` is itself a string.
     """
 
     def __init__(self, tokens: Iterable[str] | None = None) -> None:
         if isinstance(tokens, str):
             raise ValueError(f"special_tokens is the string {tokens!a}; give a list of strings")
         self.tokens: tuple[str, ...] = tuple(dict.fromkeys(tokens or ()))
-        for place, token in enumerate(self.tokens):
+        for index, token in enumerate(self.tokens):
             if not isinstance(token, str) or not token:
-                raise ValueError(f"special token {place} is {token!a}; give a non-empty string")
+                raise ValueError(f"special token {index} is {token!a}; give a non-empty string")
         self._longest = max(map(len, self.tokens), default=0)
 
     def __reduce__(self) -> tuple[type[SpecialTokens], tuple[tuple[str, ...]]]:
@@ -99,8 +102,8 @@ class SpecialTokens:
 
     def _longest_at(self, text: str) -> str:
         """Return the longest token with which `text` starts, or ""."""
-        place = bisect_right(self._sorted, text)
-        token = self._sorted[place - 1] if place else ""
+        index = bisect_right(self._sorted, text)
+        token = self._sorted[index - 1] if index else ""
         # All tokens between the result and `text` in the sorted list start with the result, as `text` does.
         if not text.startswith(token):
             token = self._shorter[token]
@@ -132,20 +135,45 @@ class SpecialTokens:
         >>> SpecialTokens(["<|e|>"]).split("a<|e|><|e|>b")
         (['a', '', 'b'], ['<|e|>', '<|e|>'])
         """
-        some = self._beginnings
-        if len(some) <= FEW_BEGINNINGS and not any(beginning in text for beginning in some):
+        beginnings = self._beginnings
+        if len(beginnings) <= FEW_BEGINNINGS and not any(beginning in text for beginning in beginnings):
             return [text], []
         if self._exact:
             parts = self._exact.split(text)
             return parts[::2], parts[1::2]
         segments: list[str] = []
-        found: list[str] = []
+        marks: list[str] = []
         end = 0
         while span := self.find(text, end):
             segments.append(text[end : span[0]])
-            found.append(text[span[0] : span[1]])
+            marks.append(text[span[0] : span[1]])
             end = span[1]
-        return [*segments, text[end:]], found
+        return [*segments, text[end:]], marks
+
+    def scan(self, chunks: Iterable[str]) -> Iterator[tuple[str, int]]:
+        """Yield a stream in parts, each as soon as its special tokens are certain; no part cuts a special token.
+
+        With each part comes the position after its last special token, or 0 if it has none. A match counts once no
+        special token that is longer or starts further left can still be completed.
+
+        >>> list(SpecialTokens(["<a>", "<a>b<a>", "<a>x"]).scan(["a<", "a>", "b", "<a>", "x"]))
+        [('a', 0), ('<a>b<a>', 7), ('x', 0)]
+        """
+        held = ""
+        for chunk in chunks:
+            text = held + chunk
+            end, opened = 0, self.open_at(text)
+            while (match := self.find(text, end)) and match[0] < opened:
+                end = match[1]
+                opened = self.open_at(text, end) if opened < end else opened
+            if opened:
+                yield text[:opened], end
+            held = text[opened:]
+        if held:
+            end = 0
+            while match := self.find(held, end):
+                end = match[1]
+            yield held, end
 
     def open_at(self, text: str, start: int = 0) -> int:
         """Return the first position at or after `start` where more text could complete a special token, or `len(text)`.
@@ -156,13 +184,92 @@ class SpecialTokens:
         2
         """
         size = len(text)
-        places = range(max(start, size - self._longest), size)
-        return next((place for place in places if text[place] in self._by_first and self._is_open(text[place:])), size)
+        positions = range(max(start, size - self._longest), size)
+        return next((at for at in positions if text[at] in self._by_first and self._is_open(text[at:])), size)
 
     def _is_open(self, text: str) -> bool:
         """Return whether `text` is a proper prefix of a token; such tokens follow it in the sorted list."""
-        place = bisect_right(self._sorted, text)
-        return place < len(self._sorted) and self._sorted[place].startswith(text)
+        index = bisect_right(self._sorted, text)
+        return index < len(self._sorted) and self._sorted[index].startswith(text)
+
+
+class SpecialTokenPolicy(NamedTuple):
+    """Says what a call does with the special tokens of a tokenizer.
+
+    Attributes:
+        allowed: the special tokens that are recognized.
+        disallowed: the strings that no text may contain.
+    """
+
+    allowed: SpecialTokens
+    disallowed: SpecialTokens
+
+    @classmethod
+    def of(cls, special: SpecialTokens, keywords: Keywords) -> SpecialTokenPolicy:
+        """Return the policy for a tokenizer with the special tokens `special`.
+
+        Allowed strings that are not special tokens are ignored. Any string can be disallowed; "all" disallows the
+        special tokens that are not allowed.
+
+        >>> policy = SpecialTokenPolicy.of(SpecialTokens(["<|a|>", "<|b|>"]), parse_keywords({"<|a|>"}, "all"))
+        >>> policy.allowed.tokens, policy.disallowed.tokens
+        (('<|a|>',), ('<|b|>',))
+        """
+        allowed, disallowed = keywords
+        if allowed is not None:
+            recognized = SpecialTokens(token for token in special.tokens if token in allowed)
+        else:
+            recognized = special
+        if disallowed is None:
+            disallowed = frozenset(special.tokens).difference(recognized.tokens)
+        return cls(recognized, SpecialTokens(sorted(disallowed)))
+
+    def check(self, text: str, name: str = "the text", offset: int = 0) -> None:
+        """Check that a text, or the part of it at `offset`, contains no disallowed string; an error calls it `name`."""
+        if match := self.disallowed.find(text):
+            start, end = match
+            raise ValueError(
+                f"{name} contains {text[start:end]!a} at character {offset + start}, which is disallowed; "
+                "allow it with allowed_special, or encode it as plain text with disallowed_special=()"
+            )
+
+    def checked(self, chunks: Iterable[str], name: str = "the text") -> Iterable[str]:
+        """Return the text of `chunks` in parts, each as soon as no disallowed string can extend past its end.
+
+        >>> policy = SpecialTokenPolicy.of(SpecialTokens(["<|e|>"]), parse_keywords((), "all"))
+        >>> list(policy.checked(["a<", "|e", ">"]))
+        ['a', '<|e>']
+        """
+        return self._check_parts(chunks, name) if self.disallowed.tokens else chunks
+
+    def _check_parts(self, chunks: Iterable[str], name: str) -> Iterator[str]:
+        offset = 0
+        for text, _ in self.disallowed.scan(chunks):
+            self.check(text, name, offset)
+            yield text
+            offset += len(text)
+
+
+def parse_keywords(allowed_special: Collection[str] | None, disallowed_special: Collection[str] | None) -> Keywords:
+    """Return the keywords of a call. If both are None, all tokens are allowed; if one is, it has tiktoken's default."""
+    if allowed_special is None and disallowed_special is None:
+        return None, frozenset()
+    allowed = _strings("allowed_special", () if allowed_special is None else allowed_special)
+    disallowed = _strings("disallowed_special", "all" if disallowed_special is None else disallowed_special)
+    if disallowed and "" in disallowed:
+        raise ValueError("disallowed_special contains an empty string, which occurs in every text")
+    return allowed, disallowed
+
+
+def _strings(parameter: str, value: Collection[str]) -> frozenset[str] | None:
+    if isinstance(value, str) and value == "all":
+        return None
+    if isinstance(value, str) or not isinstance(value, Collection):
+        raise ValueError(f'{parameter} is {value!a}; give "all" or a set of strings')
+    for string in value:
+        if not isinstance(string, str):
+            raise ValueError(f'{parameter} contains {string!a}; give "all" or a set of strings')
+    return frozenset(value)
 
 
 def token_ids(vocab: Mapping[int, bytes], special_tokens: Iterable[str]) -> dict[bytes, int]:
@@ -189,6 +296,6 @@ def straddles(token: str, other: str) -> bool:
     return any(rest.startswith(other) or other.startswith(rest) for rest in rests)
 
 
-def _any_of(strings: list[str]) -> re.Pattern[str]:
+def _any_of(strings: Sequence[str]) -> re.Pattern[str]:
     """Return an expression whose only group matches the first of `strings` that fits."""
     return re.compile(f"({'|'.join(map(re.escape, strings))})")

@@ -31,7 +31,7 @@ def parts(chunks: Iterable[str], special: SpecialTokens, compiled: regex.Pattern
     held: list[str] = []
     size = 0
     tail = ""
-    for scanned, begin in scan(chunks, special):
+    for scanned, begin in special.scan(chunks):
         certain, text = "", scanned
         if begin:
             certain, text = "".join(held) + scanned[:begin], scanned[begin:]
@@ -51,29 +51,3 @@ def parts(chunks: Iterable[str], special: SpecialTokens, compiled: regex.Pattern
         tail = window[-2:]  # no more characters before a new one decide whether a fence is there
     if size:
         yield "".join(held)
-
-
-def scan(chunks: Iterable[str], special: SpecialTokens) -> Iterator[tuple[str, int]]:
-    """Yield the joined text in parts, each as soon as its special tokens are certain; no part cuts a special token.
-
-    With each part comes the position after its last special token, or 0 if it has none. A match counts once no special
-    token that is longer or starts further left can still be completed.
-
-    >>> list(scan(["a<", "a>", "b", "<a>", "x"], SpecialTokens(["<a>", "<a>b<a>", "<a>x"])))
-    [('a', 0), ('<a>b<a>', 7), ('x', 0)]
-    """
-    held = ""
-    for chunk in chunks:
-        text = held + chunk
-        end, opened = 0, special.open_at(text)
-        while (found := special.find(text, end)) and found[0] < opened:
-            end = found[1]
-            opened = special.open_at(text, end) if opened < end else opened
-        if opened:
-            yield text[:opened], end
-        held = text[opened:]
-    if held:
-        end = 0
-        while found := special.find(held, end):
-            end = found[1]
-        yield held, end

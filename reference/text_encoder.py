@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 import regex
 
 from .dispatch import EncodingChoice
-from .encoder import Encoder
+from .encoder import PreTokenEncoder
 from .fences import has_fence
 from .patterns import pre_tokenize
-from .special_tokens import SpecialTokens
+from .special_tokens import SpecialTokenPolicy
 from .streaming import parts
 
 if TYPE_CHECKING:
@@ -26,28 +26,30 @@ if TYPE_CHECKING:
 
 
 class TextEncoder:
-    """Encodes texts, batches and streams.
+    """Encodes texts, batches and streams; a text that contains a disallowed string is a ValueError.
+
+    All methods raise a UnicodeEncodeError, a subclass of ValueError, for a lone surrogate.
 
     Args:
         encoder: encodes pre-tokens.
-        special: the special tokens to recognize.
+        policy: the special tokens that are recognized, and the strings that are disallowed.
         special_ids: special token → id.
         compiled: the split pattern.
         ids: the range from the smallest id of the vocabulary to the largest.
 
     Attributes:
-        encoder, special, compiled, ids: the arguments.
+        encoder, policy, compiled, ids: the arguments.
     """
 
     def __init__(
         self,
-        encoder: Encoder,
-        special: SpecialTokens,
+        encoder: PreTokenEncoder,
+        policy: SpecialTokenPolicy,
         special_ids: Mapping[str, int],
         compiled: regex.Pattern[str],
         ids: range,
     ) -> None:
-        self.encoder, self.special, self.compiled, self.ids = encoder, special, compiled, ids
+        self.encoder, self.policy, self.compiled, self.ids = encoder, policy, compiled, ids
         self._special_ids = special_ids
         self._choice = EncodingChoice(ids)
         self._idle: list[BulkEncoder] = []
@@ -57,38 +59,32 @@ class TextEncoder:
         kept = {name: value for name, value in self.__dict__.items() if name != "_integers"}
         return {**kept, "_choice": EncodingChoice(self.ids), "_idle": []}
 
-    def finding(self, special: Iterable[str]) -> TextEncoder:
-        """Return an encoder that recognizes only these special tokens. Both share the cache of pre-tokens."""
-        return TextEncoder(self.encoder, SpecialTokens(special), self._special_ids, self.compiled, self.ids)
+    def with_policy(self, policy: SpecialTokenPolicy) -> TextEncoder:
+        """Return an encoder that follows another policy. Both share the cache of pre-tokens."""
+        return TextEncoder(self.encoder, policy, self._special_ids, self.compiled, self.ids)
 
     def encode(self, text: str) -> list[int]:
-        """Return the ids of a text.
-
-        Raises:
-            UnicodeEncodeError: if it contains a lone surrogate; a subclass of ValueError.
-        """
+        self.policy.check(text)
         return list(chain.from_iterable(self._parts(text)))
 
     def encode_each(self, texts: Sequence[str]) -> list[list[int]]:
-        """Return the ids of each text.
-
-        Raises:
-            UnicodeEncodeError: if a text contains a lone surrogate; a subclass of ValueError.
-        """
+        """Return the ids of each text; all texts are checked before the first is encoded."""
+        for index, text in enumerate(texts):
+            self.policy.check(text, f"text {index}")
         if self._choice.uses_arrays(sum(map(len, texts))):
             with self._bulk() as bulk:
                 return list(map(self._as_list, bulk.encode_each(texts)))
         return [list(chain.from_iterable(self._plain_parts(text))) for text in texts]
 
-    def encode_to_numpy(self, text: str) -> npt.NDArray[np.uint32]:
-        """Return the ids of a text as an array.
+    def encode_to_numpy(self, text: str, name: str = "the text") -> npt.NDArray[np.uint32]:
+        """Return the ids of a text, which errors call `name`, as an array.
 
         Raises:
-            UnicodeEncodeError: if it contains a lone surrogate; a subclass of ValueError.
             OverflowError: if an id does not fit into 32 bits.
         """
         import numpy as np  # only callers who ask for arrays need it
 
+        self.policy.check(text, name)
         if self._choice.uses_arrays(len(text)):
             with self._bulk() as bulk:
                 return np.concatenate(list(bulk.encode([text])))
@@ -97,13 +93,9 @@ class TextEncoder:
             raise OverflowError(f"ids from {min(ids)} to {max(ids)} do not fit into 32 bits")
         return np.array(ids, np.uint32)
 
-    def stream(self, chunks: Iterable[str]) -> Iterator[int]:
-        """Yield the ids of the joined chunks as soon as they are certain.
-
-        Raises:
-            UnicodeEncodeError: during iteration, if the text contains a lone surrogate; a subclass of ValueError.
-        """
-        texts = parts(chunks, self.special, self.compiled)
+    def stream(self, chunks: Iterable[str], name: str = "the text") -> Iterator[int]:
+        """Yield the ids of the joined chunks, which errors call `name`, as soon as they are certain."""
+        texts = parts(self.policy.checked(chunks, name), self.policy.allowed, self.compiled)
         return chain.from_iterable(chain.from_iterable(map(self._parts, texts)))
 
     def _parts(self, text: str) -> Iterator[Iterable[int]]:
@@ -117,7 +109,7 @@ class TextEncoder:
 
     def _plain_parts(self, text: str) -> Iterator[Iterable[int]]:
         encode, compiled = self.encoder.encode, self.compiled
-        for segment, is_special in self.special.cut(text):
+        for segment, is_special in self.policy.allowed.cut(text):
             if is_special:
                 yield (self._special_ids[segment],)
             else:
@@ -132,7 +124,7 @@ class TextEncoder:
             bulk = self._idle.pop()
         except IndexError:
             kind = BulkEncoder if has_fence(self.compiled) else SplitEncoder
-            bulk = kind(self.encoder, self.special, self._special_ids, self.compiled)
+            bulk = kind(self.encoder.bulk_ranks, self.policy.allowed, self._special_ids, self.compiled)
         yield bulk
         # After an exception, this line does not run: the caches may be incomplete, so the next call makes new ones.
         self._idle[:] = [bulk]

@@ -13,12 +13,11 @@ from bpe_conformance.fixtures.saving import AnyPath
 
 from .conventions import build_vocab, complete
 from .counting import Source, count_pre_tokens
-from .encoder import SINGLE_BYTES, Encoder
+from .dispatch import Progress, silent
+from .encoder import SINGLE_BYTES, PreTokenEncoder
 from .formats import engines, gpt2
 from .patterns import DEFAULT_PATTERN, resolve
-from .progress import Progress, silent
-from .special_token_policy import Keywords, SpecialTokenPolicy, parse_policy
-from .special_tokens import SpecialTokens, token_ids
+from .special_tokens import Keywords, SpecialTokenPolicy, SpecialTokens, parse_keywords, token_ids
 from .text_encoder import TextEncoder
 from .trainer import learn
 from .workers import worker_count
@@ -87,14 +86,16 @@ class Tokenizer:
         special_ids = {text: ids[text.encode("utf-8")] for text in self._special.tokens}
         for text, index in special_ids.items():
             self.vocab.setdefault(index, text.encode("utf-8"))
-        encoder = Encoder(ids, self.merges)
+        policy = SpecialTokenPolicy(self._special, SpecialTokens())
         every_id = range(min(self.vocab), max(self.vocab) + 1)
-        self._text_encoder = TextEncoder(encoder, self._special, special_ids, self.compiled, every_id)
-        self._policies: dict[Keywords, tuple[TextEncoder, SpecialTokenPolicy]] = {}
+        self._text_encoder = TextEncoder(
+            PreTokenEncoder(ids, self.merges), policy, special_ids, self.compiled, every_id
+        )
+        self._encoders: dict[Keywords, TextEncoder] = {}
 
     def __getstate__(self) -> dict[str, object]:
         """Return the state to pickle, without caches, so that a pickle does not grow with use."""
-        return {**self.__dict__, "_policies": {}}
+        return {**self.__dict__, "_encoders": {}}
 
     @property
     def special_tokens(self) -> list[str]:
@@ -200,11 +201,7 @@ class Tokenizer:
         >>> tokenizer.encode("a<|e|>", allowed_special=set(), disallowed_special=())
         [97, 60, 124, 101, 124, 62]
         """
-        encoder = self._text_encoder
-        if allowed_special is not None or disallowed_special is not None:
-            encoder, policy = self._with_policy(allowed_special, disallowed_special)
-            policy.check(text)
-        return encoder.encode(text)
+        return self._encoder(allowed_special, disallowed_special).encode(text)
 
     def encode_ordinary(self, text: str) -> list[int]:
         """Return the ids of `text` with special tokens as plain text.
@@ -233,9 +230,7 @@ class Tokenizer:
             UnicodeEncodeError: if the text contains a lone surrogate; a subclass of ValueError.
             OverflowError: if an id does not fit into 32 bits.
         """
-        encoder, policy = self._with_policy(allowed_special, disallowed_special)
-        policy.check(text)
-        return encoder.encode_to_numpy(text)
+        return self._encoder(allowed_special, disallowed_special).encode_to_numpy(text)
 
     def encode_file(
         self,
@@ -274,7 +269,7 @@ class Tokenizer:
         from .file_encoding import FileEncoder, encode_file  # it loads NumPy
 
         width = worker_count(workers)
-        encoder = FileEncoder.of(*self._with_policy(allowed_special, disallowed_special), bits)
+        encoder = FileEncoder.of(self._encoder(allowed_special, disallowed_special), bits)
         return encode_file(encoder, source, target, width, progress or silent)
 
     def encode_files(
@@ -328,7 +323,7 @@ class Tokenizer:
         width = worker_count(workers, executor)
         if shard_size is not None and shard_size < 1:
             raise ValueError(f"shard_size is {shard_size}; it must be at least 1")
-        encoder = FileEncoder.of(*self._with_policy(allowed_special, disallowed_special), bits)
+        encoder = FileEncoder.of(self._encoder(allowed_special, disallowed_special), bits)
         settings = Settings(encoder, errors == "strict", str(Path(directory).absolute()))
         return encode_files(
             self.model, settings, list(sources), directory, shard_size, width, executor, progress or silent
@@ -354,12 +349,7 @@ class Tokenizer:
         """
         if isinstance(texts, str):
             raise ValueError("texts is a string; give a list of strings")
-        texts, encoder = list(texts), self._text_encoder
-        if allowed_special is not None or disallowed_special is not None:
-            encoder, policy = self._with_policy(allowed_special, disallowed_special)
-            for place, text in enumerate(texts):
-                policy.check(text, f"text {place}")
-        return encoder.encode_each(texts)
+        return self._encoder(allowed_special, disallowed_special).encode_each(list(texts))
 
     def encode_iterable(
         self,
@@ -380,23 +370,24 @@ class Tokenizer:
                 string may have been yielded; no id of the string itself is.
             UnicodeEncodeError: during iteration, if the text contains a lone surrogate; a subclass of ValueError.
         """
-        encoder, policy = self._with_policy(allowed_special, disallowed_special)
-        return encoder.stream(policy.checked(chunks))
+        return self._encoder(allowed_special, disallowed_special).stream(chunks)
 
-    def _with_policy(
+    def _encoder(
         self, allowed_special: Collection[str] | None, disallowed_special: Collection[str] | None
-    ) -> tuple[TextEncoder, SpecialTokenPolicy]:
-        """Return an encoder that recognizes the special tokens that a call allows, and the policy of the call."""
-        keywords = parse_policy(allowed_special, disallowed_special)
-        found = self._policies.get(keywords)
-        if found is None:
-            if len(self._policies) >= POLICIES:
-                self._policies.clear()
-            encoder, policy = self._text_encoder, SpecialTokenPolicy.of(self._special.tokens, keywords)
-            if policy.allowed != self._special.tokens:
-                encoder = encoder.finding(policy.allowed)
-            found = self._policies[keywords] = encoder, policy
-        return found
+    ) -> TextEncoder:
+        """Return the encoder that does with special tokens what a call asks for."""
+        if allowed_special is None and disallowed_special is None:
+            return self._text_encoder
+        keywords = parse_keywords(allowed_special, disallowed_special)
+        encoder = self._encoders.get(keywords)
+        if encoder is None:
+            if len(self._encoders) >= POLICIES:
+                self._encoders.clear()
+            encoder, policy = self._text_encoder, SpecialTokenPolicy.of(self._special, keywords)
+            if policy.allowed.tokens != self._special.tokens or policy.disallowed.tokens:
+                encoder = encoder.with_policy(policy)
+            self._encoders[keywords] = encoder
+        return encoder
 
     def decode_bytes(self, ids: Iterable[int]) -> bytes:
         """Return the concatenated bytes of `ids`.

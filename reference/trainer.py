@@ -17,11 +17,10 @@ from bpe_conformance.fixtures import Merge
 from bpe_conformance.fixtures.conventions import TIE_BREAKS
 
 from .conventions import BYTE_ORDERS, TOKEN_KEYS
-from .dispatch import learns_over_arrays
-from .encoder import Encoder
-from .progress import Progress, silent
+from .dispatch import Progress, learns_over_arrays, silent
+from .encoder import PreTokenEncoder
+from .merging import Pair
 
-Pair = tuple[int, int]
 Word = list[int]
 
 
@@ -48,12 +47,6 @@ def learn(
         allows: returns whether a merge may create the token; None allows all.
         specials: tokens that already have an entry, numbered before the bytes. A merge that creates one adds no entry
             and so does not count (convention `train_special`, value text).
-
-    Returns:
-        list: the new merges, in the order in which they were learned.
-
-    Raises:
-        ValueError: if `tie_break` or `byte_order` is unknown.
 
     >>> learn({b"low": 1, b"lower": 1}, 10)
     [(b'o', b'w'), (b'l', b'ow'), (b'low', b'e'), (b'lowe', b'r')]
@@ -108,10 +101,10 @@ class WeightedWords:
     def merge(self, pair: Pair, new: int) -> set[Pair]:
         """Replace `pair` by `new` in every word and return the pairs that this creates.
 
-        >>> corpus = WeightedWords([([1, 2, 1, 2, 3], 5)])
-        >>> sorted(corpus.merge((1, 2), 4))
+        >>> weighted = WeightedWords([([1, 2, 1, 2, 3], 5)])
+        >>> sorted(weighted.merge((1, 2), 4))
         [(4, 3), (4, 4)]
-        >>> corpus.words, corpus.counts
+        >>> weighted.words, weighted.counts
         ([[4, 4, 3]], {(4, 4): 5, (4, 3): 5})
         """
         created: set[Pair] = set()
@@ -119,7 +112,7 @@ class WeightedWords:
             self._withdraw(number)
             word = self.words[number] = replace(self.words[number], pair, new)
             self._register(number)
-            created.update(found for found in pairwise(word) if new in found)
+            created.update(neighbours for neighbours in pairwise(word) if new in neighbours)
         return created
 
     def _register(self, number: int) -> None:
@@ -151,14 +144,14 @@ def replace(word: Word, pair: Pair, new: int) -> Word:
     """
     left, right = pair
     rewritten: Word = []
-    place, last = 0, len(word) - 1
-    while place <= last:
-        if word[place] == left and place < last and word[place + 1] == right:
+    position, last = 0, len(word) - 1
+    while position <= last:
+        if word[position] == left and position < last and word[position + 1] == right:
             rewritten.append(new)
-            place += 2
+            position += 2
         else:
-            rewritten.append(word[place])
-            place += 1
+            rewritten.append(word[position])
+            position += 1
     return rewritten
 
 
@@ -182,25 +175,25 @@ def learn_plainly(
     for left, right in merges:
         numbered[left + right] = len(tokens)
         tokens.append(left + right)
-    start = Encoder(numbered, merges).merge if merges else lambda word: list(word.translate(ids))
-    corpus = WeightedWords((start(word), count) for word, count in counts.items())
+    start = PreTokenEncoder(numbered, merges).merge if merges else lambda word: list(word.translate(ids))
+    words = WeightedWords((start(word), count) for word, count in counts.items())
     keys = [token_key(index, token) for index, token in enumerate(tokens)] if token_key else []
 
     def key(pair: Pair) -> Any:
         """Return a sort key: of pairs with equal counts, the winner sorts first."""
-        return (keys[pair[0]], keys[pair[1]]) if token_key else _first_occurrence(pair, tokens, corpus)
+        return (keys[pair[0]], keys[pair[1]]) if token_key else _first_occurrence(pair, tokens, words)
 
     # The most frequent pair is first. An entry may overstate its pair, never understate it: it is corrected when it
     # surfaces.
-    heap = [(-count, key(pair), pair) for pair, count in corpus.counts.items()]
+    heap = [(-count, key(pair), pair) for pair, count in words.counts.items()]
     heapify(heap)
     learned: list[Merge] = []
     while heap and len(learned) < wanted:
         surfaced = heappop(heap)
         pair = surfaced[2]
-        if pair not in corpus.counts:
+        if pair not in words.counts:
             continue
-        current = (-corpus.counts[pair], key(pair), pair)
+        current = (-words.counts[pair], key(pair), pair)
         if surfaced != current:
             heappush(heap, current)
             continue
@@ -212,18 +205,18 @@ def learn_plainly(
         if token_key:
             keys.append(token_key(special_numbers.get(merged, len(tokens)), merged))
         tokens.append(merged)
-        for created in corpus.merge(pair, len(tokens) - 1):
-            heappush(heap, (-corpus.counts[created], key(created), created))
+        for created in words.merge(pair, len(tokens) - 1):
+            heappush(heap, (-words.counts[created], key(created), created))
         progress("merging", len(learned), wanted)
     return learned
 
 
-def _first_occurrence(pair: Pair, tokens: Sequence[bytes], corpus: WeightedWords) -> tuple[int, int]:
+def _first_occurrence(pair: Pair, tokens: Sequence[bytes], words: WeightedWords) -> tuple[int, int]:
     """Return the first occurrence of a pair: the number of the word and the offset in it.
 
     The offset is in bytes, not tokens: a merge further left must not make an occurrence look earlier than it was.
     """
-    number = min(corpus.holders[pair])
-    word = corpus.words[number]
-    place = next(i for i in range(len(word)) if (word[i], word[i + 1]) == pair)
-    return number, sum(len(tokens[token]) for token in word[:place])
+    number = min(words.holders[pair])
+    word = words.words[number]
+    position = next(i for i in range(len(word)) if (word[i], word[i + 1]) == pair)
+    return number, sum(len(tokens[token]) for token in word[:position])

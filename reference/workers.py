@@ -17,7 +17,7 @@ from multiprocessing import Pipe
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from threading import Thread
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 Job = TypeVar("Job")
 Result = TypeVar("Result")
@@ -25,11 +25,7 @@ Handle = TypeVar("Handle")
 
 
 def worker_count(workers: int | None, executor: Executor | None = None) -> int:
-    """Return the number of workers: by default 1 or, with an `executor`, the number of processors.
-
-    Raises:
-        ValueError: if `workers` is less than 1.
-    """
+    """Return the number of workers: by default 1 or, with an `executor`, the number of processors."""
     if workers is None:
         return 1 if executor is None else os.cpu_count() or 1
     if workers < 1:
@@ -86,20 +82,11 @@ def in_order(
     ahead: int,
     failed: Callable[[Job, WorkerFailedError], Result] | None = None,
 ) -> Generator[Result, None, None]:
-    """Yield the results in the order of the jobs. At most `ahead` jobs, which may be large, are pending at a time.
+    """Yield the results in the order of the jobs, as `in_processes` does, from calls that `executor` makes.
 
-    Args:
-        executor: makes the calls.
-        call: called once for each job.
-        jobs: the arguments of the calls.
-        ahead: the most pending jobs.
-        failed: returns the result to yield for a job that failed in its worker; None raises the error.
-
-    Raises:
-        ValueError: if `call` raises one.
-        RuntimeError: if a worker dies, or fails with any other error.
+    At most `ahead` jobs, which may be large, are pending at a time.
     """
-    waiting: deque[tuple[Job, Future[Result | _Refusal]]] = deque()
+    waiting: deque[tuple[Job, Future[Answer[Result]]]] = deque()
     submit = partial(executor.submit, partial(_attempt, call))
     try:
         yield from _results(submit, lambda future: future.result(), jobs, ahead, waiting, failed)
@@ -110,24 +97,28 @@ def in_order(
 
 def _results(
     submit: Callable[[Job], Handle],
-    result: Callable[[Handle], Result | _Refusal],
+    answer_of: Callable[[Handle], Answer[Result]],
     jobs: Iterable[Job],
     ahead: int,
     waiting: deque[tuple[Job, Handle]],
     failed: Callable[[Job, WorkerFailedError], Result] | None,
 ) -> Iterator[Result]:
+    """Yield the results in the order of the jobs, with at most `ahead` jobs in `waiting`."""
+
     def first() -> Result:
         job, handle = waiting.popleft()
         try:
             with _clear_failures():
-                outcome = result(handle)
+                answer = answer_of(handle)
+                if isinstance(answer, _Failure):
+                    raise _JobFailed(*answer)
         except WorkerFailedError as error:
             if failed is None:
                 raise
             return failed(job, error)
-        if isinstance(outcome, _Refusal):
-            raise outcome.error()
-        return outcome
+        if isinstance(answer, _Refusal):
+            raise answer.error()
+        return answer
 
     for job in jobs:
         if len(waiting) >= ahead:
@@ -138,8 +129,12 @@ def _results(
         yield first()
 
 
+# Errors of jobs travel as values: not every executor transmits an exception unchanged, some exceptions cannot be
+# unpickled, and an executor takes a raised one for a failed worker.
+
+
 class _Refusal(NamedTuple):
-    """The parts of a ValueError that a job raised: not every executor transmits an exception unchanged."""
+    """A ValueError that a job raised, which the caller gets unchanged."""
 
     kind: type[ValueError]
     arguments: tuple[Any, ...]
@@ -153,12 +148,35 @@ class _Refusal(NamedTuple):
         return self.kind.__new__(self.kind, *self.arguments)
 
 
-def _attempt(call: Callable[[Job], Result], job: Job) -> Result | _Refusal:
-    """Return an error instead of raising it: a raised one has the worker's traceback and looks like a failed worker."""
+class _Failure(NamedTuple):
+    """Any other error of a job, as text."""
+
+    message: str
+    traceback: str
+
+    @classmethod
+    def of(cls, error: Exception) -> _Failure:
+        return cls(_described(error), traceback.format_exc())
+
+
+Answer: TypeAlias = Result | _Refusal | _Failure
+
+
+class _JobFailed(Exception):
+    """A job raised an error in another process; this error shows the traceback of that process."""
+
+    def __init__(self, message: str, remote: str) -> None:
+        super().__init__(f"\n\n{remote}")
+        self.message = message
+
+
+def _attempt(call: Callable[[Job], Result], job: Job) -> Answer[Result]:
     try:
         return call(job)
     except ValueError as error:
         return _Refusal(type(error), error.args)
+    except Exception as error:
+        return _Failure.of(error)
 
 
 @contextmanager
@@ -176,6 +194,10 @@ def _clear_failures() -> Iterator[None]:
         raise WorkerFailedError(f"a worker failed ({message})") from error
 
 
+def _described(error: Exception) -> str:
+    return " ".join(f"{type(error).__name__}: {error}".split())
+
+
 # Processes
 
 
@@ -187,37 +209,37 @@ class _Worker(NamedTuple):
 class _Processes:
     """A set of processes, each with its own pipe and one job at a time.
 
-    `ProcessPoolExecutor` does not suffice: its workers share a queue, so a worker that dies while it sends a result can
-    leave the others waiting. Here a closed pipe shows immediately that its worker died, because no other process holds
-    that end. Nor is there a helper thread: a signal handler can raise its exception anywhere in Python's own modules,
-    even while a lock is held, and a thread would then wait for that lock forever.
+    `ProcessPoolExecutor` does not suffice, because its workers share a queue and it starts threads:
+
+    - A worker that is killed while it sends a result keeps the lock of the queue, and the others wait for it forever.
+      Here no other process holds a worker's end of its pipe, so the pipe is closed as soon as the worker is dead.
+    - A signal handler can raise its exception anywhere in Python's own modules, even while a lock is held, and a thread
+      would then wait for that lock forever. Here the caller has no thread: it reads the pipes when it needs a result
+      or an idle worker.
     """
 
     def __init__(self, count: int) -> None:
         self._count = count
         self._workers: list[_Worker] = []
         self._idle: list[_Worker] = []
-        self._busy: dict[_Worker, int] = {}
+        self._job_of: dict[_Worker, int] = {}
+        """Busy worker → the number of its job."""
         self._answers: dict[int, bytes] = {}
+        """The number of a job → its pickled answer, until `result` returns it."""
         self._submitted = 0
 
     def start(self, call: Callable[..., object]) -> None:
-        """Start the processes, which make calls to `call`."""
         for _ in range(self._count):
             ours, theirs = Pipe()
-            with theirs, _undisturbed():
+            # A worker is in the list before a signal can stop this process, so that it is killed at the end.
+            with theirs, _signals_blocked():
                 process = multiprocessing.Process(target=_work, args=(theirs, call), daemon=True)
                 process.start()
                 self._workers.append(_Worker(process, ours))
         self._idle += self._workers
 
     def submit(self, job: object) -> int:
-        """Send a job to a worker as soon as one is idle, and return the number of the job.
-
-        Raises:
-            BrokenExecutor: if a worker dies in the meantime.
-            Exception: if the job cannot be pickled.
-        """
+        """Send a job to a worker as soon as one is idle, and return the number of the job."""
         while not self._idle:
             self._receive()
         worker, number = self._idle.pop(), self._submitted
@@ -226,28 +248,21 @@ class _Processes:
             _send(worker.pipe, (job,))
         except OSError:
             raise _death(worker) from None
-        self._busy[worker] = number
+        self._job_of[worker] = number
         return number
 
     def result(self, number: int) -> Any:
-        """Wait for the result of a job and return it; call this once for each number.
-
-        Raises:
-            BrokenExecutor: if a worker dies in the meantime.
-            Exception: if the call raises one.
-        """
+        """Wait for the answer to a job and return it; call this once for each number."""
         while number not in self._answers:
             self._receive()
-        answer = pickle.loads(self._answers.pop(number))
-        if isinstance(answer, _Failure):
-            raise _JobFailed(*answer)
-        return answer
+        return pickle.loads(self._answers.pop(number))
 
     def _receive(self) -> None:
-        ready = wait([worker.pipe for worker in self._busy])
-        for worker in [one for one in self._busy if one.pipe in ready]:
+        """Wait for at least one answer, and make the workers that have answered idle."""
+        ready = wait([worker.pipe for worker in self._job_of])
+        for worker in [worker for worker in self._job_of if worker.pipe in ready]:
             try:
-                self._answers[self._busy.pop(worker)] = worker.pipe.recv_bytes()
+                self._answers[self._job_of.pop(worker)] = worker.pipe.recv_bytes()
             except (EOFError, OSError):
                 raise _death(worker) from None
             self._idle.append(worker)
@@ -260,7 +275,6 @@ class _Processes:
         self._await()
 
     def kill(self) -> None:
-        """Kill the workers."""
         for worker in self._workers:
             worker.process.kill()
         self._await()
@@ -295,39 +309,15 @@ def _send(pipe: Connection, value: object) -> None:
     pipe.send_bytes(pickle.dumps(value, pickle.HIGHEST_PROTOCOL))
 
 
-class _Failure(NamedTuple):
-    """What a call raised, as text, because some exceptions cannot be unpickled."""
-
-    message: str
-    traceback: str
-
-    @classmethod
-    def of(cls, error: Exception) -> _Failure:
-        """Return the type, the message and the traceback of an error."""
-        return cls(_described(error), traceback.format_exc())
-
-
-class _JobFailed(Exception):
-    """A call raised an error in another process; this error shows the traceback of that process."""
-
-    def __init__(self, message: str, remote: str) -> None:
-        super().__init__(f"\n\n{remote}")
-        self.message = message
-
-
-def _described(error: Exception) -> str:
-    return " ".join(f"{type(error).__name__}: {error}".split())
+# In a worker
 
 
 def _work(pipe: Connection, call: Callable[..., object]) -> None:
     """Do jobs until there are no more. This is the main function of a worker."""
-    _begin()
+    _take_signals()
     with suppress(EOFError, OSError):  # the parent is gone
         while job := pipe.recv():
-            try:
-                answer = call(*job)
-            except Exception as error:
-                answer = _Failure.of(error)
+            answer = call(*job)
             try:
                 _send(pipe, answer)
             except OSError:
@@ -340,7 +330,7 @@ STOPPING = {getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if
 
 
 @contextmanager
-def _undisturbed() -> Iterator[None]:
+def _signals_blocked() -> Iterator[None]:
     """Block signals in this process, and in a process started in the meantime until it has its own handlers."""
     if sys.platform == "win32":
         yield
@@ -352,7 +342,8 @@ def _undisturbed() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-def _begin() -> None:
+def _take_signals() -> None:
+    """Give a worker its own handlers of signals, and let it end with its parent."""
     # Ctrl-C reaches every process of a terminal, but the parent ends its workers.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     for number in STOPPING:

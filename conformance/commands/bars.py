@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 from tqdm import tqdm
 
-from bpe_conformance.reference.progress import Progress
+from bpe_conformance.reference.dispatch import Progress
 
 
 class _Bar(tqdm):  # type: ignore[type-arg]  # tqdm is not generic at run time

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from bpe_conformance.reference import Tokenizer
-from bpe_conformance.reference.inputs import is_url
+from bpe_conformance.reference.chunks import is_url
 
 from ..command_error import CommandError
 from ..command_line import print_error

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import IO, BinaryIO
 
 from bpe_conformance.fixtures.saving import AnyPath
-from bpe_conformance.reference.formats.files import replacing
+from bpe_conformance.reference.formats import replacing
 
 from ..command_error import CommandError
 

@@ -11,10 +11,9 @@ from pathlib import Path
 from bpe_conformance.fixtures import PATTERNS, Model
 from bpe_conformance.fixtures.conventions import TRAINING_CONVENTIONS
 from bpe_conformance.reference import Tokenizer, superbpe
-from bpe_conformance.reference.formats import gpt2, huggingface, tiktoken
-from bpe_conformance.reference.formats.files import check_folder, write_all
+from bpe_conformance.reference.dispatch import Progress
+from bpe_conformance.reference.formats import check_folder, gpt2, huggingface, tiktoken, write_all
 from bpe_conformance.reference.patterns import resolve
-from bpe_conformance.reference.progress import Progress
 from bpe_conformance.reference.special_tokens import SpecialTokens
 
 from ..command_error import CommandError

@@ -32,6 +32,16 @@ def starts_of_runs(values: Integers) -> Integers:
     return np.flatnonzero(changes)
 
 
+def grouped(keys: Integers) -> tuple[Integers, Integers]:
+    """Return the order that sorts `keys`, in which equal keys keep their order, and where in it each key starts.
+
+    >>> [indices.tolist() for indices in grouped(np.array([7, 5, 7]))]
+    [[1, 0, 2], [0, 1]]
+    """
+    order = np.argsort(keys, kind="stable")
+    return order, starts_of_runs(keys.take(order))
+
+
 def runs(values: Integers, first: Integers, sizes: Integers) -> Integers:
     """Return the concatenation of runs of `values` that start at `first` and have `sizes` items.
 
@@ -40,8 +50,8 @@ def runs(values: Integers, first: Integers, sizes: Integers) -> Integers:
     """
     source = np.repeat(first - np.cumsum(sizes) + sizes, sizes)
     source += np.arange(len(source))
-    found: Integers = values[source]
-    return found
+    joined: Integers = values[source]
+    return joined
 
 
 def without_overlap(overlaps: Flags) -> Flags:
@@ -96,20 +106,19 @@ def appended(array: Integers, used: int, fresh: Integers) -> Integers:
 
 
 def _random_odd(count: int) -> Integers:
-    """Return random odd numbers of 64 bits."""
+    """Return random odd numbers of 64 bits. If they were known, a text could make all keys collide."""
     numbers: Integers = np.frombuffer(os.urandom(8 * count), np.uint64) | np.uint64(1)
     return numbers
 
 
 class HashTable:
-    """A hash table with linear probing, in which all keys of a call take each step together.
+    """A growing hash table with linear probing, in which all keys of a call take each step together.
 
     Keys are pairs of uint64, in two arrays of equal length, `head` and `tail`. Any pair can be a key except twice the
-    largest number.
+    largest number. At most half of the slots are used, so most keys are in the first slot that they try.
     """
 
     def __init__(self, bits: int = 12) -> None:
-        # With known factors, an attacker could make a text whose keys all have the same slot.
         self._factors = _random_odd(3)
         self._allocate(bits)
 
@@ -122,16 +131,17 @@ class HashTable:
 
     def find(self, head: Integers, tail: Integers) -> Integers:
         """Return the number of each key, -1 for a missing key."""
-        slot = self._slots(head, tail)
-        numbers = self._number.take(slot)
-        other = (self._head.take(slot) != head) | (self._tail.take(slot) != tail)
-        asked = np.flatnonzero(other & (numbers != _VACANT))
-        while len(asked):
-            slot[asked] = (slot[asked] + 1) & (len(self._number) - 1)
-            at = slot[asked]
-            numbers[asked] = self._number[at]
-            other = (self._head[at] != head[asked]) | (self._tail[at] != tail[asked])
-            asked = asked[other & (self._number[at] != _VACANT)]
+        slots = self._first_slots(head, tail)
+        numbers = self._number.take(slots)
+        is_other = (self._head.take(slots) != head) | (self._tail.take(slots) != tail)
+        # The keys whose slot holds another key try the next slot, until they find themselves or a vacant slot.
+        probing = np.flatnonzero(is_other & (numbers != _VACANT))
+        while len(probing):
+            slots[probing] = self._next(slots[probing])
+            tried = slots[probing]
+            numbers[probing] = self._number[tried]
+            is_other = (self._head[tried] != head[probing]) | (self._tail[tried] != tail[probing])
+            probing = probing[is_other & (self._number[tried] != _VACANT)]
         return numbers
 
     def enter(self, head: Integers, tail: Integers, first_number: int) -> tuple[Integers, Integers]:
@@ -147,27 +157,28 @@ class HashTable:
 
         >>> table = HashTable()
         >>> words = np.array([7, 7, 5, 7], np.uint64)
-        >>> [found.tolist() for found in table.enter(words, words, 10)]
+        >>> [array.tolist() for array in table.enter(words, words, 10)]
         [[10, 10, 11, 10], [0, 2]]
         """
         numbers = self.find(head, tail)
         missing = np.flatnonzero(numbers == _VACANT)
         if not len(missing):
             return numbers, missing
-        order = np.lexsort((tail[missing], head[missing]))
-        a, z = head[missing][order], tail[missing][order]
-        fresh = np.ones(len(order), bool)
-        fresh[1:] = (a[1:] != a[:-1]) | (z[1:] != z[:-1])
-        first = missing[order[fresh]]  # the sort is stable: the first of equal keys comes first
-        number_of = np.empty(len(first), np.int32)
-        number_of[np.argsort(first)] = np.arange(first_number, first_number + len(first))
-        numbers[missing[order]] = number_of[np.cumsum(fresh) - 1]
-        first.sort()
-        self._insert(head[first], tail[first], numbers[first])
-        return numbers, first
+        # Sorting brings equal keys together. The sort is stable, so the first of them is the first that occurs.
+        in_order = missing[np.lexsort((tail[missing], head[missing]))]
+        sorted_head, sorted_tail = head[in_order], tail[in_order]
+        is_first = np.ones(len(in_order), bool)
+        is_first[1:] = (sorted_head[1:] != sorted_head[:-1]) | (sorted_tail[1:] != sorted_tail[:-1])
+        new = in_order[is_first]
+        number_of = np.empty(len(new), np.int32)
+        number_of[np.argsort(new)] = np.arange(first_number, first_number + len(new))
+        numbers[in_order] = number_of[np.cumsum(is_first) - 1]
+        new.sort()
+        self._insert(head[new], tail[new], numbers[new])
+        return numbers, new
 
     def _insert(self, head: Integers, tail: Integers, numbers: Integers) -> None:
-        """Insert distinct new keys."""
+        """Insert distinct new keys, and the earlier ones again if the table has to grow."""
         if 2 * (self._used + len(head)) > len(self._number):
             held = self._number != _VACANT
             head = np.concatenate([self._head[held], head])
@@ -175,16 +186,20 @@ class HashTable:
             numbers = np.concatenate([self._number[held], numbers])
             self._allocate((4 * len(head)).bit_length())
         self._used += len(head)
-        slot = self._slots(head, tail)
-        waiting = np.arange(len(slot))
-        while len(waiting):
-            vacant = waiting[self._number[slot[waiting]] == _VACANT]
-            self._number[slot[vacant]] = numbers[vacant]  # of several keys for one slot, the last gets it
-            self._head[slot[vacant]], self._tail[slot[vacant]] = head[vacant], tail[vacant]
-            waiting = waiting[self._number[slot[waiting]] != numbers[waiting]]
-            slot[waiting] = (slot[waiting] + 1) & (len(self._number) - 1)
+        slots = self._first_slots(head, tail)
+        probing = np.arange(len(slots))
+        while len(probing):
+            vacant = probing[self._number[slots[probing]] == _VACANT]
+            self._number[slots[vacant]] = numbers[vacant]  # of several keys for one slot, the last gets it
+            self._head[slots[vacant]], self._tail[slots[vacant]] = head[vacant], tail[vacant]
+            probing = probing[self._number[slots[probing]] != numbers[probing]]
+            slots[probing] = self._next(slots[probing])
 
-    def _slots(self, head: Integers, tail: Integers) -> Integers:
+    def _next(self, slots: Integers) -> Integers:
+        following: Integers = (slots + 1) & (len(self._number) - 1)
+        return following
+
+    def _first_slots(self, head: Integers, tail: Integers) -> Integers:
         of_head, of_tail, of_both = self._factors
         mixed = head * of_head + tail * of_tail
         mixed ^= mixed >> np.uint64(32)
@@ -194,7 +209,9 @@ class HashTable:
 
 
 class FixedTable:
-    """A hash table that never changes. Each key is in one of its two slots, so looking it up takes no loop.
+    """A hash table that never changes: a cuckoo hash table.
+
+    Each key is in one of its two slots, so looking it up takes no loop.
 
     Args:
         keys: distinct numbers, uint64, less than the largest one.
@@ -203,7 +220,7 @@ class FixedTable:
     """
 
     def __init__(self, keys: Integers, values: Integers, missing: int) -> None:
-        self._bits = (5 * len(keys) // 2).bit_length()  # with more keys than slots / 2, too many slots collide
+        self._bits = (5 * len(keys) // 2).bit_length()  # if more than half of the slots are used, too many keys collide
         self._shifts = np.array([64 - self._bits, 64 - 2 * self._bits], np.uint64)
         self._mask = np.uint64((1 << self._bits) - 1)
         self._missing = np.int32(missing)
@@ -215,21 +232,25 @@ class FixedTable:
         self._values[np.where(self._keys[first] == keys, first, second)] = values
 
     def _placed(self, keys: Integers) -> Integers:
-        """Return slot → key, or nothing if too many keys have the same slots."""
-        placed = np.full(1 << self._bits, _LARGEST)
-        waiting, slot = keys, self._slots(keys)[0]
+        """Return slot → key, or nothing if some keys find no slot, so that another factor has to be tried.
+
+        In each round, one key moves into each slot that is tried, and a key that was there has to leave. The keys that
+        left, and those that did not get the slot that they tried, try the other one of their two slots.
+        """
+        key_of = np.full(1 << self._bits, _LARGEST)
+        waiting, tried = keys, self._slots(keys)[0]
         for _ in range(64):
             if not len(waiting):
-                return placed
-            _, first = np.unique(slot, return_index=True)
-            target = slot[first]
-            displaced = placed[target]
-            placed[target] = waiting[first]
-            moves = displaced != _LARGEST
-            waiting = np.concatenate([np.delete(waiting, first), displaced[moves]])
-            tried = np.concatenate([np.delete(slot, first), target[moves]])
-            slot = self._slots(waiting).sum(axis=0) - tried  # the other slot
-        return placed[:0]
+                return key_of
+            _, moving = np.unique(tried, return_index=True)
+            taken = tried[moving]
+            displaced = key_of[taken]
+            key_of[taken] = waiting[moving]
+            has_left = displaced != _LARGEST
+            waiting = np.concatenate([np.delete(waiting, moving), displaced[has_left]])
+            tried = np.concatenate([np.delete(tried, moving), taken[has_left]])
+            tried = self._slots(waiting).sum(axis=0) - tried
+        return key_of[:0]
 
     def find(self, keys: Integers) -> Integers:
         """Return the value of each key.
@@ -240,8 +261,8 @@ class FixedTable:
         """
         slots = self._slots(keys)
         first, second = np.where(self._keys[slots] == keys, self._values[slots], self._missing)
-        found: Integers = np.minimum(first, second)
-        return found
+        values: Integers = np.minimum(first, second)
+        return values
 
     def _slots(self, keys: Integers) -> Integers:
         """Return the first slots of all keys, and the second ones."""

@@ -1,4 +1,8 @@
-"""Encodes long texts like the plain path, but encodes each distinct piece once, and all new pieces together."""
+"""Encodes long texts like the plain path: each distinct piece once, and all new pieces together.
+
+`BulkRanks` merges the bytes of many pre-tokens together, as `merge_by_rank` does for one. `BulkEncoder` encodes texts
+by a pattern with fences, and `SplitEncoder` by any other.
+"""
 
 from __future__ import annotations
 
@@ -9,27 +13,184 @@ import numpy as np
 import numpy.typing as npt
 import regex
 
-from ..encoder import Encoder
-from ..merging import Pair, Ranks
+from ..merging import MergeRanks, Pair, merge_by_rank
 from ..patterns import pre_tokenize
 from ..special_tokens import SpecialTokens
-from .arrays import Flags, Integers, appended, runs
-from .merging import BulkRanks
-from .pieces import BLOCK, Block, PieceTable, apart, blocks, split_each, starts_apart
-from .splitting import Starts, starts_for
+from .arrays import BARRIER, GONE, FixedTable, Flags, Integers, appended, runs
+from .pieces import BLOCK, Block, PieceTable, Starts, apart, blocks, split_each, starts_apart, starts_for
 
 Ids = npt.NDArray[np.uint32]
 
+FEW, ROUND = 100, 1500
+"""A round that merges fewer than `FEW` pairs is slower than the plain path. One call may make one such round for each
+`ROUND` ids (measured)."""
+NO_RANK = 2**31 - 1
 CACHE_SIZE = 1 << 22
 """The approximate most ids in the cache of pieces; a full cache is cleared."""
 SPACE = ord(" ")
 
 
+# Merging
+
+
+class BulkRanks:
+    """The ranks of merges, and a way to merge many pre-tokens of any length at once.
+
+    Args:
+        ranks: the ranks for the plain path.
+        byte_ids: byte → id.
+
+    Attributes:
+        plain, byte_ids: the arguments.
+        barrier_id: takes the place of an id at a barrier, which no merge crosses; larger than the ids of merges.
+    """
+
+    def __init__(self, ranks: MergeRanks, byte_ids: Sequence[int]) -> None:
+        self.plain, self.byte_ids = ranks, byte_ids
+        self._result_of = np.array(ranks.result_of, np.int64)
+        self.barrier_id = max(int(self._result_of.max(initial=0)), *byte_ids) + 1
+        self._id_of_byte = np.array([*byte_ids[:BARRIER], self.barrier_id], np.int64)
+        left, right = np.array(ranks.pair_of, np.int64).reshape(-1, 2).T
+        pairs, first_rank = np.unique(self._key(left, right), return_index=True)
+        self._pairs = FixedTable(pairs, first_rank, NO_RANK)
+        lowest = np.full(self.barrier_id + 1, NO_RANK)
+        for side in left, right:
+            np.minimum.at(lowest, side, np.arange(len(side)))
+        self._lowest_after = lowest[self._result_of]
+        """Rank → the lowest rank of any merge that has its result as a part: the lowest rank to which it can lead."""
+        self._rank_of_bytes = self._ranks(self._id_of_byte[:, None], self._id_of_byte).ravel()
+        """256 × first byte + second byte → the rank of the pair."""
+        byte_of = np.zeros(self.barrier_id + 1, np.int64)
+        byte_of[byte_ids] = np.arange(256)
+        self._ends_run = np.ones(1 << 16, bool)
+        """256 × first byte + second byte → whether no merge has a left part that ends with the first byte and a right
+        part that begins with the second. What precedes and what follows such bytes is merged independently."""
+        last, first = byte_of[self._outermost(right)[left]], byte_of[self._outermost(left)[right]]
+        self._ends_run[(last << 8) | first] = False
+
+    def merge(self, pre_tokens: Sequence[bytes]) -> tuple[Integers, Integers]:
+        """Merge the bytes of all `pre_tokens`, which are UTF-8.
+
+        Returns:
+            tuple: the ids of all pre-tokens in order, and the number of ids of each.
+        """
+        data = np.frombuffer(bytes([BARRIER]).join([b"", *pre_tokens, b""]), np.uint8)
+        pairs = (data[:-1].astype(np.uint16) << 8) | data[1:]
+        run_at = np.append(0, np.cumsum(self._ends_run[pairs]))
+        return self._merge(self._id_of_byte[data], np.append(self._rank_of_bytes[pairs], NO_RANK), run_at)
+
+    def merge_ids(self, ids: Integers) -> tuple[Integers, Integers]:
+        """Merge runs of ids. A `barrier_id` separates two runs, precedes the first and follows the last.
+
+        Returns:
+            tuple: the ids without barriers, and the number of ids of each run.
+        """
+        run_at = np.cumsum(ids == self.barrier_id)
+        return self._merge(ids.copy(), np.append(self._ranks(ids[:-1], ids[1:]), NO_RANK), run_at)
+
+    def _merge(self, ids: Integers, rank_at: Integers, run_at: Integers) -> tuple[Integers, Integers]:
+        """Merge runs of ids.
+
+        In each round, the limit of a run is the lowest rank to which a merge of any of its current pairs can lead. No
+        later merge creates a pair below the limit, so a pair below it competes only with its neighbours: the lower rank
+        wins, or the left pair if the ranks are equal. Each pair that wins against both neighbours is merged, which
+        gives the same result as one merge at a time. The plain path does the rest if too many rounds merge few pairs,
+        or if no pair is below the limit because a merge leads to one of lower rank.
+
+        Args:
+            ids: the ids and barriers; changed.
+            rank_at: position → the rank of the pair that starts there; changed.
+            run_at: position → the number of its run. No merge crosses the boundary of two runs.
+        """
+        size = len(ids)
+        # A linked list: the positions of the next and the previous id that is not gone.
+        following, preceding = np.arange(1, size + 1), np.arange(-1, size - 1)
+        pairs_at = np.flatnonzero(rank_at != NO_RANK)
+        slow_rounds = 0
+        while len(pairs_at):
+            ranks, runs_of_pairs = rank_at[pairs_at], run_at[pairs_at]
+            limit = np.full(run_at[-1] + 1, NO_RANK)
+            np.minimum.at(limit, runs_of_pairs, self._lowest_after[ranks])
+            wins = _wins_against_neighbours(ranks, following[pairs_at[:-1]] == pairs_at[1:])
+            wins &= ranks < limit[runs_of_pairs]
+            here = pairs_at[wins]
+            slow_rounds += len(here) < FEW
+            if not len(here) or slow_rounds * ROUND > size:
+                break
+            gone = following[here]
+            before, after = preceding[here], following[gone]
+            ids[here] = self._result_of[ranks[wins]]
+            ids[gone] = GONE
+            rank_at[gone] = NO_RANK
+            following[here] = after
+            preceding[after] = here
+            fresh = before[rank_at[before] == NO_RANK]  # no pair started there, but one may start there now
+            changed = np.concatenate([here, before])
+            rank_at[changed] = self._ranks(ids[changed], ids[following[changed]])
+            pairs_at = np.concatenate([pairs_at, fresh])
+            pairs_at = pairs_at[rank_at[pairs_at] != NO_RANK]
+            if len(fresh):
+                pairs_at.sort(kind="stable")
+        kept = ids != GONE
+        merged = ids[kept]
+        if len(pairs_at):
+            rest = zip((np.cumsum(kept) - 1)[pairs_at].tolist(), ranks.tolist(), strict=True)
+            merged = np.array(merge_by_rank(merged.tolist(), self.plain, rest))
+        barriers = np.flatnonzero(merged == self.barrier_id)
+        return np.delete(merged, barriers), np.diff(barriers) - 1
+
+    def _outermost(self, part: Integers) -> Integers:
+        """Return id → the byte's id that is the first or the last part of the token, given one of the parts by rank."""
+        outer = np.arange(self.barrier_id + 1)
+        outer[self._result_of[: len(part)]] = part
+        while (outer != outer[outer]).any():
+            outer = outer[outer]
+        return outer
+
+    def _ranks(self, left: Integers, right: Integers) -> Integers:
+        """Return the rank of each pair of ids, `NO_RANK` for a pair that is not a merge."""
+        return self._pairs.find(self._key(left, right))
+
+    def _key(self, left: Integers, right: Integers) -> Integers:
+        keys: Integers = (left * (self.barrier_id + 1) + right).view(np.uint64)
+        return keys
+
+
+def _wins_against_neighbours(ranks: Integers, overlaps: Flags) -> Flags:
+    """Return which pairs are merged before the pairs that overlap them.
+
+    Args:
+        ranks: the rank of each pair, from left to right.
+        overlaps: whether each pair but the last overlaps the next one.
+
+    >>> _wins_against_neighbours(np.array([3, 1, 2, 5, 5, 5]), np.array([True, True, False, True, True])).tolist()
+    [False, True, False, True, False, True]
+    """
+    left, right = ranks[:-1], ranks[1:]
+    wins = np.ones(len(ranks), bool)
+    wins[1:] &= ~(overlaps & (left < right))
+    wins[:-1] &= ~(overlaps & (left > right))
+    equal = overlaps & (left == right)
+    if equal.any():
+        # In a run of equal pairs, every other one comes first if the run itself does.
+        index = np.arange(len(ranks))
+        begin = index.copy()
+        begin[1:] *= ~equal
+        begin = np.maximum.accumulate(begin)
+        wins &= wins[begin] & ((index - begin) & 1 == 0)
+    return wins
+
+
+# Encoding texts
+
+
 class BulkEncoder:
     """Encodes texts in blocks and caches the ids of pieces.
 
+    A lone surrogate in a text is a UnicodeEncodeError, a subclass of ValueError.
+
     Args:
-        encoder: the encoder of the plain path.
+        ranks: the ranks of merges.
         special: the special tokens to recognize.
         special_ids: special token → id.
         compiled: a pattern with fences.
@@ -38,19 +199,20 @@ class BulkEncoder:
 
     def __init__(
         self,
-        encoder: Encoder,
+        ranks: BulkRanks,
         special: SpecialTokens,
         special_ids: Mapping[str, int],
         compiled: regex.Pattern[str],
         starts: Starts | None = None,
     ) -> None:
-        self._ranks = encoder.bulk_ranks
+        self._ranks = ranks
         self._special, self._special_ids = special, special_ids
         self._compiled = compiled
         self._starts, self._are_pre_tokens = (starts, True) if starts else starts_for(compiled)
         self._forget()
 
     def _forget(self) -> None:
+        """Clear the cache. The ids of piece n are `_ids[_first[n] : _first[n] + _size[n]]`."""
         self._table = PieceTable(self._starts)
         self._known = 1
         self._ids: Ids = np.zeros(1, np.uint32)
@@ -59,38 +221,30 @@ class BulkEncoder:
         self._first, self._size = np.zeros(1, np.int64), np.ones(1, np.int64)
 
     def encode(self, documents: Iterable[str]) -> Iterator[Ids]:
-        """Yield the ids of `documents`, one block at a time.
-
-        Raises:
-            UnicodeEncodeError: if a text contains a lone surrogate; a subclass of ValueError.
-        """
+        """Yield the ids of `documents`, one block at a time."""
         for ids, _ in self._blocks(documents):
             yield ids
 
     def encode_each(self, documents: Iterable[str]) -> Iterator[Ids]:
-        """Yield the ids of each document.
-
-        Raises:
-            UnicodeEncodeError: if a text contains a lone surrogate; a subclass of ValueError.
-        """
+        """Yield the ids of each document."""
         begun: list[Ids] = []
         for ids, ends in self._blocks(documents):
             *complete, rest = np.split(ids, ends)
-            for one in complete:
-                yield np.concatenate([*begun, one])
+            for last_part in complete:
+                yield np.concatenate([*begun, last_part])
                 begun = []
             begun.append(rest)
 
     def _blocks(self, documents: Iterable[str]) -> Iterator[tuple[Ids, Integers]]:
+        """Yield the ids of each block, and the positions in them at which documents end."""
         for block in blocks(documents, self._special):
             if self._used > CACHE_SIZE:
                 self._forget()
             yield self._encode(block)
 
     def _encode(self, block: Block) -> tuple[Ids, Integers]:
-        """Return the ids of a block, and the positions in them at which documents end."""
         numbers = self._table.number(block)
-        self._learn(self._table.pieces[self._known :])
+        self._encode_new(self._table.pieces[self._known :])
         sizes = self._size[numbers]
         barriers = np.flatnonzero(numbers == 0)
         is_end = np.array([token is None for token in block.special], bool)
@@ -100,8 +254,8 @@ class BulkEncoder:
         ids[ends[barriers[~is_end]] - 1] = [self._special_ids[token] for token in block.special if token is not None]
         return ids, ends[barriers[is_end]]
 
-    def _learn(self, pieces: Sequence[bytes]) -> None:
-        """Encode new pieces."""
+    def _encode_new(self, pieces: Sequence[bytes]) -> None:
+        """Add the ids of new pieces to the cache."""
         if not pieces:
             return
         if self._are_pre_tokens:
@@ -117,9 +271,9 @@ class BulkEncoder:
     def _split_and_merge(self, pieces: Sequence[bytes]) -> tuple[Integers, Integers]:
         """Return the ids of `pieces` and the number of ids of each; each distinct pre-token is merged once."""
         pre_tokens, many = split_each(pieces, self._compiled)
-        known: dict[bytes, int] = {}
-        numbers = [known.setdefault(one, len(known)) for one in pre_tokens]
-        ids, sizes = self._ranks.merge(list(known))
+        number_of: dict[bytes, int] = {}
+        numbers = [number_of.setdefault(pre_token, len(number_of)) for pre_token in pre_tokens]
+        ids, sizes = self._ranks.merge(list(number_of))
         first, sizes_at = (np.cumsum(sizes) - sizes)[numbers], sizes[numbers]
         return runs(ids, first, sizes_at), np.diff(np.append(0, np.cumsum(sizes_at))[np.cumsum(many)], prepend=0)
 
@@ -132,19 +286,23 @@ class SplitEncoder(BulkEncoder):
     which are cached: no merge of this stage brings together the two bytes at the boundary of two pieces.
 
     Args:
-        encoder: the encoder of the plain path.
+        ranks: the ranks of merges.
         special: the special tokens to recognize.
         special_ids: special token → id.
         compiled: any pattern.
     """
 
     def __init__(
-        self, encoder: Encoder, special: SpecialTokens, special_ids: Mapping[str, int], compiled: regex.Pattern[str]
+        self,
+        ranks: BulkRanks,
+        special: SpecialTokens,
+        special_ids: Mapping[str, int],
+        compiled: regex.Pattern[str],
     ) -> None:
-        first, inside = _first_stage(encoder.ranks, encoder.byte_ids)
-        super().__init__(encoder, special, special_ids, compiled, partial(starts_apart, inside))
-        self._second = self._ranks
-        self._ranks = BulkRanks(first, encoder.byte_ids)
+        first, inside = _first_stage(ranks.plain, ranks.byte_ids)
+        self._second = ranks
+        first_ranks = BulkRanks(first, ranks.byte_ids)
+        super().__init__(first_ranks, special, special_ids, compiled, partial(starts_apart, inside))
 
     def _forget(self) -> None:
         super()._forget()
@@ -183,16 +341,16 @@ class SplitEncoder(BulkEncoder):
         if self._used > CACHE_SIZE:
             self._forget()
         numbers = self._table.number(apart(pre_tokens))
-        self._learn(self._table.pieces[self._known :])
+        self._encode_new(self._table.pieces[self._known :])
         ids = runs(self._ids, self._first[numbers], self._size[numbers])
         ids, sizes = self._second.merge_ids(np.append(self._second.barrier_id, ids))
-        places = np.fromiter(special, np.int64, len(special))
-        ids = np.insert(ids, np.cumsum(sizes)[places], list(special.values())) if special else ids
-        sizes[places] = 1
+        empty = np.fromiter(special, np.int64, len(special))
+        ids = np.insert(ids, np.cumsum(sizes)[empty], list(special.values())) if special else ids
+        sizes[empty] = 1
         return ids.astype(np.uint32), np.append(0, np.cumsum(sizes))[np.array(ends, np.int64)]
 
 
-def _first_stage(ranks: Ranks, byte_ids: Sequence[int]) -> tuple[Ranks, Flags]:
+def _first_stage(ranks: MergeRanks, byte_ids: Sequence[int]) -> tuple[MergeRanks, Flags]:
     """Return the merges before the first that adds a space after another byte, and which bytes they bring together.
 
     Return no merges if a later one creates a part of one of them.
@@ -208,5 +366,5 @@ def _first_stage(ranks: Ranks, byte_ids: Sequence[int]) -> tuple[Ranks, Flags]:
         edges[result] = begin, end
         first.append(pair)
     if not {part for pair in first for part in pair}.isdisjoint(ranks.result_of[len(first) :]):
-        return Ranks([], ranks.result_of), np.zeros((256, 256), bool)
-    return Ranks(first, ranks.result_of), inside
+        return MergeRanks([], ranks.result_of), np.zeros((256, 256), bool)
+    return MergeRanks(first, ranks.result_of), inside

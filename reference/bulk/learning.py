@@ -18,17 +18,17 @@ import numpy as np
 from bpe_conformance.fixtures import Merge
 
 from ..conventions import BYTE_ORDERS, TOKEN_KEYS
-from ..encoder import Encoder
-from ..progress import Progress, silent
-from .arrays import WALL, Integers, runs, stable_order, starts_of_runs, with_room, without_overlap
+from ..dispatch import Progress, silent
+from ..encoder import PreTokenEncoder
+from .arrays import WALL, Flags, Integers, grouped, runs, stable_order, starts_of_runs, with_room, without_overlap
 from .pieces import Block, PieceTable, apart, starts_apart
 
 Entry: TypeAlias = "tuple[int, Any, Any, int]"
 """An entry of the heap: the negative count, the keys of both tokens, the number of the pair."""
 
 TOKEN, FOLLOWING, PRECEDING, PAIR = range(4)
-"""What a corpus holds for each position: the token (`WALL` between words), the positions of the next and the previous
-token, and the number of the pair that starts there (-1 for none)."""
+"""What `WordArrays` holds for each position: the token (`WALL` between words), the positions of the next and the
+previous token, and the number of the pair that starts there (-1 for none)."""
 TOKEN_BITS = 24
 MOST = 64
 """The most merges in one step. Merge, side and token of a new pair are packed into 32 bits."""
@@ -62,12 +62,11 @@ class Occurrences(NamedTuple):
     weight: Integers
 
     def of_first(self, pairs: int) -> Occurrences:
-        """Return the occurrences of the first `pairs` pairs."""
         end = np.searchsorted(self.which, pairs)
         return Occurrences(*(values[:end] for values in self))
 
 
-class Corpus:
+class WordArrays:
     """The words as flat arrays, and numbered pairs of adjacent tokens.
 
     Args:
@@ -81,7 +80,7 @@ class Corpus:
     """
 
     def __init__(self, tokens: Integers, weights: Integers) -> None:
-        places, starts = _places_by_pair(tokens)  # first, because it needs much memory for a short time
+        positions, starts = _positions_by_pair(tokens)  # first, because it needs much memory for a short time
         size = len(tokens)
         # The values of a position are next to each other: a step reads all of them, at positions far apart.
         self._at = np.empty((size, 4), np.int32)
@@ -97,25 +96,23 @@ class Corpus:
         self.count, self.left, self.right = (np.empty(0, np.int64) for _ in range(3))
         # The positions of a pair when it was created. It never gets others, because no later merge creates the same
         # pair. There are at most `size` at first, and each of fewer than `size` merged occurrences adds at most three.
-        self._places, self._placed = np.empty(4 * size, np.int32), 0
+        self._positions, self._used = np.empty(4 * size, np.int32), 0
         self._first, self._end = np.empty(0, np.int64), np.empty(0, np.int64)
-        first = places[starts]
-        self._number(tokens[first], tokens[first + 1], places, starts, sums(self._weight.take(places), starts))
+        self._number_found(positions, starts)
 
     def occurrences(self, numbers: Sequence[int]) -> Occurrences:
-        """Return the occurrences of the pairs with these numbers."""
-        listed = [self._places[self._first[number] : self._end[number]] for number in numbers]
+        listed = [self._positions[self._first[number] : self._end[number]] for number in numbers]
         here = np.concatenate(listed)
-        which = np.repeat(np.arange(len(numbers)), [len(places) for places in listed])
+        which = np.repeat(np.arange(len(numbers)), [len(positions) for positions in listed])
         at_here = self._at.take(here, axis=0)
-        kept = np.flatnonzero(at_here[:, PAIR] == np.asarray(numbers, np.int32).take(which))
-        here, which, at_here = here.take(kept), which.take(kept), at_here.take(kept, axis=0)
+        # Merges do not remove positions from the lists. One is out of date if another pair starts there now, or none.
+        is_current = at_here[:, PAIR] == np.asarray(numbers, np.int32).take(which)
+        here, which, at_here = _rows(is_current, here, which, at_here)
         twins = self.left[numbers] == self.right[numbers]
         if twins.any():
             overlaps = np.zeros(len(here), bool)
             overlaps[1:] = (at_here[:-1, FOLLOWING] == here[1:]) & twins[which[1:]] & (which[1:] == which[:-1])
-            kept = np.flatnonzero(without_overlap(overlaps))
-            here, which, at_here = here.take(kept), which.take(kept), at_here.take(kept, axis=0)
+            here, which, at_here = _rows(without_overlap(overlaps), here, which, at_here)
         gone, before = at_here[:, FOLLOWING], at_here[:, PRECEDING]
         at_gone, at_before = self._at.take(gone, axis=0), self._at.take(before, axis=0)
         after, right_pair = at_gone[:, FOLLOWING], at_gone[:, PAIR]
@@ -123,33 +120,33 @@ class Corpus:
         right, weight = self._token[after], self._weight.take(here).astype(np.int64)
         return Occurrences(which, here, gone, before, after, left, right, left_pair, right_pair, weight)
 
-    def merge(self, numbers: Sequence[int], found: Occurrences, new: NewPairs, first_id: int) -> Integers:
+    def merge(self, numbers: Sequence[int], occurrences: Occurrences, new: NewPairs, first_id: int) -> Integers:
         """Merge pairs at their occurrences and number the pairs that this creates.
 
         Args:
             numbers: the numbers of the pairs; the first becomes the token `first_id`, and so on.
-            found: the occurrences of the pairs.
+            occurrences: the occurrences of the pairs.
             new: the pairs that merging each occurrence creates, if it does not merge its neighbours as well.
             first_id: the first new token.
 
         Returns:
             array: the numbers of the new pairs.
         """
-        here, gone, before, after = found.here, found.gone, found.before, found.after
-        self._token[here] = found.which + first_id
+        here, gone, before, after = occurrences.here, occurrences.gone, occurrences.before, occurrences.after
+        self._token[here] = occurrences.which + first_id
         self._following[here] = after
         self._pair[here] = self._pair[gone] = -1
         self._preceding[after] = here
         # If the token before was merged as well, the pair with it was also the pair after that occurrence.
         joined = self._preceding[here] != before
-        for pairs, is_first in ((found.left_pair, ~joined), (found.right_pair, True)):
+        for pairs, is_first in ((occurrences.left_pair, ~joined), (occurrences.right_pair, True)):
             lost = (pairs >= 0) & is_first
-            np.subtract.at(self.count, pairs[lost], found.weight[lost])
+            np.subtract.at(self.count, pairs[lost], occurrences.weight[lost])
         self.count[list(numbers)] = 0
         created = new.which + first_id
         left = np.where(new.on_right, created, new.neighbour)
         right = np.where(new.on_right, new.neighbour, created)
-        added = self._number(left, right, new.places, new.starts, new.counts)
+        added = self._number(left, right, new.positions, new.starts, new.counts)
         return np.append(added, self._join(before[joined], here[joined])) if joined.any() else added
 
     def _join(self, gone: Integers, here: Integers) -> Integers:
@@ -159,61 +156,68 @@ class Corpus:
             gone: the position before the right token of each pair, which is part of its left token.
             here: the position of the right token of each pair.
         """
-        places, weight = self._preceding[here], self._weight.take(here).astype(np.int64)
-        for before in (gone, places):
+        positions, weight = self._preceding[here], self._weight.take(here).astype(np.int64)
+        for before in (gone, positions):
             np.subtract.at(self.count, self._pair[before], weight)
         self._pair[gone] = -1
-        key = self._token[places].astype(np.int64) << TOKEN_BITS | self._token[here]
-        order = np.argsort(key, kind="stable")
-        key, places = key[order], places[order]
-        starts = starts_of_runs(key)
-        left, right = key[starts] >> TOKEN_BITS, key[starts] & ((1 << TOKEN_BITS) - 1)
-        return self._number(left, right, places, starts, sums(weight[order], starts))
+        order, starts = grouped(self._token[positions].astype(np.int64) << TOKEN_BITS | self._token[here])
+        return self._number_found(positions[order], starts)
+
+    def _number_found(self, positions: Integers, starts: Integers) -> Integers:
+        """Number the pairs that start at these positions, which are grouped by pair."""
+        first = positions[starts]
+        left, right = self._token[first], self._token[self._following[first]]
+        return self._number(left, right, positions, starts, sums(self._weight.take(positions), starts))
 
     def _number(
-        self, left: Integers, right: Integers, places: Integers, starts: Integers, counts: Integers
+        self, left: Integers, right: Integers, positions: Integers, starts: Integers, counts: Integers
     ) -> Integers:
-        """Number new pairs; the positions of pair i are `places[starts[i]:starts[i + 1]]`."""
+        """Number new pairs; the positions of pair i are `positions[starts[i]:starts[i + 1]]`."""
         numbers = np.arange(self.pairs, self.pairs + len(starts))
         for name in ("count", "left", "right", "_first", "_end"):
             setattr(self, name, with_room(getattr(self, name), self.pairs, len(starts)))
         self.pairs += len(starts)
         self.count[numbers] = counts
         self.left[numbers], self.right[numbers] = left, right
-        self._first[numbers] = starts + self._placed
-        self._end[numbers] = np.append(starts[1:], len(places)) + self._placed
-        self._places[self._placed : self._placed + len(places)] = places
-        self._placed += len(places)
-        self._pair[places] = np.repeat(numbers.astype(np.int32), self._end[numbers] - self._first[numbers])
+        self._first[numbers] = starts + self._used
+        self._end[numbers] = np.append(starts[1:], len(positions)) + self._used
+        self._positions[self._used : self._used + len(positions)] = positions
+        self._used += len(positions)
+        self._pair[positions] = np.repeat(numbers.astype(np.int32), self._end[numbers] - self._first[numbers])
         return numbers
 
 
-def _places_by_pair(tokens: Integers) -> tuple[Integers, Integers]:
+def _rows(kept: Flags, *arrays: Integers) -> list[Integers]:
+    """Return the rows of each array that are kept."""
+    indices = np.flatnonzero(kept)
+    return [array.take(indices, axis=0) for array in arrays]
+
+
+def _positions_by_pair(tokens: Integers) -> tuple[Integers, Integers]:
     """Return the positions at which pairs start, grouped by pair, and the index in them at which each group starts."""
-    places = np.flatnonzero((tokens[:-1] >= 0) & (tokens[1:] >= 0)).astype(np.int32)
+    positions = np.flatnonzero((tokens[:-1] >= 0) & (tokens[1:] >= 0)).astype(np.int32)
     kinds = int(tokens.max(initial=0)) + 1
     # The narrower the type, the faster the sort.
-    left, right = (tokens[here].astype(np.min_scalar_type(kinds**2 - 1)) for here in (places, places + 1))
-    key = left * left.dtype.type(kinds) + right
-    order = np.argsort(key, kind="stable")
-    return places.take(order), starts_of_runs(key.take(order))
+    left, right = (tokens[here].astype(np.min_scalar_type(kinds**2 - 1)) for here in (positions, positions + 1))
+    order, starts = grouped(left * left.dtype.type(kinds) + right)
+    return positions.take(order), starts
 
 
 class NewPairs:
     """The pairs of a new token and a neighbour that merges create, in order of merge, side and neighbour.
 
     Attributes:
-        places: the positions at which they start, grouped by pair.
-        starts: pair → index of its first position in `places`.
+        positions: the positions at which they start, grouped by pair.
+        starts: pair → index of its first position in `positions`.
         which: pair → index in the step of the merge that creates it.
         on_right: pair → whether the neighbour is on the right of the new token.
         neighbour: pair → the other token.
         counts: pair → number of occurrences.
     """
 
-    def __init__(self, key: Integers, places: Integers, weights: Integers) -> None:
+    def __init__(self, key: Integers, positions: Integers, weights: Integers) -> None:
         self._key, self._weights = key, weights
-        self.places = places
+        self.positions = positions
         self.starts = starts_of_runs(key)
         key = key[self.starts].astype(np.int64)
         self.neighbour = key & ((1 << TOKEN_BITS) - 1)
@@ -222,22 +226,22 @@ class NewPairs:
         self.counts = sums(weights, self.starts)
 
     @classmethod
-    def of(cls, found: Occurrences) -> NewPairs:
+    def of(cls, occurrences: Occurrences) -> NewPairs:
         """Return the pairs that merging each occurrence creates, if it does not merge its neighbours as well."""
-        has_left, has_right = found.left >= 0, found.right >= 0
-        step = (found.which << (TOKEN_BITS + 1)).astype(np.uint32)
-        on_left = step[has_left] | found.left[has_left].view(np.uint32)
-        on_right = step[has_right] | found.right[has_right].view(np.uint32) | np.uint32(1 << TOKEN_BITS)
+        left, right = occurrences.left, occurrences.right
+        has_left, has_right = left >= 0, right >= 0
+        step = (occurrences.which << (TOKEN_BITS + 1)).astype(np.uint32)
+        on_left = step[has_left] | left[has_left].view(np.uint32)
+        on_right = step[has_right] | right[has_right].view(np.uint32) | np.uint32(1 << TOKEN_BITS)
         key = np.concatenate([on_left, on_right])
-        places = np.concatenate([found.before[has_left], found.here[has_right]])
-        weights = np.concatenate([found.weight[has_left], found.weight[has_right]])
+        positions = np.concatenate([occurrences.before[has_left], occurrences.here[has_right]])
+        weights = np.concatenate([occurrences.weight[has_left], occurrences.weight[has_right]])
         order = stable_order(key)
-        return cls(key.take(order), places.take(order), weights.take(order))
+        return cls(key.take(order), positions.take(order), weights.take(order))
 
     def of_first(self, merges: int) -> NewPairs:
-        """Return the pairs that the first `merges` merges create."""
         end = np.searchsorted(self._key, np.uint32(merges << (TOKEN_BITS + 1)))
-        return NewPairs(self._key[:end], self.places[:end], self._weights[:end])
+        return NewPairs(self._key[:end], self.positions[:end], self._weights[:end])
 
 
 def sums(values: Integers, starts: Integers) -> Integers:
@@ -252,19 +256,19 @@ class Frontier:
     lowered when the heap is empty. A pair never improves, so its entry is updated only when it surfaces.
 
     Args:
-        corpus: the corpus, which has the counts.
+        words: the words, which have the counts.
         keys: token → its sort key among equal counts (`TOKEN_KEYS`); the list grows with the tokens.
         allows: returns whether a pair of tokens may be merged.
     """
 
-    def __init__(self, corpus: Corpus, keys: Sequence[Any], allows: Callable[[int, int], bool]) -> None:
-        self._corpus, self._keys, self._allows = corpus, keys, allows
+    def __init__(self, words: WordArrays, keys: Sequence[Any], allows: Callable[[int, int], bool]) -> None:
+        self._words, self._keys, self._allows = words, keys, allows
         self._heap: list[Entry] = []
         self._threshold = 0
         self._lower_threshold()
 
     def _lower_threshold(self) -> None:
-        count = self._corpus.count[: self._corpus.pairs]
+        count = self._words.count[: self._words.pairs]
         frequent = count[count >= self._threshold // 2]  # usually enough, and much fewer than all pairs
         if len(frequent) <= FRONTIER:
             frequent = count[count > 0]
@@ -273,12 +277,11 @@ class Frontier:
         heapify(self._heap)
 
     def _entry(self, number: int) -> Entry:
-        corpus, keys = self._corpus, self._keys
-        return -int(corpus.count[number]), keys[corpus.left[number]], keys[corpus.right[number]], number
+        words, keys = self._words, self._keys
+        return -int(words.count[number]), keys[words.left[number]], keys[words.right[number]], number
 
     def add(self, numbers: Integers) -> None:
-        """Add new pairs."""
-        for number in numbers[self._corpus.count[numbers] >= self._threshold].tolist():
+        for number in numbers[self._words.count[numbers] >= self._threshold].tolist():
             heappush(self._heap, self._entry(number))
 
     def give_back(self, entries: Iterable[Entry]) -> None:
@@ -291,26 +294,26 @@ class Frontier:
         taken: list[Entry] = []
         lefts: set[int] = set()
         rights: set[int] = set()
-        corpus = self._corpus
+        words = self._words
         while len(taken) < most:
             if not self._heap and not taken and self._threshold > 1:
                 self._lower_threshold()
             if not self._heap:
                 break
             stated, number = self._heap[0][0], self._heap[0][-1]
-            count = int(corpus.count[number])
-            if -stated != count:
+            count = int(words.count[number])
+            if -stated != count:  # merges have taken occurrences from the pair since
                 if count >= self._threshold:
                     heapreplace(self._heap, (-count, *self._heap[0][1:]))
                 else:
                     heappop(self._heap)
                 continue
-            left, right = int(corpus.left[number]), int(corpus.right[number])
-            if left in rights or right in lefts:
+            left, right = int(words.left[number]), int(words.right[number])
+            if left in rights or right in lefts:  # one of the merges would take occurrences from the other
                 break
             entry = heappop(self._heap)
             if not self._allows(left, right):
-                corpus.count[number] = 0
+                words.count[number] = 0
                 continue
             taken.append(entry)
             lefts.add(left)
@@ -338,27 +341,28 @@ def learn(
     tokens = [bytes([byte]) for byte in order]
     tokens += [left + right for left, right in merges]
     keys = [key(index, token) for index, token in enumerate(tokens)]
-    words, weights = list(counts), np.fromiter(counts.values(), np.int64, len(counts))
-    corpus = Corpus(tokens_after(words, merges, order) if merges else bytes_as_tokens(words, order), weights)
-    frontier = Frontier(corpus, keys, lambda left, right: allows is None or allows(tokens[left] + tokens[right]))
+    pre_tokens, weights = list(counts), np.fromiter(counts.values(), np.int64, len(counts))
+    start = tokens_after(pre_tokens, merges, order) if merges else bytes_as_tokens(pre_tokens, order)
+    words = WordArrays(start, weights)
+    frontier = Frontier(words, keys, lambda left, right: allows is None or allows(tokens[left] + tokens[right]))
     learned: list[Merge] = []
     most = 1
     while taken := frontier.take(min(most, wanted - len(learned))):
         numbers = [entry[-1] for entry in taken]
-        found = corpus.occurrences(numbers)
-        new = NewPairs.of(found)
+        occurrences = words.occurrences(numbers)
+        new = NewPairs.of(occurrences)
         together = _together(taken, new)
         most = min(MOST, 2 * together + 2)
         if together < len(taken):
             frontier.give_back(taken[together:])
-            numbers, found, new = numbers[:together], found.of_first(together), new.of_first(together)
+            numbers, occurrences, new = numbers[:together], occurrences.of_first(together), new.of_first(together)
         first_id = len(tokens)
         for number in numbers:
-            left, right = tokens[corpus.left[number]], tokens[corpus.right[number]]
+            left, right = tokens[words.left[number]], tokens[words.right[number]]
             learned.append((left, right))
             keys.append(key(len(tokens), left + right))
             tokens.append(left + right)
-        frontier.add(corpus.merge(numbers, found, new, first_id))
+        frontier.add(words.merge(numbers, occurrences, new, first_id))
         progress("merging", len(learned), wanted)
     return learned
 
@@ -415,7 +419,7 @@ def tokens_after(words: Sequence[bytes], merges: Sequence[Merge], order: Sequenc
         inside[left[-1], right[0]] = True
     table = PieceTable(partial(starts_apart, inside))
     numbers = np.concatenate([np.zeros(1, np.int32), *map(table.number, _blocks(words))])
-    flat, sizes = Encoder(ids, merges).bulk_ranks.merge(table.pieces[1:])
+    flat, sizes = PreTokenEncoder(ids, merges).bulk_ranks.merge(table.pieces[1:])
     flat, sizes = np.append(WALL, flat).astype(np.int32), np.append(1, sizes)
     return runs(flat, (np.cumsum(sizes) - sizes)[numbers], sizes[numbers])
 

@@ -34,15 +34,8 @@ _KINDS = (
 def to_tiktoken(model: Model, name: str) -> tiktoken.Encoding:
     """Return an encoding that returns the ids of `model`, including special tokens with `allowed_special="all"`.
 
-    Args:
-        model: a model whose pattern is a name or a regular expression.
-        name: the name of the encoding.
-
-    Raises:
-        ImportError: if tiktoken is not installed.
-        ValueError: if it would encode differently: merges that do not follow from the ids, two ids for the same bytes,
-            a special token with which another one starts, an id that does not fit into 32 bits, or a pattern by which
-            tiktoken splits differently.
+    Rejected are merges that do not follow from the ids, two ids for the same bytes, a special token with which another
+    one starts, an id that does not fit into 32 bits, and a pattern by which tiktoken splits differently.
     """
     try:
         import tiktoken
@@ -70,13 +63,8 @@ def to_tiktoken(model: Model, name: str) -> tiktoken.Encoding:
 def to_huggingface(model: Model) -> tokenizers.Tokenizer:
     """Return a tokenizer that returns the ids of `model` and, with `skip_special_tokens=False`, its decoded text.
 
-    Args:
-        model: a model whose pattern is a name or a regular expression.
-
-    Raises:
-        ImportError: if tokenizers is not installed.
-        ValueError: if `tokenizer.json` cannot represent the model (`huggingface.document`), an id does not fit into 32
-            bits, or tokenizers splits differently by the pattern.
+    Rejected are a model that `tokenizer.json` cannot represent (`huggingface.document`), an id that does not fit into
+    32 bits, and a pattern by which tokenizers splits differently.
     """
     try:
         import tokenizers

@@ -17,20 +17,13 @@ from bpe_conformance.fixtures.one_line import shortened
 from bpe_conformance.fixtures.saving import AnyPath
 from bpe_conformance.fixtures.strict_json import parse_json
 
-from .files import read_lines, read_utf8, write_all
+from . import read_lines, read_utf8, write_all
 
 HEADER = "#version"
 
 
 def read_vocab(path: AnyPath) -> dict[int, bytes]:
-    """Read `vocab.json`.
-
-    Returns:
-        dict: id → bytes, in the order of the file.
-
-    Raises:
-        ValueError: with file and line, if it is not a JSON object that maps distinct spelled tokens to distinct ids.
-    """
+    """Read `vocab.json`: id → bytes, in the order of the file."""
     entries = parse_json(read_utf8(path), str(path))
     if not isinstance(entries, dict):
         raise ValueError(f"{path}:1: expected an object of spelled tokens and ids")
@@ -38,7 +31,7 @@ def read_vocab(path: AnyPath) -> dict[int, bytes]:
 
 
 def vocab_of_entries(entries: Iterable[tuple[str, Any]], where: str) -> dict[int, bytes]:
-    """Return id → bytes for distinct spelled tokens and their ids, or raise a ValueError that begins with `where`."""
+    """Return id → bytes for distinct spelled tokens and their ids; errors begin with `where`."""
     vocab, what = dict[int, bytes](), f"{where}: the id"
     for key, value in entries:
         index = read_id(value, what, key)
@@ -50,7 +43,7 @@ def vocab_of_entries(entries: Iterable[tuple[str, Any]], where: str) -> dict[int
 
 
 def read_id(value: Any, what: str, key: str = "") -> int:
-    """Return an id from a file, or raise a ValueError that begins with `what` and names the key that has it."""
+    """Return an id from a file; an error begins with `what` and names the key that has it."""
     if type(value) is int and 0 <= value <= LARGEST_ID:
         return value
     named = f"{what} of {shortened(key)}" if key else what
@@ -79,10 +72,6 @@ def read_merges(path: AnyPath, vocab: Mapping[int, bytes] | None = None) -> list
     Args:
         path: the file.
         vocab: must contain the parts and the result of each merge; None means no check.
-
-    Raises:
-        ValueError: with file and line, if a line is not two spelled tokens with a space between them, or a pair
-            is repeated.
     """
     lines = read_lines(path)
     first = 1 if not lines[0] or lines[0].startswith(HEADER) else 0
@@ -95,14 +84,12 @@ def merges_of_pairs(
 ) -> Iterator[Merge]:
     """Yield the merges for pairs of spelled tokens.
 
+    A repeated pair is an error: GPT-2 and Hugging Face use its last rank, others the first.
+
     Args:
         pairs: sequences of two spelled tokens.
         position: returns the position of a merge by its rank; error messages begin with it.
         vocab: as in `read_merges`.
-
-    Raises:
-        ValueError: if one is not a pair, is repeated (GPT-2 and Hugging Face use the last rank, others the first), or
-            has a part or result that is not in the vocabulary.
     """
     ranks: dict[Merge, int] = {}
     known = None if vocab is None else set(vocab.values())
@@ -124,31 +111,19 @@ def merges_of_pairs(
 
 
 def write(folder: AnyPath, vocab: Mapping[int, bytes], merges: Sequence[Merge]) -> None:
-    """Write both `vocab.json` and `merges.txt`, or neither, into a directory, which is created if necessary.
-
-    Raises:
-        ValueError: as in `rendered`, or if they cannot be written.
-    """
+    """Write both `vocab.json` and `merges.txt`, or neither, into a directory, which is created if necessary."""
     write_all(folder, rendered(vocab, merges))
 
 
 def rendered(vocab: Mapping[int, bytes], merges: Sequence[Merge]) -> dict[str, str]:
-    """Return name → content of both files. A repeated merge is written once, because its second rank has no effect.
-
-    Raises:
-        ValueError: if two ids have the same bytes, because the format has one id for a token.
-    """
+    """Return name → content of both files. A repeated merge is written once, because its second rank has no effect."""
     spelled = spelled_vocab(vocab)
     lines = [f"{HEADER}: 0.2", *(f"{spell(left)} {spell(right)}" for left, right in dict.fromkeys(merges))]
     return {"vocab.json": json.dumps(spelled, ensure_ascii=False), "merges.txt": "\n".join(lines) + "\n"}
 
 
 def spelled_vocab(vocab: Mapping[int, bytes]) -> dict[str, int]:
-    """Return spelled token → id.
-
-    Raises:
-        ValueError: if two ids have the same bytes.
-    """
+    """Return spelled token → id; two ids with the same bytes are an error."""
     spelled: dict[str, int] = {}
     for index, token in vocab.items():
         key = spell(token)

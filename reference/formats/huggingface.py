@@ -21,7 +21,7 @@ from bpe_conformance.fixtures.saving import AnyPath
 from bpe_conformance.fixtures.strict_json import parse_json
 
 from ..special_tokens import straddles
-from .files import read_utf8, write_utf8
+from . import read_utf8, write_utf8
 from .gpt2 import merges_of_pairs, read_id, read_key, spelled_vocab, vocab_of_entries
 
 _REGEXES = {
@@ -35,12 +35,7 @@ MIXED = 25_000_000
 
 
 def read(path: AnyPath) -> Model:
-    """Read a model; its pattern is the name of a known pattern, or else the regular expression.
-
-    Raises:
-        ValueError: with the file and, for invalid JSON, the line, if the file is malformed or describes anything but
-            plain byte-level BPE.
-    """
+    """Read a model; its pattern is the name of a known pattern, or else the regular expression."""
     where = str(path)
     document = parse_json(read_utf8(path), where)
     model = _mapping(_mapping(document, where).get("model"), f"{where}: model")
@@ -61,8 +56,8 @@ def read(path: AnyPath) -> Model:
             what = f"{shortened(text)} or its id {index} belongs to something else in the vocab"
             raise ValueError(f"{where}: added_tokens: {what}")
         vocab[index] = token
-    place = f"{where}: model.merges"
-    merges = merges_of_pairs(_pairs(model, place), lambda rank: f"{place}[{rank}]", vocab)
+    at_merges = f"{where}: model.merges"
+    merges = merges_of_pairs(_pairs(model, at_merges), lambda rank: f"{at_merges}[{rank}]", vocab)
     pattern = _pattern(document.get("pre_tokenizer"), f"{where}: pre_tokenizer")
     return Model(vocab, tuple(merges), tuple(added), pattern)
 
@@ -141,16 +136,10 @@ def _pattern(value: Any, where: str) -> str:
 
 
 def write(path: AnyPath, model: Model) -> None:
-    """Write a model.
-
-    Raises:
-        ValueError: as in `document`, or if the file cannot be written.
-    """
     write_utf8(path, rendered(model))
 
 
 def rendered(model: Model) -> str:
-    """Return the text of the file, or raise a ValueError as `document` does."""
     return json.dumps(document(model), ensure_ascii=False, indent=1) + "\n"
 
 
@@ -215,7 +204,6 @@ def _keys(model: Model) -> tuple[dict[str, int], dict[str, int]]:
 
 
 def added_token(text: str, index: int) -> dict[str, Any]:
-    """Return the entry of a special token in `added_tokens`."""
     flags = {"single_word": False, "lstrip": False, "rstrip": False, "normalized": False, "special": True}
     return {"id": index, "content": text, **flags}
 

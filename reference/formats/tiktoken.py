@@ -14,16 +14,12 @@ from bpe_conformance.fixtures import Merge, Model
 from bpe_conformance.fixtures.one_line import shortened
 from bpe_conformance.fixtures.saving import AnyPath
 
-from .files import read_lines, write_utf8
+from . import read_lines, write_utf8
 from .gpt2 import read_id
 
 
 def read_ranks(path: AnyPath) -> dict[bytes, int]:
-    """Read token → rank.
-
-    Raises:
-        ValueError: with file and line, if a line is not base64 and a rank, or if a token or rank is repeated.
-    """
+    """Read token → rank; neither may be repeated."""
     ranks: dict[bytes, int] = {}
     taken: set[int] = set()
     for number, line in enumerate(read_lines(path), start=1):
@@ -146,15 +142,10 @@ def ranks_of(model: Model) -> dict[bytes, int]:
 
 
 def write(path: AnyPath, model: Model) -> None:
-    """Write the ordinary tokens of `model`, without special tokens.
-
-    Raises:
-        ValueError: as in `ranks_of`, or if the file cannot be written.
-    """
+    """Write the ordinary tokens of `model`, without special tokens."""
     write_utf8(path, rendered(model))
 
 
 def rendered(model: Model) -> str:
-    """Return the text of the file, or raise a ValueError as `ranks_of` does."""
     ranks = ranks_of(model)
     return "".join(f"{base64.b64encode(token).decode('ascii')} {rank}\n" for token, rank in ranks.items())

@@ -15,8 +15,8 @@ from concurrent.futures import Executor
 
 from ..conventions import build_vocab
 from ..counting import Source, count_pre_tokens
+from ..dispatch import Progress, silent
 from ..patterns import resolve
-from ..progress import Progress, silent
 from ..special_tokens import SpecialTokens
 from ..tokenizer import Tokenizer
 from ..trainer import learn

@@ -32,7 +32,7 @@ def test_the_command_exists(tried: str, command: str) -> None:
     assert program in ("pytest", "python", "bpe-conformance"), tried
     if program == "bpe-conformance" or arguments[0] == "conformance":
         return
-    files = [ROOT / one.partition("::")[0] for one in arguments if one.startswith("tests/")]
+    files = [ROOT / one.partition("::")[0] for one in arguments if one.startswith(("benchmarks/", "tests/"))]
     assert files, command
     assert [file for file in files if not file.exists()] == []
     chosen = arguments[arguments.index("-k") + 1] if "-k" in arguments else ""

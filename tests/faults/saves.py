@@ -93,7 +93,7 @@ SAVES: dict[str, Callable[[], int | None]] = {
 }
 """Ways to save in the current directory; those of commands return the exit status, the others raise."""
 
-FOUNDATION = ("fixtures/saving.py", "reference/formats/files.py", "contextlib.py", "pathlib.py")
+FOUNDATION = ("fixtures/saving.py", "reference/formats/__init__.py", "contextlib.py", "pathlib.py")
 COMMANDS = (
     "cli.py",
     "command_line.py",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import pickle
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -176,60 +175,6 @@ TABLE: dict[str, Tried] = {
     "pattern-lone-surrogate": (_split("\ud800"), "contains a lone surrogate"),
     "nul": (b"\0\0\0", ":1: '\\x00\\x00\\x00' is not base64"),
     "an-object": (b'{"a": 1}', "a tokenizer.json has `model`, this file does not"),
-}
-
-
-def _pickled(body: bytes) -> bytes:
-    return b"\x80\x04" + body + b"."
-
-
-def _json_pair(**changes: Any) -> bytes:
-    pair = json.loads(seed("cs336", "lists"))
-    return json.dumps(pair | changes).encode()
-
-
-def _with_id(index: object) -> bytes:
-    vocab: dict[object, bytes] = {place: bytes([place]) for place in range(256)}
-    return pickle.dumps((vocab | {index: b"xyz"}, []))
-
-
-_BYTES = {str(place): [place] for place in range(256)}
-CS336: dict[str, Tried] = {
-    "empty": (b"", "'' is not a merge"),
-    "calls-system": (_pickled(b"cposix\nsystem\n\x8c\x04true\x85R"), "the pickle calls for posix.system"),
-    "stack-global": (_pickled(b"\x8c\x02os\x8c\x06system\x93"), "the pickle calls for os.system"),
-    "builds": (_pickled(b"}}b"), "the pickle calls for the opcode BUILD"),
-    "persistent": (_pickled(b"Pid\n"), "the pickle calls for the opcode PERSID"),
-    "extension": (_pickled(b"\x82\x01"), "the pickle calls for the opcode EXT1"),
-    "next-buffer": (_pickled(b"\x97"), "the pickle calls for the opcode NEXT_BUFFER"),
-    "deep-tuple-as-key": (_pickled(b"})" + b"\x85" * 300_000 + b"K\x01s"), "not a pickle: a tuple is a key"),
-    "deep-tuple": (_pickled(b")" + b"\x85" * 300_000), "merge"),
-    "deep-list": (_pickled(b"]" * 100_000 + b"a" * 99_999), "merge"),
-    "key-twice": (_pickled(b"}(K\x01K\x02K\x01K\x03u"), "not a pickle: the key 1 is a duplicate"),
-    "gigantic-bytes": (_pickled(b"\x8e" + b"\xff" * 7 + b"\x7f"), "not a pickle"),
-    "gigantic-frame": (_pickled(b"\x95" + b"\xff" * 7 + b"\x7f}"), "the merges are missing"),
-    "memory-far-away": (_pickled(b"}r\xff\xff\xff\x7f"), "the merges are missing"),
-    "memory-that-is-not": (_pickled(b"j\xff\xff\xff\x7f"), "not a pickle"),
-    "empty-stack": (_pickled(b"\x86"), "not a pickle"),
-    "no-mark": (_pickled(b"t"), "not a pickle"),
-    "cut-short": (pickle.dumps(({0: b"a"}, []))[:-5], "not a pickle"),
-    "latest-protocol": (b"\x80\x09}.", "not a pickle: unsupported pickle protocol: 9"),
-    "json-deep": (DEEP, "nested deeper than 64 levels"),
-    "json-key-twice": (b'{"vocab": {}, "vocab": {}}', "duplicate key 'vocab'"),
-    "byte-true": (_json_pair(vocab={**_BYTES, "1": [True]}), "list instead of a token"),
-    "byte-256": (_json_pair(vocab={**_BYTES, "1": [256]}), "list instead of a token"),
-    "id-of-other-digits": (_json_pair(vocab={**_BYTES, "٣٠٠": [9]}), "as an id"),
-    "id-with-zeros": (_json_pair(vocab={**_BYTES, "0300": [9]}), "the vocabulary has str '0300' as an id"),
-    "id-of-4000-digits": (_json_pair(vocab={**_BYTES, "9" * 4000: [9]}), "the vocabulary has str '999"),
-    "id-negative": (_with_id(-1), "an id of the vocabulary is -1; ids are 0 to 4294967295"),
-    "id-too-large": (_with_id(2**32), "an id of the vocabulary is 4294967296; ids are 0 to"),
-    "id-of-100000-bits": (_with_id(2**100_000), "an id of the vocabulary is an integer of 100001 bits"),
-    "merge-twice": (
-        pickle.dumps(({p: bytes([p]) for p in range(256)} | {256: b"ab"}, [(b"a", b"b")] * 2)),
-        "merge 1 is a duplicate",
-    ),
-    "special-lone-surrogate": (_json_pair(special_tokens=["\ud800"]), "the special token '\\ud800' contains a lone"),
-    "literal-that-warns": (_json_pair(merges=[["b'\\d'", "b'a'"]]), "no spelling"),
 }
 
 YAML: dict[str, Tried] = {
@@ -441,7 +386,6 @@ HOSTILE: Mapping[str, Mapping[str, Tried]] = {
     "tiktoken": TIKTOKEN,
     "huggingface": HUGGINGFACE,
     "table": TABLE,
-    "cs336": CS336,
     "yaml": YAML,
     "spec": SPEC,
     "model": MODEL,

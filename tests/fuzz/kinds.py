@@ -18,7 +18,7 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 from bpe_conformance.fixtures.yaml_file import read_documents
 from bpe_conformance.packs.loading import MANIFEST, load_cases
 from bpe_conformance.packs.tables import Given, read_table
-from bpe_conformance.reference.formats import cs336, gpt2, huggingface, tiktoken
+from bpe_conformance.reference.formats import gpt2, huggingface, tiktoken
 from bpe_conformance.report import document
 from bpe_conformance.session import known_failures
 from bpe_conformance.spec import load_spec
@@ -46,7 +46,6 @@ READERS: dict[str, Callable[[Path, Path], object]] = {
     "merges.txt": lambda path, _: gpt2.read_merges(path),
     "ranks": lambda path, _: tiktoken.read(path),
     "tokenizer.json": lambda path, _: huggingface.read(path),
-    "cs336": lambda path, _: cs336.read(path),
     "table": lambda path, _: read_table([str(path)], Given("x", "gpt2")),
     "yaml": lambda path, _: list(read_documents(path)),
     "known failures": lambda path, _: known_failures.read(path, []),

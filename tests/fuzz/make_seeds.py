@@ -8,7 +8,6 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-import pickle
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -50,19 +49,6 @@ def tables() -> Iterator[tuple[str, str, bytes]]:
         yield target, "table", found["tokenizer.json"]
         yield target, "plain", found["plain.json"]
     yield "table", "ranks", found["x.tiktoken"]
-    both = (OURS.vocab, OURS.merges)
-    yield "cs336", "pickle", pickle.dumps(both)
-    yield "cs336", "part-pickle2", pickle.dumps({1: [2, (3,)], 4: "é"}, protocol=2)
-    for way, written in (
-        ("latin-1", lambda token: token.decode("latin-1")),
-        ("hex", bytes.hex),
-        ("lists", list),
-        ("literals", repr),
-    ):
-        named = {str(index): written(token) for index, token in OURS.vocab.items()}
-        listed = [[written(left), written(right)] for left, right in OURS.merges]
-        yield "cs336", way, json.dumps({"vocab": named, "merges": listed}).encode()
-    yield "cs336", "part-lines", b"#version\nb'a' b'\\xff'\n(b'a', b'b')\n61 62\n"
 
 
 def texts() -> Iterator[tuple[str, str, bytes]]:

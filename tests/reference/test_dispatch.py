@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from bpe_conformance.fixtures import gpt2_model
 from bpe_conformance.reference import Tokenizer, dispatch, textbook
 from bpe_conformance.reference.dispatch import LARGEST_ID, EncodingChoice
-from bpe_conformance.reference.encoder import Encoder
+from bpe_conformance.reference.encoder import PreTokenEncoder
 from bpe_conformance.reference.merging import merge_by_scan
 from bpe_conformance.reference.text_encoder import TextEncoder
 
@@ -87,7 +87,7 @@ def test_caches_over_arrays_serve_the_next_call(monkeypatch: pytest.MonkeyPatch)
 @given(word=st.text("abc", max_size=12).map(str.encode))
 def test_a_long_pre_token_is_merged_over_arrays_once_they_exist(is_prepared: bool, word: bytes) -> None:
     ids = {bytes([byte]): byte for byte in range(256)} | {b"ab": 256, b"abc": 257}
-    encoder = Encoder(ids, [(b"a", b"b"), (b"ab", b"c")])
+    encoder = PreTokenEncoder(ids, [(b"a", b"b"), (b"ab", b"c")])
     merged: list[list[bytes]] = []
     if is_prepared:
         merge = encoder.bulk_ranks.merge

@@ -264,7 +264,7 @@ def test_file_that_changes_during_the_run_is_a_failure(
     assert names(tmp_path / "out") == ["b.txt.npy", "c.txt.npy", "empty.npy", "index.jsonl"]
 
 
-def dies_on_b(self: object, text: str) -> Any:
+def dies_on_b(self: object, text: str, name: str) -> Any:
     if multiprocessing.parent_process() and len(text) > 300:
         os._exit(1)
     return np.zeros(1, np.uint32)

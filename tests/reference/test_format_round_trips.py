@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import pickle
 from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
@@ -14,7 +12,7 @@ from hypothesis import strategies as st
 
 from bpe_conformance.fixtures import PATTERNS, Model
 from bpe_conformance.reference import Tokenizer
-from bpe_conformance.reference.formats import cs336, gpt2, huggingface, tiktoken
+from bpe_conformance.reference.formats import gpt2, huggingface, tiktoken
 
 T = TypeVar("T")
 AWKWARD = [bytes([byte]) for byte in b'ab #"\\\n\r\t\x00\x1c\x7f\x85\xa0\xad\xc3\xa9\xff']
@@ -87,23 +85,6 @@ def test_tokenizer_json_round_trips(model: Model, tmp_path: Path) -> None:
     assert (dict(back.vocab), back.merges) == (model.vocab, model.merges)
     assert back.special_tokens == model.special_tokens
     assert PATTERNS.get(back.pattern, back.pattern) == PATTERNS.get(model.pattern, model.pattern)
-
-
-@profile
-@given(model=models(), spelling=st.sampled_from(["pickle", "latin-1", "hex"]))
-def test_cs336_pair_round_trips(model: Model, spelling: str, tmp_path: Path) -> None:
-    file = tmp_path / "both"
-    if spelling == "pickle":
-        file.write_bytes(pickle.dumps((model.vocab, list(model.merges))))
-    else:
-
-        def written(token: bytes) -> str:
-            return token.hex() if spelling == "hex" else token.decode("latin-1")
-
-        vocab = {str(index): written(token) for index, token in model.vocab.items()}
-        file.write_text(json.dumps({"vocab": vocab, "merges": [[*map(written, pair)] for pair in model.merges]}))
-    back = cs336.read(file, special_tokens=model.special_tokens, pattern=model.pattern)
-    assert back == model
 
 
 @settings(profile, max_examples=10)

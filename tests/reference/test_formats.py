@@ -15,9 +15,8 @@ import pytest
 
 from bpe_conformance.fixtures import PATTERNS, Model, gpt2_model, spell
 from bpe_conformance.reference import Tokenizer
-from bpe_conformance.reference.formats import gpt2, huggingface
+from bpe_conformance.reference.formats import gpt2, huggingface, write_utf8
 from bpe_conformance.reference.formats import tiktoken as format_tiktoken
-from bpe_conformance.reference.formats.files import write_utf8
 
 BYTES = {byte: bytes([byte]) for byte in range(256)}
 SAMPLE = "hello world 123 don't  a\n b. x\ty<|e|> mañana 日本 " * 4

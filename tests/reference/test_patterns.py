@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import time
 from itertools import pairwise
 
 import pytest
@@ -23,7 +22,25 @@ PIECES = [
     *"éßſİ中ख़🦊\u0301\u200d\u00ad\ufeff\u0000½٣ǅʰ",
     *"字字\u4e00\u9fffあンー゛。，、！？",
     *["12", ",678", "_901", ".25", "3.14159", "e-10", "1E5", "50%", "’Ll"],
-    *["'s", "'ll", "'S", "'re", "don't", "  ", "\r\n", "\n\n", " \n", "12345", "e\u0301", "x y"],
+    *[
+        "a\n",
+        "!\n",
+        "/",
+        "e5",
+        "E",
+        "'s",
+        "'ll",
+        "'S",
+        "'re",
+        "don't",
+        "  ",
+        "\r\n",
+        "\n\n",
+        " \n",
+        "12345",
+        "e\u0301",
+        "x y",
+    ],
 ]
 hostile = st.lists(st.sampled_from(PIECES), max_size=24).map("".join)
 texts = st.one_of(hostile, st.text(max_size=30))
@@ -110,19 +127,3 @@ def test_decimals_are_grouped_in_threes_from_the_point(size: int) -> None:
 def test_numbers_as_python_prints_them_end_with_their_exponent(number: float) -> None:
     mantissa, exponent = str(number).split("e")
     assert split(str(number)) == [*split(mantissa), f"e{exponent}"]
-
-
-@pytest.mark.parametrize("piece", ["1", " 1", "1e", "1%", ",123", ".1", "'", "\n ", "\u0301", "e1 "])
-@pytest.mark.parametrize("name", ["triads"])
-def test_split_takes_linear_time(piece: str, name: str) -> None:
-    """A quadratic split of a text that is 16 times longer would take 256 times as long."""
-
-    def fastest(size: int) -> float:
-        text, times = piece * size, []
-        for _ in range(5):
-            start = time.process_time()
-            list(pre_tokenize(text, resolve(name)))
-            times.append(time.process_time() - start)
-        return min(times)
-
-    assert fastest(16_000) < 64 * fastest(1_000)

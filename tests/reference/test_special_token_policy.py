@@ -230,10 +230,10 @@ def test_policies_are_cached_and_bounded(tokenizer: Tokenizer, monkeypatch: pyte
     for number in range(10):
         for _ in range(2):
             assert tokenizer.encode("<s>", allowed_special={"<s>"}, disallowed_special={f"{number}"})[0] > 50256
-        assert len(tokenizer._policies) <= 3
+        assert len(tokenizer._encoders) <= 3
     assert len(pickle.dumps(tokenizer)) == size
-    for _, choice in pickle.loads(pickle.dumps(list(tokenizer._policies.values()))):  # as in a worker
-        assert choice.allowed in (("<s>",), tuple(SPECIAL))
+    for encoder in pickle.loads(pickle.dumps(list(tokenizer._encoders.values()))):  # as in a worker
+        assert encoder.policy.allowed.tokens in (("<s>",), tuple(SPECIAL))
 
 
 def test_policy_of_a_stream_holds_back_the_minimum() -> None:

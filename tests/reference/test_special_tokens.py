@@ -39,20 +39,6 @@ def test_find_stays_between_start_and_end() -> None:
     assert tokens.find("xabc", 0, 2) is None
 
 
-@pytest.mark.usefixtures("_either_way")
-def test_split_equals_cut_with_empty_segments() -> None:
-    draw = random.Random(2)
-    for letters in ("ab.|(", "abcdefghij"):
-        for _ in range(1000):
-            special = ["".join(draw.choices(letters, k=draw.randrange(1, 4))) for _ in range(draw.randrange(12))]
-            text = "".join(draw.choices(letters + "x ", k=draw.randrange(20)))
-            segments, marks = SpecialTokens(special).split(text)
-            both = [(segment, False) for segment in segments]
-            for place, mark in enumerate(marks):
-                both.insert(2 * place + 1, (mark, True))
-            assert [one for one in both if one[0]] == textbook.cut_special(text, special), (special, text)
-
-
 NEAR_MISSES = "<|special_x <|special_12 <|s [PAD <<| special_3|> " * 100
 
 

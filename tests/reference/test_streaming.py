@@ -14,7 +14,7 @@ from bpe_conformance.reference.dispatch import ARRAYS_FROM, PREPARED_FROM
 from bpe_conformance.reference.fences import FENCED_PATTERNS
 from bpe_conformance.reference.patterns import resolve
 from bpe_conformance.reference.special_tokens import SpecialTokens
-from bpe_conformance.reference.streaming import parts, scan
+from bpe_conformance.reference.streaming import parts
 
 PIECES = [
     *" \t\n\r\u00a0\u2003",
@@ -63,7 +63,7 @@ def test_no_part_cuts_a_special_token(special: list[str]) -> None:
     for _ in range(1500):
         text = "".join(draw.choice("<a>b xa'l") for _ in range(draw.randrange(16)))
         joined: list[tuple[str, bool]] = []
-        for part, end in scan(cut(text, draw), tokens):
+        for part, end in tokens.scan(cut(text, draw)):
             segments = list(tokens.cut(part))
             assert end == sum(len(segment) for segment, _ in segments[: _after_last(segments)])
             if joined and not joined[-1][1] and not segments[0][1]:

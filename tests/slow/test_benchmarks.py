@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from bpe_conformance.fixtures import PATTERNS
 from bpe_conformance.reference import Tokenizer, textbook
 
-HERE = Path(__file__).parents[1] / "benchmarks"
+HERE = Path(__file__).parents[2] / "benchmarks"
 sys.path.insert(0, str(HERE))
 
 import english  # noqa: E402
@@ -282,9 +282,7 @@ def test_each_race_explains_itself(command: str, capsys: pytest.CaptureFixture[s
 def test_missing_text_gives_one_line_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert race.main(["train", "--text", str(tmp_path)]) == 1
     said = capsys.readouterr().err
-    assert said == (
-        f"race.py: {tmp_path}/train.txt is not there; python tests/benchmarks/english.py {tmp_path} builds it\n"
-    )
+    assert said == (f"race.py: {tmp_path}/train.txt is not there; python benchmarks/english.py {tmp_path} builds it\n")
     (tmp_path / "train.txt").write_text("text")
     assert race.main(["train", "--text", str(tmp_path), "--only", "nobody"]) == 1
     assert capsys.readouterr().err.startswith("race.py: --only nobody: there are ours, HF tokenizers")

@@ -14,14 +14,14 @@ import pytest
 
 from bpe_conformance.fixtures import PATTERNS, gpt2_model
 from bpe_conformance.reference import Tokenizer, chunks, dispatch, file_encoding, textbook
-from bpe_conformance.reference.bulk import learning, merging, pieces
+from bpe_conformance.reference.bulk import encoding, learning, pieces
 from bpe_conformance.reference.fences import FENCED_PATTERNS
 from bpe_conformance.reference.merging import merge_by_rank
 from bpe_conformance.reference.patterns import pre_tokenize, resolve
 from bpe_conformance.reference.special_tokens import SpecialTokens
 from bpe_conformance.reference.trainer import learn_plainly
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))
+sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
 
 from shapes import SHAPES, text_of
 
@@ -139,7 +139,7 @@ LONG = {"the same byte": "a" * 32_000, "random letters": "".join(random.Random(0
 @pytest.mark.parametrize("shape", LONG)
 @pytest.mark.parametrize("way", ["plain", "arrays", "training", "training over arrays"])
 def test_time_of_a_long_pre_token_is_proportional(way: str, shape: str, gpt2: Tokenizer) -> None:
-    ranks = merging.BulkRanks(gpt2._text_encoder.encoder.ranks, gpt2._text_encoder.encoder.byte_ids)
+    ranks = encoding.BulkRanks(gpt2._text_encoder.encoder.ranks, gpt2._text_encoder.encoder.byte_ids)
 
     def run(size: int) -> None:
         word = LONG[shape][:size].encode()

@@ -24,7 +24,7 @@ from bpe_conformance.reference import Tokenizer, superbpe, textbook
 from bpe_conformance.reference.bulk import arrays, learning
 from bpe_conformance.reference.conventions import TOKEN_KEYS
 from bpe_conformance.reference.counting import count_pre_tokens
-from bpe_conformance.reference.encoder import Encoder
+from bpe_conformance.reference.encoder import PreTokenEncoder
 from bpe_conformance.reference.formats import huggingface
 from bpe_conformance.reference.patterns import pre_tokenize, resolve
 from bpe_conformance.reference.superbpe import textbook as superbpe_textbook
@@ -201,7 +201,7 @@ def test_words_are_cut_where_no_merge_reaches(monkeypatch: pytest.MonkeyPatch) -
     tokens = learning.tokens_after(words, merges, range(256))
     ids = {bytes([byte]): byte for byte in range(256)}
     ids |= {left + right: 256 + rank for rank, (left, right) in enumerate(merges)}
-    encoder = Encoder(ids, merges)
+    encoder = PreTokenEncoder(ids, merges)
     expected = [arrays.WALL]
     for word in words:
         expected += [*encoder.merge(word), arrays.WALL]

@@ -1,6 +1,6 @@
 """Measures time and peak memory at growing sizes, each in a separate process.
 
-`python tests/benchmarks/limits.py [NAME ...]`, all without a name; `--steps 1` takes the smallest sizes only. Texts are
+`python benchmarks/limits.py [NAME ...]`, all without a name; `--steps 1` takes the smallest sizes only. Texts are
 made from a seed. It prints a table. Time is that of the processor.
 """
 

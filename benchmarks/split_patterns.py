@@ -1,6 +1,6 @@
 """Compares split patterns: bytes per token on English, code and numbers that the training has not seen.
 
-`python tests/benchmarks/patterns.py --text DIR`, where DIR is what `english.py` wrote. Each pattern trains the same
+`python benchmarks/split_patterns.py --text DIR`, where DIR is what `english.py` wrote. Each pattern trains the same
 vocabulary size on the same text: English, every other source file of the standard library, and numbers from a seed.
 """
 
@@ -9,40 +9,33 @@ from __future__ import annotations
 import argparse
 import random
 import re
-import sys
 import sysconfig
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from english import MEGABYTE, beginning
 from table import markdown, number, provenance
 
 from bpe_conformance.fixtures import END_OF_TEXT
 from bpe_conformance.reference import Tokenizer
 
 COMPARED = ("gpt2", "cl100k", "o200k", "triads")
-MEGABYTE = 10**6
 MONTHS = ("January", "February", "March", "April", "May", "June", "July", "August", "October", "November", "December")
 THINGS = ("sales", "output", "exports", "rainfall", "the index", "traffic", "the population", "revenue")
 PLACES = ("Lisbon", "the north", "Osaka", "the second quarter", "Quito", "the valley", "Leeds", "all regions")
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Print the table; the exit status is 2 if a text is missing."""
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--text", type=Path, required=True, metavar="DIR", help="holds train.txt and unseen.txt")
     parser.add_argument("--vocab-size", type=int, default=32_000, help="of each tokenizer (default: 32000)")
     parser.add_argument("--megabytes", type=int, default=20, help="of English to train on (default: 20)")
     parser.add_argument("--workers", type=int, default=1, help="processes that count (default: 1)")
     options = parser.parse_args(arguments)
-    try:
-        trained = english(options.text / "train.txt", options.megabytes * MEGABYTE)
-        unseen = english(options.text / "unseen.txt", options.megabytes * MEGABYTE // 4)
-    except OSError as error:
-        print(
-            f"{error.filename}: {error.strerror}; `python tests/benchmarks/english.py DIR` writes it", file=sys.stderr
-        )
-        return 2
+    trained = beginning(options.text / "train.txt", options.megabytes * MEGABYTE)
+    unseen = beginning(options.text / "unseen.txt", options.megabytes * MEGABYTE // 4)
     sources = code()
     texts = {"English": unseen, "code": "".join(sources[1::2]), "numbers": numbers(2, 2 * MEGABYTE)}
     corpus = [trained, *sources[::2], numbers(1, 4 * MEGABYTE)]
@@ -57,7 +50,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     of_each = ", ".join(f"{name} {len(text.encode()) / MEGABYTE:.1f} MB" for name, text in texts.items())
     print(f"\nBytes per token; {options.vocab_size:,} tokens, trained on {size:.0f} MB; measured on {of_each}.\n")
     print(provenance(["bpe-conformance", "regex", "numpy"]))
-    return 0
 
 
 def bytes_per_token(tokenizer: Tokenizer, texts: dict[str, str]) -> list[str]:
@@ -74,12 +66,6 @@ def bytes_per_token(tokenizer: Tokenizer, texts: dict[str, str]) -> list[str]:
 def digits(tokenizer: Tokenizer) -> int:
     """Return how many tokens hold a digit of ASCII: what numerals take of the vocabulary."""
     return sum(bool(re.search(rb"[0-9]", token)) for token in tokenizer.vocab.values())
-
-
-def english(file: Path, size: int) -> str:
-    """Return the first `size` bytes of a file, whole characters only."""
-    with file.open("rb") as stream:
-        return stream.read(size).decode("utf-8", errors="ignore")
 
 
 def code() -> list[str]:

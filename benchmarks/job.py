@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 import limits
-import long_pieces
 import peers
 import rungs
 from peers import Absent, Prepared
@@ -43,24 +42,6 @@ def sentences(name: str, text: str) -> dict[str, Any]:
     warm, again = _timed(lambda: prepared)
     digest = sha256(repr(ids).encode()).hexdigest()
     return {**warm, "cold": cold["seconds"], "count": len(again), "digest": digest}
-
-
-def piece(name: str, shape: str, size: str) -> dict[str, Any]:
-    """Time one long pre-token, the best of three that differ in length."""
-    prepare = long_pieces.ENCODERS[name]
-    encode_piece, text_of = prepare(long_pieces.SHAPES[shape]()), long_pieces.TEXTS[shape]
-    best, count = float("inf"), 0
-    for more in range(3):
-        text = text_of(int(size) + more)
-        started = time.perf_counter()
-        ids = encode_piece(text)
-        best, count = min(best, time.perf_counter() - started), len(ids)
-    return {
-        "seconds": best,
-        "ended": time.time(),
-        "count": count,
-        "digest": sha256(repr(list(ids)).encode()).hexdigest(),
-    }
 
 
 def rung(name: str, text: str, wanted: str, limit: str) -> dict[str, Any]:
@@ -106,7 +87,6 @@ JOBS: dict[str, Callable[..., dict[str, Any]]] = {
     "train": train,
     "encode": encode,
     "sentences": sentences,
-    "piece": piece,
     "rung": rung,
     "limit": limit,
 }

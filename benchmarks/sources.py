@@ -1,6 +1,6 @@
 """Repeats the experiments of the texts from which this project learned, beside their published figures.
 
-Run by hand, a minute or two: `python tests/benchmarks/sources.py --text DIR`, with the DIR of `english.py`. Published
+Run by hand, a minute or two: `python benchmarks/sources.py --text DIR`, with the DIR of `english.py`. Published
 times are those of other machines and texts: children's stories, web pages, books. For merges and counts of toy corpora,
 it reports whether they are equal.
 """

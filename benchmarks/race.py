@@ -1,6 +1,6 @@
 """Races the reference against other implementations on the text of `english.py`.
 
-`python tests/benchmarks/race.py all|train|encode|sentences|growth|ladder --text DIR`. Each timing runs in a process of
+`python benchmarks/race.py all|train|encode|sentences|growth|ladder --text DIR`. Each timing runs in a process of
 its own; the participants take turns. It prints a table, and writes a chart.
 """
 
@@ -155,11 +155,10 @@ def sentences(asked: argparse.Namespace) -> None:
 
 
 def grow(asked: argparse.Namespace) -> None:
-    """Growth: training, long pre-tokens, streaming."""
+    """Growth: training and streaming."""
     parts: dict[str, Callable[[], growth.Grown]] = {
         "size": lambda: growth.training_by_size(_text(asked, "train.txt")[0], asked.workers, asked.vocab),
         "vocab": lambda: growth.training_by_vocabulary(_text(asked, "train.txt")[0], asked.workers),
-        "pieces": growth.long_pieces,
         "stream": lambda: growth.streaming(_text(asked, "train.txt")[0]),
     }
     for name in asked.only or parts:
@@ -227,7 +226,7 @@ def _text(asked: argparse.Namespace, name: str) -> tuple[Path, int]:
     """Return the text and its size, cut to `--megabytes` at a document's end."""
     text = asked.text / name if asked.text.is_dir() else asked.text
     if not text.is_file():
-        raise Failure(f"{text} is not there; python tests/benchmarks/english.py {asked.text} builds it")
+        raise Failure(f"{text} is not there; python benchmarks/english.py {asked.text} builds it")
     if asked.megabytes:
         text = growth.prefix(text, asked.megabytes)
     return text, text.stat().st_size
@@ -273,8 +272,7 @@ def parser() -> argparse.ArgumentParser:
         command.add_argument(
             "--text",
             type=Path,
-            required=name != "growth",
-            default=Path(),
+            required=True,
             help="the directory that english.py wrote, or a file",
         )
         command.add_argument("--megabytes", type=int, help="take so much of the text only")

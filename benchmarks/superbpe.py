@@ -1,6 +1,6 @@
 """Compares SuperBPE with BPE: bytes per token on English that the training has not seen, at equal vocabulary sizes.
 
-`python tests/benchmarks/superbpe.py --text DIR`, where DIR is what `english.py` wrote. Each row is trained in a process
+`python benchmarks/superbpe.py --text DIR`, where DIR is what `english.py` wrote. Each row is trained in a process
 of its own, on all of `train.txt`, whose peak of memory is that of the row.
 """
 
@@ -16,13 +16,13 @@ from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import NamedTuple
 
+from english import MEGABYTE, beginning
 from table import markdown, provenance
 
 from bpe_conformance.fixtures import END_OF_TEXT
 from bpe_conformance.reference import Tokenizer
 from bpe_conformance.reference.superbpe import trainer
 
-MEGABYTE = 10**6
 UNITS = {
     "ours": trainer.UNITS,
     "published": r"\p{N}{1,3}| ?[^\s\p{L}\p{N}]{2,}[\r\n/]*| +(?!\S)",
@@ -55,8 +55,8 @@ class Measured(NamedTuple):
     peak: int
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Print the table; the exit status is 2 if a text is missing."""
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--text", type=Path, required=True, metavar="DIR", help="holds train.txt and unseen.txt")
     parser.add_argument("--vocab-size", type=int, default=32_000, help="of each tokenizer (default: 32000)")
@@ -64,14 +64,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--workers", type=int, default=2, help="processes that count (default: 2)")
     options = parser.parse_args(arguments)
     train = options.text / "train.txt"
-    try:
-        documents = unseen(options.text / "unseen.txt", options.megabytes * MEGABYTE)
-        size = train.stat().st_size
-    except OSError as error:
-        print(
-            f"{error.filename}: {error.strerror}; `python tests/benchmarks/english.py DIR` writes it", file=sys.stderr
-        )
-        return 2
+    text = beginning(options.text / "unseen.txt", options.megabytes * MEGABYTE)
+    documents = text.split(END_OF_TEXT)[:-1]  # the last one is cut
+    size = train.stat().st_size
     total = sum(len(document.encode()) for document in documents)
     rows: list[Sequence[object]] = []
     ordinary = 0
@@ -89,7 +84,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
         f"measured on {total / MEGABYTE:.1f} MB.\n"
     )
     print(provenance(["bpe-conformance", "regex", "numpy"]))
-    return 0
 
 
 def measure(row: Row, train: Path, vocab_size: int, workers: int, documents: Sequence[str]) -> Measured:
@@ -110,11 +104,5 @@ def measure(row: Row, train: Path, vocab_size: int, workers: int, documents: Seq
     return Measured(sum(map(len, ids)), superwords, seconds, peak)
 
 
-def unseen(file: Path, size: int) -> list[str]:
-    """Return the first whole documents of a text, about `size` bytes of them."""
-    with file.open("rb") as stream:
-        return stream.read(size).decode("utf-8", errors="ignore").split(END_OF_TEXT)[:-1]
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

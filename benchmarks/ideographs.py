@@ -1,6 +1,6 @@
 """Writes text in ideographs, without spaces and line ends.
 
-`python tests/benchmarks/ideographs.py FILE [--megabytes N]`; `race.py encode --text FILE` reads it. Chinese punctuation
+`python benchmarks/ideographs.py FILE [--megabytes N]`; `race.py encode --text FILE` reads it. Chinese punctuation
 ends its sentences, so that several workers can share the file.
 """
 

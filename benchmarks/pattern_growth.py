@@ -1,6 +1,6 @@
 """Measures how the time of splitting hostile text grows, for every pattern: plain path, arrays, and tiktoken.
 
-`python tests/benchmarks/pattern_growth.py [PATTERN ...]`. Sizes double; of each pattern the text with the greatest
+`python benchmarks/pattern_growth.py [PATTERN ...]`. Sizes double; of each pattern the text with the greatest
 exponent is reported, and the slowest. Time is that of the processor. tiktoken encodes, with the 256 bytes alone.
 """
 

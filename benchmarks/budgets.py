@@ -1,6 +1,6 @@
 """Measures the time of the suite, in seconds and as a multiple of a fixed pure-Python workload.
 
-    python tests/benchmarks/budgets.py [NAME ...]
+    python benchmarks/budgets.py [NAME ...]
 
 A budget is in seconds of an idle machine on which the workload takes `WORKLOAD_SECONDS`. On another or a busy machine,
 the ratio counts: the processor seconds of a run, divided by those of the workload around it. The exit status is 1 if a
@@ -26,7 +26,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[1]
 WORKLOAD_SECONDS = 0.31
 ROUNDS = 21
 NAIVE = '''

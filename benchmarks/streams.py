@@ -1,6 +1,6 @@
 """Times `encode_iterable` against `encode` on the unseen text of `english.py`, with GPT-2's table.
 
-    python tests/benchmarks/streams.py --text DIR [--megabytes N]
+    python benchmarks/streams.py --text DIR [--megabytes N]
 
 It prints processor seconds, each with a new tokenizer, and checks that the ids are equal.
 """
@@ -11,6 +11,7 @@ import argparse
 import time
 from pathlib import Path
 
+from english import MEGABYTE, beginning
 from table import markdown, number, provenance, ratio
 
 from bpe_conformance.fixtures import gpt2_model
@@ -25,8 +26,7 @@ def main() -> None:
     parser.add_argument("--text", type=Path, required=True, metavar="DIR")
     parser.add_argument("--megabytes", type=int, default=100)
     options = parser.parse_args()
-    with (options.text / "unseen.txt").open(encoding="utf-8", newline="") as file:
-        text = file.read(options.megabytes * 10**6)
+    text = beginning(options.text / "unseen.txt", options.megabytes * MEGABYTE)
     sizes = (KIBIBYTE**2, 256 * KIBIBYTE, 64 * KIBIBYTE)
     ways = [("encode", list[str]())]
     for size in sizes:

@@ -1,6 +1,6 @@
 """Pre-tokens of any length that are rich in merges, with tables for them.
 
-`python tests/benchmarks/long_pieces.py` prints the time of the reference as a multiple of tiktoken's, in processor
+`python benchmarks/long_pieces.py` prints the time of the reference as a multiple of tiktoken's, in processor
 seconds: the best of several texts, after a text that prepares the caches and arrays. The rows "at least" are the time
 that merging one pair after another takes at least in Python (see `least`).
 """
@@ -20,7 +20,7 @@ from table import markdown, number, provenance
 from bpe_conformance.fixtures import PATTERNS, Merge, gpt2_model
 from bpe_conformance.reference import Tokenizer
 from bpe_conformance.reference.dispatch import PREPARED_FROM
-from bpe_conformance.reference.encoder import Encoder
+from bpe_conformance.reference.encoder import PreTokenEncoder
 
 LONGEST_TOKEN = 1000
 LENGTHS = (1_001, 3_001, 10_001, 100_001, 1_000_001)
@@ -149,7 +149,7 @@ def least(table: Table, text: str, merges: int) -> float:
     """
     ids = {token: index for index, token in table[0].items()}
     tokens = [ids[bytes([byte])] for byte in text.encode()]
-    rank_of = Encoder(ids, table[1]).ranks.rank_of.get
+    rank_of = PreTokenEncoder(ids, table[1]).ranks.rank_of.get
     started = time.process_time()
     found = list(map(rank_of, pairwise(tokens)))
     for place in range(merges):

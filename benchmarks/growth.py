@@ -1,14 +1,12 @@
-"""Measures how the time and memory of training and encoding grow with text, vocabulary and length of a pre-token."""
+"""Measures how the time and memory of training and encoding grow with text and vocabulary."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
-import long_pieces as pieces
 from chart import Points
 from peers import STREAM
 from table import exponent, markdown, number
@@ -21,9 +19,6 @@ SEPARATOR = b"<|endoftext|>\n"
 TRAINERS = ("ours", "HF tokenizers", "rustbpe")
 MEGABYTES = (10, 30, 100, 300)
 VOCABULARIES = (1_000, 3_000, 10_000, 32_000, 100_000)
-LENGTHS = (10**3, 10**4, 10**5, 10**6)
-TOO_LONG = 20.0
-"""If a size takes more than this many seconds, no larger one is tried."""
 TOO_SHORT = 1e-4
 """Shorter times, in seconds, do not count for the slope."""
 
@@ -60,8 +55,8 @@ def training_by_size(text: Path, workers: int, vocab_size: int) -> Grown:
     files = [prefix(text, size) for size in sizes or [max(1, text.stat().st_size // MEGABYTE)]]
     exact = [file.stat().st_size / MEGABYTE for file in files]
 
-    def run(name: str, place: int) -> Measured:
-        return measure("train", [name, files[place], vocab_size, workers], workers)
+    def run(name: str, index: int) -> Measured:
+        return measure("train", [name, files[index], vocab_size, workers], workers)
 
     series = _series(TRAINERS, range(len(files)), run)
     title = f"Training time against the text: {vocab_size:,} tokens, {workers} workers"
@@ -81,59 +76,28 @@ def training_by_vocabulary(text: Path, workers: int) -> Grown:
     )
 
 
-def long_pieces() -> Grown:
-    """Encoding time against the length of one pre-token."""
-    rows: list[list[str]] = []
-    panels: dict[str, Mapping[str, Points]] = {}
-    for shape in pieces.SHAPES:
-        series = _series(pieces.ENCODERS, LENGTHS, partial(_run_piece, shape), TOO_LONG)
-        panels[shape] = _points(LENGTHS, series)
-        same = all(
-            len(
-                {
-                    reported[place].reported["digest"]
-                    for reported in series.values()
-                    if place < len(reported) and not reported[place].failure
-                }
-            )
-            <= 1
-            for place in range(len(LENGTHS))
-        )
-        for name, reported in series.items():
-            rows.append([f"{shape}, {name}", *_line(LENGTHS, reported), "yes" if same else "no"])
-    columns = ["seconds", *(f"{length:,}" for length in LENGTHS), "exponent", "equal ids"]
-    return Grown("Encoding one pre-token of n bytes", markdown(columns, rows), panels, "bytes", "seconds")
-
-
-def _run_piece(shape: str, name: str, size: int) -> Measured:
-    return measure("piece", [name, shape, size])
-
-
 def streaming(text: Path) -> Grown:
     """Peak memory of `encode_iterable` against the size of the stream."""
     files = [prefix(text, size) for size in (1, 10, 100) if text.stat().st_size >= 0.99 * size * MEGABYTE]
     sizes = [file.stat().st_size / MEGABYTE for file in files]
     reported = [measure("encode", [STREAM, file, 1]) for file in files]
     rows = [
-        [number(size), one.failure or number(one.seconds), number(one.peak / MEBIBYTE)]
-        for size, one in zip(sizes, reported, strict=True)
+        [number(size), measured.failure or number(measured.seconds), number(measured.peak / MEBIBYTE)]
+        for size, measured in zip(sizes, reported, strict=True)
     ]
-    panels = {"encode_iterable": {"ours": (sizes, [one.peak / MEBIBYTE for one in reported])}}
+    panels = {"encode_iterable": {"ours": (sizes, [measured.peak / MEBIBYTE for measured in reported])}}
     table = markdown(["MB", "seconds", "peak, MiB"], rows)
     return Grown("Memory of a stream", table, panels, "MB", "peak, MiB")
 
 
 def _series(
-    names: Iterable[str],
-    sizes: Sequence[int] | range,
-    run: Callable[[str, int], Measured],
-    too_long: float = float("inf"),
+    names: Iterable[str], sizes: Sequence[int] | range, run: Callable[[str, int], Measured]
 ) -> dict[str, list[Measured]]:
-    """Measure all participants alternately. Those that fail or take too long are dropped."""
+    """Measure all participants alternately. Those that fail are dropped."""
     series: dict[str, list[Measured]] = {name: [] for name in names}
     for size in sizes:
         for name, reported in series.items():
-            if not reported or not (reported[-1].failure or reported[-1].seconds > too_long):
+            if not reported or not reported[-1].failure:
                 measured = run(name, size)
                 reported.append(measured)
                 print(
@@ -149,15 +113,17 @@ def _grown(title: str, unit: str, sizes: Sequence[float], series: Mapping[str, S
 
 
 def _line(sizes: Sequence[float], reported: Sequence[Measured]) -> list[str]:
-    cells = [one.failure or number(one.seconds) for one in reported]
+    cells = [measured.failure or number(measured.seconds) for measured in reported]
     cells += ["–"] * (len(sizes) - len(cells))
-    points = [(size, one.seconds) for size, one in zip(sizes, reported, strict=False) if one.seconds >= TOO_SHORT]
+    pairs = zip(sizes, reported, strict=False)
+    points = [(size, measured.seconds) for size, measured in pairs if measured.seconds >= TOO_SHORT]
     return [*cells, f"{exponent(*zip(*points, strict=True)):.2f}" if len(points) > 1 else "–"]
 
 
 def _points(sizes: Sequence[float], series: Mapping[str, Sequence[Measured]]) -> dict[str, Points]:
     points: dict[str, Points] = {}
     for name, reported in series.items():
-        good = [(size, one.seconds) for size, one in zip(sizes, reported, strict=False) if not one.failure]
-        points[name] = ([size for size, _ in good], [taken for _, taken in good])
+        pairs = zip(sizes, reported, strict=False)
+        succeeded = [(size, measured.seconds) for size, measured in pairs if not measured.failure]
+        points[name] = ([size for size, _ in succeeded], [seconds for _, seconds in succeeded])
     return points
