@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bpe_conformance.fixtures.answers import MalformedAnswer
 
-from .bridge.remote import RemoteTokenizer
+from .bridge.client import RemoteTokenizer
 from .errors import (
     AdapterError,
     AdapterUnavailable,

@@ -149,6 +149,7 @@ REMOTE = (
     "bpe_conformance.adapters",
     "bpe_conformance.adapters.RemoteError",
     "bpe_conformance.adapters.RemoteTokenizer",
+    *(f"bpe_conformance.adapters.signature{name}" for name in ("", ".takes", ".takes_others")),
 )
 """The names that the suite may use from the adapters."""
 REACHES_ADAPTERS = (

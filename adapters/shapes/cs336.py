@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..errors import AdapterError
-from ..importing import load_module
+from ..loading import load_module
 from .functions import Trained, is_written, train_by_file
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import AdapterError
-from ..importing import load
+from ..loading import load
 
 TrainingFunction = Callable[[Path, int, list[str]], object]
 _CARRIED = ("conventions", "pattern", "model", "from_files")

@@ -6,11 +6,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from bpe_conformance.fixtures import PATTERNS, Merge
-from bpe_conformance.fixtures.signature import takes
 
 from ..errors import AdapterError, one_line
-from ..importing import load
+from ..loading import load
 from ..packages.own_ids import OwnIds
+from ..signature import takes
 
 
 class MinbpeTokenizer:

@@ -25,7 +25,7 @@ import yaml
 from bpe_conformance import cli
 from bpe_conformance.adapters.bridge import client as bridge_client
 from bpe_conformance.adapters.bridge import server as serve
-from bpe_conformance.adapters.bridge.remote import bridge
+from bpe_conformance.adapters.bridge.client import bridge
 from bpe_conformance.adapters.errors import AdapterError, RemoteError
 from bpe_conformance.adapters.loading import resolve
 from bpe_conformance.command_error import CommandError
