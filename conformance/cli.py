@@ -108,7 +108,7 @@ COMMANDS = (
     ),
     Command(
         "matrix",
-        "survey.command",
+        "report.matrix",
         "test several implementations, each in its own process, and compare them on one page",
         "reference mypkg.mymodule:Tokenizer -o page",
     ),

@@ -87,7 +87,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
     "run_result": ("outcome",),
     "tally": ("outcome",),
     "terminal": ("outcome", "run_result", "tally"),
-    "report": ("outcome", "run_result", "tally", "terminal"),
+    "report": ("outcome", "run_result", "tally", "terminal", "command_error", "command_line"),
     "implementation": ("outcome", "command_error"),
     "cases": ("outcome", "implementation"),
     "properties": ("outcome", "implementation", "cases"),
@@ -107,7 +107,6 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "report",
     ),
     "plugin": ("selection", "session"),
-    "survey": ("report", "selection", "command_error", "command_line"),
     "spec_tools": (
         "outcome",
         "selection",

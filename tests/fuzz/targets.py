@@ -38,7 +38,7 @@ from bpe_conformance.packs import tables
 from bpe_conformance.packs.loading import CASES, MANIFEST, TABLE, load_cases
 from bpe_conformance.reference import Tokenizer
 from bpe_conformance.reference.formats import cs336, gpt2, huggingface, tiktoken
-from bpe_conformance.report import document, markdown
+from bpe_conformance.report import document, matrix
 from bpe_conformance.session import known_failures
 
 SPEC = Path(__file__).parent.parent / "spec"
@@ -321,7 +321,7 @@ def _report(data: bytes, folder: Path) -> None:
     found = document.read(file)
     file.write_text(document.text(found), "utf-8")
     _hold(document.read(file) == found, "what was read is written as something else")
-    markdown.matrix([found], [], {})
+    matrix.text([found], {})
 
 
 # Replies of programs
