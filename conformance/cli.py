@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import Any, NoReturn
 
-from . import __version__, signals
+from . import __version__
 from .command_error import CommandError
-from .command_line import discard, print_error
+from .command_line import TerminatedBySignal, discard, print_error, raised_signals
 from .selection import SelectionError
 
 BROKEN_PIPE = 141
@@ -158,12 +158,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         words = sys.argv[1:] if arguments is None else list(arguments)
         options = _parser(words).parse_args(words)
         command = next(command for command in COMMANDS if command.name == options.command)
-        with nullcontext() if command.runs_adapters else signals.raised():
+        with nullcontext() if command.runs_adapters else raised_signals():
             status = _run(command, options)
     except BrokenPipeError:
         status = BROKEN_PIPE  # the reader has closed the pipe, as `| head` does
     except KeyboardInterrupt as error:
-        if isinstance(error, signals.TerminatedBySignal):
+        if isinstance(error, TerminatedBySignal):
             print_error(f"ended by {signal.Signals(error.number).name}")
             status = 128 + error.number
         else:

@@ -82,7 +82,6 @@ LAYERS: dict[str, tuple[str, ...]] = {
     "outcome": (),
     "protocol": (),
     "selection": (),
-    "signals": (),
     "command_line": ("command_error",),
     "run_result": ("outcome",),
     "tally": ("outcome",),
@@ -118,7 +117,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "command_line",
     ),
     "commands": ("outcome", "implementation", "packs", "session", "terminal", "command_error", "command_line"),
-    "cli": ("selection", "signals", "command_error", "command_line"),
+    "cli": ("selection", "command_error", "command_line"),
 }
 """Package or module of `conformance/`, from the bottom up → those of its siblings that it may import."""
 

@@ -22,8 +22,7 @@ from ..packs import tables
 from ..packs.patterns import OWN
 from ..session import corpus
 from ..terminal import show
-from .bars import bars
-from .train import size
+from .common import bars, size
 
 TIME_LIMIT = 60.0
 LONG_ENOUGH = 5_000_000
@@ -31,7 +30,6 @@ LONG_ENOUGH = 5_000_000
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments."""
     parser.add_argument("adapters", nargs=2, metavar="ADAPTER", help="as for --adapter of the suite")
     parser.add_argument("--corpus", required=True, metavar="PATH", help="a text file, a directory, or stdlib")
     parser.add_argument(
