@@ -9,14 +9,18 @@ from __future__ import annotations
 import importlib
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 from bpe_conformance.fixtures import Merge
 
 from ..errors import AdapterUnavailable
+
+Vocab: TypeAlias = Mapping[int, bytes]
+Merges: TypeAlias = Sequence[Merge]
+Special: TypeAlias = Sequence[str] | None
 
 
 def require(module: str, install: str = "") -> Any:

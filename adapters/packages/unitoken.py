@@ -7,9 +7,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
-from bpe_conformance.fixtures import PATTERNS, Merge, unspell
+from bpe_conformance.fixtures import PATTERNS, unspell
 
 from ..shapes.functions import Trained
+from . import Merges, Special, Vocab
 
 
 class UnitokenTokenizer:
@@ -28,11 +29,7 @@ class UnitokenTokenizer:
     tie_break: ClassVar[str | None] = None
 
     def __init__(
-        self,
-        vocab: Mapping[int, bytes],
-        merges: Sequence[Merge],
-        special_tokens: Sequence[str] | None = None,
-        pattern: str | None = None,
+        self, vocab: Vocab, merges: Merges, special_tokens: Special = None, pattern: str | None = None
     ) -> None:
         self.vocab, self.merges = dict(vocab), list(merges)
         self._encoder: Any = self.package.BpeEncoder(
@@ -62,11 +59,9 @@ class UnitokenTokenizer:
         return Trained(vocab, merges, lambda vocab, merges: cls(vocab, merges, special, pattern))
 
     def encode(self, text: str) -> list[int]:
-        """Return the ids of `text`."""
         return list(self._encoder.encode(text))
 
     def decode(self, ids: Sequence[int]) -> str:
-        """Return the text of `ids`."""
         return str(self._encoder.decode(list(ids)))
 
 

@@ -46,7 +46,6 @@ class EncodingTokenizer:
         return [list(ids) for ids in self._method("encode_batch")(list(texts), allowed_special="all")]
 
     def decode(self, ids: Sequence[int]) -> str:
-        """Return the text of `ids`."""
         text: str = self._encoding.decode(list(ids))
         return text
 
