@@ -57,13 +57,7 @@ _RESTART = 10.0  # a later start may take this plus three times the duration of 
 
 @dataclass(frozen=True)
 class Reply:
-    """A reply that has the number of its request. Nothing else in it has been checked.
-
-    Attributes:
-        operation: the operation that was requested.
-        sent: the request, without its line feed.
-        message: the reply, including `seq`.
-    """
+    """A reply that has the number of its request `sent`. Nothing else in `message` has been checked."""
 
     operation: str
     sent: str
@@ -82,13 +76,7 @@ class Reply:
 
 @dataclass(frozen=True, eq=False)
 class Source:
-    """The request with which a program makes a model, and a key that equal models of `load` share.
-
-    Attributes:
-        operation: `load`, `train` or `from_files`.
-        fields: the other members of the request.
-        key: identifies the model in `Client`.
-    """
+    """The request with which a program makes a model, and a key that equal models of `load` share."""
 
     operation: str
     fields: Mapping[str, Any]
@@ -98,14 +86,9 @@ class Source:
 class Client:
     """One program that speaks the protocol.
 
-    Args:
-        argv: the program and its arguments.
-        time_limit: seconds that one request may take.
-        start_limit: seconds that the first start, with its imports, may take.
-        env: environment variables to add.
-
     Attributes:
         time_limit: seconds that one request may take; may be changed at any time.
+        start_limit: seconds that the first start, with its imports, may take.
         trace: if set, called with ">" or "<" and each line sent to or received from the program.
         lock: held during a request.
     """
@@ -139,11 +122,7 @@ class Client:
         return None if self.process is None else self.process.popen.pid
 
     def start(self) -> dict[str, Any]:
-        """Start the program unless it is running, and return its answer to the handshake.
-
-        Raises:
-            AdapterError: if it cannot be started or is not an adapter.
-        """
+        """Start the program unless it is running, and return its answer to the handshake."""
         with self.lock:
             if self._ended("start"):
                 self._stop()  # it ended after its last reply, which is not an error
@@ -154,10 +133,7 @@ class Client:
     def request(self, operation: str, fields: Mapping[str, Any], process: Process | None = None) -> Any:
         """Send one request and return its result.
 
-        Args:
-            operation: the operation.
-            fields: its members.
-            process: the run of the program that made the model or stream of the request; None means any.
+        If the request names a model or a stream, `process` is the run of the program that made it.
 
         Raises:
             NotImplementedError: if the program does not support it.
@@ -172,11 +148,7 @@ class Client:
             return self._result(operation, self.exchange(operation, fields))
 
     def model(self, source: Source) -> int:
-        """Return the number of a model in the running program, which makes the model if necessary.
-
-        Raises:
-            Exception: as in `request`.
-        """
+        """Return the number of a model in the running program, which makes the model if necessary."""
         with self.lock:
             self.start()
             models = self._loaded if source.operation == "load" else self._made
@@ -203,12 +175,7 @@ class Client:
             self._stop(_GRACE)
 
     def launch(self) -> Reply:
-        """Start the program, send the handshake and return the reply, whatever its kind.
-
-        Raises:
-            AdapterError: if it cannot be started.
-            BridgeError: as in `exchange`.
-        """
+        """Start the program, send the handshake and return the reply, whatever its kind."""
         self._stop()
         try:
             self.process = Process(self.argv, self._env)
@@ -226,13 +193,7 @@ class Client:
     def exchange(self, operation: str, fields: Mapping[str, Any], limit: float | None = None) -> Reply:
         """Send one request to the running program and return the reply, whatever its kind.
 
-        Args:
-            operation: the operation.
-            fields: its members.
-            limit: seconds to wait; None means `time_limit`.
-
-        Raises:
-            BridgeError: if there is no reply or it breaks the protocol; the program is then ended.
+        If there is no reply within the limit, or it breaks the protocol, end the program and raise BridgeError.
         """
         process = self.process
         if process is None:
@@ -283,11 +244,7 @@ class Client:
         raise RemoteError(type_, text, str(error.get("traceback", "")))
 
     def _ended(self, operation: str) -> bool:
-        """Return whether the program has ended since its last reply.
-
-        Raises:
-            ProtocolError: if it has written something since.
-        """
+        """Return whether the program has ended since its last reply. Other output is an error."""
         if self.process is None or self.process.replies.empty():
             return False
         line = self.process.replies.get()
@@ -304,11 +261,7 @@ class Client:
                 self._result(operation, self.exchange(operation, fields))
 
     def wait(self, process: Process, operation: str, limit: float) -> bytes | None:
-        """Wait for a line of standard output and return it, or None at its end.
-
-        Raises:
-            queue.Empty: if none comes within `limit` seconds.
-        """
+        """Return the next line of standard output, or None at its end; raise queue.Empty after `limit` seconds."""
         return process.replies.get(timeout=limit)
 
     def _receive(self, process: Process, operation: str, limit: float) -> dict[str, Any]:

@@ -155,12 +155,9 @@ def _same(value: Any) -> Any:
 
 @dataclass(frozen=True)
 class Argument:
-    """An argument of a method, which is a member of the request.
+    """An argument of a method: `write` turns it into a member of the request, and `read` turns that back.
 
-    Attributes:
-        write: turns what the caller passes into JSON.
-        read: turns this JSON into what the server passes.
-        optional: whether the caller may pass None; the server then passes no argument.
+    If it is optional, the caller may pass None, and the server then passes nothing.
     """
 
     write: Callable[[Any], Any]
@@ -170,13 +167,9 @@ class Argument:
 
 @dataclass(frozen=True)
 class Result:
-    """The result of a method, which is the result of the reply.
+    """The result of a method: a definition in protocol.schema.json, and the same in words.
 
-    Attributes:
-        shape: its definition in protocol.schema.json.
-        words: what it is, in words.
-        write: turns the name of the method, its answer and its arguments into JSON; raises MalformedAnswer.
-        read: turns this JSON into what the caller gets.
+    `write` turns the method's name, answer and arguments into the result of the reply, and `read` turns that back.
     """
 
     shape: str
@@ -187,13 +180,9 @@ class Result:
 
 @dataclass(frozen=True)
 class Operation:
-    """A method of a tokenizer as an operation of the protocol.
+    """A method of a tokenizer, with arguments by position.
 
-    Attributes:
-        arguments: those that each call has, by position.
-        result: what it returns.
-        further: arguments by name that a call may have if the program announces the capability.
-        capability: the name of that capability.
+    If the program announces `capability`, a call may also have the arguments `further`, by name.
     """
 
     arguments: Mapping[str, Argument]
