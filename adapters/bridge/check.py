@@ -1,7 +1,6 @@
 """`check-bridge` tests a program in any language against the protocol of PROTOCOL.md, step by step.
 
-`STEPS` is the table of steps. The function of a step sends requests. It returns a note, or raises `Breach` with the
-rule and a fix.
+check.yaml is the table of the steps: requests, replies, rules and hints. A step that needs more is a function here.
 """
 
 from __future__ import annotations
@@ -10,13 +9,13 @@ import contextlib
 import json
 import queue
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from functools import cache, partial
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cache
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
+import yaml
 from jsonschema import Draft202012Validator, validators
 from jsonschema.exceptions import best_match
 
@@ -29,15 +28,10 @@ from . import wire
 from .client import KINDS, ONE_REPLY, Client, Reply, announced, excerpt
 from .process import Process
 
-TEXTS = {
-    "an empty text": "",
-    "a special token": "ab<|e|>c",
-    "text outside ASCII, U+1F98A as two escapes": "h\u20acll\u00f6 \U0001f98a",
-    "U+0000 and other controls": "a\0b\x01\x1b\x7f",
-    "a leading U+FEFF": "\ufeffab",
-    "line ends inside the text": "a\nb\r\nc\rd\x85e\u2028f\u2029",
-    "quotes and backslashes": 'a"b\\u0041\\n/\\',
-}
+_FOLDER = files("bpe_conformance.adapters")
+_TABLE = yaml.safe_load(_FOLDER.joinpath("bridge/check.yaml").read_text("utf-8"))
+TEXTS: Mapping[str, str] = _TABLE["texts"]
+RULES: Mapping[str, tuple[str, str]] = _TABLE["rules"] | {"one reply": ONE_REPLY}
 LONG = "abc " * (1 << 18)
 SPECIAL = ["<|e|>", "<|\u00e9|>"]
 MODEL = read_model({"merges": [["b", "c"], ["a", "b"], [{"hex": "e2"}, {"hex": "82"}]]})
@@ -46,73 +40,126 @@ LONGEST_LIMIT = 86400.0
 """The longest time limit for a reply, in seconds."""
 END_LIMIT = 1.0
 """Seconds within which a program must exit after the end of its input."""
+_MOST_HANGS = 3
 _WHOLE_TEXT = {"pattern": "[\\s\\S]+"}
 _TRAINING = {"text": "low lower \u20ac\u20ac\0", "vocab_size": 261, "special_tokens": SPECIAL}
 _STREAMS = (("ab", "", "c \U0001f98a b", "c"), ("xyz", " ", "z y"))
-_UNKNOWN_ID = 2**31 - 1
-_USES_MODEL = {*wire.methods(), "encode_iterable"}
-_OPTIONAL = {"version": '"1.0"', "language": '"JavaScript (Node 20)"', "conventions": "{}", "model": "null"}
-_MOST_HANGS = 3
-Rule = tuple[str, str]
-"""What PROTOCOL.md requires, and what the author of the program can do."""
+_LACKS = {
+    "special tokens": "special tokens are not supported",
+    "other vocabularies": "the program has a fixed vocabulary",
+}
+"""What is no capability -> why a step that needs it is skipped."""
 
 
 class Breach(Exception):
-    """The program broke a rule of the protocol.
+    """The program broke a rule of the protocol: what it wrote or did, and the name of the rule."""
+
+    def __init__(self, got: str | Reply, rule: str, **values: object) -> None:
+        super().__init__(got)
+        self.got = _shown(got) if isinstance(got, Reply) else got
+        self.sent = got.sent if isinstance(got, Reply) else ""
+        self.rule, self.fix = (text.format(**values) for text in RULES[rule])
+
+
+def _shown(reply: Reply) -> str:
+    return excerpt(json.dumps({reply.kind: reply.value}))
+
+
+class Program(Client):
+    """The program under test. It is started, and its model is loaded, when a step needs them.
+
+    If it seems to hang, it is ended, to find out whether it only fails to flush its output.
 
     Attributes:
-        got: what the program wrote or did.
-        rule: the rule, and the fix.
-        sent: the request that the program answered, or "".
+        sent: the last request.
+        hello: its answer to the first start.
+        capabilities: the capabilities that it announced, and what it has of `_LACKS`.
+        fixed: whether it has one fixed vocabulary and loads no other.
     """
 
-    def __init__(self, got: str | Reply, *rule: str) -> None:
-        super().__init__(got)
-        self.got = excerpt(json.dumps({got.kind: got.value})) if isinstance(got, Reply) else got
-        self.rule, self.fix = rule
-        self.sent = got.sent if isinstance(got, Reply) else ""
+    def __init__(self, argv: Sequence[str], time_limit: float, start_limit: float) -> None:
+        super().__init__(argv, time_limit=time_limit, start_limit=start_limit)
+        self.sent = ""
+        self.hello: dict[str, Any] = {}
+        self.capabilities: set[str] = set()
+        self.fixed = False
+        self._model = -1
 
-
-class _Client(Client):
-    """A client that detects whether a program that seems to hang only fails to flush its output."""
+    def _trace(self, direction: str, line: bytes) -> None:
+        if direction == ">":
+            self.sent = line.decode("ascii").rstrip("\n")
 
     def wait(self, process: Process, operation: str, limit: float) -> bytes | None:
         with contextlib.suppress(queue.Empty):
             return process.replies.get(timeout=self.time_limit)
         if operation == "start" and limit > self.time_limit:
-            self._probe_flushing(process)
+            # Start it again and close its input, to avoid a wait for the whole start limit.
+            other = Process(self.argv)
+            other.send(wire.dump({"seq": 1, "op": "start", "protocol": wire.PROTOCOL}))
+            other.stop(self.time_limit)
+            if process.replies.empty():
+                self._check_flushed(operation, other)
             with contextlib.suppress(queue.Empty):
                 return process.replies.get(timeout=limit - self.time_limit)
         process.stop(END_LIMIT)
         self._check_flushed(operation, process)
         raise queue.Empty
 
-    def _probe_flushing(self, process: Process) -> None:
-        """Start the program again and close its input, to avoid a wait for the whole start limit."""
-        other = Process(self.argv)
-        other.send(wire.dump({"seq": 1, "op": "start", "protocol": wire.PROTOCOL}))
-        other.stop(self.time_limit)
-        if process.replies.empty():
-            self._check_flushed("start", other)
-
     @staticmethod
     def _check_flushed(operation: str, process: Process) -> None:
         if (late := _last_line(process)) is not None:
             got = f"nothing until its input was closed, and then {excerpt(late)}"
-            fix = "flush standard output, and read line by line instead of to the end of the input"
-            raise HangError(operation, got, "flush after every reply", fix, process.stderr_tail())
+            raise HangError(operation, got, *RULES["flush"], process.stderr_tail())
+
+    def launch(self) -> Reply:
+        self._model = -1
+        return _well_formed(super().launch())
 
     def end(self) -> int:
-        """End the program's input and return its exit status."""
-        process, self.process = self.process, None
+        """End its input and return its exit status."""
+        process, self.process, self.sent = self.process, None, ""
         assert process is not None
         status = process.stop(END_LIMIT)
         if (rest := _last_line(process)) is not None:
-            raise Breach(excerpt(rest), *ONE_REPLY)
+            raise Breach(excerpt(rest), "one reply")
         if status is None:
-            got = f"the program still ran {END_LIMIT:g} second later"
-            raise Breach(got, "the program exits when its input ends", "leave the loop at the end of the input")
+            raise Breach(f"the program still ran {END_LIMIT:g} second later", "end")
         return status
+
+    def ask(self, op: str, **fields: Any) -> Reply:
+        """Send one request, about the model that most steps use, and return a well-formed reply of any kind."""
+        if self.process is None:
+            self.launch()
+        if op in {*wire.methods(), "table", "stream_open"}:
+            fields = {"model": fields.get("model") or self.usual_model, **fields}
+        return _well_formed(self.exchange(op, fields))
+
+    def result(self, op: str, **fields: Any) -> Any:
+        """Send one request and return its result, without special tokens if the program does not support them."""
+        reply = self.ask(op, **fields)
+        if reply.kind == "not_claimed" and fields.get("special_tokens"):
+            self.capabilities.discard("special tokens")
+            reply = self.ask(op, **{**fields, "special_tokens": [] if op == "train" else None})
+        return _result(reply)
+
+    def load(self, model: Model, special_tokens: Sequence[str] | None = None, **more: str) -> int:
+        """Load a model, or the fixed one, and return its number."""
+        table = {"vocab": wire.write_vocab(model.vocab), "merges": wire.write_merges(model.merges)}
+        fields = {} if self.fixed else {**table, "special_tokens": special_tokens, **more}
+        return int(self.result("load", **fields)["model"])
+
+    @property
+    def usual_model(self) -> int:
+        """The number, in the running program, of the model that most steps use."""
+        if self.process is None:
+            self.launch()
+        if self._model < 0:
+            self._model = self.load(MODEL, SPECIAL)
+        return self._model
+
+    def encode(self, text: str, **model: int) -> list[int]:
+        ids: list[int] = self.result("encode", text=text, **model)
+        return ids
 
 
 def _last_line(process: Process) -> bytes | None:
@@ -123,109 +170,26 @@ def _last_line(process: Process) -> bytes | None:
         return None
 
 
-class Program:
-    """The program under test. It is started, and its model is loaded, when a step needs them.
-
-    Attributes:
-        hello: its answer to the first start.
-        capabilities: the capabilities that it announced.
-        fixed: whether it has one fixed vocabulary and loads no other.
-        refuses_special: whether it answered `not_claimed` to special tokens.
-        sent: the last request.
-    """
-
-    def __init__(self, argv: Sequence[str], time_limit: float, start_limit: float) -> None:
-        self.client = _Client(argv, time_limit=time_limit, start_limit=start_limit)
-        self.client.trace = self._trace
-        self._model = -1
-        self.sent = ""
-        self.hello: dict[str, Any] = {}
-        self.capabilities: frozenset[str] = frozenset()
-        self.fixed = self.refuses_special = False
-
-    def _trace(self, direction: str, line: bytes) -> None:
-        if direction == ">":
-            self.sent = line.decode("ascii").rstrip("\n")
-
-    def start(self) -> Reply:
-        """Start it again and return its answer to the handshake."""
-        self._model = -1
-        return _well_formed(self.client.launch())
-
-    def _run(self) -> None:
-        if self.client.process is None:
-            self.start()
-
-    def end(self) -> int:
-        """End its input and return its exit status."""
-        self._run()
-        self._model, self.sent = -1, ""
-        return self.client.end()
-
-    def ask(self, operation: str, **fields: Any) -> Reply:
-        """Send one request, about the model that most steps use, and return a well-formed reply of any kind."""
-        self._run()
-        if operation in {*wire.methods(), "table", "stream_open"}:
-            fields = {"model": self.model, **fields} if "model" not in fields else fields
-        return _well_formed(self.client.exchange(operation, fields))
-
-    def result(self, operation: str, **fields: Any) -> Any:
-        """Send one request and return its result, without special tokens if the program does not support them."""
-        reply = self.ask(operation, **fields)
-        if reply.kind == "not_claimed" and fields.get("special_tokens"):
-            self.refuses_special = True
-            reply = self.ask(operation, **{**fields, "special_tokens": [] if operation == "train" else None})
-        return _result(reply)
-
-    def load(self, model: Model, special_tokens: Sequence[str] | None = None, **more: str) -> int:
-        """Load a model, or the fixed one, and return its number."""
-        table = {"vocab": wire.write_vocab(model.vocab), "merges": wire.write_merges(model.merges)}
-        fields = {} if self.fixed else {**table, "special_tokens": special_tokens, **more}
-        return int(self.result("load", **fields)["model"])
-
-    @property
-    def model(self) -> int:
-        """The number, in the running program, of the model that most steps use."""
-        self._run()
-        if self._model < 0:
-            self._model = self.load(MODEL, SPECIAL)
-        return self._model
-
-    def encode(self, text: str, **model: int) -> list[int]:
-        ids: list[int] = self.result("encode", text=text, **model)
-        return ids
-
-    def check_alive(self) -> None:
-        """Check that the program still answers."""
-        self.ask("no_such_operation")
-
-
 def _well_formed(reply: Reply) -> Reply:
     """Return the reply if it has exactly the members that PROTOCOL.md allows."""
     kinds = [kind for kind in KINDS if kind in reply.message]
-    rule = ""
-    if len(kinds) != 1 or set(reply.message) != {"seq", *kinds}:
-        rule = "a reply has seq, one of result, not_claimed and error, and no other member"
-        fix = 'write {"seq": ..., "result": ...}; a result can be null'
-    elif kinds != ["result"] and not _validator("reply").is_valid(reply.message):
-        rule = "not_claimed is a string; error is an object with type and message, both strings"
-        fix = "write the reply in this form"
+    rule = "form" if len(kinds) != 1 or set(reply.message) != {"seq", *kinds} else ""
+    if not rule and kinds != ["result"] and not _validator("reply").is_valid(reply.message):
+        rule = "kind"
     if rule:
-        breach = Breach(reply, rule, fix)
+        breach = Breach(reply, rule)
         breach.got = excerpt(json.dumps(reply.message))
         raise breach
     return reply
 
 
-def _result(reply: Reply) -> Any:
+def _result(reply: Reply, rule: str = "announced") -> Any:
     """Return the result of a well-formed reply, which must have the form that protocol.schema.json requires."""
     if reply.kind != "result":
-        rule = "the reply to load, to unload, and to every operation that the program announces, is a result"
-        raise Breach(reply, rule, "fix the failure, or do not announce the capability")
-    expected = wire.RESULTS[reply.operation]
-    if fault := _misshapen(reply.value, expected.shape):
-        rule = f"the result of {reply.operation} is {expected.words}; here {fault}"
-        raise Breach(reply, rule, "write the result in this form")
+        raise Breach(reply, rule)
+    expected = wire.RESULTS.get(reply.operation)
+    if expected and (fault := _misshapen(reply.value, expected.shape)):
+        raise Breach(reply, "shape", operation=reply.operation, words=expected.words, fault=fault)
     return reply.value
 
 
@@ -243,21 +207,14 @@ def _misshapen(value: Any, shape: str) -> str:
 
 @cache
 def _validator(shape: str) -> Draft202012Validator:
-    definitions = json.loads(files("bpe_conformance.adapters").joinpath("protocol.schema.json").read_bytes())["$defs"]
+    definitions = json.loads(_FOLDER.joinpath("protocol.schema.json").read_bytes())["$defs"]
     is_integer = Draft202012Validator.TYPE_CHECKER.redefine("integer", lambda _, value: type(value) is int)  # not 97.0
     strict: Any = validators.extend(Draft202012Validator, type_checker=is_integer)  # type: ignore[no-untyped-call]
     return strict({"$defs": definitions, "$ref": f"#/$defs/{shape}"})  # type: ignore[no-any-return]
 
 
-@dataclass(frozen=True)
-class StepResult:
-    """The result of one step.
-
-    Attributes:
-        title: the title of the step.
-        state: ok, note, FAIL or skip.
-        lines: details.
-    """
+class StepResult(NamedTuple):
+    """The result of one step: its title, its state (ok, note, FAIL or skip), and details."""
 
     title: str
     state: str
@@ -271,23 +228,6 @@ class StepResult:
             return
         yield f"{self.state:6}{self.title}"
         yield from (f"      {line}" for line in self.lines)
-
-
-@dataclass(frozen=True)
-class Step:
-    """One step of the check.
-
-    Attributes:
-        title: a description of the step.
-        run: performs the step. A string that it returns is a note. It raises Breach or BridgeError.
-        needs: the capabilities that the step needs; without them it is skipped.
-        tables: whether it needs a second vocabulary, which a program with a fixed one cannot load.
-    """
-
-    title: str
-    run: Callable[[Program], object]
-    needs: tuple[str, ...] = ()
-    tables: bool = False
 
 
 def check(spec: str, time_limit: float = 10.0, start_limit: float = 60.0) -> Iterator[StepResult]:
@@ -304,13 +244,13 @@ def check(spec: str, time_limit: float = 10.0, start_limit: float = 60.0) -> Ite
     program = Program(program_arguments(spec), time_limit, start_limit)
     hangs = 0
     try:
-        for step in STEPS:
-            missing = [name for name in step.needs if name not in program.capabilities]
-            if missing or (program.fixed and step.tables):
-                why = f"{missing[0]} is not announced" if missing else "the program has a fixed vocabulary"
-                yield StepResult(step.title, "skip", (why,))
+        for title, step, values in _steps():
+            missing = [name for name in step.get("needs", ()) if name not in program.capabilities]
+            if missing:
+                why = _LACKS.get(missing[0], f"{missing[0]} is not announced")
+                yield StepResult(title, "skip", (why,))
                 continue
-            result, hung = _try(step, program)
+            result, hung = _try(title, step, program, values)
             yield result
             hangs += hung
             if result.state == "FAIL" and not program.hello:
@@ -319,24 +259,33 @@ def check(spec: str, time_limit: float = 10.0, start_limit: float = 60.0) -> Ite
                 yield StepResult(f"stopped after {_MOST_HANGS} steps without an answer", "FAIL")
                 return
     finally:
-        program.client.close()
+        program.close()
 
 
-def _try(step: Step, program: Program) -> tuple[StepResult, bool]:
+def _steps() -> Iterator[tuple[str, Mapping[str, Any], dict[str, Any]]]:
+    """Yield the title of each step, its entry in the table, and the values for its requests."""
+    for step in _TABLE["steps"]:
+        for name, text in TEXTS.items() if "{text}" in step["title"] else [("", "")]:
+            values = {"long": LONG, "special": SPECIAL, "text": text, "op": step["title"].partition(":")[0]}
+            yield step["title"].format(text=name), step, values
+
+
+def _try(title: str, step: Mapping[str, Any], program: Program, values: dict[str, Any]) -> tuple[StepResult, bool]:
     """Return the result of a step and whether the program hung."""
     try:
-        note = step.run(program)
+        run = _FUNCTIONS.get(step.get("run", ""))
+        note = run(program, *step.get("with", ())) if run else _ask(step["requests"], program, values)
     except (Breach, BridgeError) as error:
-        sent = error.sent if isinstance(error, Breach) else program.sent
         fix = error.fix
         if isinstance(error, CrashError) and not program.hello:
-            fix = f"make the program start; run it yourself to see why it ends: {' '.join(program.client.argv)}"
-        rows = [("sent", excerpt(sent)), ("got", error.got), ("rule", error.rule), ("fix", excerpt(fix))]
+            fix = f"make the program start; run it yourself to see why it ends: {' '.join(program.argv)}"
+        sent = error.sent if isinstance(error, Breach) else program.sent
+        rows = [("sent", excerpt(sent)), ("got", error.got), ("rule", error.rule), ("fix", fix)]
         if isinstance(error, BridgeError) and not isinstance(error, ProtocolError):
             rows += [("stderr", excerpt(line)) for line in _last_words(error.stderr)]
         lines = tuple(f"{name:7}{value}" for name, value in rows if value)
-        return StepResult(step.title, "FAIL", lines), isinstance(error, HangError)
-    return StepResult(step.title, "note", (note,)) if isinstance(note, str) else StepResult(step.title, "ok"), False
+        return StepResult(title, "FAIL", lines), isinstance(error, HangError)
+    return StepResult(title, "note", (note,)) if note else StepResult(title, "ok"), False
 
 
 def _last_words(stderr: str) -> list[str]:
@@ -353,153 +302,109 @@ def tally(results: Sequence[StepResult], spec: str) -> Iterator[str]:
         yield f'the program speaks the protocol; now test the tokenizer: pytest conformance --adapter "{excerpt(spec)}"'
 
 
-def _note(*replies: Reply) -> str | None:
-    """Return a note if the tokenizer raised an error, which the protocol allows; other replies must be results."""
+_RAISED = {"error": "the tokenizer raised an error: {message}; the suite tests this"}
+
+
+def _ask(requests: Iterable[Mapping[str, Any]], program: Program, values: dict[str, Any]) -> str:
+    """Send the requests of a step, and return its notes."""
     notes = []
-    for reply in replies:
-        if reply.kind == "error":
-            notes.append(f"the tokenizer raised an error: {excerpt(str(reply.value['message']))}; the suite tests this")
-        else:
-            _result(reply)
-    return next(iter(notes), None)
+    for request in requests:
+        if not program.capabilities.issuperset(request.get("needs", ())):
+            continue
+        if "$ids" in request["send"].values():
+            values["ids"] = [0] if program.fixed else [97, 226, 130, 172]
+            values["ids"] = program.encode("a\u20ac") if "encode" in program.capabilities else values["ids"]
+            values["part"] = values["ids"][:-1]
+        fields = {name: _value(value, values) for name, value in request["send"].items()}
+        reply = program.ask(**fields)
+        rule = request.get("rule", "announced")
+        expected = values[request["equals"]] if "equals" in request else request.get("count")
+        if reply.kind not in request.get("kinds", ["result"]):
+            raise Breach(reply, rule, expected=expected)
+        result: Any = _result(reply) if reply.kind == "result" else None
+        values[request.get("keep", "")] = result
+        if expected is not None and expected != (len(result) if "count" in request else result):
+            raise Breach(reply, rule, expected=expected)
+        note = {**_RAISED, **request.get("note", {})}.get(reply.kind, "")
+        message = excerpt(str(reply.value["message"])) if reply.kind == "error" else ""
+        notes.append(note.format(message=message, value=excerpt(repr(result))))
+        if request.get("alive"):
+            program.ask("no_such_operation")
+    return "; ".join(dict.fromkeys(filter(None, notes)))
+
+
+def _value(value: Any, values: Mapping[str, Any]) -> Any:
+    return values[value[1:]] if isinstance(value, str) and value.startswith("$") else value
+
+
+# The functions of the steps that no table describes
 
 
 def _handshake(program: Program) -> None:
-    reply = program.start()
+    reply = program.launch()
     hello = reply.value
     if reply.kind != "result" or not isinstance(hello, dict):
-        rule = "the result of start is an object that describes the program"
-        raise Breach(reply, rule, "see *The start* in PROTOCOL.md")
+        raise Breach(reply, "object")
     program.hello = hello
     capabilities = hello.get("capabilities")
-    program.capabilities = frozenset(map(str, capabilities)) if isinstance(capabilities, list) else frozenset()
+    program.capabilities = set(map(str, capabilities)) if isinstance(capabilities, list) else set()
     program.fixed = isinstance(hello.get("model"), str)
+    program.capabilities |= {"special tokens"} if program.fixed else {*_LACKS}
+    if program.capabilities & {*wire.methods(), "encode_iterable"}:
+        program.capabilities.add("a model")
 
 
-def _field(name: str, program: Program) -> str | None:
-    if name not in program.hello and name in _OPTIONAL:
-        return f'is missing, but optional; a usual value is "{name}": {_OPTIONAL[name]}'
-    if name not in program.hello:
-        raise Breach("it is missing", f"the reply to start has {name}", "see *The start* in PROTOCOL.md")
+def _field(program: Program, field: str) -> str:
+    usual = _TABLE["optional"].get(field)
+    if field not in program.hello and usual:
+        return f'is missing, but optional; a usual value is "{field}": {usual}'
+    if field not in program.hello:
+        raise Breach("it is missing", "member", name=field)
     needed = {"protocol": 1, "name": "", "capabilities": []}
-    if wrong := _misshapen({**needed, name: program.hello[name]}, "startResult"):
-        raise Breach(wrong, f"{name} is as startResult in protocol.schema.json requires", "write an allowed value")
-    if name == "capabilities" and not {"encode", "decode", "train"} & program.capabilities:
+    if wrong := _misshapen({**needed, field: program.hello[field]}, "startResult"):
+        raise Breach(wrong, "value", name=field)
+    if field == "capabilities" and not {"encode", "decode", "train"} & program.capabilities:
         return "contains neither encode nor decode nor train: the suite has nothing to test"
-    if name == "capabilities" and "train_pattern" in program.capabilities and "train" not in program.capabilities:
+    if field == "capabilities" and "train_pattern" in program.capabilities and "train" not in program.capabilities:
         return "contains train_pattern but not train"
-    return None
+    return ""
 
 
-def _unknown_operation(program: Program) -> None:
-    reply = program.ask("no_such_operation")
-    if reply.kind != "not_claimed":
-        rule = "the reply to an unknown operation is not_claimed, because later versions may have more operations"
-        raise Breach(reply, rule, 'reply with {"seq": ..., "not_claimed": "no_such_operation"}')
-
-
-def _load(program: Program) -> str | None:
-    if not program.capabilities & _USES_MODEL:
+def _load(program: Program) -> str:
+    if "a model" not in program.capabilities:
         return "not tested: the program announces no operation that needs a model"
-    _ = program.model
+    _ = program.usual_model
     program.load(MODEL)
-    return "special tokens are not supported; the other steps use none" if program.refuses_special else None
+    return "" if "special tokens" in program.capabilities else f"{_LACKS['special tokens']}; the other steps use none"
 
 
-def _encoding(text: str, program: Program) -> str | None:
-    return _note(program.ask("encode", text=text))
-
-
-def _allowed(program: Program) -> str | None:
-    if program.refuses_special:
-        return "not tested: special tokens are not supported"
-
-    def reply(allowed: Any, disallowed: Any) -> Reply:
-        text = TEXTS["a special token"]
-        return program.ask("encode", text=text, allowed_special=allowed, disallowed_special=disallowed)
-
-    if note := _note(reply([], []), reply(SPECIAL, []), reply("all", "all")):
-        return note
-    if program.fixed or reply([], "all").kind == "error":
-        return None
-    return "a disallowed special token gives no error; the suite tests this"
-
-
-def _round_trip(program: Program) -> str | None:
+def _round_trip(program: Program) -> str:
     for text in TEXTS.values():
         encoded = program.ask("encode", text=text)
         decoded = program.ask("decode", ids=encoded.value if encoded.kind == "result" else [])
         if "error" not in (encoded.kind, decoded.kind) and (back := wire.read_text(_result(decoded))) != text:
             note = f"'{excerpt(text)}' comes back as '{excerpt(back)}'; the suite tests this. First check that"
             return f"{note} the program reads its input as UTF-8, and strips no byte order mark or line end"
-    return None
+    return ""
 
 
-def _long(program: Program) -> str | None:
+def _long(program: Program) -> str:
     try:
-        return _encoding(LONG, program)
+        return _ask([{"send": {"op": "encode", "text": LONG}, "kinds": ["result", "error"]}], program, {})
     except HangError as error:
         return f"{error.got}; this is slow, but the suite's texts are shorter"
 
 
-def _surrogates(program: Program) -> None:
-    reply = program.ask("encode", text=wire.write_text("a\ud800b"))
-    if reply.kind == "not_claimed":
-        raise Breach(reply, "the program announces surrogates", "reply with ids or an error, or do not announce them")
-    _note(reply)
-    program.check_alive()
-
-
-def _unknown_member(program: Program) -> None:
-    ids = program.encode("abc")
-    reply = program.ask("encode", text="abc", no_such_member=[1])
-    if reply.kind != "result" or reply.value != ids:
-        rule = f"the program ignores unknown members of a request; expected {ids}"
-        raise Breach(reply, rule, "read only the members that you know")
-
-
-def _batch(program: Program) -> None:
-    for texts in ([], ["a", "", "b c\u20ac"]):
-        reply = program.ask("encode_batch", texts=texts)
-        if len(_result(reply)) != len(texts):
-            rule = f"the result is a list with the ids of each text; here there are {len(texts)} texts"
-            raise Breach(reply, rule, "keep the rows of empty texts")
-
-
-def _decoding(operation: str, program: Program) -> str | None:
-    ids = [0] if program.fixed else [97, 226, 130, 172]
-    ids = program.encode("a\u20ac") if "encode" in program.capabilities else ids
-    program.result(operation, ids=ids)
-    return _note(program.ask(operation, ids=[]), program.ask(operation, ids=ids[:-1]))
-
-
-def _unknown_id(operation: str, program: Program) -> str | None:
-    notes = []
-    for index in (_UNKNOWN_ID, -1):
-        reply = program.ask(operation, ids=[index])
-        if reply.kind == "result":
-            notes.append(f"{index} gives {excerpt(repr(_result(reply)))}, not an error; the suite tests this")
-        program.check_alive()
-    return "; ".join(notes) or None
-
-
 def _several_models(program: Program) -> None:
-    first = program.model
-    before = program.encode("bcbc")
+    first, before = program.usual_model, program.encode("bcbc")
     second = program.load(PLAIN)
-    other = program.encode("bcbc", model=second)
-    again = program.encode("bcbc")
+    other, again = program.encode("bcbc", model=second), program.encode("bcbc")
     if again != before:
         got = f"{before} from model {first}; {again} from the same model after model {second} was loaded"
-        raise Breach(got, "a model exists until the suite unloads it", "store models under their numbers")
+        raise Breach(got, "kept")
     if first == second or other == before:
         got = f"{before} from model {first}, with merges; {other} from model {second}, without merges"
-        rule = "each load makes a new model, and each request names a model"
-        raise Breach(got, rule, "look the model up by the number in `model`")
-
-
-def _open(program: Program) -> int:
-    return int(program.result("stream_open")["stream"])
+        raise Breach(got, "named")
 
 
 def _read(program: Program, stream: int, *chunks: str, close: bool = False) -> list[int]:
@@ -509,36 +414,39 @@ def _read(program: Program, stream: int, *chunks: str, close: bool = False) -> l
     return [index for reply in replies for index in reply["ids"]]
 
 
-def _stream(program: Program) -> str | None:
+def _open(program: Program) -> int:
+    return int(program.result("stream_open")["stream"])
+
+
+def _stream(program: Program) -> str:
     ids = _read(program, _open(program), *_STREAMS[0], close=True)
     _read(program, _open(program), close=True)
     if "encode" in program.capabilities and ids != (whole := program.encode("".join(_STREAMS[0]))):
         note = f"{list(_STREAMS[0])} gives {ids}, but the whole text gives {whole}; the suite tests this"
         return note.replace("\U0001f98a", "?")
-    return None
+    return ""
 
 
 def _two_streams(program: Program) -> None:
     expected = [_read(program, _open(program), *chunks, close=True) for chunks in _STREAMS]
     streams = [_open(program), _open(program)]
     if streams[0] == streams[1]:
-        rule = "several streams may be open, each with its own number"
-        raise Breach(f"the number {streams[0]} twice", rule, "give each open stream a new number")
+        raise Breach(f"the number {streams[0]} twice", "numbers")
     got: list[list[int]] = [[], []]
     for turn in range(max(map(len, _STREAMS))):
         for ids, stream, chunks in zip(got, streams, _STREAMS, strict=True):
             ids += _read(program, stream, *chunks[turn : turn + 1])
-        program.check_alive()
+        program.ask("no_such_operation")
     for ids, stream in zip(got, streams, strict=True):
         ids += _read(program, stream, close=True)
     if got != expected:
-        both = f"{got[0]} and {got[1]} side by side, {expected[0]} and {expected[1]} one after the other"
-        raise Breach(both, "the program keeps streams apart", "store held-back text under the number of its stream")
+        one_by_one = f"{expected[0]} and {expected[1]} one after the other"
+        raise Breach(f"{got[0]} and {got[1]} side by side, {one_by_one}", "apart")
 
 
 def _cut_stream(program: Program) -> None:
     _read(program, _open(program), "ab", close=True)
-    program.check_alive()
+    program.ask("no_such_operation")
 
 
 def _trained(program: Program, **more: Any) -> Any:
@@ -556,18 +464,14 @@ def _train(program: Program) -> None:
     _trained(program, special_tokens=[], text="")
 
 
-def _train_too_small(program: Program) -> None:
-    reply = program.ask("train", **{**_TRAINING, "vocab_size": 3})
-    if reply.kind == "result":
-        _result(reply)
-    program.check_alive()
+def _train_pattern(program: Program) -> None:
+    _trained(program, **_WHOLE_TEXT)
 
 
-def _table(program: Program) -> None:
-    if program.capabilities & _USES_MODEL:  # the step "train" checks the table of a trained model
-        reply = program.ask("table")
-        if reply.kind != "not_claimed":
-            _result(reply)
+def _pattern(program: Program) -> None:
+    model = program.load(MODEL, None, **_WHOLE_TEXT)
+    if "encode" in program.capabilities:
+        program.encode("a b", model=model)
 
 
 def _save(program: Program) -> None:
@@ -575,9 +479,7 @@ def _save(program: Program) -> None:
         program.result("save", folder=folder)
         names = sorted(path.name for path in Path(folder).iterdir())
     if not {"vocab.json", "merges.txt"} <= set(names):
-        got = f"the directory contains {', '.join(names) or 'nothing'}"
-        rule = "save writes vocab.json and merges.txt into the directory"
-        raise Breach(got, rule, "join the directory and the file names, and close the files")
+        raise Breach(f"the directory contains {', '.join(names) or 'nothing'}", "files")
 
 
 def _from_files(program: Program) -> None:
@@ -589,90 +491,48 @@ def _from_files(program: Program) -> None:
         program.encode("abc", model=made["model"])
 
 
-def _unknown_model(program: Program) -> str | None:
-    uses = [name for name in ("encode", "decode", "decode_bytes") if name in program.capabilities]
-    if not uses:
-        return None
-    fields: dict[str, Any] = {"text": "a"} if uses[0] == "encode" else {"ids": []}
-    reply = program.ask(uses[0], model=_UNKNOWN_ID, **fields)
-    program.check_alive()
-    return f"the reply is {Breach(reply, '', '').got}, as if the model existed" if reply.kind == "result" else None
+def _unknown_model(program: Program) -> str:
+    for name, fields in (("encode", {"text": "a"}), ("decode", {"ids": []}), ("decode_bytes", {"ids": []})):
+        if name in program.capabilities:
+            reply = program.ask(name, model=2**31 - 1, **fields)
+            program.ask("no_such_operation")
+            return f"the reply is {_shown(reply)}, as if the model existed" if reply.kind == "result" else ""
+    return ""
 
 
 def _unload(program: Program) -> None:
-    if program.capabilities & _USES_MODEL:
-        _ = program.model
+    if "a model" in program.capabilities:
+        _ = program.usual_model
         program.result("unload", model=program.load(PLAIN))
-        if "encode" in program.capabilities:
-            program.encode("abc")
+    if "encode" in program.capabilities:
+        program.encode("abc")
 
 
-def _end(program: Program) -> str | None:
-    program.check_alive()
+def _end(program: Program) -> str:
+    program.ask("no_such_operation")
     status = program.end()
-    return f"the exit status is {status}; 0 is usual" if status else None
+    return f"the exit status is {status}; 0 is usual" if status else ""
 
 
 def _again(program: Program) -> None:
     answers = []
     for _ in range(2):
-        hello = program.start().value
+        hello = program.launch().value
         if announced(hello) != announced(program.hello):
-            got = f"{excerpt(str(hello))} after {excerpt(str(program.hello))}"
-            rule = "a restarted program announces the same as before"
-            raise Breach(got, rule, "announce nothing that changes, such as a time or a process id")
+            raise Breach(f"{excerpt(str(hello))} after {excerpt(str(program.hello))}", "restart")
         texts = TEXTS.values() if "encode" in program.capabilities else ()
         replies = [program.ask("encode", text=text) for text in texts]
         encoded = [(reply.kind, reply.value if reply.kind == "result" else None) for reply in replies]
         answers.append((encoded, _trained(program) if "train" in program.capabilities else None))
     if answers[0] != answers[1]:
-        rule = "a restarted program gives the same answers, because the suite recreates the models in use"
-        got = "different ids or a different table than before the restart"
-        raise Breach(got, rule, "seed random numbers; sort sets")
+        raise Breach("different ids or a different table than before the restart", "again")
 
 
-STEPS = (
-    Step("start: one reply, on one line", _handshake),
-    *(
-        Step(f"start: {name}", partial(_field, name))
-        for name in ("protocol", "name", "version", "language", "capabilities", "conventions", "model")
-    ),
-    Step("an unknown operation gives not_claimed", _unknown_operation),
-    Step("a request of 1 MB in one line", lambda program: program.ask("no_such_operation", text=LONG)),
-    Step("load: a table, with special tokens and with null", _load),
-    Step("encode: ASCII", lambda program: program.encode("abc bc"), ("encode",)),
-    *(Step(f"encode: {what}", partial(_encoding, text), ("encode",)) for what, text in TEXTS.items()),
-    Step("encode: 1 MB of text", _long, ("encode",)),
-    Step("encode: lone surrogates", _surrogates, ("encode", "surrogates")),
-    Step("encode: unknown members of a request are ignored", _unknown_member, ("encode",)),
-    Step("encode: allowed_special and disallowed_special", _allowed, ("encode", "allowed_special")),
-    Step("encode_batch: no texts, and three texts", _batch, ("encode_batch",)),
-    *(
-        Step(f"{name}: {what}", partial(run, name), (name,))
-        for name in ("decode", "decode_bytes")
-        for what, run in {
-            "ids, no ids, part of a character": _decoding,
-            "an unknown id and a negative id are errors": _unknown_id,
-        }.items()
-    ),
-    Step("decode: the encoded text comes back", _round_trip, ("encode", "decode")),
-    Step("several models at once", _several_models, ("encode",), tables=True),
-    Step(
-        "load: a pattern",
-        lambda program: program.encode("a b", model=program.load(MODEL, None, **_WHOLE_TEXT)),
-        ("pattern",),
-    ),
-    Step("encode_iterable: chunks, an empty chunk, no chunks", _stream, ("encode_iterable",)),
-    Step("encode_iterable: two streams at once, and other requests between", _two_streams, ("encode_iterable",)),
-    Step("encode_iterable: closed before the text is complete", _cut_stream, ("encode_iterable",)),
-    Step("train", _train, ("train",)),
-    Step("train: a pattern", lambda program: _trained(program, **_WHOLE_TEXT), ("train", "train_pattern")),
-    Step("train: the program survives a vocabulary size that is too small", _train_too_small, ("train",)),
-    Step("table", _table),
-    Step("save: vocab.json and merges.txt", _save, ("save",)),
-    Step("from_files", _from_files, ("from_files",)),
-    Step("an unknown model is an error, and the program continues", _unknown_model),
-    Step("unload", _unload),
-    Step("the program exits within 1 second after its input ends", _end),
-    Step("a restarted program gives the same answers", _again),
-)
+_FUNCTIONS: Mapping[str, Callable[..., str | None]] = {
+    function.__name__[1:]: function
+    for function in (
+        *(_handshake, _field, _load, _long, _round_trip, _several_models, _pattern, _stream, _two_streams),
+        *(_cut_stream, _train, _train_pattern, _save, _from_files, _unknown_model, _unload, _end, _again),
+    )
+}
+"""The name in `run` -> the function of the step."""

@@ -398,3 +398,15 @@ def test_the_error_of_a_program_that_does_not_start_is_shown(tmp_path, monkeypat
         f"fix    make the program start; run it yourself to see why it ends: {sys.executable} stack.py",
         "stderr Error: Cannot find module nope.js",
     )
+
+
+def test_the_table_names_rules_and_functions_that_exist():
+    steps = check._TABLE["steps"]
+    requests = [request for step in steps for request in step.get("requests", ())]
+    assert {step["run"] for step in steps if "run" in step} == check._FUNCTIONS.keys()
+    assert {request["rule"] for request in requests if "rule" in request} <= check.RULES.keys()
+    source = Path(check.__file__).read_text("utf-8")
+    named = {request.get("rule") for request in requests} | {
+        rule for rule in check.RULES if f'"{rule}"' in source.replace("RULES: Mapping", "")
+    }
+    assert named >= check.RULES.keys()
