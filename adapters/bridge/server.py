@@ -142,7 +142,6 @@ class Server:
         return wire.dump({"seq": sequence, "error": described})
 
     def do_start(self, request: Mapping[str, Any]) -> dict[str, Any]:
-        """Answer the handshake."""
         if request["protocol"] != wire.PROTOCOL:
             raise ValueError(f"the request asks for protocol {request['protocol']}; expected {wire.PROTOCOL}")
         if self._adapter is None:
@@ -199,17 +198,14 @@ class Server:
         return self._keep(make(*arguments, **keywords))
 
     def _ask(self, name: str, request: Mapping[str, Any]) -> Any:
-        """Call a method of a tokenizer."""
         arguments, keywords = wire.read_arguments(name, request)
         answer = self._method(request, name)(*arguments, **keywords)
         return wire.OPERATIONS[name].result.write(name, answer, *arguments)
 
     def do_unload(self, request: Mapping[str, Any]) -> None:
-        """Forget a tokenizer."""
         del self._models[request["model"]]
 
     def do_table(self, request: Mapping[str, Any]) -> dict[str, Any]:
-        """Return a tokenizer's vocabulary and merges."""
         tokenizer = self._models[request["model"]]
         if _has(tokenizer, "vocab") and _has(tokenizer, "merges"):
             table = tokenizer.vocab, tokenizer.merges
@@ -220,18 +216,15 @@ class Server:
         return {"vocab": wire.write_vocab(table[0]), "merges": wire.write_merges(table[1])}
 
     def do_stream_open(self, request: Mapping[str, Any]) -> dict[str, int]:
-        """Start an `encode_iterable`."""
         stream = Stream(self._method(request, "encode_iterable"))
         handle = next(self._numbers)
         self._streams[handle] = stream
         return {"stream": handle}
 
     def do_stream_feed(self, request: Mapping[str, Any]) -> dict[str, Any]:
-        """Pass one chunk to an `encode_iterable`."""
         return self._streams[request["stream"]].feed(wire.read_text(request["text"]))
 
     def do_stream_close(self, request: Mapping[str, Any]) -> dict[str, Any]:
-        """End the chunks of an `encode_iterable`."""
         return self._streams.pop(request["stream"]).feed(None)
 
     def _method(self, request: Mapping[str, Any], name: str) -> Any:
