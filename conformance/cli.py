@@ -111,20 +111,8 @@ COMMANDS = (
         "train a tokenizer on text files, and write it in formats that other programs read",
         "book.txt --vocab-size 8192 --special '<|endoftext|>' --workers 2 -o mytok",
     ),
-    Subcommand(
-        "encode",
-        "commands.encode",
-        "turn text into ids",
-        "gpt2 book.txt --as uint16 -o book.ids",
-        "encode_",
-    ),
-    Subcommand(
-        "decode",
-        "commands.encode",
-        "turn ids into text",
-        "gpt2 book.ids --as uint16",
-        "decode_",
-    ),
+    Subcommand("encode", "commands.encode", "turn text into ids", "gpt2 book.txt --as uint16 -o book.ids", "encode_"),
+    Subcommand("decode", "commands.encode", "turn ids into text", "gpt2 book.ids --as uint16", "decode_"),
     Subcommand(
         "compare",
         "commands.compare",

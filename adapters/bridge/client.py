@@ -474,10 +474,7 @@ def _encode_iterable(self: RemoteTokenizer, chunks: Iterable[str]) -> Iterator[A
 
 
 def bridge(
-    argv: Sequence[str],
-    *,
-    time_limit: float = 10.0,
-    env: Mapping[str, str] | None = None,
+    argv: Sequence[str], *, time_limit: float = 10.0, env: Mapping[str, str] | None = None
 ) -> type[RemoteTokenizer]:
     """Start a program that speaks the protocol and return an adapter class with exactly the methods that it announces.
 

@@ -207,9 +207,7 @@ CHOICES = {
 }
 MODEL = Result("modelResult", '{"model": a number that you choose}')
 IDS = Result(
-    "ids",
-    f"a list of integers from 0 to {answers.LARGEST_ID}",
-    lambda name, ids, *_: answers.rebuild_ids(name, ids),
+    "ids", f"a list of integers from 0 to {answers.LARGEST_ID}", lambda name, ids, *_: answers.rebuild_ids(name, ids)
 )
 ROWS = Result(
     "batchResult",

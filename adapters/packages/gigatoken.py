@@ -21,11 +21,7 @@ class Tokenizer(JsonTokenizer):
     """`gigatoken.Tokenizer`, which supports only the published patterns and always matches special tokens."""
 
     version = version("gigatoken")
-    conventions = {
-        "tie_break": "smaller-ids",
-        "byte_order": "gpt2",
-        "train_special": "text",
-    }
+    conventions = {"tie_break": "smaller-ids", "byte_order": "gpt2", "train_special": "text"}
 
     def load(self, path: str) -> Any:
         return gigatoken.Tokenizer(path)

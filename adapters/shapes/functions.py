@@ -93,11 +93,7 @@ def _call(function: TrainingFunction, text: str, vocab_size: int, special_tokens
 
 
 def train_by_file(
-    function: TrainingFunction,
-    make: Callable[..., object],
-    text: str,
-    vocab_size: int,
-    special_tokens: Sequence[str],
+    function: TrainingFunction, make: Callable[..., object], text: str, vocab_size: int, special_tokens: Sequence[str]
 ) -> Trained:
     """Train on a temporary file that contains `text`.
 

@@ -33,9 +33,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("adapters", nargs=2, metavar="ADAPTER", help="as for --adapter of the suite")
     parser.add_argument("--corpus", required=True, metavar="PATH", help="a text file, a directory, or stdlib")
     parser.add_argument(
-        "--table",
-        metavar="TABLE",
-        help="the model for both, as for encode; default: their fixed model, or gpt2",
+        "--table", metavar="TABLE", help="the model for both, as for encode; default: their fixed model, or gpt2"
     )
     tables.options(parser)
 
