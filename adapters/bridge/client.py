@@ -75,7 +75,7 @@ class Reply:
 
 
 @dataclass(frozen=True, eq=False)
-class Source:
+class ModelRequest:
     """The request with which a program makes a model, and a key that equal models of `load` share."""
 
     operation: str
@@ -147,7 +147,7 @@ class Client:
                 raise CrashError(operation, "the program was restarted, so this model or stream no longer exists")
             return self._result(operation, self.exchange(operation, fields))
 
-    def model(self, source: Source) -> int:
+    def model(self, source: ModelRequest) -> int:
         """Return the number of a model in the running program, which makes the model if necessary."""
         with self.lock:
             self.start()
@@ -355,7 +355,7 @@ class RemoteTokenizer:
     pattern: ClassVar[str | None] = None
     language: ClassVar[str] = ""
     version: ClassVar[str] = ""
-    _source: Source
+    _source: ModelRequest
     _table: tuple[dict[int, bytes], list[Merge]] | None = None
 
     @classmethod
@@ -385,13 +385,13 @@ class RemoteTokenizer:
 
     def _load(self, _: str, fields: Mapping[str, Any]) -> None:
         content = json.dumps(fields, sort_keys=True).encode("ascii")
-        self._source = Source("load", fields, hashlib.sha256(content).hexdigest())
+        self._source = ModelRequest("load", fields, hashlib.sha256(content).hexdigest())
         self.client.model(self._source)
 
     @classmethod
     def _make(cls, operation: str, fields: Mapping[str, Any]) -> RemoteTokenizer:
         made = cls.__new__(cls)
-        made._source = Source(operation, fields, uuid.uuid4().hex)
+        made._source = ModelRequest(operation, fields, uuid.uuid4().hex)
         cls.client.model(made._source)
         weakref.finalize(made, cls.client.forget, made._source.key).atexit = False
         return made

@@ -166,7 +166,7 @@ class Argument:
 
 
 @dataclass(frozen=True)
-class Result:
+class Returned:
     """The result of a method: a definition in protocol.schema.json, and the same in words.
 
     `write` turns the method's name, answer and arguments into the result of the reply, and `read` turns that back.
@@ -186,7 +186,7 @@ class Operation:
     """
 
     arguments: Mapping[str, Argument]
-    result: Result
+    result: Returned
     further: Mapping[str, Argument] = field(default_factory=dict)
     capability: str = ""
 
@@ -205,23 +205,23 @@ CHOICES = {
     "allowed_special": Argument(write_choice, lambda value: value if value == "all" else set(read_choice(value))),
     "disallowed_special": Argument(write_choice, lambda value: value if value == "all" else tuple(read_choice(value))),
 }
-MODEL = Result("modelResult", '{"model": a number that you choose}')
-IDS = Result(
+MODEL = Returned("modelResult", '{"model": a number that you choose}')
+IDS = Returned(
     "ids", f"a list of integers from 0 to {answers.LARGEST_ID}", lambda name, ids, *_: answers.rebuild_ids(name, ids)
 )
-ROWS = Result(
+ROWS = Returned(
     "batchResult",
     "a list with the ids of each text",
     lambda name, rows, texts: answers.rebuild_rows(name, rows, len(texts)),
 )
-DECODED = Result("text", "a string", lambda name, text, *_: write_text(answers.rebuild_text(name, text)), read_text)
-BYTES = Result(
+DECODED = Returned("text", "a string", lambda name, text, *_: write_text(answers.rebuild_text(name, text)), read_text)
+BYTES = Returned(
     "hex",
     "bytes as lower-case hex, two digits each",
     lambda name, data, *_: answers.rebuild_bytes(name, data).hex(),
     read_bytes,
 )
-NOTHING = Result("nothing", "null", lambda *_: None, lambda _: None)
+NOTHING = Returned("nothing", "null", lambda *_: None, lambda _: None)
 
 OPERATIONS = {
     "load": Operation(
@@ -250,12 +250,12 @@ OPERATIONS = {
 """Name of a method, or `load` for the constructor → its operation."""
 MAKERS = ("load", "train", "from_files")
 """The operations that make a model; the others are methods of one."""
-RESULTS: Mapping[str, Result] = {
+RESULTS: Mapping[str, Returned] = {
     **{name: operation.result for name, operation in OPERATIONS.items()},
     "unload": NOTHING,
-    "table": Result("tableResult", '{"vocab": [[id, hex], ...], "merges": [[hex, hex], ...]}'),
-    "stream_open": Result("streamResult", '{"stream": a number that you choose}'),
-    **dict.fromkeys(("stream_feed", "stream_close"), Result("chunkResult", '{"ids": [...], "ended": true or false}')),
+    "table": Returned("tableResult", '{"vocab": [[id, hex], ...], "merges": [[hex, hex], ...]}'),
+    "stream_open": Returned("streamResult", '{"stream": a number that you choose}'),
+    **dict.fromkeys(("stream_feed", "stream_close"), Returned("chunkResult", '{"ids": [...], "ended": true or false}')),
 }
 """Operation → its result; that of `start` is an object that describes the program."""
 

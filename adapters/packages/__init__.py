@@ -54,7 +54,7 @@ def refuse_special_tokens(special_tokens: Sequence[str]) -> None:
         raise NotImplementedError("this package does not support special tokens")
 
 
-class Table(NamedTuple):
+class LearnedTable(NamedTuple):
     """The result of a trainer whose tokenizer is not tested."""
 
     vocab: dict[int, bytes]

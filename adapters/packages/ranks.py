@@ -13,7 +13,7 @@ from bpe_conformance.reference.special_tokens import token_ids
 from . import Merges, Special, Vocab
 
 
-class Ranks(NamedTuple):
+class RankTable(NamedTuple):
     """A vocabulary and merges as ranks.
 
     Attributes:
@@ -32,7 +32,7 @@ class Ranks(NamedTuple):
         return b"".join(b"%s %d\n" % (base64.b64encode(token), rank) for token, rank in rows)
 
 
-def ranks_of(vocab: Vocab, merges: Merges, special_tokens: Special) -> Ranks:
+def ranks_of(vocab: Vocab, merges: Merges, special_tokens: Special) -> RankTable:
     """Return a vocabulary and merges as ranks.
 
     Args:
@@ -55,7 +55,7 @@ def ranks_of(vocab: Vocab, merges: Merges, special_tokens: Special) -> Ranks:
     learned = {*results, *(bytes([byte]) for byte in range(256))}
     only_special = {token.encode("utf-8") for token in special} - learned
     ordinary = {token: index for token, index in ids.items() if token not in only_special}
-    return Ranks(ordinary, special, {**vocab, **{index: token.encode("utf-8") for token, index in special.items()}})
+    return RankTable(ordinary, special, {**vocab, **{index: token.encode("utf-8") for token, index in special.items()}})
 
 
 class RanksTokenizer:
@@ -81,7 +81,7 @@ class RanksTokenizer:
         self.vocab, self.merges = ranks.vocab, list(merges)
         self._tokenizer = self.load(ranks, PATTERNS["gpt2"] if pattern is None else pattern)
 
-    def load(self, ranks: Ranks, pattern: str) -> Any:
+    def load(self, ranks: RankTable, pattern: str) -> Any:
         raise NotImplementedError
 
     def encode(self, text: str) -> list[int]:

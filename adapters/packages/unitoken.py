@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 from bpe_conformance.fixtures import PATTERNS, unspell
 
-from ..shapes.functions import Trained
+from ..shapes.functions import LazilyBuilt
 from . import Merges, Special, Vocab
 
 
@@ -40,7 +40,9 @@ class UnitokenTokenizer:
         )
 
     @classmethod
-    def train(cls, text: str, vocab_size: int, special_tokens: Sequence[str], pattern: str | None = None) -> Trained:
+    def train(
+        cls, text: str, vocab_size: int, special_tokens: Sequence[str], pattern: str | None = None
+    ) -> LazilyBuilt:
         """Train on `text`. The package only writes merges to a file."""
         special = list(special_tokens)
         pat_str = PATTERNS["gpt2"] if pattern is None else pattern
@@ -56,7 +58,7 @@ class UnitokenTokenizer:
             pairs = [line.split(" ")[:2] for line in path.read_text("utf-8").split("\n")[:-1]]
         vocab = {index: bytes(token) for token, index in model.vocab.items()}
         merges = [(unspell(left), unspell(right)) for left, right in pairs]
-        return Trained(vocab, merges, lambda vocab, merges: cls(vocab, merges, special, pattern))
+        return LazilyBuilt(vocab, merges, lambda vocab, merges: cls(vocab, merges, special, pattern))
 
     def encode(self, text: str) -> list[int]:
         return list(self._encoder.encode(text))

@@ -40,15 +40,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 @dataclass
 class Side:
-    """One of the two tokenizers.
-
-    Attributes:
-        implementation: the implementation.
-        model: what it is built from.
-        tokens: how many tokens it has returned.
-        seconds: how much time it has spent encoding.
-        proxy: the tokenizer, once it is built.
-    """
+    """One of the two tokenizers: what it is built from, and how many tokens it has returned in how much time."""
 
     implementation: Implementation
     model: Model
@@ -73,14 +65,7 @@ class Side:
 
 @dataclass
 class Comparison:
-    """The result of a comparison.
-
-    Attributes:
-        read: the number of bytes read.
-        blocks: the number of blocks that both have encoded.
-        different: the number of these blocks whose ids differ.
-        first: the first difference, as lines.
-    """
+    """The numbers of bytes read, of blocks encoded and of those that differ, and the first difference as lines."""
 
     read: int = 0
     blocks: int = 0

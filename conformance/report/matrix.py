@@ -27,7 +27,7 @@ USAGE_ERROR = 4
 
 
 @dataclass(frozen=True)
-class Job:
+class SuiteRun:
     """An implementation to test.
 
     Attributes:
@@ -98,7 +98,7 @@ def run(options: argparse.Namespace) -> int:
         earlier = [document.read(Path(word)) for word in reports]
     except ReportError as error:
         raise CommandError(str(error)) from None
-    jobs = [Job(word, word, ["--bpe-isolate"] if options.isolate else []) for word in adapters]
+    jobs = [SuiteRun(word, word, ["--bpe-isolate"] if options.isolate else []) for word in adapters]
     results = [MatrixResult(report["adapter"]["name"], report) for report in earlier]
     results += run_jobs(jobs, options.folder, options.jobs)
     folder = options.folder.absolute()
@@ -107,7 +107,7 @@ def run(options: argparse.Namespace) -> int:
     return 1 if any(result.report is None for result in results) else 0
 
 
-def run_jobs(jobs: Sequence[Job], folder: Path, workers: int) -> list[MatrixResult]:
+def run_jobs(jobs: Sequence[SuiteRun], folder: Path, workers: int) -> list[MatrixResult]:
     """Run the suite for each job in its own process, print a line as each ends, and return them in their order."""
     runs = _Runs((folder / "reports").absolute())
     files = _file_names([job.name for job in jobs])
@@ -141,7 +141,7 @@ class _Runs:
         for process in list(self._processes):
             process.terminate()
 
-    def tested(self, job: Job, file_name: str) -> MatrixResult:
+    def tested(self, job: SuiteRun, file_name: str) -> MatrixResult:
         """Run the suite, and again with --bpe-isolate if the run ends without a report, as after a crash."""
         self._folder.mkdir(parents=True, exist_ok=True)
         file = self._folder / file_name
@@ -159,7 +159,7 @@ class _Runs:
         write_text(file, document.text(report))
         return MatrixResult(job.name, report)
 
-    def _pytest(self, job: Job, options: Sequence[str]) -> tuple[int, str]:
+    def _pytest(self, job: SuiteRun, options: Sequence[str]) -> tuple[int, str]:
         """Return the exit status and the last line of the output."""
         command = [sys.executable, "-m", "pytest", "conformance", "--adapter", job.adapter, *options]
         command += ["-q", "--no-header", "-p", "no:cacheprovider", "-p", "no:randomly"]

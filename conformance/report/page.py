@@ -62,7 +62,7 @@ LONGEST = 360
 WIDTH = 90
 CODE = re.compile(r"`([^`]+)`")
 
-Row = Mapping[str, Any]
+Fields = Mapping[str, Any]
 
 
 def text(documents: Sequence[Document]) -> str:
@@ -140,7 +140,7 @@ class ShownRun:
     document: Document
 
     @property
-    def causes(self) -> Iterator[Row]:
+    def causes(self) -> Iterator[Fields]:
         """The likely causes, each with what it explains, the bugs to show, and its smallest failing test."""
         results = {result["id"]: result for result in self.document["results"]}
         for cause in self.document["causes"]:
@@ -150,12 +150,12 @@ class ShownRun:
     @property
     def in_part(self) -> str:
         """Why the verdicts are about a part of the suite, or ""."""
-        run: Row = self.document["run"]
+        run: Fields = self.document["run"]
         if not run["complete"] or run["missing"]:
             return "the run did not end"
         return run["part"] or ("some tests selected" if run["selected"] else "")
 
-    def verdict(self, name: str) -> Row | None:
+    def verdict(self, name: str) -> Fields | None:
         return next((verdict for verdict in self.document["verdicts"] if verdict["class"] == name), None)
 
     def untested(self, name: str) -> str:
@@ -171,7 +171,7 @@ class ShownRun:
             return " ".join(word.rpartition("/")[2] for word in rest.split())
         return f"{kind.rpartition('.')[2]}{colon}{rest}" if colon else self.name
 
-    def broken(self) -> Iterator[tuple[str, list[Row]]]:
+    def broken(self) -> Iterator[tuple[str, list[Fields]]]:
         """Yield each state of `BROKEN` that occurs, with its results."""
         for state in BROKEN:
             if found := [result for result in self.document["results"] if result["state"] == state]:
@@ -182,7 +182,7 @@ class ShownRun:
 class ClauseRow:
     """One clause, with a cell for each run."""
 
-    clause: Row
+    clause: Fields
     cells: Sequence[Cell]
 
 
@@ -243,7 +243,7 @@ class Page:
         return [level for level in LEVELS if any(clause["level"] == level for clause in self.clauses)]
 
     @property
-    def clauses(self) -> list[Row]:
+    def clauses(self) -> list[Fields]:
         """All clauses, in the order of the page."""
         return [row.clause for section in self.sections for row in section.clauses]
 
@@ -254,7 +254,7 @@ def contents(documents: Sequence[Document]) -> Page:
     for document in map(visible, documents):
         runs.append(ShownRun(_unique(document, {run.name for run in runs}), document))
     states: list[Mapping[str, Counter[str]]] = []
-    clauses: dict[str, Row] = {}
+    clauses: dict[str, Fields] = {}
     for run in runs:
         clauses = {clause["id"]: clause for clause in run.document["clauses"]} | clauses
         counts: dict[str, Counter[str]] = defaultdict(Counter)
@@ -268,12 +268,12 @@ def contents(documents: Sequence[Document]) -> Page:
     return Page(runs, list(_sections(clauses, states)))
 
 
-def _clause_of(result: Row) -> str:
+def _clause_of(result: Fields) -> str:
     """Return the clause whose row has a result; a corpus has its own row."""
     return str(result["clause"] or CORPUS)
 
 
-def _sections(clauses: Mapping[str, Row], states: Sequence[Mapping[str, Counter[str]]]) -> Iterator[SectionRows]:
+def _sections(clauses: Mapping[str, Fields], states: Sequence[Mapping[str, Counter[str]]]) -> Iterator[SectionRows]:
     titles = {section.name: section.title for section in installed_spec().sections} | {CORPUS: "Real text"}
     order = {clause: position for position, clause in enumerate(installed_spec().clauses)}
     ordered = sorted(clauses, key=lambda clause: order.get(clause, len(order)))
@@ -298,7 +298,7 @@ def _unique(document: Document, taken: set[str]) -> str:
     return numbered
 
 
-def further(result: Row) -> list[tuple[str, str]]:
+def further(result: Fields) -> list[tuple[str, str]]:
     """Return the (label, text) rows that are shown below the evidence of a failure."""
     reason = [("reason", result["reason"])] if result.get("reason") else []
     failure = result["failure"]
@@ -308,7 +308,7 @@ def further(result: Row) -> list[tuple[str, str]]:
 # What the script reads: the results in compact form, with each text once
 
 
-class Texts(dict[str, int]):
+class TextIndex(dict[str, int]):
     """Text → its index in a list without repeats, by which other values name it."""
 
     def __missing__(self, text: str) -> int:
@@ -327,10 +327,10 @@ def data(page: Page) -> str:
     letter for each case; `failures`, which gives for the index of a case that did not pass its fact, the rows of its
     evidence, further rows, and known bugs; and `reasons`, why which cases were skipped.
     """
-    texts = Texts()
+    texts = TextIndex()
     indices = {clause["id"]: number for number, clause in enumerate(page.clauses)}
     results = [{(_clause_of(result), result["id"]): result for result in run.document["results"]} for run in page.runs]
-    first: dict[tuple[str, str], Row] = reduce(lambda found, own: own | found, results, {})
+    first: dict[tuple[str, str], Fields] = reduce(lambda found, own: own | found, results, {})
     cases = sorted((key for own in results for key in own), key=lambda key: indices[key[0]])
     cases = list(dict.fromkeys(cases))
     is_installed = spec_fingerprint(FOLDER) in {spec for _, spec in page.suites}
@@ -362,7 +362,7 @@ def data(page: Page) -> str:
 
 
 def _run_data(
-    run: ShownRun, results: Mapping[tuple[str, str], Row], cases: Sequence[tuple[str, str]], texts: Texts
+    run: ShownRun, results: Mapping[tuple[str, str], Fields], cases: Sequence[tuple[str, str]], texts: TextIndex
 ) -> dict[str, Any]:
     failures: dict[int, list[Any]] = {}
     reasons: dict[str, list[int]] = {}

@@ -179,7 +179,9 @@ def test_close_and_the_end_of_the_interpreter_leave_no_process(tmp_path, naughty
         "print(a.client.pid, t.encode('child')[0])\n"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=tmp_path)
-    assert all(gone(int(pid)) for pid in done.stdout.split())
+    pids = [int(pid) for pid in done.stdout.split()]
+    assert len(pids) == 2
+    assert all(map(gone, pids))
     assert done.stderr == ""
 
 

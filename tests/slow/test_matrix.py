@@ -12,7 +12,7 @@ import pytest
 
 from bpe_conformance import cli
 from bpe_conformance.report import document, matrix
-from bpe_conformance.report.matrix import Job, MatrixResult
+from bpe_conformance.report.matrix import MatrixResult, SuiteRun
 
 FEW = (f"--bpe-spec={Path(__file__).parents[1] / 'spec'}", "--bpe-case=merge-priority")
 GREEDY = "bpe_conformance.known_bugs.encoding:GreedyLeftToRight"
@@ -33,7 +33,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def run(folder: Path, *jobs: Job) -> dict[str, MatrixResult]:
+def run(folder: Path, *jobs: SuiteRun) -> dict[str, MatrixResult]:
     return {result.name: result for result in matrix.run_jobs(jobs, folder / "page", 2)}
 
 
@@ -42,7 +42,7 @@ def test_each_implementation_is_tested_in_its_own_process_and_reported(
 ) -> None:
     (folder / "mine.py").write_text(TOKENIZER, "utf-8")
     adapters = {"right": "textbook", "wrong one": GREEDY, "crashing": "mine:Crashing", "absent": "nowhere:Tokenizer"}
-    tested = run(folder, *(Job(name, adapter, FEW) for name, adapter in adapters.items()))
+    tested = run(folder, *(SuiteRun(name, adapter, FEW) for name, adapter in adapters.items()))
     assert list(tested) == list(adapters)
     assert sorted(capsys.readouterr().out.splitlines()) == sorted(result.line for result in tested.values())
     assert tested["right"].line.split()[2:] == ["encoder", "pass"]
@@ -62,13 +62,13 @@ def test_each_implementation_is_tested_in_its_own_process_and_reported(
 
 def test_a_run_without_a_report_shows_the_last_line(folder: Path) -> None:
     (folder / "ends.py").write_text("import os\nos.write(2, b'at the end\\n')\nos._exit(3)\n", "utf-8")
-    tested = run(folder, Job("ends", "ends:Tokenizer"))["ends"]
+    tested = run(folder, SuiteRun("ends", "ends:Tokenizer"))["ends"]
     assert "NOT TESTED: " in tested.line
     assert tested.report is None
 
 
 def test_the_command_also_accepts_reports(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    run(folder, Job("right", "textbook", FEW))
+    run(folder, SuiteRun("right", "textbook", FEW))
     assert cli.main(["matrix", "page/reports/right.json", "-o", "again"]) == 0
     assert "again/index.html" in capsys.readouterr().out
     assert (folder / "again" / "matrix.md").read_text("utf-8").count("| `right` |") == 1
@@ -99,7 +99,7 @@ def test_an_interrupt_prints_one_line_and_starts_no_more_runs(
 ) -> None:
     begun: list[str] = []
 
-    def interrupted(runs: object, job: Job, file_name: str) -> MatrixResult:
+    def interrupted(runs: object, job: SuiteRun, file_name: str) -> MatrixResult:
         begun.append(job.name)
         time.sleep(0.1)
         raise KeyboardInterrupt

@@ -23,7 +23,7 @@ if __name__ == "__main__":
 from bpe_conformance.fixtures.saving import write_text
 from bpe_conformance.report import document, markdown, matrix, page
 from bpe_conformance.report.document import Document
-from bpe_conformance.report.matrix import Job, MatrixResult
+from bpe_conformance.report.matrix import MatrixResult, SuiteRun
 from survey.environments import Environments, NotInstalledError
 from survey.listed import SCRIPTS, Finding, ListedAdapter, findings, implementations
 
@@ -75,13 +75,13 @@ def survey(asked: Sequence[ListedAdapter], folder: Path, packages: Path, workers
     return results
 
 
-def job(adapter: ListedAdapter, environments: Environments) -> Job:
+def job(adapter: ListedAdapter, environments: Environments) -> SuiteRun:
     """Return the run of the suite on an adapter. What has packages of its own runs in a process of its own."""
     options = [*adapter.options]
     options += ["--bpe-isolate"] if adapter.pip and not adapter.adapter.startswith("cmd:") else []
     options += ["--bpe-pack", str(environments.pack(adapter.pack))] if adapter.pack else []
     variables = environments.variables(adapter)
-    return Job(adapter.name, adapter.adapter.replace("{adapters}", ADAPTERS), options, variables)
+    return SuiteRun(adapter.name, adapter.adapter.replace("{adapters}", ADAPTERS), options, variables)
 
 
 def _without(local: Mapping[str, str], value: Any) -> Any:
