@@ -4,15 +4,8 @@ from __future__ import annotations
 
 from bpe_conformance.fixtures.answers import MalformedAnswer
 
-from .bridge.remote import RemoteTokenizer
-from .errors import (
-    AdapterError,
-    AdapterUnavailable,
-    CrashError,
-    HangError,
-    ProtocolError,
-    RemoteError,
-)
+from .bridge.client import RemoteTokenizer
+from .errors import AdapterError, AdapterUnavailable, CrashError, HangError, ProtocolError, RemoteError
 from .loading import BUILT_IN, resolve
 from .shapes.functions import with_trainer
 

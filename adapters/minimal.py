@@ -23,10 +23,7 @@ class Tokenizer:
     """
 
     def __init__(
-        self,
-        vocab: dict[int, bytes],
-        merges: list[tuple[bytes, bytes]],
-        special_tokens: list[str] | None = None,
+        self, vocab: dict[int, bytes], merges: list[tuple[bytes, bytes]], special_tokens: list[str] | None = None
     ) -> None:
         self.vocab = dict(vocab)
         self.merges = list(merges)

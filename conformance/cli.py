@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import Any, NoReturn
 
-from . import __version__, signals
+from . import __version__
 from .command_error import CommandError
-from .command_line import discard, print_error
+from .command_line import TerminatedBySignal, discard, print_error, raised_signals
 from .selection import SelectionError
 
 BROKEN_PIPE = 141
@@ -23,18 +23,12 @@ INTERRUPTED = 130
 
 
 @dataclass(frozen=True)
-class Command:
-    """One subcommand.
+class Subcommand:
+    """One subcommand, with arguments of an example.
 
-    Attributes:
-        name: what the user types.
-        module: where it is implemented, from this package.
-        help: one line.
-        example: its arguments in an example.
-        prefix: of the two functions of the module: `arguments` adds the arguments to a parser, `run` takes the
-            parsed ones and returns the exit status.
-        runs_adapters: whether it runs adapters in this process. It leaves signals alone, since the processes that an
-            adapter forks would inherit their handlers.
+    Its module has the functions `arguments`, which adds the arguments to a parser, and `run`, which returns the exit
+    status; `prefix` is a prefix of both names. If it runs adapters in this process, it leaves signals alone, since the
+    processes that an adapter forks would inherit their handlers.
     """
 
     name: str
@@ -45,94 +39,81 @@ class Command:
     runs_adapters: bool = False
 
     def function(self, name: str) -> Callable[[Any], Any]:
-        """Return one of the two functions."""
         found: Callable[[Any], Any] = getattr(import_module(f".{self.module}", __package__), self.prefix + name)
         return found
 
 
 COMMANDS = (
-    Command(
+    Subcommand(
         "list",
         "spec_tools.listing",
         "print one line for each case: id, clause, level, title",
         "--section MERGE --level must",
     ),
-    Command(
+    Subcommand(
         "explain",
         "spec_tools.explain",
         "show a case, a clause, a section or a property; replay a case step by step",
         "merge-priority-beats-leftmost",
     ),
-    Command(
+    Subcommand(
         "export",
         "spec_tools.export",
         "write the specification as plain JSON with its schema, for test runners in other languages",
         "bpe-spec",
     ),
-    Command(
+    Subcommand(
         "pack",
         "packs.build",
         "make golden cases for one model from its own files, for --bpe-pack and for test runners in other languages",
         "my-model/tokenizer.json -o my-model/golden",
     ),
-    Command(
+    Subcommand(
         "lint",
         "spec_tools.lint",
         "check the clauses, cases and models of the specification; exit 1 if one breaks a rule",
         "--spec fixtures",
     ),
-    Command(
+    Subcommand(
         "regenerate",
         "spec_tools.regenerate",
         "recompute the expected values of the cases with the textbook oracle",
         "--check",
     ),
-    Command(
+    Subcommand(
         "conventions",
         "spec_tools.conventions",
         "probe which conventions an adapter follows, and print what it should declare",
         "mypkg.mymodule:Tokenizer",
         runs_adapters=True,
     ),
-    Command(
+    Subcommand(
         "check-bridge",
         "commands.check_bridge",
         "test a program in any language against the wire protocol, step by step; exit 1 if it breaks a rule",
         '"cmd:node tok.js"',
     ),
-    Command(
+    Subcommand(
         "known-bugs",
         "known_bugs.command",
         "list the known bugs with the tests that catch them",
         "| less",
     ),
-    Command(
+    Subcommand(
         "matrix",
-        "survey.command",
+        "report.matrix",
         "test several implementations, each in its own process, and compare them on one page",
         "reference mypkg.mymodule:Tokenizer -o page",
     ),
-    Command(
+    Subcommand(
         "train",
         "commands.train",
         "train a tokenizer on text files, and write it in formats that other programs read",
         "book.txt --vocab-size 8192 --special '<|endoftext|>' --workers 2 -o mytok",
     ),
-    Command(
-        "encode",
-        "commands.encode",
-        "turn text into ids",
-        "gpt2 book.txt --as uint16 -o book.ids",
-        "encode_",
-    ),
-    Command(
-        "decode",
-        "commands.encode",
-        "turn ids into text",
-        "gpt2 book.ids --as uint16",
-        "decode_",
-    ),
-    Command(
+    Subcommand("encode", "commands.encode", "turn text into ids", "gpt2 book.txt --as uint16 -o book.ids", "encode_"),
+    Subcommand("decode", "commands.encode", "turn ids into text", "gpt2 book.ids --as uint16", "decode_"),
+    Subcommand(
         "compare",
         "commands.compare",
         "encode your own text with two tokenizers, and show where they differ; exit 1 if they do",
@@ -158,12 +139,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         words = sys.argv[1:] if arguments is None else list(arguments)
         options = _parser(words).parse_args(words)
         command = next(command for command in COMMANDS if command.name == options.command)
-        with nullcontext() if command.runs_adapters else signals.raised():
+        with nullcontext() if command.runs_adapters else raised_signals():
             status = _run(command, options)
     except BrokenPipeError:
         status = BROKEN_PIPE  # the reader has closed the pipe, as `| head` does
     except KeyboardInterrupt as error:
-        if isinstance(error, signals.TerminatedBySignal):
+        if isinstance(error, TerminatedBySignal):
             print_error(f"ended by {signal.Signals(error.number).name}")
             status = 128 + error.number
         else:
@@ -189,7 +170,7 @@ def _parser(words: Sequence[str]) -> Parser:
     return parser
 
 
-def _run(command: Command, options: argparse.Namespace) -> int:
+def _run(command: Subcommand, options: argparse.Namespace) -> int:
     from bpe_conformance.fixtures.yaml_file import SpecError
 
     try:

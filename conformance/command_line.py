@@ -1,18 +1,22 @@
-"""Helpers for the commands: output that every terminal can show, and the option `--spec`."""
+"""What the commands share: output that every terminal can show, signals, and the option `--spec`."""
 
 from __future__ import annotations
 
 import argparse
 import contextlib
 import os
+import signal
 import sys
-from collections.abc import Iterable
+import threading
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import TextIO
+from typing import NoReturn, TextIO
 
 from bpe_conformance.fixtures.one_line import ascii_only
 
 from .command_error import CommandError
+
+ENDINGS = ("SIGTERM", "SIGHUP")
 
 
 def print_lines(lines: Iterable[str], flush: bool = False) -> None:
@@ -104,3 +108,39 @@ def spec_argument(parser: argparse.ArgumentParser) -> None:
         metavar="DIR",
         help="directory of a specification; default: the installed one",
     )
+
+
+class TerminatedBySignal(KeyboardInterrupt):
+    """A signal ended the command.
+
+    Attributes:
+        number: the signal's number.
+    """
+
+    def __init__(self, number: int) -> None:
+        super().__init__(number)
+        self.number = number
+
+
+@contextlib.contextmanager
+def raised_signals() -> Iterator[None]:
+    """Raise `TerminatedBySignal` for the signals of `ENDINGS`, so that the command can clean up files and processes.
+
+    Signals that are handled or ignored already stay so. Outside the main thread, where Python cannot handle signals,
+    nothing is done.
+    """
+    numbers = [getattr(signal, name) for name in ENDINGS if hasattr(signal, name)]
+    if threading.current_thread() is not threading.main_thread():
+        numbers = []
+    unhandled = [number for number in numbers if signal.getsignal(number) == signal.SIG_DFL]
+    try:
+        for number in unhandled:
+            signal.signal(number, _raise)
+        yield
+    finally:
+        for number in unhandled:
+            signal.signal(number, signal.SIG_DFL)
+
+
+def _raise(number: int, _: object) -> NoReturn:
+    raise TerminatedBySignal(number)

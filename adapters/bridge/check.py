@@ -1,50 +1,220 @@
-"""`check-bridge` tests a program in any language against the protocol of PROTOCOL.md, step by step."""
+"""`check-bridge` tests a program in any language against the protocol of PROTOCOL.md, step by step.
+
+check.yaml is the table of the steps: requests, replies, rules and hints. A step that needs more is a function here.
+"""
 
 from __future__ import annotations
 
+import contextlib
+import json
+import queue
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from functools import partial
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cache
+from importlib.resources import files
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from bpe_conformance.fixtures import gpt2_files
+import yaml
+from jsonschema import Draft202012Validator, validators
+from jsonschema.exceptions import best_match
 
-from ..errors import BridgeError, HangError, ProtocolError
-from ..loading import program_arguments
+from bpe_conformance.fixtures import Model, gpt2_files, read_model
+from bpe_conformance.fixtures.answers import LARGEST_ID
+
+from ..errors import BridgeError, CrashError, HangError, ProtocolError
+from ..loading import error_line, program_arguments
 from . import wire
-from .client import Reply, announced, excerpt
-from .program import MODEL, PLAIN, SPECIAL, Breach, Program, breach, misshapen, shaped, shown, well_formed
+from .client import KINDS, ONE_REPLY, Client, Reply, announced, excerpt
+from .process import Process
 
-TEXTS = {
-    "an empty text": "",
-    "a special token": "ab<|e|>c",
-    "text outside ASCII, U+1F98A as two escapes": "h\u20acll\u00f6 \U0001f98a",
-    "U+0000 and other controls": "a\0b\x01\x1b\x7f",
-    "a leading U+FEFF": "\ufeffab",
-    "line ends inside the text": "a\nb\r\nc\rd\x85e\u2028f\u2029",
-    "quotes and backslashes": 'a"b\\u0041\\n/\\',
-}
-WHOLE_TEXT = {"pattern": "[\\s\\S]+"}
+_FOLDER = files("bpe_conformance.adapters")
+_TABLE = yaml.safe_load(_FOLDER.joinpath("bridge/check.yaml").read_text("utf-8"))
+TEXTS: Mapping[str, str] = _TABLE["texts"]
+RULES: Mapping[str, tuple[str, str]] = _TABLE["rules"] | {"one reply": ONE_REPLY}
 LONG = "abc " * (1 << 18)
+SPECIAL = ["<|e|>", "<|\u00e9|>"]
+MODEL = read_model({"merges": [["b", "c"], ["a", "b"], [{"hex": "e2"}, {"hex": "82"}]]})
+PLAIN = read_model({"merges": []})
 LONGEST_LIMIT = 86400.0
 """The longest time limit for a reply, in seconds."""
-SURROGATES = "a\ud800b"
-UNKNOWN_ID = 2**31 - 1
-_USES_MODEL = ("encode", "decode", "encode_batch", "decode_bytes", "encode_iterable", "save")
+END_LIMIT = 1.0
+"""Seconds within which a program must exit after the end of its input."""
 _MOST_HANGS = 3
+_WHOLE_TEXT = {"pattern": "[\\s\\S]+"}
+_TRAINING = {"text": "low lower \u20ac\u20ac\0", "vocab_size": 261, "special_tokens": SPECIAL}
+_STREAMS = (("ab", "", "c \U0001f98a b", "c"), ("xyz", " ", "z y"))
+_LACKS = {
+    "special tokens": "special tokens are not supported",
+    "other vocabularies": "the program has a fixed vocabulary",
+}
+"""What is no capability -> why a step that needs it is skipped."""
 
 
-@dataclass(frozen=True)
-class StepResult:
-    """The result of one step.
+class Breach(Exception):
+    """The program broke a rule of the protocol: what it wrote or did, and the name of the rule."""
+
+    def __init__(self, got: str | Reply, rule: str, **values: object) -> None:
+        super().__init__(got)
+        self.got = _shown(got) if isinstance(got, Reply) else got
+        self.sent = got.sent if isinstance(got, Reply) else ""
+        self.rule, self.fix = (text.format(**values) for text in RULES[rule])
+
+
+def _shown(reply: Reply) -> str:
+    return excerpt(json.dumps({reply.kind: reply.value}))
+
+
+class Program(Client):
+    """The program under test. It is started, and its model is loaded, when a step needs them.
+
+    If it seems to hang, it is ended, to find out whether it only fails to flush its output.
 
     Attributes:
-        title: the title of the step.
-        state: ok, note, FAIL or skip.
-        lines: details.
+        sent: the last request.
+        hello: its answer to the first start.
+        capabilities: the capabilities that it announced, and what it has of `_LACKS`.
+        fixed: whether it has one fixed vocabulary and loads no other.
     """
+
+    def __init__(self, argv: Sequence[str], time_limit: float, start_limit: float) -> None:
+        super().__init__(argv, time_limit=time_limit, start_limit=start_limit)
+        self.sent = ""
+        self.hello: dict[str, Any] = {}
+        self.capabilities: set[str] = set()
+        self.fixed = False
+        self._model = -1
+
+    def _trace(self, direction: str, line: bytes) -> None:
+        if direction == ">":
+            self.sent = line.decode("ascii").rstrip("\n")
+
+    def wait(self, process: Process, operation: str, limit: float) -> bytes | None:
+        with contextlib.suppress(queue.Empty):
+            return process.replies.get(timeout=self.time_limit)
+        if operation == "start" and limit > self.time_limit:
+            # Start it again and close its input, to avoid a wait for the whole start limit.
+            other = Process(self.argv)
+            other.send(wire.dump({"seq": 1, "op": "start", "protocol": wire.PROTOCOL}))
+            other.stop(self.time_limit)
+            if process.replies.empty():
+                self._check_flushed(operation, other)
+            with contextlib.suppress(queue.Empty):
+                return process.replies.get(timeout=limit - self.time_limit)
+        process.stop(END_LIMIT)
+        self._check_flushed(operation, process)
+        raise queue.Empty
+
+    @staticmethod
+    def _check_flushed(operation: str, process: Process) -> None:
+        if (late := _last_line(process)) is not None:
+            got = f"nothing until its input was closed, and then {excerpt(late)}"
+            raise HangError(operation, got, *RULES["flush"], process.stderr_tail())
+
+    def launch(self) -> Reply:
+        self._model = -1
+        return _well_formed(super().launch())
+
+    def end(self) -> int:
+        """End its input and return its exit status."""
+        process, self.process, self.sent = self.process, None, ""
+        assert process is not None
+        status = process.stop(END_LIMIT)
+        if (rest := _last_line(process)) is not None:
+            raise Breach(excerpt(rest), "one reply")
+        if status is None:
+            raise Breach(f"the program still ran {END_LIMIT:g} second later", "end")
+        return status
+
+    def ask(self, op: str, **fields: Any) -> Reply:
+        """Send one request, about the model that most steps use, and return a well-formed reply of any kind."""
+        if self.process is None:
+            self.launch()
+        if op in {*wire.methods(), "table", "stream_open"}:
+            fields = {"model": fields.get("model") or self.usual_model, **fields}
+        return _well_formed(self.exchange(op, fields))
+
+    def result(self, op: str, **fields: Any) -> Any:
+        """Send one request and return its result, without special tokens if the program does not support them."""
+        reply = self.ask(op, **fields)
+        if reply.kind == "not_claimed" and fields.get("special_tokens"):
+            self.capabilities.discard("special tokens")
+            reply = self.ask(op, **{**fields, "special_tokens": [] if op == "train" else None})
+        return _result(reply)
+
+    def load(self, model: Model, special_tokens: Sequence[str] | None = None, **more: str) -> int:
+        """Load a model, or the fixed one, and return its number."""
+        table = {"vocab": wire.write_vocab(model.vocab), "merges": wire.write_merges(model.merges)}
+        fields = {} if self.fixed else {**table, "special_tokens": special_tokens, **more}
+        return int(self.result("load", **fields)["model"])
+
+    @property
+    def usual_model(self) -> int:
+        """The number, in the running program, of the model that most steps use."""
+        if self.process is None:
+            self.launch()
+        if self._model < 0:
+            self._model = self.load(MODEL, SPECIAL)
+        return self._model
+
+    def encode(self, text: str, **model: int) -> list[int]:
+        ids: list[int] = self.result("encode", text=text, **model)
+        return ids
+
+
+def _last_line(process: Process) -> bytes | None:
+    """Return the next line of a program that has ended, unless another process keeps its output open."""
+    try:
+        return process.replies.get(timeout=END_LIMIT)
+    except queue.Empty:
+        return None
+
+
+def _well_formed(reply: Reply) -> Reply:
+    """Return the reply if it has exactly the members that PROTOCOL.md allows."""
+    kinds = [kind for kind in KINDS if kind in reply.message]
+    rule = "form" if len(kinds) != 1 or set(reply.message) != {"seq", *kinds} else ""
+    if not rule and kinds != ["result"] and not _validator("reply").is_valid(reply.message):
+        rule = "kind"
+    if rule:
+        breach = Breach(reply, rule)
+        breach.got = excerpt(json.dumps(reply.message))
+        raise breach
+    return reply
+
+
+def _result(reply: Reply, rule: str = "announced") -> Any:
+    """Return the result of a well-formed reply, which must have the form that protocol.schema.json requires."""
+    if reply.kind != "result":
+        raise Breach(reply, rule)
+    expected = wire.RESULTS.get(reply.operation)
+    if expected and (fault := _misshapen(reply.value, expected.shape)):
+        raise Breach(reply, "shape", operation=reply.operation, words=expected.words, fault=fault)
+    return reply.value
+
+
+def _misshapen(value: Any, shape: str) -> str:
+    """Return a short text that says how `value` differs from a definition of protocol.schema.json, or ""."""
+    if shape == "ids" and isinstance(value, list):  # a list can be too long for the validator
+        wrong = [index for index in value if type(index) is not int or not 0 <= index <= LARGEST_ID]
+        return f"it contains {excerpt(json.dumps(wrong[0]))}" if wrong else ""
+    error = best_match(_validator(shape).iter_errors(value))
+    if error is None:
+        return ""
+    position = "".join(f"[{key!a}]" for key in error.absolute_path)
+    return excerpt(f"{position}: {error.message}" if position else error.message)
+
+
+@cache
+def _validator(shape: str) -> Draft202012Validator:
+    definitions = json.loads(_FOLDER.joinpath("protocol.schema.json").read_bytes())["$defs"]
+    is_integer = Draft202012Validator.TYPE_CHECKER.redefine("integer", lambda _, value: type(value) is int)  # not 97.0
+    strict: Any = validators.extend(Draft202012Validator, type_checker=is_integer)  # type: ignore[no-untyped-call]
+    return strict({"$defs": definitions, "$ref": f"#/$defs/{shape}"})  # type: ignore[no-any-return]
+
+
+class StepResult(NamedTuple):
+    """The result of one step: its title, its state (ok, note, FAIL or skip), and details."""
 
     title: str
     state: str
@@ -58,23 +228,6 @@ class StepResult:
             return
         yield f"{self.state:6}{self.title}"
         yield from (f"      {line}" for line in self.lines)
-
-
-@dataclass(frozen=True)
-class Step:
-    """One step of the check.
-
-    Attributes:
-        title: a description of the step.
-        needs: the capabilities that the step needs; without them it is skipped.
-        run: performs the step. A string that it returns is a note. It raises Breach or BridgeError.
-        tables: whether it needs a second vocabulary, which a program with a fixed one cannot load.
-    """
-
-    title: str
-    needs: tuple[str, ...]
-    run: Callable[[Program], object]
-    tables: bool = False
 
 
 def check(spec: str, time_limit: float = 10.0, start_limit: float = 60.0) -> Iterator[StepResult]:
@@ -91,13 +244,13 @@ def check(spec: str, time_limit: float = 10.0, start_limit: float = 60.0) -> Ite
     program = Program(program_arguments(spec), time_limit, start_limit)
     hangs = 0
     try:
-        for step in _steps():
-            missing = [name for name in step.needs if name not in program.capabilities]
-            if missing or (program.fixed and step.tables):
-                why = f"{missing[0]} is not announced" if missing else "the program has a fixed vocabulary"
-                yield StepResult(step.title, "skip", (why,))
+        for title, step, values in _steps():
+            missing = [name for name in step.get("needs", ()) if name not in program.capabilities]
+            if missing:
+                why = _LACKS.get(missing[0], f"{missing[0]} is not announced")
+                yield StepResult(title, "skip", (why,))
                 continue
-            result, hung = _try(step, program)
+            result, hung = _try(title, step, program, values)
             yield result
             hangs += hung
             if result.state == "FAIL" and not program.hello:
@@ -106,381 +259,39 @@ def check(spec: str, time_limit: float = 10.0, start_limit: float = 60.0) -> Ite
                 yield StepResult(f"stopped after {_MOST_HANGS} steps without an answer", "FAIL")
                 return
     finally:
-        program.client.close()
+        program.close()
 
 
-def _try(step: Step, program: Program) -> tuple[StepResult, bool]:
+def _steps() -> Iterator[tuple[str, Mapping[str, Any], dict[str, Any]]]:
+    """Yield the title of each step, its entry in the table, and the values for its requests."""
+    for step in _TABLE["steps"]:
+        for name, text in TEXTS.items() if "{text}" in step["title"] else [("", "")]:
+            values = {"long": LONG, "special": SPECIAL, "text": text, "op": step["title"].partition(":")[0]}
+            yield step["title"].format(text=name), step, values
+
+
+def _try(title: str, step: Mapping[str, Any], program: Program, values: dict[str, Any]) -> tuple[StepResult, bool]:
     """Return the result of a step and whether the program hung."""
     try:
-        note = step.run(program)
+        run = _FUNCTIONS.get(step.get("run", ""))
+        note = run(program, *step.get("with", ())) if run else _ask(step["requests"], program, values)
     except (Breach, BridgeError) as error:
+        fix = error.fix
+        if isinstance(error, CrashError) and not program.hello:
+            fix = f"make the program start; run it yourself to see why it ends: {' '.join(program.argv)}"
         sent = error.sent if isinstance(error, Breach) else program.sent
-        rows = (("sent", excerpt(sent)), ("got", error.got), ("rule", error.rule), ("fix", error.fix))
-        lines = [f"{name:7}{value}" for name, value in rows if value]
+        rows = [("sent", excerpt(sent)), ("got", error.got), ("rule", error.rule), ("fix", fix)]
         if isinstance(error, BridgeError) and not isinstance(error, ProtocolError):
-            lines += [f"{'stderr':7}{excerpt(line)}" for line in error.stderr.splitlines()[-5:]]
-        return StepResult(step.title, "FAIL", tuple(lines)), isinstance(error, HangError)
-    return StepResult(step.title, "note", (note,)) if isinstance(note, str) else StepResult(step.title, "ok"), False
-
-
-def _steps() -> Iterator[Step]:
-    yield Step("start: one reply, on one line", (), _handshake)
-    for name in ("protocol", "name", "version", "language", "capabilities", "conventions", "model"):
-        yield Step(f"start: {name}", (), partial(_field, name=name))
-    yield Step("an unknown operation gives not_claimed", (), _unknown_operation)
-    yield Step("a request of 1 MB in one line", (), lambda program: program.ask("no_such_operation", text=LONG))
-    yield Step("load: a table, with special tokens and with null", (), _load)
-    yield Step("encode: ASCII", ("encode",), lambda program: program.encode("abc bc"))
-    for what, text in TEXTS.items():
-        yield Step(f"encode: {what}", ("encode",), partial(_encoding, text=text))
-    yield Step("encode: 1 MB of text", ("encode",), _long)
-    yield Step("encode: lone surrogates", ("encode", "surrogates"), _surrogates)
-    yield Step("encode: unknown members of a request are ignored", ("encode",), _unknown_member)
-    yield Step("encode: allowed_special and disallowed_special", ("encode", "allowed_special"), _allowed)
-    yield Step("encode_batch: no texts, and three texts", ("encode_batch",), _batch)
-    for op, shape in (("decode", "text"), ("decode_bytes", "hex")):
-        decodes, unknown = partial(_decoding, op=op, shape=shape), partial(_unknown_id, op=op, shape=shape)
-        yield Step(f"{op}: ids, no ids, part of a character", (op,), decodes)
-        yield Step(f"{op}: an unknown id and a negative id are errors", (op,), unknown)
-    yield Step("decode: the encoded text comes back", ("encode", "decode"), _round_trip)
-    yield Step("several models at once", ("encode",), _several_models, tables=True)
-    yield Step(
-        "load: a pattern", ("pattern",), lambda program: program.encode("a b", program.load(MODEL, None, **WHOLE_TEXT))
-    )
-    yield Step("encode_iterable: chunks, an empty chunk, no chunks", ("encode_iterable",), _stream)
-    yield Step("encode_iterable: two streams at once, and other requests between", ("encode_iterable",), _two_streams)
-    yield Step("encode_iterable: closed before the text is complete", ("encode_iterable",), _cut_stream)
-    yield Step("train", ("train",), _train)
-    yield Step("train: a pattern", ("train", "train_pattern"), lambda program: _trained(program, **WHOLE_TEXT))
-    yield Step("train: the program survives a vocabulary size that is too small", ("train",), _train_too_small)
-    yield Step("table", (), _table)
-    yield Step("save: vocab.json and merges.txt", ("save",), _save)
-    yield Step("from_files", ("from_files",), _from_files)
-    yield Step("an unknown model is an error, and the program continues", (), _unknown_model)
-    yield Step("unload", (), _unload)
-    yield Step("the program exits within 1 second after its input ends", (), _end)
-    yield Step("a restarted program gives the same answers", (), _again)
-
-
-def _handshake(program: Program) -> None:
-    reply = well_formed(program.start())
-    hello = reply.value
-    if reply.kind != "result" or not isinstance(hello, dict):
-        rule = "the result of start is an object that describes the program"
-        raise breach(reply, rule, "see *The start* in PROTOCOL.md")
-    program.hello = hello
-    capabilities = hello.get("capabilities")
-    program.capabilities = frozenset(map(str, capabilities)) if isinstance(capabilities, list) else frozenset()
-    program.fixed = isinstance(hello.get("model"), str)
-
-
-_OPTIONAL = {"version": '"1.0"', "language": '"JavaScript (Node 20)"', "conventions": "{}", "model": "null"}
-
-
-def _field(program: Program, name: str) -> str | None:
-    if name not in program.hello:
-        if name in _OPTIONAL:
-            return f'is missing, but optional; a usual value is "{name}": {_OPTIONAL[name]}'
-        raise Breach("it is missing", f"the reply to start has {name}", "see *The start* in PROTOCOL.md")
-    value = program.hello[name]
-    needed = {"protocol": 1, "name": "", "capabilities": []}
-    if wrong := misshapen({**needed, name: value}, "startResult"):
-        raise Breach(wrong, f"{name} is as startResult in protocol.schema.json requires", "write an allowed value")
-    if name == "capabilities":
-        if not {"encode", "decode", "train"} & program.capabilities:
-            return "contains neither encode nor decode nor train: the suite has nothing to test"
-        if "train_pattern" in program.capabilities and "train" not in program.capabilities:
-            return "contains train_pattern but not train"
-    return None
-
-
-def _unknown_operation(program: Program) -> None:
-    reply = program.ask("no_such_operation")
-    if reply.kind != "not_claimed":
-        rule = "the reply to an unknown operation is not_claimed, because later versions may have more operations"
-        raise breach(reply, rule, 'reply with {"seq": ..., "not_claimed": "no_such_operation"}')
-
-
-def _load(program: Program) -> str | None:
-    if not program.capabilities.intersection(_USES_MODEL):
-        return "not tested: the program announces no operation that needs a model"
-    _ = program.model
-    program.load(MODEL)
-    return "special tokens are not supported; the other steps use none" if program.refuses_special else None
-
-
-def _refusal(reply: Reply, shape: str) -> str | None:
-    """Return a note if the tokenizer raised an error; the protocol allows that."""
-    if reply.kind == "error":
-        return f"the tokenizer raised an error: {excerpt(str(reply.value['message']))}; the suite tests this"
-    shaped(reply, shape)
-    return None
-
-
-def _allowed(program: Program) -> str | None:
-    if program.refuses_special:
-        return "not tested: special tokens are not supported"
-    text = TEXTS["a special token"]
-    for allowed, disallowed in (([], []), (SPECIAL, []), ("all", "all")):
-        chosen = {"allowed_special": allowed, "disallowed_special": disallowed}
-        if note := _refusal(program.ask("encode", model=program.model, text=text, **chosen), "ids"):
-            return note
-    reply = program.ask("encode", model=program.model, text=text, allowed_special=[], disallowed_special="all")
-    if reply.kind == "error" or program.fixed:
-        return None
-    return "a disallowed special token gives no error; the suite tests this"
-
-
-def _encoding(program: Program, text: str) -> str | None:
-    return _refusal(program.ask("encode", model=program.model, text=text), "ids")
-
-
-def _round_trip(program: Program) -> str | None:
-    for text in TEXTS.values():
-        encoded = program.ask("encode", model=program.model, text=text)
-        decoded = program.ask("decode", model=program.model, ids=encoded.value if encoded.kind == "result" else [])
-        if "error" in (encoded.kind, decoded.kind):
-            continue
-        back = wire.read_text(shaped(decoded, "text"))
-        if back != text:
-            note = f"'{excerpt(text)}' comes back as '{excerpt(back)}'; the suite tests this. First check that"
-            return f"{note} the program reads its input as UTF-8, and strips no byte order mark or line end"
-    return None
-
-
-def _long(program: Program) -> str | None:
-    try:
-        return _encoding(program, LONG)
-    except HangError as error:
-        return f"{error.got}; this is slow, but the suite's texts are shorter"
-
-
-def _surrogates(program: Program) -> str | None:
-    reply = program.ask("encode", model=program.model, text=wire.write_text(SURROGATES))
-    if reply.kind == "not_claimed":
-        raise breach(reply, "the program announces surrogates", "reply with ids or an error, or do not announce them")
-    if reply.kind == "result":
-        shaped(reply, "ids")
-    program.check_alive()
-    return None
-
-
-def _unknown_member(program: Program) -> None:
-    ids = program.encode("abc")
-    reply = program.ask("encode", model=program.model, text="abc", no_such_member=[1])
-    if reply.kind != "result" or reply.value != ids:
-        rule = f"the program ignores unknown members of a request; expected {ids}"
-        raise breach(reply, rule, "read only the members that you know")
-
-
-def _batch(program: Program) -> None:
-    for texts in ([], ["a", "", "b c\u20ac"]):
-        reply = program.ask("encode_batch", model=program.model, texts=texts)
-        if len(shaped(reply, "batchResult")) != len(texts):
-            rule = f"the result is a list with the ids of each text; here there are {len(texts)} texts"
-            raise breach(reply, rule, "keep the rows of empty texts")
-
-
-def _some_ids(program: Program) -> list[int]:
-    if "encode" in program.capabilities:
-        return program.encode("a\u20ac")
-    return [0] if program.fixed else [97, 226, 130, 172]
-
-
-def _decoding(program: Program, op: str, shape: str) -> str | None:
-    ids = _some_ids(program)
-    program.result(op, shape, model=program.model, ids=ids)
-    notes = [_refusal(program.ask(op, model=program.model, ids=some), shape) for some in ([], ids[:-1])]
-    return next(filter(None, notes), None)
-
-
-def _unknown_id(program: Program, op: str, shape: str) -> str | None:
-    notes = []
-    for index in (UNKNOWN_ID, -1):
-        reply = program.ask(op, model=program.model, ids=[index])
-        if reply.kind == "result":
-            shaped(reply, shape)
-            notes.append(f"{index} gives {excerpt(repr(reply.value))}, not an error; the suite tests this")
-        program.check_alive()
-    return "; ".join(notes) or None
-
-
-def _several_models(program: Program) -> None:
-    first = program.model
-    before = program.encode("bcbc", first)
-    second = program.load(PLAIN)
-    other = program.encode("bcbc", second)
-    again = program.encode("bcbc", first)
-    if again != before:
-        got = f"{before} from model {first}; {again} from the same model after model {second} was loaded"
-        raise Breach(got, "a model exists until the suite unloads it", "store models under their numbers")
-    if first == second or other == before:
-        got = f"{before} from model {first}, with merges; {other} from model {second}, without merges"
-        raise Breach(
-            got,
-            "each load makes a new model, and each request names a model",
-            "look the model up by the number in `model`",
-        )
-
-
-def _feed(program: Program, stream: int, text: str) -> list[int]:
-    ids: list[int] = program.result("stream_feed", "chunkResult", stream=stream, text=text)["ids"]
-    return ids
-
-
-def _open(program: Program) -> int:
-    return int(program.result("stream_open", "streamResult", model=program.model)["stream"])
-
-
-def _close(program: Program, stream: int) -> list[int]:
-    ids: list[int] = program.result("stream_close", "chunkResult", stream=stream)["ids"]
-    return ids
-
-
-_FIRST, _SECOND = ("ab", "", "c \U0001f98a b", "c"), ("xyz", " ", "z y")
-
-
-def _alone(program: Program, chunks: Sequence[str]) -> list[int]:
-    stream = _open(program)
-    return [index for chunk in chunks for index in _feed(program, stream, chunk)] + _close(program, stream)
-
-
-def _stream(program: Program) -> str | None:
-    ids = _alone(program, _FIRST)
-    _alone(program, [])
-    if "encode" in program.capabilities and ids != (whole := program.encode("".join(_FIRST))):
-        note = f"{list(_FIRST)} gives {ids}, but the whole text gives {whole}; the suite tests this"
-        return note.replace("\U0001f98a", "?")
-    return None
-
-
-def _two_streams(program: Program) -> None:
-    expected = [_alone(program, chunks) for chunks in (_FIRST, _SECOND)]
-    streams = [_open(program), _open(program)]
-    if streams[0] == streams[1]:
-        rule = "several streams may be open, each with its own number"
-        raise Breach(f"the number {streams[0]} twice", rule, "give each open stream a new number")
-    got: list[list[int]] = [[], []]
-    for turn in range(max(len(_FIRST), len(_SECOND))):
-        for which, chunks in enumerate((_FIRST, _SECOND)):
-            if turn < len(chunks):
-                got[which] += _feed(program, streams[which], chunks[turn])
-        program.check_alive()
-    for which, stream in enumerate(streams):
-        got[which] += _close(program, stream)
-    if got != expected:
-        both = f"{got[0]} and {got[1]} side by side, {expected[0]} and {expected[1]} one after the other"
-        raise Breach(both, "the program keeps streams apart", "store held-back text under the number of its stream")
-
-
-def _cut_stream(program: Program) -> None:
-    stream = _open(program)
-    _feed(program, stream, "ab")
-    _close(program, stream)
-    program.check_alive()
-
-
-_TRAINING = {"text": "low lower \u20ac\u20ac\0", "vocab_size": 261, "special_tokens": SPECIAL}
-
-
-def _trained(program: Program, **more: Any) -> Any:
-    model = program.result("train", "modelResult", **{**_TRAINING, **more})["model"]
-    table = dict(program.result("table", "tableResult", model=model))
-    table["vocab"] = dict(table["vocab"])  # its order has no meaning
-    if program.capabilities & {"encode"}:
-        program.encode("low", model)
-    program.result("unload", "nothing", model=model)
-    return table
-
-
-def _train(program: Program) -> None:
-    _trained(program)
-    _trained(program, special_tokens=[], text="")
-
-
-def _train_too_small(program: Program) -> None:
-    reply = program.ask("train", **{**_TRAINING, "vocab_size": 3})
-    if reply.kind == "result":
-        shaped(reply, "modelResult")
-    program.check_alive()
-
-
-def _table(program: Program) -> None:
-    if program.capabilities.intersection(_USES_MODEL):  # the step "train" checks the table of a trained model
-        reply = program.ask("table", model=program.model)
-        if reply.kind != "not_claimed":
-            shaped(reply, "tableResult")
-
-
-def _save(program: Program) -> None:
-    with tempfile.TemporaryDirectory() as folder:
-        program.result("save", "nothing", model=program.model, folder=folder)
-        names = sorted(path.name for path in Path(folder).iterdir())
-        if not {"vocab.json", "merges.txt"} <= set(names):
-            got = f"the directory contains {', '.join(names) or 'nothing'}"
-            rule = "save writes vocab.json and merges.txt into the directory"
-            raise Breach(got, rule, "join the directory and the file names, and close the files")
-
-
-def _from_files(program: Program) -> None:
-    with tempfile.TemporaryDirectory() as folder:
-        vocab, merges = gpt2_files.write(MODEL, Path(folder))
-        paths = {"vocab_path": str(vocab), "merges_path": str(merges)}
-        for special in (None, SPECIAL):
-            model = program.result("from_files", "modelResult", **paths, special_tokens=special)["model"]
-    if "encode" in program.capabilities:
-        program.encode("abc", model)
-
-
-def _unknown_model(program: Program) -> str | None:
-    uses = [op for op in ("encode", "decode", "decode_bytes") if op in program.capabilities]
-    if not uses:
-        return None
-    fields: dict[str, Any] = {"text": "a"} if uses[0] == "encode" else {"ids": []}
-    reply = program.ask(uses[0], model=UNKNOWN_ID, **fields)
-    program.check_alive()
-    return f"the reply is {shown(reply)}, as if the model existed" if reply.kind == "result" else None
-
-
-def _unload(program: Program) -> None:
-    if not program.capabilities.intersection(_USES_MODEL):
-        return
-    keep = program.model
-    program.result("unload", "nothing", model=program.load(PLAIN))
-    if "encode" in program.capabilities:
-        program.encode("abc", keep)
-
-
-def _end(program: Program) -> str | None:
-    program.check_alive()
-    status = program.end()
-    return f"the exit status is {status}; 0 is usual" if status else None
-
-
-def _answer(program: Program, text: str) -> tuple[str, Any]:
-    reply = program.ask("encode", model=program.model, text=text)
-    return reply.kind, reply.value if reply.kind == "result" else None
-
-
-def _again(program: Program) -> None:
-    seen = []
-    for _ in range(2):
-        hello = well_formed(program.start()).value
-        answers = [_answer(program, text) for text in TEXTS.values()] if "encode" in program.capabilities else []
-        seen.append((hello, answers, _trained(program) if "train" in program.capabilities else None))
-    if any(announced(hello) != announced(program.hello) for hello, _, _ in seen):
-        got = f"{excerpt(str(seen[1][0]))} after {excerpt(str(program.hello))}"
-        raise Breach(
-            got,
-            "a restarted program announces the same as before",
-            "announce nothing that changes, such as a time or a process id",
-        )
-    if seen[0][1:] != seen[1][1:]:
-        raise Breach(
-            "different ids or a different table than before the restart",
-            "a restarted program gives the same answers, because the suite recreates the models in use",
-            "seed random numbers; sort sets",
-        )
+            rows += [("stderr", excerpt(line)) for line in _last_words(error.stderr)]
+        lines = tuple(f"{name:7}{value}" for name, value in rows if value)
+        return StepResult(title, "FAIL", lines), isinstance(error, HangError)
+    return StepResult(title, "note", (note,)) if note else StepResult(title, "ok"), False
+
+
+def _last_words(stderr: str) -> list[str]:
+    """Return the last five lines, or the line that names the error if it is above them."""
+    lines, named = stderr.splitlines()[-5:], error_line(stderr)
+    return lines if any(line.strip() in named for line in lines if line.strip()) else [named]
 
 
 def tally(results: Sequence[StepResult], spec: str) -> Iterator[str]:
@@ -489,3 +300,239 @@ def tally(results: Sequence[StepResult], spec: str) -> Iterator[str]:
     yield ", ".join(f"{number} {state}" for state, number in count.items() if number)
     if not count["FAIL"]:
         yield f'the program speaks the protocol; now test the tokenizer: pytest conformance --adapter "{excerpt(spec)}"'
+
+
+_RAISED = {"error": "the tokenizer raised an error: {message}; the suite tests this"}
+
+
+def _ask(requests: Iterable[Mapping[str, Any]], program: Program, values: dict[str, Any]) -> str:
+    """Send the requests of a step, and return its notes."""
+    notes = []
+    for request in requests:
+        if not program.capabilities.issuperset(request.get("needs", ())):
+            continue
+        if "$ids" in request["send"].values():
+            values["ids"] = [0] if program.fixed else [97, 226, 130, 172]
+            values["ids"] = program.encode("a\u20ac") if "encode" in program.capabilities else values["ids"]
+            values["part"] = values["ids"][:-1]
+        fields = {name: _value(value, values) for name, value in request["send"].items()}
+        reply = program.ask(**fields)
+        rule = request.get("rule", "announced")
+        expected = values[request["equals"]] if "equals" in request else request.get("count")
+        if reply.kind not in request.get("kinds", ["result"]):
+            raise Breach(reply, rule, expected=expected)
+        result: Any = _result(reply) if reply.kind == "result" else None
+        values[request.get("keep", "")] = result
+        if expected is not None and expected != (len(result) if "count" in request else result):
+            raise Breach(reply, rule, expected=expected)
+        note = {**_RAISED, **request.get("note", {})}.get(reply.kind, "")
+        message = excerpt(str(reply.value["message"])) if reply.kind == "error" else ""
+        notes.append(note.format(message=message, value=excerpt(repr(result))))
+        if request.get("alive"):
+            program.ask("no_such_operation")
+    return "; ".join(dict.fromkeys(filter(None, notes)))
+
+
+def _value(value: Any, values: Mapping[str, Any]) -> Any:
+    return values[value[1:]] if isinstance(value, str) and value.startswith("$") else value
+
+
+# The functions of the steps that no table describes
+
+
+def _handshake(program: Program) -> None:
+    reply = program.launch()
+    hello = reply.value
+    if reply.kind != "result" or not isinstance(hello, dict):
+        raise Breach(reply, "object")
+    program.hello = hello
+    capabilities = hello.get("capabilities")
+    program.capabilities = set(map(str, capabilities)) if isinstance(capabilities, list) else set()
+    program.fixed = isinstance(hello.get("model"), str)
+    program.capabilities |= {"special tokens"} if program.fixed else {*_LACKS}
+    if program.capabilities & {*wire.methods(), "encode_iterable"}:
+        program.capabilities.add("a model")
+
+
+def _field(program: Program, field: str) -> str:
+    usual = _TABLE["optional"].get(field)
+    if field not in program.hello and usual:
+        return f'is missing, but optional; a usual value is "{field}": {usual}'
+    if field not in program.hello:
+        raise Breach("it is missing", "member", name=field)
+    needed = {"protocol": 1, "name": "", "capabilities": []}
+    if wrong := _misshapen({**needed, field: program.hello[field]}, "startResult"):
+        raise Breach(wrong, "value", name=field)
+    if field == "capabilities" and not {"encode", "decode", "train"} & program.capabilities:
+        return "contains neither encode nor decode nor train: the suite has nothing to test"
+    if field == "capabilities" and "train_pattern" in program.capabilities and "train" not in program.capabilities:
+        return "contains train_pattern but not train"
+    return ""
+
+
+def _load(program: Program) -> str:
+    if "a model" not in program.capabilities:
+        return "not tested: the program announces no operation that needs a model"
+    _ = program.usual_model
+    program.load(MODEL)
+    return "" if "special tokens" in program.capabilities else f"{_LACKS['special tokens']}; the other steps use none"
+
+
+def _round_trip(program: Program) -> str:
+    for text in TEXTS.values():
+        encoded = program.ask("encode", text=text)
+        decoded = program.ask("decode", ids=encoded.value if encoded.kind == "result" else [])
+        if "error" not in (encoded.kind, decoded.kind) and (back := wire.read_text(_result(decoded))) != text:
+            note = f"'{excerpt(text)}' comes back as '{excerpt(back)}'; the suite tests this. First check that"
+            return f"{note} the program reads its input as UTF-8, and strips no byte order mark or line end"
+    return ""
+
+
+def _long(program: Program) -> str:
+    try:
+        return _ask([{"send": {"op": "encode", "text": LONG}, "kinds": ["result", "error"]}], program, {})
+    except HangError as error:
+        return f"{error.got}; this is slow, but the suite's texts are shorter"
+
+
+def _several_models(program: Program) -> None:
+    first, before = program.usual_model, program.encode("bcbc")
+    second = program.load(PLAIN)
+    other, again = program.encode("bcbc", model=second), program.encode("bcbc")
+    if again != before:
+        got = f"{before} from model {first}; {again} from the same model after model {second} was loaded"
+        raise Breach(got, "kept")
+    if first == second or other == before:
+        got = f"{before} from model {first}, with merges; {other} from model {second}, without merges"
+        raise Breach(got, "named")
+
+
+def _read(program: Program, stream: int, *chunks: str, close: bool = False) -> list[int]:
+    """Feed chunks to a stream, close it if so asked, and return the ids of all replies."""
+    replies = [program.result("stream_feed", stream=stream, text=chunk) for chunk in chunks]
+    replies += [program.result("stream_close", stream=stream)] if close else []
+    return [index for reply in replies for index in reply["ids"]]
+
+
+def _open(program: Program) -> int:
+    return int(program.result("stream_open")["stream"])
+
+
+def _stream(program: Program) -> str:
+    ids = _read(program, _open(program), *_STREAMS[0], close=True)
+    _read(program, _open(program), close=True)
+    if "encode" in program.capabilities and ids != (whole := program.encode("".join(_STREAMS[0]))):
+        note = f"{list(_STREAMS[0])} gives {ids}, but the whole text gives {whole}; the suite tests this"
+        return note.replace("\U0001f98a", "?")
+    return ""
+
+
+def _two_streams(program: Program) -> None:
+    expected = [_read(program, _open(program), *chunks, close=True) for chunks in _STREAMS]
+    streams = [_open(program), _open(program)]
+    if streams[0] == streams[1]:
+        raise Breach(f"the number {streams[0]} twice", "numbers")
+    got: list[list[int]] = [[], []]
+    for turn in range(max(map(len, _STREAMS))):
+        for ids, stream, chunks in zip(got, streams, _STREAMS, strict=True):
+            ids += _read(program, stream, *chunks[turn : turn + 1])
+        program.ask("no_such_operation")
+    for ids, stream in zip(got, streams, strict=True):
+        ids += _read(program, stream, close=True)
+    if got != expected:
+        one_by_one = f"{expected[0]} and {expected[1]} one after the other"
+        raise Breach(f"{got[0]} and {got[1]} side by side, {one_by_one}", "apart")
+
+
+def _cut_stream(program: Program) -> None:
+    _read(program, _open(program), "ab", close=True)
+    program.ask("no_such_operation")
+
+
+def _trained(program: Program, **more: Any) -> Any:
+    model = program.result("train", **{**_TRAINING, **more})["model"]
+    table = dict(program.result("table", model=model))
+    table["vocab"] = dict(table["vocab"])  # its order has no meaning
+    if "encode" in program.capabilities:
+        program.encode("low", model=model)
+    program.result("unload", model=model)
+    return table
+
+
+def _train(program: Program) -> None:
+    _trained(program)
+    _trained(program, special_tokens=[], text="")
+
+
+def _train_pattern(program: Program) -> None:
+    _trained(program, **_WHOLE_TEXT)
+
+
+def _pattern(program: Program) -> None:
+    model = program.load(MODEL, None, **_WHOLE_TEXT)
+    if "encode" in program.capabilities:
+        program.encode("a b", model=model)
+
+
+def _save(program: Program) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        program.result("save", folder=folder)
+        names = sorted(path.name for path in Path(folder).iterdir())
+    if not {"vocab.json", "merges.txt"} <= set(names):
+        raise Breach(f"the directory contains {', '.join(names) or 'nothing'}", "files")
+
+
+def _from_files(program: Program) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        vocab, merges = map(str, gpt2_files.write(MODEL, Path(folder)))
+        for special in (None, SPECIAL):
+            made = program.result("from_files", vocab_path=vocab, merges_path=merges, special_tokens=special)
+    if "encode" in program.capabilities:
+        program.encode("abc", model=made["model"])
+
+
+def _unknown_model(program: Program) -> str:
+    for name, fields in (("encode", {"text": "a"}), ("decode", {"ids": []}), ("decode_bytes", {"ids": []})):
+        if name in program.capabilities:
+            reply = program.ask(name, model=2**31 - 1, **fields)
+            program.ask("no_such_operation")
+            return f"the reply is {_shown(reply)}, as if the model existed" if reply.kind == "result" else ""
+    return ""
+
+
+def _unload(program: Program) -> None:
+    if "a model" in program.capabilities:
+        _ = program.usual_model
+        program.result("unload", model=program.load(PLAIN))
+    if "encode" in program.capabilities:
+        program.encode("abc")
+
+
+def _end(program: Program) -> str:
+    program.ask("no_such_operation")
+    status = program.end()
+    return f"the exit status is {status}; 0 is usual" if status else ""
+
+
+def _again(program: Program) -> None:
+    answers = []
+    for _ in range(2):
+        hello = program.launch().value
+        if announced(hello) != announced(program.hello):
+            raise Breach(f"{excerpt(str(hello))} after {excerpt(str(program.hello))}", "restart")
+        texts = TEXTS.values() if "encode" in program.capabilities else ()
+        replies = [program.ask("encode", text=text) for text in texts]
+        encoded = [(reply.kind, reply.value if reply.kind == "result" else None) for reply in replies]
+        answers.append((encoded, _trained(program) if "train" in program.capabilities else None))
+    if answers[0] != answers[1]:
+        raise Breach("different ids or a different table than before the restart", "again")
+
+
+_FUNCTIONS: Mapping[str, Callable[..., str | None]] = {
+    function.__name__[1:]: function
+    for function in (
+        *(_handshake, _field, _load, _long, _round_trip, _several_models, _pattern, _stream, _two_streams),
+        *(_cut_stream, _train, _train_pattern, _save, _from_files, _unknown_model, _unload, _end, _again),
+    )
+}
+"""The name in `run` -> the function of the step."""

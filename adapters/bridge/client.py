@@ -1,18 +1,27 @@
-"""The client side of the protocol: starts a program when needed, restarts it after a failure, and sends requests."""
+"""The client side of the protocol.
+
+`Client` starts a program when needed, restarts it after a failure, and sends requests. `bridge` makes a class with the
+methods that a program announces.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import hashlib
+import json
 import queue
+import sys
 import threading
 import time
+import uuid
 import weakref
 from collections import OrderedDict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from inspect import Parameter, Signature
+from typing import Any, ClassVar
 
-from bpe_conformance.fixtures import answers
+from bpe_conformance.fixtures import Merge, answers
 from bpe_conformance.fixtures.answers import MalformedAnswer
 
 from ..errors import (
@@ -40,6 +49,7 @@ _TO_THE_END = (
     "the program replies to every request until its input ends",
     "catch every exception that the tokenizer raises, reply with error, and continue",
 )
+_LONGEST_NAME = 100
 _MODELS_KEPT = 64  # some tokenizers take 20 MB each, and their process may use 4 GiB
 _GRACE = 1.0
 _RESTART = 10.0  # a later start may take this plus three times the duration of the first
@@ -47,13 +57,9 @@ _RESTART = 10.0  # a later start may take this plus three times the duration of 
 
 @dataclass(frozen=True)
 class Reply:
-    """A reply that has the number of its request. Nothing else in it has been checked.
+    """A reply that has the number of its request `sent`. Nothing else in `message` has been checked."""
 
-    Attributes:
-        sent: the request, without its line feed.
-        message: the reply, including `seq`.
-    """
-
+    operation: str
     sent: str
     message: Mapping[str, Any]
 
@@ -69,14 +75,8 @@ class Reply:
 
 
 @dataclass(frozen=True, eq=False)
-class Source:
-    """The request with which a program makes a model, and a key that equal models of `load` share.
-
-    Attributes:
-        operation: `load`, `train` or `from_files`.
-        fields: the other members of the request.
-        key: identifies the model in `Client`.
-    """
+class ModelRequest:
+    """The request with which a program makes a model, and a key that equal models of `load` share."""
 
     operation: str
     fields: Mapping[str, Any]
@@ -86,14 +86,9 @@ class Source:
 class Client:
     """One program that speaks the protocol.
 
-    Args:
-        argv: the program and its arguments.
-        time_limit: seconds that one request may take.
-        start_limit: seconds that the first start, with its imports, may take.
-        env: environment variables to add.
-
     Attributes:
         time_limit: seconds that one request may take; may be changed at any time.
+        start_limit: seconds that the first start, with its imports, may take.
         trace: if set, called with ">" or "<" and each line sent to or received from the program.
         lock: held during a request.
     """
@@ -127,11 +122,7 @@ class Client:
         return None if self.process is None else self.process.popen.pid
 
     def start(self) -> dict[str, Any]:
-        """Start the program unless it is running, and return its answer to the handshake.
-
-        Raises:
-            AdapterError: if it cannot be started or is not an adapter.
-        """
+        """Start the program unless it is running, and return its answer to the handshake."""
         with self.lock:
             if self._ended("start"):
                 self._stop()  # it ended after its last reply, which is not an error
@@ -142,10 +133,7 @@ class Client:
     def request(self, operation: str, fields: Mapping[str, Any], process: Process | None = None) -> Any:
         """Send one request and return its result.
 
-        Args:
-            operation: the operation.
-            fields: its members.
-            process: the run of the program that made the model or stream of the request; None means any.
+        If the request names a model or a stream, `process` is the run of the program that made it.
 
         Raises:
             NotImplementedError: if the program does not support it.
@@ -159,12 +147,8 @@ class Client:
                 raise CrashError(operation, "the program was restarted, so this model or stream no longer exists")
             return self._result(operation, self.exchange(operation, fields))
 
-    def model(self, source: Source) -> int:
-        """Return the number of a model in the running program, which makes the model if necessary.
-
-        Raises:
-            Exception: as in `request`.
-        """
+    def model(self, source: ModelRequest) -> int:
+        """Return the number of a model in the running program, which makes the model if necessary."""
         with self.lock:
             self.start()
             models = self._loaded if source.operation == "load" else self._made
@@ -191,12 +175,7 @@ class Client:
             self._stop(_GRACE)
 
     def launch(self) -> Reply:
-        """Start the program, send the handshake and return the reply, whatever its kind.
-
-        Raises:
-            AdapterError: if it cannot be started.
-            BridgeError: as in `exchange`.
-        """
+        """Start the program, send the handshake and return the reply, whatever its kind."""
         self._stop()
         try:
             self.process = Process(self.argv, self._env)
@@ -214,13 +193,7 @@ class Client:
     def exchange(self, operation: str, fields: Mapping[str, Any], limit: float | None = None) -> Reply:
         """Send one request to the running program and return the reply, whatever its kind.
 
-        Args:
-            operation: the operation.
-            fields: its members.
-            limit: seconds to wait; None means `time_limit`.
-
-        Raises:
-            BridgeError: if there is no reply or it breaks the protocol; the program is then ended.
+        If there is no reply within the limit, or it breaks the protocol, end the program and raise BridgeError.
         """
         process = self.process
         if process is None:
@@ -236,7 +209,7 @@ class Client:
         except BaseException:
             self._stop()  # after any interruption, the next reply would belong to this request
             raise
-        return Reply(line.decode("ascii").rstrip("\n"), message)
+        return Reply(operation, line.decode("ascii").rstrip("\n"), message)
 
     def _handshake(self) -> dict[str, Any]:
         started = time.monotonic()
@@ -271,11 +244,7 @@ class Client:
         raise RemoteError(type_, text, str(error.get("traceback", "")))
 
     def _ended(self, operation: str) -> bool:
-        """Return whether the program has ended since its last reply.
-
-        Raises:
-            ProtocolError: if it has written something since.
-        """
+        """Return whether the program has ended since its last reply. Other output is an error."""
         if self.process is None or self.process.replies.empty():
             return False
         line = self.process.replies.get()
@@ -292,11 +261,7 @@ class Client:
                 self._result(operation, self.exchange(operation, fields))
 
     def wait(self, process: Process, operation: str, limit: float) -> bytes | None:
-        """Wait for a line of standard output and return it, or None at its end.
-
-        Raises:
-            queue.Empty: if none comes within `limit` seconds.
-        """
+        """Return the next line of standard output, or None at its end; raise queue.Empty after `limit` seconds."""
         return process.replies.get(timeout=limit)
 
     def _receive(self, process: Process, operation: str, limit: float) -> dict[str, Any]:
@@ -368,3 +333,212 @@ def excerpt(line: str | bytes, length: int = 160) -> str:
     text = line if isinstance(line, str) else line[: 4 * length].decode("utf-8", "backslashreplace").rstrip("\n")
     shown = ascii(text)[1:-1].replace("\\'", "'").replace("\\\\", "\\")
     return shown if len(shown) <= length else f"{shown[: length - 30]}... ({len(line)} characters)"
+
+
+class RemoteTokenizer:
+    """A tokenizer in another process. `bridge` derives one class from it for each program.
+
+    The methods return ids unchecked, because the suite checks the answers of every implementation.
+
+    Attributes:
+        client: the client of the program, with `time_limit`, `start()`, `pid` and `close()`.
+        capabilities: the capabilities that the program announced.
+        conventions: the conventions that the program declared.
+        pattern: the fixed split pattern that the program declared, or None.
+        language: the programming language of the program, or "".
+        version: the version of the program, or "".
+    """
+
+    client: ClassVar[Client]
+    capabilities: ClassVar[frozenset[str]] = frozenset()
+    conventions: ClassVar[Mapping[str, str]] = {}
+    pattern: ClassVar[str | None] = None
+    language: ClassVar[str] = ""
+    version: ClassVar[str] = ""
+    _source: ModelRequest
+    _table: tuple[dict[int, bytes], list[Merge]] | None = None
+
+    @classmethod
+    def close(cls) -> None:
+        """End the program. The next call starts it again."""
+        cls.client.close()
+
+    @property
+    def vocab(self) -> dict[int, bytes]:
+        """Id → bytes, as the tokenizer reports it; absent if it reports none."""
+        return self._read_table()[0]
+
+    @property
+    def merges(self) -> list[Merge]:
+        """The merges, as the tokenizer reports them; absent if it reports none."""
+        return self._read_table()[1]
+
+    def _read_table(self) -> tuple[dict[int, bytes], list[Merge]]:
+        if self._table is None:
+            try:
+                table = self._call("table", {})
+            except NotImplementedError as error:
+                raise AttributeError(str(error)) from None
+            vocab, merges = (wire.read_member(table, name) for name in ("vocab", "merges"))
+            self._table = wire.read_vocab(vocab), wire.read_merges(merges)
+        return self._table
+
+    def _load(self, _: str, fields: Mapping[str, Any]) -> None:
+        content = json.dumps(fields, sort_keys=True).encode("ascii")
+        self._source = ModelRequest("load", fields, hashlib.sha256(content).hexdigest())
+        self.client.model(self._source)
+
+    @classmethod
+    def _make(cls, operation: str, fields: Mapping[str, Any]) -> RemoteTokenizer:
+        made = cls.__new__(cls)
+        made._source = ModelRequest(operation, fields, uuid.uuid4().hex)
+        cls.client.model(made._source)
+        weakref.finalize(made, cls.client.forget, made._source.key).atexit = False
+        return made
+
+    def _call(self, operation: str, fields: Mapping[str, Any]) -> Any:
+        client = self.client
+        with client.lock:
+            model = client.model(self._source)
+            return client.request(operation, {"model": model, **fields}, client.process)
+
+    @classmethod
+    def _refuse_surrogates(cls, fields: Mapping[str, Any]) -> None:
+        """Raise the error that the program would raise for a text that it cannot receive."""
+        if "surrogates" in cls.capabilities:
+            return
+        for value in fields.values():
+            for text in value if isinstance(value, list) else [value]:
+                if isinstance(text, dict):
+                    wire.read_text(text).encode("utf-8")
+
+
+def _method(name: str, capabilities: frozenset[str]) -> Any:
+    """Return the method that sends an operation; its signature shows what this program takes."""
+    operation = wire.OPERATIONS[name]
+    further = operation.further if operation.capability in capabilities else {}
+    positional = {key: None if argument.optional else Parameter.empty for key, argument in operation.arguments.items()}
+    signature = Signature(
+        [
+            Parameter("self", Parameter.POSITIONAL_ONLY),
+            *(Parameter(key, Parameter.POSITIONAL_OR_KEYWORD, default=value) for key, value in positional.items()),
+            *(Parameter(key, Parameter.KEYWORD_ONLY, default=None) for key in further),
+        ]
+    )
+
+    def method(self: Any, /, *arguments: Any, **keywords: Any) -> Any:
+        bound = signature.bind(self, *arguments, **keywords)
+        bound.apply_defaults()
+        values = {key: value for key, value in bound.arguments.items() if key in positional or value is not None}
+        del values["self"]
+        fields = wire.write_arguments(name, values)
+        self._refuse_surrogates(fields)
+        send = self._load if name == "load" else self._make if name in wire.MAKERS else self._call
+        return operation.result.read(send(name, fields))
+
+    method.__name__ = method.__qualname__ = "__init__" if name == "load" else name
+    method.__signature__ = signature  # type: ignore[attr-defined]
+    return classmethod(method) if name in ("train", "from_files") else method
+
+
+def _init_fixed(self: RemoteTokenizer) -> None:
+    self._load("load", {})
+
+
+def _encode_iterable(self: RemoteTokenizer, chunks: Iterable[str]) -> Iterator[Any]:
+    client = self.client
+    with client.lock:
+        stream = wire.read_handle(self._call("stream_open", {}), "stream")
+        process = client.process
+    assert process is not None
+
+    def ask(operation: str, fields: dict[str, Any]) -> tuple[list[Any], bool]:
+        self._refuse_surrogates(fields)
+        reply = client.request(operation, {"stream": stream, **fields}, process)
+        if not isinstance(reply, dict) or not isinstance(reply.get("ids"), list):
+            raise MalformedAnswer(f'{operation} returned {type(reply).__name__}; expected {{"ids": [...]}}')
+        return reply["ids"], reply.get("ended") is True
+
+    closed = False
+    try:
+        for chunk in chunks:
+            ids, ended = ask("stream_feed", {"text": wire.write_text(chunk)})
+            yield from ids
+            if ended:
+                break
+        closed = True
+        yield from ask("stream_close", {})[0]
+    finally:
+        if not closed:
+            client.later(process, "stream_close", {"stream": stream})
+
+
+def bridge(
+    argv: Sequence[str], *, time_limit: float = 10.0, env: Mapping[str, str] | None = None
+) -> type[RemoteTokenizer]:
+    """Start a program that speaks the protocol and return an adapter class with exactly the methods that it announces.
+
+    Args:
+        argv: the program and its arguments.
+        time_limit: seconds that one call may take; change it later with `client.time_limit` of the class.
+        env: environment variables to add.
+
+    Raises:
+        AdapterError: if it cannot be started or is not an adapter.
+    """
+    client = Client(argv, time_limit=time_limit, env=env)
+    hello = client.start()
+    capabilities, conventions = hello.get("capabilities"), hello.get("conventions", {})
+    if not isinstance(capabilities, list) or not isinstance(conventions, dict):
+        client.close()
+        raise ProtocolError("start", "the reply lacks capabilities (a list) or conventions (an object)")
+    names = frozenset(map(str, capabilities))
+    model, pattern = hello.get("model"), hello.get("pattern")
+    is_fixed = isinstance(model, str)
+    methods = {name: _method(name, names) for name in names & wire.OPERATIONS.keys() - {"load"}}
+    methods["__init__"] = _init_fixed if is_fixed else _method("load", names)
+    if "encode_iterable" in names:
+        methods["encode_iterable"] = _encode_iterable
+    space: dict[str, Any] = {
+        "__doc__": RemoteTokenizer.__doc__,
+        "__module__": __name__,
+        "client": client,
+        "capabilities": names,
+        "conventions": conventions,
+        "pattern": pattern if isinstance(pattern, str) else None,
+        "language": _described(hello, "language"),
+        "version": _described(hello, "version"),
+        **({"model": model} if is_fixed else {}),
+        **methods,
+    }
+    return type(_described(hello, "name") or "Remote", (RemoteTokenizer,), space)
+
+
+def _described(hello: Mapping[str, Any], name: str) -> str:
+    """Return a program's own description of itself, shortened, in visible ASCII."""
+    return ascii(str(hello.get(name) or "")[:_LONGEST_NAME])[1:-1]
+
+
+def isolated(
+    spec: str,
+    trainer: str | None = None,
+    *,
+    time_limit: float = 10.0,
+    env: Mapping[str, str] | None = None,
+    memory: float | None = None,
+) -> type[RemoteTokenizer]:
+    """Return the adapter that `spec` names, which this Python runs in a separate process.
+
+    Args:
+        spec: as in `resolve`.
+        trainer: as in `with_trainer`.
+        time_limit: seconds that one call may take.
+        env: environment variables to add.
+        memory: GiB that it may allocate, 0 for no limit; None means the server's default.
+
+    Raises:
+        AdapterError: as in `resolve`.
+    """
+    argv = [sys.executable, "-m", "bpe_conformance.adapters.bridge", spec]
+    argv += ["--memory", f"{memory:g}"] if memory is not None else []
+    return bridge([*argv, *(["--trainer", trainer] if trainer else [])], time_limit=time_limit, env=env)

@@ -13,24 +13,24 @@ import sys
 import threading
 import time
 import traceback
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import count
 from typing import Any
 
 from bpe_conformance.fixtures import answers
-from bpe_conformance.fixtures.signature import takes
 
 from ..errors import ENDINGS
+from ..signature import takes
 from . import wire
 
-METHODS = ("encode", "decode", "encode_batch", "decode_bytes", "encode_iterable", "save")
 GIBIBYTES = 4.0
 """GiB of memory that the adapter may allocate, unless `--memory` says otherwise."""
 
 _PARENT_CHECK = 1.0
 _TRACEBACK_LINES = 40
 _SPARE = 16 << 20  # freed when memory runs out, so that a reply can still be made
-_PLUMBING = (__file__, answers.__file__)
+_PLUMBING = (__file__, answers.__file__, wire.__file__)
 
 
 class Disturbance(Exception):
@@ -108,9 +108,7 @@ class Server:
         try:
             request = wire.parse(line)
             sequence = request.get("seq")
-            operation = getattr(self, f"do_{request.get('op')}", None)
-            if operation is None:
-                raise NotImplementedError(f"unknown operation {request.get('op')!a}")
+            operation = self._operation(request.get("op"))
             result = operation(request) if request["op"] == "start" else _undisturbed(operation, request)
             return wire.dump({"seq": sequence, "result": result})
         except MemoryError as error:
@@ -124,6 +122,14 @@ class Server:
                 return self._out_of_memory(sequence, error)
             return wire.dump({"seq": sequence, "error": _describe(error)})
 
+    def _operation(self, name: Any) -> Callable[[Mapping[str, Any]], Any]:
+        if isinstance(name, str) and name in wire.OPERATIONS:
+            return partial(self._make if name in wire.MAKERS else self._ask, name)
+        operation: Callable[[Mapping[str, Any]], Any] | None = getattr(self, f"do_{name}", None)
+        if operation is None:
+            raise NotImplementedError(f"unknown operation {name!a}")
+        return operation
+
     def _out_of_memory(self, sequence: Any, error: BaseException) -> bytes:
         """Return a reply that takes little memory: it has no traceback, which would require reading source files."""
         limit = f" (the limit is {self._memory:g} GiB)" if self._memory else ""
@@ -136,7 +142,6 @@ class Server:
         return wire.dump({"seq": sequence, "error": described})
 
     def do_start(self, request: Mapping[str, Any]) -> dict[str, Any]:
-        """Answer the handshake."""
         if request["protocol"] != wire.PROTOCOL:
             raise ValueError(f"the request asks for protocol {request['protocol']}; expected {wire.PROTOCOL}")
         if self._adapter is None:
@@ -166,15 +171,17 @@ class Server:
         except BaseException:
             if not isinstance(self._adapter, type):
                 names |= {"encode", "decode"}
-        names |= {name for name in METHODS for owner in (self._adapter, sample) if _has(owner, name)}
-        names |= {name for name in ("train", "from_files") if _has(self._adapter, name)}
-        if not fixed and takes(self._adapter, "pattern"):
-            names.add("pattern")
-        if "train" in names and takes(self._adapter.train, "pattern"):
-            names.add("train_pattern")
         shown = self._adapter if sample is None else sample
-        if takes(getattr(shown, "encode", None), "allowed_special", "disallowed_special"):
-            names.add("allowed_special")
+        for name in (*wire.methods(), "encode_iterable"):
+            if _has(self._adapter, name) or _has(sample, name):
+                names.add(name)
+        names |= {name for name in ("train", "from_files") if _has(self._adapter, name)}
+        for name, operation in wire.OPERATIONS.items():
+            called = getattr(self._adapter if name in wire.MAKERS else shown, name, None)
+            if name == "load" and not fixed:
+                called = self._adapter
+            if operation.further and takes(called, *operation.further):
+                names.add(operation.capability)
         return [*sorted(names), "surrogates"]
 
     def _keep(self, tokenizer: Any) -> dict[str, int]:
@@ -182,30 +189,23 @@ class Server:
         self._models[handle] = tokenizer
         return {"model": handle}
 
-    def do_load(self, request: Mapping[str, Any]) -> dict[str, int]:
-        """Make a tokenizer from a vocabulary and merges, or the one with the fixed vocabulary."""
-        if "vocab" not in request:
-            return self._keep(self._adapter())
-        vocab, merges = wire.read_table(request)
-        return self._keep(self._adapter(vocab, merges, *_special(request), **_pattern(request)))
+    def _make(self, name: str, request: Mapping[str, Any]) -> dict[str, int]:
+        """Make a tokenizer from a vocabulary and merges, from a text, from files, or with the fixed vocabulary."""
+        make = self._adapter if name == "load" else getattr(self._adapter, name)
+        if name == "load" and "vocab" not in request:
+            return self._keep(make())
+        arguments, keywords = wire.read_arguments(name, request)
+        return self._keep(make(*arguments, **keywords))
 
-    def do_train(self, request: Mapping[str, Any]) -> dict[str, int]:
-        """Train a tokenizer."""
-        text = wire.read_text(request["text"])
-        special = [wire.read_text(token) for token in request["special_tokens"]]
-        return self._keep(self._adapter.train(text, request["vocab_size"], special, **_pattern(request)))
-
-    def do_from_files(self, request: Mapping[str, Any]) -> dict[str, int]:
-        """Read a tokenizer from two files."""
-        vocab, merges = str(request["vocab_path"]), str(request["merges_path"])
-        return self._keep(self._adapter.from_files(vocab, merges, *_special(request)))
+    def _ask(self, name: str, request: Mapping[str, Any]) -> Any:
+        arguments, keywords = wire.read_arguments(name, request)
+        answer = self._method(request, name)(*arguments, **keywords)
+        return wire.OPERATIONS[name].result.write(name, answer, *arguments)
 
     def do_unload(self, request: Mapping[str, Any]) -> None:
-        """Forget a tokenizer."""
         del self._models[request["model"]]
 
     def do_table(self, request: Mapping[str, Any]) -> dict[str, Any]:
-        """Return a tokenizer's vocabulary and merges."""
         tokenizer = self._models[request["model"]]
         if _has(tokenizer, "vocab") and _has(tokenizer, "merges"):
             table = tokenizer.vocab, tokenizer.merges
@@ -213,44 +213,18 @@ class Server:
             table = tokenizer
         else:
             raise NotImplementedError("the tokenizer has no attribute vocab or no attribute merges")
-        return wire.write_table(answers.rebuild_vocab(table[0]), answers.rebuild_merges(table[1]))
-
-    def do_encode(self, request: Mapping[str, Any]) -> list[int]:
-        """Encode one text."""
-        text, chosen = wire.read_text(request["text"]), _choice(request)
-        return answers.rebuild_ids("encode", self._method(request, "encode")(text, **chosen))
-
-    def do_encode_batch(self, request: Mapping[str, Any]) -> list[list[int]]:
-        """Encode several texts."""
-        texts = [wire.read_text(text) for text in request["texts"]]
-        return answers.rebuild_rows("encode_batch", self._method(request, "encode_batch")(texts), len(texts))
-
-    def do_decode(self, request: Mapping[str, Any]) -> wire.WireText:
-        """Decode ids into text."""
-        return wire.write_text(answers.rebuild_text("decode", self._method(request, "decode")(request["ids"])))
-
-    def do_decode_bytes(self, request: Mapping[str, Any]) -> str:
-        """Decode ids into bytes."""
-        data = self._method(request, "decode_bytes")(request["ids"])
-        return answers.rebuild_bytes("decode_bytes", data).hex()
-
-    def do_save(self, request: Mapping[str, Any]) -> None:
-        """Write a tokenizer's files."""
-        self._method(request, "save")(str(request["folder"]))
+        return {"vocab": wire.write_vocab(table[0]), "merges": wire.write_merges(table[1])}
 
     def do_stream_open(self, request: Mapping[str, Any]) -> dict[str, int]:
-        """Start an `encode_iterable`."""
         stream = Stream(self._method(request, "encode_iterable"))
         handle = next(self._numbers)
         self._streams[handle] = stream
         return {"stream": handle}
 
     def do_stream_feed(self, request: Mapping[str, Any]) -> dict[str, Any]:
-        """Pass one chunk to an `encode_iterable`."""
         return self._streams[request["stream"]].feed(wire.read_text(request["text"]))
 
     def do_stream_close(self, request: Mapping[str, Any]) -> dict[str, Any]:
-        """End the chunks of an `encode_iterable`."""
         return self._streams.pop(request["stream"]).feed(None)
 
     def _method(self, request: Mapping[str, Any], name: str) -> Any:
@@ -312,28 +286,6 @@ def _version(adapter: Any) -> str:
 
 def _has(owner: Any, name: str) -> bool:
     return owner is not None and hasattr(owner, name)
-
-
-def _choice(request: Mapping[str, Any]) -> dict[str, Collection[str]]:
-    """Return allowed_special and disallowed_special with the types that callers of tiktoken use."""
-    chosen = {name: wire.read_choice(request[name]) for name in _CHOICES if name in request}
-    return {name: tokens if tokens == "all" else _CHOICES[name](tokens) for name, tokens in chosen.items()}
-
-
-_CHOICES: dict[str, Callable[[Collection[str]], Collection[str]]] = {
-    "allowed_special": set,
-    "disallowed_special": tuple,
-}
-
-
-def _special(request: Mapping[str, Any]) -> list[list[str]]:
-    """Return the argument special_tokens, or no argument if the request has null."""
-    special = request.get("special_tokens")
-    return [] if special is None else [[wire.read_text(token) for token in special]]
-
-
-def _pattern(request: Mapping[str, Any]) -> dict[str, str]:
-    return {"pattern": request["pattern"]} if "pattern" in request else {}
 
 
 def _describe(error: BaseException) -> dict[str, str]:

@@ -1,10 +1,15 @@
-"""Reads and writes messages and values of the JSON-lines protocol (PROTOCOL.md), for the client and the server."""
+"""The JSON-lines protocol (PROTOCOL.md) as values: messages, and the operations that client, server and check share.
+
+To add a method, add it to `OPERATIONS` and to protocol.schema.json.
+"""
 
 from __future__ import annotations
 
 import json
 import operator
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from bpe_conformance.fixtures import Merge, answers
@@ -42,6 +47,9 @@ def parse(line: bytes) -> dict[str, Any]:
     return message
 
 
+# A function `read_…` returns the value that `write_…` spelled, or raises MalformedAnswer.
+
+
 def write_text(text: str) -> WireText:
     """Return `text`, or its code points if it contains surrogates, because JSON joins two of them to one character."""
     try:
@@ -52,11 +60,6 @@ def write_text(text: str) -> WireText:
 
 
 def read_text(value: Any) -> str:
-    """Return the text that `write_text` spelled.
-
-    Raises:
-        MalformedAnswer: if the value is not a text.
-    """
     if isinstance(value, str):
         return value
     if isinstance(value, dict) and set(value) == {"code_points"}:
@@ -66,81 +69,214 @@ def read_text(value: Any) -> str:
     raise MalformedAnswer(f"JSON {type(value).__name__} instead of a text")
 
 
-def write_choice(value: Collection[str]) -> str | list[WireText]:
-    """Return a choice of special tokens: "all" or a list of texts."""
-    return "all" if value == "all" else [write_text(text) for text in value]
+def write_texts(texts: Iterable[str]) -> list[WireText]:
+    return [write_text(text) for text in texts]
 
 
-def read_choice(value: Any) -> str | list[str]:
-    """Return the choice of special tokens that `write_choice` spelled.
-
-    Raises:
-        MalformedAnswer: if the value is neither.
-    """
-    if value == "all":
-        return "all"
+def read_texts(value: Any) -> list[str]:
     if not isinstance(value, list):
-        raise MalformedAnswer(f'JSON {type(value).__name__} instead of "all" or a list of texts')
+        raise MalformedAnswer(f"JSON {type(value).__name__} instead of a list of texts")
     return [read_text(text) for text in value]
 
 
-def write_table(vocab: Mapping[int, bytes], merges: Iterable[Merge]) -> dict[str, Any]:
-    """Return a vocabulary and merges with their bytes in lower-case hex."""
-    return {
-        "vocab": [[index, token.hex()] for index, token in vocab.items()],
-        "merges": [[left.hex(), right.hex()] for left, right in merges],
-    }
+def write_choice(value: Collection[str]) -> str | list[WireText]:
+    """Return a choice of special tokens: "all" or a list of texts."""
+    return "all" if value == "all" else write_texts(value)
 
 
-def read_table(value: Any) -> tuple[dict[int, bytes], list[Merge]]:
-    """Return the vocabulary and merges that `write_table` spelled.
-
-    Raises:
-        MalformedAnswer: if the value is anything else, or an id is repeated.
-    """
-    try:
-        vocab = {answers.rebuild_id("vocab", index, "contains"): read_bytes(token) for index, token in value["vocab"]}
-        merges = [(read_bytes(left), read_bytes(right)) for left, right in value["merges"]]
-    except MalformedAnswer:
-        raise
-    except (KeyError, TypeError, ValueError) as error:
-        raise MalformedAnswer(f"expected vocab and merges: {type(error).__name__}: {error}") from None
-    if len(vocab) < len(value["vocab"]):
-        raise MalformedAnswer("vocab has a repeated id")
-    return vocab, merges
+def read_choice(value: Any) -> str | list[str]:
+    if value != "all" and not isinstance(value, list):
+        raise MalformedAnswer(f'JSON {type(value).__name__} instead of "all" or a list of texts')
+    return "all" if value == "all" else read_texts(value)
 
 
 def read_bytes(value: Any) -> bytes:
-    """Return the bytes that `value` spells in hex.
-
-    Raises:
-        MalformedAnswer: if it is not hex.
-    """
     try:
         return bytes.fromhex(value)
     except (TypeError, ValueError):
         raise MalformedAnswer(f"JSON {type(value).__name__} instead of bytes in hex") from None
 
 
-def write_ids(ids: Iterable[int]) -> list[int]:
-    """Return the ids of a request, which may be unknown or negative.
+def write_vocab(vocab: Any) -> list[list[Any]]:
+    return [[index, token.hex()] for index, token in answers.rebuild_vocab(vocab).items()]
 
-    Raises:
-        ValueError: if one is below `SMALLEST_ID` or above `answers.LARGEST_ID`.
-    """
+
+def read_vocab(value: Any) -> dict[int, bytes]:
+    try:
+        vocab = {answers.rebuild_id("vocab", index, "contains"): read_bytes(token) for index, token in value}
+    except MalformedAnswer:
+        raise
+    except (TypeError, ValueError) as error:
+        raise MalformedAnswer(f"expected vocab as pairs of id and hex: {type(error).__name__}: {error}") from None
+    if len(vocab) < len(value):
+        raise MalformedAnswer("vocab has a repeated id")
+    return vocab
+
+
+def write_merges(merges: Any) -> list[list[str]]:
+    return [[left.hex(), right.hex()] for left, right in answers.rebuild_merges(merges)]
+
+
+def read_merges(value: Any) -> list[Merge]:
+    try:
+        return [(read_bytes(left), read_bytes(right)) for left, right in value]
+    except MalformedAnswer:
+        raise
+    except (TypeError, ValueError) as error:
+        raise MalformedAnswer(f"expected merges as pairs of hex: {type(error).__name__}: {error}") from None
+
+
+def read_member(value: Any, name: str) -> Any:
+    """Return a member of the result of a request."""
+    if not isinstance(value, dict) or name not in value:
+        raise MalformedAnswer(f"the reply has no {name}")
+    return value[name]
+
+
+def read_handle(value: Any, name: str) -> int:
+    """Return the number of a model or stream in the result of a request."""
+    handle = value.get(name) if isinstance(value, dict) else None
+    if type(handle) is not int:
+        raise MalformedAnswer(f"the reply has no {name}; expected an integer")
+    return handle
+
+
+def _write_ids(ids: Iterable[int]) -> list[int]:
+    """Return the ids of a request, which may be unknown or negative."""
     listed = [int(operator.index(index)) for index in ids]
     if listed and (min(listed) < SMALLEST_ID or max(listed) > answers.LARGEST_ID):
         raise ValueError(f"an id of the request is outside {SMALLEST_ID} to {answers.LARGEST_ID}")
     return listed
 
 
-def read_handle(value: Any, name: str) -> int:
-    """Return the number of a model or stream in a reply.
+def _same(value: Any) -> Any:
+    return value
 
-    Raises:
-        MalformedAnswer: if it has none.
+
+@dataclass(frozen=True)
+class Argument:
+    """An argument of a method: `write` turns it into a member of the request, and `read` turns that back.
+
+    If it is optional, the caller may pass None, and the server then passes nothing.
     """
-    handle = value.get(name) if isinstance(value, dict) else None
-    if type(handle) is not int:
-        raise MalformedAnswer(f"the reply has no {name}; expected an integer")
-    return handle
+
+    write: Callable[[Any], Any]
+    read: Callable[[Any], Any]
+    optional: bool = False
+
+
+@dataclass(frozen=True)
+class Returned:
+    """The result of a method: a definition in protocol.schema.json, and the same in words.
+
+    `write` turns the method's name, answer and arguments into the result of the reply, and `read` turns that back.
+    """
+
+    shape: str
+    words: str
+    write: Callable[..., Any] = _same
+    read: Callable[[Any], Any] = _same
+
+
+@dataclass(frozen=True)
+class Operation:
+    """A method of a tokenizer, with arguments by position.
+
+    If the program announces `capability`, a call may also have the arguments `further`, by name.
+    """
+
+    arguments: Mapping[str, Argument]
+    result: Returned
+    further: Mapping[str, Argument] = field(default_factory=dict)
+    capability: str = ""
+
+
+TEXT = Argument(write_text, read_text)
+GIVEN_IDS = Argument(_write_ids, _same)
+PATH = Argument(lambda path: str(Path(path).absolute()), str)
+SPECIAL = Argument(
+    lambda tokens: None if tokens is None else write_texts(tokens),
+    lambda value: None if value is None else read_texts(value),
+    optional=True,
+)
+PATTERN = {"pattern": Argument(_same, _same)}
+# Callers of tiktoken pass a set and a tuple.
+CHOICES = {
+    "allowed_special": Argument(write_choice, lambda value: value if value == "all" else set(read_choice(value))),
+    "disallowed_special": Argument(write_choice, lambda value: value if value == "all" else tuple(read_choice(value))),
+}
+MODEL = Returned("modelResult", '{"model": a number that you choose}')
+IDS = Returned(
+    "ids", f"a list of integers from 0 to {answers.LARGEST_ID}", lambda name, ids, *_: answers.rebuild_ids(name, ids)
+)
+ROWS = Returned(
+    "batchResult",
+    "a list with the ids of each text",
+    lambda name, rows, texts: answers.rebuild_rows(name, rows, len(texts)),
+)
+DECODED = Returned("text", "a string", lambda name, text, *_: write_text(answers.rebuild_text(name, text)), read_text)
+BYTES = Returned(
+    "hex",
+    "bytes as lower-case hex, two digits each",
+    lambda name, data, *_: answers.rebuild_bytes(name, data).hex(),
+    read_bytes,
+)
+NOTHING = Returned("nothing", "null", lambda *_: None, lambda _: None)
+
+OPERATIONS = {
+    "load": Operation(
+        {
+            "vocab": Argument(write_vocab, read_vocab),
+            "merges": Argument(write_merges, read_merges),
+            "special_tokens": SPECIAL,
+        },
+        MODEL,
+        PATTERN,
+        "pattern",
+    ),
+    "train": Operation(
+        {"text": TEXT, "vocab_size": Argument(_same, _same), "special_tokens": Argument(write_texts, read_texts)},
+        MODEL,
+        PATTERN,
+        "train_pattern",
+    ),
+    "from_files": Operation({"vocab_path": PATH, "merges_path": PATH, "special_tokens": SPECIAL}, MODEL),
+    "encode": Operation({"text": TEXT}, IDS, CHOICES, "allowed_special"),
+    "encode_batch": Operation({"texts": Argument(write_texts, read_texts)}, ROWS),
+    "decode": Operation({"ids": GIVEN_IDS}, DECODED),
+    "decode_bytes": Operation({"ids": GIVEN_IDS}, BYTES),
+    "save": Operation({"folder": PATH}, NOTHING),
+}
+"""Name of a method, or `load` for the constructor → its operation."""
+MAKERS = ("load", "train", "from_files")
+"""The operations that make a model; the others are methods of one."""
+RESULTS: Mapping[str, Returned] = {
+    **{name: operation.result for name, operation in OPERATIONS.items()},
+    "unload": NOTHING,
+    "table": Returned("tableResult", '{"vocab": [[id, hex], ...], "merges": [[hex, hex], ...]}'),
+    "stream_open": Returned("streamResult", '{"stream": a number that you choose}'),
+    **dict.fromkeys(("stream_feed", "stream_close"), Returned("chunkResult", '{"ids": [...], "ended": true or false}')),
+}
+"""Operation → its result; that of `start` is an object that describes the program."""
+
+
+def write_arguments(name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the members of a request from the arguments of a call."""
+    known = {**OPERATIONS[name].arguments, **OPERATIONS[name].further}
+    return {key: known[key].write(value) for key, value in arguments.items()}
+
+
+def read_arguments(name: str, request: Mapping[str, Any]) -> tuple[list[Any], dict[str, Any]]:
+    """Return the arguments of a request by position and by name, in the types that callers in Python use."""
+    operation = OPERATIONS[name]
+    values: list[Any] = []
+    for key, argument in operation.arguments.items():
+        value = argument.read(request.get(key) if argument.optional else request[key])
+        if value is not None or not argument.optional:
+            values.append(value)
+    return values, {key: further.read(request[key]) for key, further in operation.further.items() if key in request}
+
+
+def methods() -> Sequence[str]:
+    """Return the methods of a tokenizer that are operations."""
+    return [name for name in OPERATIONS if name not in MAKERS]

@@ -9,14 +9,18 @@ from __future__ import annotations
 import importlib
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 from bpe_conformance.fixtures import Merge
 
 from ..errors import AdapterUnavailable
+
+Vocab: TypeAlias = Mapping[int, bytes]
+Merges: TypeAlias = Sequence[Merge]
+Special: TypeAlias = Sequence[str] | None
 
 
 def require(module: str, install: str = "") -> Any:
@@ -50,7 +54,7 @@ def refuse_special_tokens(special_tokens: Sequence[str]) -> None:
         raise NotImplementedError("this package does not support special tokens")
 
 
-class Table(NamedTuple):
+class LearnedTable(NamedTuple):
     """The result of a trainer whose tokenizer is not tested."""
 
     vocab: dict[int, bytes]

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from bpe_conformance.fixtures import PATTERNS
 from bpe_conformance.reference.formats.tiktoken import merges_of_ranks
 
-from . import Table, refuse_special_tokens, require
+from . import LearnedTable, refuse_special_tokens, require
 
 bpeasy = require("bpeasy", "'bpe-conformance[bpeasy]'")
 NO_LIMIT = 1 << 30
@@ -21,9 +21,9 @@ class Trainer:
     conventions = {"tie_break": "smaller-ids"}
 
     @staticmethod
-    def train(text: str, vocab_size: int, special_tokens: Sequence[str], pattern: str | None = None) -> Table:
+    def train(text: str, vocab_size: int, special_tokens: Sequence[str], pattern: str | None = None) -> LearnedTable:
         """Train on `text`, with GPT-2's pattern by default. The trainer does not support special tokens."""
         refuse_special_tokens(special_tokens)
         pat_str = PATTERNS["gpt2"] if pattern is None else pattern
         ranks: dict[bytes, int] = bpeasy.train_bpe(iter([text]), pat_str, NO_LIMIT, vocab_size)
-        return Table({rank: token for token, rank in ranks.items()}, merges_of_ranks(ranks))
+        return LearnedTable({rank: token for token, rank in ranks.items()}, merges_of_ranks(ranks))

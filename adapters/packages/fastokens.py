@@ -7,8 +7,8 @@ from importlib.metadata import version
 from typing import Any
 
 from . import require, temporary_file
-from .ranks import Ranks
 from .ranks import RanksTokenizer as RanksBase
+from .ranks import RankTable
 from .tokenizer_json import JsonTokenizer
 
 fastokens = require("fastokens")
@@ -35,6 +35,6 @@ class Tokenizer(_Encoder, JsonTokenizer):
 class RanksTokenizer(_Encoder, RanksBase):
     """`fastokens.Tokenizer.from_tiktoken`."""
 
-    def load(self, ranks: Ranks, pattern: str) -> Any:
+    def load(self, ranks: RankTable, pattern: str) -> Any:
         with temporary_file("ranks.tiktoken", ranks.file()) as path:
             return fastokens.Tokenizer.from_tiktoken(path, pattern, ranks.special)

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from bpe_conformance.fixtures import PATTERNS
 
-from . import require
+from . import Special, require
 from .unitoken import LARGEST_CONTENT, UnitokenTokenizer
 
 
@@ -17,7 +15,7 @@ class Tokenizer(UnitokenTokenizer):
     version = package.__version__
 
     @classmethod
-    def from_files(cls, vocab_path: str, merges_path: str, special_tokens: Sequence[str] | None = None) -> Tokenizer:
+    def from_files(cls, vocab_path: str, merges_path: str, special_tokens: Special = None) -> Tokenizer:
         """Load `vocab.json` and `merges.txt`."""
         tokenizer = cls.__new__(cls)
         tokenizer._encoder = cls.package.BpeEncoder.load(

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from bpe_conformance.fixtures import spell, unspell
 
-from . import Table, require, temporary_file
+from . import LearnedTable, require, temporary_file
 
 gigabpe = require("gigabpe")
 ALPHABET = sorted(spell(bytes([byte])) for byte in range(256))
@@ -24,7 +24,7 @@ class Trainer:
     }
 
     @staticmethod
-    def train(text: str, vocab_size: int, special_tokens: Sequence[str]) -> Table:
+    def train(text: str, vocab_size: int, special_tokens: Sequence[str]) -> LearnedTable:
         """Train on `text`, written to a file; special tokens in it are text.
 
         By default it gives ids only to the bytes of the text; it takes an alphabet only as special tokens.
@@ -37,4 +37,4 @@ class Trainer:
         vocab = {
             index: token.encode("utf-8") if index < len(special) else unspell(token) for token, index in ids.items()
         }
-        return Table(vocab, [(unspell(left), unspell(right)) for left, right in pairs])
+        return LearnedTable(vocab, [(unspell(left), unspell(right)) for left, right in pairs])

@@ -8,7 +8,7 @@ from typing import Any
 
 from bpe_conformance.fixtures import Merge
 
-from ..shapes.functions import Trained
+from ..shapes.functions import LazilyBuilt
 from . import require
 from .tokenizer_json import JsonTokenizer
 
@@ -21,11 +21,7 @@ class Tokenizer(JsonTokenizer):
     """`gigatoken.Tokenizer`, which supports only the published patterns and always matches special tokens."""
 
     version = version("gigatoken")
-    conventions = {
-        "tie_break": "smaller-ids",
-        "byte_order": "gpt2",
-        "train_special": "text",
-    }
+    conventions = {"tie_break": "smaller-ids", "byte_order": "gpt2", "train_special": "text"}
 
     def load(self, path: str) -> Any:
         return gigatoken.Tokenizer(path)
@@ -41,11 +37,11 @@ class Tokenizer(JsonTokenizer):
         return list(self._tokenizer.merges)
 
     @classmethod
-    def train(cls, text: str, vocab_size: int, special_tokens: Sequence[str]) -> Trained:
+    def train(cls, text: str, vocab_size: int, special_tokens: Sequence[str]) -> LazilyBuilt:
         """Train on `text` with the default rule for ties; special tokens in it are text."""
         special = list(special_tokens)
         vocab, merges = gigatoken.train_bpe(text.encode("utf-8"), vocab_size, special, separator=NO_SEPARATOR)
-        return Trained(vocab, merges, lambda vocab, merges: cls(vocab, merges, special))
+        return LazilyBuilt(vocab, merges, lambda vocab, merges: cls(vocab, merges, special))
 
     def encode(self, text: str) -> list[int]:
         return list(self._tokenizer.encode(text).tolist())

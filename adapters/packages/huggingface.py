@@ -7,9 +7,9 @@ import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
-from bpe_conformance.fixtures import Merge, spell, unspell
+from bpe_conformance.fixtures import spell, unspell
 
-from . import require
+from . import Merges, Special, Vocab, require
 
 tokenizers = require("tokenizers", "'bpe-conformance[huggingface]'")
 decoders, models, pre_tokenizers = tokenizers.decoders, tokenizers.models, tokenizers.pre_tokenizers
@@ -40,11 +40,7 @@ class Tokenizer:
     _ignore_merges = False
 
     def __init__(
-        self,
-        vocab: Mapping[int, bytes],
-        merges: Sequence[Merge],
-        special_tokens: Sequence[str] | None = None,
-        pattern: str | None = None,
+        self, vocab: Vocab, merges: Merges, special_tokens: Special = None, pattern: str | None = None
     ) -> None:
         self.merges = list(merges)
         learned = {*(left + right for left, right in merges), *(bytes([byte]) for byte in range(256))}

@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 from bpe_conformance.fixtures import PATTERNS, Merge
 from bpe_conformance.reference.special_tokens import token_ids
 
-from . import refuse_special_tokens
+from . import Merges, Special, Vocab, refuse_special_tokens
 
 IntPair = tuple[int, int]
 
@@ -36,9 +36,7 @@ class OwnIds:
             merge: it repeats, or no byte or merge produces one of its parts.
     """
 
-    def __init__(
-        self, vocab: Mapping[int, bytes], merges: Sequence[Merge], special_tokens: Sequence[str] | None = None
-    ) -> None:
+    def __init__(self, vocab: Vocab, merges: Merges, special_tokens: Special = None) -> None:
         given = token_ids(vocab, special_tokens or ())
         special = {text: text.encode("utf-8") for text in special_tokens or ()}
         self.vocab = {**vocab, **{given[token]: token for token in special.values()}}
@@ -106,11 +104,7 @@ class OwnIdsTokenizer:
     train_arguments: ClassVar[Mapping[str, Any]] = {}
 
     def __init__(
-        self,
-        vocab: Mapping[int, bytes],
-        merges: Sequence[Merge],
-        special_tokens: Sequence[str] | None = None,
-        pattern: str | None = None,
+        self, vocab: Vocab, merges: Merges, special_tokens: Special = None, pattern: str | None = None
     ) -> None:
         self._table = OwnIds(vocab, merges, special_tokens)
         self.vocab, self.merges = self._table.vocab, list(merges)
@@ -125,11 +119,9 @@ class OwnIdsTokenizer:
         return cls(*trained_table(*cls.learn(text, vocab_size, cls._pattern(pattern))), None, pattern)
 
     def encode(self, text: str) -> list[int]:
-        """Return the ids of `text`."""
         return self._table.outside(self._tokenizer.encode(text, **self.encode_arguments))
 
     def decode(self, ids: Sequence[int]) -> str:
-        """Return the text of `ids`."""
         return self._tokenizer.decode(self._table.inside(ids))
 
     @classmethod

@@ -7,11 +7,13 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any, ClassVar, NamedTuple
 
-from bpe_conformance.fixtures import PATTERNS, Merge
+from bpe_conformance.fixtures import PATTERNS
 from bpe_conformance.reference.special_tokens import token_ids
 
+from . import Merges, Special, Vocab
 
-class Ranks(NamedTuple):
+
+class RankTable(NamedTuple):
     """A vocabulary and merges as ranks.
 
     Attributes:
@@ -30,7 +32,7 @@ class Ranks(NamedTuple):
         return b"".join(b"%s %d\n" % (base64.b64encode(token), rank) for token, rank in rows)
 
 
-def ranks_of(vocab: Mapping[int, bytes], merges: Sequence[Merge], special_tokens: Sequence[str] | None) -> Ranks:
+def ranks_of(vocab: Vocab, merges: Merges, special_tokens: Special) -> RankTable:
     """Return a vocabulary and merges as ranks.
 
     Args:
@@ -53,7 +55,7 @@ def ranks_of(vocab: Mapping[int, bytes], merges: Sequence[Merge], special_tokens
     learned = {*results, *(bytes([byte]) for byte in range(256))}
     only_special = {token.encode("utf-8") for token in special} - learned
     ordinary = {token: index for token, index in ids.items() if token not in only_special}
-    return Ranks(ordinary, special, {**vocab, **{index: token.encode("utf-8") for token, index in special.items()}})
+    return RankTable(ordinary, special, {**vocab, **{index: token.encode("utf-8") for token, index in special.items()}})
 
 
 class RanksTokenizer:
@@ -73,24 +75,17 @@ class RanksTokenizer:
     conventions: ClassVar[Mapping[str, str]] = {"lookup": "bytes"}
 
     def __init__(
-        self,
-        vocab: Mapping[int, bytes],
-        merges: Sequence[Merge],
-        special_tokens: Sequence[str] | None = None,
-        pattern: str | None = None,
+        self, vocab: Vocab, merges: Merges, special_tokens: Special = None, pattern: str | None = None
     ) -> None:
         ranks = ranks_of(vocab, merges, special_tokens)
         self.vocab, self.merges = ranks.vocab, list(merges)
         self._tokenizer = self.load(ranks, PATTERNS["gpt2"] if pattern is None else pattern)
 
-    def load(self, ranks: Ranks, pattern: str) -> Any:
-        """Return the package's tokenizer."""
+    def load(self, ranks: RankTable, pattern: str) -> Any:
         raise NotImplementedError
 
     def encode(self, text: str) -> list[int]:
-        """Return the ids of `text`."""
         return list(self._tokenizer.encode(text))
 
     def decode(self, ids: Sequence[int]) -> str:
-        """Return the text of `ids`."""
         return self._tokenizer.decode(list(ids))

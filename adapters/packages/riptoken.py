@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from . import require
-from .ranks import Ranks, RanksTokenizer
+from .ranks import RanksTokenizer, RankTable
 
 riptoken = require("riptoken")
 
@@ -16,7 +16,7 @@ class Tokenizer(RanksTokenizer):
 
     version = riptoken.__version__
 
-    def load(self, ranks: Ranks, pattern: str) -> Any:
+    def load(self, ranks: RankTable, pattern: str) -> Any:
         self._special = set(ranks.special)
         return riptoken.CoreBPE(ranks.ordinary, ranks.special, pattern)
 

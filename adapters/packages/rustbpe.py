@@ -8,7 +8,7 @@ from importlib.metadata import version
 from bpe_conformance.fixtures import PATTERNS
 from bpe_conformance.reference.formats.tiktoken import merges_of_ranks
 
-from . import Table, refuse_special_tokens, require
+from . import LearnedTable, refuse_special_tokens, require
 
 rustbpe = require("rustbpe", "'bpe-conformance[rustbpe]'")
 
@@ -20,10 +20,10 @@ class Trainer:
     conventions = {"tie_break": "smaller-ids"}
 
     @staticmethod
-    def train(text: str, vocab_size: int, special_tokens: Sequence[str], pattern: str | None = None) -> Table:
+    def train(text: str, vocab_size: int, special_tokens: Sequence[str], pattern: str | None = None) -> LearnedTable:
         """Train on `text`, with GPT-2's pattern by default. The trainer does not support special tokens."""
         refuse_special_tokens(special_tokens)
         trainer = rustbpe.Tokenizer()
         trainer.train_from_iterator(iter([text]), vocab_size, pattern=PATTERNS["gpt2"] if pattern is None else pattern)
         ranks = {bytes(token): rank for token, rank in trainer.get_mergeable_ranks()}
-        return Table({rank: token for token, rank in ranks.items()}, merges_of_ranks(ranks))
+        return LearnedTable({rank: token for token, rank in ranks.items()}, merges_of_ranks(ranks))

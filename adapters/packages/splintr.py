@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from . import require
-from .ranks import Ranks, RanksTokenizer
+from .ranks import RanksTokenizer, RankTable
 from .tokenizer_json import JsonTokenizer as JsonBase
 
 splintr = require("splintr", "splintr-rs")
@@ -34,7 +34,7 @@ class _Decoder(_Encoder):
 class Tokenizer(_Decoder, RanksTokenizer):
     """`splintr.Tokenizer.from_bytes`."""
 
-    def load(self, ranks: Ranks, pattern: str) -> Any:
+    def load(self, ranks: RankTable, pattern: str) -> Any:
         return splintr.Tokenizer.from_bytes(ranks.file(), pattern, ranks.special)
 
 

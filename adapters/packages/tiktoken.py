@@ -9,7 +9,7 @@ from bpe_conformance.fixtures import END_OF_TEXT, PATTERNS, gpt2
 from bpe_conformance.reference.formats.tiktoken import merges_of_ranks
 
 from . import refuse_special_tokens, require
-from .ranks import Ranks, RanksTokenizer
+from .ranks import RanksTokenizer, RankTable
 
 tiktoken = require("tiktoken", "'bpe-conformance[tiktoken]'")
 _educational = require("tiktoken._educational", "'bpe-conformance[tiktoken]'")
@@ -20,7 +20,7 @@ class Tokenizer(RanksTokenizer):
 
     version = tiktoken.__version__
 
-    def load(self, ranks: Ranks, pattern: str) -> Any:
+    def load(self, ranks: RankTable, pattern: str) -> Any:
         if "" in ranks.special:
             raise ValueError("a special token is empty: tiktoken would never return from encode")
         return tiktoken.Encoding(

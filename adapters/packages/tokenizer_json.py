@@ -4,22 +4,20 @@ from __future__ import annotations
 
 import json
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from itertools import count
 from pathlib import Path
 from typing import Any, ClassVar
 
-from bpe_conformance.fixtures import Merge, Model, spell, unspell
+from bpe_conformance.fixtures import Model, spell, unspell
 from bpe_conformance.reference.formats import huggingface
 from bpe_conformance.reference.special_tokens import token_ids
 
+from . import Merges, Special, Vocab
+
 
 def write_tokenizer_json(
-    folder: str,
-    vocab: Mapping[int, bytes],
-    merges: Sequence[Merge],
-    special_tokens: Sequence[str] | None,
-    pattern: str | None,
+    folder: str, vocab: Vocab, merges: Merges, special_tokens: Special, pattern: str | None
 ) -> str:
     """Write a `tokenizer.json` into `folder` and return its path. Bytes missing from the vocabulary are not added.
 
@@ -81,20 +79,14 @@ class JsonTokenizer:
     version: ClassVar[str]
 
     def __init__(
-        self,
-        vocab: Mapping[int, bytes],
-        merges: Sequence[Merge],
-        special_tokens: Sequence[str] | None = None,
-        pattern: str | None = None,
+        self, vocab: Vocab, merges: Merges, special_tokens: Special = None, pattern: str | None = None
     ) -> None:
         self._has_own_pattern = pattern is not None
         with tempfile.TemporaryDirectory(prefix="bpe-conformance-") as folder:
             self._tokenizer = self.load(write_tokenizer_json(folder, vocab, merges, special_tokens, pattern))
 
     def load(self, path: str) -> Any:
-        """Return the package's tokenizer."""
         raise NotImplementedError
 
     def decode(self, ids: Sequence[int]) -> str:
-        """Return the text of `ids`."""
         return self._tokenizer.decode(list(ids))

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import json
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from bpe_conformance.fixtures import Merge
-
-from . import require
+from . import Merges, Special, Vocab, require
 from .tokenizer_json import write_tokenizer_json
 
 transformers = require("transformers", "'transformers<5'")
@@ -31,9 +29,7 @@ class Tokenizer:
 
     version = transformers.__version__
 
-    def __init__(
-        self, vocab: Mapping[int, bytes], merges: Sequence[Merge], special_tokens: Sequence[str] | None = None
-    ) -> None:
+    def __init__(self, vocab: Vocab, merges: Merges, special_tokens: Special = None) -> None:
         given = {token.encode("utf-8") for token in special_tokens or ()} & set(vocab.values())
         present = [token for token in special_tokens or () if token.encode("utf-8") in given]
         with tempfile.TemporaryDirectory(prefix="bpe-conformance-") as folder:
@@ -46,7 +42,7 @@ class Tokenizer:
             self._tokenizer = _load(vocab_path, merges_path, special_tokens)
 
     @classmethod
-    def from_files(cls, vocab_path: str, merges_path: str, special_tokens: Sequence[str] | None = None) -> Tokenizer:
+    def from_files(cls, vocab_path: str, merges_path: str, special_tokens: Special = None) -> Tokenizer:
         """Load GPT-2's two files."""
         loaded = cls.__new__(cls)
         loaded._tokenizer = _load(Path(vocab_path), Path(merges_path), special_tokens)

@@ -7,9 +7,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
-from bpe_conformance.fixtures import PATTERNS, Merge, unspell
+from bpe_conformance.fixtures import PATTERNS, unspell
 
-from ..shapes.functions import Trained
+from ..shapes.functions import LazilyBuilt
+from . import Merges, Special, Vocab
 
 
 class UnitokenTokenizer:
@@ -28,11 +29,7 @@ class UnitokenTokenizer:
     tie_break: ClassVar[str | None] = None
 
     def __init__(
-        self,
-        vocab: Mapping[int, bytes],
-        merges: Sequence[Merge],
-        special_tokens: Sequence[str] | None = None,
-        pattern: str | None = None,
+        self, vocab: Vocab, merges: Merges, special_tokens: Special = None, pattern: str | None = None
     ) -> None:
         self.vocab, self.merges = dict(vocab), list(merges)
         self._encoder: Any = self.package.BpeEncoder(
@@ -43,7 +40,9 @@ class UnitokenTokenizer:
         )
 
     @classmethod
-    def train(cls, text: str, vocab_size: int, special_tokens: Sequence[str], pattern: str | None = None) -> Trained:
+    def train(
+        cls, text: str, vocab_size: int, special_tokens: Sequence[str], pattern: str | None = None
+    ) -> LazilyBuilt:
         """Train on `text`. The package only writes merges to a file."""
         special = list(special_tokens)
         pat_str = PATTERNS["gpt2"] if pattern is None else pattern
@@ -59,14 +58,12 @@ class UnitokenTokenizer:
             pairs = [line.split(" ")[:2] for line in path.read_text("utf-8").split("\n")[:-1]]
         vocab = {index: bytes(token) for token, index in model.vocab.items()}
         merges = [(unspell(left), unspell(right)) for left, right in pairs]
-        return Trained(vocab, merges, lambda vocab, merges: cls(vocab, merges, special, pattern))
+        return LazilyBuilt(vocab, merges, lambda vocab, merges: cls(vocab, merges, special, pattern))
 
     def encode(self, text: str) -> list[int]:
-        """Return the ids of `text`."""
         return list(self._encoder.encode(text))
 
     def decode(self, ids: Sequence[int]) -> str:
-        """Return the text of `ids`."""
         return str(self._encoder.decode(list(ids)))
 
 

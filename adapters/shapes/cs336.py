@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..errors import AdapterError
-from ..importing import load_module
-from .functions import Trained, is_written, train_by_file
+from ..loading import load_module
+from .functions import LazilyBuilt, is_written, train_by_file
 
 
 def cs336(module_name: str) -> object:
@@ -44,7 +44,7 @@ def cs336(module_name: str) -> object:
             raise NotImplementedError(f"{module_name} has no get_tokenizer")
         return get_tokenizer(vocab, merges, special_tokens)
 
-    def train(text: str, vocab_size: int, special_tokens: Sequence[str]) -> Trained:
+    def train(text: str, vocab_size: int, special_tokens: Sequence[str]) -> LazilyBuilt:
         return train_by_file(run_train_bpe, make, text, vocab_size, special_tokens)
 
     adapter: Any = make

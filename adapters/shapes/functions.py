@@ -11,13 +11,13 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import AdapterError
-from ..importing import load
+from ..loading import load
 
 TrainingFunction = Callable[[Path, int, list[str]], object]
 _CARRIED = ("conventions", "pattern", "model", "from_files")
 
 
-class Trained:
+class LazilyBuilt:
     """The result of a training function. The tokenizer is built when another attribute is first read.
 
     So the suite can test a trainer even if the encoder rejects its result.
@@ -93,12 +93,8 @@ def _call(function: TrainingFunction, text: str, vocab_size: int, special_tokens
 
 
 def train_by_file(
-    function: TrainingFunction,
-    make: Callable[..., object],
-    text: str,
-    vocab_size: int,
-    special_tokens: Sequence[str],
-) -> Trained:
+    function: TrainingFunction, make: Callable[..., object], text: str, vocab_size: int, special_tokens: Sequence[str]
+) -> LazilyBuilt:
     """Train on a temporary file that contains `text`.
 
     Raises:
@@ -110,7 +106,7 @@ def train_by_file(
         name = getattr(function, "__name__", "the training function")
         raise TypeError(f"{name} returned {error}; expected a pair (vocab, merges)") from None
     special = list(special_tokens)
-    return Trained(vocab, merges, lambda vocab, merges: make(vocab, merges, special))
+    return LazilyBuilt(vocab, merges, lambda vocab, merges: make(vocab, merges, special))
 
 
 def with_trainer(target: object, spec: str) -> object:
@@ -130,7 +126,7 @@ def with_trainer(target: object, spec: str) -> object:
     conventions = {**getattr(target, "conventions", {}), **getattr(function, "conventions", {})}
     adapter = _like(target)
 
-    def train(text: str, vocab_size: int, special_tokens: Sequence[str]) -> Trained:
+    def train(text: str, vocab_size: int, special_tokens: Sequence[str]) -> LazilyBuilt:
         return train_by_file(function, adapter, text, vocab_size, special_tokens)
 
     adapter.train = staticmethod(train) if inspect.isclass(adapter) else train

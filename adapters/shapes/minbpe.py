@@ -6,11 +6,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from bpe_conformance.fixtures import PATTERNS, Merge
-from bpe_conformance.fixtures.signature import takes
 
 from ..errors import AdapterError, one_line
-from ..importing import load
+from ..loading import load
 from ..packages.own_ids import OwnIds
+from ..signature import takes
 
 
 class MinbpeTokenizer:
@@ -43,13 +43,11 @@ class MinbpeTokenizer:
         return {index: bytes(token) for index, token in entries.items()}
 
     def encode(self, text: str) -> list[int]:
-        """Return the ids of `text`."""
         named = {"allowed_special": "all"} if takes(self._inner.encode, "allowed_special") else {}
         ids: Iterable[int] = self._inner.encode(text, **named)
         return list(ids) if self._table is None else self._table.outside(ids)
 
     def decode(self, ids: Sequence[int]) -> str:
-        """Return the text of `ids`."""
         text: str = self._inner.decode(list(ids) if self._table is None else self._table.inside(ids))
         return text
 

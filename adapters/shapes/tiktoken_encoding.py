@@ -7,10 +7,9 @@ import sys
 from collections.abc import Collection, Sequence
 from typing import Any
 
-from bpe_conformance.fixtures.signature import takes
-
 from ..errors import AdapterError, one_line
-from ..importing import find
+from ..loading import find
+from ..signature import takes
 
 MODELS = {"gpt2": "gpt2", "r50k_base": "gpt2", "cl100k_base": "cl100k", "o200k_base": "o200k"}
 """Name of an encoding → name of its model."""
@@ -47,7 +46,6 @@ class EncodingTokenizer:
         return [list(ids) for ids in self._method("encode_batch")(list(texts), allowed_special="all")]
 
     def decode(self, ids: Sequence[int]) -> str:
-        """Return the text of `ids`."""
         text: str = self._encoding.decode(list(ids))
         return text
 

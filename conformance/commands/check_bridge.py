@@ -12,7 +12,6 @@ from ..command_line import print_lines
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments."""
     parser.add_argument("adapter", metavar="cmd:PROGRAM", help='as for --adapter of the suite: "cmd:node tok.js"')
     parser.add_argument("--time-limit", metavar="SECONDS", type=float, default=10.0, help="for one reply; default 10")
 

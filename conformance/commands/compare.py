@@ -22,8 +22,7 @@ from ..packs import tables
 from ..packs.patterns import OWN
 from ..session import corpus
 from ..terminal import show
-from .bars import bars
-from .train import size
+from .common import bars, size
 
 TIME_LIMIT = 60.0
 LONG_ENOUGH = 5_000_000
@@ -31,28 +30,17 @@ LONG_ENOUGH = 5_000_000
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments."""
     parser.add_argument("adapters", nargs=2, metavar="ADAPTER", help="as for --adapter of the suite")
     parser.add_argument("--corpus", required=True, metavar="PATH", help="a text file, a directory, or stdlib")
     parser.add_argument(
-        "--table",
-        metavar="TABLE",
-        help="the model for both, as for encode; default: their fixed model, or gpt2",
+        "--table", metavar="TABLE", help="the model for both, as for encode; default: their fixed model, or gpt2"
     )
     tables.options(parser)
 
 
 @dataclass
 class Side:
-    """One of the two tokenizers.
-
-    Attributes:
-        implementation: the implementation.
-        model: what it is built from.
-        tokens: how many tokens it has returned.
-        seconds: how much time it has spent encoding.
-        proxy: the tokenizer, once it is built.
-    """
+    """One of the two tokenizers: what it is built from, and how many tokens it has returned in how much time."""
 
     implementation: Implementation
     model: Model
@@ -77,14 +65,7 @@ class Side:
 
 @dataclass
 class Comparison:
-    """The result of a comparison.
-
-    Attributes:
-        read: the number of bytes read.
-        blocks: the number of blocks that both have encoded.
-        different: the number of these blocks whose ids differ.
-        first: the first difference, as lines.
-    """
+    """The numbers of bytes read, of blocks encoded and of those that differ, and the first difference as lines."""
 
     read: int = 0
     blocks: int = 0

@@ -11,6 +11,7 @@ from typing import IO, Any
 import numpy as np
 import numpy.typing as npt
 
+from bpe_conformance.fixtures.strict_json import parse_json
 from bpe_conformance.reference import Tokenizer
 from bpe_conformance.reference.chunks import is_url
 
@@ -18,8 +19,8 @@ from ..command_error import CommandError
 from ..command_line import print_error
 from ..packs import tables
 from ..terminal.show import counted
-from . import streams
-from .bars import bars
+from . import common
+from .common import bars
 
 NUMBERS: dict[str, npt.DTypeLike] = {"uint16": "<u2", "uint32": "<u4"}
 BITS = {"uint16": 16, "uint32": 32}
@@ -30,7 +31,6 @@ LONGEST = 20
 
 
 def encode_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of `encode`."""
     _table_arguments(parser)
     parser.add_argument(
         "files",
@@ -52,9 +52,8 @@ def encode_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def decode_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of `decode`."""
     _table_arguments(parser)
-    parser.add_argument("file", nargs="?", default=streams.STANDARD, metavar="FILE", help="ids; default standard input")
+    parser.add_argument("file", nargs="?", default=common.STANDARD, metavar="FILE", help="ids; default standard input")
     _output_arguments(parser, "FILE")
 
 
@@ -74,7 +73,7 @@ def _tokenizer(options: argparse.Namespace) -> Tokenizer:
 
 def _output_arguments(parser: argparse.ArgumentParser, target: str) -> None:
     parser.add_argument(
-        "-o", dest="target", default=streams.STANDARD, metavar=target, help="the output; default standard output"
+        "-o", dest="target", default=common.STANDARD, metavar=target, help="the output; default standard output"
     )
     parser.add_argument(
         "--as",
@@ -86,7 +85,6 @@ def _output_arguments(parser: argparse.ArgumentParser, target: str) -> None:
 
 
 def encode_run(options: argparse.Namespace) -> int:
-    """Run `encode`."""
     if options.workers < 1:
         raise CommandError(f"--workers {options.workers}: must be at least 1")
     one = _tokenizer(options)
@@ -94,15 +92,15 @@ def encode_run(options: argparse.Namespace) -> int:
         raise CommandError(f"--as {options.form}: the id {max(one.vocab)} does not fit; use uint32")
     if len(options.files) > 1 or options.shard_size is not None or any(map(is_url, options.files)):
         return _encode_files(one, options)
-    options.file, options.form = (*options.files, streams.STANDARD)[0], options.form or "text"
-    streams.check_other([options.file], options.target)
-    with streams.opened(options.file) as source:
-        to_file = options.target != streams.STANDARD and not streams.is_special(options.target)
-        if options.form in NUMBERS and to_file and streams.is_regular(options.file):
+    options.file, options.form = (*options.files, common.STANDARD)[0], options.form or "text"
+    common.check_other([options.file], options.target)
+    with common.opened(options.file) as source:
+        to_file = options.target != common.STANDARD and not common.is_special(options.target)
+        if options.form in NUMBERS and to_file and common.is_regular(options.file):
             _encode_file(one, options)
             return 0
-        with streams.written(options.target, options.form in NUMBERS) as target:
-            decoded = streams.decoded(streams.chunks(source, options.file), options.file, options.errors)
+        with common.written(options.target, options.form in NUMBERS) as target:
+            decoded = common.decoded(common.chunks(source, options.file), options.file, options.errors)
             for part in _encoded(one, decoded, options):
                 target.write(part)
                 target.flush()
@@ -110,11 +108,11 @@ def encode_run(options: argparse.Namespace) -> int:
 
 
 def _encode_files(tokenizer: Tokenizer, options: argparse.Namespace) -> int:
-    if options.target == streams.STANDARD:
+    if options.target == common.STANDARD:
         raise CommandError("several files, URLs and --shard-size need an output directory; add -o DIR")
     if options.form and options.form not in NUMBERS:
         raise CommandError(f"--as {options.form}: arrays in a directory are uint16 or uint32")
-    if streams.STANDARD in options.files:
+    if common.STANDARD in options.files:
         raise CommandError("standard input cannot be one of several inputs; name only files")
     try:
         with bars("B") as progress:
@@ -138,8 +136,8 @@ def _encode_files(tokenizer: Tokenizer, options: argparse.Namespace) -> int:
 
 def _encode_file(tokenizer: Tokenizer, options: argparse.Namespace) -> None:
     if options.errors == "strict":
-        streams.check_utf8(options.file)
-    streams.check_target(options.target)
+        common.check_utf8(options.file)
+    common.check_target(options.target)
     try:
         with bars("B") as progress:
             tokenizer.encode_file(
@@ -173,11 +171,10 @@ def _encoded(tokenizer: Tokenizer, decoded: Iterator[str], options: argparse.Nam
 
 
 def decode_run(options: argparse.Namespace) -> int:
-    """Run `decode`."""
     options.form = options.form or "text"
     one = _tokenizer(options)
-    streams.check_other([options.file], options.target)
-    with streams.opened(options.file) as source, streams.written(options.target, binary=False) as target:
+    common.check_other([options.file], options.target)
+    with common.opened(options.file) as source, common.written(options.target, binary=False) as target:
         for part in _decoded(one, source, options):
             target.write(part)
             target.flush()
@@ -185,9 +182,9 @@ def decode_run(options: argparse.Namespace) -> int:
 
 
 def _decoded(tokenizer: Tokenizer, source: IO[bytes], options: argparse.Namespace) -> Iterator[bytes]:
-    data = streams.chunks(source, options.file)
+    data = common.chunks(source, options.file)
     if options.form == "jsonl":
-        for number, line in enumerate(_lines(streams.decoded(data, options.file, "strict")), start=1):
+        for number, line in enumerate(_lines(common.decoded(data, options.file, "strict")), start=1):
             value = _json(line, number, options.file)
             if not isinstance(value, list) or not all(type(index) is int for index in value):
                 raise _malformed(options.file, number, f"{line[:40]!a} is not a JSON array of ids")
@@ -203,7 +200,7 @@ def _decoded(tokenizer: Tokenizer, source: IO[bytes], options: argparse.Namespac
             yield tokenizer.decode_bytes(ids)
         except ValueError:
             index = next(index for index, id_ in enumerate(ids) if id_ not in tokenizer.vocab)
-            where = f"{streams.shown(options.file)}: the id {ids[index]} at index {known + index}"
+            where = f"{common.shown(options.file)}: the id {ids[index]} at index {known + index}"
             raise CommandError(f"{where} is not in the vocabulary") from None
         known += len(ids)
 
@@ -217,7 +214,7 @@ def _numbers(data: Iterable[bytes], options: argparse.Namespace) -> Iterator[lis
         yield np.frombuffer(held[:whole], kind).tolist()
         held = held[whole:]
     if held:
-        where = streams.shown(options.file)
+        where = common.shown(options.file)
         raise CommandError(f"{where}: its size is not a multiple of {kind.itemsize}; is it {options.form}?")
 
 
@@ -233,7 +230,8 @@ def _written(data: Iterable[bytes], name: str) -> Iterator[list[int]]:
         for word in words:
             if not word.isdigit() or word[LONGEST:]:
                 shown = word[:40].decode("utf-8", "replace")
-                raise CommandError(f"{streams.shown(name)}: {shown!a} at index {known} is not an id")
+                fix = "; if each line is a JSON array of ids, add --as jsonl" if word.startswith(b"[") else ""
+                raise CommandError(f"{common.shown(name)}: {shown!a} at index {known} is not an id{fix}")
             known += 1
         yield list(map(int, words))
 
@@ -253,10 +251,10 @@ def _lines(decoded: Iterable[str]) -> Iterator[str]:
 
 def _json(line: str, number: int, name: str) -> Any:
     try:
-        return json.loads(line)
-    except (ValueError, RecursionError) as error:
-        raise _malformed(name, number, f"not JSON: {getattr(error, 'msg', 'nested too deeply')}") from None
+        return parse_json(line, common.shown(name), number)
+    except ValueError as error:
+        raise CommandError(str(error)) from None
 
 
 def _malformed(name: str, number: int, what: str) -> CommandError:
-    return CommandError(f"{streams.shown(name)}:{number}: {what}")
+    return CommandError(f"{common.shown(name)}:{number}: {what}")

@@ -18,8 +18,8 @@ from bpe_conformance.reference.special_tokens import SpecialTokens
 
 from ..command_error import CommandError
 from ..terminal.show import token
-from . import streams
-from .bars import bars
+from . import common
+from .common import bars, size
 
 FORMATS = ("huggingface", "gpt2", "tiktoken")
 TABLES = ("tokenizer.json", "vocab.json", "merges.txt", "ranks.tiktoken")
@@ -36,7 +36,6 @@ SAMPLE = 10_000_000
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments."""
     parser.add_argument("files", nargs="+", metavar="FILE", help="a text in UTF-8, one document; - for standard input")
     parser.add_argument(
         "--vocab-size", type=int, required=True, metavar="N", help="entries: bytes, special tokens and merges"
@@ -151,18 +150,18 @@ def _rehearse(options: argparse.Namespace, formats: Iterable[str]) -> None:
         raise CommandError(f"{options.folder}: is not a directory")
     files = _rendered(Model(dict(enumerate(tokens)), (), special, _encoding_pattern(options)), formats)
     for name in files:
-        streams.check_other(options.files, options.folder / name)
+        common.check_other(options.files, options.folder / name)
     for name in (table for table in TABLES if table not in files and (options.folder / table).exists()):
         raise CommandError(f"{options.folder / name}: belongs to an earlier tokenizer; delete it, or add its --format")
     check_folder(options.folder)
 
 
 def _source(name: str, errors: str) -> str | Path:
-    with streams.opened(name) as stream:
-        if not streams.is_regular(name):  # a pipe can be read only once
-            return "".join(streams.decoded(streams.chunks(stream, name), name, errors))
+    with common.opened(name) as stream:
+        if not common.is_regular(name):  # a pipe can be read only once
+            return "".join(common.decoded(common.chunks(stream, name), name, errors))
     if errors == "strict":
-        streams.check_utf8(name)
+        common.check_utf8(name)
     return Path(name)
 
 
@@ -221,14 +220,3 @@ def _memory() -> Iterator[str]:
         resource.getrusage(who).ru_maxrss * unit for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
     )
     yield f"memory        {size(own)} at most" + (f", the largest worker {size(of_worker)}" if of_worker else "")
-
-
-def size(count: int) -> str:
-    """Return a number of bytes for people.
-
-    >>> size(999), size(12_345_678)
-    ('999 bytes', '12.3 MB')
-    """
-    if count < 1000:
-        return f"{count} bytes"
-    return f"{count / 1e3:.1f} kB" if count < 1_000_000 else f"{count / 1e6:.1f} MB"

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
+from bpe_conformance.adapters.signature import takes, takes_others
 from bpe_conformance.fixtures import PATTERNS, Model, gpt2_files, read_model
-from bpe_conformance.fixtures.signature import takes, takes_others
 
 from .calls import CallFailed, Malformed, Raised, TimedOut
 from .declarations import LoadError

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from bpe_conformance.adapters import AdapterError, resolve
-from bpe_conformance.adapters.bridge.remote import bridge, isolated
+from bpe_conformance.adapters.bridge.client import bridge, isolated
 from bpe_conformance.adapters.loading import program_arguments
 from bpe_conformance.adapters.shapes.functions import with_trainer
 

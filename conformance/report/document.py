@@ -47,11 +47,7 @@ def build(result: RunResult) -> Document:
     return {
         "format": FORMAT,
         "created": datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ"),
-        "suite": {
-            "version": __version__,
-            "spec": spec_fingerprint(result.spec),
-            "hypothesis": version("hypothesis"),
-        },
+        "suite": {"version": __version__, "spec": spec_fingerprint(result.spec), "hypothesis": version("hypothesis")},
         "platform": {"python": platform.python_version(), "system": f"{platform.system()} {platform.machine()}"},
         "adapter": _visible(
             {**asdict(tested), "capabilities": sorted(tested.capabilities), "notes": sorted(tested.notes)}

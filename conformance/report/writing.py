@@ -2,16 +2,34 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 
 from bpe_conformance.fixtures.saving import write_text
 
-from . import badge, document, markdown, page
+from . import document, markdown, page
 from .document import Document, ReportError
 
 ALL = ("report.json", "report.md", "badge.json", "index.html")
 """The files that a report in a directory consists of."""
+LABEL = "byte-level BPE"
+"""The left half of the badge."""
+
+
+def badge(report: Document) -> str:
+    """Return a badge in the JSON that badge services read: the classes that pass, after those that do not.
+
+    Source: shields.io, "Endpoint Badge": schemaVersion, label, message, color.
+    """
+    verdicts, run = report["verdicts"], report["run"]
+    passed = [verdict["class"] for verdict in verdicts if verdict["verdict"] == "pass"]
+    failed = [verdict["class"] for verdict in verdicts if verdict["verdict"] != "pass"]
+    parts = [f"{', '.join(names)} {word}" for word, names in (("fail", failed), ("pass", passed)) if names]
+    is_partial = run["selected"] or run["part"] or not run["complete"] or run["missing"]
+    message = "; ".join([*parts, *(["in part"] if is_partial else [])]) or "nothing was tested"
+    color = "lightgrey" if not verdicts else "red" if failed else "yellow" if is_partial else "brightgreen"
+    return json.dumps({"schemaVersion": 1, "label": LABEL, "message": message, "color": color}, indent=1) + "\n"
 
 
 def form(path: Path) -> Callable[[Document], str]:
@@ -21,7 +39,7 @@ def form(path: Path) -> Callable[[Document], str]:
         ReportError: if the name has no known ending.
     """
     if path.name.endswith("badge.json"):
-        return badge.text
+        return badge
     forms = {".json": document.text, ".md": markdown.text, ".html": lambda report: page.text([report])}
     if path.suffix not in forms:
         raise ReportError(

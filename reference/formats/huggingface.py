@@ -71,7 +71,8 @@ def _mapping(value: Any, where: str) -> dict[str, Any]:
 def _refuse(settings: Mapping[str, Any], where: str, names: tuple[str, ...]) -> None:
     for name in names:
         if settings.get(name) not in _UNSET:
-            raise ValueError(f"{where}: {name} is set; plain byte-level BPE has none")
+            fix = "unset it in a copy of the file, for texts that it does not change"
+            raise ValueError(f"{where}: {name} is set; plain byte-level BPE has none: {fix}")
 
 
 def _list(value: Any, where: str) -> list[Any]:
@@ -132,7 +133,8 @@ def _pattern(value: Any, where: str) -> str:
             {"type": "ByteLevel", "add_prefix_space": False, "use_regex": False},
         ]:
             return _NAMES.get(text, text)
-    raise ValueError(f"{where}: expected ByteLevel, or an isolating Split and ByteLevel, without add_prefix_space")
+    expected = "expected ByteLevel, or an isolating Split and ByteLevel, without add_prefix_space"
+    raise ValueError(f"{where}: {expected}; write its split as one expression in a copy of the file")
 
 
 def write(path: AnyPath, model: Model) -> None:

@@ -14,7 +14,7 @@ import pytest
 from helpers.bridge_adapters import MERGES, RAW, VOCAB
 
 from bpe_conformance.adapters import CrashError, HangError, MalformedAnswer, ProtocolError, RemoteError
-from bpe_conformance.adapters.bridge.remote import bridge, isolated
+from bpe_conformance.adapters.bridge.client import bridge, isolated
 from bpe_conformance.reference.textbook import Tokenizer
 
 
@@ -173,13 +173,15 @@ def test_close_and_the_end_of_the_interpreter_leave_no_process(tmp_path, naughty
     naughty.close()
     assert gone(pid)
     code = (
-        "from bpe_conformance.adapters.bridge.remote import isolated\n"
+        "from bpe_conformance.adapters.bridge.client import isolated\n"
         "a = isolated('naughty:Tokenizer')\n"
         "t = a({i: bytes([i]) for i in range(256)}, [])\n"
         "print(a.client.pid, t.encode('child')[0])\n"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=tmp_path)
-    assert all(gone(int(pid)) for pid in done.stdout.split())
+    pids = [int(pid) for pid in done.stdout.split()]
+    assert len(pids) == 2
+    assert all(map(gone, pids))
     assert done.stderr == ""
 
 

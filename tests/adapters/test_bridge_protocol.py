@@ -5,13 +5,16 @@ from __future__ import annotations
 import gc
 import json
 import re
+import sys
 import time
 
 import jsonschema
 import pytest
-from helpers.bridge_adapters import ADAPTERS, MERGES, VOCAB
+from helpers.bridge_adapters import ADAPTERS, MERGES, RAW, VOCAB
 
-from bpe_conformance.adapters import CrashError, ProtocolError, RemoteError
+from bpe_conformance.adapters import AdapterError, CrashError, MalformedAnswer, ProtocolError, RemoteError
+from bpe_conformance.adapters.bridge import wire
+from bpe_conformance.adapters.bridge.client import bridge
 from bpe_conformance.fixtures import answers
 from bpe_conformance.implementation.calls import Malformed
 from bpe_conformance.implementation.proxy import TokenizerProxy
@@ -121,3 +124,60 @@ def test_a_surplus_reply_fails_the_next_call(raw):
     with pytest.raises(ProtocolError, match="is not a reply to a request"):
         tokenizer.encode("a")
     assert tokenizer.encode("a") == [5]
+
+
+@pytest.mark.parametrize("protocol", [0, 2, "1", None])
+def test_a_program_of_another_protocol_is_refused(tmp_path, protocol):
+    program = tmp_path / "other.py"
+    program.write_text(RAW.replace('"protocol": 1', f'"protocol": {protocol!r}'), encoding="utf-8")
+    with pytest.raises(AdapterError, match="the reply does not announce protocol 1"):
+        bridge([sys.executable, str(program)])
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        {"code_points": [-1]},
+        {"code_points": [0x110000]},
+        {"code_points": [True]},
+        {"code_points": [97.0]},
+        {"code_points": "a"},
+        {"code_points": [97], "more": 1},
+        {},
+        ["a"],
+        None,
+    ],
+)
+def test_malformed_text_is_refused(text):
+    for read, value in ((wire.read_text, text), (wire.read_texts, [text])):
+        with pytest.raises(MalformedAnswer, match="instead of a text"):
+            read(value)
+
+
+@pytest.mark.parametrize(
+    ("read", "value", "message"),
+    [
+        (wire.read_vocab, [[97, "61"], [97, "62"]], "vocab has a repeated id"),
+        (wire.read_vocab, [[97, "6x"]], "instead of bytes in hex"),
+        (wire.read_vocab, [[97]], "expected vocab as pairs"),
+        (wire.read_vocab, [[True, "61"]], "vocab contains an id of type bool"),
+        (wire.read_vocab, None, "expected vocab as pairs"),
+        (wire.read_merges, [["61"]], "expected merges as pairs"),
+        (wire.read_merges, [["61", 98]], "instead of bytes in hex"),
+        (wire.read_texts, "ab", "instead of a list of texts"),
+    ],
+)
+def test_malformed_table_is_refused(read, value, message):
+    with pytest.raises(MalformedAnswer, match=message):
+        read(value)
+
+
+def test_a_table_with_a_repeated_id_fails_the_call(tmp_path):
+    table = '{"vocab": [[97, "61"], [97, "62"]], "merges": []}'
+    program = tmp_path / "repeats.py"
+    extra = f"    elif op == 'table': reply(seq, result={table})\n"
+    program.write_text(RAW.replace('    elif text == "seq":', f'{extra}    elif text == "seq":'), encoding="utf-8")
+    adapter = bridge([sys.executable, str(program)], time_limit=20)
+    with pytest.raises(MalformedAnswer, match="vocab has a repeated id"):
+        _ = adapter(VOCAB, MERGES).vocab
+    adapter.close()

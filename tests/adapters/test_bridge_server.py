@@ -11,7 +11,7 @@ import pytest
 from helpers.bridge_adapters import ADAPTERS, MERGES, VOCAB
 
 from bpe_conformance.adapters import AdapterError, CrashError, RemoteError, resolve
-from bpe_conformance.adapters.bridge.remote import RemoteTokenizer, bridge, isolated
+from bpe_conformance.adapters.bridge.client import RemoteTokenizer, bridge, isolated
 from bpe_conformance.reference.textbook import Tokenizer, build_vocab, learn
 
 NODE = shutil.which("node")

@@ -250,7 +250,7 @@ def test_trainer_is_tested_separately_from_the_encoder():
 
 
 def test_trainer_works_with_an_isolated_adapter():
-    from bpe_conformance.adapters.bridge.remote import isolated
+    from bpe_conformance.adapters.bridge.client import isolated
 
     adapter = isolated("textbook", "trainers:train")
     merges = learn(TEXT, 262, [], tie_break="lex-smaller")

@@ -113,7 +113,7 @@ FAULTS = {
     "uni-tokenizer": {"special-scan-double"},
     "uni-tokenizer-largest-content": {"special-scan-double"},
 }
-"""The cases that a package fails, each for a fault listed in conformance/survey/findings.yaml."""
+"""The cases that a package fails, each for a fault listed in tests/survey/findings.yaml."""
 
 
 @pytest.mark.parametrize("name", PACKAGES)

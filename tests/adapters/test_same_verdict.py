@@ -15,7 +15,7 @@ import pytest
 from helpers.golden_cases import case
 
 from bpe_conformance.adapters.bridge import client
-from bpe_conformance.adapters.bridge.remote import bridge, isolated
+from bpe_conformance.adapters.bridge.client import bridge, isolated
 from bpe_conformance.adapters.bridge.server import Server
 from bpe_conformance.answer import Fault
 from bpe_conformance.cases.judging import judge, skip_reason
@@ -34,6 +34,7 @@ GOLDEN = (
 LARGE = {"merges": [["b", "c"], ["a", "b"]], "merge_ids": [LARGEST_ID, LARGEST_ID - 1]}
 
 TRAINING = {"text": "low low lower", "vocab_size": 259, "special_tokens": ["<|e|>"]}
+WITH_PATTERN = {"text": "ab ab ab", "vocab_size": 258, "special_tokens": [], "pattern": "none"}
 
 
 def cases() -> list[Any]:
@@ -45,6 +46,12 @@ def cases() -> list[Any]:
         case("stream", LARGE, {"chunks": ["ab", "cab", ""]}),
         case("batch", LARGE, {"texts": ["abcab", "", "bc"]}),
         case("train", None, {"train": TRAINING}, clause="TRAIN-IDS-2"),
+        case(
+            "train",
+            None,
+            {"train": {"text": "ab ab ab", "vocab_size": 258, "special_tokens": [], "pattern": "none"}},
+            clause="TRAIN-IDS-2",
+        ),
     ]
 
 

@@ -13,7 +13,7 @@ from helpers.golden_cases import case, judged, like
 from helpers.plugin_adapters import Right
 
 from bpe_conformance.adapters.bridge import wire
-from bpe_conformance.adapters.bridge.remote import isolated
+from bpe_conformance.adapters.bridge.client import isolated
 from bpe_conformance.adapters.loading import resolve
 from bpe_conformance.answer import AnyError, EncodingDivergence, SpecialToken
 from bpe_conformance.cases.judging import judge, skip_reason

@@ -18,9 +18,9 @@ import psutil
 import pytest
 
 from bpe_conformance.cli import BROKEN_PIPE, INTERRUPTED, main
+from bpe_conformance.commands import common
 from bpe_conformance.commands import encode as encoding
-from bpe_conformance.commands import streams as texts
-from bpe_conformance.commands.train import size
+from bpe_conformance.commands.common import size
 from bpe_conformance.fixtures import gpt2_model
 from bpe_conformance.reference import Tokenizer, superbpe
 
@@ -147,6 +147,7 @@ def test_train_reads_standard_input_and_reports_exhaustion(give: Give, capsys: p
         (["text", "--vocab-size", "300", "--transition", "280", "--train-special", "text"], "--train-special text: "),
         (["none", "--vocab-size", "300"], "none: No such file or directory"),
         ([".", "--vocab-size", "300"], ".: is a directory; name a file"),
+        (["wide", "--vocab-size", "300"], "wide: UTF-16, not UTF-8; convert it: iconv -f UTF-16 -t UTF-8 wide"),
         (["bad", "--vocab-size", "300"], "bad: not UTF-8 at byte 70002; use --errors replace to read U+FFFD there"),
     ],
 )
@@ -154,8 +155,9 @@ def test_train_fails_with_one_line_and_writes_nothing(
     here: Path, words: list[str], error: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (here / "bad").write_bytes(b"a" * 70_000 + b"\xc3\xa9\xe2\x82")
+    (here / "wide").write_bytes("abc".encode("utf-16"))
     assert refused(capsys, "train", *words, "-o", "tok").startswith(error)
-    assert sorted(file.name for file in here.iterdir()) == ["bad", "text"]
+    assert sorted(file.name for file in here.iterdir()) == ["bad", "text", "wide"]
 
 
 def test_train_checks_its_target_before_it_trains(capsys: pytest.CaptureFixture[str]) -> None:
@@ -211,7 +213,7 @@ def test_json_lines_round_trip(give: Give, capsysbinary: pytest.CaptureFixture[b
 def test_input_is_read_in_parts_of_any_size(
     size: int, give: Give, monkeypatch: pytest.MonkeyPatch, capsysbinary: pytest.CaptureFixture[bytes]
 ) -> None:
-    monkeypatch.setattr(texts.chunks, "__defaults__", (size,))
+    monkeypatch.setattr(common.chunks, "__defaults__", (size,))
     monkeypatch.setattr(encoding, "BATCH", 3)
     give("low 🦊 lower\n".encode())
     assert main(["encode", "gpt2"]) == 0
@@ -234,6 +236,11 @@ def test_input_is_read_in_parts_of_any_size(
             "standard input: not UTF-8 at byte 1; use --errors replace to read U+FFFD there",
         ),
         (["encode", "gpt2"], b"a\xe2\x82", "standard input: not UTF-8 at byte 1; "),
+        (
+            ["encode", "gpt2"],
+            "ab".encode("utf-16"),
+            "standard input: UTF-16, not UTF-8; convert it: iconv -f UTF-16 -t UTF-8\n",
+        ),
         (["encode", "gpt2", "none"], b"", "none: No such file or directory"),
         (["encode", "gpt2", "text", "-o", "a/b"], b"", "a/b: there is no directory"),
         (["encode", "gpt2", "text", "-o", "."], b"", ".: is a directory; name a file"),
@@ -257,6 +264,14 @@ def test_input_is_read_in_parts_of_any_size(
         (["encode", "gpt2", "--as", "jsonl"], b'"\\ud800"', "standard input:1: the text contains a lone surrogate"),
         (["decode", "gpt2"], b"1 2 50257", "standard input: the id 50257 at index 2 is not in the vocabulary"),
         (["decode", "gpt2"], b"1 -2", "standard input: '-2' at index 1 is not an id"),
+        (
+            ["decode", "gpt2"],
+            b"[15496, 995]",
+            "standard input: '[15496,' at index 0 is not an id; if each line is a JSON array of ids, add --as jsonl\n",
+        ),
+        (["encode", "gpt2", "--as", "jsonl"], b'"a"\n{"a": 1, "a": 2}', "standard input:2: duplicate key 'a'"),
+        (["decode", "gpt2", "--as", "jsonl"], b"[1]\n[NaN]", "standard input:2: NaN is not JSON"),
+        (["decode", "gpt2", "--as", "jsonl"], b"[" * 100_000, "standard input:1: nested deeper than 64 levels"),
         (["decode", "gpt2"], b"1" * 5000, "standard input: '1111111111111111111111111111111111111111' at index 0"),
         (
             ["decode", "gpt2", "--as", "uint16"],

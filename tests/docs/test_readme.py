@@ -11,12 +11,12 @@ from typing import Any
 
 import pytest
 from helpers.console_blocks import BLOCKS, PAGES, ROOT, matches, run_page
+from survey.listed import implementations
 
 from bpe_conformance.known_bugs import known_bugs
 from bpe_conformance.properties.catalogue import PROPERTIES
 from bpe_conformance.reference import Tokenizer
 from bpe_conformance.spec import installed_spec
-from bpe_conformance.survey.implementations import implementations
 
 
 def test_readme_commands_print_the_shown_output(tmp_path: Path) -> None:

@@ -25,7 +25,7 @@ import yaml
 from bpe_conformance import cli
 from bpe_conformance.adapters.bridge import client as bridge_client
 from bpe_conformance.adapters.bridge import server as serve
-from bpe_conformance.adapters.bridge.remote import bridge
+from bpe_conformance.adapters.bridge.client import bridge
 from bpe_conformance.adapters.errors import AdapterError, RemoteError
 from bpe_conformance.adapters.loading import resolve
 from bpe_conformance.command_error import CommandError
@@ -37,7 +37,7 @@ from bpe_conformance.packs import tables
 from bpe_conformance.packs.loading import CASES, MANIFEST, TABLE, load_cases
 from bpe_conformance.reference import Tokenizer
 from bpe_conformance.reference.formats import gpt2, huggingface, tiktoken
-from bpe_conformance.report import document, markdown
+from bpe_conformance.report import document, matrix
 from bpe_conformance.session import known_failures
 from bpe_conformance.spec import installed_spec, load_spec
 
@@ -315,7 +315,7 @@ def _report(data: bytes, folder: Path) -> None:
     found = document.read(file)
     file.write_text(document.text(found), "utf-8")
     _hold(document.read(file) == found, "what was read is written as something else")
-    markdown.matrix([found], [], {})
+    matrix.text([found], {})
 
 
 # Replies of programs

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from bpe_conformance.adapters.bridge.remote import RemoteTokenizer, bridge, isolated
+from bpe_conformance.adapters.bridge.client import RemoteTokenizer, bridge, isolated
 from bpe_conformance.reference.textbook import build_vocab
 
 ADAPTERS = Path(str(files("bpe_conformance.adapters")))

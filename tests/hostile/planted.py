@@ -223,7 +223,7 @@ FAULTS = (
         "    while True:",
         tests="leaves_no_process",
     ),
-    Fault("names-shortened", "adapters/bridge/remote.py", "[:_LONGEST_NAME])[1:-1]", ")[1:-1]", tests="calls_itself"),
+    Fault("names-shortened", "adapters/bridge/client.py", "[:_LONGEST_NAME])[1:-1]", ")[1:-1]", tests="calls_itself"),
 )
 
 

@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 import pytest
 from helpers.wrong_tokenizers import SharesSpecialsOfOneSpelling, StreamsWithTheLatestSpecials, Whole
 
-from bpe_conformance.adapters.bridge.remote import isolated
+from bpe_conformance.adapters.bridge.client import isolated
 from bpe_conformance.adapters.loading import resolve
 from bpe_conformance.cases.judging import judge
 from bpe_conformance.implementation.implementation import Implementation

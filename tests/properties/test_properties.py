@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from helpers import wrong_tokenizers as wrong
 
-from bpe_conformance.adapters.bridge.remote import isolated
+from bpe_conformance.adapters.bridge.client import isolated
 from bpe_conformance.answer import Changed
 from bpe_conformance.cases.judging import judge
 from bpe_conformance.implementation.implementation import Implementation

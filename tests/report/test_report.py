@@ -15,7 +15,7 @@ from helpers.project import Project
 from helpers.sample_reports import HOSTILE, greedy, mismatch, outcome, report, result, spec
 
 from bpe_conformance.outcome import Command, ConventionCause, Dependence, Diagnosis, ErrorCause, Outcome
-from bpe_conformance.report import badge, document, markdown
+from bpe_conformance.report import document, markdown, matrix, writing
 from bpe_conformance.report.document import Document, ReportError
 from bpe_conformance.terminal import show, wording
 from bpe_conformance.terminal.failure import describe
@@ -187,6 +187,21 @@ def test_the_run_names_the_command_with_and_without_its_selection() -> None:
     assert run["command"] == "pytest conformance --adapter x:Y --bpe-strict --bpe-section MERGE"
     assert run["base"] == "pytest conformance --adapter x:Y --bpe-strict"
     assert (run["selected"], run["part"], run["seed"], run["pack"]) == (True, "MERGE", 3, None)
+
+
+def test_the_fingerprint_of_the_spec_changes_with_each_name_and_each_byte(tmp_path: Path) -> None:
+    for folder in ("clauses", "cases"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "a.yaml").write_bytes(b"abc")
+    fingerprints = {document.spec_fingerprint(tmp_path)}
+    for folder in ("clauses", "cases"):
+        (tmp_path / folder / "a.yaml").write_bytes(b"abd")
+        fingerprints.add(document.spec_fingerprint(tmp_path))
+        (tmp_path / folder / "a.yaml").rename(tmp_path / folder / "b.yaml")
+        fingerprints.add(document.spec_fingerprint(tmp_path))
+    assert len(fingerprints) == 5
+    (tmp_path / "cases" / "notes.txt").write_bytes(b"no part of the spec")
+    assert document.spec_fingerprint(tmp_path) in fingerprints
 
 
 def test_the_version_of_hypothesis_is_recorded() -> None:
@@ -429,34 +444,10 @@ def test_markdown_shows_twenty_failures_and_names_the_others() -> None:
 
 def test_markdown_of_several_runs_has_a_table() -> None:
     reports = [made(outcome()), made(outcome(state="failed"), adapter="b|c:D")]
-    lines = [line for line in markdown.matrix(reports, [], {}).splitlines() if line.startswith("|")]
+    lines = [line for line in matrix.text(reports, {}).splitlines() if line.startswith("|")]
     assert lines[0].startswith("| implementation | version | trainer | encoder |")
     assert lines[2].startswith("| `x:Y` | 1.0 | - | ✅ pass |")
     assert lines[3].startswith("| `b\\|c:D` | 1.0 | - | ❌ fail 1/1 |")
-
-
-def test_findings_are_below_the_table_which_counts_them() -> None:
-    kept = {
-        "clause": "MERGE-ORDER-1",
-        "input": "abc",
-        "expected": "a|bc",
-        "got": "ab|c",
-        "why": "greedy_",
-        "source": "",
-        "also": ["LAW-LONG-1"],
-        "script": "confirm_p.py",
-    }
-    findings = [
-        {"adapter": "x:Y, other", "package": "p==1", "verdict": "bug", **kept},
-        {"adapter": "x:Y", "package": "p==1", "verdict": "limit", **kept},
-    ]
-    reports = [made(outcome(state="failed")), made(outcome(state="failed"), adapter="z:Z")]
-    lines = markdown.matrix(reports, findings, {}).splitlines()
-    cells = [line.rpartition("| ")[2] for line in lines if line.startswith("| `")]
-    assert cells == ["1 bug, 1 limit |", "**no finding**: MERGE-ORDER-1 |"]
-    link = "[Script](../conformance/survey/scripts/confirm_p.py)"
-    expected = f"- **bug** MERGE-ORDER-1: `abc` gives `ab|c`, expected `a|bc`. greedy\\_ Also: LAW-LONG-1. {link}"
-    assert expected in lines[lines.index("### x:Y, other (p==1)") :]
 
 
 @pytest.mark.parametrize(
@@ -465,13 +456,15 @@ def test_findings_are_below_the_table_which_counts_them() -> None:
         ([outcome()], {}, "encoder pass", "brightgreen"),
         ([outcome(state="failed")], {}, "encoder fail", "red"),
         ([outcome(state="known failure")], {}, "encoder fail", "red"),
+        ([outcome(), outcome("two", "error")], {}, "encoder fail", "red"),
+        ([outcome(), outcome("d", "error", conformance_class="decoder")], {}, "decoder fail; encoder pass", "red"),
         ([outcome(), outcome("d", "failed", conformance_class="decoder")], {}, "decoder fail; encoder pass", "red"),
         ([outcome()], {"complete": False}, "encoder pass; in part", "yellow"),
         ([outcome(state="skipped")], {}, "nothing was tested", "lightgrey"),
     ],
 )
 def test_badge_shows_the_verdict(outcomes: list[Outcome], more: dict[str, Any], message: str, color: str) -> None:
-    found = json.loads(badge.text(made(*outcomes, **more)))
+    found = json.loads(writing.badge(made(*outcomes, **more)))
     assert found == {"schemaVersion": 1, "label": "byte-level BPE", "message": message, "color": color}
 
 

@@ -13,7 +13,6 @@ import pytest
 
 from bpe_conformance.adapters import AdapterError
 from bpe_conformance.adapters.bridge import check
-from bpe_conformance.adapters.bridge import program as tested
 from bpe_conformance.cli import main
 
 # A program that is correct unless its argument names a fault. Ids are bytes; 256 is "bc" if a model has merges.
@@ -250,7 +249,7 @@ def test_order_of_the_vocabulary_does_not_matter(program, monkeypatch):
 
 
 def test_a_reply_that_is_not_flushed_is_recognized(program, monkeypatch):
-    monkeypatch.setattr(tested, "END_LIMIT", 5.0)
+    monkeypatch.setattr(check, "END_LIMIT", 5.0)
     for fault, start_limit in (("no-flush", 60), ("reads-all", 0.7)):
         spec = f"cmd:{sys.executable} -S -E {program} {fault}"
         (outcome,) = check.check(spec, 0.7, start_limit)
@@ -265,7 +264,7 @@ def test_check_bridge_waits_for_a_slow_start(program):
 
 def test_a_hang_fails_its_step_and_the_next_has_a_new_process(program, monkeypatch):
     monkeypatch.setattr(check, "LONG", "abc")
-    monkeypatch.setattr(tested, "END_LIMIT", 0.05)
+    monkeypatch.setattr(check, "END_LIMIT", 0.05)
     monkeypatch.setattr(check, "_MOST_HANGS", 2)
     outcomes = run(program, "hang", 0.7)
     failed = [outcome.title for outcome in outcomes if outcome.state == "FAIL"]
@@ -277,7 +276,7 @@ def test_a_hang_fails_its_step_and_the_next_has_a_new_process(program, monkeypat
 
 def test_slow_tokenizer_gets_a_note_and_an_unread_line_fails(program, monkeypatch):
     monkeypatch.setattr(check, "LONG", "abc " * 4000)
-    monkeypatch.setattr(tested, "END_LIMIT", 0.05)
+    monkeypatch.setattr(check, "END_LIMIT", 0.05)
     states = {outcome.title: outcome.state for outcome in run(program, "slow", 0.7)}
     assert states["encode: 1 MB of text"] == "note"
     assert "FAIL" not in states.values()
@@ -287,7 +286,7 @@ def test_slow_tokenizer_gets_a_note_and_an_unread_line_fails(program, monkeypatc
 
 def test_program_must_exit_at_end_of_input(program, monkeypatch):
     monkeypatch.setattr(check, "LONG", "abc")
-    monkeypatch.setattr(tested, "END_LIMIT", 0.2)
+    monkeypatch.setattr(check, "END_LIMIT", 0.2)
     failed = [outcome for outcome in run(program, "stays") if outcome.state == "FAIL"]
     assert [outcome.title for outcome in failed] == ["the program exits within 1 second after its input ends"]
 
@@ -387,3 +386,27 @@ def test_order_of_capabilities_does_not_matter(program, monkeypatch):
     monkeypatch.setattr(check, "LONG", "abc")
     outcomes = run(program, "shuffled")
     assert {outcome.state for outcome in outcomes} == {"ok"}, [one for one in outcomes if one.state != "ok"]
+
+
+def test_the_error_of_a_program_that_does_not_start_is_shown(tmp_path, monkeypatch):
+    (tmp_path / "stack.py").write_text(
+        "import sys\nsys.exit('node:internal:1\\n\\nError: Cannot find module nope.js\\n' + '    at f (n:4)\\n' * 9)"
+    )
+    monkeypatch.chdir(tmp_path)
+    (outcome,) = check.check(f"cmd:{sys.executable} stack.py")
+    assert outcome.lines[3:] == (
+        f"fix    make the program start; run it yourself to see why it ends: {sys.executable} stack.py",
+        "stderr Error: Cannot find module nope.js",
+    )
+
+
+def test_the_table_names_rules_and_functions_that_exist():
+    steps = check._TABLE["steps"]
+    requests = [request for step in steps for request in step.get("requests", ())]
+    assert {step["run"] for step in steps if "run" in step} == check._FUNCTIONS.keys()
+    assert {request["rule"] for request in requests if "rule" in request} <= check.RULES.keys()
+    source = Path(check.__file__).read_text("utf-8")
+    named = {request.get("rule") for request in requests} | {
+        rule for rule in check.RULES if f'"{rule}"' in source.replace("RULES: Mapping", "")
+    }
+    assert named >= check.RULES.keys()

@@ -19,9 +19,8 @@ from helpers.sample_reports import report
 from bpe_conformance.cli import main
 from bpe_conformance.fixtures.saving import NotWritten
 from bpe_conformance.reference import Tokenizer, file_encoding
-from bpe_conformance.report import writing
+from bpe_conformance.report import matrix, writing
 from bpe_conformance.session import known_failures
-from bpe_conformance.survey import survey
 
 COMMAND = [sys.executable, "-c", "import sys; from bpe_conformance.cli import main; sys.exit(main())"]
 COMMANDS = {
@@ -96,7 +95,7 @@ def test_failed_write_keeps_earlier_files(name: str, here: Path, monkeypatch: py
     [
         ("report.json", lambda: writing.write(report(), Path("report.json"))),
         ("index.html", lambda: writing.write(report(), Path("index.html"))),
-        ("matrix", lambda: survey.write(Path("matrix"), [survey.SurveyResult("one", report())])),
+        ("matrix", lambda: matrix.write(Path("matrix"), [matrix.MatrixResult("one", report())])),
         ("known.yaml", lambda: known_failures.write(Path("known.yaml"), {"a": "b" * 200})),
     ],
 )

@@ -13,7 +13,7 @@ import pytest
 
 from bpe_conformance.adapters import AdapterError, RemoteError, resolve
 from bpe_conformance.adapters.bridge import check
-from bpe_conformance.adapters.bridge.remote import bridge
+from bpe_conformance.adapters.bridge.client import bridge
 from bpe_conformance.reference.textbook import Tokenizer, build_vocab, learn
 
 LANGUAGES = Path(str(files("bpe_conformance.adapters"))) / "languages"

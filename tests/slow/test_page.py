@@ -16,12 +16,9 @@ from helpers.sample_reports import HOSTILE, failing, greedy, outcome, report, re
 from bpe_conformance.operations import CLASSES
 from bpe_conformance.outcome import Command, ConventionCause, ErrorCause
 from bpe_conformance.report import document, page
-from bpe_conformance.report.page import data as page_data
-from bpe_conformance.report.page import markup
-from bpe_conformance.report.page.view import STATES, Cell
+from bpe_conformance.report.page import STATES, Cell
 
 VOID = {"br", "input", "link", "meta", "wbr"}
-FINDING = {"adapter": "one, two", "package": "pkg 1.0", "clause": "MERGE-ORDER-1", "verdict": "bug", "why": "It is so."}
 
 
 class Element:
@@ -101,7 +98,7 @@ def test_the_page_is_one_file_that_loads_no_other() -> None:
 
 def test_the_same_reports_give_the_same_bytes() -> None:
     reports = [report("one", failing(), causes=[greedy([*failing()])]), report("two")]
-    assert page.text(reports, [FINDING]) == page.text(reports, [FINDING])
+    assert page.text(reports) == page.text(reports)
 
 
 def test_every_clause_has_a_row_and_every_row_a_cell_for_each_implementation() -> None:
@@ -266,7 +263,7 @@ def test_the_command_of_a_case_leaves_out_what_selected_a_part() -> None:
 
 def test_details_of_a_failure_are_below_its_evidence() -> None:
     (one,) = document.build(result(outcome(state="failed", case="clause: X", reason="see 7")))["results"]
-    assert page_data.further(one) == [("reason", "see 7"), ("as a case", "clause: X")]
+    assert page.further(one) == [("reason", "see 7"), ("as a case", "clause: X")]
 
 
 def test_a_case_that_passes_shows_its_input_only_if_the_installed_spec_has_it() -> None:
@@ -280,20 +277,6 @@ def test_a_case_that_passes_shows_its_input_only_if_the_installed_spec_has_it() 
     assert "tokens: " in rows["expected"]
     assert hidden["texts"] == []
     assert all(one[4] == [] for one in hidden["cases"])
-
-
-def test_findings_are_shown_with_their_implementations() -> None:
-    found = [FINDING, {**FINDING, "verdict": "limit"}, {"adapter": "another", "verdict": "open", "why": "Nobody's."}]
-    html = page.text([report("one"), report("tw")], found)
-    root = parsed(html)
-    first, second = (
-        row.all("td")[-1].text.split() for row in root.one("table", class_="verdicts").one("tbody").all("tr")
-    )
-    assert (first, second) == (["1", "bug", "1", "limit"], ["none"])
-    about = root.one("details", id="in=one")
-    assert [one.text for one in about.all("article")[0].all("dd")] == ["It is so."]
-    assert not root.one("details", id="in=tw").all("article")
-    assert "Nobody" not in html
 
 
 def test_two_reports_of_one_name_get_different_names() -> None:
@@ -317,9 +300,8 @@ def test_contents_of_a_report_do_not_become_markup() -> None:
         if one["state"] == "failed":
             texts = ("fact", "rule", "depends_on", "conventions", "case", "reproduce", "rerun", "explain", "error")
             one["failure"] |= {**dict.fromkeys(texts, HOSTILE), "evidence": [[HOSTILE, HOSTILE]], "bugs": [HOSTILE]}
-    finding = {"adapter": HOSTILE, **dict.fromkeys(("verdict", "package", "clause", "input", "got", "why"), HOSTILE)}
     for reports in ([bad], [bad, report("two")]):
-        html = page.text(reports, [finding])
+        html = page.text(reports)
         html.encode("utf-8")
         assert "\u202e" not in html
         root = parsed(html)
@@ -327,19 +309,19 @@ def test_contents_of_a_report_do_not_become_markup() -> None:
         assert not root.all("img")
         assert "<" not in root.one("script", id="data").text
         assert len(data(root)["implementations"][0]["failures"]) == 2
-        assert markup.visible(HOSTILE) in data(root)["texts"]
-        assert markup.visible(HOSTILE) in root.one("main").text
+        assert page.visible(HOSTILE) in data(root)["texts"]
+        assert page.visible(HOSTILE) in root.one("main").text
 
 
 def test_visible_text_stays_and_every_other_character_is_escaped() -> None:
     kept = "a\n\u20ac \u05d0 caf\u00e9 \U0001f98a"
-    assert markup.visible(kept) == kept
-    assert markup.visible({"a\u200b": ["\u2066", 1, None]}) == {"a\\u200b": ["\\u2066", 1, None]}
+    assert page.visible(kept) == kept
+    assert page.visible({"a\u200b": ["\u2066", 1, None]}) == {"a\\u200b": ["\\u2066", 1, None]}
 
 
 def test_prose_is_rendered_with_no_markup_but_code() -> None:
-    assert markup.prose("`a<b` & `c") == "<code>a&lt;b</code> &amp; `c"
-    assert markup.breakable("a.b_c<") == "a.<wbr>b_<wbr>c&lt;"
+    assert page.prose("`a<b` & `c") == "<code>a&lt;b</code> &amp; `c"
+    assert page.breakable("a.b_c<") == "a.<wbr>b_<wbr>c&lt;"
 
 
 def test_the_page_of_25_implementations_is_below_two_megabytes() -> None:
@@ -362,6 +344,12 @@ def test_a_report_without_a_result_and_one_of_real_text_alone_have_a_page() -> N
     assert [row.attributes.get("data-clause") for row in rows[1:]] == [None, "corpus"]
 
 
+def test_a_line_that_continues_beyond_the_edge_has_a_shadow_there() -> None:
+    style = parsed(page.text([report()])).one("style").text
+    (layers,) = re.findall(r"^\.evidence \{[^}]*background: ([^}]*) \}", style, re.MULTILINE)
+    assert re.findall(r"\b(local|scroll)\b", layers) == ["local", "local", "scroll", "scroll"]
+
+
 def contrast(one: str, other: str) -> float:
     """Return the contrast of two colours. Source: WCAG 2.2, relative luminance and contrast ratio."""
 
@@ -375,7 +363,7 @@ def contrast(one: str, other: str) -> float:
 
 
 def test_colours_have_the_contrast_of_wcag_aa_in_light_and_dark() -> None:
-    style = (page.FOLDER / "page.css").read_text("utf-8")
+    style = (page.HERE / "page.css").read_text("utf-8")
     light, dark = (dict(re.findall(r"--([a-z-]+): (#[0-9a-f]{6})", part)) for part in style.split("@media", 2)[:2])
     assert light.keys() >= dark.keys() > {"paper", "ink", "f-tint"}
     for colours in (light, {**light, **dark}):

@@ -1,4 +1,4 @@
-"""Input and output of the commands: files, pipes, standard input and output."""
+"""What the commands on text share: files, pipes, standard input and output, progress bars, and sizes for people."""
 
 from __future__ import annotations
 
@@ -8,10 +8,14 @@ import stat
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from itertools import chain
 from pathlib import Path
 from typing import IO, BinaryIO
 
+from tqdm import tqdm
+
 from bpe_conformance.fixtures.saving import AnyPath
+from bpe_conformance.reference.dispatch import Progress
 from bpe_conformance.reference.formats import replacing
 
 from ..command_error import CommandError
@@ -26,11 +30,7 @@ def shown(source: str) -> str:
 
 
 def opened(source: str) -> AbstractContextManager[BinaryIO]:
-    """Open the input of a command: a path, or `-` for standard input.
-
-    Raises:
-        CommandError: if it is a directory, or standard input is closed.
-    """
+    """Open the input of a command: a path, or `-` for standard input."""
     if source == STANDARD:
         if sys.stdin is None:
             raise CommandError("standard input is closed")
@@ -41,16 +41,19 @@ def opened(source: str) -> AbstractContextManager[BinaryIO]:
 
 
 def is_regular(source: str) -> bool:
-    """Return whether `source` is a regular file."""
     return source != STANDARD and Path(source).is_file()
+
+
+def is_special(target: str) -> bool:
+    """Return whether `target` is a device or a pipe, which cannot be replaced."""
+    return Path(target).exists() and not Path(target).is_file() and not Path(target).is_dir()
 
 
 def written(target: str, binary: bool) -> AbstractContextManager[BinaryIO | IO[bytes]]:
     """Open the output of a command: a file, which is replaced completely; a device or pipe; or `-` for standard output.
 
     Raises:
-        CommandError: if it is a directory, its directory does not exist, it cannot be written, standard output is
-            closed, or `binary` data would go to a terminal.
+        CommandError: if it cannot be written, or `binary` data would go to a terminal.
     """
     if target != STANDARD:
         check_target(target)
@@ -84,17 +87,8 @@ def _replaced(target: str) -> Iterator[BinaryIO]:
         raise CommandError(str(error)) from None
 
 
-def is_special(target: str) -> bool:
-    """Return whether `target` is a device or a pipe, which cannot be replaced."""
-    return Path(target).exists() and not Path(target).is_file() and not Path(target).is_dir()
-
-
 def check_other(sources: Iterable[str], target: AnyPath) -> None:
-    """Check that the output does not replace an input.
-
-    Raises:
-        CommandError: if it does.
-    """
+    """Check that the output does not replace an input."""
     for source in sources:
         with suppress(OSError):  # one of them does not exist
             read = os.fstat(0) if source == STANDARD else Path(source).stat()
@@ -103,11 +97,7 @@ def check_other(sources: Iterable[str], target: AnyPath) -> None:
 
 
 def check_target(target: str) -> None:
-    """Check that `target` can be a file.
-
-    Raises:
-        CommandError: if it is a directory, or its directory does not exist.
-    """
+    """Check that `target` can be a file."""
     folder = Path(target).absolute().parent
     if Path(target).is_dir():
         raise CommandError(f"{target}: is a directory; name a file")
@@ -116,11 +106,7 @@ def check_target(target: str) -> None:
 
 
 def chunks(stream: IO[bytes], name: str, size: int = CHUNK) -> Iterator[bytes]:
-    """Yield the bytes of `stream` as soon as they arrive, at most `size` at a time.
-
-    Raises:
-        CommandError: with its name, if it cannot be read.
-    """
+    """Yield the bytes of `stream` as soon as they arrive, at most `size` at a time."""
     read = getattr(stream, "read1", stream.read)
     while True:
         try:
@@ -132,7 +118,7 @@ def chunks(stream: IO[bytes], name: str, size: int = CHUNK) -> Iterator[bytes]:
         yield data
 
 
-def decoded(data: Iterator[bytes], name: str, errors: str) -> Iterator[str]:
+def decoded(data: Iterable[bytes], name: str, errors: str) -> Iterator[str]:
     """Decode UTF-8 as it arrives.
 
     Args:
@@ -144,27 +130,69 @@ def decoded(data: Iterator[bytes], name: str, errors: str) -> Iterator[str]:
         CommandError: with the position, if it is not UTF-8 and `errors` is strict.
     """
     decoder = codecs.getincrementaldecoder("utf-8")(errors)
-    before = 0
+    start, before = 0, 0
     try:
-        for part in data:
-            held = len(decoder.getstate()[0])
-            start = before - held
-            yield decoder.decode(part)
+        for part, is_last in chain(((part, False) for part in data), [(b"", True)]):
+            start = before - len(decoder.getstate()[0])
+            yield decoder.decode(part, is_last)
             before += len(part)
-        start = before - len(decoder.getstate()[0])
-        yield decoder.decode(b"", final=True)
     except UnicodeDecodeError as error:
-        raise CommandError(
-            f"{shown(name)}: not UTF-8 at byte {start + error.start}; use --errors replace to read U+FFFD there"
-        ) from None
+        fault, fix = f"not UTF-8 at byte {start + error.start}", "use --errors replace to read U+FFFD there"
+        if not start and error.object.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+            fault, fix = "UTF-16, not UTF-8", f"convert it: iconv -f UTF-16 -t UTF-8 {'' if name == STANDARD else name}"
+        raise CommandError(f"{shown(name)}: {fault}; {fix.strip()}") from None
 
 
 def check_utf8(source: str) -> None:
-    """Read a file and check that it is UTF-8.
-
-    Raises:
-        CommandError: with the position, if it is not.
-    """
+    """Read a file and check that it is UTF-8."""
     with opened(source) as stream:
         for _ in decoded(chunks(stream, source, 1 << 24), source, "strict"):
             pass
+
+
+class _Bar(tqdm):  # type: ignore[type-arg]  # tqdm is not generic at run time
+    """A bar without tqdm's thread, which can wait forever for a lock that an interrupted call holds."""
+
+    monitor_interval = 0
+
+
+@contextmanager
+def bars(unit: str) -> Iterator[Progress]:
+    """Yield a function that shows a bar for each phase, if standard error is a terminal.
+
+    Args:
+        unit: what is counted; `B` for bytes, which are shown as kB, MB and so on.
+    """
+    phases: dict[str, _Bar] = {}
+
+    def show(phase: str, done: int, total: int) -> None:
+        if phase not in phases:
+            for bar in phases.values():
+                bar.close()
+            phases[phase] = _Bar(
+                desc=phase,
+                total=total or None,
+                miniters=1,
+                unit=unit,
+                unit_scale=unit == "B",
+                disable=None,
+                file=sys.stderr,
+            )
+        phases[phase].update(done - phases[phase].n)
+
+    try:
+        yield show
+    finally:
+        for bar in phases.values():
+            bar.close()
+
+
+def size(count: int) -> str:
+    """Return a number of bytes for people.
+
+    >>> size(999), size(12_345_678)
+    ('999 bytes', '12.3 MB')
+    """
+    if count < 1000:
+        return f"{count} bytes"
+    return f"{count / 1e3:.1f} kB" if count < 1_000_000 else f"{count / 1e6:.1f} MB"

@@ -11,13 +11,13 @@ from pathlib import Path
 
 import pytest
 
-from bpe_conformance import signals
+from bpe_conformance import command_line
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
 
 
 def test_a_signal_raises_an_exception() -> None:
-    with pytest.raises(signals.TerminatedBySignal) as caught, signals.raised():
+    with pytest.raises(command_line.TerminatedBySignal) as caught, command_line.raised_signals():
         signal.raise_signal(signal.SIGTERM)
     assert caught.value.number == signal.SIGTERM
     assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
@@ -26,14 +26,14 @@ def test_a_signal_raises_an_exception() -> None:
 def test_a_signal_that_is_ignored_or_another_thread_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     earlier = signal.signal(signal.SIGTERM, signal.SIG_IGN)
     try:
-        with signals.raised():
+        with command_line.raised_signals():
             assert signal.getsignal(signal.SIGTERM) is signal.SIG_IGN
     finally:
         signal.signal(signal.SIGTERM, earlier)
     found = []
 
     def look() -> None:
-        with signals.raised():
+        with command_line.raised_signals():
             found.append(signal.getsignal(signal.SIGTERM))
 
     thread = threading.Thread(target=look)

