@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from bpe_conformance.fixtures.saving import AnyPath
+from bpe_conformance.fixtures.files import AnyPath
 
 from .chunks import FileChunk, FileState
 from .formats.files import one_line_errors

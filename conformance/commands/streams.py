@@ -11,7 +11,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext, supp
 from pathlib import Path
 from typing import IO, BinaryIO
 
-from bpe_conformance.fixtures.saving import AnyPath
+from bpe_conformance.fixtures.files import AnyPath
 from bpe_conformance.reference.formats.files import replacing
 
 from ..command_error import CommandError

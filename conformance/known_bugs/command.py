@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from bpe_conformance.fixtures.saving import write_text
+from bpe_conformance.fixtures.files import write_text
 from bpe_conformance.fixtures.spec import installed_spec
 
 from ..command_line import print_lines

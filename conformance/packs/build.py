@@ -12,8 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from bpe_conformance.fixtures import PATTERNS, Model
-from bpe_conformance.fixtures.flow import write_json
-from bpe_conformance.fixtures.saving import write_folder
+from bpe_conformance.fixtures.files import write_folder, write_json
 from bpe_conformance.fixtures.spec import FOLDER
 from bpe_conformance.reference import textbook
 

@@ -15,10 +15,9 @@ from jsonschema.exceptions import best_match
 from bpe_conformance.fixtures import Model
 from bpe_conformance.fixtures.answers import LARGEST_ID
 from bpe_conformance.fixtures.characters import has_surrogate
+from bpe_conformance.fixtures.files import parse_json, read_regular
 from bpe_conformance.fixtures.one_line import one_line, shortened
-from bpe_conformance.fixtures.regular_file import read_regular
 from bpe_conformance.fixtures.spec import FOLDER, Case, Clause
-from bpe_conformance.fixtures.strict_json import parse_json
 from bpe_conformance.fixtures.yaml_file import SpecError
 
 from ..command_error import CommandError

@@ -15,10 +15,9 @@ from pathlib import Path
 from bpe_conformance.fixtures import PATTERNS, Model, gpt2_model
 from bpe_conformance.fixtures.answers import LARGEST_ID
 from bpe_conformance.fixtures.expression import is_name
+from bpe_conformance.fixtures.files import parse_json, read_regular
 from bpe_conformance.fixtures.models import FOLDER, GPT2_SHA256
 from bpe_conformance.fixtures.one_line import shortened
-from bpe_conformance.fixtures.regular_file import read_regular
-from bpe_conformance.fixtures.strict_json import parse_json
 from bpe_conformance.reference import textbook
 from bpe_conformance.reference.formats import gpt2, huggingface, tiktoken
 

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from bpe_conformance.fixtures import GPT2_BYTE_ORDER, Model, write_token
-from bpe_conformance.fixtures.flow import write_flow
 from bpe_conformance.fixtures.spec import CLASS_OF_OP, Case, Clause
+from bpe_conformance.fixtures.values import write_flow
 from bpe_conformance.reference import textbook
 
 from ..cases.dependence import explained

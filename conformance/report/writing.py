@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from bpe_conformance.fixtures.saving import write_text
+from bpe_conformance.fixtures.files import write_text
 
 from . import badge, document, markdown, page
 from .document import Document, ReportError

@@ -13,10 +13,10 @@ from typing import Any
 
 from bpe_conformance.fixtures import PATTERNS, Merge, gpt2_model, read_text, write_token
 from bpe_conformance.fixtures.extension import SUPERBPE, load_extension
-from bpe_conformance.fixtures.flow import write_flow
+from bpe_conformance.fixtures.files import write_text
 from bpe_conformance.fixtures.one_line import ascii_only
-from bpe_conformance.fixtures.saving import write_text
 from bpe_conformance.fixtures.spec import FOLDER, Case, load_spec
+from bpe_conformance.fixtures.values import write_flow
 from bpe_conformance.reference import textbook
 from bpe_conformance.reference.superbpe import textbook as superbpe_textbook
 

@@ -13,7 +13,7 @@ from importlib.resources import files as installed
 from itertools import chain, count
 from pathlib import Path
 
-from bpe_conformance.fixtures.saving import write_text
+from bpe_conformance.fixtures.files import write_text
 
 from ..command_error import CommandError
 from ..report import document

@@ -20,10 +20,8 @@ from typing import Any, NoReturn
 
 from bpe_conformance.fixtures import Merge, Model
 from bpe_conformance.fixtures.characters import has_surrogate
+from bpe_conformance.fixtures.files import AnyPath, parse_json, read_regular
 from bpe_conformance.fixtures.one_line import shortened
-from bpe_conformance.fixtures.regular_file import read_regular
-from bpe_conformance.fixtures.saving import AnyPath
-from bpe_conformance.fixtures.strict_json import parse_json
 
 from .files import one_line_errors
 from .gpt2 import HEADER, read_id, read_key

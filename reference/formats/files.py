@@ -7,9 +7,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
-from bpe_conformance.fixtures import saving
-from bpe_conformance.fixtures.regular_file import read_regular
-from bpe_conformance.fixtures.saving import AnyPath
+from bpe_conformance.fixtures import files
+from bpe_conformance.fixtures.files import AnyPath, read_regular
 
 
 def read_utf8(path: AnyPath) -> str:
@@ -50,7 +49,7 @@ def write_all(folder: AnyPath, texts: Mapping[str, str]) -> None:
         ValueError: if a file cannot be written.
     """
     with _clear_failures():
-        saving.write_files(folder, {name: text.encode("utf-8") for name, text in texts.items()})
+        files.write_files(folder, {name: text.encode("utf-8") for name, text in texts.items()})
 
 
 def check_folder(folder: AnyPath) -> None:
@@ -60,7 +59,7 @@ def check_folder(folder: AnyPath) -> None:
         ValueError: if they cannot.
     """
     with _clear_failures():
-        saving.check_folder(folder)
+        files.check_folder(folder)
 
 
 @contextmanager
@@ -79,7 +78,7 @@ def replacing(path: AnyPath) -> Iterator[BinaryIO]:
     Raises:
         ValueError: if it cannot be written, or `path` is a directory or a device.
     """
-    with _clear_failures(), saving.replacing(path) as stream:
+    with _clear_failures(), files.replacing(path) as stream:
         yield stream
 
 
@@ -87,5 +86,5 @@ def replacing(path: AnyPath) -> Iterator[BinaryIO]:
 def _clear_failures() -> Iterator[None]:
     try:
         yield
-    except saving.NotWritten as error:
+    except files.NotWritten as error:
         raise ValueError(f"{error.filename}: cannot be written: {error.strerror}") from None

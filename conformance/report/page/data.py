@@ -6,8 +6,8 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from bpe_conformance.fixtures.flow import write_flow
 from bpe_conformance.fixtures.spec import FOLDER, Case, installed_spec
+from bpe_conformance.fixtures.values import write_flow
 
 from ...outcome import Question
 from ...terminal import wording

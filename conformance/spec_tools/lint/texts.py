@@ -10,8 +10,8 @@ import regex
 import yaml
 
 from bpe_conformance.fixtures import PATTERNS, characters, read_text
-from bpe_conformance.fixtures.flow import escape
 from bpe_conformance.fixtures.spec import Case
+from bpe_conformance.fixtures.values import escape
 from bpe_conformance.fixtures.yaml_file import Document, PathOf
 from bpe_conformance.reference import textbook
 
