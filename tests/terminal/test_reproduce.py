@@ -19,6 +19,7 @@ from bpe_conformance import run_result
 from bpe_conformance.adapters.loading import resolve
 from bpe_conformance.adapters.shapes.functions import with_trainer
 from bpe_conformance.cases.judging import judge
+from bpe_conformance.fixtures import gpt2_model
 from bpe_conformance.fixtures.spec import Case, installed_spec
 from bpe_conformance.implementation.implementation import Implementation
 from bpe_conformance.outcome import Bytes, Ids, Mismatch, Outcome, Question, Refusal, Rows, Table, Text
@@ -162,6 +163,14 @@ def test_a_failure_that_cannot_be_reproduced_has_no_command(project: Path) -> No
     training = Question("train", None, {"text": "a", "vocab_size": 257, "special_tokens": []})
     assert not reproduce.one_line(training, other)
     assert not reproduce.program(training, other)
+
+
+def test_a_model_of_the_name_gpt2_is_not_reproduced_with_the_shipped_one() -> None:
+    gpt2, command = gpt2_model(), Command("mine:Tokenizer")
+    *merges, first, second = gpt2.merges
+    own = replace(gpt2, merges=(*merges, second, first))
+    assert "vocab.bpe" in reproduce.program(Question("encode", replace(gpt2, name="mine"), {"text": "a"}), command)
+    assert not reproduce.program(Question("encode", own, {"text": "a"}), command)
 
 
 def test_a_program_can_import_a_module_whose_name_is_not_ascii(project: Path) -> None:
