@@ -92,7 +92,17 @@ LAYERS: dict[str, tuple[str, ...]] = {
     "cases": ("outcome", "implementation"),
     "properties": ("outcome", "implementation", "cases"),
     "known_bugs": ("outcome", "run_result", "implementation", "cases", "properties", "command_line"),
-    "packs": ("cases", "known_bugs", "terminal", "command_error", "command_line"),
+    "spec_tools": (
+        "outcome",
+        "selection",
+        "implementation",
+        "cases",
+        "properties",
+        "terminal",
+        "command_error",
+        "command_line",
+    ),
+    "packs": ("cases", "known_bugs", "terminal", "command_error", "command_line", "spec_tools"),
     "session": (
         "outcome",
         "run_result",
@@ -108,16 +118,6 @@ LAYERS: dict[str, tuple[str, ...]] = {
     ),
     "plugin": ("selection", "session"),
     "survey": ("report", "selection", "command_error", "command_line"),
-    "spec_tools": (
-        "outcome",
-        "selection",
-        "implementation",
-        "cases",
-        "properties",
-        "terminal",
-        "command_error",
-        "command_line",
-    ),
     "commands": ("outcome", "implementation", "packs", "session", "terminal", "command_error", "command_line"),
     "cli": ("selection", "signals", "command_error", "command_line"),
 }
@@ -154,7 +154,7 @@ REMOTE = (
 REACHES_ADAPTERS = (
     "implementation/loading.py",
     "spec_tools/witnesses.py",
-    "packs/witnesses.py",
+    "packs/build.py",
     "commands/check_bridge.py",
 )
 
@@ -165,7 +165,7 @@ def test_the_suite_reaches_a_tokenizer_only_through_the_protocol(file: Path) -> 
     for name in _imports(file):
         if _under(name, "bpe_conformance.reference") and not path.startswith("commands/"):
             oracles = ("bpe_conformance.reference.textbook", "bpe_conformance.reference.superbpe.textbook")
-            formats = path == "packs/tables.py" and _under(name, "bpe_conformance.reference.formats")
+            formats = path == "packs/files.py" and _under(name, "bpe_conformance.reference.formats")
             packages = ("bpe_conformance.reference", "bpe_conformance.reference.superbpe")
             assert _under(name, *oracles) or formats or name in packages, name
         if path not in REACHES_ADAPTERS and not (path.startswith("implementation/") and name in REMOTE):

@@ -176,7 +176,7 @@ def expression(pattern: str, conventions: Mapping[str, str]) -> str:
     (True, '[a-z]+')
     """
     own = conventions.get("pattern", "gpt2")
-    return PATTERNS[pattern] if pattern != "gpt2" else PATTERNS.get(own, own)
+    return PATTERNS.get(pattern, pattern) if pattern != "gpt2" else PATTERNS.get(own, own)
 
 
 def oracle(model: Model, conventions: Mapping[str, str] = DEFAULTS) -> textbook.Tokenizer:

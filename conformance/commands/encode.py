@@ -16,7 +16,7 @@ from bpe_conformance.reference.inputs import is_url
 
 from ..command_error import CommandError
 from ..command_line import print_error
-from ..packs import tables
+from ..packs.files import add_options, overrides, read_model_files
 from ..terminal.show import counted
 from . import streams
 from .bars import bars
@@ -65,11 +65,11 @@ def _table_arguments(parser: argparse.ArgumentParser) -> None:
         help="gpt2, cl100k or o200k; a directory that train wrote, or one with vocab.json and merges.txt; "
         "a rank file (base64 rank); or a tokenizer.json",
     )
-    tables.options(parser)
+    add_options(parser)
 
 
 def _tokenizer(options: argparse.Namespace) -> Tokenizer:
-    return Tokenizer.from_model(tables.read_table([options.tokenizer], tables.given(options)).model)
+    return Tokenizer.from_model(read_model_files([options.tokenizer], overrides(options)).model)
 
 
 def _output_arguments(parser: argparse.ArgumentParser, target: str) -> None:

@@ -4,36 +4,38 @@ from __future__ import annotations
 
 import argparse
 import hashlib
+import importlib.metadata
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from bpe_conformance.fixtures import PATTERNS, Model
+import regex
+
+from bpe_conformance.adapters import AdapterError, resolve
+from bpe_conformance.fixtures import PATTERNS, Model, read_token
+from bpe_conformance.fixtures.expression import pattern_name
 from bpe_conformance.fixtures.files import write_folder, write_json
 from bpe_conformance.fixtures.spec import FOLDER
 from bpe_conformance.reference import textbook
 
 from .. import __version__
-from ..cases.expectations import LOOKUP_KEYS, decoded, merged
+from ..cases.expectations import LOOKUP_KEYS, decoded, merged, value_for
 from ..command_error import CommandError
 from ..command_line import check_replaced, print_lines
-from . import encoding_cases, other_cases, tables
-from .draws import Draw
-from .encoding_cases import Draft, texts_of
-from .loading import CASES, FORMAT, MANIFEST, SCHEMA, TABLE
-from .patterns import OWN
+from ..spec_tools.witnesses import is_ambiguous
+from ..terminal.show import text_line
+from . import cases
+from .cases import Draft, Draw, texts_of
+from .files import CASES, FORMAT, MANIFEST, SCHEMA, TABLE, ModelSource, add_options, overrides, read_model_files
 from .reach import Reach, measure
-from .tables import Table
-from .witnesses import Agreement, agree
 
 Json = dict[str, Any]
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments."""
     parser.add_argument(
         "table",
         nargs="+",
@@ -44,7 +46,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-o", dest="folder", type=Path, required=True, metavar="DIR", help=made)
     parser.add_argument("--seed", type=int, default=0, metavar="N", help="another seed gives other texts; default 0")
     parser.add_argument("--name", help="the name of the model, and the `model` of its adapters")
-    tables.options(parser)
+    add_options(parser)
 
 
 def run(options: argparse.Namespace) -> int:
@@ -52,27 +54,27 @@ def run(options: argparse.Namespace) -> int:
     if options.seed < 0:
         raise CommandError(f"--seed {options.seed}: must be 0 or more")
     check_replaced(options.folder, "pack", MANIFEST, "pack")
-    given = tables.given(options, options.name)
-    print_lines(make(tables.read_table(options.table, given), options.seed, options.folder))
+    source = read_model_files(options.table, overrides(options, options.name))
+    print_lines(make(source, options.seed, options.folder))
     return 0
 
 
-def make(table: Table, seed: int, target: Path) -> list[str]:
-    """Make the pack of a table and write it to the directory `target`, which it replaces.
+def make(source: ModelSource, seed: int, target: Path) -> list[str]:
+    """Make the pack of a model and write it to the directory `target`, which it replaces.
 
     Returns:
-        list[str]: lines that describe it: the table, the coverage, the engines.
+        list[str]: lines that describe it: the model, the coverage, the engines.
 
     Raises:
         CommandError: if an engine disagrees with the oracle.
         NotWritten: an OSError, if it cannot be written.
     """
-    pack = build(table.model, seed)
-    agreement = agree(table.model, pack.cases)
-    files = contents(table, pack, agreement, seed)
-    write_folder(target, files)
-    size = sum(map(len, files.values()))
-    return [*_lines(table, pack, agreement), f"written   {len(pack.cases):,} cases, {size / 1e6:.1f} MB, in {target}"]
+    pack = build(source.model, seed)
+    agreement = agree(source.model, pack.cases)
+    contents = documents(source, pack, agreement, seed)
+    write_folder(target, contents)
+    size = sum(map(len, contents.values()))
+    return [*_lines(source, pack, agreement), f"written   {len(pack.cases):,} cases, {size / 1e6:.1f} MB, in {target}"]
 
 
 # The cases
@@ -96,26 +98,26 @@ def build(model: Model, seed: int) -> Pack:
     """Return the pack of a model; the same for the same table and seed."""
     reach = Reach(model)
     draw = Draw(f"pack {seed}")
-    words, wrong = encoding_cases.words(reach, draw)
-    mistakes, pattern = encoding_cases.mistakes(reach, draw)
+    words, wrong = cases.words(reach, draw)
+    mistakes, pattern = cases.mistakes(reach, draw)
     hard = [draft.input["text"] for draft in (*words, *mistakes)]
     drafts = [
         *words,
         *mistakes,
-        *other_cases.special(reach, draw),
-        *encoding_cases.raw(draw),
-        *encoding_cases.scripts(reach, draw),
-        *encoding_cases.real(reach),
-        *encoding_cases.long(draw),
-        *encoding_cases.tokens(reach, draw),
-        *other_cases.decoding(reach, draw),
-        *other_cases.streams(reach, draw, hard),
-        *other_cases.batches(reach, draw),
+        *cases.special(reach, draw),
+        *cases.raw(draw),
+        *cases.scripts(reach, draw),
+        *cases.real(reach),
+        *cases.long(draw),
+        *cases.tokens(reach, draw),
+        *cases.decoding(reach, draw),
+        *cases.streams(reach, draw, hard),
+        *cases.batches(reach, draw),
     ]
     texts = [text for draft in drafts for text in texts_of(draft.input)]
     coverage = {
         **measure(reach, texts),
-        "pattern": {**pattern, "alternatives": encoding_cases.alternatives_met(reach, texts)},
+        "pattern": {**pattern, "alternatives": cases.alternatives_met(reach, texts)},
         "words_that_a_wrong_encoder_encodes_otherwise": wrong,
     }
     return Pack(list(_cases(model, drafts)), coverage)
@@ -147,7 +149,7 @@ class Oracle:
 
     def __init__(self, model: Model) -> None:
         keys = LOOKUP_KEYS if model.ranks_by_bytes else LOOKUP_KEYS[:1]
-        arguments = (model.vocab, model.merges, model.special_tokens, PATTERNS[model.pattern])
+        arguments = (model.vocab, model.merges, model.special_tokens, model.expression)
         self._by_lookup = {key: textbook.with_conventions(lookup=key)(*arguments) for key in keys}
 
     def expect(self, draft: Draft) -> Json | None:
@@ -164,26 +166,157 @@ class Oracle:
         return merged({key: row for key, [row] in rows.items()})
 
 
+# The engines
+
+
+@dataclass(frozen=True)
+class Engine:
+    """An independent implementation: its adapter, its package, and its lookup."""
+
+    adapter: str
+    package: str
+    lookup: str
+
+
+ENGINES = (Engine("tiktoken", "tiktoken", "bytes"), Engine("huggingface", "tokenizers", "pair"))
+
+
+@dataclass
+class Agreement:
+    """The answers of the engines.
+
+    Attributes:
+        asked: package → its version, its lookup, and the number of cases it confirms.
+        not_asked: package → why it was not asked.
+        differs: the cases in which an engine differs for a known reason.
+    """
+
+    asked: dict[str, Json] = field(default_factory=dict)
+    not_asked: dict[str, str] = field(default_factory=dict)
+    differs: list[Json] = field(default_factory=list)
+
+    def lines(self) -> list[str]:
+        """Return the lines to print."""
+        lines = [
+            f"agrees    {name} {one['version']} ({one['lookup']} lookup) in {one['agrees']:,} cases"
+            for name, one in self.asked.items()
+        ]
+        lines += [f"not run   {name}: {why}" for name, why in self.not_asked.items()]
+        for reason in dict.fromkeys(row["reason"] for row in self.differs):
+            cases = [row for row in self.differs if row["reason"] == reason]
+            lines.append(f"differs   {cases[0]['engine']} in {len(cases)} cases: {reason}")
+        return lines
+
+
+def agree(model: Model, cases: Sequence[Json], engines: Sequence[Engine] = ENGINES) -> Agreement:
+    """Compare every value with every installed engine.
+
+    Raises:
+        CommandError: if one differs for no known reason.
+    """
+    agreement = Agreement()
+    for engine in engines:
+        built = _built(engine, model)
+        if isinstance(built, str):
+            agreement.not_asked[engine.package] = built
+            continue
+        agreed = 0
+        for case in cases:
+            expected = _expected(case, engine.lookup)
+            got = _asked(built, case)
+            if got == expected:
+                agreed += 1
+                continue
+            reason = _reason(engine, model, case)
+            if reason is None:
+                raise CommandError(
+                    f"{case['id']}: {engine.package} gives {text_line(str(got))}, the textbook "
+                    f"{text_line(str(expected))} for {text_line(str(case['input']))}; no pack is written"
+                )
+            agreement.differs.append({"engine": engine.package, "case": case["id"], "reason": reason})
+        version = importlib.metadata.version(engine.package)
+        agreement.asked[engine.package] = {"version": version, "lookup": engine.lookup, "agrees": agreed}
+    return agreement
+
+
+def _built(engine: Engine, model: Model) -> Any:
+    """Return the engine with the model, or why it cannot be built."""
+    if engine.lookup == "bytes" and not model.ranks_by_bytes:
+        return "its lookup by bytes cannot represent this model"
+    try:
+        target: Any = resolve(engine.adapter)
+    except AdapterError as error:
+        return str(error)
+    keywords = {"pattern": model.expression} if model.pattern != "gpt2" else {}
+    try:
+        return target(dict(model.vocab), list(model.merges), list(model.special_tokens or ()), **keywords)
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # a panic of native code is not an Exception
+        return f"it rejects the model or the pattern: {' '.join(str(error).split())[:160]}"
+
+
+def _expected(case: Mapping[str, Any], lookup: str) -> Any:
+    if case["op"] == "decode":
+        return case["expect"]["text"]
+    if case["op"] == "batch":
+        return [row["ids"] for row in case["expect"]["batch"]]
+    found = value_for(case["expect"], lookup)
+    assert found is not None
+    return found["ids"]
+
+
+def _asked(tokenizer: Any, case: Mapping[str, Any]) -> Any:
+    try:
+        if case["op"] == "decode":
+            ids = case["input"]["ids"]
+            text = tokenizer.decode(list(ids))
+            data = tokenizer.decode_bytes(list(ids)) if hasattr(tokenizer, "decode_bytes") else None
+            expected = read_token(case["expect"].get("bytes", case["expect"]["text"]))
+            return text if data in (None, expected) else data
+        rows = [list(tokenizer.encode(text)) for text in texts_of(case["input"])]
+        return rows if case["op"] == "batch" else rows[0]
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # a panic of native code is not an Exception
+        return f"{type(error).__name__}: {error}"
+
+
+def _reason(engine: Engine, model: Model, case: Mapping[str, Any]) -> str | None:
+    """Return the known reason why an engine differs in a case, or None."""
+    for text in texts_of(case["input"]) if engine.package == "tiktoken" else ():
+        if is_ambiguous(model, text):
+            return "if two special tokens begin at one position, it chooses by hash order"
+        if _unmatched(text, model):
+            return "it drops text that the pattern does not match"
+    return None
+
+
+def _unmatched(text: str, model: Model) -> bool:
+    segments = textbook.cut_special(text, model.special_tokens or ())
+    return any(regex.sub(model.expression, "", part) for part, special in segments if not special)
+
+
 # The files
 
 
-def contents(table: Table, pack: Pack, agreement: Agreement, seed: int) -> dict[str, bytes]:
-    """Return file name → bytes: the same for the same table, seed and engines."""
-    model = table.model
-    files = {
+def documents(source: ModelSource, pack: Pack, agreement: Agreement, seed: int) -> dict[str, bytes]:
+    """Return file name → bytes: the same for the same model, seed and engines."""
+    model = source.model
+    contents = {
         TABLE: write_json(_table(model)),
         CASES: write_json({"kind": "cases", "cases": pack.cases}),
         SCHEMA: (FOLDER / "schemas" / SCHEMA).read_bytes(),
     }
-    name = None if model.pattern.startswith(OWN) else model.pattern
+    name = model.pattern if model.pattern in PATTERNS else None
     manifest = {
         "kind": "pack",
         "format": FORMAT,
         "model": model.name,
         "made_by": f"bpe-conformance {__version__}",
         "seed": seed,
-        "source": {"format": table.format, "sha256": dict(table.sources)},
-        "pattern": {"name": name, "regex": PATTERNS[model.pattern]},
+        "source": {"format": source.format, "sha256": dict(source.sources)},
+        "pattern": {"name": name, "regex": model.expression},
         "special_tokens": _special(model),
         "counts": {"tokens": len(model.vocab), "merges": len(model.merges), "cases": len(pack.cases)},
         "coverage": pack.coverage,
@@ -193,10 +326,10 @@ def contents(table: Table, pack: Pack, agreement: Agreement, seed: int) -> dict[
             "not_asked": agreement.not_asked,
             "differ": agreement.differs,
         },
-        "files": {name: hashlib.sha256(data).hexdigest() for name, data in sorted(files.items())},
+        "files": {name: hashlib.sha256(data).hexdigest() for name, data in sorted(contents.items())},
     }
-    files[MANIFEST] = (json.dumps(manifest, ensure_ascii=True, indent=1) + "\n").encode("ascii")
-    return dict(sorted(files.items()))
+    contents[MANIFEST] = (json.dumps(manifest, ensure_ascii=True, indent=1) + "\n").encode("ascii")
+    return dict(sorted(contents.items()))
 
 
 def _special(model: Model) -> dict[str, int]:
@@ -211,14 +344,13 @@ def _table(model: Model) -> Json:
     }
 
 
-def _lines(table: Table, pack: Pack, agreement: Agreement) -> list[str]:
-    model, coverage = table.model, pack.coverage
+def _lines(source: ModelSource, pack: Pack, agreement: Agreement) -> list[str]:
+    model, coverage = source.model, pack.coverage
     pattern, wrong = coverage["pattern"], coverage["words_that_a_wrong_encoder_encodes_otherwise"]
-    lines = [
-        f"model     {model.name}: {len(model.vocab):,} tokens, {len(model.merges):,} merges, pattern {model.pattern}"
-    ]
-    lines += [f"source    {name} sha256 {digest}" for name, digest in table.sources.items()]
-    lines += [f"note      {note}" for note in table.notes]
+    counts = f"{len(model.vocab):,} tokens, {len(model.merges):,} merges"
+    lines = [f"model     {model.name}: {counts}, pattern {pattern_name(model.pattern)}"]
+    lines += [f"source    {name} sha256 {digest}" for name, digest in source.sources.items()]
+    lines += [f"note      {note}" for note in source.notes]
     lines += [_share("tokens", coverage["tokens"]), _share("merges", coverage["merges"])]
     for reason, found in coverage["not_reached"].items():
         lines.append(f"  {found['count']:>7,} tokens: {reason}, such as {', '.join(found['examples'][:3])}")

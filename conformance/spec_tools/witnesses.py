@@ -73,7 +73,7 @@ class Witness:
             return None
         if case.op == "decode":
             return _decoding(target, case, case.table, expect)
-        if key == "bytes" and any(_ambiguous(case.table, text) for text in texts_of(case)):
+        if key == "bytes" and any(is_ambiguous(case.table, text) for text in texts_of(case)):
             return None
         if case.op == "encode_allowed":
             return _choosing(target, case, case.table, expect)
@@ -152,16 +152,10 @@ def _can_hold(model: Model, key: str) -> bool:
     return key == "pair" or (special <= entries and model.ranks_by_bytes)
 
 
-def _ambiguous(model: Model, text: str) -> bool:
+def is_ambiguous(model: Model, text: str) -> bool:
     """Return whether two special tokens match at one position of `text`; tiktoken then chooses by hash order."""
-    tokens = [token for token in dict.fromkeys(model.special_tokens or ()) if token in text]
-    return any(
-        text.startswith(longer, start)
-        for shorter in tokens
-        for longer in tokens
-        if longer != shorter and longer.startswith(shorter)
-        for start in range(len(text))
-    )
+    found = {token for token in model.special_tokens or () if token in text}
+    return any(longer != shorter and longer.startswith(shorter) for shorter in found for longer in found)
 
 
 def _ask(question: Any) -> Any:
@@ -175,7 +169,7 @@ def _ask(question: Any) -> Any:
 
 @lru_cache(maxsize=4)
 def _build(target: Any, model: Model) -> Any:
-    keywords = {"pattern": PATTERNS[model.pattern]} if model.pattern != "gpt2" else {}
+    keywords = {"pattern": model.expression} if model.pattern != "gpt2" else {}
     return target(*model.fresh(), **keywords)
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, TypeVar
 
 from bpe_conformance.fixtures import Merge, Model
+from bpe_conformance.fixtures.expression import pattern_name
 from bpe_conformance.fixtures.spec import CAPABILITY_OF_OP
 from bpe_conformance.reference import textbook
 
@@ -167,7 +168,7 @@ def setting(asked: Question, needed: Sequence[int], width: int) -> Iterator[tupl
         if 1 < len(shown) <= MOST_CHUNKS:
             yield "segments", show.packed([*(f"{segment} |" for segment in shown[:-1]), shown[-1]], width, " ")
     if model.pattern != "gpt2":
-        yield "pattern", model.pattern
+        yield "pattern", pattern_name(model.pattern)
     files = [_file(name, value) for name, value in asked.input.items() if name in FILES]
     if files:
         yield "files", "; ".join(files)

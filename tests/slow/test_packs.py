@@ -19,8 +19,8 @@ from bpe_conformance.cli import main
 from bpe_conformance.fixtures import PATTERNS, Model
 from bpe_conformance.fixtures.spec import installed_spec
 from bpe_conformance.fixtures.yaml_file import SpecError
-from bpe_conformance.packs import encoding_cases
-from bpe_conformance.packs.loading import load_cases
+from bpe_conformance.packs import cases
+from bpe_conformance.packs.files import load_pack
 from bpe_conformance.reference import Tokenizer, textbook
 from bpe_conformance.reference.formats import huggingface
 
@@ -31,13 +31,6 @@ TEXT = (
     "(the) !!! ... ?! --- == \r\n"
 )
 FILES = ("pack.json", "table.json", "cases.json", "pack.schema.json")
-
-
-@pytest.fixture(autouse=True)
-def own_patterns_are_forgotten() -> Iterator[None]:
-    yield
-    for name in [name for name in PATTERNS if name.startswith("own-")]:
-        del PATTERNS[name]
 
 
 def _toy(pattern: str = "cl100k") -> Model:
@@ -66,7 +59,7 @@ LONG = (60, 200)  # the oracle takes quadratic time
 def pack(table: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("made") / "pack"
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(encoding_cases, "LONG", LONG)
+        patch.setattr(cases, "LONG", LONG)
         assert main(["pack", str(table), "-o", str(folder), "--seed", "7"]) == 0
     return folder
 
@@ -87,8 +80,8 @@ def test_packs_are_reproducible(pack: Path, table: Path, tmp_path: Path) -> None
     code = f"""
 import sys
 from bpe_conformance.cli import main
-from bpe_conformance.packs import encoding_cases
-encoding_cases.LONG = {LONG}
+from bpe_conformance.packs import cases
+cases.LONG = {LONG}
 sys.exit(main())
 """
     words = [sys.executable, "-c", code, "pack", str(table), "-o", str(tmp_path / "again"), "--seed", "7"]
@@ -282,19 +275,19 @@ class Wrong(Right):
 def test_a_changed_or_missing_pack_is_an_error(pack: Path, tmp_path: Path) -> None:
     clauses = installed_spec().clauses
     with pytest.raises(SpecError, match=r"pack.json: cannot be read.*make a pack"):
-        load_cases(tmp_path, clauses)
+        load_pack(tmp_path, clauses)
     for name in FILES:
         (tmp_path / name).write_bytes((pack / name).read_bytes())
-    assert len(load_cases(tmp_path, clauses)) == _document(pack, "pack.json")["counts"]["cases"]
+    assert len(load_pack(tmp_path, clauses)) == _document(pack, "pack.json")["counts"]["cases"]
     (tmp_path / "cases.json").write_bytes((pack / "cases.json").read_bytes().replace(b"[97", b"[98"))
     with pytest.raises(SpecError, match=r"cases.json: its sha256 is not the one in pack.json"):
-        load_cases(tmp_path, clauses)
+        load_pack(tmp_path, clauses)
     (tmp_path / "pack.json").write_text(json.dumps({**_document(pack, "pack.json"), "format": 2}))
     with pytest.raises(SpecError, match="its format is 2, not 1"):
-        load_cases(tmp_path, clauses)
+        load_pack(tmp_path, clauses)
     (tmp_path / "pack.json").write_text(json.dumps({**_document(pack, "pack.json"), "seed": -1}))
     with pytest.raises(SpecError, match=r"pack.json: seed: -1 is less than"):
-        load_cases(tmp_path, clauses)
+        load_pack(tmp_path, clauses)
 
 
 def test_a_pack_and_a_seed_cannot_be_combined(project: Project, pack: Path) -> None:
