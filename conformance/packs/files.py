@@ -338,8 +338,7 @@ def load_pack(folder: Path, clauses: Mapping[str, Clause]) -> tuple[Case, ...]:
     """
     _, manifest = _read_json(folder / MANIFEST, "make a pack: bpe-conformance pack TABLE -o DIR")
     if isinstance(manifest, dict) and manifest.get("format", FORMAT) != FORMAT:
-        found = shortened(manifest["format"])
-        raise SpecError(f"{folder / MANIFEST}: its format is {found}, not {FORMAT}; {ANEW}")
+        raise SpecError(f"its format is {shortened(manifest['format'])}, not {FORMAT}; {ANEW}", folder / MANIFEST)
     _check(folder / MANIFEST, manifest, "manifest")
     table, cases = (_read_unchanged(folder / name, manifest["files"].get(name)) for name in (TABLE, CASES))
     _check(folder / TABLE, table, "table")
@@ -351,11 +350,11 @@ def _read_json(file: Path, fix: str) -> tuple[bytes, Any]:
     try:
         data = read_regular(file)
     except OSError as error:
-        raise SpecError(f"{file}: cannot be read: {error.strerror}; {fix}") from None
+        raise SpecError(f"cannot be read: {error.strerror}; {fix}", file) from None
     try:
         return data, parse_json(data.decode("utf-8"), str(file))
     except UnicodeDecodeError as error:
-        raise SpecError(f"{file}: not UTF-8 at byte {error.start}; {fix}") from None
+        raise SpecError(f"not UTF-8 at byte {error.start}; {fix}", file) from None
     except ValueError as error:
         raise SpecError(f"{error}; {fix}") from None
 
@@ -363,7 +362,7 @@ def _read_json(file: Path, fix: str) -> tuple[bytes, Any]:
 def _read_unchanged(file: Path, digest: str | None) -> Any:
     data, value = _read_json(file, "the pack is not complete")
     if _sha256(data) != digest:
-        raise SpecError(f"{file}: its sha256 is not the one in {MANIFEST}; {ANEW}")
+        raise SpecError(f"its sha256 is not the one in {MANIFEST}; {ANEW}", file)
     return value
 
 
@@ -371,20 +370,20 @@ def _model(folder: Path, manifest: Mapping[str, Any], table: Any) -> Model:
     file = folder / TABLE
     vocab = {index: bytes.fromhex(token) for index, token in table["vocab"]}
     if len(vocab) < len(table["vocab"]):
-        raise SpecError(f"{file}: duplicate id; {ANEW}")
+        raise SpecError(f"duplicate id; {ANEW}", file)
     merges = tuple((bytes.fromhex(left), bytes.fromhex(right)) for left, right in table["merges"])
     known = set(vocab.values())
     for rank, (left, right) in enumerate(merges):
         if not known.issuperset((left, right, left + right)):
-            raise SpecError(f"{file}: the vocabulary lacks a part or the result of merge {rank}; {ANEW}")
+            raise SpecError(f"the vocabulary lacks a part or the result of merge {rank}; {ANEW}", file)
     special, file = manifest["special_tokens"], folder / MANIFEST
     for text, index in special.items():
         if has_surrogate(text) or vocab.get(index) != text.encode("utf-8"):
-            raise SpecError(f"{file}: the special token {shortened(text)} does not have this id in {TABLE}; {ANEW}")
+            raise SpecError(f"the special token {shortened(text)} does not have this id in {TABLE}; {ANEW}", file)
     try:
         pattern = checked_pattern(manifest["pattern"]["regex"])
     except CommandError as error:
-        raise SpecError(f"{file}: {error}") from None
+        raise SpecError(str(error), file) from None
     return Model(vocab, merges, tuple(special), pattern, manifest["model"])
 
 
@@ -393,11 +392,11 @@ def _cases(raw_cases: Any, model: Model, clauses: Mapping[str, Clause], file: Pa
     for index, raw in enumerate(raw_cases):
         name, clause = raw["id"], clauses.get(raw["clause"])
         if name in seen:
-            raise SpecError(f"{file}: cases.{index}: duplicate id {shortened(name)}; {ANEW}")
+            raise SpecError(f"cases.{index}: duplicate id {shortened(name)}; {ANEW}", file)
         seen.add(name)
         if clause is None:
             which = f"{shortened(name)} names the clause {shortened(raw['clause'])}"
-            raise SpecError(f"{file}: {which}, which this version does not have; {ANEW}")
+            raise SpecError(f"{which}, which this version does not have; {ANEW}", file)
         yield Case(name, raw["title"], "1.0", clause, raw["op"], model, raw["input"], raw["expect"])
 
 
@@ -408,7 +407,7 @@ def _check(file: Path, value: Any, kind: str) -> None:
     error = best_match(_validator(kind).iter_errors(value))
     if error is not None:
         where = ".".join(map(str, error.absolute_path)) or "document"
-        raise SpecError(f"{file}: {one_line(f'{where}: {error.message}')}; {ANEW}")
+        raise SpecError(f"{one_line(f'{where}: {error.message}')}; {ANEW}", file)
 
 
 @cache
