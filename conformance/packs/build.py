@@ -7,7 +7,7 @@ import hashlib
 import importlib.metadata
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -15,21 +15,22 @@ from typing import Any
 import regex
 
 from bpe_conformance.adapters import AdapterError, resolve
-from bpe_conformance.fixtures import PATTERNS, Model, read_token
+from bpe_conformance.fixtures import PATTERNS, Model
 from bpe_conformance.fixtures.expression import pattern_name
 from bpe_conformance.fixtures.files import write_folder, write_json
-from bpe_conformance.fixtures.spec import FOLDER
+from bpe_conformance.fixtures.spec import FOLDER, Case, installed_spec
 from bpe_conformance.reference import textbook
 
 from .. import __version__
-from ..cases.expectations import LOOKUP_KEYS, decoded, merged, value_for
+from ..cases.expectations import LOOKUP_KEYS, decoded, merged, texts_of, value_for
 from ..command_error import CommandError
 from ..command_line import check_replaced, print_lines
-from ..spec_tools.witnesses import is_ambiguous
+from ..spec_tools.witnesses import Witness, ask, is_ambiguous, load_witnesses
+from ..spec_tools.witnesses import build as build_witness
 from ..terminal.show import text_line
 from . import cases
-from .cases import Draft, Draw, texts_of
-from .files import CASES, FORMAT, MANIFEST, SCHEMA, TABLE, ModelSource, add_options, overrides, read_model_files
+from .cases import Draft, Draw
+from .files import CASES, FORMAT, MANIFEST, SCHEMA, SINCE, TABLE, ModelSource, add_options, overrides, read_model_files
 from .reach import Reach, measure
 
 Json = dict[str, Any]
@@ -70,7 +71,7 @@ def make(source: ModelSource, seed: int, target: Path) -> list[str]:
         NotWritten: an OSError, if it cannot be written.
     """
     pack = build(source.model, seed)
-    agreement = agree(source.model, pack.cases)
+    agreement = agree(source.model, pack.cases, engines())
     contents = documents(source, pack, agreement, seed)
     write_folder(target, contents)
     size = sum(map(len, contents.values()))
@@ -85,12 +86,11 @@ class Pack:
     """The cases of a model, and what they cover.
 
     Attributes:
-        cases: as in the file.
         coverage: how much of the vocabulary and the merges they reach, how many mistakes in the pattern they detect,
             and how many words each incorrect encoder gets wrong; as in the manifest.
     """
 
-    cases: list[Json]
+    cases: list[Case]
     coverage: Json
 
 
@@ -114,34 +114,29 @@ def build(model: Model, seed: int) -> Pack:
         *cases.streams(reach, draw, hard),
         *cases.batches(reach, draw),
     ]
-    texts = [text for draft in drafts for text in texts_of(draft.input)]
+    texts = [text for draft in drafts for text in cases.texts_of(draft.input)]
     coverage = {
         **measure(reach, texts),
         "pattern": {**pattern, "alternatives": cases.alternatives_met(reach, texts)},
         "words_that_a_wrong_encoder_encodes_otherwise": wrong,
     }
-    return Pack(list(_cases(model, drafts)), coverage)
+    return Pack(list(answered(model, drafts)), coverage)
 
 
-def _cases(model: Model, drafts: list[Draft]) -> Iterator[Json]:
+def answered(model: Model, drafts: Iterable[Draft]) -> Iterator[Case]:
+    """Yield the cases of drafts that differ, but no batch on which the lookups differ."""
     oracle = Oracle(model)
+    clauses = installed_spec().clauses
     numbers: Counter[str] = Counter()
     distinct: dict[str, Draft] = {}
     for draft in drafts:
         distinct.setdefault(repr((draft.op, draft.input)), draft)
     for draft in distinct.values():
         expect = oracle.expect(draft)
-        if expect is None:
-            continue
-        numbers[draft.kind] += 1
-        yield {
-            "id": f"{model.name}-{draft.kind}-{numbers[draft.kind]:04}",
-            "title": draft.title,
-            "clause": draft.clause,
-            "op": draft.op,
-            "input": draft.input,
-            "expect": expect,
-        }
+        if expect is not None:
+            numbers[draft.kind] += 1
+            name = f"{model.name}-{draft.kind}-{numbers[draft.kind]:04}"
+            yield Case(name, draft.title, SINCE, clauses[draft.clause], draft.op, model, draft.input, expect)
 
 
 class Oracle:
@@ -157,7 +152,7 @@ class Oracle:
         if draft.op == "decode":
             return decoded(self._by_lookup["pair"], draft.input["ids"])
         rows = {
-            key: [{"ids": tokenizer.encode(text)} for text in texts_of(draft.input)]
+            key: [{"ids": tokenizer.encode(text)} for text in cases.texts_of(draft.input)]
             for key, tokenizer in self._by_lookup.items()
         }
         if draft.op == "batch":
@@ -167,18 +162,6 @@ class Oracle:
 
 
 # The engines
-
-
-@dataclass(frozen=True)
-class Engine:
-    """An independent implementation: its adapter, its package, and its lookup."""
-
-    adapter: str
-    package: str
-    lookup: str
-
-
-ENGINES = (Engine("tiktoken", "tiktoken", "bytes"), Engine("huggingface", "tokenizers", "pair"))
 
 
 @dataclass
@@ -203,96 +186,74 @@ class Agreement:
         ]
         lines += [f"not run   {name}: {why}" for name, why in self.not_asked.items()]
         for reason in dict.fromkeys(row["reason"] for row in self.differs):
-            cases = [row for row in self.differs if row["reason"] == reason]
-            lines.append(f"differs   {cases[0]['engine']} in {len(cases)} cases: {reason}")
+            differing = [row for row in self.differs if row["reason"] == reason]
+            lines.append(f"differs   {differing[0]['engine']} in {len(differing)} cases: {reason}")
         return lines
 
 
-def agree(model: Model, cases: Sequence[Json], engines: Sequence[Engine] = ENGINES) -> Agreement:
+def engines() -> list[Witness]:
+    """Return the witnesses of `regenerate` that encode; a pack may ask any version of them."""
+    return [witness for witness in load_witnesses() if "encode" in witness.asked]
+
+
+def agree(model: Model, cases: Sequence[Case], witnesses: Sequence[Witness]) -> Agreement:
     """Compare every value with every installed engine.
 
     Raises:
         CommandError: if one differs for no known reason.
     """
     agreement = Agreement()
-    for engine in engines:
-        built = _built(engine, model)
-        if isinstance(built, str):
-            agreement.not_asked[engine.package] = built
+    for witness in witnesses:
+        lookup = witness.asked["encode"]
+        target = _built(witness.adapter, lookup, model)
+        if isinstance(target, str):
+            agreement.not_asked[witness.package] = target
             continue
-        agreed = 0
-        for case in cases:
-            expected = _expected(case, engine.lookup)
-            got = _asked(built, case)
-            if got == expected:
-                agreed += 1
-                continue
-            reason = _reason(engine, model, case)
-            if reason is None:
-                raise CommandError(
-                    f"{case['id']}: {engine.package} gives {text_line(str(got))}, the textbook "
-                    f"{text_line(str(expected))} for {text_line(str(case['input']))}; no pack is written"
-                )
-            agreement.differs.append({"engine": engine.package, "case": case["id"], "reason": reason})
-        version = importlib.metadata.version(engine.package)
-        agreement.asked[engine.package] = {"version": version, "lookup": engine.lookup, "agrees": agreed}
+        differs = [row for case in cases if (row := _difference(target, case, witness)) is not None]
+        version, agreed = importlib.metadata.version(witness.package), len(cases) - len(differs)
+        agreement.asked[witness.package] = {"version": version, "lookup": lookup, "agrees": agreed}
+        agreement.differs += differs
     return agreement
 
 
-def _built(engine: Engine, model: Model) -> Any:
-    """Return the engine with the model, or why it cannot be built."""
-    if engine.lookup == "bytes" and not model.ranks_by_bytes:
+def _built(adapter: str, lookup: str, model: Model) -> Any:
+    """Return the adapter if it can be built from the model, or why it cannot."""
+    if lookup == "bytes" and not model.ranks_by_bytes:
         return "its lookup by bytes cannot represent this model"
     try:
-        target: Any = resolve(engine.adapter)
+        target = resolve(adapter)
+        build_witness(target, model)
     except AdapterError as error:
         return str(error)
-    keywords = {"pattern": model.expression} if model.pattern != "gpt2" else {}
-    try:
-        return target(dict(model.vocab), list(model.merges), list(model.special_tokens or ()), **keywords)
     except KeyboardInterrupt:
         raise
     except BaseException as error:  # a panic of native code is not an Exception
         return f"it rejects the model or the pattern: {' '.join(str(error).split())[:160]}"
+    return target
 
 
-def _expected(case: Mapping[str, Any], lookup: str) -> Any:
-    if case["op"] == "decode":
-        return case["expect"]["text"]
-    if case["op"] == "batch":
-        return [row["ids"] for row in case["expect"]["batch"]]
-    found = value_for(case["expect"], lookup)
-    assert found is not None
-    return found["ids"]
+def _difference(target: Any, case: Case, witness: Witness) -> Json | None:
+    """Return how an engine differs in a case for a known reason, or None."""
+    expect = value_for(case.expect, witness.asked["encode"])
+    assert expect is not None
+    answer = ask(target, case, expect)
+    if answer is None or answer.agrees:
+        return None
+    for text in texts_of(case) if witness.package == "tiktoken" else ():
+        if is_ambiguous(case.table, text):
+            reason = "if two special tokens begin at one position, it chooses by hash order"
+        elif _is_unmatched(text, case.table):
+            reason = "it drops text that the pattern does not match"
+        else:
+            continue
+        return {"engine": witness.package, "case": case.id, "reason": reason}
+    raise CommandError(
+        f"{case.id}: {witness.package} gives {text_line(str(answer.got))}, the textbook "
+        f"{text_line(str(answer.expected))} for {text_line(str(case.input))}; no pack is written"
+    )
 
 
-def _asked(tokenizer: Any, case: Mapping[str, Any]) -> Any:
-    try:
-        if case["op"] == "decode":
-            ids = case["input"]["ids"]
-            text = tokenizer.decode(list(ids))
-            data = tokenizer.decode_bytes(list(ids)) if hasattr(tokenizer, "decode_bytes") else None
-            expected = read_token(case["expect"].get("bytes", case["expect"]["text"]))
-            return text if data in (None, expected) else data
-        rows = [list(tokenizer.encode(text)) for text in texts_of(case["input"])]
-        return rows if case["op"] == "batch" else rows[0]
-    except KeyboardInterrupt:
-        raise
-    except BaseException as error:  # a panic of native code is not an Exception
-        return f"{type(error).__name__}: {error}"
-
-
-def _reason(engine: Engine, model: Model, case: Mapping[str, Any]) -> str | None:
-    """Return the known reason why an engine differs in a case, or None."""
-    for text in texts_of(case["input"]) if engine.package == "tiktoken" else ():
-        if is_ambiguous(model, text):
-            return "if two special tokens begin at one position, it chooses by hash order"
-        if _unmatched(text, model):
-            return "it drops text that the pattern does not match"
-    return None
-
-
-def _unmatched(text: str, model: Model) -> bool:
+def _is_unmatched(text: str, model: Model) -> bool:
     segments = textbook.cut_special(text, model.special_tokens or ())
     return any(regex.sub(model.expression, "", part) for part, special in segments if not special)
 
@@ -305,7 +266,7 @@ def documents(source: ModelSource, pack: Pack, agreement: Agreement, seed: int) 
     model = source.model
     contents = {
         TABLE: write_json(_table(model)),
-        CASES: write_json({"kind": "cases", "cases": pack.cases}),
+        CASES: write_json({"kind": "cases", "cases": list(map(_written, pack.cases))}),
         SCHEMA: (FOLDER / "schemas" / SCHEMA).read_bytes(),
     }
     name = model.pattern if model.pattern in PATTERNS else None
@@ -330,6 +291,11 @@ def documents(source: ModelSource, pack: Pack, agreement: Agreement, seed: int) 
     }
     contents[MANIFEST] = (json.dumps(manifest, ensure_ascii=True, indent=1) + "\n").encode("ascii")
     return dict(sorted(contents.items()))
+
+
+def _written(case: Case) -> Json:
+    named = {"id": case.id, "title": case.title, "clause": case.clause.id, "op": case.op}
+    return {**named, "input": case.input, "expect": case.expect}
 
 
 def _special(model: Model) -> dict[str, int]:

@@ -323,6 +323,7 @@ def _sha256(data: bytes) -> str:
 SCHEMA = "pack.schema.json"
 MANIFEST, TABLE, CASES = "pack.json", "table.json", "cases.json"
 FORMAT = 1
+SINCE = "1.0"
 ANEW = "make the pack again"
 
 
@@ -397,7 +398,7 @@ def _cases(raw_cases: Any, model: Model, clauses: Mapping[str, Clause], file: Pa
         if clause is None:
             which = f"{shortened(name)} names the clause {shortened(raw['clause'])}"
             raise SpecError(f"{which}, which this version does not have; {ANEW}", file)
-        yield Case(name, raw["title"], "1.0", clause, raw["op"], model, raw["input"], raw["expect"])
+        yield Case(name, raw["title"], SINCE, clause, raw["op"], model, raw["input"], raw["expect"])
 
 
 def _check(file: Path, value: Any, kind: str) -> None:

@@ -16,11 +16,7 @@ from bpe_conformance.command_error import CommandError
 from bpe_conformance.fixtures import PATTERNS, Model, read_model
 from bpe_conformance.fixtures.expression import pattern_name
 from bpe_conformance.packs import files
-from bpe_conformance.packs.build import Engine, Oracle, agree
-from bpe_conformance.packs.cases import Draw, words
 from bpe_conformance.packs.files import Overrides, read_model_files, read_special
-from bpe_conformance.packs.patterns import mutants
-from bpe_conformance.packs.reach import NO_UTF8, NOT_BUILT, UNSETTLED, Reach, bodies_of, measure
 from bpe_conformance.reference.formats import gpt2, huggingface
 
 ABC = read_model({"merges": [["a", "b"], ["ab", "c"]], "extra": [[300, "<|e|>"]], "special_tokens": ["<|e|>"]})
@@ -168,64 +164,3 @@ def test_a_model_carries_the_expression_of_its_own_pattern(tmp_path: Path) -> No
 def test_gpt2_is_recognized_by_the_content_of_its_file() -> None:
     table = read_model_files(["gpt2"], Overrides())
     assert (table.model.name, table.model.pattern, table.model.special_tokens) == ("gpt2", "gpt2", ("<|endoftext|>",))
-
-
-def test_the_reason_why_a_token_is_not_reached_is_reported() -> None:
-    merges = [["b", "c"], ["a", "b"], ["ab", "c"]]
-    reach = Reach(read_model({"merges": merges, "extra": [[500, "whole"], [501, {"code_points": [0x378]}]]}))
-    assert reach.text_for(b"abc") is None
-    assert reach.why_not(b"abc") == (NOT_BUILT, "'abc' is 'a' | 'bc'")
-    assert reach.why_not(b"whole")[0] == NOT_BUILT
-    assert reach.why_not(b"\xc0")[0] == NO_UTF8
-    assert not reach.can_merge((b"ab", b"c"))
-    assert reach.can_merge((b"a", b"b"))
-    assert reach.text_for(b"\xe2") is not None
-    coverage = measure(reach, ["ab bc"])
-    assert coverage["tokens"]["impossible"] == 13 + 3
-    assert coverage["merges"] == {"all": 3, "reached": 2, "impossible": 1}
-
-
-def test_unassigned_characters_are_not_used() -> None:
-    model = read_model({"merges": [[{"hex": "cd"}, {"hex": "b8"}]]})
-    reach = Reach(model)
-    assert reach.text_for(b"\xcd\xb8") is None
-    assert reach.why_not(b"\xcd\xb8")[0] == UNSETTLED
-
-
-@pytest.mark.parametrize("token", [b"\x82\xac", b"\xe2", b"\xe2\x82", b"a\xf0\x9f", b"\x9fb\xc3", b"\x80"])
-def test_a_text_is_found_for_tokens_that_are_not_utf8(token: bytes) -> None:
-    bodies = [body.encode() for body, _ in zip(bodies_of(token), range(300), strict=False)]
-    assert bodies
-    assert all(token in body and len(body) <= len(token) + 6 for body in bodies)
-
-
-def test_tokens_that_no_merge_builds_become_cases() -> None:
-    reach = Reach(read_model({"merges": [["a", "b"]], "extra": [[500, "abcd"]]}))
-    drafts, found = words(reach, Draw("0"))
-    assert found["whole-first"] == 1
-    assert [draft.input["text"] for draft in drafts if draft.clause == "MERGE-WHOLE-1"] == ["abcd"]
-
-
-def test_cases_have_both_values_if_the_lookup_matters() -> None:
-    model = read_model({"merges": [["b", "c"], ["a", "b"], ["ab", "c"]]})
-    drafts, found = words(Reach(model), Draw("0"))
-    assert found["by-bytes"]
-    values = [Oracle(model).expect(draft) for draft in drafts if draft.clause == "MERGE-PAIR-1"]
-    assert values
-    for value in values:
-        assert value is not None
-        assert value["by_convention"]["pair"] != value["by_convention"]["bytes"]
-
-
-@pytest.mark.parametrize("name", list(PATTERNS))
-def test_every_pattern_has_mutants(name: str) -> None:
-    found = mutants(PATTERNS[name])
-    assert len({mutant.pattern for mutant in found}) == len(found) >= 5
-    assert PATTERNS[name] not in {mutant.pattern for mutant in found}
-
-
-def test_no_pack_is_written_if_an_engine_disagrees_for_an_unknown_reason() -> None:
-    case = {"id": "x", "op": "encode", "input": {"text": "abc"}, "expect": {"ids": [1, 2]}}
-    with pytest.raises(CommandError, match=r"x: tokenizers gives '\[257\]', the textbook '\[1, 2\]'"):
-        agree(ABC, [case], [Engine("huggingface", "tokenizers", "pair")])
-    assert agree(ABC, [{**case, "expect": {"ids": [257]}}]).asked["tiktoken"]["agrees"] == 1

@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 import unicodedata
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -104,6 +105,47 @@ def test_manifest_describes_the_pack(pack: Path, table: Path, toy: Model) -> Non
         "if two special tokens begin at one position, it chooses by hash order"
     }
     assert _document(pack, "cases.json")["cases"][0]["id"].startswith("toy-longest-match-")
+
+
+KINDS = {
+    "longest-match": 9,
+    "fewest-tokens": 7,
+    "leftmost-first": 4,
+    "latest-first": 4,
+    "rightmost-of-equals": 8,
+    "single-pass": 9,
+    "never-again": 8,
+    "split": 29,
+    "empty": 1,
+    "raw": 32,
+    "scripts": 36,
+    "real-text": 56,
+    "special-alone": 3,
+    "special-tripled": 3,
+    "special-edge": 36,
+    "special-beside": 3,
+    "special-parts": 15,
+    "special-alike": 13,
+    "special-two": 17,
+    "special-all": 2,
+    "special-foreign": 13,
+    "long": 16,
+    "tokens": 4,
+    "decode-broken": 42,
+    "decode-all": 1,
+    "decode-parts": 10,
+    "decode-text": 6,
+    "decode-special": 3,
+    "decode-empty": 1,
+    "stream": 39,
+    "batch": 6,
+}
+
+
+def test_a_pack_has_cases_of_every_kind(pack: Path) -> None:
+    ids = [case["id"] for case in _document(pack, "cases.json")["cases"]]
+    assert Counter(name.removeprefix("toy-").rpartition("-")[0] for name in ids) == KINDS
+    assert len(set(ids)) == len(ids)
 
 
 def test_pack_covers_every_token_and_merge(pack: Path) -> None:
@@ -242,6 +284,40 @@ def test_adapters_are_tested_with_a_pack(project: Project, pack: Path) -> None:
     assert f"--bpe-pack {pack} --bpe-case toy-" in output
 
 
+@pytest.mark.parametrize(
+    ("adapter", "kinds"),
+    [
+        ("Right", set()),
+        ("WrongStream", {"stream"}),
+        ("WrongBatch", {"batch"}),
+        ("WrongBytes", {"decode-broken", "decode-parts", "decode-all", "decode-special"}),
+        ("WrongRaw", {"raw"}),
+    ],
+)
+def test_a_fault_fails_the_cases_of_its_kind(adapter: str, kinds: set[str], project: Project, pack: Path) -> None:
+    project.write("fixed.py", _FIXED.format(pack=str(pack)))
+    report = project.path / "report.json"
+    project.pytester.runpytest_inprocess(
+        "conformance", "--adapter", f"fixed:{adapter}", f"--bpe-pack={pack}", f"--bpe-report={report}", "-q"
+    )
+    results = json.loads(report.read_text("utf-8"))["results"]
+    failed = {result["id"] for result in results if result["state"] == "failed"}
+    assert {name.removeprefix("toy-").rpartition("-")[0] for name in failed} == kinds
+
+
+def test_a_pack_of_another_pattern_has_its_expression(tmp_path: Path) -> None:
+    own = r"\p{L}+|\p{N}{1,2}|\s+"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(cases, "LONG", LONG)
+        huggingface.write(tmp_path / "toy.json", _toy(own))
+        before = dict(PATTERNS)
+        assert main(["pack", str(tmp_path / "toy.json"), "-o", str(tmp_path / "pack")]) == 0
+    assert _document(tmp_path / "pack", "pack.json")["pattern"] == {"name": None, "regex": own}
+    loaded = load_pack(tmp_path / "pack", installed_spec().clauses)
+    assert {case.table.expression for case in loaded} == {own}
+    assert before == PATTERNS
+
+
 def test_outcomes_refer_to_the_table_of_a_pack_by_its_name(pytester: pytest.Pytester, pack: Path) -> None:
     config = pytester.parseconfigure("conformance", "--adapter", "textbook", f"--bpe-pack={pack}")
     spec = config.pluginmanager.getplugin("bpe-conformance-run").spec
@@ -264,6 +340,26 @@ class Right(textbook.Tokenizer):
         vocab = {{index: bytes.fromhex(token) for index, token in TABLE["vocab"]}}
         merges = [tuple(map(bytes.fromhex, pair)) for pair in TABLE["merges"]]
         super().__init__(vocab, merges, list(SPECIAL), PATTERNS["cl100k"])
+
+
+class WrongStream(Right):
+    def encode_iterable(self, chunks):
+        yield from self.encode("".join(chunks)) + [0]
+
+
+class WrongBatch(Right):
+    def encode_batch(self, texts):
+        return [self.encode(text) for text in texts[:-1]] + [[0]]
+
+
+class WrongBytes(Right):
+    def decode_bytes(self, ids):
+        return super().decode_bytes(ids).decode("utf-8", "replace").encode()
+
+
+class WrongRaw(Right):
+    def encode(self, text):
+        return super().encode(text.replace("__proto__", ""))
 
 
 class Wrong(Right):
