@@ -431,7 +431,7 @@ def _validator(kind: str) -> Any:
     checker: Any = validators.extend(  # type: ignore[no-untyped-call]
         Draft202012Validator, {"items": items}, type_checker=types
     )
-    return checker({**schema, "oneOf": [{"$ref": f"#/$defs/{kind}"}]})
+    return checker({"$defs": schema["$defs"], "$ref": f"#/$defs/{kind}"})
 
 
 # jsonschema takes six seconds for the 700,000 strings and ids of GPT-2's pack. Lists that these find valid are skipped.
